@@ -1,4 +1,4 @@
-"""What all estimators share: a version stamp in pickles, progress, the convergence warning."""
+"""Base of all estimators: version stamp in pickles, progress, convergence warning."""
 
 import warnings
 
@@ -13,7 +13,7 @@ DOCUMENTATION = "https://skmoderndata.github.io/skmoderndata"  # as in pyproject
 
 
 class Base(BaseEstimator):
-    """BaseEstimator whose pickles hold our version, and whose HTML links to our pages."""
+    """BaseEstimator with the version in pickles and links to the documentation in its HTML."""
 
     _doc_link_module = "skmoderndata"
     _doc_link_template = (
@@ -38,7 +38,7 @@ class Base(BaseEstimator):
 
 
 def warn_fewer(estimator, *, asked, found, reason):
-    """Warn that there are fewer components than were asked for."""
+    """Warn that there are fewer components than requested."""
     warnings.warn(
         f"n_components={asked} exceeds {reason}: {type(estimator).__name__} returns {found}.",
         stacklevel=2,

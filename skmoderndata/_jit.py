@@ -1,4 +1,4 @@
-"""The one door to numba: compiled on the first call, cached, without the GIL."""
+"""Wrapper of numba: compilation on the first call, cached, without the GIL."""
 
 import functools
 import types

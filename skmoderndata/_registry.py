@@ -1,4 +1,4 @@
-"""Facts about methods: what is not on a card is derived from it, never listed again elsewhere."""
+"""Registry of methods, derived from the cards on the classes."""
 
 import importlib
 import inspect
@@ -41,7 +41,7 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True)
 class MethodCard:
-    """What the project knows about one public class, kept on the class as `_card`.
+    """Facts about one public class, stored on the class as `_card`.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class MethodCard:
 
 @dataclass(frozen=True, kw_only=True)
 class KernelCard:
-    """What the project knows about one public kernel class, kept on the class as `_card`.
+    """Facts about one public kernel class, stored on the class as `_card`.
 
     Attributes
     ----------

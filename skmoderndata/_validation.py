@@ -27,7 +27,7 @@ def validate_data(
 ) -> Any:
     """Validate input as scikit-learn does, and hold it to the policies of this package.
 
-    Magnitudes outside of [1e-100, 1e100] are refused, zeros aside (`check_magnitude`); a sparse
+    Magnitudes outside [1e-100, 1e100] are refused, zeros aside (`check_magnitude`); a sparse
     matrix with repeated or stored zero entries is replaced by a tidy copy, so that no solver has
     to tidy what belongs to the caller; a target with None or NaN in it is refused.
 
@@ -115,7 +115,7 @@ def check_magnitude(
     Raises
     ------
     ValueError
-        If a magnitude lies outside of [1e-100, 1e100], zeros aside. In single precision, where
+        If a magnitude lies outside [1e-100, 1e100], zeros aside. In single precision, where
         every magnitude does not, if the largest exceeds 1e15. With `fourth_powers` see there.
     """
     values = X.data if sparse.issparse(X) else np.asarray(as_numpy(X))
@@ -265,7 +265,7 @@ def validate_boolean(estimator, X, *, threshold, reset, allow_nan=False):
     X : array-like or sparse matrix of shape (n_samples, n_features)
         Numbers or Booleans. In a sparse matrix the entries that are not stored are 0.
     threshold : float or None
-        A bit is set where `X > threshold`; None demands that X holds nothing but 0 and 1.
+        A bit is set where `X > threshold`; None requires that X contains only 0 and 1.
     reset : bool
         True in `fit`.
     allow_nan : bool, default=False
@@ -433,7 +433,7 @@ def check_groups(groups, n_members, *, member="feature", whole="X"):
 
 
 def known_entries(X):
-    """Return a table with 0 for missing entries, and the mask of known ones where some miss."""
+    """Return a table with 0 for missing entries, and the mask of known entries, or None."""
     missing = np.isnan(X)
     if not missing.any():
         return np.ascontiguousarray(X), None
@@ -453,7 +453,7 @@ def check_atoms(dictionary):
 
 
 def ordered_classes(y: Any, classes: Any, *, owner: str) -> tuple[Any, Any]:
-    """Return the classes that y holds, lowest first, and the rank of each sample from 0.
+    """Return the classes in y in ascending order, and the rank of each sample from 0.
 
     Parameters
     ----------
@@ -475,7 +475,7 @@ def ordered_classes(y: Any, classes: Any, *, owner: str) -> tuple[Any, Any]:
     order = np.asarray(classes)
     known = order.tolist()
     if order.ndim != 1 or len(set(known)) < len(known):
-        raise ValueError(f"{owner}: classes has to list every label once, got {classes!r}.")
+        raise ValueError(f"{owner}: classes must list every label once, got {classes!r}.")
     place = {label: rank for rank, label in enumerate(known)}
     unknown = [label for label in present.tolist() if label not in place]
     if unknown:

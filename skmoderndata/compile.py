@@ -1,4 +1,4 @@
-"""Fill numba's cache, so that no first call waits for a compiler.
+"""Fill numba's cache, so that first calls need no compilation.
 
     python -m skmoderndata.compile              # every estimator, some minutes
     python -m skmoderndata.compile KSVD RobustPCA

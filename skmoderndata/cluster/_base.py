@@ -1,4 +1,4 @@
-"""Memberships out of Boolean components: what Boolean factorisations share after `fit`."""
+"""Base of the Boolean factorisations: memberships from Boolean components."""
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -21,33 +21,33 @@ NO_LABELS = dict.fromkeys(
 
 
 class BooleanComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    """Boolean `components_` of which each row has some, and the way back to rows."""
+    """Mixin of models with Boolean `components_`: memberships of rows, and reconstruction."""
 
     _factors = "components"  # what error messages call them
 
     def transform(self, X):
-        """Memberships of each row, chosen as `assignments_` are for the training rows.
+        """Compute the memberships of rows, as `assignments_` for the training rows.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows. Where the estimator takes NaN, it marks unobserved bits, which have no say.
+            Rows. If the estimator accepts NaN, it marks unobserved bits, which are ignored.
 
         Returns
         -------
         assignments : ndarray of bool of shape (n_samples, n_clusters)
-            Memberships. Where the best set is searched, the smallest of equally good ones.
+            Memberships. In a tie between sets of components, the smallest set is chosen.
         """
         check_is_fitted(self)
         return self._memberships(X)
 
     def predict(self, X):
-        """Memberships of each row, as `transform`.
+        """Compute the memberships of rows, as `transform` does.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows. Where the estimator takes NaN, it marks unobserved bits, which have no say.
+            Rows. If the estimator accepts NaN, it marks unobserved bits, which are ignored.
 
         Returns
         -------
@@ -58,7 +58,7 @@ class BooleanComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         return self._memberships(X)
 
     def inverse_transform(self, Z):
-        """Rows explained by memberships: the OR of the components.
+        """Reconstruct rows from memberships, as the OR of their components.
 
         Parameters
         ----------
@@ -86,23 +86,23 @@ class BooleanComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
 
 
 class BooleanFactors(BooleanComponents):
-    """Rows as the OR of the components that they have.
+    """Boolean factorisations, with rows as the OR of components.
 
     A subclass has the parameter `threshold` and implements ``_find(bits, X, y)``, which sets
-    `components_` and the other attributes. Where rows do not get the set of components that
-    differs in the fewest bits, it overrides ``_cover(words)``.
+    `components_` and the other attributes. It overrides ``_cover(words)`` if memberships are not
+    the set of components that differs in the fewest bits.
     """
 
     @fit_context()
     def fit(self, X, y=None):
-        """Find components, and the memberships of the rows.
+        """Estimate components, and the memberships of the rows.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Boolean data, or numbers that `threshold` turns into such.
+            Boolean data, or numbers that `threshold` converts to bits.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -114,17 +114,18 @@ class BooleanFactors(BooleanComponents):
         return self
 
     def score(self, X, y=None):
-        """Minus the fraction of bits that differ between rows and their reconstruction.
+        """Compute the negative fraction of bits that differ between rows and their reconstruction.
 
-        It tends to rise with `n_clusters`, also on new rows:
-        `skmoderndata.metrics.generalization_error` is the better criterion for the number.
+        The score tends to increase with `n_clusters`, also on new rows;
+        `skmoderndata.metrics.generalization_error` is a better criterion for the number of
+        clusters.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Rows.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -145,6 +146,6 @@ class BooleanFactors(BooleanComponents):
         return best_cover(words, pack_rows(self.components_))
 
     def _fraction_wrong(self, words, Z):
-        """Fraction of the bits of packed rows that differ from what memberships explain."""
+        """Fraction of the bits of packed rows that differ from their reconstruction."""
         wrong = sum(count_differences(words, Z, pack_rows(self.components_)))
         return wrong / (len(words) * self.n_features_in_)

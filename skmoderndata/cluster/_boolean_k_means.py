@@ -39,17 +39,18 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
     n_clusters : int, default=3
         Number of clusters.
     init : {"k-means++", "random"} or array-like, default="k-means++"
-        First centres: rows drawn with probability proportional to the distance from the centres
-        so far, the best of a few draws each time; different rows drawn uniformly; or bits of shape
-        (n_clusters, n_features), where above one half counts as 1, and there is one start only.
+        Initial centres. "k-means++" draws rows with probability proportional to the distance from
+        the previous centres, and takes the best of a few draws; "random" draws distinct rows
+        uniformly; an array of shape (n_clusters, n_features) has values above one half as ones,
+        and there is a single start.
     n_init : int, default=10
-        Number of starts; the one of smallest `inertia_` is kept.
+        Number of starts; the one with the smallest `inertia_` is kept.
     max_iter : int, default=300
-        Largest number of passes of one start.
+        Largest number of passes per start.
     threshold : float or None, default=0.0
-        A bit is set where `X > threshold`; None demands that X holds nothing but 0 and 1.
+        A bit is set where `X > threshold`; None requires that X contains only 0 and 1.
     random_state : int, RandomState instance or None, default=None
-        Draws the first centres.
+        Controls the initial centres. Pass an int for reproducible results.
 
     Attributes
     ----------
@@ -60,22 +61,22 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
     labels_ : ndarray of int of shape (n_samples,)
         Cluster of each training row.
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
-        The same, with one True per row.
+        The labels as Boolean memberships, with one True per row.
     inertia_ : float
         Sum of the Hamming distances of the training rows to their centres.
     reconstruction_err_ : float
         Fraction of the training bits that differ from the centre.
     n_iter_ : int
-        Passes of the best start.
+        Number of passes of the best start.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.cluster.KMeans : The same distances, since the squared Euclidean distance of Boolean
-        rows is the Hamming distance, but centres with fractions.
+    sklearn.cluster.KMeans : The same distances, because the squared Euclidean distance of Boolean
+        rows is the Hamming distance, but real-valued centres.
     skmoderndata.cluster.MultiAssignmentClustering : Several clusters per row.
 
     Notes
@@ -84,11 +85,12 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
     by bit-sliced counters: a pass costs about ``n p K / 64`` word operations and the data need
     ``n p / 8`` bytes. Sparse input is packed in blocks of rows.
 
-    The inertia never rises from one pass to the next, and a start ends when no label changes;
-    that is a local optimum, without a certificate of the global one. Ties are fixed: a bit that
-    half of a cluster has is 0, a row equally near to two centres belongs to the first of them,
-    and an empty cluster takes the row that is farthest from its centre (the first of them). With
-    more clusters than distinct rows, the spare clusters are empty and repeat a centre.
+    The inertia never increases from one pass to the next, and a start ends when no label changes.
+    The result is a local optimum, without a certificate of global optimality. Ties are resolved as
+    follows: a bit that half of the rows of a cluster have is 0, a row equally near to two centres
+    belongs to the first of them, and an empty cluster receives the (first) row that is farthest
+    from its centre. With more clusters than distinct rows, the surplus clusters are empty and
+    repeat a centre.
 
     References
     ----------
@@ -183,7 +185,7 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
                 self,
                 reached=f"labels were still changing, at an inertia of {inertia:.0f}, after "
                 f"max_iter={self.max_iter} passes",
-                remedy="raise max_iter",
+                remedy="increase max_iter",
             )
         self.components_ = unpack_rows(centers, self.n_features_in_)
         self.cluster_centers_ = self.components_
@@ -193,7 +195,7 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
         self.reconstruction_err_ = self.inertia_ / (len(words) * self.n_features_in_)
 
     def predict(self, X):
-        """Nearest centre of each row.
+        """Predict the nearest centre of each row.
 
         Parameters
         ----------
@@ -203,7 +205,7 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
         Returns
         -------
         labels : ndarray of int of shape (n_samples,)
-            Index into `cluster_centers_`; the first of equally near ones.
+            Index into `cluster_centers_`; the first one in a tie.
         """
         check_is_fitted(self)
         return self._nearest(self._pack(X))
@@ -221,14 +223,14 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
         centers = check_array(self.init, dtype="numeric", input_name="init")
         if centers.shape != (self.n_clusters, self.n_features_in_):
             raise ValueError(
-                f"init has shape {centers.shape}, but n_clusters and the number of features ask "
-                f"for {(self.n_clusters, self.n_features_in_)}."
+                f"init has shape {centers.shape}, but n_clusters and the number of features "
+                f"require {(self.n_clusters, self.n_features_in_)}."
             )
         return pack_rows(centers > 0.5)
 
 
 def _random_rows(words, k, rng):
-    """Draw k rows, different ones as long as there are enough."""
+    """Draw k rows, distinct as long as there are enough."""
     n = len(words)
     chosen = rng.permutation(n)[:k] if k <= n else np.r_[rng.permutation(n), [0] * (k - n)]
     return words[chosen]
@@ -254,7 +256,7 @@ def _spread_rows(words, k, rng):
 
 
 def _lloyd(words, centers, max_iter):
-    """Alternate until the labels stand still.
+    """Alternate between labels and centres until the labels do not change.
 
     Returns centers, the labels nearest to them, their inertia, passes and convergence. As ties go
     to the first centre and to 0, a pass that changes anything lowers the inertia, or else the sum

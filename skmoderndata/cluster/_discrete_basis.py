@@ -36,9 +36,9 @@ NO_SETS = all_sets(1)[:0]  # a local search in place of all sets
 
 
 class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
-    r"""Greedy Boolean factorisation with candidates from associations (Asso), and a refit.
+    r"""Boolean factorisation by a greedy search over associations (Asso), with a refit.
 
-    Looks for Boolean components U and memberships Z whose Boolean product explains X,
+    Estimates Boolean components U and memberships Z by
 
     .. math::
         \min_{Z, U} \; w^+ \, \#\{x_{id} = 1, \hat x_{id} = 0\}
@@ -46,77 +46,77 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         \hat x_{id} = \bigvee_k z_{ik} \wedge u_{kd},
 
     the discrete basis problem [1]_, which is NP-hard. Candidates are the rows of the matrix of
-    associations: candidate j holds the features that at least the fraction `association_threshold`
-    of the objects with feature j also have. The greedy search takes K times the candidate that
-    lowers the cost most, where each object uses it only if it gains. Then memberships and
-    components are refitted in turn.
+    associations: candidate j contains the features that at least a fraction
+    `association_threshold` of the objects with feature j also have. The greedy search selects K
+    times the candidate that lowers the cost most, where an object uses it only if this lowers the
+    cost. Then memberships and components are refitted alternately.
 
     Parameters
     ----------
     n_clusters : int, default=3
         Number of components.
     association_threshold : float or array-like of float, default=None
-        Fraction of co-occurrence from which a feature belongs to a candidate, above 0 and up to 1.
-        Of several values the one of least cost is kept; None tries 0.1, 0.2, ..., 1.0.
+        Smallest fraction of co-occurrence for which a feature belongs to a candidate, above 0 and
+        up to 1. Of several values the one with the smallest cost is used; None tries 0.1, 0.2,
+        ..., 1.0.
     bonus : float, default=1.0
-        Price :math:`w^+` of a one that is not covered.
+        Cost :math:`w^+` of a one that is not covered.
     penalty : float, default=1.0
-        Price :math:`w^-` of a zero that is covered.
+        Cost :math:`w^-` of a zero that is covered.
     refit : bool, default=True
-        Whether memberships and components are improved in turn after each greedy search.
+        Whether memberships and components are optimised alternately after each greedy search.
     threshold : float or None, default=0.0
-        A bit is set where `X > threshold`; None demands that X holds nothing but 0 and 1.
+        A bit is set where `X > threshold`; None requires that X contains only 0 and 1.
 
     Attributes
     ----------
     components_ : ndarray of bool of shape (n_clusters, n_features)
-        Components, in the order in which the greedy search took them; those taken when nothing
-        remained to gain are empty.
+        Components, in the order of the greedy search; components that would not lower the cost are
+        empty.
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
-        Components of each training row: the best set.
+        Optimal set of components of each training row.
     association_threshold_ : float
         Chosen value of `association_threshold`.
     costs_ : ndarray of shape (n_thresholds,)
-        Cost of the answer for each value of `association_threshold`, divided by the number of
-        bits: that of `components_` and `assignments_` for `association_threshold_`. With several
-        values the re-fit of one too far behind is given up, and its cost is that reached by then.
-        With `refit=False` the costs of the greedy searches, whose memberships are not yet the
-        best.
+        Cost of the result for each value of `association_threshold`, divided by the number of
+        bits. With several values, the refit of a value with a much larger cost is stopped early.
+        With `refit=False`, the costs of the greedy searches, whose memberships are not optimal.
     reconstruction_err_ : float
         Fraction of the training bits that differ from the reconstruction.
     n_refits_ : int
-        Rounds of the re-fit that lowered the cost.
+        Number of rounds of the refit that lowered the cost.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.decomposition.NMF : Parts that add up in place of OR.
-    skmoderndata.cluster.MultiAssignmentClustering : Model with noise, of which this is a rival.
+    sklearn.decomposition.NMF : Non-negative components that are summed.
+    skmoderndata.cluster.MultiAssignmentClustering : Probabilistic model with noise.
     skmoderndata.cluster.FormalConceptFactorization : Components that never cover a zero.
 
     Notes
     -----
-    All candidates are evaluated at once by population counts on packed rows, and only objects that
-    use the new component are evaluated again: at most ``n p^2 k / 64`` word operations for each
-    threshold. Memory: ``n p / 8`` bytes for each of the packed rows, packed columns and covered
-    bits, and ``8 p^2`` bytes for the associations. Sparse input is multiplied as sparse and packed
-    in blocks of rows.
+    All candidates are evaluated together by population counts on packed rows, and after each
+    selection only objects that use the new component are re-evaluated: at most ``n p^2 k / 64``
+    word operations for each threshold. Memory: ``n p / 8`` bytes for each of the packed rows,
+    packed columns and covered bits, and ``8 p^2`` bytes for the associations. Sparse input is
+    multiplied as sparse and packed in blocks of rows.
 
     For a fixed threshold the components of a smaller `n_clusters` are the first ones of a larger
-    one, so the cost of the greedy search never rises with `n_clusters`. The refit alternates
+    one, so the cost of the greedy search never increases with `n_clusters`. The refit alternates
     between the memberships of each row and the components that contain each feature: by local
     search for each threshold, then for the best of them over all sets, if there are at most 8192
-    (`n_clusters` up to 13). No round raises the cost. The local search begins with the threshold
-    of the best greedy search; that of another one ends when it reaches the same components, or is
-    so far behind that it will hardly catch up. It generalises the iterated version of [1]_, which
-    changes the memberships only. There is no certificate of global optimality.
+    (`n_clusters` up to 13). No round increases the cost. The local search begins with the
+    threshold of the best greedy search; for another threshold it ends when it reaches the same
+    components, or when its cost is too large to become the smallest. It generalises the iterated
+    version of [1]_, which changes the memberships only. There is no certificate of global
+    optimality.
 
     Ties are broken by the lowest index. Equality with the threshold counts as association, as
     printed in [1]_, so that ``association_threshold=1`` gives the implications that always hold.
-    All-zero rows get no component, all-zero columns belong to none.
+    All-zero rows have no component, and all-zero columns belong to no component.
 
     References
     ----------

@@ -30,40 +30,40 @@ class FormalConceptFactorization(BooleanFactors):
     .. math::
         x_{id} = \bigvee_k z_{ik} \wedge u_{kd},
 
-    for the smallest number of them if concepts are chosen optimally [1]_. The greedy algorithm
-    builds each concept feature by feature, so that it covers as many uncovered ones as it can; no
-    zero is ever covered.
+    with the smallest number of factors if the concepts are chosen optimally [1]_. The greedy
+    algorithm builds each concept feature by feature to cover as many uncovered ones as possible;
+    no zero is ever covered.
 
     Parameters
     ----------
     n_clusters : int or None, default=3
-        Number of concepts; None takes as many as cover all ones.
+        Number of concepts; None means as many as are needed to cover all ones.
     cover : {"below", "best"}, default="below"
-        Concepts of a row: all whose intent it contains, so that no zero is covered; or the set of
-        intents whose union differs in the fewest bits.
+        Concepts of a row: "below" assigns all concepts whose intent it contains, so that no zero
+        is covered; "best" assigns the set of intents whose union differs in the fewest bits.
     threshold : float or None, default=0.0
-        A bit is set where `X > threshold`; None demands that X holds nothing but 0 and 1.
+        A bit is set where `X > threshold`; None requires that X contains only 0 and 1.
 
     Attributes
     ----------
     components_ : ndarray of bool of shape (n_clusters, n_features)
-        Intents in the order of the search; empty ones when all ones were covered.
+        Intents in the order of the search; empty after all ones are covered.
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
         Concepts of each training row; the columns are the extents.
     coverage_ : ndarray of shape (n_clusters,)
-        Fraction of the ones of the training rows that the concepts so far cover.
+        Fraction of the ones of the training rows covered by the concepts up to each one.
     reconstruction_err_ : float
         Fraction of the training bits that differ from the reconstruction.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
     skmoderndata.cluster.RoleMiner : Components from a list of intersections of rows.
-    skmoderndata.cluster.DiscreteBasis : May cover zeros where that pays.
-    sklearn.decomposition.NMF : Non-negative parts that add up.
+    skmoderndata.cluster.DiscreteBasis : May cover zeros if this lowers the error.
+    sklearn.decomposition.NMF : Non-negative components that are summed.
 
     Notes
     -----
@@ -72,13 +72,13 @@ class FormalConceptFactorization(BooleanFactors):
     bytes for each of the packed rows, the packed columns and the uncovered ones. Sparse input is
     packed in blocks of rows.
 
-    The error is the fraction of bits that are uncovered ones: it falls with every concept, down to
-    0. The best choice never needs more concepts than there are rows or columns; the greedy one
-    may. One flipped bit splits a rectangle: the method is exact, but needs many concepts under
-    noise.
+    The error is the fraction of bits that are uncovered ones: it decreases with every concept,
+    down to 0. An optimal choice never needs more concepts than there are rows or columns; the
+    greedy choice may. One flipped bit splits a rectangle: the method is exact, but needs many
+    concepts under noise.
 
-    Ties are broken by the lowest index of the feature. All-zero rows get no concept, all-zero
-    columns belong to none.
+    Ties are broken by the lowest index of the feature. All-zero rows have no concept, and all-zero
+    columns belong to no concept.
 
     References
     ----------

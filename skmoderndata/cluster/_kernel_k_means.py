@@ -49,7 +49,7 @@ class KernelKMeans(
     ClusterMixin,
     Base,
 ):
-    r"""Clusters that are compact in the feature space of a kernel.
+    r"""K-means clustering in the feature space of a kernel.
 
     Minimises the weighted sum of squared distances from the centres of the clusters,
 
@@ -60,7 +60,7 @@ class KernelKMeans(
         \qquad s_c = \sum_{i \in c} w_i,
 
     by Lloyd's algorithm on kernel values [1]_, [2]_ from several starts, followed by exchanges
-    of single samples. A lower bound over all clusterings comes with the answer.
+    of single samples. A lower bound on the objective of all clusterings certifies the result.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class KernelKMeans(
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the feature space, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -77,63 +77,65 @@ class KernelKMeans(
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     init : {"k-means++", "random", "spectral"} or array-like, default="k-means++"
-        Starts: samples drawn by k-means++ in feature space, samples drawn at random, or k-means on
-        the `n_clusters - 1` leading kernel principal components. An array with one label per
-        sample gives the clusters of the start, one of shape (n_starts, n_samples) those of several
-        starts, and an array of shape (n_clusters, n_features) points that are the first centres.
+        Initial clusters: centres drawn by k-means++ in feature space, centres drawn uniformly from
+        the samples, or k-means on the `n_clusters - 1` leading kernel principal components. An
+        array with one label per sample gives the initial clusters, an array of shape (n_starts,
+        n_samples) those of several starts, and an array of shape (n_clusters, n_features) the
+        initial centres.
     n_init : int or "auto", default="auto"
-        Number of starts, of which the best is taken. "auto" is 10 for "k-means++" and "random",
-        else 1; with "spectral" it is the number of starts within the principal components.
+        Number of starts; the best result is kept. "auto" means 10 for "k-means++" and "random",
+        otherwise 1. With "spectral" it is the number of starts of k-means on the principal
+        components.
     compute_bound : bool, default=True
-        Whether to compute `relaxation_bound_`, which takes some of the spectrum of the kernel
-        matrix and may cost more than some starts. `init="spectral"` has it in any case.
+        Whether to compute `relaxation_bound_`, which needs a few eigenvalues of the kernel matrix
+        and may take longer than several starts. `init="spectral"` always computes it.
     local_search : bool, default=True
-        Whether samples move singly where that lowers the objective, once Lloyd's algorithm has
-        come to its end; False is Lloyd's algorithm.
+        Whether to move single samples to other clusters if this lowers the objective, after
+        Lloyd's algorithm has converged; False is Lloyd's algorithm.
     solver : {"auto", "exact", "low_rank"}, default="auto"
-        "exact" uses all kernel values, stored if they fit into scikit-learn's working memory, else
-        computed by blocks again and again. "low_rank" restricts the centres to the span of at most
-        `max_rank` samples chosen by incomplete Cholesky factorisation. "auto" is "exact" as long
-        as the kernel matrix fits into that memory.
+        "exact" uses all kernel values, which are stored if they fit into scikit-learn's working
+        memory and otherwise recomputed in blocks. "low_rank" restricts the centres to the span of
+        at most `max_rank` samples chosen by incomplete Cholesky factorisation. "auto" means
+        "exact" if the kernel matrix fits into that memory.
     max_rank : int, default=300
         Largest number of samples that span the centres of `solver="low_rank"`.
     max_iter : int, default=300
-        Passes over the samples from each start, at most.
+        Largest number of passes per start.
     tol : float, default=0.0
-        A start also ends when a pass lowers the objective by less than this fraction of the total
-        scatter; with 0 it ends when no sample moves.
+        A start also ends when a pass lowers the objective by less than this value times the total
+        scatter; with 0 it ends only when no sample moves.
     n_jobs : int or None, default=None
         Number of threads for the starts.
     random_state : int, RandomState instance or None, default=None
-        Draws the starts.
+        Controls the starts. Pass an int for reproducible results.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each training sample.
     inertia_ : float
-        Objective reached. With the low-rank solver it is that of the centres found, and so still a
-        sum of exact squared distances.
+        Value of the objective. With the low-rank solver it is computed for the restricted centres
+        with exact squared distances.
     relaxation_bound_ : float
-        No clustering of the training samples into `n_clusters` clusters has a lower objective: the
-        sum of the eigenvalues of the centred kernel matrix without the `n_clusters - 1` largest,
-        or a bound from below of it. Only with `compute_bound`.
+        Lower bound on the objective of any clustering of the training samples into `n_clusters`
+        clusters: the sum of the eigenvalues of the centred kernel matrix without the `n_clusters -
+        1` largest, or a lower bound of this sum. Only with `compute_bound`.
     dual_coef_ : ndarray of shape (n_clusters, n_fit)
         Centres as combinations of the training samples of positive weight. Only `solver="exact"`.
     landmarks_ : ndarray of shape (rank,)
-        Training samples that span the centres. Only `solver="low_rank"`.
+        Indices of the training samples that span the centres. Only `solver="low_rank"`.
     solver_ : str
         "exact" or "low_rank".
     n_iter_ : int
-        Passes of the best start.
+        Number of passes of the best start.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.cluster.KMeans : The same with the linear kernel, and faster for it.
+    sklearn.cluster.KMeans : The special case of the linear kernel, for which it is faster.
     sklearn.cluster.SpectralClustering : Clusters of a similarity graph; cannot label new samples.
 
     Notes
@@ -145,11 +147,11 @@ class KernelKMeans(
     `relaxation_bound_`, which is tight only for very well separated clusters.
 
     With fewer distinct samples than clusters some clusters are empty, with a warning; their
-    centres repeat that of the first cluster. Samples of weight 0 do not influence the clusters,
-    and get the label of the nearest centre. Ties go to the lowest label.
+    centres repeat that of the first cluster. Samples of weight 0 do not influence the clusters;
+    they have the label of the nearest centre. Ties are resolved in favour of the lowest label.
 
-    A precomputed kernel matrix lacks the similarity of new samples to themselves: `transform`
-    refuses them, `predict` does not need it, and `score` omits it.
+    A precomputed kernel matrix does not contain the kernel values of new samples with themselves:
+    `transform` refuses new samples, `predict` does not need these values, and `score` omits them.
 
     References
     ----------
@@ -273,9 +275,9 @@ class KernelKMeans(
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : None
-            Ignored.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights in the objective; None gives all samples weight 1.
 
@@ -326,12 +328,12 @@ class KernelKMeans(
             warn_not_converged(
                 self,
                 reached=f"samples still moved after max_iter={self.max_iter} passes",
-                remedy="raise max_iter, or accept a larger tol",
+                remedy="increase max_iter, or accept a larger tol",
             )
         return self
 
     def predict(self, X):
-        """Nearest centre of each sample.
+        """Predict the nearest centre of each sample.
 
         Parameters
         ----------
@@ -347,7 +349,7 @@ class KernelKMeans(
         return self._partial(self._samples(X, reset=False)).argmin(axis=1)
 
     def transform(self, X):
-        """Distances from the centres, in feature space.
+        """Compute the distances to the centres in feature space.
 
         Parameters
         ----------
@@ -357,7 +359,7 @@ class KernelKMeans(
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
-            Not squared.
+            Distances, not squared.
         """
         check_is_fitted(self)
         X = self._samples(X, reset=False)
@@ -367,25 +369,25 @@ class KernelKMeans(
         return np.sqrt(np.maximum(squared, 0.0)).astype(dtype, copy=False)
 
     def score(self, X, y=None, sample_weight=None):
-        """Minus the sum of squared distances from the nearest centres.
+        """Compute the negative sum of squared distances from the nearest centres.
 
-        It rises with `n_clusters`, and depends on the scale of the kernel: to compare kernels take
-        a measure of the labels instead.
+        The score increases with `n_clusters` and depends on the scale of the kernel; to compare
+        kernels, use a score of the labels instead.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
             Samples.
         y : None
-            Ignored.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
 
         Returns
         -------
         score : float
-            Higher is better. For a precomputed kernel without the similarities of the samples to
-            themselves, which are unknown for new samples.
+            Higher is better. For a precomputed kernel it omits the kernel values of the samples
+            with themselves, which are unknown for new samples.
         """
         check_is_fitted(self)
         X = self._samples(X, reset=False)
@@ -417,21 +419,21 @@ class KernelKMeans(
         if init.ndim == 1 or (several and init.shape != (k, p) and len(init)):
             if init.shape[-1] != n or init.dtype.kind not in "iu":
                 raise ValueError(
-                    f"init of shape {init.shape} and type {init.dtype} is no labelling of "
+                    f"init of shape {init.shape} and type {init.dtype} is not a labelling of "
                     f"{n} samples: give one integer from 0 to n_clusters - 1={k - 1} per sample."
                 )
             if init.min() < 0 or init.max() >= k:
                 raise ValueError(
-                    f"init holds labels from {init.min()} to {init.max()}, while "
+                    f"init has labels from {init.min()} to {init.max()}, but "
                     f"n_clusters={k} allows 0 to {k - 1}."
                 )
             return np.atleast_2d(init).astype(np.intp), len(np.atleast_2d(init))
         if p is None or init.shape != (k, p):
             wanted = "one label per sample" if p is None else f"({k}, {p})"
-            raise ValueError(f"init has shape {init.shape}; wanted is {wanted}.")
+            raise ValueError(f"init has shape {init.shape}, but must have {wanted}.")
         init = init.astype(np.float64)
         if not np.isfinite(init).all():
-            raise ValueError("init holds numbers that are not finite.")
+            raise ValueError("init must be finite.")
         return init, 1
 
     def _choose_solver(self, gram, n):
@@ -441,7 +443,7 @@ class KernelKMeans(
         return "exact" if gram.precomputed or fits_in_memory(n, n) else "low_rank"
 
     def _run(self, starts, kernel, X, y):
-        """Best result over the starts, and whether it was stopped."""
+        """Return the best result over the starts, and whether it was stopped."""
         settings = {"max_iter": self.max_iter, "tol": self.tol, "local_search": self.local_search}
 
         def one(seed, progress=None):
@@ -455,7 +457,7 @@ class KernelKMeans(
             starts,
             max_passes=len(starts) * self.max_iter,
             n_jobs=self.n_jobs,
-            require="sharedmem",  # the starts share the kernel matrix
+            require="sharedmem",  # all starts use one kernel matrix
         )
         return found[first_least(np.array([result.objective for result in found]))], stopped
 
@@ -466,8 +468,8 @@ class KernelKMeans(
         if empty.any():
             warn_not_converged(
                 self,
-                reached=f"the samples have only {k - empty.sum()} different places in feature "
-                f"space, which is fewer than n_clusters={k}",
+                reached=f"there are only {k - empty.sum()} distinct samples in feature space, "
+                f"fewer than n_clusters={k}",
                 remedy="lower n_clusters",
             )
         if self.solver_ == "exact":
@@ -520,7 +522,7 @@ class _Space(NamedTuple):
 
 
 def _exact_space(gram, X, kept, w, k, max_rank):
-    """Work with all kernel values, stored where they fit into memory."""
+    """Work with all kernel values, stored if they fit into memory."""
     n = len(kept)
     centres_on = gram.subset(X, kept)
     samples = X if n == count_samples(X) else take(X, kept)
@@ -546,7 +548,7 @@ def _exact_space(gram, X, kept, w, k, max_rank):
     def relax():
         if K is not None:
             return spectral_relaxation(kernel, k)
-        # what the leading features leave is positive semi-definite: the bound holds
+        # the kernel minus that of the leading features is positive semi-definite: the bound holds
         _, result = low_rank_features(gram, samples, rank=min(n, max_rank))
         return spectral_relaxation(features_kernel(result.factor, w), k)
 
@@ -560,8 +562,8 @@ def _low_rank_space(gram, X, kept, w, k, max_rank):
     """Work with coordinates in the span of a few samples."""
     if gram.precomputed and len(kept) < count_samples(X):
         raise ValueError(
-            'solver="low_rank" takes no weights of zero with kernel="precomputed": leave '
-            "those samples out of the matrix."
+            'solver="low_rank" accepts no weights of zero with kernel="precomputed": remove '
+            "those samples from the matrix."
         )
     samples = X if len(kept) == count_samples(X) else take(X, kept)
     features, result = low_rank_features(gram, samples, rank=min(len(kept), max_rank))

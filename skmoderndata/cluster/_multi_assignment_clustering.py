@@ -65,53 +65,54 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         + (1 - \epsilon) \Bigl(1 - \prod_{k \in L} \beta_{kd}\Bigr),
 
     where :math:`\beta_{kd}` is the probability that source k emits 0, :math:`\epsilon` the
-    fraction of noisy bits and r the probability that a noisy bit is 1. A decreasing temperature
-    smooths the maximum over sets (deterministic annealing). Finally the sources are rounded to 0
-    and 1, and sources, sets and noise are refitted in turn; a source that explains residual bits
-    replaces an unused or repeated one. The last estimate of the noise averages over all sets,
-    because the best set of a row fits some of its noise.
+    fraction of noisy bits and r the probability that a noisy bit is 1. Deterministic annealing
+    smooths the maximum over sets with a decreasing temperature. Finally the sources are rounded to
+    0 and 1, and sources, sets and noise are refitted alternately; a source that explains residual
+    bits replaces an unused or duplicate one. The final estimate of the noise averages over all
+    sets, because the best set of a row overfits its noise.
 
     Parameters
     ----------
     n_clusters : int, default=3
         Number of sources.
     max_assignments : int, default=None
-        Largest number of sources of one object; 1 is single-assignment clustering. None allows
-        all sources up to `n_clusters=8` and three beyond.
+        Largest number of sources of one object; 1 is single-assignment clustering. None means no
+        limit for up to 8 clusters, and three otherwise.
     allow_empty : bool, default=True
-        Whether an object may have no source at all, and be explained by noise alone.
+        Whether an object may have no source and be explained by noise only.
     noise : {"mixture", "flip"} or None, default="mixture"
         "mixture" replaces a bit, with probability `epsilon_`, by one that is 1 with probability
         `noise_rate_`; "flip" inverts it (a mixture with rate 1/2); None has no noise.
     algorithm : {"auto", "all", "pruned"}, default="auto"
-        "all" weighs every set of up to `max_assignments` sources. "pruned" keeps the sets in
-        use and those that differ from them by one source, at most 2000. "auto" prunes where
-        there are more sets than that.
+        "all" considers every set of up to `max_assignments` sources. "pruned" considers the sets
+        in use and those that differ from them by one source, at most 2000. "auto" means "pruned"
+        if there are more sets than that.
     threshold : float or None, default=0.0
-        A bit is set where `X > threshold`; None demands that X holds nothing but 0 and 1.
+        A bit is set where `X > threshold`; None requires that X contains only 0 and 1.
     n_init : int, default=3
-        Number of starts; the one of largest likelihood is kept.
+        Number of starts; the one with the largest likelihood is kept.
     start_temperature : float, default=None
-        First temperature; None takes an eighth of the number of features.
+        Initial temperature; None means an eighth of the number of features.
     end_temperature : float, default=0.1
-        Last temperature.
+        Final temperature.
     cooling : float, default=0.9
         Factor from one temperature to the next.
     max_iter : int, default=5
-        EM rounds at each temperature, at most.
+        Largest number of EM rounds at each temperature.
     tol : float, default=1e-5
-        A temperature ends when a round lowers the free energy by less than this fraction.
+        EM at a temperature stops when a round lowers the free energy by a smaller relative amount.
     refit : bool, default=True
-        Whether the sources are rounded and refitted. The error rates are then two counts, and the
-        noise estimate has no bias; without it emissions and noise explain the same zeros, and the
-        noise is underestimated. Idle and repeated sources are replaced here.
+        Whether to round and refit the sources, which makes the noise estimate unbiased. Without
+        it, emissions and noise explain the same zeros, and the noise is underestimated. Unused and
+        duplicate sources are replaced during the refit.
     refine : {"gibbs"} or None, default=None
-        "gibbs" replaces the most likely sources by the majority over samples from the posterior:
-        better under very much noise (`epsilon_` above 0.7), for up to 12 sources.
+        "gibbs" replaces the most likely sources by the majority over samples from the posterior,
+        which is better under very strong noise (`epsilon_` above 0.7), for up to 12 sources.
     n_jobs : int, default=None
-        Number of starts run at the same time, through joblib.
+        Number of starts run in parallel, through joblib.
     random_state : int, RandomState instance or None, default=None
-        Draws the starts, and the samples of `refine="gibbs"`.
+        Controls the starts, and the samples of `refine="gibbs"`. Pass an int for reproducible
+        results.
 
     Attributes
     ----------
@@ -120,7 +121,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
     emission_proba_ : ndarray of shape (n_clusters, n_features)
         Probability that a source emits 1; 0 or 1 after `refit`.
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
-        Sources of each training object. Among equally likely sets the smallest is taken.
+        Sources of each training object; the smallest of equally likely sets.
     epsilon_ : float
         Estimated fraction of noisy bits; with `noise="flip"`, the fraction of inverted bits.
     noise_rate_ : float
@@ -128,17 +129,18 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
     log_likelihood_ : float
         Log-likelihood of the training data with the best set for each object.
     assignment_sets_ : ndarray of bool of shape (n_sets, n_clusters)
-        Assignment sets that were weighed.
+        Assignment sets that were considered.
     n_iter_ : int
-        EM rounds of the best start.
+        Number of EM rounds of the best start.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.decomposition.NMF : Sums of non-negative parts: rounding it gives no Boolean optimum.
+    sklearn.decomposition.NMF : Sums of non-negative components; rounding them is not optimal for
+        Boolean data.
     sklearn.cluster.KMeans : One cluster per object.
     skmoderndata.metrics.generalization_error : Criterion for the number of clusters.
 
@@ -146,14 +148,14 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
     -----
     A round of EM takes two products of the data with a table over assignment sets, that is
     ``4 n p S`` operations for S sets, and memory for blocks of rows and for tables of
-    p times S numbers. The problem is not convex, so that there is no certificate of global
-    optimality; at fixed temperature the free energy never rises (tested).
+    p times S numbers. The problem is not convex, so there is no certificate of global optimality;
+    at fixed temperature the free energy never increases.
 
     If a source is contained in the union of two others, the data do not show whether it is present
-    together with them: the smaller set is chosen. NaN marks unobserved bits, in `fit` and
-    afterwards; an object without any observed bit gets the empty set. All-zero rows get the
-    empty set, all-zero columns belong to no source. Set frequencies are not learned, because from
-    a high temperature on they would make sources collapse onto one another.
+    together with them: the smaller set is chosen. NaN marks unobserved bits in all methods; an
+    object without observed bits has the empty set. All-zero rows have the empty set, and all-zero
+    columns belong to no source. Set frequencies are not learned, because at high temperatures this
+    would make sources collapse onto one another.
 
     The emission and noise updates are closed-form EM steps with the noise switch and the single
     emissions as hidden variables; the papers solve the stationarity conditions numerically.
@@ -265,10 +267,10 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Boolean data, or numbers that `threshold` turns into such. In a dense array NaN marks
+            Boolean data, or numbers that `threshold` converts to bits. In a dense array NaN marks
             unobserved bits.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -318,20 +320,20 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
 
     @fit_context()
     def partial_fit(self, X, y=None):
-        """Add new rows to the counts and refit sources and noise.
+        """Update sources and noise with new rows.
 
-        The first call is `fit`. Later calls assign the new rows by the present model, add their
-        counts per feature and assignment set to those seen before, and choose the best Boolean
-        sources for the sum. The noise is estimated from counts that weigh all sets of each row
-        by the model of the call in which the row came. Rows seen before keep their assignment,
-        so that the result depends on the order; `assignments_` is that of the last call.
+        The first call is `fit`. Later calls assign the new rows with the current model, add their
+        counts per feature and assignment set to the stored ones, and choose the optimal Boolean
+        sources for the sum. The noise is estimated from counts that average over all sets of each
+        row under the model of the call that contained the row. Earlier rows are not reassigned, so
+        the result depends on the order of the rows; `assignments_` belongs to the last call.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             New rows.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -358,7 +360,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         return self
 
     def predict_proba(self, X):
-        """Probability that a row has each source, all assignment sets being equally likely.
+        """Probability that a row has each source, under a uniform prior over assignment sets.
 
         Parameters
         ----------
@@ -368,7 +370,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         Returns
         -------
         proba : ndarray of shape (n_samples, n_clusters)
-            Between 0 and 1; the rows need not add up to 1.
+            Between 0 and 1; the rows need not sum to 1.
         """
         check_is_fitted(self)
         data, model = self._check(X, reset=False), self._model()
@@ -381,16 +383,16 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
     def score(self, X, y=None):
         """Mean log-likelihood of the rows, each with its best set of sources.
 
-        It tends to rise with `n_clusters`, also on new rows, as every source is one more choice
-        for each row: `skmoderndata.metrics.generalization_error` is the better criterion for
-        the number of clusters.
+        The score tends to increase with `n_clusters`, also on new rows, because every source adds
+        a choice for each row; `skmoderndata.metrics.generalization_error` is a better criterion
+        for the number of clusters.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Rows.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -421,7 +423,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         return min(self.max_assignments, self.n_clusters)
 
     def _needed_sources(self, data):
-        """Return n_clusters, or the number of distinct rows where not all sets are weighed."""
+        """Return n_clusters, or the number of distinct rows if the search is pruned."""
         if self.refine == "gibbs" and 2**self.n_clusters > MAX_PATTERNS:
             raise ValueError("refine='gibbs' is for n_clusters up to 12: set refine=None.")
         if self._n_sets(self.n_clusters) <= MAX_ACTIVE or not self._pruned(self.n_clusters):
@@ -442,7 +444,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         return n_distinct
 
     def _pruned(self, k):
-        """Whether not all assignment sets of k sources are weighed."""
+        """Whether the search over assignment sets of k sources is pruned."""
         if self.algorithm != "auto":
             return self.algorithm == "pruned"
         return self._n_sets(k) > MAX_ACTIVE
@@ -452,7 +454,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         return count_assignment_sets(k, most, allow_empty=self.allow_empty)
 
     def _choose_sets(self, k, n_features):
-        """Return the assignment sets to begin with, and whether the search is pruned."""
+        """Return the initial assignment sets, and whether the search is pruned."""
         most = min(self._max_assignments(), k)
         n_sets = self._n_sets(k)
         pruned = self._pruned(k)
@@ -476,7 +478,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         return assignment_sets(k, largest, allow_empty=self.allow_empty), pruned
 
     def _schedule(self, n_features):
-        """Temperatures from the first down to the last, which is included."""
+        """Temperatures from the first down to and including the last."""
         first = max(self.start_temperature or n_features / 8, self.end_temperature)
         n_steps = int(np.floor(np.log(self.end_temperature / first) / np.log(self.cooling) + 1e-9))
         return [*(first * self.cooling ** np.arange(n_steps)), self.end_temperature]
@@ -515,5 +517,5 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
 
 
 def _soft_counts(data, model):
-    """Count ones and zeros for the estimate of the noise, all sets of a row weighed."""
+    """Count ones and zeros for the noise estimate, averaged over all sets of a row."""
     return union_counts(model.sets, model.beta < 0.5, expectation(data, model, 1.0))

@@ -1,4 +1,4 @@
-"""Neural gas: prototypes that follow the density of the samples."""
+"""Neural gas: vector quantisation with ranked distances."""
 
 from copy import copy
 from numbers import Integral, Real
@@ -40,7 +40,7 @@ from skmoderndata._validation import check_array, relative_weights, validate_dat
 class NeuralGas(
     CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
 ):
-    r"""Prototypes that move towards each sample according to the rank of their distance.
+    r"""Learn prototypes that move towards samples according to the rank of their distance.
 
     Minimises, for a range :math:`\lambda` that decreases from pass to pass,
 
@@ -48,44 +48,46 @@ class NeuralGas(
         \min_c\ \sum_i w_i \sum_j e^{-r_{ij} / \lambda}\, \|x_i - c_j\|^2,
 
     where :math:`r_{ij}` is 0 for the unit nearest to sample i, 1 for the next, and so on [1]_. At
-    first nearly all units follow every sample; in the end only the nearest one does, and the
-    problem is that of k-means. So the result depends less on the start than that of k-means.
-    Units move after a pass over all samples [2]_, or after each sample.
+    first nearly all units move towards every sample; at the end only the nearest unit does, and
+    the problem is that of k-means. The result therefore depends less on the start than that of
+    k-means. Units are updated after a pass over all samples [2]_, or after each sample.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of units.
     algorithm : {"batch", "online"}, default="batch"
-        How `fit` works: passes in which each unit becomes a weighted mean of all samples, or small
-        steps towards one sample after the other, in random order.
+        "batch" makes passes in which each unit becomes a weighted mean of all samples; "online"
+        makes a small step for each sample, in random order.
     init : {"random"} or array-like of shape (n_clusters, n_features), default="random"
-        First units: different samples, or given ones.
+        Initial units: distinct samples, or a given array.
     n_init : int, default=1
-        Number of starts; the one of smallest `inertia_` is kept.
+        Number of starts; the one with the smallest `inertia_` is kept.
     neighborhood : float, default=None
-        Range of the ranks at first; None takes half the number of units, at most 10.
+        Initial range of the ranks; None means half the number of units, at most 10.
     final_neighborhood : float, default=0.01
-        Range of the ranks in the last pass. At 0.01 only the nearest unit moves.
+        Range of the ranks in the last pass. With 0.01 only the nearest unit moves.
     max_iter : int, default=100
-        Number of passes over which the range falls, geometrically.
+        Number of passes over which the range decreases geometrically.
     polish : bool, default=True
-        Go on with passes of k-means until no sample changes its unit; then move units from where
-        they are hardly missed to where the error is largest, one at a time and with k-means after
-        each, as long as that lowers the inertia [4]_. False is neural gas as published.
+        Whether to continue with passes of k-means until no sample changes its unit, and then to
+        move units of little utility to where the error is largest, one at a time and with k-means
+        after each, as long as this lowers the inertia [4]_. False is neural gas as published.
     learning_rate : float, default=0.5
-        Fraction of the way to a sample that its nearest unit goes at first, in on-line steps.
+        Initial step size of online learning: the relative step of the nearest unit towards a
+        sample.
     final_learning_rate : float, default=0.005
-        The same in the end.
+        Final step size of online learning.
     online_steps : int, default=10000
-        Number of samples over which `partial_fit` lets range and rate fall. They stay at their
-        last values afterwards. To follow a drift, `final_neighborhood` is to be near 1: units that
-        win no sample do not move at 0.01.
+        Number of samples over which `partial_fit` decreases range and step size, which then remain
+        constant. To track drifting data, choose `final_neighborhood` near 1: with 0.01, units that
+        are nearest to no sample do not move.
     n_jobs : int, default=None
         Number of threads for the starts, through joblib. The result does not depend on it, unless
         a callback stops the fit: that ends all starts at their next pass, and none begins.
     random_state : int, RandomState instance or None, default=None
-        Draws the first units and the order of on-line steps.
+        Controls the initial units and the order of online steps. Pass an int for reproducible
+        results.
 
     Attributes
     ----------
@@ -96,27 +98,27 @@ class NeuralGas(
     inertia_ : float
         Weighted sum of squared distances from the nearest units.
     adjacency_ : csr_array of shape (n_clusters, n_clusters)
-        Total weight of the samples to which two units are the nearest two. Its pattern is the
-        graph that competitive Hebbian learning gives, in which units are joined that are
-        neighbours where there are samples [3]_.
+        Total weight of the samples for which two units are the nearest two. Its pattern is the
+        graph of competitive Hebbian learning, which connects units that are neighbours on the
+        support of the data [3]_.
     objective_ : ndarray of shape (n_iter_,)
-        The objective before the update of each pass, for the range of that pass; of on-line
-        learning the inertia in the end.
+        Objective before the update of each pass, for the range of that pass; for online learning,
+        the final inertia.
     neighborhoods_ : ndarray of shape (n_iter_,)
-        The range in each pass, 0 for passes of k-means.
+        Range of the ranks in each pass, 0 for passes of k-means.
     n_iter_ : int
         Number of passes.
     n_steps_ : int
-        Number of samples seen by on-line steps.
+        Number of samples used in online steps.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.cluster.KMeans : Only the nearest units from the beginning: faster, and with several
-        starts nearly as good.
+    sklearn.cluster.KMeans : Updates only the nearest unit from the beginning; faster, and with
+        several starts nearly as good.
     skmoderndata.decomposition.KSVD : With ``init="neural_gas"`` its initial atoms come from
         sparse coding neural gas.
 
@@ -128,8 +130,8 @@ class NeuralGas(
     centred copy of dense samples. If the squares in a distance cancel, it is computed from
     differences, so that an offset changes no label.
 
-    For a fixed range no pass raises the objective. A unit to which no sample gives weight does not
-    move; with ranges above one this does not happen. Equal distances are ranked by index.
+    For a fixed range no pass increases the objective. A unit without weighted samples does not
+    move; this does not occur with ranges above one. Equal distances are ranked by index.
 
     References
     ----------
@@ -162,7 +164,7 @@ class NeuralGas(
             "fritzke1997lbgu",
         ),
         cost="T n k (p + log k)",
-        # not "online", whose steps depend on the order: weights are no repetitions there
+        # not "online", whose steps depend on the order: weights are not repetitions there
         checks=(
             {"n_clusters": 3, "max_iter": 20, "random_state": 0},
             {
@@ -232,16 +234,16 @@ class NeuralGas(
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None):
-        """Place the units.
+        """Estimate the positions of the units.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Training samples.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; None gives all weight 1.
+            Weights of the samples; None gives all samples weight 1.
 
         Returns
         -------
@@ -254,7 +256,7 @@ class NeuralGas(
             w, unit = w * unit, 1.0  # a weight is a number of steps
         if self.algorithm == "online" and sparse.issparse(X):
             raise ValueError(
-                'algorithm="online" takes no sparse X: use algorithm="batch", or X.toarray().'
+                'algorithm="online" needs dense X: use algorithm="batch", or X.toarray().'
             )
         kept = np.flatnonzero(w > 0)
         rng = check_random_state(self.random_state)
@@ -291,33 +293,33 @@ class NeuralGas(
             warn_not_converged(
                 self,
                 reached="samples still changed their units after 300 passes of k-means",
-                remedy="raise max_iter, or set polish=False",
+                remedy="increase max_iter, or set polish=False",
             )
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None, sample_weight=None):
-        """Take on-line steps towards one sample after the other.
+        """Update the units with one online step per sample.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            A batch of samples, taken in the given order. The first one of a new estimator has at
-            least `n_clusters` samples, unless `init` gives the units.
+            A batch of samples, used in the given order. The first batch must have at least
+            `n_clusters` samples, unless `init` is an array.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples: one of weight 2 moves the units as two steps would.
+            Weights of the samples: a sample of weight 2 has the effect of two steps.
 
         Returns
         -------
         self : NeuralGas
-            The estimator; `labels_`, `inertia_` and `adjacency_` are those of the batch.
+            The estimator; `labels_`, `inertia_` and `adjacency_` belong to the last batch.
         """
         first = not hasattr(self, "cluster_centers_")
         X = self._validate(X, reset=first)
         if sparse.issparse(X):
-            raise ValueError("partial_fit takes no sparse X: use fit, or X.toarray().")
+            raise ValueError("partial_fit needs dense X: use fit, or X.toarray().")
         w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         rng = check_random_state(self.random_state)
         start = self._start(X[w > 0], rng) if first else self.cluster_centers_
@@ -335,7 +337,7 @@ class NeuralGas(
         return self
 
     def predict(self, X):
-        """Nearest unit of each sample.
+        """Predict the nearest unit of each sample.
 
         Parameters
         ----------
@@ -351,7 +353,7 @@ class NeuralGas(
         return self._nearest(self._validate(X, reset=False)).first
 
     def transform(self, X):
-        """Distances from the units.
+        """Compute the distances to the units.
 
         Parameters
         ----------
@@ -370,21 +372,21 @@ class NeuralGas(
         return np.sqrt(squared, out=squared).astype(X.dtype, copy=False)
 
     def score(self, X, y=None, sample_weight=None):
-        """Minus the sum of squared distances from the nearest units.
+        """Compute the negative sum of squared distances from the nearest units.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
 
         Returns
         -------
         score : float
-            Higher is better; it rises with `n_clusters`.
+            Higher is better; the score increases with `n_clusters`.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -448,7 +450,7 @@ class NeuralGas(
         return float(wide), float(self.final_neighborhood)
 
     def _centred(self, X):
-        """Return samples and units in double precision, dense ones less the mean of the units."""
+        """Return samples and units in double precision, dense ones minus the mean of the units."""
         units = self.cluster_centers_.astype(np.float64)
         if sparse.issparse(X):
             return X, units
@@ -481,7 +483,7 @@ class NeuralGas(
         if not isinstance(self.init, str):
             start = check_array(self.init, dtype=np.float64, input_name="init")
             if start.shape != (k, X.shape[1]):
-                raise ValueError(f"init has shape {start.shape}, and {(k, X.shape[1])} is wanted.")
+                raise ValueError(f"init has shape {start.shape}, but needs {(k, X.shape[1])}.")
             return start
         n = X.shape[0]
         if n < k:
@@ -492,7 +494,7 @@ class NeuralGas(
         if len(chosen) < k:
             warn_not_converged(
                 self,
-                reached=f"there are only {len(chosen)} different samples, fewer than "
+                reached=f"there are only {len(chosen)} distinct samples, fewer than "
                 f"n_clusters={k}",
                 remedy="lower n_clusters",
             )
@@ -512,7 +514,7 @@ class NeuralGas(
 
 
 class _Passes:
-    """Tells callbacks of the passes of one start, of several that may run at the same time.
+    """Reports the passes of one start to callbacks; several starts may run in parallel.
 
     `stopped` is an event that all starts share.
     """

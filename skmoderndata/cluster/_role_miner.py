@@ -21,7 +21,7 @@ from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
 
 
 class RoleMiner(BooleanFactors):
-    r"""Roles as intersections of the rows of an access-control matrix (CompleteMiner, FastMiner).
+    r"""Mine roles as intersections of the rows of an access-control matrix.
 
     Candidate roles are the distinct rows and the intersections of rows [1]_: of any number of
     rows, or of pairs only. The next role is the candidate c with
@@ -29,33 +29,32 @@ class RoleMiner(BooleanFactors):
     .. math::
         \max_c \sum_{i : c \subseteq x_i} |c \setminus \text{covered}_i|,
 
-    the largest number of ones that it newly covers in the rows that contain it. No zero is ever
-    covered.
+    which newly covers the largest number of ones in the rows that contain it. No zero is ever
+    covered. The algorithms are known as CompleteMiner and FastMiner.
 
     Parameters
     ----------
     n_clusters : int, default=3
         Number of roles.
     algorithm : {"fast", "complete"}, default="fast"
-        "complete" intersects any number of rows, and there may be exponentially many results;
+        "complete" intersects any number of rows, which can give exponentially many candidates;
         "fast" intersects pairs of distinct rows.
     selection : {"greedy", "area"}, default="greedy"
-        "greedy" takes roles by the ones that they newly cover; "area" by the number of rows that
-        contain the role times its size, whatever other roles cover.
+        "greedy" selects roles by the number of ones that they newly cover; "area" by the number of
+        rows that contain the role times its size, independently of other roles.
     max_candidates : int, default=20000
-        Largest number of candidates. Above it "complete" raises an error, and "fast" goes on
-        with those found until then, most frequent rows first, and warns.
+        Largest number of candidates. If there are more, "complete" raises an error, and "fast"
+        continues with the first ones, from the most frequent rows, with a warning.
     cover : {"below", "best"}, default="below"
-        Roles of a row: all that it contains, so that nobody gets what the row does not have; or
-        the set of roles whose union differs in the fewest bits.
+        Roles of a row: "below" assigns all roles that it contains, so that no new permission is
+        granted; "best" assigns the set of roles whose union differs in the fewest bits.
     threshold : float or None, default=0.0
         A bit is set where `X > threshold`; None requires that X contains only 0 and 1.
 
     Attributes
     ----------
     components_ : ndarray of bool of shape (n_clusters, n_features)
-        Roles in the order in which they were taken; empty ones when no candidate remained that
-        covers anything.
+        Roles in the order of selection; empty if no remaining candidate covers a new one.
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
         Roles of each training row.
     support_ : ndarray of int of shape (n_clusters,)
@@ -65,9 +64,9 @@ class RoleMiner(BooleanFactors):
     reconstruction_err_ : float
         Fraction of the training bits that differ from the reconstruction.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -80,13 +79,14 @@ class RoleMiner(BooleanFactors):
     For R distinct rows "fast" computes R (R - 1) / 2 intersections of pairs, "complete" R
     intersections for each candidate, with a hash table of packed rows; the first choice costs
     ``n_candidates R p / 64`` word operations, later ones much less, because the gain of a role
-    never rises (lazy greedy search). Memory: ``n p / 8`` bytes for the packed data and
+    never increases (lazy greedy search). Memory: ``n p / 8`` bytes for the packed data and
     ``max_candidates p / 8`` for the candidates. Sparse input is packed in blocks of rows.
 
     The roles of a smaller `n_clusters` are the first ones of a larger one, so that the error on
-    the training rows never rises with `n_clusters` (with `selection="greedy"` it falls until all
-    is covered). If every role occurs alone in some row, all true roles are among the candidates.
-    One flipped bit removes a row from the support of its roles: the method is brittle under noise.
+    the training rows never increases with `n_clusters` (with `selection="greedy"` it decreases
+    until all ones are covered). If every role occurs alone in some row, all true roles are among
+    the candidates. One flipped bit removes a row from the support of its roles: the method is
+    brittle under noise.
 
     Ties are broken by the order of candidates: distinct rows by descending frequency, then
     intersections in the order in which they are found. All-zero rows get no role, and all-zero
@@ -184,10 +184,10 @@ class RoleMiner(BooleanFactors):
             f"{self.max_candidates} candidate roles in {len(rows)} distinct rows"
         )
         if complete:
-            raise ValueError(f"{found}: raise max_candidates, or set algorithm='fast'.")
+            raise ValueError(f"{found}: increase max_candidates, or set algorithm='fast'.")
         warnings.warn(
-            f"{found}, after the pairs of {n_seen} of them; it goes on with these. Raise "
-            "max_candidates to see all.",
+            f"{found}, after the pairs of {n_seen} of them; the others are ignored. Increase "
+            "max_candidates to use all.",
             stacklevel=6,
         )
         return candidates
@@ -286,7 +286,7 @@ def _new_ones(candidate, rows, count, covered):
 
 @jit
 def _choose_greedily(candidates, rows, count, k):
-    """Take k times the candidate of largest gain; as gains only fall, old ones are bounds."""
+    """Select k times the candidate of largest gain; gains only decrease: old ones are bounds."""
     covered = np.zeros_like(rows)
     gain = _areas(candidates, rows, count)
     fresh = np.zeros(candidates.shape[0], dtype=np.int64)  # step in which the gain was counted
@@ -317,7 +317,7 @@ def _choose_greedily(candidates, rows, count, k):
 
 
 def _choose_by_area(candidates, rows, count, k):
-    """Take the k candidates of largest support times size."""
+    """Select the k candidates with the largest product of support and size."""
     area = _areas(candidates, rows, count)
     return np.argsort(-area, kind="stable")[:k]
 

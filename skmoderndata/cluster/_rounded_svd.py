@@ -26,25 +26,25 @@ _BLOCK = 2**22  # entries of X written out as numbers at a time
 class RoundedSVD(BooleanFactors):
     r"""Boolean factorisation by rounding the factors of a truncated SVD.
 
-    The best real factors of rank K, :math:`X \approx (U S^{1/2}) (S^{1/2} V^T) = A B`, are
-    turned into Boolean ones by one threshold for each side,
+    The optimal real factors of rank K, :math:`X \approx (U S^{1/2}) (S^{1/2} V^T) = A B`, are
+    converted to Boolean factors by one threshold for each side,
 
     .. math::
         z_{ik} = [a_{ik} \ge s_A \max_j a_{jk}], \qquad
         u_{kd} = [b_{kd} \ge s_B \max_e b_{ke}],
 
     where the sign of each pair of factors makes the sum of :math:`b_k` positive and the fractions
-    :math:`s_A, s_B` are those of a grid for which :math:`Z \vee U` (AND in place of the product,
-    OR in place of the sum) differs from X in the fewest bits. Then each row gets the best set of
-    the components, which can only lower the error. The method is a baseline: it solves the real
-    problem to optimality, but not the Boolean one.
+    :math:`s_A, s_B` are chosen from a grid so that the Boolean product of Z and U (AND instead of
+    multiplication, OR instead of addition) differs from X in the fewest bits. Then each row is
+    assigned the best set of components, which can only lower the error. The method is a baseline:
+    it solves the real problem to optimality, but not the Boolean one.
 
     Parameters
     ----------
     n_clusters : int, default=3
         Number of components.
     fractions : array-like of float, default=None
-        Grid for both fractions, above 0 and up to 1; None takes 0.1, 0.2, ..., 0.9.
+        Grid for both fractions, above 0 and up to 1; None means 0.1, 0.2, ..., 0.9.
     threshold : float or None, default=0.0
         A bit is set where `X > threshold`; None requires that X contains only 0 and 1.
 
@@ -56,17 +56,17 @@ class RoundedSVD(BooleanFactors):
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
         Best set of components for each training row.
     singular_values_ : ndarray of shape (n_clusters,)
-        Leading singular values of the bits, filled up with zeros.
+        Leading singular values of the Boolean matrix, padded with zeros.
     fractions_ : tuple of two floats
         Chosen fractions of the maximum, for memberships and for components.
     rounding_error_ : float
-        Fraction of differing bits with memberships by rounding.
+        Fraction of differing bits with rounded memberships.
     reconstruction_err_ : float
-        Fraction of differing bits with the best memberships; at most `rounding_error_`.
+        Fraction of differing bits with optimal memberships; at most `rounding_error_`.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -76,19 +76,20 @@ class RoundedSVD(BooleanFactors):
 
     Notes
     -----
-    The method is often described as rounding the singular vectors themselves. Their entries are of
-    the size ``1 / sqrt(n_features)``, so that a fixed threshold of one half gives zeros, and all
-    but the first have mixed signs. The fractions and signs above correct this.
+    The method is often described as rounding the singular vectors. Their entries are of the order
+    ``1 / sqrt(n_features)``, so that a fixed threshold of one half gives zeros, and all except the
+    first have mixed signs. The fractions and signs above correct this.
 
-    Rows get the best of all sets of components as long as there are at most 8192 sets
-    (`n_clusters` up to 13), then a greedy one. The decomposition uses the smaller Gram matrix,
-    whose entries are exact counts: ``n p min(n, p)`` operations; above 1500 rows and columns a
-    Lanczos method finds the leading vectors by products with X, which stays sparse if it is. Dense
-    input needs the co-occurrence matrix or blocks of X as numbers in addition to packed rows.
+    Rows are assigned the best of all sets of components if there are at most 8192 sets
+    (`n_clusters` up to 13), otherwise a greedy set. The decomposition uses the smaller Gram
+    matrix, whose entries are exact counts: ``n p min(n, p)`` operations; above 1500 rows and
+    columns a Lanczos method computes the leading vectors by products with X, which remains sparse.
+    Dense input needs the co-occurrence matrix or blocks of X as numbers in addition to packed
+    rows.
 
     When singular values coincide (disjoint sources of equal weight), singular vectors are an
-    arbitrary rotation, and rounding them fails: a weakness of the method. All-zero rows get no
-    component, and all-zero columns belong to no component.
+    arbitrary rotation, and rounding them fails: this is a weakness of the method. All-zero rows
+    have no component, and all-zero columns belong to no component.
 
     References
     ----------
@@ -178,7 +179,7 @@ def _balanced_factors(X, k):
     else:
         eigenvalues, U = _leading_eigenvectors(X, k, rows=True)
         V = _times(X.T, U)
-    # what remains of an eigenvalue 0 of an integer matrix after rounding
+    # rounding error of a zero eigenvalue of an integer matrix
     real = eigenvalues > 100 * max(n, p) * np.finfo(float).eps * max(eigenvalues[0], 1.0)
     s = np.sqrt(np.where(real, eigenvalues, 0.0))
     scale = np.where(real, s, 1.0)

@@ -1,4 +1,4 @@
-"""k-means of series, with averages under warping."""
+"""K-means clustering of time series, with averages under warping."""
 
 from numbers import Integral, Real
 
@@ -31,7 +31,7 @@ from skmoderndata.kernels._series import pack_series, same_channels, warping_ban
 
 
 class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
-    r"""Clusters of series, each with an average series as its prototype.
+    r"""K-means clustering of time series, with average series as prototypes.
 
     .. math:: \min_{c_1, \dots, c_k} \sum_p \min_j \, d(c_j, x_p)
 
@@ -43,53 +43,54 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
     n_clusters : int, default=8
         Number of clusters.
     init : "k-means++" or collection of n_clusters arrays, default="k-means++"
-        Series that the prototypes start from: drawn from the training series, or these.
+        Initial prototypes: drawn from the training series, or given series.
     metric : {"dtw", "soft_dtw", "euclidean"}, default="dtw"
-        Distance, in assignment and averaging alike; "euclidean" needs equal lengths.
+        Distance used in assignment and averaging; "euclidean" requires series of equal lengths.
     gamma : float, default=1.0
-        Smoothness, for "soft_dtw".
+        Smoothing parameter of "soft_dtw", above 0.
     radius : int, float or None, default=None
-        Radius of the band, in assignment and averaging alike, as for `metrics.dtw`.
+        Radius of the band in assignment and averaging, as in `metrics.dtw`.
     n_init : int, default=1
-        Number of starts, of which the best is kept; one if `init` has the series.
+        Number of starts; the best result is kept. There is one start if `init` is a collection.
     max_iter : int, default=50
-        Passes of each start, at most.
+        Largest number of passes per start.
     averaging_iter : int, default=30
-        Passes of averaging in each pass, at most: they end when the objective ceases to fall.
+        Largest number of averaging iterations in each pass; they stop when the objective no longer
+        decreases.
     tol : float, default=1e-6
-        A start ends when the objective falls by no more than this fraction.
+        A start ends when the objective decreases by at most this relative amount.
     random_state : int, RandomState instance or None, default=None
-        Draws the starts, by k-means++.
+        Controls the starts, drawn by k-means++. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Number of threads, for distances.
+        Number of threads for distances.
 
     Attributes
     ----------
     cluster_centers_ : list of ndarray of shape (length, n_channels)
-        Prototypes, as long as the series that each started from.
+        Prototypes; each has the length of its initial series.
     labels_ : ndarray of int of shape (n_samples,)
         Nearest prototype of each training series.
     inertia_ : float
-        The objective. Soft costs may be negative.
+        Value of the objective. Soft costs may be negative.
     objective_history_ : ndarray
         The objective in each pass of the best start.
     n_iter_ : int
-        Passes of the best start.
+        Number of passes of the best start.
     n_channels_ : int
         Number of channels of the series.
 
     See Also
     --------
-    skmoderndata.metrics.dtw_barycenter : One average.
-    ClusterPrototypesDisplay : A picture of series and prototypes.
+    skmoderndata.metrics.dtw_barycenter : Average of one set of series.
+    ClusterPrototypesDisplay : Plots series and prototypes.
     sklearn.cluster.KMeans : For rows of a table.
 
     Notes
     -----
     Samples are arrays of shape ``(length,)`` or ``(length, n_channels)``, of any lengths.
-    Barycentric averaging [1]_ computes the averages, or L-BFGS for the smooth cost [2]_. The
-    objective never rises and ends in a local minimum: there is no certificate. A cluster that
-    loses all its series restarts at the series farthest from its prototype.
+    Averages are computed by barycentre averaging [1]_, or by L-BFGS for the smooth cost [2]_. The
+    objective never increases and converges to a local minimum, without a certificate. A cluster
+    without series restarts at the series farthest from its prototype.
 
     References
     ----------
@@ -170,14 +171,14 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
 
     @fit_context()
     def fit(self, X, y=None):
-        """Find the clusters.
+        """Compute the clusters.
 
         Parameters
         ----------
         X : collection of arrays of shape (length,) or (length, n_channels)
             Series.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -223,13 +224,13 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         if not best.converged and not progress.stopped:
             warn_not_converged(
                 self,
-                reached=f"the objective still fell in pass {best.n_iter}",
+                reached=f"the objective still decreased in pass {best.n_iter}",
                 remedy="increase max_iter, or tol",
             )
         return self
 
     def predict(self, X):
-        """Nearest prototype.
+        """Predict the nearest prototype of each series.
 
         Parameters
         ----------
@@ -239,24 +240,24 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         Returns
         -------
         labels : ndarray of int of shape (n_samples,)
-            Numbers of clusters.
+            Index of the cluster of each series.
         """
         return self._costs(X).argmin(axis=0)
 
     def score(self, X, y=None):
-        """Minus the objective.
+        """Compute the negative objective.
 
         Parameters
         ----------
         X : collection of arrays
             Series.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
         score : float
-            Larger is better.
+            Higher is better.
         """
         return -float(self._costs(X).min(axis=0).sum())
 
@@ -269,13 +270,13 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         return self._costs_to(series, self._band(lengths))(self.cluster_centers_)
 
     def _given_start(self, series):
-        """Return the series of `init`, which have to fit the training series."""
+        """Check and return the series of `init`."""
         name = type(self).__name__
         given = pack_series(self.init, f"{name}, init")
         same_channels(series, given, f"{name}, init")
         if len(given) != self.n_clusters:
             raise ValueError(
-                f"{name}: init has {len(given)} series, and n_clusters={self.n_clusters}; give "
+                f"{name}: init has {len(given)} series, but n_clusters={self.n_clusters}; give "
                 "one series for each cluster."
             )
         if self.metric == "euclidean":
@@ -287,8 +288,8 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
             return warping_band(type(self).__name__, radius=self.radius)
         if np.ptp(lengths):
             raise ValueError(
-                f'{type(self).__name__}: metric="euclidean" needs series of equal lengths, and '
-                f'they have {lengths.min()} to {lengths.max()} points; take metric="dtw".'
+                f'{type(self).__name__}: metric="euclidean" needs series of equal lengths, but '
+                f'they have {lengths.min()} to {lengths.max()} points; use metric="dtw".'
             )
         return warping_band(type(self).__name__, radius=0)
 
@@ -314,7 +315,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
 
 
 class ClusterPrototypesDisplay:
-    """Picture of the series of each cluster, with their prototype.
+    """Plot of the series of each cluster, with their prototype.
 
     Parameters
     ----------
@@ -330,10 +331,10 @@ class ClusterPrototypesDisplay:
     Attributes
     ----------
     axes_ : ndarray of matplotlib Axes
-        One for each cluster.
+        Axes, one for each cluster.
 
     figure_ : matplotlib Figure
-        The figure that holds them.
+        Figure of the plot.
 
     See Also
     --------
@@ -355,18 +356,18 @@ class ClusterPrototypesDisplay:
 
     @classmethod
     def from_estimator(cls, estimator, X, *, channel=0, axes=None, **kwargs):
-        """Draw series by their nearest prototype of a fitted clusterer.
+        """Plot series, grouped by the nearest prototype of a fitted clusterer.
 
         Parameters
         ----------
         estimator : TimeSeriesKMeans
-            Fitted.
+            Fitted estimator.
         X : collection of arrays
             Series.
         channel : int, default=0
-            Which channel is drawn.
+            Channel that is plotted.
         axes : array of matplotlib Axes, default=None
-            Where to draw, one for each cluster; None makes a new figure.
+            Axes to draw on, one for each cluster; None creates a new figure.
         **kwargs : dict
             Passed on to :meth:`matplotlib.axes.Axes.plot` for the prototypes.
 
@@ -385,14 +386,14 @@ class ClusterPrototypesDisplay:
         return display.plot(channel=channel, axes=axes, **kwargs)
 
     def plot(self, *, channel=0, axes=None, **kwargs):
-        """Draw one picture for each cluster.
+        """Plot each cluster on its own axes.
 
         Parameters
         ----------
         channel : int, default=0
-            Which channel is drawn.
+            Channel that is plotted.
         axes : array of matplotlib Axes, default=None
-            Where to draw, one for each cluster; None makes a new figure.
+            Axes to draw on, one for each cluster; None creates a new figure.
         **kwargs : dict
             Passed on to :meth:`matplotlib.axes.Axes.plot` for the prototypes.
 

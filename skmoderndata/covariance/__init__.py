@@ -1,4 +1,4 @@
-"""Estimates of many means at once, and of what belongs to them."""
+"""Shrinkage estimates of many means."""
 
 from skmoderndata.covariance._james_stein import JamesStein
 

@@ -12,7 +12,7 @@ from skmoderndata._validation import check_array, validate_data
 
 
 class JamesStein(Base):
-    r"""Estimate of many means by shrinkage towards a common target.
+    r"""Estimate many means by shrinkage towards a common target.
 
     The columns of X are m quantities, its n rows repeated observations of them with Gaussian
     noise. With :math:`y` the means of the columns, :math:`s^2` the variance of each of these
@@ -28,13 +28,13 @@ class JamesStein(Base):
     Parameters
     ----------
     target : {"mean", "zero"} or array-like of shape (n_features,), default="mean"
-        Where the means are shrunk to: their own mean, zero, or given numbers, which must not
+        Target of the shrinkage: the mean of the means, zero, or given numbers, which must not
         depend on X.
     noise_variance : float or array-like of shape (n_features,), default=None
-        Variance of one row, the same for all columns or one for each. None estimates a common
-        variance within the columns, which takes two rows or more.
+        Variance of one row, common to all columns or one for each. None estimates a common
+        variance within the columns, which requires at least two rows.
     positive_part : bool, default=True
-        Whether the factor stops at 0, so that no mean is moved beyond the target.
+        Whether to truncate the factor at 0, so that no mean is moved beyond the target.
 
     Attributes
     ----------
@@ -43,26 +43,26 @@ class JamesStein(Base):
     raw_location_ : ndarray of shape (n_features,)
         Means of the columns.
     target_ : ndarray of shape (n_features,)
-        What they were shrunk to.
+        Target of each mean.
     shrinkage_ : float
         Factor of the distance to the target: 1 keeps the raw means, 0 returns the target.
     noise_variance_ : float or ndarray of shape (n_features,)
         Variance of one row.
     risk_estimate_ : float
         Stein's unbiased estimate of the expected squared error, divided by that of the raw means:
-        below 1 where shrinkage helps. It may be negative, as unbiased estimates may.
+        below 1 if shrinkage helps. It may be negative, because it is an unbiased estimate.
     n_samples_seen_ : int
-        Rows of `fit`, and of the estimators merged.
+        Number of rows in `fit` and in merged estimators.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
     sklearn.covariance.EmpiricalCovariance : Its `location_` are the raw means.
     sklearn.covariance.LedoitWolf : Shrinks the covariance matrix, not the means.
-    sklearn.covariance.OAS : Likewise.
+    sklearn.covariance.OAS : Shrinks the covariance matrix, not the means.
 
     Notes
     -----
@@ -135,7 +135,7 @@ class JamesStein(Base):
         X : array-like of shape (n_samples, n_features)
             One repeated observation of all quantities in each row.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -148,7 +148,7 @@ class JamesStein(Base):
         return self
 
     def merge(self, other):
-        """Add the rows that another estimator was fitted to; exact, in any order.
+        """Add the rows of another fitted estimator; exact, in any order.
 
         Parameters
         ----------
@@ -210,14 +210,14 @@ class JamesStein(Base):
         self.risk_estimate_ = risk
 
     def score(self, X, y=None):
-        """Minus the mean squared error of the means as predictions of new rows.
+        """Compute the negative mean squared error of the means as predictions of new rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             New observations.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------

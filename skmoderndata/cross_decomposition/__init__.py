@@ -1,4 +1,4 @@
-"""Directions that two or more views of the same samples have in common, and kernel regression."""
+"""Canonical correlation and partial least squares of two or more views, also with kernels."""
 
 from skmoderndata.cross_decomposition._kernel_cca import KernelCCA
 from skmoderndata.cross_decomposition._kernel_pls_regression import KernelPLSRegression

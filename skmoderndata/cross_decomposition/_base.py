@@ -1,4 +1,4 @@
-"""Views in, scores out: what estimators for several views of the same samples share."""
+"""Base of the estimators for several views of the same samples."""
 
 from numbers import Integral
 
@@ -68,22 +68,23 @@ class MultiviewTransformer(
 
     @fit_context()
     def fit(self, X, y=None, sample_weight=None):
-        """Find the directions.
+        """Estimate the directions.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or list of them
             First view; or a list of views with the same samples in the same order; or, with
-            `view_slices`, all views side by side. With a list of kernels of samples that are no
-            vectors also a list of samples, each a tuple of what the views see of it.
+            `view_slices`, an array with the columns of all views. With a list of kernels on
+            samples that are not vectors, also a list of samples, each a tuple with one entry per
+            view.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
             Second view. Not with a list of views; ignored with `view_slices` and for tuples.
-            Labels of classes, one-dimensional strings or integers that repeat, are refused: give
-            them as a table.
+            Class labels (one-dimensional strings or repeated integers) are refused: pass them as a
+            table.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples in means, variances and covariances: a weight of 2 counts as
-            two copies of a sample, 0 as none, and a common factor changes nothing. None gives all
-            samples the same weight.
+            Weights of the samples in means, variances and covariances: a weight of 2 counts as two
+            copies of a sample, 0 as none, and a common factor has no effect. None gives all
+            samples equal weight.
 
         Returns
         -------
@@ -98,7 +99,7 @@ class MultiviewTransformer(
         return self
 
     def _samples(self, views, sample_weight):
-        """Rows that are there in each view, and their weights."""
+        """Return the rows present in each view, and their weights."""
         name = type(self).__name__
         sizes = [count_rows(view) for view in views]
         if len(set(sizes)) > 1:
@@ -120,30 +121,30 @@ class MultiviewTransformer(
         return Samples(sizes[0], rows, weights)
 
     def transform(self, X, y=None):
-        """Scores of new samples.
+        """Compute the scores of new samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or list of them
-            First view, or a list of all views, in which None stands for a view that is not
-            there; or, with `view_slices`, all views side by side.
+            First view, or a list of all views, in which None means a missing view; or, with
+            `view_slices`, an array with the columns of all views.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
             Second view; ignored with `view_slices`.
 
         Returns
         -------
         scores : ndarray of shape (n_samples, n_components), or several of them
-            Scores of the first view; where `y` is given a pair of arrays, and for a list of
-            views as many (None for a view that is not there), of which `set_output` changes the
-            first. With `view_slices`, and for a list of tuples, one array, the scores of all views
-            side by side.
+            Scores of the first view; a pair of arrays if `y` is given, and a list of arrays for a
+            list of views (None for a missing view), of which `set_output` changes the first. With
+            `view_slices`, and for a list of tuples, one array with the scores of all views as
+            columns.
         """
         check_is_fitted(self)
         views = self._take_views(X, y, reset=False)
         scores = [self._checked_scores(v, view) for v, view in enumerate(views)]
         if self.view_slices is not None or self._is_list_of_tuples(X):
             return np.hstack(scores)
-        # set_output turns the first of a tuple into a data frame, and knows no list
+        # set_output converts the first of a tuple to a data frame, and does not support lists
         return scores[0] if y is None and not self._is_list_of_views(X, y) else tuple(scores)
 
     def fit_transform(self, X, y=None, sample_weight=None):
@@ -161,13 +162,13 @@ class MultiviewTransformer(
         Returns
         -------
         scores : ndarray of shape (n_samples, n_components), or several of them
-            As ``fit(X, y).transform(X, y)``: a pair where `y` is given. A Pipeline takes one
+            As ``fit(X, y).transform(X, y)``: a pair if `y` is given. A Pipeline requires a single
             array from its steps: use `view_slices` there.
         """
         return self.fit(X, y, sample_weight=sample_weight).transform(X, y)
 
     def score(self, X, y=None, sample_weight=None):
-        """Mean correlation of the scores of held-out samples, over components and pairs of views.
+        """Compute the mean correlation of scores over components and pairs of views.
 
         Parameters
         ----------
@@ -177,13 +178,13 @@ class MultiviewTransformer(
         Returns
         -------
         score : float
-            Between -1 and 1. The sign counts: components are paired by training.
+            Between -1 and 1. The sign matters, because components are paired in training.
         """
         values = self.score_components(X, y, sample_weight=sample_weight)
         return float(values.mean()) if values.size else 0.0
 
     def score_components(self, X, y=None, sample_weight=None):
-        """Correlation of the scores of held-out samples for each component.
+        """Compute the correlation of scores for each component.
 
         Parameters
         ----------
@@ -198,7 +199,7 @@ class MultiviewTransformer(
         -------
         correlations : ndarray of shape (n_components,)
             Mean over all pairs of views, in the order of training. Constant scores count as
-            uncorrelated; rows in which one of two views is missing are left out.
+            uncorrelated; rows in which one of the two views is missing are omitted.
         """
         check_is_fitted(self)
         views = self._take_views(X, y, reset=False)
@@ -214,7 +215,7 @@ class MultiviewTransformer(
         return mean_correlations(scores, w)
 
     def _take_views(self, X, y, *, reset):
-        """Split the input into validated views (None where a view is not there)."""
+        """Split the input into validated views (None for a missing view)."""
         name = type(self).__name__
         if self.view_slices is not None:
             self._side_by_side = True
@@ -269,7 +270,7 @@ class MultiviewTransformer(
         return isinstance(entry, str | bytes) or np.iterable(entry)
 
     def _is_list_of_tuples(self, X):
-        """Whether `X` is a list of samples, each a tuple of what the views see of it."""
+        """Whether `X` is a list of samples, each a tuple with one entry per view."""
         return False
 
     def _check_view(self, v, X, *, reset):
@@ -331,12 +332,12 @@ class MultiviewTransformer(
         return scores.astype(dtype, copy=False) if dtype == np.float32 else scores
 
     def get_feature_names_out(self, input_features=None):
-        """Names of the columns of `transform`, which name the view.
+        """Return the names of the columns of `transform`, which include the view.
 
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Names of the columns of `X`; only compared with those seen by `fit`.
+            Names of the columns of `X`; they are only compared with those seen during `fit`.
 
         Returns
         -------
@@ -374,7 +375,7 @@ class MultiviewTransformer(
 
 
 def cut_columns(X, view_slices, name):
-    """Cut an array into views: `view_slices` holds slices or pairs ``(start, stop)``."""
+    """Split an array into views: `view_slices` contains slices or pairs ``(start, stop)``."""
     if len(view_slices) < 2:
         raise ValueError(
             f"{name} needs at least two views, and view_slices={view_slices!r} has "
@@ -402,7 +403,7 @@ def cut_columns(X, view_slices, name):
 
 
 def missing_rows(X, v):
-    """Rows of NaN only; a row that is in part NaN is an error."""
+    """Mask of rows that are entirely NaN; rows with some NaN are an error."""
     nan = np.isnan(X)
     missing = nan.all(axis=1)
     partial = nan.any(axis=1) & ~missing
@@ -416,7 +417,7 @@ def missing_rows(X, v):
 
 
 def refuse_labels(y, name):
-    """Refuse what a Pipeline or a search hands on to a classifier: it is no second view."""
+    """Refuse class labels, which a Pipeline or a search passes on, as second view."""
     values = y if hasattr(y, "dtype") else np.asarray(y)
     if np.ndim(values) != 1 or values.dtype.kind == "f":
         return
@@ -434,7 +435,7 @@ def refuse_labels(y, name):
 
 
 def mean_correlations(scores, weights=None):
-    """Correlation for each component, averaged over all pairs of views."""
+    """Compute the correlation of each component, averaged over all pairs of views."""
     k = scores[0].shape[1]
     total, count = np.zeros(k), 0
     for u, first in enumerate(scores):
@@ -482,7 +483,7 @@ def signs_of_peaks(columns):
 
 
 def signed_consensus(consensus, signs, weights):
-    """Turn the consensus of all samples; unknown for those of weight 0."""
+    """Flip the signs of the consensus; NaN for samples of weight 0."""
     if consensus is None:
         return None
     if weights is not None:
@@ -491,10 +492,9 @@ def signed_consensus(consensus, signs, weights):
 
 
 def refuse_interpolation(whitened, alphas, samples, *, name, remedy, endless=None):
-    """Without regularisation, directions enough to fit anything make every answer 1.
+    """Refuse unregularised problems with enough directions to fit any data.
 
-    `endless` says which views have a kernel of infinitely many directions, whose rank is limited
-    by rounding only.
+    `endless` marks views with a kernel of infinite rank, which is limited only by rounding.
     """
     free = [v for v, alpha in enumerate(alphas) if alpha == 0]
     room = min(rows.size for rows in samples.rows) - 1
@@ -510,7 +510,7 @@ def refuse_interpolation(whitened, alphas, samples, *, name, remedy, endless=Non
 
 
 def number_found(estimator, pairs, progress):
-    """Count the components; warn if there are fewer than were asked for."""
+    """Count the components; warn if there are fewer than requested."""
     found, asked = int(pairs.values.size), estimator.n_components
     if found == 0:
         raise ValueError(f"{type(estimator).__name__}: the views have nothing in common.")
@@ -520,10 +520,10 @@ def number_found(estimator, pairs, progress):
 
 
 def warn_of_moving(estimator):
-    """Warn that passes over the views ended while directions still moved."""
+    """Warn that passes over the views ended before the directions converged."""
     warn_not_converged(
         estimator,
         reached=f"directions moved by {estimator.residual_:.1e} in the last pass "
         f"(tol={estimator.tol:g})",
-        remedy="raise max_iter or tol",
+        remedy="increase max_iter or tol",
     )

@@ -1,4 +1,4 @@
-"""Several views by kernels: exact, or with matrices of low rank."""
+"""Base of the kernel methods for several views: exact, or with low-rank matrices."""
 
 from typing import Any, NamedTuple
 
@@ -40,10 +40,10 @@ from skmoderndata.kernels._samples import structured_samples
 
 
 class KernelViews(MultiviewTransformer):
-    """Several views by kernels: scores are ``k(x, X_fit_) @ dual_coef_ + intercept_``.
+    """Base of kernel methods for views: scores are ``k(x, X_fit_) @ dual_coef_ + intercept_``.
 
-    A subclass has the parameters of kernels, each one value or one for each view, besides
-    `n_components`, `solver`, `max_rank`, `rank_tol`, `copy_X` and `random_state`.
+    A subclass has the parameters of kernels, each a single value or a list with one for each view,
+    and `n_components`, `solver`, `max_rank`, `rank_tol`, `copy_X` and `random_state`.
     """
 
     _sparse_views = True
@@ -104,7 +104,7 @@ class KernelViews(MultiviewTransformer):
         return np.flatnonzero(~np.isnan(X).all(axis=1))
 
     def _each(self, name, n_views):
-        """One value of a parameter for each view."""
+        """Return one value of a parameter for each view."""
         value = getattr(self, name)
         if not isinstance(value, list | tuple):
             return [value] * n_views
@@ -129,7 +129,7 @@ class KernelViews(MultiviewTransformer):
             X = take_samples(view, samples.rows[v], kernel)
             shift = None
             if kernel in ("linear", "rbf") and isinstance(X, np.ndarray):
-                # neither sees a common shift, and numbers lose fewer digits
+                # these kernels are shift-invariant, and centred samples lose fewer digits
                 shift = X.mean(axis=0, dtype=np.float64) if w is None else w @ X / w.sum()
             values = dict(zip(names[1:], setting[1:], strict=True))
             values["gamma"] = scale_gamma(values["gamma"], kernel, X, w)
@@ -137,7 +137,7 @@ class KernelViews(MultiviewTransformer):
         return kernels
 
     def _solve(self, views, samples, progress, *, alphas, rule, **problem):
-        """Kernels of the views, and the solution of the problem."""
+        """Return the kernels of the views, and the solution of the problem."""
         kernels = self._resolve(views, samples)
         solver = self.solver
         if solver == "auto":
@@ -179,13 +179,13 @@ class KernelViews(MultiviewTransformer):
 
 
 class ViewKernel(NamedTuple):
-    """Kernel of one view, and the mean that is taken from its samples first."""
+    """Kernel of one view, and the mean that is subtracted from its samples."""
 
     gram: Gram
-    shift: Any  # None where the kernel sees it
+    shift: Any  # None if the kernel is not shift-invariant
 
     def prepare(self, X):
-        """Give the kernel samples in double precision, and moved to the mean."""
+        """Convert samples to double precision, and subtract the mean."""
         if not hasattr(X, "astype") or X.dtype.kind != "f":
             return X
         X = X.astype(np.float64, copy=False)
@@ -202,16 +202,16 @@ class KernelProblem(NamedTuple):
     max_rank: int
     rank_tol: float
     random_state: Any
-    name: str  # what error messages call the estimator
+    name: str  # name of the estimator in error messages
 
 
 class KernelSolution(NamedTuple):
-    """What `solve_kernels` finds; one entry for each view in each list."""
+    """Result of `solve_kernels`; each list has one entry for each view."""
 
     pairs: Pairs
     duals: list[Any]
     intercepts: list[Any]
-    fitted: list[Any]  # samples that the dual coefficients belong to
+    fitted: list[Any]  # samples of the dual coefficients
     residuals: list[float]
     scores: list[Any]  # of the training samples
     solver: str
@@ -221,11 +221,11 @@ class ReducedView(NamedTuple):
     """One view as a centred matrix."""
 
     matrix: np.ndarray  # centred kernel over `scale`, or centred features
-    means: np.ndarray  # column means that were taken away
+    means: np.ndarray  # column means that were subtracted
     scale: float
     pen: Penalty
-    fitted: Any  # what new samples are compared with
-    residual: float  # fraction of the trace that the low rank leaves out
+    fitted: Any  # samples of the dual coefficients
+    residual: float  # fraction of the trace outside the low-rank approximation
     lift: Any  # from weights of features to dual coefficients
     weights: Any  # of the samples, None where all are 1
 
@@ -236,7 +236,7 @@ class ReducedView(NamedTuple):
 
 
 def solve_kernels(views, samples, kernels, settings, progress, **problem):
-    """Kernel matrices of the views, or factors of low rank; then the problem of `canonical`.
+    """Compute kernel matrices of the views, or low-rank factors; then solve by `canonical`.
 
     Parameters
     ----------
@@ -340,7 +340,7 @@ def kernel_matrix(gram, X, v=None):
 
 
 def refuse_extreme(values, v=None):
-    """Refuse kernel values whose products overflow; LAPACK may not return from infinity."""
+    """Refuse kernel values whose products overflow; LAPACK may not terminate on infinities."""
     if not np.abs(values).max(initial=0.0) < 1e210:
         view = "" if v is None else f" of view {v + 1}"
         raise ValueError(
@@ -426,7 +426,7 @@ def _whitened(v, view, exact):
 
 
 def _krylov(reduced, kernels, samples, settings):
-    """Few pairs of two large views without eigendecompositions; None where it does not fit."""
+    """Compute few pairs of two large views without eigendecompositions; None if not applicable."""
     pens = [view.pen for view in reduced]
     if (
         len(reduced) != 2
@@ -445,7 +445,7 @@ def _krylov(reduced, kernels, samples, settings):
 
 
 def _refuse_diagonal(v, diagonal, K):
-    """Similarities of samples to themselves are positive, or zero with their rows."""
+    """Check that diagonal entries are positive, or zero together with their rows."""
     size = np.abs(diagonal).max(initial=0.0)
     if (diagonal < -INDEFINITE * size).any():
         raise ValueError(_indefinite(v))
@@ -454,7 +454,7 @@ def _refuse_diagonal(v, diagonal, K):
         if np.abs(K[index]).max() > INDEFINITE * max(size, np.abs(K).max() * INDEFINITE):
             raise ValueError(
                 f"The kernel matrix of view {v + 1} has a zero on its diagonal, at sample "
-                f"{index}, in a row that is not zero, and so is not positive "
+                f"{index}, in a row that is not zero, so it is not positive "
                 "semi-definite. Is it a matrix of distances?"
             )
 
@@ -476,7 +476,7 @@ def _unweighted(scores, weights):
 
 
 def is_structured(kernel):
-    """Whether samples of a kernel are no vectors."""
+    """Whether the samples of a kernel are not vectors."""
     return isinstance(kernel, Kernel) and not kernel.requires_vector_input
 
 
@@ -486,7 +486,7 @@ def is_precomputed(kernel):
 
 
 def take_samples(X, rows, kernel):
-    """Pick samples; of a kernel matrix rows and columns. All of them are X itself."""
+    """Select samples; for a kernel matrix rows and columns. X itself if all are selected."""
     if rows.size == count_rows(X):
         return X
     square = is_precomputed(kernel) and X.shape[0] == X.shape[1]

@@ -13,10 +13,10 @@ from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS
 
 
 class KernelCCA(KernelViews):
-    r"""Functions of two or more views of the same samples that correlate most.
+    r"""Estimate functions of two or more views with maximum correlation, by kernels.
 
-    For two views with centred kernel matrices :math:`K_a, K_b` of n samples `fit` solves, one
-    pair of functions after the other [1]_ [2]_,
+    For two views with centred kernel matrices :math:`K_a, K_b` of n samples, `fit` solves,
+    successively for each pair of functions [1]_ [2]_,
 
     .. math::
         \max_{\alpha_a, \alpha_b}\ \frac{\alpha_a^\top K_a K_b\, \alpha_b}{n}
@@ -26,18 +26,19 @@ class KernelCCA(KernelViews):
 
     where :math:`K_v \alpha_v` are the scores of the samples: the constraint is a weighted mean of
     their variance and the squared norm of the function, with the weight :math:`\tau` (`alpha`) of
-    the norm. Without the norm a flexible kernel would reach correlation 1 on any data.
+    the norm. Without the norm a flexible kernel would attain correlation 1 on any data.
 
     Parameters
     ----------
     n_components : int, default=2
-        Number of functions of each view; a warning says if it exceeds the rank of the problem.
+        Number of functions of each view, reduced to the rank of the problem with a warning if it
+        is larger.
     kernel : str, Kernel, callable, or list of them, default="rbf"
         One kernel for all views or a list with one for each: a name of
         `sklearn.metrics.pairwise`, "precomputed", a kernel object of scikit-learn's protocol, or
         a function that returns a Gram matrix.
     gamma : {"scale", "auto"}, float, None, or list of them, default="scale"
-        Parameter of the kernels that have it; "scale" is ``1 / (n_features * X.var())`` of each
+        Kernel coefficient of the named kernels; "scale" is ``1 / (n_features * X.var())`` of each
         view.
     degree : float or list of float, default=3
         Degree of the polynomial kernel.
@@ -46,45 +47,46 @@ class KernelCCA(KernelViews):
     kernel_params : dict, None, or list of them, default=None
         Further parameters of a named kernel or a callable.
     alpha : float or list of float, default=0.1
-        Regularisation, one value or one for each view; what it means depends on
+        Regularisation, a single value or one for each view; its meaning depends on
         `regularization`.
     regularization : {"shrinkage", "ridge", "bach-jordan"}, default="shrinkage"
         "shrinkage": the constraint above with ``tau = alpha`` in [0, 1]; 1 maximises the
         covariance. "ridge": variance plus `alpha` times the squared norm [1]_. "bach-jordan":
         ``|(K + n alpha / 2) a|^2 / n = 1`` and cross term ``a' K K a / n`` [3]_.
     solver : {"auto", "exact", "low_rank", "nystroem"}, default="auto"
-        "exact" uses the kernel matrices; "low_rank" replaces each by an incomplete Cholesky
-        factor with pivots drawn by residual, "nystroem" by random samples: neither forms it.
-        "auto" is exact up to 3000 samples and for precomputed kernels, and "low_rank" above.
+        "exact" uses the kernel matrices. "low_rank" replaces each by an incomplete Cholesky factor
+        with pivots drawn in proportion to the residuals, "nystroem" by a factor from uniformly
+        drawn samples; neither forms the matrix. "auto" means "exact" for up to 3000 samples and
+        for precomputed kernels, otherwise "low_rank".
     max_rank : int, default=300
         Largest rank of the approximations.
     rank_tol : float, default=1e-3
-        The incomplete factorisation stops when it leaves out at most this fraction of the trace
+        The incomplete factorisation stops when its residual is at most this fraction of the trace
         of the centred kernel.
     criterion : {"maxvar", "sumcor", "gcca"}, default="maxvar"
-        What more than two views maximise. "maxvar": the mean correlation over pairs of views with
-        regularised variances of mean 1 over the views, an eigenproblem. "sumcor": the same with
-        variance 1 in every view [4]_. "gcca": the fit of all views to a common consensus; the one
-        that allows views that are missing for some samples (rows of NaN). For two views the first
-        two are the problem above.
+        Objective for more than two views. "maxvar": the mean correlation over pairs of views,
+        where the regularised variances have mean 1 over the views; an eigenproblem. "sumcor": the
+        same with variance 1 in every view [4]_. "gcca": the fit of all views to a common
+        consensus; only this criterion allows views that are missing for some samples (rows of
+        NaN). For two views "maxvar" and "sumcor" are the problem above.
     max_iter : int, default=1000
         Largest number of passes over the views, for ``criterion="sumcor"``.
     tol : float, default=1e-9
         Largest change of a direction of unit norm in the last pass, for ``criterion="sumcor"``.
     view_slices : list of slice or of pairs of int, default=None
-        Columns of each view, where all of them stand side by side in one array, so that Pipeline
-        and GridSearchCV can split the samples. None: the views are separate arrays.
+        Columns of each view in a single array, which Pipeline and GridSearchCV require. None means
+        that the views are separate arrays.
     copy_X : bool, default=True
-        Whether the model keeps copies of the training samples. False may save memory; the samples
-        must not be changed then.
+        Whether the model stores copies of the training samples. False may save memory, but then
+        the samples must not be modified.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples of ``solver="nystroem"``.
+        Controls the samples of ``solver="nystroem"``. Pass an int for reproducible results.
 
     Attributes
     ----------
     correlations_ : ndarray of shape (n_components_,)
-        Correlations of the training scores (mean over pairs of views), in the weights of the
-        samples. Components are in the order of `regularized_correlations_`.
+        Weighted correlations of the training scores (mean over pairs of views). Components are in
+        the order of `regularized_correlations_`.
     regularized_correlations_ : ndarray of shape (n_components_,)
         Maxima of the problem, in descending order: with "shrinkage" between 0 and
         ``1 / (1 - alpha)``, and a covariance for ``alpha=1``. For more views the mean over pairs.
@@ -92,24 +94,24 @@ class KernelCCA(KernelViews):
         Coefficients of the kernel values with `X_fit_`, for each view; in the first view the
         training score of largest magnitude of each component is positive.
     intercept_ : list of ndarray of shape (n_components_,)
-        What is added, so that training scores have mean zero.
+        Constants added to the scores, so that training scores have mean zero.
     X_fit_ : list
-        Samples of each view that `dual_coef_` belongs to: all, or the pivots of a low rank.
+        Samples of each view for `dual_coef_`: all, or the pivots of the low-rank approximation.
     kernels_ : list
-        Kernel of each view with settled parameters.
+        Kernel of each view with resolved parameters.
     kernel_residual_ : ndarray of shape (n_views_,)
-        Fraction of the trace of each kernel matrix that a low rank leaves out.
+        Fraction of the trace of each kernel matrix outside the low-rank approximation.
     solver_ : str
         "exact", "low_rank" or "nystroem".
     residual_ : float
         Certificate: the largest violation of the stationarity conditions, relative to the largest
         correlation.
     dual_gap_ : float
-        With ``criterion="sumcor"`` a bound on how far the sum of correlations is below the
-        maximum, relative to the sum; 0 for the eigenproblems, which are solved globally.
+        With ``criterion="sumcor"``, an upper bound on the relative suboptimality of the sum of
+        correlations; 0 for the eigenproblems, which are solved globally.
     consensus_ : ndarray of shape (n_samples, n_components_)
-        With ``criterion="gcca"``: what the views have in common, with mean square 1
-        where each sample counts once for each view that is there.
+        With ``criterion="gcca"``: consensus of the views, with mean square 1, where each sample is
+        weighted by its number of present views.
     n_components_ : int
         Number of components.
     n_iter_ : int
@@ -118,15 +120,14 @@ class KernelCCA(KernelViews):
     n_views_ : int
         Number of views.
     n_features_in_ : int
-        Number of columns seen by `fit`, of the first view or of all of them with `view_slices`.
+        Number of columns of the first view, or of all views with `view_slices`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of these columns, where they had some.
+        Names of these columns, if they are all strings.
 
     See Also
     --------
     sklearn.cross_decomposition.CCA : Linear functions of two views, without regularisation.
-    skmoderndata.cross_decomposition.RegularizedCCA : The same with linear functions, for many
-        samples.
+    skmoderndata.cross_decomposition.RegularizedCCA : Linear functions, for many samples.
     skmoderndata.cross_decomposition.MultisetCCA : More than two views with linear functions.
 
     Notes
@@ -136,10 +137,10 @@ class KernelCCA(KernelViews):
     partial singular value decomposition. The generalised eigenproblem of size 2n is never formed,
     and no matrix is squared. With a low rank r the cost is ``n r^2`` and the memory ``2 n r``.
 
-    ``alpha=0`` is refused when the directions of the views suffice to fit all samples.
+    ``alpha=0`` is refused if the directions of the views suffice to fit all samples.
 
     With ``kernel="precomputed"`` each view is the square matrix of the training samples, and in
-    `transform` the rectangular one of new samples against all training samples. GridSearchCV can
+    `transform` the rectangular matrix of new samples and all training samples. GridSearchCV can
     split the first view only; use kernel objects instead.
 
     References

@@ -52,7 +52,7 @@ class KernelPLSRegression(
     RegressorMixin,
     Base,
 ):
-    r"""Regression on few components, each of maximum covariance with the residual of the target.
+    r"""Partial least squares regression in the feature space of a kernel.
 
     Component j is the function of unit norm in the space of the kernel whose values, after
     projection orthogonal to those of the earlier components, have the largest covariance with a
@@ -68,11 +68,12 @@ class KernelPLSRegression(
     Parameters
     ----------
     n_components : int, default=2
-        Number of components, which regularises: with all of them the targets are interpolated.
+        Number of components, the regularisation parameter: with all components the targets are
+        interpolated.
     kernel : str, Kernel or callable, default="rbf"
-        Kernel of the function that predicts, or "precomputed"; see :ref:`kernel-parameters`.
+        Kernel of the regression function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -80,16 +81,16 @@ class KernelPLSRegression(
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     solver : {"auto", "exact", "low_rank"}, default="auto"
-        "exact" uses the kernel matrix, "low_rank" an incomplete Cholesky factor of it; "auto" is
-        exact up to 3000 samples and for precomputed kernels.
+        "exact" uses the kernel matrix, "low_rank" an incomplete Cholesky factor of it. "auto"
+        means "exact" for up to 3000 samples and for precomputed kernels.
     max_rank : int, default=300
         Largest rank of the factor.
     rank_tol : float, default=1e-3
-        The factorisation stops when it leaves out no more than this fraction of the trace of the
+        The factorisation stops when its residual is at most this fraction of the trace of the
         centred kernel.
     copy_X : bool, default=True
-        Whether the model keeps a copy of the training samples. False may save memory; the samples
-        must not be changed then.
+        Whether the model stores a copy of the training samples. False may save memory, but then
+        the samples must not be modified.
 
     Attributes
     ----------
@@ -100,41 +101,39 @@ class KernelPLSRegression(
     x_rotations_ : ndarray of shape (n_fit, n_components_)
         Coefficients of the kernel values with `X_fit_` in the scores.
     x_scores_ : ndarray of shape (n_samples, n_components_)
-        Scores of the training samples, orthogonal to each other (in the weights of the samples).
+        Scores of the training samples, orthogonal with respect to the sample weights.
     y_loadings_ : ndarray of shape (n_targets, n_components_)
         Coefficients of the scores in the prediction.
     X_fit_ : array or list
-        Samples that the coefficients belong to: all, or the pivots of a low rank.
+        Samples of the coefficients: all, or the pivots of the low-rank approximation.
     kernel_ : str, Kernel or callable
-        Kernel used, a kernel object being a clone.
+        Kernel that was used; a kernel object is cloned.
     kernel_residual_ : float
-        Fraction of the trace that a low rank leaves out.
+        Fraction of the trace outside the low-rank approximation.
     orthogonality_ : float
         Certificate: largest cosine between the scores of two components.
     n_components_ : int
-        Number of components; fewer than asked for, with a warning, when nothing remains to
-        be explained.
+        Number of components; fewer than requested, with a warning, if the residual of the targets
+        is zero.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
     sklearn.cross_decomposition.PLSRegression : Linear functions; with ``scale=False`` it equals
         this class with ``kernel="linear"``.
-    sklearn.kernel_ridge.KernelRidge : Regularisation by the norm in place of the number of
-        components.
+    sklearn.kernel_ridge.KernelRidge : Regularises by the norm instead of the number of components.
     skmoderndata.cross_decomposition.PrincipalComponentsRegression : Components of maximum
         variance, chosen without the target.
 
     Notes
     -----
-    The kernel matrix is not deflated: each component costs its product with as many columns as
-    there are targets, ``k m n^2`` operations in all. Scores are orthogonalised twice. Each
-    component is reported to callbacks.
-
-    Components of m targets are determined together; for unrelated targets fit one model each.
+    The kernel matrix is not deflated: each component takes its product with one column per target,
+    ``k m n^2`` operations in total for m targets. Scores are orthogonalised twice. Each component
+    is reported to callbacks. The components are common to all targets; fit one model for each of
+    several unrelated targets.
 
     References
     ----------
@@ -202,7 +201,7 @@ class KernelPLSRegression(
 
     @fit_context()
     def fit(self, X, y, sample_weight=None):
-        """Find the components and regress the targets on them.
+        """Estimate the components and regress the targets on them.
 
         Parameters
         ----------
@@ -299,7 +298,7 @@ class KernelPLSRegression(
         return self
 
     def predict(self, X):
-        """Targets of new samples.
+        """Predict the targets of samples.
 
         Parameters
         ----------
@@ -316,7 +315,7 @@ class KernelPLSRegression(
         return self._apply(X, self.dual_coef_) + self.intercept_
 
     def transform(self, X):
-        """Scores of new samples.
+        """Compute the scores of samples.
 
         Parameters
         ----------

@@ -10,26 +10,28 @@ from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS
 
 
 class KernelPLSSVD(KernelViews):
-    r"""Functions of two views that have the largest covariance at unit norm.
+    r"""Estimate functions of two views with maximum covariance at unit norm, by kernels.
 
-    For centred kernel matrices of n samples `fit` solves, one pair after the other [1]_,
+    For centred kernel matrices of n samples, `fit` solves, successively for each pair [1]_,
 
     .. math::
         \max_{\alpha_a, \alpha_b}\ \frac{\alpha_a^\top K_a K_b\, \alpha_b}{n}
         \quad\text{subject to}\quad \alpha_v^\top K_v\, \alpha_v = 1,\quad v = a, b,
 
-    the singular vectors of the covariance between the two feature spaces. It is the limit of
-    regularised canonical correlation analysis, and has no regularisation parameter.
+    whose solutions are the singular vectors of the covariance between the two feature spaces. The
+    problem is a limit of regularised canonical correlation analysis and has no regularisation
+    parameter.
 
     Parameters
     ----------
     n_components : int, default=2
-        Number of functions of each view; a warning says if it exceeds the smaller rank.
+        Number of functions of each view, reduced to the smaller rank with a warning if it is
+        larger.
     kernel : str, Kernel, callable, or pair of them, default=("rbf", "linear")
         One kernel for both views or a pair: a name of `sklearn.metrics.pairwise`, "precomputed", a
         kernel object of scikit-learn's protocol, or a function that returns a Gram matrix.
     gamma : {"scale", "auto"}, float, None, or pair of them, default="scale"
-        Parameter of the kernels that have it; "scale" is ``1 / (n_features * X.var())`` of each
+        Kernel coefficient of the named kernels; "scale" is ``1 / (n_features * X.var())`` of each
         view.
     degree : float or pair of float, default=3
         Degree of the polynomial kernel.
@@ -45,8 +47,7 @@ class KernelPLSSVD(KernelViews):
         The incomplete factorisation stops when it leaves out at most this fraction of the trace
         of the centred kernel.
     view_slices : list of slice or of pairs of int, default=None
-        Columns of each view, where both stand side by side in one array. None: the views are
-        separate arrays.
+        Columns of each view in a single array. None means that the views are separate arrays.
     copy_X : bool, default=True
         Whether the model keeps copies of the training samples. False may save memory; the samples
         must not be changed then.
@@ -61,13 +62,13 @@ class KernelPLSSVD(KernelViews):
         Coefficients of the kernel values with `X_fit_`; in the first view the training score of
         largest magnitude of each component is positive.
     intercept_ : list of two ndarray of shape (n_components_,)
-        What is added, so that training scores have mean zero.
+        Constants added to the scores, so that training scores have mean zero.
     X_fit_ : list
-        Samples of each view that `dual_coef_` belongs to: all, or the pivots of a low rank.
+        Samples of each view for `dual_coef_`: all, or the pivots of the low-rank approximation.
     kernels_ : list
-        Kernel of each view with settled parameters.
+        Kernel of each view with resolved parameters.
     kernel_residual_ : ndarray of shape (2,)
-        Fraction of the trace of each kernel matrix that a low rank leaves out.
+        Fraction of the trace of each kernel matrix outside the low-rank approximation.
     solver_ : str
         "exact", "low_rank" or "nystroem".
     residual_ : float
@@ -83,13 +84,13 @@ class KernelPLSSVD(KernelViews):
     n_features_in_ : int
         Number of columns of the first view, or of both with `view_slices`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of these columns, where they had some.
+        Names of these columns, if they are all strings.
 
     See Also
     --------
     sklearn.cross_decomposition.PLSSVD : Linear functions.
-    skmoderndata.cross_decomposition.KernelCCA : Correlations in place of covariances.
-    skmoderndata.cross_decomposition.KernelPLSRegression : Prediction of the second view.
+    skmoderndata.cross_decomposition.KernelCCA : Maximises correlations instead of covariances.
+    skmoderndata.cross_decomposition.KernelPLSRegression : Predicts the second view.
 
     Notes
     -----

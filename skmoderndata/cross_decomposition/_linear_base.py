@@ -1,4 +1,4 @@
-"""Several views by linear functions, dense and sparse."""
+"""Base of the linear methods for several views, dense and sparse."""
 
 from typing import Any, NamedTuple
 
@@ -26,10 +26,10 @@ from skmoderndata.cross_decomposition._base import (
 
 
 class LinearViews(MultiviewTransformer):
-    """Several views by linear functions: scores are ``(x - means_) @ weights_``.
+    """Base of the linear methods for several views, with scores ``(x - means_) @ weights_``.
 
-    A subclass has the parameters `n_components`, `alpha` and `scale`. Sparse views stay sparse:
-    what is formed is their covariance, or the inner products of their rows, whichever is smaller.
+    A subclass has the parameters `n_components`, `alpha` and `scale`. Sparse views remain sparse:
+    only their covariance or the Gram matrix of their rows is formed, whichever is smaller.
     """
 
     _sparse_views = True
@@ -71,7 +71,7 @@ class LinearViews(MultiviewTransformer):
 
 
 class LinearSolution(NamedTuple):
-    """What `solve_linear` finds; one entry for each view in each list."""
+    """Result of `solve_linear`; each list has one entry for each view."""
 
     pairs: Pairs
     weights: list[Any]
@@ -149,7 +149,7 @@ def centred_dense(X, w, scale):
     mean = G.mean(axis=0) if w is None else w @ G / total
     peak = np.abs(G).max(axis=0)
     G -= mean
-    # what remains of a column of equal numbers is rounding
+    # a centred constant column contains only rounding errors
     G[:, np.abs(G).max(axis=0) <= 8 * np.finfo(X.dtype).eps * np.abs(mean)] = 0.0
     if not np.abs(G).max(initial=0.0) > 1e-14 * peak.max(initial=0.0):
         return None, mean, None

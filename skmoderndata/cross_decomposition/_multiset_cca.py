@@ -7,7 +7,7 @@ from skmoderndata.cross_decomposition._linear_base import LinearViews, solve_lin
 
 
 class MultisetCCA(LinearViews):
-    r"""Linear functions of any number of views that correlate most with each other.
+    r"""Estimate linear functions of several views with maximum mutual correlation.
 
     With regularised variances :math:`s_v(w) = (1 - \tau)\, w^\top C_{vv} w + \tau \|w\|^2` of V
     views, ``criterion="maxvar"`` and ``"sumcor"`` solve [1]_
@@ -26,29 +26,29 @@ class MultisetCCA(LinearViews):
     Parameters
     ----------
     n_components : int, default=2
-        Number of components; a warning says if it exceeds the rank.
+        Number of components, reduced to the rank with a warning if it is larger.
     criterion : {"maxvar", "sumcor", "gcca"}, default="maxvar"
-        What is maximised, see above. "maxvar" and "gcca" are eigenproblems, and the same one
-        without regularisation; "sumcor" is solved by ascent over one view after the other.
-        "gcca" allows views that are missing for some samples (rows of NaN).
+        Objective, see above. "maxvar" and "gcca" are eigenproblems, which coincide without
+        regularisation; "sumcor" is solved by block coordinate ascent over the views. "gcca" allows
+        views that are missing for some samples (rows of NaN).
     alpha : float or list of float, default=0.1
-        Fraction :math:`\tau` of the norm in [0, 1], one value or one for each view.
+        Weight :math:`\tau` of the norm, between 0 and 1; a single value or one for each view.
     scale : bool, default=True
-        Whether the norm and the covariances of the problem are those of columns divided by their
-        standard deviations, so that their units do not matter. It changes nothing for ``alpha=0``.
+        Whether to divide the columns by their standard deviations, so that their units do not
+        matter. It has no effect for ``alpha=0``.
     max_iter : int, default=1000
         Largest number of passes over the views for one component, for "sumcor".
     tol : float, default=1e-9
         Largest change of a direction of unit norm in the last pass, for "sumcor".
     view_slices : list of slice or of pairs of int, default=None
-        Columns of each view, where all stand side by side in one array, so that Pipeline and
-        GridSearchCV can split the samples. None: the views are separate arrays.
+        Columns of each view in a single array, which Pipeline and GridSearchCV require. None means
+        that the views are separate arrays.
 
     Attributes
     ----------
     correlations_ : ndarray of shape (n_components_,)
-        Correlations of the training scores, in the weights of the samples, averaged over pairs of
-        views. Components are in the order of `regularized_correlations_`.
+        Weighted correlations of the training scores, averaged over pairs of views. Components are
+        in the order of `regularized_correlations_`.
     regularized_correlations_ : ndarray of shape (n_components_,)
         Maxima of the problem: regularised correlations, averaged over pairs of views. For "gcca"
         the eigenvalue on the same scale, equal to it without regularisation.
@@ -66,11 +66,11 @@ class MultisetCCA(LinearViews):
     residual_ : float
         Certificate: the largest violation of the stationarity conditions.
     dual_gap_ : float
-        For "sumcor" a bound on how far the sum of correlations is below the maximum, relative to
-        the sum: the eigenproblem of "maxvar" bounds it. 0 for the eigenproblems.
+        For "sumcor", an upper bound on the relative suboptimality of the sum of correlations, from
+        the eigenproblem of "maxvar". 0 for the eigenproblems.
     consensus_ : ndarray of shape (n_samples, n_components_)
-        For "gcca": what the views have in common, with mean square 1 where each sample counts once
-        for each view that is there.
+        For "gcca": consensus of the views, with mean square 1, where each sample is weighted by
+        its number of present views.
     n_components_ : int
         Number of components.
     n_iter_ : int
@@ -80,7 +80,7 @@ class MultisetCCA(LinearViews):
     n_features_in_ : int
         Number of columns of the first view, or of all with `view_slices`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of these columns, where they had some.
+        Names of these columns, if they are all strings.
 
     See Also
     --------
@@ -95,9 +95,9 @@ class MultisetCCA(LinearViews):
     Components of "maxvar" have uncorrelated stacked scores, those of "sumcor" are uncorrelated in
     every view. For two views "maxvar" and "sumcor" equal `RegularizedCCA`.
 
-    float32 input is computed in float64 and returned as float32. Sparse views stay sparse: their
-    covariance is formed, or the inner products of their rows, whichever is smaller. Passes
-    are reported to callbacks.
+    float32 input is computed in float64 and returned as float32. Sparse views remain sparse: only
+    their covariance or the Gram matrix of their rows is formed, whichever is smaller. Passes are
+    reported to callbacks.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Regression on principal components, primal, dual and with kernels."""
+"""Principal components regression, primal, dual and with kernels."""
 
 import numpy as np
 from scipy import linalg, sparse
@@ -43,7 +43,7 @@ from skmoderndata.kernels._samples import structured_samples
 class PrincipalComponentsRegression(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMixin, RegressorMixin, Base
 ):
-    r"""Least squares on the leading principal components, of the columns or of a kernel.
+    r"""Least squares regression on the leading principal components, linear or with a kernel.
 
     With the centred kernel matrix :math:`K = \sum_j \lambda_j v_j v_j^\top`, for linear
     regression :math:`K = X X^\top`, `fit` solves [1]_
@@ -56,15 +56,15 @@ class PrincipalComponentsRegression(
     Parameters
     ----------
     n_components : "loo", int, float or None, default="loo"
-        Number of components; or, below 1, the fraction of the variance that they have to explain.
-        A warning says if there are not so many. "loo" takes the number with the smallest
-        leave-one-out error of the regression on the components. None takes all, which is least
-        squares of minimum norm.
+        Number of components, reduced to the rank with a warning if it is larger; or, below 1, the
+        fraction of the variance that they must explain. "loo" chooses the number with the smallest
+        leave-one-out error of the regression on the components. None uses all components, which
+        gives the least squares solution of minimum norm.
     kernel : str, Kernel or callable, default="linear"
         A name of `sklearn.metrics.pairwise`, "precomputed", a kernel object of scikit-learn's
         protocol, or a function that returns a Gram matrix.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -73,11 +73,10 @@ class PrincipalComponentsRegression(
         Further parameters of a named kernel or a callable.
     solver : {"auto", "primal", "dual"}, default="auto"
         "primal" works with the columns (for the linear kernel), "dual" with the kernel matrix of
-        the samples; both give the same answer. "auto" takes what is smaller.
+        the samples; both give the same result. "auto" chooses the smaller matrix.
     copy_X : bool, default=True
-        Whether the model keeps a copy of the training samples, which other
-        kernels than the linear one need. False may save memory; the samples must not be changed
-        then.
+        Whether the model stores a copy of the training samples, for kernels other than "linear".
+        False may save memory, but then the samples must not be modified.
 
     Attributes
     ----------
@@ -92,11 +91,11 @@ class PrincipalComponentsRegression(
     explained_variance_ : ndarray of shape (n_components_,)
         Variances of the components (with divisor n).
     explained_variance_ratio_ : ndarray of shape (n_components_,)
-        Their fractions of the whole.
+        Fractions of the total variance.
     loo_errors_ : ndarray of shape (rank,)
-        With ``n_components="loo"``: mean squared error of the samples when each is left out of
-        the regression on 1, 2, ... components, over the variance of the target (the mean of these
-        for several targets). Infinite where a component belongs to one sample alone.
+        With ``n_components="loo"``: leave-one-out mean squared error of the regression on 1, 2,
+        ... components, relative to the variance of the target (averaged over targets). Infinite if
+        a component depends on a single sample.
     n_components_ : int
         Number of components used, at most the rank.
     solver_ : str
@@ -104,15 +103,15 @@ class PrincipalComponentsRegression(
     stationarity_ : float
         Certificate: the largest correlation of a residual with a component, 0 at the minimum.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.decomposition.PCA : In a pipeline with `LinearRegression` the same for the linear
+    sklearn.decomposition.PCA : In a pipeline with `LinearRegression`, equivalent for the linear
         kernel.
-    skmoderndata.cross_decomposition.KernelPLSRegression : Components that look at the target.
+    skmoderndata.cross_decomposition.KernelPLSRegression : Components that depend on the target.
 
     Notes
     -----
@@ -124,8 +123,8 @@ class PrincipalComponentsRegression(
     not depend on the target and are those of all samples. Copies of a sample are left out
     together, so that weights and copies give the same result.
 
-    Sparse X is never made dense: few components come from Lanczos iterations, many from the
-    covariance of the columns or the inner products of the rows, whichever is smaller.
+    Sparse X is never converted to dense: few components are computed by Lanczos iterations, many
+    from the covariance of the columns or the Gram matrix of the rows, whichever is smaller.
 
     References
     ----------
@@ -199,7 +198,7 @@ class PrincipalComponentsRegression(
 
     @fit_context()
     def fit(self, X, y, sample_weight=None):
-        """Find the principal components and regress the targets on them.
+        """Compute the principal components and regress the targets on them.
 
         Parameters
         ----------
@@ -312,7 +311,7 @@ class PrincipalComponentsRegression(
         return self
 
     def predict(self, X):
-        """Targets of new samples.
+        """Predict the targets of samples.
 
         Parameters
         ----------
@@ -330,7 +329,7 @@ class PrincipalComponentsRegression(
         return self._apply(X, coef) + self.intercept_
 
     def transform(self, X):
-        """Principal components of new samples.
+        """Compute the principal components of samples.
 
         Parameters
         ----------
@@ -419,7 +418,7 @@ class PrincipalComponentsRegression(
 
 
 def leave_one_out(V, roots, residual, group):
-    """Squared errors of samples that are left out of the regression on 1, 2, ... components.
+    """Leave-one-out squared errors of the regression on 1, 2, ... components.
 
     Least squares on orthonormal columns ``V`` leaves ``e_i / (1 - h_i)`` for a sample that was
     left out, with ``h_i = w_i / W + sum_j V_ij^2`` in the weights of the samples; copies (of the
@@ -458,7 +457,7 @@ def leave_one_out(V, roots, residual, group):
 
 
 def copies_of(X, Y):
-    """Give all copies of a sample the same number."""
+    """Assign the same number to all copies of a sample."""
     if sparse.issparse(X):
         X = sparse.csr_array(X)
         cuts = zip(X.indptr[:-1], X.indptr[1:], strict=True)

@@ -7,10 +7,10 @@ from skmoderndata.cross_decomposition._linear_base import LinearViews, solve_lin
 
 
 class RegularizedCCA(LinearViews):
-    r"""Linear functions of two views that correlate most, with shrunk covariances.
+    r"""Estimate linear functions of two views with maximum correlation and shrunk covariances.
 
-    For centred views with covariances :math:`C_{aa}, C_{bb}, C_{ab}` `fit` solves, one pair of
-    directions after the other [1]_,
+    For centred views with covariances :math:`C_{aa}, C_{bb}, C_{ab}`, `fit` solves, successively
+    for each pair of directions [1]_,
 
     .. math::
         \max_{w_a, w_b}\ w_a^\top C_{ab}\, w_b \quad\text{subject to}\quad
@@ -22,22 +22,22 @@ class RegularizedCCA(LinearViews):
     Parameters
     ----------
     n_components : int, default=2
-        Number of pairs; a warning says if it exceeds the smaller rank, of which there are as many.
+        Number of pairs, reduced to the smaller rank with a warning if it is larger.
     alpha : float or list of float, default=0.1
-        Fraction :math:`\tau` of the norm in [0, 1], one value or one for each view. 0 is refused
-        where the columns are enough to fit any data.
+        Weight :math:`\tau` of the norm, between 0 and 1; a single value or one for each view. 0 is
+        refused if the columns suffice to fit any data.
     scale : bool, default=True
-        Whether the norm and the covariances of the problem are those of columns divided by their
-        standard deviations, so that their units do not matter. It has no effect for ``alpha=0``.
+        Whether to divide the columns by their standard deviations, so that their units do not
+        matter. It has no effect for ``alpha=0``.
     view_slices : list of slice or of pairs of int, default=None
-        Columns of each view, where both stand side by side in one array, so that Pipeline and
-        GridSearchCV can split the samples. None: the views are separate arrays.
+        Columns of each view in a single array, which Pipeline and GridSearchCV require. None means
+        that the views are separate arrays.
 
     Attributes
     ----------
     correlations_ : ndarray of shape (n_components_,)
-        Correlations of the training scores, in the weights of the samples. Components are in the
-        order of `regularized_correlations_`.
+        Weighted correlations of the training scores. Components are in the order of
+        `regularized_correlations_`.
     regularized_correlations_ : ndarray of shape (n_components_,)
         Maxima of the problem, in descending order, between 0 and ``1 / (1 - alpha)``; equal to
         `correlations_` for ``alpha=0``.
@@ -64,13 +64,13 @@ class RegularizedCCA(LinearViews):
     n_features_in_ : int
         Number of columns of the first view, or of both with `view_slices`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of these columns, where they had some.
+        Names of these columns, if they are all strings.
 
     See Also
     --------
-    sklearn.cross_decomposition.CCA : Without regularisation, one pair after the other by power
+    sklearn.cross_decomposition.CCA : No regularisation; computes pairs successively by power
         iteration.
-    skmoderndata.cross_decomposition.KernelCCA : Functions that are not linear.
+    skmoderndata.cross_decomposition.KernelCCA : Nonlinear functions.
     skmoderndata.cross_decomposition.MultisetCCA : More than two views.
 
     Notes

@@ -1,4 +1,4 @@
-"""Boolean data made of sources that combine by OR, with known truth."""
+"""Boolean data from sources that combine by OR, with known truth."""
 
 from numbers import Integral, Real
 
@@ -65,14 +65,14 @@ def make_boolean_sources(
         Below 1/2 every source has features of its own; from 1/2 on a source lies in the union of
         its neighbours, and its presence together with them cannot be seen.
     size : int, default=None
-        Number of features of a source; None takes the largest size for which all fit. Features
+        Number of features of a source; None uses the largest size for which all fit. Features
         beyond the last source belong to none.
     noise : float, default=0.0
         Probability that a bit is replaced by a noisy one.
     noise_rate : float, default=0.5
         Probability that a noisy bit is 1.
     random_state : int, RandomState instance or None, default=None
-        Draws assignments and noise.
+        Controls assignments and noise. Pass an int for reproducible results.
 
     Returns
     -------
@@ -127,7 +127,7 @@ def _blocks(k, p, overlap, size):
     if needed > p:
         raise ValueError(
             f"n_sources={k} of size={size} with overlap={overlap} need {needed} features, but "
-            f"n_features={p}: raise n_features or overlap, or lower size."
+            f"n_features={p}: increase n_features or overlap, or lower size."
         )
     start = np.arange(k)[:, None] * (size - _shared(size, overlap))
     feature = np.arange(p)

@@ -1,4 +1,4 @@
-"""Low rank plus sparse: random matrices and films with known parts."""
+"""Low rank plus sparse: random matrices and image sequences with known components."""
 
 from numbers import Integral, Real
 
@@ -74,7 +74,7 @@ def make_low_rank_plus_sparse(
     missing : float, default=0.0
         Fraction of the cells that are missing. Their number is exact, not random.
     random_state : int, RandomState instance or None, default=None
-        Draws everything.
+        Controls all random draws. Pass an int for reproducible results.
 
     Returns
     -------
@@ -189,7 +189,7 @@ def make_video(
     noise : float, default=0.0
         Standard deviation of independent noise on every pixel.
     random_state : int, RandomState instance or None, default=None
-        Draws everything.
+        Controls all random draws. Pass an int for reproducible results.
 
     Returns
     -------

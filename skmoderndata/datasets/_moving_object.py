@@ -1,4 +1,4 @@
-"""Films of an object that moves."""
+"""Image sequences of a moving object."""
 
 import numpy as np
 from scipy.signal import lfilter
@@ -33,7 +33,7 @@ def make_moving_object(
     noise=0.02,
     random_state=None,
 ):
-    """Generate films of a small object that wanders about and bounces off the borders.
+    """Generate image sequences of a small object that moves randomly within the borders.
 
     An object is a pattern of two bright and two dark round spots, drawn at random around its
     centre. In each sequence one object moves: its velocity changes slowly at random, and its

@@ -66,7 +66,7 @@ def make_ratings(
     sparse : bool, default=False
         Return the known ratings as a sparse array instead of a dense one with NaN.
     random_state : int, RandomState instance or None, default=None
-        Draws everything.
+        Controls all random draws. Pass an int for reproducible results.
 
     Returns
     -------

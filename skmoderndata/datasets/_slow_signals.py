@@ -42,7 +42,7 @@ def make_slow_signal(n_samples=5000, *, noise=0.0, random_state=None):
         Standard deviation of Gaussian noise added to both signals.
 
     random_state : int, RandomState instance or None, default=None
-        Draws the noise.
+        Controls the noise. Pass an int for reproducible results.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def make_logistic_map(n_samples=6000, *, periods=(5, 11, 13), n_discard=100, ran
         Steps made with the first parameter before the series begins.
 
     random_state : int, RandomState instance or None, default=None
-        Draws the first value of the series.
+        Controls the first value of the series. Pass an int for reproducible results.
 
     Returns
     -------
@@ -184,7 +184,7 @@ def make_mixed_sources(
         Standard deviation, in rows, of the Gaussian window that smooths the slowest source.
 
     random_state : int, RandomState instance or None, default=None
-        Draws the sources and the linear mixture.
+        Controls the sources and the linear mixture. Pass an int for reproducible results.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Two classes that a few of many features tell apart."""
+"""Two classes that depend on a few of many features."""
 
 from numbers import Integral, Real
 
@@ -58,7 +58,7 @@ def make_sparse_classes(
     shuffle : bool, default=True
         Put the informative columns at random places; else they are the first.
     random_state : int, RandomState instance or None, default=None
-        Draws everything.
+        Controls all random draws. Pass an int for reproducible results.
 
     Returns
     -------

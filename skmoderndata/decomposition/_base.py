@@ -1,4 +1,4 @@
-"""What dictionary learners share: signals from codes."""
+"""Reconstruction of signals from codes, for dictionary learners."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -7,10 +7,10 @@ from skmoderndata._validation import check_codes
 
 
 class FromCodes:
-    """Signals that codes stand for, with the atoms in the rows of `components_`."""
+    """Mixin that reconstructs signals from codes, with the atoms in the rows of `components_`."""
 
     def inverse_transform(self, X):
-        """Signals with given codes.
+        """Reconstruct signals from codes.
 
         Parameters
         ----------

@@ -24,9 +24,9 @@ class CCIPCA(OnlineSubspace):
     r"""Estimate principal components from one row at a time, without a covariance matrix.
 
     Candid covariance-free incremental principal component analysis [1]_ keeps one vector
-    :math:`v_j` for each component: its direction is the component, its norm the variance. With
-    the row minus the running mean as first residual :math:`r_1`, each row updates, for
-    j = 1, ..., k,
+    :math:`v_j` for each component: its direction is the component, its norm the variance. Starting
+    from the residual :math:`r_1`, the row minus the running mean, each row updates, for j = 1,
+    ..., k,
 
     .. math::
 
@@ -34,51 +34,52 @@ class CCIPCA(OnlineSubspace):
         \qquad
         r_{j+1} = r_j - r_j^\top \frac{v_j}{\|v_j\|} \, \frac{v_j}{\|v_j\|} .
 
-    The rate :math:`\eta_t = (1 + \ell(t)) / t` belongs to an amnesic mean: :math:`\ell > 0` gives
-    later rows more weight, because earlier ones met worse estimates of the directions. There is
-    no step size to tune.
+    The rate :math:`\eta_t = (1 + \ell(t)) / t` is that of an amnesic mean: :math:`\ell > 0` gives
+    later rows more weight, because earlier rows were processed with worse estimates of the
+    directions. There is no step size to tune.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Number of components; a warning says if there are more than features, and as many are
-        taken. None takes ``min(n_samples, n_features)`` in `fit` and ``n_features`` in
-        `partial_fit`.
+        Number of components, reduced to the number of features with a warning if it is larger.
+        None uses ``min(n_samples, n_features)`` in `fit` and ``n_features`` in `partial_fit`.
 
     whiten : bool, default=False
-        Divide the outputs by their standard deviations.
+        Whether to divide the outputs by their standard deviations.
 
     amnesic : float, default=2.0
-        Final memory loss :math:`\ell`, usually 2 to 4. 0 weights all rows alike, which is better
-        in one pass when the variances are well apart.
+        Final memory loss :math:`\ell`, usually 2 to 4. 0 gives all rows equal weight, which is
+        better in a single pass if the variances are well separated.
 
     amnesic_ramp : tuple of two int, default=(20, 200)
         Number of rows up to which the memory loss is 0, and from which it is `amnesic`; linear
         in between.
 
     amnesic_growth : float or None, default=None
-        After the ramp, let the memory loss grow by one in this many rows (2000 in [1]_): the
-        memory then fades after about so many rows. None keeps it at `amnesic`, which converges
-        for data that do not drift.
+        Number of rows after the ramp in which the memory loss grows by one (2000 in [1]_), so that
+        the memory extends over about this many rows. None keeps the memory loss at `amnesic`,
+        which converges for data without drift.
 
     min_learning_rate : float, default=0.0
         Smallest rate, at most 0.5. A positive value follows drifting data with a memory of about
         ``1 / min_learning_rate`` rows.
 
     shuffle : bool, default=True
-        Take the rows in a new random order in each pass of `fit`. `partial_fit` never shuffles.
+        Whether to process the rows in a new random order in each pass of `fit`. `partial_fit`
+        never shuffles.
 
     refine : bool, default=True
-        End `fit` with one step of orthogonal iteration, which multiplies the subspace by the
-        covariance of the rows, and a Rayleigh-Ritz step, which diagonalises the covariance
-        inside the subspace. Both cost less than a pass. False leaves the estimates of the rule.
+        Whether `fit` ends with one step of orthogonal iteration, which multiplies the subspace by
+        the covariance of the rows, and a Rayleigh-Ritz step, which diagonalises the covariance
+        inside the subspace. Both cost less than a pass. False returns the estimates of the rule
+        above.
 
     max_iter : int, default=100
         Largest number of passes over the rows in `fit`.
 
     tol : float or None, default=3e-3
-        `fit` ends when a pass changes the subspace by less, see `subspace_change_`. None takes
-        `max_iter` passes.
+        `fit` stops when a pass changes the subspace by less than this, see `subspace_change_`.
+        None makes `max_iter` passes.
 
     random_state : int, RandomState instance or None, default=None
         Order of the rows when `shuffle` is True.
@@ -86,8 +87,8 @@ class CCIPCA(OnlineSubspace):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Orthonormal rows, largest variance first; the entry of largest magnitude in each is
-        positive. Components that the rows have no variance for are zero rows.
+        Orthonormal rows in descending order of variance; the entry of largest magnitude in each is
+        positive. Components without variance are zero.
 
     explained_variance_ : ndarray of shape (n_components,)
         Variance along each component, with divisor n; always float64.
@@ -99,7 +100,7 @@ class CCIPCA(OnlineSubspace):
         ``sqrt(n_samples_seen_ * explained_variance_)``.
 
     noise_variance_ : float
-        Mean variance of the directions left out; 0 if there are none.
+        Mean variance of the omitted directions; 0 if there are none.
 
     mean_ : ndarray of shape (n_features,)
         Mean of the rows: exact after `fit`, amnesic after `partial_fit`.
@@ -108,18 +109,18 @@ class CCIPCA(OnlineSubspace):
         Number of components.
 
     n_samples_seen_ : int
-        Rows seen; those of `fit` count once, whatever the number of passes.
+        Number of rows seen; those of `fit` count once, whatever the number of passes.
 
     orthogonality_error_ : float
-        Largest product of two unit vectors :math:`v_i, v_j` before they were made orthonormal.
-        The rule makes them orthogonal only in the limit.
+        Largest inner product of two vectors :math:`v_i, v_j`, scaled to unit norm, before they
+        were orthonormalised. The rule makes them orthogonal only in the limit.
 
     n_iter_ : int
-        Passes taken by `fit`.
+        Number of passes of `fit`.
 
     subspace_change_ : float
-        Stopping quantity of `fit`: the fraction of the captured standard deviation that the
-        subspace lost in the last pass, between 0 and 1; infinite after a single pass.
+        Stopping criterion of `fit`: the relative change of the captured standard deviation in the
+        last pass, between 0 and 1; infinite after a single pass.
 
     eigen_residuals_ : ndarray of shape (n_components,)
         After `fit`: ``|C v - lambda v|`` for each component, divided by the largest lambda, with
@@ -129,32 +130,32 @@ class CCIPCA(OnlineSubspace):
         Number of features seen during `fit`.
 
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when `X` has names that are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.decomposition.IncrementalPCA : Singular value decompositions of batches of rows.
+    sklearn.decomposition.IncrementalPCA : Uses singular value decompositions of batches of rows.
         More work for each row, no dependence on a rate.
-    sklearn.decomposition.PCA : The exact answer when the rows fit into memory.
+    sklearn.decomposition.PCA : The exact solution, for rows that fit into memory.
     MinorComponentAnalysis : Directions of smallest variance, one row at a time.
 
     Notes
     -----
     One row costs ``8 n_features n_components`` operations; the memory is that of the components.
 
-    The result of `partial_fit` depends on the order of the rows only: however they are divided
-    into calls, it is the same to the last bit. Rows sorted by class give worse estimates than
-    shuffled ones. `fit` knows all rows: it centres them at their exact mean and repeats the rule
-    over them until the subspace converges.
+    The result of `partial_fit` depends only on the order of the rows: it is bitwise independent of
+    how they are divided into calls. Rows sorted by class give worse estimates than shuffled rows.
+    `fit` centres the rows at their exact mean and repeats the rule over them until the subspace
+    converges.
 
-    Two details differ from [1]_. A component begins with ``eta r r'`` in place of the residual
-    `r` itself, so that its norm is a variance from the start and the result does not depend on
-    the unit of the data. A row enters with the factor ``sqrt(1 - eta)`` and the mean before it,
-    so that for one feature the variance is exact, as in Welford's formula; with the mean after
-    it, the first residual would be zero as well, and a component started from it undefined.
+    Two details differ from [1]_. A component is initialised with ``eta r r'`` instead of the
+    residual `r`, so that its norm is a variance from the start and the result does not depend on
+    the unit of the data. The mean before the row is subtracted, and the residual has the factor
+    ``sqrt(1 - eta)``, so that for one feature the variance is exact, as in Welford's formula. With
+    the mean after the row, the first residual would be zero and the first component undefined.
 
-    Neighbouring components with nearly equal variances stay exchanged and mixed for a long time.
-    Only their span is reliable.
+    Components with nearly equal variances remain exchanged and mixed for a long time. Only their
+    span is reliable.
 
     References
     ----------
@@ -260,7 +261,7 @@ class CCIPCA(OnlineSubspace):
         state.total[:], state.n_seen[:] = total, n
         self._publish(state, X.dtype, error)
         lam = self.explained_variance_
-        remedy = "raise max_iter or tol, or lower n_components"
+        remedy = "increase max_iter or tol, or lower n_components"
         self._judge(source, mean, passes, lam, lam[0], remedy)
 
     def _follow(self, X, first):
@@ -278,7 +279,7 @@ class CCIPCA(OnlineSubspace):
         self._publish(state, X.dtype, orthogonality_error(state.V))
 
     def transform(self, X):
-        """Project rows on the components.
+        """Project rows onto the components.
 
         Parameters
         ----------
@@ -322,11 +323,11 @@ class CCIPCA(OnlineSubspace):
         return (Z @ self.components_ + self.mean_).astype(Z.dtype, copy=False)
 
     def score(self, X, y=None):
-        """Minus the relative squared reconstruction error of X.
+        """Compute the negative relative squared reconstruction error of X.
 
         ``-|X - X_hat|^2 / |X - mean_|^2``: 0 is perfect, and one plus the score is the explained
-        variance on these rows. It rises with `n_components`; to choose that number, use the
-        score of what follows in a pipeline.
+        variance ratio on these rows. The score increases with `n_components`; to choose that
+        number, use the score of a later step in a pipeline.
 
         Parameters
         ----------
@@ -351,7 +352,7 @@ class CCIPCA(OnlineSubspace):
         return self._at_most(int(self.n_components), n_features, reason)
 
     def _scales(self, dtype):
-        """Return standard deviations, 1 where there is none."""
+        """Return standard deviations, 1 in place of 0."""
         scales = np.sqrt(self.explained_variance_)
         return np.where(scales > 0, scales, 1.0).astype(dtype)
 

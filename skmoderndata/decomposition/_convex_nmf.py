@@ -46,7 +46,7 @@ from skmoderndata.kernels._samples import structured_samples
 
 
 def _is_linear(estimator):
-    """Whether components are rows of a table."""
+    """Whether components are vectors of the input space."""
     if isinstance(estimator.kernel, str) and estimator.kernel == "linear":
         return True
     raise AttributeError(
@@ -70,14 +70,15 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     Parameters
     ----------
     n_components : int, default=2
-        Number of components. More than rows are not determined by the data: a UserWarning.
+        Number of components. The data do not determine more components than rows; a UserWarning is
+        issued.
     kernel : str, Kernel or callable, default="linear"
         Inner products: "linear", which never forms a Gram matrix; another name of
-        `sklearn.metrics.pairwise`, "precomputed", a kernel object, or a function that gives Gram
-        matrices. These keep the Gram matrix of the training rows in memory, which must have no
-        negative eigenvalue.
+        `sklearn.metrics.pairwise`, "precomputed", a kernel object, or a function that returns Gram
+        matrices. All but "linear" store the Gram matrix of the training rows, which must be
+        positive semi-definite.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -86,47 +87,48 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Further parameters of a named kernel or a callable.
     solver : {"descent", "multiplicative"}, default="descent"
         "descent": coordinate descent over the weights of each row in turn. "multiplicative": the
-        rules of [1]_, for comparison; they are slower, and form the Gram matrix.
+        update rules of [1]_, for comparison; they are slower and form the Gram matrix.
     init : {"kmeans", "random"}, default="kmeans"
-        First weights: clusters of k-means (of random rows for kernels), or random.
+        Initial weights: clusters of k-means (clusters around random rows for kernels), or random
+        weights.
     n_init : int, default=1
-        Number of starts, of which the best is kept; those after the first are random.
+        Number of starts; the best result is kept. Starts after the first are random.
     max_iter : int, default=1000
-        Largest number of passes of a start.
+        Largest number of passes per start.
     tol : float, default=1e-3
-        Largest `kkt_residual_`.
+        Passes stop when `kkt_residual_` is at most this.
     random_state : int, RandomState instance or None, default=None
-        Draws the starts.
+        Controls the starts. Pass an int for reproducible results.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features) or None
-        Averages of rows, in descending order of the sum of squares they explain; None for
-        kernels, whose components are not rows of a table.
+        Averages of rows, in descending order of the sum of squares they explain; None for kernels
+        other than "linear", whose components have no coordinates.
     weights_ : ndarray of shape (n_samples, n_components)
         B: weight of each training row in each component. Most are zero.
     X_fit_ : {ndarray, sparse matrix} of shape (n_samples, n_features) or None
-        Training rows, kept for kernels other than "linear" and "precomputed".
+        Training rows, stored for kernels other than "linear" and "precomputed".
     objective_ : float
-        What is minimised, at the solution.
+        Value of the objective at the solution.
     objective_history_ : ndarray of shape (n_iter_,)
-        Objective after each pass; it never rises.
+        Objective after each pass; it never increases.
     kkt_residual_ : float
-        Norm of the projected gradient relative to that of the linear terms, the larger one of
-        codes and weights.
+        Norm of the projected gradient relative to that of the linear terms; the maximum over codes
+        and weights.
     n_components_ : int
         Number of components.
     n_iter_ : int
         Number of passes of the best start.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    skmoderndata.decomposition.SemiNMF : Components of any kind, with a smaller error.
-    sklearn.cluster.KMeans : Each component is the plain average of its cluster.
+    skmoderndata.decomposition.SemiNMF : Unconstrained components, with a smaller error.
+    sklearn.cluster.KMeans : Each component is the mean of a cluster.
 
     Notes
     -----
@@ -134,7 +136,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     sparse X); a kernel matrix is factorised first, in at most ``n^3`` operations, and counts as
     features in the number of its rank. The problem is not convex; the name refers to the convex
     hull. The weights are sparse without a penalty. Missing entries are refused: an average of rows
-    with missing entries has no value.
+    with missing entries is undefined.
 
     References
     ----------
@@ -212,14 +214,14 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
-        """Find components among the averages of the rows.
+        """Estimate components that are averages of the rows.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Data of any sign; the Gram matrix for ``kernel="precomputed"``.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -291,7 +293,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return self
 
     def transform(self, X):
-        """Codes of rows, by non-negative least squares.
+        """Compute the codes of rows by non-negative least squares.
 
         Parameters
         ----------
@@ -311,21 +313,21 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     inverse_transform = available_if(_is_linear)(AlternatingFactorization.inverse_transform)
 
     def score(self, X, y=None):
-        """Minus the relative error with which rows are reconstructed; grows with `n_components`.
+        """Compute the negative relative reconstruction error, which grows with `n_components`.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
         score : float
             ``-|X - codes @ components|_F / |X|_F``, in the space of the kernel. For
-            ``kernel="precomputed"``, where the norms of new rows are not known, half of the mean
-            squared norm of the reconstructions, which ranks models alike.
+            ``kernel="precomputed"`` the norms of new rows are unknown, and the score is half the
+            mean squared norm of the reconstructions, which gives the same ranking of models.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -349,8 +351,8 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         if isinstance(self.kernel, Kernel) and not self.kernel.requires_vector_input:
             return structured_samples(self.kernel, X, type(self).__name__)
         missing = (
-            "its components are averages of rows, and an average of rows with holes has no value. "
-            "Fill them in, or use SparseNMF or SemiNMF, where NaN marks a missing entry."
+            "its components are averages of rows, which are undefined if entries are missing. "
+            "Impute them, or use SparseNMF or SemiNMF, where NaN marks a missing entry."
         )
         return validate_rows(self, X, reset=reset, missing=missing)
 
@@ -360,20 +362,20 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         except IndefiniteError as error:
             raise ValueError(
                 f"{type(self).__name__}(kernel={self.kernel!r}) needs a positive semi-definite "
-                f"kernel matrix, and met an {error}. There is no minimum then. Use another "
+                f"kernel matrix, but found an {error}, so that there is no minimum. Use another "
                 "kernel, or correct the spectrum of the matrix, as skmoderndata."
                 "preprocessing.SpectrumCorrector does, with kernel='precomputed'."
             ) from error
 
     def _start(self, data, rows, init, rng):
-        """Return first codes and weights: clusters, made soft by a fifth."""
+        """Return initial codes and weights: cluster memberships, with a fifth added everywhere."""
         n, k = rows.shape[0], self.n_components
         if init == "random":
-            B = rng.uniform(size=(n, k)) ** 4  # a few rows make most of a component
+            B = rng.uniform(size=(n, k)) ** 4  # a few rows dominate each component
             B /= B.sum(axis=0)
             return nnls(B.T @ against(rows, B), against(rows, B)).Z + 0.01, B
         if self._linear:
-            with warnings.catch_warnings():  # fewer distinct rows than components will do
+            with warnings.catch_warnings():  # fewer distinct rows than components are no problem
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 labels = KMeans(min(k, n), n_init=1, random_state=rng).fit(data).labels_
         else:
@@ -411,7 +413,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
 
 def _double(X):
-    if isinstance(X, list | Encoded):  # samples that are no vectors
+    if isinstance(X, list | Encoded):  # samples that are not vectors
         return X
     if sparse.issparse(X):
         return sparse.csr_array(X, dtype=np.float64)

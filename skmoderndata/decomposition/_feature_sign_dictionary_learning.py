@@ -1,4 +1,4 @@
-"""Dictionary learning with an l1 penalty, both subproblems solved to a proved gap."""
+"""Dictionary learning with an l1 penalty, with duality gaps of both subproblems."""
 
 from numbers import Integral, Real
 
@@ -47,7 +47,7 @@ class FeatureSignDictionaryLearning(
 ):
     r"""Dictionary learning with an l1 penalty, by feature-sign search and the Lagrange dual.
 
-    Looks for atoms D (rows) and codes A of the signals X (rows) with
+    Estimates atoms D (rows) and codes A of the signals X (rows) by
 
     .. math::
         \min_{D, A}\ \tfrac12 \|X - A D\|_F^2 + \alpha \sum_{ij} |a_{ij}|
@@ -55,85 +55,86 @@ class FeatureSignDictionaryLearning(
 
     the objective of `sklearn.decomposition.DictionaryLearning`. For given atoms the codes are a
     lasso problem for each signal, for given codes the atoms are a least squares problem with a
-    bound on each norm. Both are convex and solved to a proved duality gap: the first by
-    feature-sign search, the second by Newton's method on its dual, which has one variable for each
-    atom, whatever the number of signals and features [1]_. The joint problem is not convex: the
-    result depends on the start. The objective never rises. Missing entries are NaN and do not
-    count.
+    bound on each norm. Both problems are convex and are solved to a certified duality gap: the
+    first by feature-sign search, the second by Newton's method on its dual, which has one variable
+    for each atom, whatever the number of signals and features [1]_. The joint problem is not
+    convex, so the result depends on the start. The objective never increases. Missing entries are
+    NaN and are ignored.
 
     Parameters
     ----------
     n_components : int, default=None
-        Number of atoms; None takes twice the number of features.
+        Number of atoms; None means twice the number of features.
     alpha : float, default=1.0
-        Weight of the penalty. A signal shorter than `alpha` has a zero code.
+        Weight of the penalty. A signal of norm below `alpha` has a zero code.
     algorithm : {"feature_sign", "homotopy", "coordinate_descent"}, default="feature_sign"
-        How signals are coded in `fit`. The first and the last begin with the codes of the pass
-        before; all end at the same codes.
+        Algorithm that codes the signals in `fit`. "feature_sign" and "coordinate_descent" start
+        from the codes of the previous pass; all three compute the same codes.
     momentum : bool, default=True
-        Code with atoms that are moved on along the line of the last two updates. Where that does
-        not lower the objective the step is taken back. Far fewer passes are needed.
+        Whether to extrapolate the atoms along their last update before coding. A step that does
+        not lower the objective is undone. Momentum needs far fewer passes.
     positive_code : bool, default=False
-        Codes of at least zero.
+        Whether codes must be non-negative.
     positive_dict : bool, default=False
-        Atoms of at least zero. Given starts must be so, too.
+        Whether atoms must be non-negative. An array `init` must then be non-negative, too.
     init : {"data", "random"} or array-like of shape (n_components, n_features), default="data"
-        Atoms to start from: different signals, random directions, or given ones.
+        Initial atoms: distinct signals, random directions, or a given array.
     max_iter : int, default=200
         Largest number of passes.
     tol : float, default=1e-5
-        Stop when a pass lowers the objective by a smaller fraction. With 0 all passes are made.
+        Stop when a pass lowers the objective by a smaller relative amount. 0 makes all passes.
     transform_alpha : float, default=None
-        Weight of the penalty in `transform` and `score`; None takes `alpha`.
+        Weight of the penalty in `transform` and `score`; None means `alpha`.
     store_codes : bool, default=False
-        Keep `codes_`.
+        Whether to store `codes_`.
     warm_start : bool, default=False
-        Start `fit` from the atoms of the last call.
+        Whether `fit` starts from the atoms of the last call.
     forget : float, default=1.0
-        Factor of the statistics of earlier batches at each `partial_fit`.
+        Factor applied to the statistics of earlier batches in each `partial_fit`, above 0 and at
+        most 1.
     n_jobs : int, default=None
-        Number of threads that code, through joblib. The result does not depend on it.
+        Number of threads for coding, through joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Draws the start.
+        Controls the initial atoms. Pass an int for reproducible results.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The atoms, of unit norm; the entry of largest magnitude is positive, unless
-        `positive_code` ties the sign.
+        The atoms, of unit norm; the entry of largest magnitude is positive, unless `positive_code`
+        determines the sign.
     objective_ : float
-        The objective after the last pass; of `partial_fit`, that of the batch.
+        The objective after the last pass; after `partial_fit`, that of the last batch.
     objective_history_ : ndarray of shape (n_iter_,)
-        The objective after each pass; of `partial_fit`, of the last batch alone.
+        The objective after each pass; after `partial_fit`, that of the last batch only.
     dual_gap_ : ndarray of shape (n_samples,)
         Duality gap of the last code of each training signal, relative to its objective.
     dictionary_gap_ : float
         Duality gap of the last update of the atoms, relative to the objective. With
-        `positive_dict` it is the gap of Frank and Wolfe, an upper bound as well.
+        `positive_dict` it is the Frank-Wolfe gap, which is also an upper bound.
     multipliers_ : ndarray of shape (n_components,)
-        Lagrange multipliers of ``|d_j|^2 <= 1`` (of half of it): by how much the objective would
-        fall if the bound on an atom were relaxed. 0 for atoms that no signal uses.
+        Lagrange multipliers of the constraints ``|d_j|^2 / 2 <= 1 / 2``: the rate at which the
+        objective decreases if the bound on an atom is relaxed. 0 for atoms that no signal uses.
     n_replaced_ : ndarray of shape (n_iter_,)
         Number of unused atoms replaced at the end of each pass.
     usage_ : ndarray of shape (n_components,)
         Number of training signals that use each atom.
     codes_ : csr_array of shape (n_samples, n_components)
         Codes of the training signals, with ``store_codes=True``. They belong to the atoms before
-        the last update and differ a little from those of `transform`.
+        the last update and differ slightly from those of `transform`.
     n_iter_ : int
         Number of passes.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.decomposition.DictionaryLearning : Minimises the same by coordinate descent or least
-        angle regression for the codes and one sweep over the atoms. Its other coders for
-        `transform` are not here; missing entries, sparse signals, weights, certificates and
-        mini-batches with the exact update are not there.
-    skmoderndata.decomposition.KSVD : Bounds the number of atoms in a code, or the error.
+    sklearn.decomposition.DictionaryLearning : Minimises the same objective by coordinate descent
+        or least angle regression for the codes and one sweep over the atoms. It has other
+        algorithms for `transform`, but no missing entries, sparse signals, weights, certificates,
+        or mini-batches with the exact update.
+    skmoderndata.decomposition.KSVD : Bounds the number of atoms in a code, or the residual.
 
     Notes
     -----
@@ -141,17 +142,17 @@ class FeatureSignDictionaryLearning(
     ``N s (s + n)`` for the statistics ``A^T A`` and ``A^T X``, and some times ``k^3`` for the
     atoms.
 
-    Two steps go beyond the source, and both lower the objective. Atoms of norm below the bound are
-    lengthened and their codes shortened: the fit is the same, the penalty falls. An unused atom
-    becomes the direction of the largest residual, if the norm of that exceeds `alpha`; otherwise
-    no signal would use it.
+    Two steps are added to the algorithm of the source, and both lower the objective. Atoms of norm
+    below the bound are scaled up and their codes scaled down: the fit is unchanged, the penalty
+    decreases. An unused atom is replaced by the direction of the largest residual if the norm of
+    that residual exceeds `alpha`; otherwise no signal would use it.
 
     The fit fills missing entries before each update of the atoms, which majorises the objective
-    over the known entries: it still never rises, but passes gain less. `partial_fit` codes a
-    batch, adds it to the statistics, and computes the optimal atoms for these. With
+    over the known entries: it still never increases, but each pass gains less. `partial_fit` codes
+    a batch, adds it to the statistics, and computes the optimal atoms for these. With
     `positive_dict` the dual does not separate: atoms are updated in turn, each to its optimum for
     given others, until a bound on the possible decrease is 1e-8 of the objective or after 200
-    rounds. Sparse signals are made dense in blocks of bounded memory. All computations are in
+    rounds. Sparse signals are converted to dense blocks of bounded memory. All computations are in
     double precision. X is not centred.
 
     References
@@ -277,9 +278,9 @@ class FeatureSignDictionaryLearning(
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Signals; NaN marks missing entries of an array.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the signals in the objective; None gives all weight 1.
+            Weights of the signals in the objective; None gives all samples weight 1.
 
         Returns
         -------
@@ -328,23 +329,23 @@ class FeatureSignDictionaryLearning(
                 self,
                 reached=f"after {result.n_iter} passes the objective still falls by more than "
                 f"tol={self.tol:g} a pass",
-                remedy="raise max_iter or tol",
+                remedy="increase max_iter or tol",
             )
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None, sample_weight=None):
-        """Improve the atoms by a batch of signals.
+        """Update the atoms with a batch of signals.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Signals without missing entries; the first batch of a new estimator has at least as
-            many different signals as there are atoms, unless `init` gives the atoms.
+            Signals without missing entries. The first batch must have at least as many distinct
+            signals as there are atoms, unless `init` is an array.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the signals; None gives all weight 1.
+            Weights of the signals; None gives all samples weight 1.
 
         Returns
         -------
@@ -398,27 +399,27 @@ class FeatureSignDictionaryLearning(
         Returns
         -------
         codes : ndarray of shape (n_samples, n_components)
-            Codes; that of a row depends on the row alone.
+            Codes; the code of a row depends on that row only.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
         return to_dense(self._transform(X), len(self.components_), X.dtype)
 
     def score(self, X, y=None):
-        """Minus the squared residuals of signals relative to their squares.
+        """Compute the negative squared residuals, relative to the squared norms of the signals.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Signals; NaN marks missing entries of an array.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
         score : float
-            0 for signals that are coded exactly, -1 for codes that are zero. It rises with the
-            number of atoms, and as `alpha` falls.
+            0 for signals that are coded exactly, -1 for zero codes. The score increases with the
+            number of atoms and as `alpha` decreases.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -432,12 +433,12 @@ class FeatureSignDictionaryLearning(
         return self._code(data, known, self.components_.astype(np.float64), alpha)
 
     def _known(self, X):
-        """Signals with 0 for missing entries, and the mask of known ones where some miss."""
+        """Signals with 0 for missing entries, and the mask of known entries, or None."""
         if not sparse.issparse(X):
             return known_entries(X)
         if np.isnan(X.data).any():
             raise ValueError(
-                f"{type(self).__name__} takes missing entries (NaN) in arrays only: use "
+                f"{type(self).__name__} accepts missing entries (NaN) in arrays only: use "
                 "X.toarray()."
             )
         return X, None
@@ -478,7 +479,7 @@ class FeatureSignDictionaryLearning(
         )
 
     def _last(self, n):
-        """Atoms of the last fit, to start from."""
+        """Return the atoms of the last fit as initial atoms."""
         k = 2 * n if isinstance(self.init, str) else len(self.init)
         wanted = (self.n_components or k, n)
         if self.components_.shape != wanted:
@@ -505,7 +506,7 @@ class FeatureSignDictionaryLearning(
         if start.shape != wanted:
             raise ValueError(f"init has shape {start.shape}, and {wanted} is wanted.")
         if not np.any(start != 0, axis=1).all():
-            raise ValueError("init has a zero atom: leave it out, or give it a direction.")
+            raise ValueError("init has a zero atom: omit it, or replace it.")
         if self.positive_dict and (start < 0).any():
             raise ValueError("init has negative entries, and positive_dict=True: clip them to 0.")
         return start / np.linalg.norm(start, axis=1, keepdims=True)

@@ -37,28 +37,28 @@ _LAYER_KEYS = ("field", "stride", "n_pre", "n_out", "degree", "weight_sharing")
 class HierarchicalSlowFeatureAnalysis(
     CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 ):
-    r"""Slow functions of image sequences from layers of small slow feature analyses.
+    r"""Learn slow functions of image sequences by layers of local slow feature analyses.
 
-    Rows are the images of a film in the order of time. Each layer covers its input, an array of
-    shape (height, width, channels), with overlapping fields. In a field, a node computes
+    Rows are images in temporal order. Each layer covers its input, an array of shape (height,
+    width, channels), with overlapping receptive fields. In each field, a node computes
 
     .. math::
         z = \mathrm{clip}(W_1 (x - m_1), -c, c), \qquad y = W_2 (\Phi(z) - m_2),
 
-    where :math:`\Phi` lists all monomials up to `degree`, and the rows :math:`w` of :math:`W_1`,
-    then of :math:`W_2`, are the directions that successively minimise the mean squared step
-    :math:`\langle (y_{t+1} - y_t)^2 \rangle` among uncorrelated outputs of unit variance: slow
-    feature analysis, twice. The outputs :math:`y` are the channels of the next layer [1]_ [2]_.
+    where :math:`\Phi` lists all monomials up to `degree`. The rows :math:`w` of :math:`W_1` and of
+    :math:`W_2` are obtained by slow feature analysis: they are the directions that successively
+    minimise the mean squared step :math:`\langle (y_{t+1} - y_t)^2 \rangle` among uncorrelated
+    outputs of unit variance. The outputs :math:`y` are the channels of the next layer [1]_ [2]_.
 
     Parameters
     ----------
     n_components : int, default=8
-        Number of outputs of each node of the last layer, at most; fewer if the training rows do
-        not vary in so many directions.
+        Largest number of outputs of each node of the last layer; fewer if the training rows vary
+        in fewer directions.
 
     image_shape : tuple of int, default=None
-        Shape (height, width) or (height, width, channels) of the array that a row holds, in C
-        order. None means ``(1, n_features, 1)``.
+        Shape (height, width) or (height, width, channels) of the image in each row, in C order.
+        None means ``(1, n_features, 1)``.
 
     layers : sequence of dict, default=None
         One dict for each layer, from the input to the output, with the keys
@@ -66,53 +66,53 @@ class HierarchicalSlowFeatureAnalysis(
         - ``field``: (height, width) of the receptive fields, or one number for both; the whole
           input by default;
         - ``stride``: (vertical, horizontal) distance of neighbouring fields, or one number for
-          both; that of ``field`` by default, which tiles the input;
-        - ``n_pre``, ``n_out``, ``degree``, ``weight_sharing``: in place of the parameters of
-          the same name (of `n_components`, for ``n_out`` of the last layer).
+          both; by default equal to ``field``, which tiles the input;
+        - ``n_pre``, ``n_out``, ``degree``, ``weight_sharing``: override the parameters of the same
+          name (in the last layer, ``n_out`` overrides `n_components`).
 
-        None makes fields of 3 or 4 pixels with stride 2 until at most 4 x 4 fields remain,
-        which the last layer sees as a whole. Without `image_shape`, None is a single layer with
-        one field.
+        None means layers with fields of 3 or 4 pixels and stride 2 until at most 4 x 4 fields
+        remain, and a last layer with a single field. If `image_shape` is None, too, there is a
+        single layer with one field.
 
     n_pre : int, default=16
-        Outputs of the linear stage of a node; None keeps all directions that vary.
+        Number of outputs of the linear stage of a node; None keeps all directions with variance.
 
     n_out : int, default=8
-        Outputs of a node, in all layers but the last.
+        Number of outputs of a node, in all layers except the last.
 
     degree : int, default=2
-        Degree of the polynomial expansion; 1 makes a linear network.
+        Degree of the polynomial expansion; 1 gives a linear network.
 
     weight_sharing : bool, default=True
-        Train one node per layer on the patches of all fields, as in a convolution; False trains
-        a node for each field.
+        Whether to train one node per layer on the patches of all fields, as in a convolutional
+        network; False trains one node for each field.
 
     noise_std : float, default=0.0
         Standard deviation of the noise that is added to the outputs of the linear stage, which
-        have variance one, while the second stage is trained. Values like 1e-3 or 1e-2 keep
-        directions without substance from being amplified, if there are few rows.
+        have unit variance, while the second stage is trained. With few rows, values such as 1e-3
+        or 1e-2 prevent the amplification of directions with negligible variance.
 
     clip : float, default=4.0
-        Bound on the outputs of the linear stage, in standard deviations. It keeps a cascade of
-        polynomials bounded on rows unlike those of the training. None switches it off.
+        Bound on the outputs of the linear stage, in standard deviations. It keeps the cascade of
+        polynomials bounded on rows unlike the training rows. None disables clipping.
 
     allow_uncovered : bool, default=False
-        Accept fields and strides that leave a margin of the input unseen.
+        Whether to accept fields and strides that do not cover the whole input.
 
     rank_tol : float, default=None
-        Directions count as constant if their variance is below this fraction of the largest, after
-        scaling to unit diagonal; None means ``max(1e-10, n_features * eps)``.
+        Directions count as constant if their variance, relative to the largest, is below this
+        value, after scaling to unit diagonal; None means ``max(1e-10, n_features * eps)``.
 
     batch_size : int, default=None
-        Number of rows in memory at once with their activities; None chooses it for 64 MiB. The
-        result does not depend on it but for rounding.
+        Number of rows whose activities are held in memory; None chooses it for 64 MiB. The result
+        depends on it only through rounding.
 
     n_jobs : int, default=None
         Number of processes that train the fields of a layer without weight sharing; None means
         1 unless in a :obj:`joblib.parallel_backend` context, -1 all processors.
 
     random_state : int, RandomState instance or None, default=None
-        Determines the noise. Pass an int for results that can be repeated.
+        Controls the noise. Pass an int for reproducible results.
 
     Attributes
     ----------
@@ -135,22 +135,22 @@ class HierarchicalSlowFeatureAnalysis(
         Number of pixels times channels.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, when `X` has names.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    SlowFeatureAnalysis : One layer without fields, exact and incremental.
+    SlowFeatureAnalysis : A single layer without receptive fields, with exact incremental learning.
     sklearn.decomposition.PCA : Directions of largest variance, whatever the order of rows.
 
     Notes
     -----
-    Each layer takes two passes over the rows, chunk by chunk, and computes the layers below it
-    anew in each: memory does not grow with the number of rows. With D monomials in a node and F
-    fields, a pass takes about ``2 n F D^2`` operations for the moments and ``n F D n_out`` for
-    the outputs.
+    Each layer takes two passes over the rows, chunk by chunk, and recomputes the layers below it
+    in each pass, so that memory does not grow with the number of rows. With D monomials in a node
+    and F fields, a pass takes about ``2 n F D^2`` operations for the moments and ``n F D n_out``
+    for the outputs.
 
-    A field that never changes has no features: its outputs are 0 in the layers below the last, and
-    omitted in the last.
+    A constant field has no features: its outputs are 0 in all layers except the last, where they
+    are omitted.
 
     Computations are in double precision; the output has the type of the input. The largest
     entry of each direction is positive.
@@ -250,21 +250,21 @@ class HierarchicalSlowFeatureAnalysis(
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, *, sequence_ids=None):
-        """Train the layers one after the other.
+        """Train the layers in order, from the input to the output.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Flattened images in the order of time.
+            Flattened images in temporal order.
         y : None
-            Ignored.
+            Not used, present by convention.
         sequence_ids : array-like of shape (n_samples,), default=None
-            Sequence of each row; no step leads from one to the next.
+            Label of the sequence of each row; steps between different sequences are ignored.
 
         Returns
         -------
         self : HierarchicalSlowFeatureAnalysis
-            The trained network. If a callback asks to stop, the layers trained so far.
+            The trained network; if a callback stops the training, the layers trained so far.
         """
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         ids = _check_steps(sequence_ids, X, who="fit")
@@ -275,7 +275,7 @@ class HierarchicalSlowFeatureAnalysis(
         with FitProgress(self, X, y, max_passes=len(plans), task_name="layer") as progress:
             for plan in plans:
                 progress.begin()
-                if self.layers_:  # the layer below may have fewer outputs than planned
+                if self.layers_:  # the previous layer may have fewer outputs than planned
                     plan = plan._replace(input_shape=self.layers_[-1].output_shape)
                 n_nodes = 1 if plan.shared else plan.n_fields
                 seeds = rng.randint(np.iinfo(np.int32).max, size=n_nodes)
@@ -292,7 +292,7 @@ class HierarchicalSlowFeatureAnalysis(
         return self
 
     def _plan_layers(self):
-        """Untrained layers: geometry and sizes, with all that can be wrong found out."""
+        """Return the untrained layers: geometry and sizes, after checking all parameters."""
         dicts = self.layers
         if dicts is None:
             whole = self.image_shape is None
@@ -367,7 +367,7 @@ class HierarchicalSlowFeatureAnalysis(
         Returns
         -------
         X_new : ndarray of shape (n_samples, n_features_out)
-            Outputs, slowest first; with several fields in the last layer, field by field.
+            Outputs, slowest first; grouped by field if the last layer has several fields.
         """
         check_is_fitted(self)
         return self._project(self._check(X))
@@ -386,25 +386,26 @@ class HierarchicalSlowFeatureAnalysis(
         return out
 
     def score(self, X, y=None, *, sequence_ids=None):
-        """Minus the mean slowness of the outputs on these rows.
+        """Compute the negative mean slowness of the outputs on these rows.
 
         The slowness of an output is its mean squared step divided by its variance, both on the
-        rows given: between 0 and 4, about 2 for white noise. More components score lower, since
-        they add faster ones; to choose `n_components` use the score of a later step.
+        given rows: between 0 and 4, and about 2 for white noise. More components score lower,
+        because they add faster outputs; to choose `n_components`, use the score of a later step in
+        a pipeline.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Flattened images in the order of time, at least two of one sequence.
+            Flattened images in temporal order, at least two of one sequence.
         y : None
-            Ignored.
+            Not used, present by convention.
         sequence_ids : array-like of shape (n_samples,), default=None
             Sequence of each row.
 
         Returns
         -------
         score : float
-            Minus the mean slowness; an output that does not vary counts as white noise.
+            Negative mean slowness; a constant output counts as white noise.
         """
         check_is_fitted(self)
         X = self._check(X)
@@ -430,7 +431,7 @@ class HierarchicalSlowFeatureAnalysis(
 
 
 class SlowNode(NamedTuple):
-    """A linear and a polynomial slow feature analysis, one after the other."""
+    """A linear slow feature analysis, followed by a polynomial one."""
 
     mean: np.ndarray
     pre: np.ndarray
@@ -484,7 +485,7 @@ class SlowLayer(NamedTuple):
 
 
 def _check_steps(sequence_ids, X, *, who):
-    """Ids as an array, or None; some step must lie in one sequence."""
+    """Check sequence ids; at least one step must lie within a sequence."""
     if sequence_ids is None:
         if len(X) < 2:
             raise ValueError(f"{who} needs at least two rows, got n_samples={len(X)}.")
@@ -581,8 +582,8 @@ def _pair(value, name):
 def _train_nodes(X, ids, below, plan, groups, seeds, *, chunk, noise_std, clip, rank_tol):
     """Train one node for each group of fields, all in two passes over the rows.
 
-    Patches of the F fields of a group are in the order of time, then of fields, so that a lag of
-    F leads from a patch to the next one of the same field, also across chunks.
+    Patches of the F fields of a group are sorted by time, then by field, so that a lag of F
+    connects a patch to the next one of the same field, also across chunks.
     """
     shape = (*below, plan)[0].input_shape
 
@@ -616,7 +617,7 @@ def _train_nodes(X, ids, below, plan, groups, seeds, *, chunk, noise_std, clip, 
 
 
 def _directions(moments, n_components, rank_tol):
-    """Slowest directions and their objectives; none if there is nothing to combine."""
+    """Compute the slowest directions and their objectives; none if no input varies."""
     if len(moments.mean) == 0:
         return np.empty((0, 0)), np.empty(0)
     rounding = 64 * np.finfo(np.float64).eps * np.abs(moments.mean)

@@ -50,8 +50,8 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
     principal components of :class:`CCIPCA`, and the slow directions are the minor components of
     the whitened steps, learned as in :class:`MinorComponentAnalysis`.
 
-    Use :class:`SlowFeatureAnalysis` unless D x D matrices are too large or the data drift: its
-    `partial_fit` is exact.
+    Prefer :class:`SlowFeatureAnalysis`, whose `partial_fit` is exact, unless D x D matrices are
+    too large or the data drift.
 
     Parameters
     ----------
@@ -59,87 +59,90 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         Number of slow features.
 
     n_whitened : int or None, default=None
-        Number K of principal components in which the rows are whitened. None takes
+        Number K of principal components in which the rows are whitened. None means
         ``min(n_samples, D)`` in `fit` and D in `partial_fit`. Streams converge much better if K
-        leaves out the directions that hold only noise.
+        excludes directions that contain only noise.
 
     degree : {1, 2, 3}, default=1
-        Expand the input to all monomials up to this degree.
+        Degree of the polynomial expansion: the features are all monomials up to this degree.
 
     learning_rate : float, default=0.08
         Rate of the minor components for the first steps of a stream, below 1.
 
     learning_rate_hold : float, default=1000
-        Number of steps after which the rate of a stream falls as one over the number of steps.
-        It should not fall before the whitening has settled.
+        Number of steps after which the learning rate of a stream decreases as one over the number
+        of steps. It should not decrease before the whitening has converged.
 
     amnesic : float, default=2.0
-        Memory loss of the running means, as in :class:`CCIPCA`; 0 weights all rows alike.
+        Memory loss of the running means, as in :class:`CCIPCA`; 0 gives all rows equal weight.
 
     amnesic_ramp : tuple of two int, default=(20, 200)
         Number of rows up to which the memory loss is 0, and from which it is `amnesic`.
 
     amnesic_growth : float or None, default=None
-        After the ramp, let the memory loss grow by one in this many rows. None keeps it.
+        Number of rows after the ramp in which the memory loss grows by one. None keeps it
+        constant.
 
     min_learning_rate : float, default=0.0
         Smallest value of the learning rate and of the rate of the means, at most 0.5. A positive
         value follows drifting data with a memory of about ``1 / min_learning_rate`` rows.
 
     rank_tol : float or None, default=None
-        Directions with at most this fraction of the largest variance are not whitened. None takes
-        1e-10 where the whitening is exact (`fit` with `refine`) and 1e-3 where it is estimated;
-        after an exact one, `partial_fit` keeps the directions that were found.
+        Directions whose variance is at most this fraction of the largest variance are not
+        whitened. None means 1e-10 if the whitening is exact (`fit` with `refine`) and 1e-3 if it
+        is estimated; after an exact whitening, `partial_fit` keeps its directions.
 
     refine : bool, default=True
-        What `fit` does with the rows at hand. True: first pass over them with CCIPCA until its
-        subspace settles, refine that as :class:`CCIPCA` does, whiten exactly within it, then pass
-        over the whitened steps, with the rates of :class:`MinorComponentAnalysis`, and end with
-        a Rayleigh-Ritz step within the span of the features. False: repeat the rule of the
-        stream, whitening and slow directions at once, as in [1]_.
+        Whether `fit` refines the estimates with all rows. True: passes of CCIPCA until its
+        subspace converges, its refinement, exact whitening within the subspace, passes over the
+        whitened steps with the rates of :class:`MinorComponentAnalysis`, and a final Rayleigh-Ritz
+        step within the span of the features. False: the rule of the stream is repeated, updating
+        whitening and slow directions together as in [1]_.
 
     max_iter : int, default=100
-        Largest number of passes in `fit`; with `refine`, of each of the two kinds.
+        Largest number of passes in `fit`; with `refine`, of each of the two stages.
 
     tol : float or None, default=1e-2
-        A series of passes ends when one of them changes the subspace by less, see
-        `subspace_change_` and `whitening_change_`. None takes `max_iter` passes.
+        Passes stop when one of them changes the subspace by less than this, see `subspace_change_`
+        and `whitening_change_`. None makes `max_iter` passes.
 
     random_state : int, RandomState instance or None, default=None
-        First directions, and the order of rows and whitened steps in `fit` with `refine`.
+        Controls the initial directions, and the order of rows and whitened steps in `fit` with
+        `refine`. Pass an int for reproducible results.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, D)
         Weights of the expanded features, slowest output first; the entry of largest magnitude in
-        each row is positive. A feature for which the rows leave no direction has weights 0.
+        each row is positive. Outputs beyond the number of directions in which the rows vary have
+        zero weights.
 
     mean_ : ndarray of shape (D,)
         Mean of the expanded features: exact after `fit`, amnesic after `partial_fit`.
 
     delta_values_ : ndarray of shape (n_components,)
-        Mean squared step of each output, ascending; infinite for a feature with weights 0. Exact
-        after `fit` with `refine`, otherwise a running estimate.
+        Mean squared step of each output, ascending; infinite for an output with zero weights.
+        Exact after `fit` with `refine`, otherwise a running estimate.
 
     whitening_variance_ : ndarray of shape (n_whitened,)
-        Variances along the principal components in use, largest first; 0 where there is none.
+        Variances along the principal components used for whitening, in descending order.
 
     n_samples_seen_ : int
-        Rows seen; those of `fit` count once, whatever the number of passes.
+        Number of rows seen; those of `fit` count once, whatever the number of passes.
 
     n_steps_ : int
-        Steps seen, counted in the same way.
+        Number of steps seen, counted in the same way.
 
     n_iter_ : int
-        Passes taken by `fit`, both kinds together.
+        Number of passes of `fit`, over both stages.
 
     subspace_change_ : float
-        Stopping figure of `fit`: sine of the largest angle by which the last pass turned the
-        span of the features; infinite after a single pass.
+        Stopping criterion of `fit`: sine of the largest principal angle between the spans of the
+        features before and after the last pass; infinite after a single pass.
 
     whitening_change_ : float
-        With `refine`: root mean square of the sines of the angles by which the last pass of
-        CCIPCA turned the whitened subspace.
+        With `refine`: root mean square of the sines of the principal angles between the whitened
+        subspaces before and after the last pass of CCIPCA.
 
     eigen_residuals_ : ndarray of shape (n_components,)
         With `refine`, after `fit`: ``|M w - delta w| / gamma`` for each feature, with the second
@@ -150,31 +153,31 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         Number of features seen during `fit`.
 
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when `X` has names that are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    SlowFeatureAnalysis : The exact solution, also for chunks of rows, with D x D matrices.
-    CCIPCA : The principal components behind the whitening.
-    MinorComponentAnalysis : The rule behind the slow directions.
-    sklearn.decomposition.IncrementalPCA : Directions of largest variance in batches; the order
-        of the rows plays no role.
+    SlowFeatureAnalysis : The exact solution with D x D matrices, also for chunks of rows.
+    CCIPCA : The principal components used for whitening.
+    MinorComponentAnalysis : The rule that learns the slow directions.
+    sklearn.decomposition.IncrementalPCA : Directions of largest variance from batches; the order
+        of the rows is irrelevant.
 
     Notes
     -----
     One row takes about ``12 D K + 4 K k^2`` operations for K whitened directions and k features,
     and memory for K + k vectors. `fit` with `refine` also stores the whitened steps, n x K.
 
-    Shuffled rows make the result meaningless: the order of the rows is the information.
+    Do not shuffle the rows: their order is the information that the method uses.
 
     The result of `partial_fit` depends only on the order of the rows and on `random_state`: any
-    split of the rows into calls gives the same numbers to the last bit. Early features come from a
+    division of the rows into calls gives bitwise identical results. Early outputs are based on a
     whitening that has not converged; their scale and signs vary.
 
-    Four details differ from [1]_. The whitened coordinates are the products with the residuals
-    of CCIPCA, not with the row itself: the vectors are orthogonal only in the limit, and the
-    large components would contaminate the small ones, which whitening amplifies. The current
-    whitening applies to both ends of a step. Deflation is complete, and the step is implicit, see
+    Four details differ from [1]_. The whitened coordinates are inner products with the residuals
+    of CCIPCA, not with the row itself: the vectors are orthogonal only in the limit, and large
+    components would contaminate small ones, which whitening amplifies. The current whitening is
+    applied to both rows of a step. Deflation is complete, and the step is implicit; see
     :class:`MinorComponentAnalysis`.
 
     References
@@ -272,14 +275,14 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows in the order of time, at least two.
+            Rows in temporal order, at least two.
 
         y : Ignored
             Not used, present by convention.
 
         sequence_ids : array-like of shape (n_samples,), default=None
-            Sequence of each row; a new one begins wherever the id changes, and no step leads
-            from one to the next. None for a single sequence.
+            Label of the sequence of each row; a new sequence begins wherever the label changes,
+            and steps between sequences are ignored. None means a single sequence.
 
         Returns
         -------
@@ -329,7 +332,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
             warn_not_converged(
                 self,
                 reached=shortfall(short[0], which, self.tol),
-                remedy="raise max_iter or tol, or change n_components or n_whitened",
+                remedy="increase max_iter or tol, or change n_components or n_whitened",
             )
         missing = int(np.isinf(delta).sum())
         if missing:
@@ -343,26 +346,26 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None, *, sequence_ids=None, new_sequence=False):
-        """Follow the rows of X, one after the other, from where the last call ended.
+        """Update the estimates with the rows of X, one row at a time.
 
-        Each row is seen once; mean, whitening and slow directions follow it. Cutting the same
-        rows into other calls gives the same result. An error or interrupt leaves the estimator
-        as it was.
+        Each row is used once, and updates the mean, the whitening and the slow directions. The
+        division of rows into calls does not change the result. An error or interrupt leaves the
+        estimator unchanged.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The next rows in the order of time; one row is enough.
+            The next rows in temporal order, at least one.
 
         y : Ignored
             Not used, present by convention.
 
         sequence_ids : array-like of shape (n_samples,), default=None
-            Sequence of each row. The first row continues the last sequence if its id is that of
-            the row seen last. Without ids all rows continue one sequence.
+            Label of the sequence of each row. The first row continues the last sequence if their
+            labels agree. None means that all rows continue one sequence.
 
         new_sequence : bool, default=False
-            The first row begins a new sequence in any case.
+            Whether the first row begins a new sequence in any case.
 
         Returns
         -------
@@ -405,7 +408,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows in any order: the features of a row depend on that row alone.
+            Rows in any order: the features of a row depend on that row only.
 
         Returns
         -------
@@ -416,12 +419,12 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         return self._project(self._check(X, reset=False))
 
     def score(self, X, y=None, *, sequence_ids=None):
-        """Minus the mean slowness of the outputs on X.
+        """Compute the negative mean slowness of the outputs on X.
 
         The slowness of an output is its mean squared step divided by its mean square (about the
-        mean of the training data): between 0 and 4. Features with weights 0 do not count. Fewer
-        components tend to score higher; to choose their number, use the score of what follows
-        in a pipeline.
+        mean of the training data): between 0 and 4. Outputs with zero weights are ignored. Fewer
+        components tend to score higher; to choose their number, use the score of a later step in a
+        pipeline.
 
         Parameters
         ----------
@@ -431,7 +434,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         Returns
         -------
         score : float
-            At most 0; higher is slower. -4 if there is no feature.
+            At most 0; higher means slower. -4 if all weights are zero.
         """
         check_is_fitted(self)
         X = self._check(X, reset=False)
@@ -458,7 +461,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
             lambda: rng.permutation(source.n),
             max_iter=self.max_iter,
             tol=self.tol,
-            weighted=False,  # whitening makes all directions equal
+            weighted=False,  # all whitened directions have unit variance
             progress=progress,
         )
         mean = principal.mean
@@ -490,7 +493,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         residuals = np.zeros(k)
         residuals[: len(W)] = eigen_residual(steps, zero, W, delta, float(minor.gamma[0]))
         self.eigen_residuals_ = residuals
-        # state from which partial_fit goes on: all K directions, all k features
+        # state from which partial_fit continues: all K directions, all k features
         state = MinorState.start(np.zeros((k, K)))
         state.W[: len(W), :rank] = W
         state.eigenvalues[: len(W)] = delta

@@ -1,4 +1,4 @@
-"""Outliers by their distance from a subspace of the feature space."""
+"""Outlier detection by the distance from a principal subspace of feature space."""
 
 from numbers import Integral, Real
 
@@ -27,27 +27,27 @@ from skmoderndata.kernels._samples import KernelOutlierMixin
 
 
 class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
-    r"""Outliers: samples with a large residual from the leading kernel principal components.
+    r"""Detect outliers by their distance from the leading kernel principal components.
 
-    The score of a sample is minus its squared distance, in feature space, from the affine
-    subspace of the leading principal components of the training samples [1]_, [2]_,
+    The score of a sample is the negative of its squared distance, in feature space, from the
+    affine subspace of the leading principal components of the training samples [1]_, [2]_,
 
     .. math::
         r(x) = \lVert \phi(x) - \mu \rVert^2
         - \sum_{j \le k} \langle u_j, \phi(x) - \mu \rangle^2 ,
 
-    the reconstruction error. Among all subspaces of k dimensions this one has the smallest
-    mean error over the training samples.
+    the reconstruction error. Among all affine subspaces of dimension k, this one minimises the
+    mean error of the training samples.
 
     Parameters
     ----------
     n_components : int or float, default=0.9
-        Dimensions k of the subspace; a number in (0, 1) is the fraction of the variance that it
-        has to reach, at least.
+        Dimension k of the subspace; a number in (0, 1) is the smallest fraction of the variance
+        that the subspace must explain.
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the principal components, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -55,15 +55,15 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     contamination : float or "max", default=0.1
-        Fraction of new samples from the source of the training samples that are to be called
-        outliers, in (0, 0.5]; or "max" to call outliers what is farther from the subspace than any
-        training sample, held out or not.
+        Expected fraction of outliers among new samples from the distribution of the training
+        samples, in (0, 0.5]. With "max", outliers are samples that are farther from the subspace
+        than any training sample, held out or not.
     solver : {"auto", "exact", "low_rank"}, default="auto"
         "exact" uses the kernel matrix of all samples, "low_rank" a subspace of the span of at most
         `max_rank` samples chosen by incomplete Cholesky factorisation. "auto" is "exact" up to
         3000 samples and for precomputed kernels.
     max_rank : int, default=300
-        Largest number of samples whose span holds the subspace of `solver="low_rank"`.
+        Largest number of samples whose span contains the subspace, for `solver="low_rank"`.
 
     Attributes
     ----------
@@ -72,44 +72,46 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     eigenvalues_ : ndarray of shape (n_components_,)
         Variances along the components, in descending order.
     n_components_ : int
-        Dimensions of the subspace.
+        Dimension of the subspace.
     explained_variance_ratio_ : float
-        Fraction of the variance in the subspace.
+        Fraction of the variance explained by the subspace.
     mean_residual_ : float
-        Mean squared distance of the training samples from the subspace: the residual variance.
+        Residual variance: mean squared distance of the training samples from the subspace.
     landmarks_ : ndarray of shape (rank,)
-        Training samples whose span holds the subspace. Only `solver="low_rank"`.
+        Indices of the training samples whose span contains the subspace. Only for
+        `solver="low_rank"`.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.decomposition.KernelPCA : The components themselves.
+    sklearn.decomposition.KernelPCA : Computes the components.
     skmoderndata.neighbors.KernelCentroidOutlierDetector : Distance from the mean, the subspace of
         dimension 0.
     sklearn.svm.OneClassSVM : A sphere in the feature space.
 
     Notes
     -----
-    The components minimise the residuals of the training samples, and those of new samples are
-    larger: with many components all new samples would be farther than any training sample. So the
-    threshold is a quantile of held-out residuals. Each fifth of the samples (copies of a sample
-    together), until 500 are held out, is compared with the subspace of the others, with the same
-    number of components or fraction of the variance.
-    `fit_predict` calls fewer of the training samples outliers than `contamination` says.
+    The components minimise the residuals of the training samples, so that the residuals of new
+    samples are larger: with many components all new samples would be farther from the subspace
+    than any training sample. The threshold is therefore a quantile of held-out residuals. Folds of
+    a fifth of the samples (copies of a sample in one fold), until 500 samples are held out, are
+    compared with the subspace of the others, with the same number of components or fraction of the
+    variance. `fit_predict` detects a smaller fraction of outliers among the training samples than
+    `contamination`.
 
     Fitting takes the kernel matrix and ``n^2 k`` operations for few components, ``n^3`` for many;
-    with the low-rank solver ``n r^2``; the held-out residuals take up to four times that in
-    addition with 600 samples, and less than once from 2500 samples on. The certificate is
-    `mean_residual_`: by the theorem of Schmidt and Mirsky no subspace of as many dimensions has a
+    with the low-rank solver ``n r^2``; the held-out residuals take up to four times as long in
+    addition for 600 samples, and less than once as long from 2500 samples on. The certificate is
+    `mean_residual_`: by the theorem of Schmidt and Mirsky, no subspace of the same dimension has a
     smaller one.
 
-    The subspace must not contain all samples: with all components every training sample would have
-    distance 0, and every new one would be an outlier; this is refused. Scores need the similarity
-    of a sample to itself, which a precomputed matrix of new samples lacks: `fit` and `fit_predict`
-    work, and new samples are refused.
+    The subspace must not contain all training samples: their distances would be 0, and every new
+    sample would be an outlier. Such a subspace is refused. Scores need the kernel value of a
+    sample with itself, which a precomputed matrix of new samples does not contain: for precomputed
+    kernels `fit` and `fit_predict` work, but new samples are refused.
 
     References
     ----------
@@ -184,9 +186,9 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : None
-            Ignored.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; None gives all samples weight 1.
 
@@ -230,17 +232,17 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         return self
 
     def score(self, X, y=None):
-        """Minus the mean squared distance from the subspace.
+        """Compute the negative mean squared distance from the subspace.
 
-        It rises with `n_components`, and depends on the scale of the kernel: to choose them take
-        labelled outliers.
+        The score increases with `n_components` and depends on the scale of the kernel; to choose
+        these, use labelled outliers.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
             Samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -251,16 +253,16 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         return float(np.mean(self._score_samples(self._samples(X, reset=False))))
 
     def _subspace(self, values, w, low):
-        """All components that may be asked for, of coordinates or of a kernel matrix."""
+        """Compute all components that may be needed, from coordinates or from a kernel matrix."""
         solve = feature_subspace if low else kernel_subspace
         whole = isinstance(self.n_components, Integral)
         return solve(values, w, self.n_components if whole else values.shape[1])
 
     def _held_out(self, X, kept, w, train, diagonal, values, key, low):
-        """Residuals of folds of the samples from the subspace of the others; NaN in no fold."""
+        """Residuals of held-out samples from the subspace of the others; NaN if not held out."""
         held_out = np.full(len(w), np.nan)
         for inside, outside in folds(values, key):
-            if low:  # landmarks anew, since they have no residual
+            if low:  # choose landmarks again, since landmarks have no residual
                 part = TrainingSet(self, X, kept[inside], gram=train.gram)
                 features, result = part.low_rank(self.max_rank)
                 fitted, rows = result.factor, features(take(X, kept[outside]))
@@ -278,12 +280,12 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         return held_out
 
     def _count(self, eigenvalues, total, scale, n):
-        """Dimensions of the subspace, which has to leave some of the variance."""
+        """Dimension of the subspace, which must not explain all of the variance."""
         rank = int(np.sum(eigenvalues > 1e-10 * max(total, np.finfo(float).tiny)))
         if rank == 0 or total <= 1e-14 * scale:
             raise ValueError(
                 f"{type(self).__name__} needs samples that differ in feature space; all {n} are "
-                "equal there."
+                "equal."
             )
         if isinstance(self.n_components, Integral):
             k = self.n_components
@@ -293,15 +295,15 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         if k > len(eigenvalues) or left <= 1e-10 * total:
             if isinstance(self.n_components, Integral):
                 raise ValueError(
-                    f"n_components={k} leaves nothing of the training samples, which span {rank} "
+                    f"n_components={k} explains all of the training samples, which span {rank} "
                     "dimensions in feature space around their mean: every new sample would be "
                     "an outlier. Lower n_components."
                 )
             k = rank - 1
             if k == 0:
                 raise ValueError(
-                    "The samples lie on one line in feature space: there is no subspace that "
-                    "explains them partly. Use KernelCentroidOutlierDetector."
+                    "The samples lie on a line in feature space, so no proper subspace can be "
+                    "fitted. Use KernelCentroidOutlierDetector."
                 )
         return k
 

@@ -1,4 +1,4 @@
-"""K-SVD: a dictionary in which signals are combinations of few atoms, learned from signals."""
+"""K-SVD: dictionary learning with a bound on the number of non-zero coefficients."""
 
 from numbers import Integral, Real
 
@@ -40,7 +40,7 @@ from skmoderndata._validation import (
 from skmoderndata.decomposition._base import FromCodes
 from skmoderndata.decomposition._nmf_base import FEW, check_number
 
-GAS_STEPS = 100  # signals for each atom that sparse coding neural gas takes to start
+GAS_STEPS = 100  # signals per atom for the initialisation by sparse coding neural gas
 # signals for each atom between updates within a pass: half as many gain nothing and cost more
 SIGNALS_PER_ATOM = 8
 
@@ -48,7 +48,7 @@ SIGNALS_PER_ATOM = 8
 class KSVD(
     FromCodes, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 ):
-    r"""Learn a dictionary of unit atoms for codes with few non-zeros, by K-SVD.
+    r"""Learn a dictionary for codes with few non-zero coefficients, by K-SVD.
 
     Estimates atoms D (rows) and codes A of the signals X (rows) by
 
@@ -56,75 +56,76 @@ class KSVD(
         \min_{D, A}\ \|X - A D\|_F^2
         \quad\text{subject to}\quad \|a_i\|_0 \le s,\ \|d_j\| = 1,
 
-    or with a bound on the residual of each signal in place of s [1]_. Passes alternate orthogonal
-    matching pursuit of all signals with an update of one atom after the other, together with its
-    coefficients, by an approximation of rank one. The problem is not convex: the result depends on
-    the start, and there is no certificate. Each update of an atom lowers the objective, pursuit
-    nearly always does. Missing entries are NaN, and are ignored.
+    or with a bound on the residual norm of each signal instead of s [1]_. Passes alternate between
+    coding all signals by orthogonal matching pursuit and updating each atom, together with its
+    coefficients, by a rank-one approximation. The problem is not convex: the result depends on the
+    start, and there is no optimality certificate. Each update of an atom lowers the objective, and
+    pursuit nearly always does. Missing entries are NaN and are ignored.
 
     Parameters
     ----------
     n_components : int, default=None
-        Number of atoms; None takes twice the number of features.
+        Number of atoms; None means twice the number of features.
     n_nonzero_coefs : int, default=None
-        Most atoms in a code. None takes a tenth of the features, at least one; where
-        `residual_tol` is given, as many as are needed.
+        Largest number of atoms in a code. None means a tenth of the features, at least one, or as
+        many as needed if `residual_tol` is given.
     residual_tol : float, default=None
         Largest Euclidean norm of the residual of each signal.
     algorithm : {"ormp", "omp"}, default="ormp"
-        How signals are coded: orthogonal matching pursuit, or its version that takes the atom that
-        leaves the smallest residual, which costs a little more and recovers more planted atoms.
-        Codes of at least zero always come from "omp".
+        Algorithm that codes the signals: "omp" is orthogonal matching pursuit; "ormp" selects the
+        atom that minimises the next residual, which costs slightly more and recovers more planted
+        atoms. Non-negative codes always use "omp".
     update : {"approximate", "exact", "mod"}, default="approximate"
-        One step of the power method for each atom [2]_, or a singular value decomposition; "mod"
-        is the method of optimal directions [3]_: least squares for all atoms at once, with the
-        codes as they are. With `positive`, and with missing entries, for which there is no
-        decomposition, "exact" does what "approximate" does: power steps with negative values cut
-        off, and weighted least squares in turn.
+        "approximate" makes one step of the power method for each atom [2]_, "exact" computes a
+        singular value decomposition. "mod" is the method of optimal directions [3]_: least squares
+        for all atoms simultaneously, with fixed codes. With `positive` or missing entries, "exact"
+        is the same as "approximate": power steps with negative values set to 0, or alternating
+        weighted least squares.
     positive : bool, default=False
-        Atoms and codes of at least zero.
+        Whether atoms and codes must be non-negative.
     dc_atom : bool, default=False
-        Make the first atom constant and never change it; the others are kept at zero mean (unless
-        `positive`). Usual for image patches whose mean was not taken away. It counts as one of the
-        `n_components`, and in a code as one of the `n_nonzero_coefs`.
+        Whether the first atom is constant and fixed; the others have zero mean (unless
+        `positive`). Useful for image patches whose mean has not been subtracted. The constant atom
+        is one of the `n_components`, and in a code one of the `n_nonzero_coefs`.
     init : {"data", "random", "neural_gas"} or array-like, default="data"
-        Atoms to start from: different signals, random directions, the atoms of sparse coding
-        neural gas [4]_ begun at different signals, or given ones of shape (n_components,
-        n_features).
+        Initial atoms: distinct signals, random directions, the atoms of sparse coding neural gas
+        [4]_ started at distinct signals, or an array of shape (n_components, n_features).
     max_iter : int, default=30
         Largest number of passes.
     tol : float, default=0.0
-        Stop when a pass lowers the objective by a smaller fraction; while atoms are still
-        replaced in every pass, when five passes together do. With 0 all passes are made.
+        Stop when a pass lowers the objective by a smaller relative amount; while atoms are still
+        replaced in every pass, when five passes together do. 0 makes all passes.
     min_usage : int, default=3
-        An atom with fewer users is replaced by the signal that is represented worst, and so is the
-        less used of two atoms with a cosine above 0.9. 0 replaces only the latter.
+        An atom used by fewer signals is replaced by the signal with the largest residual, and so
+        is the less used of two atoms with a cosine above 0.9. 0 replaces only the latter.
     replace_until : float, default=1.0
-        Fraction of the passes in which atoms are replaced; 0 never replaces any. In the first 60 %
-        of these passes atoms that do the work of two are split as well.
+        Fraction of the passes in which atoms are replaced; 0 disables replacement. In the first 60
+        % of these passes, atoms that represent two true atoms are also split.
     monotone : bool, default=False
-        Let a signal keep its old code where the new one, pursuit being greedy, is worse: the
-        objective then never rises between replacements, but learning is stuck more often. Not with
-        `residual_tol`, as the old code may have more atoms than it needs.
+        Whether a signal keeps its old code if the new one is worse, which can happen because
+        pursuit is greedy. The objective then never increases between replacements, but learning
+        gets stuck more often. Not allowed with `residual_tol`, because the old code may have more
+        atoms than necessary.
     batch_size : int, "auto" or None, default="auto"
-        Update the atoms after so many signals, for the last codes of all of them, as well as at
-        the end of a pass, which then takes a little longer and learns about twice as much. "auto"
-        takes eight signals for each atom, at most a quarter of them all and at least one for each
-        atom. None updates once in a pass, and so does every fit with missing entries, and "auto"
-        with `monotone`.
+        Number of signals after which the atoms are updated within a pass, using the latest codes
+        of all signals, in addition to the update at the end of the pass. Such a pass takes
+        slightly longer and learns about twice as much. "auto" means eight signals per atom, at
+        most a quarter of all signals and at least one per atom. None updates once per pass, and so
+        does every fit with missing entries, and "auto" with `monotone`.
     store_codes : bool, default=False
-        Keep `codes_`.
+        Whether to store `codes_`.
     warm_start : bool, default=False
-        Start `fit` from the atoms of the last call, of which there must be `n_components`.
+        Whether `fit` starts from the atoms of the last call; `n_components` must be unchanged.
     forget : float or "auto", default="auto"
-        Factor of the statistics of earlier batches at each `partial_fit`. "auto" takes
-        ``(1 - m / N) ** 10`` for a batch of m of N signals so far, as codes with atoms of long ago
-        say little, but at least what makes the last eight signals for each atom count; 1 forgets
-        nothing and is often stuck.
+        Factor applied to the statistics of earlier batches in each `partial_fit`. "auto" means
+        ``(1 - m / N) ** 10`` for a batch of m of the N signals seen so far, because codes for old
+        atoms carry little information, but at least a memory of eight signals per atom. 1 never
+        forgets and often gets stuck.
     n_jobs : int, default=None
-        Number of threads that code, through joblib. The result does not depend on it.
+        Number of threads for coding, through joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Draws the start and the order of the updates.
+        Controls the initial atoms and the order of the updates. Pass an int for reproducible
+        results.
 
     Attributes
     ----------
@@ -139,20 +140,20 @@ class KSVD(
     usage_ : ndarray of shape (n_components,)
         Number of training signals that use each atom.
     codes_ : csr_array of shape (n_samples, n_components)
-        Codes of the training signals, with ``store_codes=True``. They belong to the atoms as the
-        last pass left them and differ a little from those of `transform`.
+        Codes of the training signals, with ``store_codes=True``. They belong to the atoms after
+        the last pass and differ slightly from those of `transform`.
     n_iter_ : int
         Number of passes.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.decomposition.DictionaryLearning : Learns with an l1 penalty, and codes by any method
-        afterwards; its objective does not contain the number of atoms in a code.
-    skmoderndata.sparse_coding.SparseCoder : Codes with a given dictionary, by more algorithms.
+    sklearn.decomposition.DictionaryLearning : Learns with an l1 penalty and codes with any method
+        afterwards; its objective does not bound the number of atoms in a code.
+    skmoderndata.sparse_coding.SparseCoder : Codes with a given dictionary, with more algorithms.
 
     Notes
     -----
@@ -160,19 +161,19 @@ class KSVD(
     and ``4 N n s`` for the updates. X is not centred: subtract the mean of image patches first.
 
     In a typical local minimum one atom lies between two true atoms and represents the signals of
-    both, while another atom represents hardly any. Each pass searches for such atoms: the
-    residuals of the signals of the first atom, without its contribution, lie near two lines. Their
-    directions replace the first atom and the one that lowers the error least. In the recovery
+    both, while another atom represents hardly any. Each pass searches for such atoms: without the
+    contribution of the first atom, the residuals of its signals lie near two lines. The directions
+    of these lines replace the first atom and the atom that lowers the error least. In the recovery
     experiment of [1]_ (20 dimensions, 50 atoms, 1500 signals of 3 atoms, 80 passes) this raises
     the fraction of atoms recovered from about 92 % at 10 dB, and 95 % above 10 dB, to 99 % and
     more. There are no splits with missing entries, `positive` or ``replace_until=0``.
 
     `partial_fit` codes a batch, adds it to the statistics ``A^T A`` and ``A^T X``, and moves each
     atom to the least squares optimum given the others. The signals of the batch with the largest
-    residuals replace atoms that fewer than `min_usage` signals used, among eight signals for each
-    atom, and the less used of two similar atoms (unless ``replace_until=0``). It refuses missing
-    entries. `objective_`, `objective_history_` and `n_replaced_` are then those of the last batch,
-    and there are no `codes_`. Computations are in double precision.
+    residuals replace atoms used by fewer than `min_usage` of the last eight signals per atom, and
+    the less used of two similar atoms (unless ``replace_until=0``). `partial_fit` does not accept
+    missing entries. `objective_`, `objective_history_` and `n_replaced_` then belong to the last
+    batch, and there are no `codes_`. Computations are in double precision.
 
     References
     ----------
@@ -315,7 +316,7 @@ class KSVD(
         X : array-like of shape (n_samples, n_features)
             Signals; NaN marks missing entries.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -343,7 +344,7 @@ class KSVD(
                 f"{type(self).__name__}(warm_start=True) has atoms of {start.shape[1]} features, "
                 f"and X has {X.shape[1]}."
             )
-        # products are small: more threads would wait for each other
+        # products are small: more threads would slow each other down
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress, one_blas_thread():
             result = learn_dictionary(
                 data,
@@ -386,21 +387,21 @@ class KSVD(
                 self,
                 reached=f"after {result.n_iter} passes the objective still falls by more than "
                 f"tol={self.tol:g} a pass",
-                remedy="raise max_iter or tol",
+                remedy="increase max_iter or tol",
             )
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None):
-        """Improve the atoms by a batch of signals.
+        """Update the atoms with a batch of signals.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Signals without missing entries. Where the first batch has fewer different signals
-            than there are atoms, the other atoms come from the next ones.
+            Signals without missing entries. If the first batch has fewer distinct signals than
+            there are atoms, the other atoms are initialised from the next batches.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -420,7 +421,8 @@ class KSVD(
         if stream is None:
             stream = Stream.empty(*D.shape)
             if first and isinstance(self.init, str) and self.init == "data":
-                # random directions give way to the first signals that are not like the others
+                # random directions are replaced by the first signals that differ from the other
+                # atoms
                 stream.seen[len(self._directions(data)) + self.dc_atom :] = np.inf
         with one_blas_thread():
             codes = self._code(data, None, prepare_atoms(D))
@@ -461,7 +463,7 @@ class KSVD(
         Returns
         -------
         codes : ndarray of shape (n_samples, n_components)
-            Codes; that of a row depends on the row alone.
+            Codes; the code of a row depends on that row only.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -469,7 +471,7 @@ class KSVD(
         return to_dense(codes, len(self.components_), X.dtype)
 
     def score(self, X, y=None):
-        """Minus the squared residuals of signals relative to their squares.
+        """Compute the negative squared residuals, relative to the squared norms of the signals.
 
         Parameters
         ----------
@@ -479,8 +481,8 @@ class KSVD(
         Returns
         -------
         score : float
-            0 for signals that are coded exactly. It rises with the number of atoms, also on new
-            signals, and with the number in a code.
+            0 for signals that are coded exactly. The score increases with the number of atoms,
+            also on new signals, and with the number of atoms in a code.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -513,7 +515,7 @@ class KSVD(
             if start.shape != wanted:
                 raise ValueError(f"init has shape {start.shape}, and {wanted} is wanted.")
             if not np.any(start != 0, axis=1).all():
-                raise ValueError("init has a zero atom: leave it out, or give it a direction.")
+                raise ValueError("init has a zero atom: omit it, or replace it.")
             if self.positive and (start < 0).any():
                 raise ValueError("init has negative entries, and positive=True.")
             if self.dc_atom:
@@ -524,9 +526,9 @@ class KSVD(
         if self.init != "random":
             order, taken = rng.permutation(len(data)), max(2 * k, 100)
             start = self._directions(data[order[:taken]])[:k]
-            if len(start) < k and taken < len(data):  # zeros or the same again: look at all
+            if len(start) < k and taken < len(data):  # zeros or duplicates: consider all signals
                 start = self._directions(data[order])[:k]
-        if len(start) < k:  # too few different signals: random directions
+        if len(start) < k:  # too few distinct signals: random directions
             more = rng.normal(size=(k - len(start), n))
             more = np.abs(more) if self.positive else more
             if self.dc_atom and not self.positive and n > 1:
@@ -540,7 +542,7 @@ class KSVD(
         return start
 
     def _directions(self, data):
-        """Different directions of signals, as unit rows, in the order given."""
+        """Return distinct directions of signals as unit rows, in the given order."""
         rows = data.astype(np.float64)
         rows = np.maximum(rows, 0) if self.positive else rows
         norms = np.linalg.norm(rows, axis=1)
@@ -556,7 +558,7 @@ class KSVD(
         return rows[np.sort(np.unique(keys, axis=0, return_index=True)[1])]
 
     def _gas(self, data, start, rng):
-        """Atoms of sparse coding neural gas begun at `start`."""
+        """Return the atoms of sparse coding neural gas started at `start`."""
         if self.dc_atom and not self.positive:
             data = data - data.mean(axis=1, keepdims=True)
         most = max(1, (self.n_nonzero_coefs or data.shape[1] // 10) - self.dc_atom)
@@ -569,7 +571,7 @@ class KSVD(
         return atoms
 
     def _with_constant(self, start):
-        """Make the first atom constant and take the mean of the others away."""
+        """Make the first atom constant and subtract the mean of the others."""
         n = start.shape[1]
         rest = start[1:]
         if not self.positive:
@@ -577,12 +579,12 @@ class KSVD(
             sizes = np.linalg.norm(start[1:], axis=1)
             if (np.linalg.norm(rest, axis=1) <= 1e-10 * sizes).any():
                 raise ValueError(
-                    "init has a constant atom besides the first, and dc_atom=True: leave it out."
+                    "init has a constant atom besides the first, and dc_atom=True: omit it."
                 )
         return np.concatenate([np.full((1, n), n**-0.5), rest])
 
     def _check_number(self):
-        """Refuse to go on from another number of atoms than is asked for."""
+        """Refuse to continue from atoms whose number differs from `n_components`."""
         wanted = self.n_components
         if wanted is None:
             given = not isinstance(self.init, str)
@@ -590,7 +592,7 @@ class KSVD(
         if wanted != len(self.components_):
             raise ValueError(
                 f"{type(self).__name__}(n_components={self.n_components}, warm_start=True) has "
-                f"{len(self.components_)} atoms from the last call, and {wanted} are wanted: set "
+                f"{len(self.components_)} atoms from the last call, but {wanted} are needed: set "
                 "warm_start=False, or keep n_components."
             )
 

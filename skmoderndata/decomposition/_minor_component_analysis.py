@@ -44,53 +44,55 @@ class MinorComponentAnalysis(OnlineSubspace):
     Parameters
     ----------
     n_components : int, default=1
-        Number of components; a warning says if there are more than features, and as many are
-        taken.
+        Number of components, reduced to the number of features with a warning if it is larger.
 
     learning_rate : float, default=0.08
         Rate :math:`\eta` of the first rows of a stream, below 1.
 
     learning_rate_hold : float, default=1000
-        Number of rows after which the rate of a stream falls as one over the number of rows.
-        Larger values suit spectra in which the smallest eigenvalues are close together, compared
-        with the largest one.
+        Number of rows after which the learning rate of a stream decreases as one over the number
+        of rows. Larger values suit spectra whose smallest eigenvalues are close together, relative
+        to the largest.
 
     amnesic : float, default=2.0
-        Memory loss of the running means, as in :class:`CCIPCA`; 0 weights all rows alike.
+        Memory loss of the running means, as in :class:`CCIPCA`; 0 gives all rows equal weight.
 
     amnesic_ramp : tuple of two int, default=(20, 200)
         Number of rows up to which the memory loss is 0, and from which it is `amnesic`.
 
     amnesic_growth : float or None, default=None
-        After the ramp, let the memory loss grow by one in this many rows. None keeps it.
+        Number of rows after the ramp in which the memory loss grows by one. None keeps it
+        constant.
 
     min_learning_rate : float, default=0.0
         Smallest value of the learning rate and of the rate of the means, at most 0.5. A positive
         value follows drifting data with a memory of about ``1 / min_learning_rate`` rows.
 
     shuffle : bool, default=True
-        Take the rows in a new random order in each pass of `fit`. `partial_fit` never shuffles.
+        Whether to process the rows in a new random order in each pass of `fit`. `partial_fit`
+        never shuffles.
 
     refine : bool, default=True
-        What `fit` does with the rows at hand. True: it chooses the rates, 0.9 at first and
-        times 0.7 after each pass that lowers the variance inside the subspace by less than one
-        per cent, and ends with a Rayleigh-Ritz step, which diagonalises the covariance of the rows
-        inside the subspace. False: it repeats the rule of the stream.
+        Whether `fit` refines the estimates with all rows. True: the learning rate is 0.9 at first
+        and is multiplied by 0.7 after each pass that lowers the variance inside the subspace by
+        less than one per cent, and a final Rayleigh-Ritz step diagonalises the covariance of the
+        rows inside the subspace. False: the rule of the stream is repeated.
 
     max_iter : int, default=100
         Largest number of passes over the rows in `fit`.
 
     tol : float or None, default=1e-2
-        `fit` ends when a pass turns the subspace by less, see `subspace_change_`. None takes
-        `max_iter` passes.
+        `fit` stops when a pass rotates the subspace by less than this, see `subspace_change_`.
+        None makes `max_iter` passes.
 
     random_state : int, RandomState instance or None, default=None
-        First directions, and order of the rows when `shuffle` is True.
+        Controls the initial directions, and the order of the rows if `shuffle` is True. Pass an
+        int for reproducible results.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Orthonormal rows, smallest variance first; the entry of largest magnitude in each is
+        Orthonormal rows in ascending order of variance; the entry of largest magnitude in each is
         positive.
 
     eigenvalues_ : ndarray of shape (n_components,)
@@ -104,14 +106,14 @@ class MinorComponentAnalysis(OnlineSubspace):
         Mean of the rows: exact after `fit`, amnesic after `partial_fit`.
 
     n_samples_seen_ : int
-        Rows seen; those of `fit` count once, whatever the number of passes.
+        Number of rows seen; those of `fit` count once, whatever the number of passes.
 
     n_iter_ : int
-        Passes taken by `fit`.
+        Number of passes of `fit`.
 
     subspace_change_ : float
-        Stopping figure of `fit`: sine of the largest angle by which the last pass turned the
-        subspace; infinite after a single pass.
+        Stopping criterion of `fit`: sine of the largest principal angle between the subspaces
+        before and after the last pass; infinite after a single pass.
 
     eigen_residuals_ : ndarray of shape (n_components,)
         After `fit`: ``|C w - lambda w| / gamma_`` for each component, with the covariance C of
@@ -121,12 +123,12 @@ class MinorComponentAnalysis(OnlineSubspace):
         Number of features seen during `fit`.
 
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when `X` has names that are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
     CCIPCA : Directions of largest variance, one row at a time.
-    sklearn.decomposition.PCA : Its last components are the exact answer when the rows and a
+    sklearn.decomposition.PCA : Its last components are the exact solution, if the rows and a
         square matrix fit into memory.
 
     Notes
@@ -136,23 +138,23 @@ class MinorComponentAnalysis(OnlineSubspace):
     The speed of convergence depends on the gap between the smallest eigenvalues and the next one,
     relative to the largest. A gap of one in a thousand needs several thousand rows at the full
     rate; standardise the features, or remove large components first, if their variance is
-    irrelevant. A small `subspace_change_` says that the estimate is stationary, not that it is
+    irrelevant. A small `subspace_change_` shows that the estimate is stationary, not that it is
     correct: check `eigen_residuals_`.
 
     In [1]_ the deflation removes the fraction :math:`\eta` of :math:`w_i^\top w_j` with each row.
-    While :math:`\gamma` is underestimated that is insufficient, and two components can become and
-    remain equal; this class removes the full product, which has the same limit.
+    While :math:`\gamma` is underestimated this is insufficient, and two components can become
+    equal and remain so; this class removes the full inner product, which has the same limit.
 
     Gradient descent on :math:`w^\top C w` with a row in place of C overshoots if the norm of the
     row is large. Here the step is implicit (a proximal step), with the factor
     :math:`\eta / (\gamma (1 - \eta) + \eta \|u\|^2)`; it equals the rule above for small rates
     and is stable for every row.
 
-    Constant features, and directions that too few rows do not span, are minor components of
-    variance 0; their basis depends on `random_state`.
+    Constant features and directions that the rows do not span are minor components of variance 0;
+    their basis depends on `random_state`.
 
     The result of `partial_fit` depends only on the order of the rows and on `random_state`: any
-    split of the rows into calls gives the same numbers to the last bit.
+    division of the rows into calls gives bitwise identical results.
 
     References
     ----------
@@ -249,10 +251,12 @@ class MinorComponentAnalysis(OnlineSubspace):
             )
         if self.refine:
             state.W[:], state.eigenvalues[:] = refine_minor(source, mean, state.W)
-        # partial_fit goes on with rows of weight 1 / n, at the learning rate reached here
+        # partial_fit continues with rows of weight 1 / n, at the learning rate reached here
         state.n_seen[:] = n, clock_of_rate(step, rate)
         self._publish(PrincipalState.empty(0, p)._replace(mean=mean), state, X.dtype)
-        remedy = "raise max_iter or tol" + ("" if self.refine else ", or lower learning_rate_hold")
+        remedy = "increase max_iter or tol" + (
+            "" if self.refine else ", or lower learning_rate_hold"
+        )
         self._judge(source, mean, passes, np.sort(state.eigenvalues), state.gamma[0], remedy)
 
     def _follow(self, X, first):
@@ -264,7 +268,7 @@ class MinorComponentAnalysis(OnlineSubspace):
         else:
             moving, state = (part.copy() for part in self._state)
             self._refuse_other_number(self._number_of_components(p), len(state.W))
-        # rows count on from those of fit, which count once
+        # the row count continues from that of fit, where each row counts once
         moving.n_seen[:] = state.n_seen[0]
         work = np.empty((2, p))
         for block in RowSource(X).blocks():
@@ -272,7 +276,7 @@ class MinorComponentAnalysis(OnlineSubspace):
         self._publish(moving, state, X.dtype)
 
     def transform(self, X):
-        """Project rows on the minor components.
+        """Project rows onto the minor components.
 
         Parameters
         ----------
@@ -290,10 +294,10 @@ class MinorComponentAnalysis(OnlineSubspace):
         return self._coordinates(X).astype(X.dtype, copy=False)
 
     def score(self, X, y=None):
-        """Minus the fraction of the variance of X in the minor subspace.
+        """Compute the negative fraction of the variance of X in the minor subspace.
 
-        ``-|transform(X)|^2 / |X - mean_|^2``: 0 if the rows keep to the hyperplanes. It falls
-        with `n_components`; to choose that number look at `eigenvalues_`.
+        ``-|transform(X)|^2 / |X - mean_|^2``: 0 if the rows lie on the hyperplanes. The score
+        decreases with `n_components`; to choose that number, inspect `eigenvalues_`.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What the factorisations share: input checks, starts, passes over starts, streams, codes."""
+"""Base of the factorisations: input checks, starts, incremental fits, codes."""
 
 import warnings
 
@@ -37,14 +37,14 @@ AGAINST_NMF = Comparison(
     baseline_params={"random_state": 0, "max_iter": 1000},
     baseline_grid={"n_components": (16, 32, 48)},
 )
-FEW = 100  # components that cost next to nothing, however small the data
+FEW = 100  # components that are cheap for data of any size
 
 
 def validate_rows(estimator, X, *, reset, missing=None):
-    """Check rows, dense or CSR, float64 or float32; magnitudes such that fourth powers are finite.
+    """Check rows, dense or CSR, float64 or float32, with finite fourth powers.
 
-    `missing` is None where NaN marks missing entries of dense arrays, else the sentence that says
-    why the estimator takes none.
+    `missing` is None if NaN marks missing entries of dense arrays; otherwise it is the sentence
+    that explains why the estimator does not accept them.
     """
     X = validate_data(
         estimator,
@@ -63,17 +63,17 @@ def validate_rows(estimator, X, *, reset, missing=None):
         X = type(X)(parts, shape=X.shape)
     if np.isnan(X.data if sparse.issparse(X) else X).any():
         if missing is not None:
-            raise ValueError(f"Input X contains NaN. {name} takes no missing entries: {missing}")
+            raise ValueError(f"Input X contains NaN. {name} accepts no missing entries: {missing}")
         if sparse.issparse(X):
             raise ValueError(
-                f"{name} does not take NaN in sparse input: give a dense array, where NaN marks "
+                f"{name} does not accept NaN in sparse input: use a dense array, where NaN marks "
                 "a missing entry."
             )
     return X
 
 
 def check_weights(sample_weight, X):
-    """Weights of rows in float64, or None; the objective must neither over- nor underflow."""
+    """Check weights of rows, float64 or None; the objective must neither over- nor underflow."""
     if sample_weight is None:
         return None
     w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -81,12 +81,12 @@ def check_weights(sample_weight, X):
 
 
 def check_number(estimator, shape, *, n_allowed=FEW):
-    """Refuse more components than rows and columns: the passes would take minutes for nothing."""
+    """Refuse more components than rows and columns: they would cost minutes without benefit."""
     n_allowed = max(*shape, n_allowed)
     if estimator.n_components is not None and estimator.n_components > n_allowed:
         raise ValueError(
             f"{type(estimator).__name__}(n_components={estimator.n_components}) has more "
-            f"components than n_samples={shape[0]} and n_features={shape[1]}, of which fewer "
+            f"components than n_samples={shape[0]} and n_features={shape[1]}; fewer components "
             f"reproduce X exactly: use at most {n_allowed}."
         )
 
@@ -110,12 +110,12 @@ def warn_of_passes(estimator, result):
         estimator,
         reached=f"after {result.n_iter} passes the KKT residual is {result.residual:.1e} "
         f"(tol={estimator.tol:g})",
-        remedy="raise max_iter or tol",
+        remedy="increase max_iter or tol",
     )
 
 
 def given_start(estimator, n_features, *, nonnegative=False):
-    """Components to start with, as an array, or None."""
+    """Return the initial components as an array, or None."""
     if estimator.warm_start and hasattr(estimator, "components_"):
         start = estimator.components_
         name = "the components of the last fit (warm_start=True)"
@@ -135,20 +135,20 @@ def given_start(estimator, n_features, *, nonnegative=False):
 
 
 def narrowed(values, dtype, estimator, what):
-    """Return numbers in a type, or raise where they are too large for it."""
+    """Convert numbers to a dtype; raise an error if they are too large for it."""
     with np.errstate(over="ignore"):
         out = values.astype(dtype, copy=False)
     if not np.isfinite(out).all():
         raise ValueError(
-            f"{type(estimator).__name__}: {what} of up to {np.max(np.abs(values)):.3g} are beyond "
-            f"the numbers of {np.dtype(dtype).name}, at this scale of X and of the penalties: "
+            f"{type(estimator).__name__}: {what} of up to {np.max(np.abs(values)):.3g} exceed the "
+            f"range of {np.dtype(dtype).name}, at this scale of X and of the penalties: "
             "rescale X, for example to a largest entry of 1, or pass float64."
         )
     return out
 
 
 def decode(estimator, X):
-    """Rows with given codes, ``X @ components_``."""
+    """Reconstruct rows from codes, ``X @ components_``."""
     check_is_fitted(estimator)
     X = check_codes(X, estimator.n_components_, estimator=estimator, accept_sparse="csr")
     return (X @ estimator.components_).astype(X.dtype, copy=False)
@@ -159,8 +159,8 @@ class AlternatingFactorization(
 ):
     """Factorisation ``X ~ codes @ components`` by alternation over the two factors.
 
-    A subclass says what the factors look like and where they start: `_check`, `_sides`, `_start`
-    and `_solve`, see `SparseNMF`.
+    A subclass defines the constraints and the start of the factors in `_check`, `_sides`, `_start`
+    and `_solve`; see `SparseNMF`.
     """
 
     _nonnegative = False  # the components
@@ -168,14 +168,14 @@ class AlternatingFactorization(
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None):
-        """Factorise `X`.
+        """Fit both factors to `X`.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Data; NaN marks missing entries of a dense array.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows in the objective; a row of weight 2 counts as two rows.
 
@@ -215,19 +215,19 @@ class AlternatingFactorization(
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None, sample_weight=None):
-        """Improve the components with new rows.
+        """Update the components with new rows.
 
-        The first call is `fit`. Later calls find the codes of the new rows, add their products to
-        the sums that were kept (``codes' codes`` and ``codes' X``, which are all that the problem
-        of the components needs), and lower the objective over the components. Rows seen before
-        keep their codes, so that the result depends on the order.
+        The first call is `fit`. Later calls compute the codes of the new rows, add their products
+        to the stored sums (``codes' codes`` and ``codes' X``, which determine the problem of the
+        components), and minimise the objective over the components. The codes of earlier rows are
+        not updated, so the result depends on the order of the rows.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             New rows, without missing entries.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 
@@ -246,21 +246,21 @@ class AlternatingFactorization(
             )
         if self._sums is None or (not sparse.issparse(X) and np.isnan(X).any()):
             raise ValueError(
-                f"{type(self).__name__}.partial_fit takes no missing entries, as they would need "
-                "sums for every column; use fit."
+                f"{type(self).__name__}.partial_fit accepts no missing entries, because these "
+                "need separate sums for every column; use fit."
             )
         self._add_rows(X, self._codes(X), check_weights(sample_weight, X))
         return self
 
     def fit_transform(self, X, y=None, sample_weight=None):
-        """Fit and return the codes of the training rows, as ``fit(X).transform(X)``.
+        """Fit, and return the codes of the training rows, as ``fit(X).transform(X)``.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Data; NaN marks missing entries of a dense array.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows in the objective.
 
@@ -272,7 +272,7 @@ class AlternatingFactorization(
         return self.fit(X, y, sample_weight).transform(X)
 
     def transform(self, X):
-        """Codes of rows: the solution of the problem of the codes for these components.
+        """Compute the codes that minimise the objective for the fitted components.
 
         Parameters
         ----------
@@ -282,15 +282,15 @@ class AlternatingFactorization(
         Returns
         -------
         codes : ndarray of shape (n_samples, n_components_)
-            Code of each row, which depends on that row alone. Rows without any observed entry
-            get zeros.
+            Code of each row, which depends on that row only; zero for rows without observed
+            entries.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
         return narrowed(self._codes(X), X.dtype, self, "codes")
 
     def inverse_transform(self, X):
-        """Rows with given codes.
+        """Reconstruct rows from codes.
 
         Parameters
         ----------
@@ -305,17 +305,17 @@ class AlternatingFactorization(
         return decode(self, X)
 
     def score(self, X, y=None, sample_weight=None):
-        """Minus the relative error with which rows are reconstructed.
+        """Compute the negative relative reconstruction error.
 
-        It grows with `n_components` as well as with less sparseness; to choose them hide entries
-        (NaN) and compare what `inverse_transform` says about them.
+        The score increases with `n_components` and with less sparseness. To choose these, replace
+        entries by NaN and compare them with the output of `inverse_transform`.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 
@@ -340,7 +340,7 @@ class AlternatingFactorization(
 
     def _codes(self, X):
         """Codes of validated rows, in float64."""
-        side = Side() if self._codes_over_rows else self._sides()[0]  # rows do not know each other
+        side = Side() if self._codes_over_rows else self._sides()[0]  # rows are independent
         return codes_for(Data.of(X), self._dictionary(), side)
 
     def _store(self, data, result, *, keep_order, dtype):
@@ -368,10 +368,10 @@ class AlternatingFactorization(
         self._store_codes(W, dtype)
 
     def _store_codes(self, W, dtype):
-        """Keep the codes of the training rows, where `transform` cannot know them."""
+        """Store the codes of the training rows if `transform` cannot compute them."""
 
     def _add_rows(self, X, codes, weights):
-        """Add the sums of new rows to those kept, and lower the objective over the components."""
+        """Add the sums of new rows to the stored ones, and minimise over the components."""
         codes_side, components_side = self._sides()
         new = Data.of(X, weights)
         _, S, T = next(new.terms(codes, False))
@@ -382,7 +382,7 @@ class AlternatingFactorization(
             moved = update(total, components_side, codes, V, codes=False, sweeps=10, scales=ones)
             if moved.residual_sq <= (self.tol / 10) ** 2 * moved.size_sq:
                 break
-        # the rows are gone, so that what remains of the sums may be rounding
+        # the rows are not stored, so that differences of the sums may be rounding errors
         least = total.penalty + penalty_value(components_side, V)
         self.objective_ = float(max(total.sum_sq / 2 + moved.value + total.penalty, least))
         error = total.sum_sq - 2 * (total.T * V).sum() + ((V @ total.S) * V).sum()

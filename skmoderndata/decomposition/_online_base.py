@@ -1,4 +1,4 @@
-"""What the components that learn from one row at a time share."""
+"""Base of the estimators of components that learn from one row at a time."""
 
 from numbers import Real
 
@@ -43,7 +43,7 @@ def shortfall(passes, name, tol):
 class OnlineComponents(
     CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 ):
-    """Components that follow a stream of rows; a subclass has the parameters of its schedules."""
+    """Components learned from a stream of rows; a subclass has the parameters of the schedules."""
 
     _sparse = True
 
@@ -87,14 +87,14 @@ class OnlineComponents(
         )
 
     def _at_most(self, k, limit, reason):
-        """Warn where fewer components can be had than were asked for; return their number."""
+        """Limit the number of components, with a warning; return their number."""
         if k <= limit:
             return k
         warn_fewer(self, asked=k, found=limit, reason=reason)
         return limit
 
     def _refuse_other_number(self, asked, fitted):
-        """Between calls of partial_fit the number of components stays."""
+        """Refuse to change the number of components between calls of partial_fit."""
         if asked != fitted:
             raise ValueError(
                 f"n_components={asked}, but the estimate has {fitted} components: "
@@ -102,13 +102,13 @@ class OnlineComponents(
             )
 
     def _coordinates(self, X):
-        """Rows minus the mean, projected on the components."""
+        """Project rows minus the mean onto the components."""
         if sparse.issparse(X):
             return X @ self.components_.T - self.mean_ @ self.components_.T
         return (X - self.mean_) @ self.components_.T
 
     def _fractions(self, X):
-        """Squared norm of the rows about the mean inside and outside of the span, over the sum."""
+        """Fractions of the squared norm of the centred rows inside and outside the span."""
         V, mean = self.components_.astype(np.float64), self.mean_.astype(np.float64)
         inside = outside = total = 0.0
         for U in RowSource(X).centred(mean):
@@ -120,7 +120,7 @@ class OnlineComponents(
 
 
 class OnlineSubspace(OnlineComponents):
-    """Components of rows without an order; implements `_learn(X, y)` and `_follow(X, first)`."""
+    """Components of unordered rows; subclasses define `_learn(X, y)` and `_follow(X, first)`."""
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
@@ -144,15 +144,15 @@ class OnlineSubspace(OnlineComponents):
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None):
-        """Follow the rows of X, one after the other, from where the last call ended.
+        """Update the estimates with the rows of X, one row at a time.
 
-        Each row is seen once, and the mean follows the rows. Cutting the same rows into other
-        calls gives the same result. An error or interrupt leaves the estimator as it was.
+        Each row is used once and updates the mean and the components. The division of rows into
+        calls does not change the result. An error or interrupt leaves the estimator unchanged.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The next rows; one row is enough.
+            The next rows, at least one.
 
         y : Ignored
             Not used, present by convention.
@@ -172,7 +172,7 @@ class OnlineSubspace(OnlineComponents):
         return (lambda: rng.permutation(n)) if self.shuffle else (lambda: None)
 
     def _judge(self, source, mean, passes, values, largest, remedy):
-        """Store how the passes of `fit` ended and what the components miss; warn if need be."""
+        """Store the convergence of `fit` and the eigenvector residuals; warn if necessary."""
         self.n_iter_, self.subspace_change_ = passes.n_iter, passes.residual
         V = self.components_.astype(np.float64)
         self.eigen_residuals_ = eigen_residual(source, mean, V, values, float(largest))

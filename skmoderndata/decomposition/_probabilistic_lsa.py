@@ -30,14 +30,14 @@ from skmoderndata._solvers.factors.latent_semantics import (
 from skmoderndata._validation import check_codes, validate_data
 from skmoderndata.decomposition._nmf_base import check_number, check_weights
 
-BOUND = 1e-6  # nats per token that better mixtures for given topics could gain
-FLOOR = 1e-12  # probability of words of which the topics of a document know nothing
+BOUND = 1e-6  # largest possible gain of better mixtures for given topics, in nats per token
+FLOOR = 1e-12  # probability of words that the topics of a document exclude
 
 
 class ProbabilisticLSA(
     CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 ):
-    r"""Topics: documents as mixtures of distributions over words, by maximum likelihood.
+    r"""Estimate topics, with documents as mixtures of word distributions, by maximum likelihood.
 
     For counts :math:`x_{dw}` of words w in documents d, `fit` maximises the log-likelihood [1]_
 
@@ -52,27 +52,31 @@ class ProbabilisticLSA(
     n_components : int, default=2
         Number of topics.
     tempering : bool, default=False
-        Whether a fraction of the counts is held out, and expectation maximisation is stopped, and
-        its posteriors are flattened, as their likelihood demands.
+        Whether to hold out a fraction of the counts, whose likelihood controls the tempering of
+        the posteriors and the end of expectation maximisation.
     posterior_exponent : float, default=1.0
-        Exponent of the posteriors, 1 for maximum likelihood; with `tempering` the first one.
+        Exponent of the posteriors, 1 for maximum likelihood; with `tempering`, the initial
+        exponent.
     cooling : float, default=0.9
-        Factor from one exponent to the next, with `tempering`.
+        Factor by which the exponent decreases, with `tempering`.
     validation_fraction : float, default=0.1
-        Fraction of the counts that is held out, with `tempering`.
+        Fraction of the counts that are held out, with `tempering`.
     smoothing : float, default=0.0
-        Pseudo-count of each word in each topic; then no word seen in `fit` is impossible.
+        Pseudo-count of each word in each topic, at least 0; above 0, no word seen in `fit` has
+        probability 0.
     n_init : int, default=1
-        Number of starts, of which the most likely is kept.
+        Number of starts; the result with the largest likelihood is kept.
     max_iter : int, default=500
-        Largest number of passes of a start.
+        Largest number of passes per start.
     tol : float, default=1e-6
-        Passes end when the log-likelihood rises by less, in nats per token; with `tempering`,
-        when that of the counts held out rises by less than ten times as much.
+        Passes stop when the log-likelihood increases by less than this, in nats per token; with
+        `tempering`, when the log-likelihood of the held-out counts increases by less than ten
+        times this value.
     n_jobs : int, default=None
-        Number of starts run at the same time, in threads.
+        Number of starts that run in parallel, in threads.
     random_state : int, RandomState instance or None, default=None
-        Draws the starts and the counts that are held out.
+        Controls the starts and the choice of held-out counts. Pass an int for reproducible
+        results.
 
     Attributes
     ----------
@@ -81,45 +85,44 @@ class ProbabilisticLSA(
     topic_weights_ : ndarray of shape (n_components,)
         Probability of each topic in the training documents.
     log_likelihood_ : float
-        Log-likelihood of the training counts, in nats per token, for the topics that are stored
-        and the mixtures that `transform` gives; after `partial_fit` that of the last batch.
+        Log-likelihood of the training counts, in nats per token, for the stored topics and the
+        mixtures of `transform`; after `partial_fit`, that of the last batch.
     log_likelihood_gap_ : float
-        Bound, in nats per token, on what better mixtures for these topics, or better topics for
-        these mixtures, could gain; of the same topics, mixtures and counts as `log_likelihood_`.
-        It goes to 0 slowly, as all topics count in it that vanish.
+        Upper bound, in nats per token, on the gain from better mixtures for these topics, or
+        better topics for these mixtures, with the topics, mixtures and counts of
+        `log_likelihood_`. It tends to 0 slowly, because vanishing topics contribute to it.
     objective_history_ : ndarray of shape (n_iter_,)
-        Objective in nats per token after each pass, which never falls; with `tempering` the
-        log-likelihood of the counts held out. `partial_fit` appends `log_likelihood_`.
+        Objective in nats per token after each pass, which never decreases; with `tempering`, the
+        log-likelihood of the held-out counts. `partial_fit` appends `log_likelihood_`.
     posterior_exponent_ : float
-        Exponent of the posteriors used last.
+        Final exponent of the posteriors.
     n_components_ : int
         Number of topics.
     n_iter_ : int
         Number of passes of the best start.
     n_features_in_ : int
-        Number of words seen by `fit`.
+        Number of words seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the words, where `X` had some.
+        Names of the words, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.decomposition.LatentDirichletAllocation : The same with priors on mixtures and topics,
-        whose strength is up to you; slower.
-    sklearn.decomposition.NMF : With ``beta_loss="kullback-leibler"`` the same problem without
-        its probabilities; makes sparse counts dense in part.
+    sklearn.decomposition.LatentDirichletAllocation : Adds priors on mixtures and topics; slower.
+    sklearn.decomposition.NMF : Solves the same problem with ``beta_loss="kullback-leibler"``,
+        without normalised probabilities; converts sparse counts partly to dense arrays.
     sklearn.decomposition.TruncatedSVD : Latent semantic indexing, with negative entries.
 
     Notes
     -----
-    A pass takes ``6 k`` operations for each non-zero count, and no memory beyond the parameters.
-    Steps of expectation maximisation are extrapolated unless the likelihood falls. The likelihood
-    has many maxima: raise `n_init`.
+    A pass takes ``6 k`` operations for each non-zero count, and no memory except for the
+    parameters. Steps of expectation maximisation are extrapolated unless the likelihood decreases.
+    The likelihood has many local maxima: use a larger `n_init`.
 
-    `tempering` keeps one count of each document and of each word from being held out. The stored
-    topics come from one last step on all counts, including those held out.
+    `tempering` never holds out all counts of a document or of a word. The stored topics come from
+    a final step on all counts, including the held-out ones.
 
-    `transform` folds documents in: the topics stay fixed, and Newton's method solves the concave
-    problem of the mixture of each document to a proved bound of 1e-6 nats per token (if
+    `transform` folds documents in: for fixed topics, Newton's method solves the concave problem of
+    the mixture of each document to a certified gap of 1e-6 nats per token (if
     `posterior_exponent_` is 1; otherwise there is no bound). If the bound is not met, a
     ConvergenceWarning is raised. Words with probability 0 in all topics are dropped; documents
     without other words get uniform mixtures.
@@ -207,14 +210,14 @@ class ProbabilisticLSA(
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None):
-        """Find topics.
+        """Estimate the topics.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Counts of words, one document per row; not necessarily whole numbers.
+            Counts of words, one document per row; they need not be integers.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the documents; a document of weight 2 counts as two documents.
 
@@ -250,17 +253,17 @@ class ProbabilisticLSA(
                 f"{self.log_likelihood_gap_:.1e} nats per token"
             )
             if self.tempering:
-                reached = f"after {best.n_iter} passes the counts held out may become more likely"
-            warn_not_converged(self, reached=reached, remedy="raise max_iter or tol")
+                reached = f"after {best.n_iter} passes the held-out counts may become more likely"
+            warn_not_converged(self, reached=reached, remedy="increase max_iter or tol")
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None, sample_weight=None):
-        """Add documents to the counts of the topics.
+        """Update the topics with new documents.
 
-        The first call is `fit`. Later calls fold the new documents in, add the expected counts
-        of words in topics to those that were kept, and normalise, which is one incremental step
-        of expectation maximisation. The result depends on the order.
+        The first call is `fit`. Later calls fold the new documents in, add the expected counts of
+        words in topics to the stored ones, and normalise, which is one incremental step of
+        expectation maximisation. The result depends on the order of the documents.
 
         Parameters
         ----------
@@ -277,7 +280,7 @@ class ProbabilisticLSA(
         X = self._validate(X, reset=False)
         counts = _counts(X, check_weights(sample_weight, X))
         topics = self._topics()
-        # words that were never seen may belong to any topic
+        # unseen words may belong to any topic
         new = ~topics.any(axis=1)
         topics[new] = 1.0 / len(topics)
         mixtures = fold_in(counts, topics, beta=self.posterior_exponent_)[0]
@@ -290,7 +293,7 @@ class ProbabilisticLSA(
         return self
 
     def transform(self, X):
-        """Mixtures of topics in documents, for fixed topics.
+        """Compute the topic mixtures of documents, for the fitted topics.
 
         Parameters
         ----------
@@ -300,7 +303,7 @@ class ProbabilisticLSA(
         Returns
         -------
         mixtures : ndarray of shape (n_samples, n_components_)
-            ``P(topic | document)``, which depends on that document alone.
+            ``P(topic | document)``; each row depends on that document only.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -316,7 +319,7 @@ class ProbabilisticLSA(
         return mixtures.astype(X.dtype, copy=False)
 
     def inverse_transform(self, X):
-        """Distributions of words for given mixtures.
+        """Compute the word distributions of topic mixtures.
 
         Parameters
         ----------
@@ -326,32 +329,32 @@ class ProbabilisticLSA(
         Returns
         -------
         X_original : ndarray of shape (n_samples, n_features)
-            ``P(word | document)``; times the length of a document, its expected counts.
+            ``P(word | document)``; multiplied by the number of tokens, the expected counts.
         """
         check_is_fitted(self)
         X = check_codes(X, self.n_components_, estimator=self, accept_sparse="csr")
         return np.asarray(X @ self.components_.astype(X.dtype, copy=False))
 
     def score(self, X, y=None):
-        """Log-likelihood, per token, of one half of the words of each document given the other.
+        """Log-likelihood per token of half of the words of each document, given the other half.
 
-        Every second word of a document is folded in and the others are predicted, and vice versa.
-        Because no predicted word was folded in, the score need not grow with `n_components`. One
-        token is added to each half, spread by `topic_weights_`, because a few words do not exclude
-        a topic.
+        Every second word of a document is folded in, the others are predicted, and vice versa.
+        Because predicted words are never folded in, the score does not always increase with
+        `n_components`. One token, distributed by `topic_weights_`, is added to each half, because
+        a few words do not exclude a topic.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Counts of words. Words never seen in `fit` are dropped.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
         score : float
-            Mean log-probability, in nats; probabilities below 1e-12 count as that. 0, without
-            meaning, if there is no word to predict.
+            Mean log-probability in nats; probabilities below 1e-12 are replaced by 1e-12. 0 if
+            there is no word to predict.
         """
         check_is_fitted(self)
         counts = _counts(self._validate(X, reset=False))
@@ -368,8 +371,8 @@ class ProbabilisticLSA(
         Returns
         -------
         perplexity : float
-            Number of equally likely words among which the topics leave the choice; 1 where there
-            is no word to predict.
+            Number of equally likely words with the same uncertainty; 1 if there is no word to
+            predict.
         """
         check_is_fitted(self)
         counts = _counts(self._validate(X, reset=False))
@@ -388,7 +391,7 @@ class ProbabilisticLSA(
         for half in (even, ~even):
             shown = _select(kept, half)
             mixtures = fold_in(shown, topics, beta=self.posterior_exponent_)[0]
-            # a few words do not exclude the other topics: one more token, of any topic
+            # a few words do not exclude the other topics: add one token from all topics
             length = np.add.reduceat(np.append(shown.data, 0.0), shown.indptr[:-1])
             length[np.diff(shown.indptr) == 0] = 0.0
             mixtures = (mixtures * length[:, None] + self.topic_weights_) / (length[:, None] + 1)
@@ -437,7 +440,7 @@ class ProbabilisticLSA(
         self._measure(counts)
 
     def _measure(self, counts):
-        """Likelihood and gap of the topics that are stored, with the mixtures of `transform`."""
+        """Likelihood and gap of the stored topics, with the mixtures of `transform`."""
         topics = self._topics()
         mixtures = fold_in(counts, topics, beta=self.posterior_exponent_, tol=BOUND)[0]
         total = max(counts.total, 1e-300)
@@ -477,7 +480,7 @@ class ProbabilisticLSA(
 
 
 def _counts(X, weights=None):
-    """Return the counts that are not zero, in float64, with sorted indices."""
+    """Return the non-zero counts in float64, with sorted indices."""
     X = sparse.csr_array(X, dtype=np.float64, copy=True)
     X.sum_duplicates()
     if weights is not None:
@@ -487,7 +490,7 @@ def _counts(X, weights=None):
 
 
 def _select(counts, chosen):
-    """Return those counts that are chosen, of the same documents."""
+    """Return the chosen counts of the same documents."""
     before = np.concatenate([[0], np.cumsum(chosen)])
     return Counts(
         before[counts.indptr], counts.indices[chosen], counts.data[chosen], counts.n_words
@@ -495,10 +498,10 @@ def _select(counts, chosen):
 
 
 def _hold_out(counts, fraction, rng):
-    """Split counts at random, so that each document keeps a word, and each word a document."""
+    """Split counts at random; each document retains a word, and each word a document."""
     draw = rng.uniform(size=len(counts.data))
     hidden = draw < fraction
-    order = np.argsort(draw)  # of those written to one place the last, the largest draw, stays
+    order = np.argsort(draw)  # the last value written to a place, the largest draw, remains
     documents = np.repeat(np.arange(len(counts.indptr) - 1), np.diff(counts.indptr))
     for labels, number in ((documents, len(counts.indptr) - 1), (counts.indices, counts.n_words)):
         kept = np.full(number, -1)

@@ -1,4 +1,4 @@
-"""Robust principal component analysis: principal component pursuit, plain and stable."""
+"""Robust principal component analysis by principal component pursuit."""
 
 import warnings
 from typing import NamedTuple
@@ -31,7 +31,7 @@ from skmoderndata._solvers.lowrank.principal_component_pursuit import (
 )
 from skmoderndata._validation import check_codes, validate_data
 
-FOLDS = 5  # groups of columns that `score` hides in turn
+FOLDS = 5  # groups of columns that `score` predicts in turn
 CVXPY_LIMIT = 200  # rows plus columns up to which solver="cvxpy" is allowed
 
 
@@ -43,7 +43,7 @@ class Decomposition(NamedTuple):
 
 
 class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    r"""Principal components of data with gross errors, as low rank plus sparse.
+    r"""Estimate principal components of data with gross errors, as low rank plus sparse.
 
     With ``algorithm="pcp"`` (principal component pursuit [1]_) `fit` solves the convex problem
 
@@ -61,56 +61,61 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         \qquad \delta = \sigma \sqrt{2 \max(n, p)}.
 
     Missing entries are NaN and enter neither sum. New rows are fitted by robust regression on the
-    components, which resists gross errors in new rows as well.
+    components, which is robust to gross errors in new rows, too.
 
     Parameters
     ----------
     n_components : int, default=None
-        Keep at most so many components, those with the largest singular values; None keeps all.
-        `low_rank_` and the certificate always belong to the convex problem.
+        Largest number of components, those with the largest singular values; None keeps all. It
+        does not change `low_rank_` and the certificate, which belong to the convex problem.
     alpha : float, default=None
-        Weight of the sparse matrix. None takes ``1 / sqrt(q max(n, p))`` with q the fraction of
-        observed entries, for which the theorems hold. Smaller values call more entries wrong.
+        Weight of the sparse matrix. None means ``1 / sqrt(q max(n, p))`` with q the fraction of
+        observed entries, the value of the recovery theorems. Smaller values classify more entries
+        as errors.
     algorithm : {"pcp", "stable"}, default="pcp"
-        Whether every entry not grossly wrong is exact, or has dense noise.
+        "pcp" assumes that entries without gross errors are exact; "stable" allows dense noise.
     noise_std : float, default=None
         Standard deviation of the noise, for ``algorithm="stable"``; None estimates it from the
         data. With 0 the algorithm is "pcp".
     solver : {"auto", "full", "subspace", "gram", "cvxpy"}, default="auto"
-        How singular values are thresholded: LAPACK's decomposition, block subspace iteration
-        started with the last pass, a Gram matrix, or the better of the last two. "cvxpy" hands the
-        problem to a conic solver, for small matrices (rows plus columns up to 200).
+        Computation of the singular value thresholding: "full" uses LAPACK's decomposition,
+        "subspace" block subspace iteration started from the last pass, "gram" the Gram matrix, and
+        "auto" the faster of the last two. "cvxpy" passes the problem to a conic solver, for small
+        matrices (rows plus columns up to 200).
     schedule : {"balanced", "constant", "ialm"}, default="balanced"
-        Penalty of the augmented Lagrangian: adapted to the residuals; constant as in [1]_; or
-        growing by 1.5 a pass as in the inexact method of [3]_, which stops at wrong points and is
-        continued with a constant penalty until the duality gap is small.
+        Penalty parameter of the augmented Lagrangian: "balanced" adapts it to the residuals;
+        "constant" is as in [1]_; "ialm" multiplies it by 1.5 in each pass as in the inexact method
+        of [3]_, which can stop at non-optimal points and is continued with a constant penalty
+        until the duality gap is small.
     tol : float, default=1e-6
-        Largest relative duality gap, and ten times the largest residual, relative to the low-rank
-        part. Up to ten times that residual is accepted when the gap is as much smaller.
+        Largest relative duality gap; the residuals, relative to the low-rank matrix, must be below
+        a tenth of it. Up to ten times that residual is accepted if the gap is smaller by the same
+        factor.
     max_iter : int, default=5000
         Largest number of passes.
     center : {"median"} or bool, default=False
-        "median" takes the medians of the columns away first (True is the same). The problem above
-        does not centre, and means would be spoilt by the errors.
+        "median" (or True) first subtracts the medians of the columns. The problem above has no
+        centring, and means are not robust to the errors.
     polish : bool, default=False
-        With ``algorithm="pcp"``: if the entries outside the support of the sparse matrix have
-        exactly the estimated rank, fit them to machine precision. Otherwise nothing changes.
+        With ``algorithm="pcp"``: whether to fit the entries outside the support of the sparse
+        matrix to machine precision, if they have exactly the estimated rank. Otherwise it has no
+        effect.
     store_matrices : bool, default=True
-        Keep `low_rank_`, `sparse_`, `dual_` and `support_`, each as large as `X`.
+        Whether to store `low_rank_`, `sparse_`, `dual_` and `support_`, each of the size of `X`.
     random_state : int, RandomState instance or None, default=None
-        Draws the starting columns of subspace iteration. None takes a fixed seed, results being
+        Controls the initial columns of subspace iteration. None means a fixed seed; results are
         independent of it up to the tolerances.
 
     Attributes
     ----------
     low_rank_ : ndarray of shape (n_samples, n_features)
-        L, with `mean_` added; complete where `X` has missing entries.
+        L, with `mean_` added; entries missing in `X` are imputed.
     sparse_ : ndarray of shape (n_samples, n_features)
         S, with exact zeros; zero in missing entries.
     support_ : ndarray of shape (n_samples, n_features)
         True where `sparse_` is not zero.
     dual_ : ndarray of shape (n_samples, n_features)
-        Dual matrix, the proof of `dual_gap_`.
+        Dual matrix that certifies `dual_gap_`.
     components_ : ndarray of shape (n_components_, n_features)
         Right singular vectors of the low-rank matrix (without `mean_`), largest singular value
         first, the largest loading of each positive.
@@ -121,23 +126,23 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     rank_ : int
         Rank of the low-rank matrix.
     mean_ : ndarray of shape (n_features,)
-        What was taken away from the columns, zero without `center`.
+        Values subtracted from the columns; zero without `center`.
     alpha_ : float
-        Weight of the sparse matrix used.
+        Weight of the sparse matrix that was used.
     noise_std_ : float
-        Standard deviation of the noise used, 0 for "pcp".
+        Standard deviation of the noise that was used, 0 for "pcp".
     objective_ : float
-        Objective of `low_rank_` with the best S for it.
+        Objective at `low_rank_` with the optimal S for it.
     dual_gap_ : float
-        Bound on how far `objective_` is above the minimum, relative to `objective_`.
+        Upper bound on the suboptimality of `objective_`, relative to `objective_`.
     polished_ : bool
         Whether polishing was requested and accepted.
     n_iter_ : int
         Number of passes.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -253,14 +258,14 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
-        """Split `X` into low-rank and sparse matrices, and take the components of the former.
+        """Decompose `X` into low-rank and sparse matrices, and compute the components.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Data; NaN marks missing entries.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -274,7 +279,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         n_observed = int(observed.sum())
         if n_observed == 0:
             raise ValueError(
-                f"{type(self).__name__} needs at least one observed entry, and all "
+                f"{type(self).__name__} needs at least one observed entry, but all "
                 f"{X.shape[0]} x {X.shape[1]} entries of X are NaN."
             )
         if self.solver == "cvxpy" and sum(X.shape) > CVXPY_LIMIT:
@@ -300,23 +305,23 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 reached=f"after {result.n_iter} passes the relative duality gap is "
                 f"{result.dual_gap:.1e} (tol={self.tol:g}) and the residual "
                 f"{result.residual:.1e} (at most a tenth of it)",
-                remedy="raise max_iter or tol",
+                remedy="increase max_iter or tol",
             )
         return self
 
     def transform(self, X):
-        """Scores of rows on the components, by robust regression.
+        """Compute the scores of rows on the components by robust regression.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, gross errors and NaN allowed. A row with fewer known entries than determine the
-            scores gets those of minimum norm, with a warning.
+            Rows; gross errors and NaN are allowed. If a row has too few known entries to determine
+            the scores, they have minimum norm, with a warning.
 
         Returns
         -------
         scores : ndarray of shape (n_samples, n_components_)
-            Scores of each row, which depend on that row alone.
+            Scores; those of a row depend on that row only.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -332,7 +337,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return scores.astype(X.dtype, copy=False)
 
     def inverse_transform(self, X):
-        """Rows with given scores.
+        """Reconstruct rows from scores.
 
         Parameters
         ----------
@@ -350,20 +355,20 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return rows.astype(X.dtype, copy=False)
 
     def decompose(self, X):
-        """Split rows into their projections on the components and the residuals.
+        """Decompose rows into their robust projections and sparse residuals.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, gross errors and NaN allowed.
+            Rows; gross errors and NaN are allowed.
 
         Returns
         -------
         low_rank : ndarray of shape (n_samples, n_features)
-            ``inverse_transform(transform(X))``, complete where `X` has missing entries.
+            ``inverse_transform(transform(X))``; missing entries are imputed.
         sparse : ndarray of shape (n_samples, n_features)
-            ``X - low_rank``; for the stable algorithm shrunk by ``alpha_ * delta``, so that what
-            is dense noise is zero. Zero in missing entries.
+            ``X - low_rank``, soft-thresholded by ``alpha_ * delta`` for the stable algorithm,
+            which removes dense noise. Zero in missing entries.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -373,18 +378,18 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return Decomposition(low_rank.astype(X.dtype, copy=False), sparse.astype(X.dtype))
 
     def outlier_scores(self, X):
-        """How much of each row the components do not explain.
+        """Compute the sum of absolute residuals of each row.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, gross errors and NaN allowed.
+            Rows; gross errors and NaN are allowed.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            Sum of the absolute residuals of the row, scaled up to all entries where some are
-            missing; 0 for a row without any.
+            Sum of the absolute residuals of each row, rescaled to all entries if some are missing;
+            0 for a row without observed entries.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -394,25 +399,25 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return (total * (X.shape[1] / np.maximum(observed.sum(axis=1), 1))).astype(X.dtype)
 
     def score(self, X, y=None):
-        """How well the components predict entries that they were not shown, robustly.
+        """Compute the negative relative error of predicting hidden entries.
 
-        The columns are hidden in five groups in turn (column j in group j modulo 5) and predicted
-        by robust regression on the others. Unlike the error of reconstruction this does not
-        always favour more components, and unlike a squared error it is not ruled by the gross
-        errors, which no good model predicts.
+        Five groups of columns (column j is in group j modulo 5) are hidden in turn and predicted
+        by robust regression on the others. In contrast to the reconstruction error, this score
+        does not always favour more components, and in contrast to a squared error, it is not
+        dominated by gross errors, which no model can predict.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows, gross errors and NaN allowed.
+            Rows; gross errors and NaN are allowed.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
         score : float
-            Minus the sum of the absolute errors of prediction over ``|X - mean_|_1``: 0 is
-            perfect, -1 is what predicting `mean_` gives.
+            Negative sum of the absolute prediction errors, divided by ``|X - mean_|_1``: 0 is
+            perfect, and predicting `mean_` scores -1.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False).astype(np.float64)
@@ -493,7 +498,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             self.dual_ = result.dual.astype(dtype, copy=False)
 
     def _scores(self, X):
-        """Robust scores of validated rows in float64, and which were not determined."""
+        """Robust scores of validated rows in float64, and a mask of underdetermined rows."""
         rows = X.astype(np.float64) - self.mean_
         components = self.components_.astype(np.float64)
         solved = robust_scores(rows, components, width=self._huber_width)
@@ -511,7 +516,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
 
 def _column_medians(data):
-    """Medians of the observed entries; 0 for columns without any."""
+    """Medians of the observed entries; 0 for columns without observed entries."""
     medians = np.zeros(data.shape[1])
     known = ~np.isnan(data).all(axis=0)
     medians[known] = np.nanmedian(data[:, known], axis=0)
@@ -519,7 +524,7 @@ def _column_medians(data):
 
 
 def _polished(data, result, lam, tol):
-    """Replace the parts by the exact fit outside the support, where there is one as optimal."""
+    """Replace both terms by the exact fit outside the support, if it is equally optimal."""
     exact = polish(data, result.Vt.T, result.sparse)
     if exact is None:
         return result, False

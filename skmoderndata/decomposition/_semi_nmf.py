@@ -26,7 +26,7 @@ from skmoderndata.decomposition._nmf_base import (
 
 
 class SemiNMF(AlternatingFactorization):
-    r"""Sums of few components of any sign with non-negative codes: a soft k-means.
+    r"""Factorise data of any sign with non-negative codes, as in a soft k-means.
 
     Minimises
 
@@ -34,43 +34,43 @@ class SemiNMF(AlternatingFactorization):
         \tfrac12 \|X - W H\|_F^2 \quad\text{over}\quad W \ge 0,
 
     with components H of any sign [1]_. If each row of W had a single non-zero entry, equal to 1,
-    the components would be the centres of k-means. Missing entries (NaN) are left out of the sum.
+    the components would be the centres of k-means. Missing entries (NaN) are ignored.
 
     Parameters
     ----------
     n_components : int, default=2
-        Number of components. The data do not determine more than rows or columns: a UserWarning.
+        Number of components. The data do not determine more components than rows or columns; a
+        UserWarning is issued.
     solver : {"als", "multiplicative"}, default="als"
-        "als": least squares for the components and non-negative least squares for the codes in
-        turn, extrapolated. "multiplicative": the rule of [1]_, which is slower and stops far from
-        the stationary point, and takes no missing entries.
+        "als": alternating least squares for the components and non-negative least squares for the
+        codes, with extrapolation. "multiplicative": the update rule of [1]_, which is slower,
+        stops far from the stationary point, and does not accept missing entries.
     init : {"svd", "kmeans", "random"} or array-like, default="svd"
-        First components: from singular vectors, whose parts of one sign make the first codes;
-        centres of k-means (whose start is random); random; or an array of shape
-        (n_components, n_features).
+        Initial components: from the positive and negative parts of singular vectors; centres of
+        k-means (with a random start); random; or an array of shape (n_components, n_features).
     n_init : int, default=1
-        Number of starts, of which the best is kept; those after the first are random.
+        Number of starts; the best result is kept. Starts after the first are random.
     max_iter : int, default=1000
-        Largest number of passes of a start.
+        Largest number of passes per start.
     tol : float, default=1e-4
-        Largest `kkt_residual_`.
+        Passes stop when `kkt_residual_` is at most this.
     warm_start : bool, default=False
-        Whether `fit` starts with the components of the last one.
+        Whether `fit` starts from the components of the last call.
     random_state : int, RandomState instance or None, default=None
-        Draws the starts.
+        Controls the starts. Pass an int for reproducible results.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        H, of unit norm, in descending order of the sum of squares they explain (in the order
-        of the start where that was given).
+        H, with rows of unit norm in descending order of the sum of squares they explain, or in the
+        order of a given start.
     objective_ : float
-        What is minimised, at the solution.
+        Value of the objective at the solution.
     objective_history_ : ndarray of shape (n_iter_,)
-        Objective after each pass; it never rises.
+        Objective after each pass; it never increases.
     kkt_residual_ : float
-        Norm of the projected gradient relative to that of the linear terms, the larger one of
-        the two factors. After `partial_fit` that of the components.
+        Norm of the projected gradient relative to that of the linear terms; the maximum over both
+        factors. After `partial_fit`, that of the components.
     reconstruction_err_ : float
         Frobenius norm of ``X - codes @ components_``, over observed entries.
     n_components_ : int
@@ -78,15 +78,15 @@ class SemiNMF(AlternatingFactorization):
     n_iter_ : int
         Number of passes of the best start.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    skmoderndata.decomposition.SparseNMF : Non-negative components as well.
+    skmoderndata.decomposition.SparseNMF : Non-negative codes and components.
     skmoderndata.decomposition.ConvexNMF : Components that are averages of rows.
-    sklearn.cluster.KMeans : One component for each row.
+    sklearn.cluster.KMeans : Codes with a single non-zero entry.
     sklearn.decomposition.TruncatedSVD : Codes of any sign; its error is a lower bound.
 
     Notes
@@ -162,7 +162,7 @@ class SemiNMF(AlternatingFactorization):
     def _validate(self, X, *, reset):
         missing = None
         if self.solver != "als":
-            missing = "the rule of solver='multiplicative' is not made for them; use solver='als'."
+            missing = "solver='multiplicative' does not support them; use solver='als'."
         return validate_rows(self, X, reset=reset, missing=missing)
 
     def _check(self, X, weights):
@@ -172,7 +172,7 @@ class SemiNMF(AlternatingFactorization):
         return Side(), Side("free")
 
     def _start(self, data, init, rng):
-        """Return first components, one per column."""
+        """Return initial components, one per column."""
         n, p = data.shape
         k = self.n_components
         if init == "svd":
@@ -188,7 +188,7 @@ class SemiNMF(AlternatingFactorization):
             distinct = min(k, n)
             clusters = KMeans(distinct, n_init=1, random_state=rng)
             V = rng.uniform(-1, 1, size=(p, k))
-            with warnings.catch_warnings():  # fewer distinct rows than components will do
+            with warnings.catch_warnings():  # fewer distinct rows than components are no problem
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 clusters.fit(filled, sample_weight=data.weights)
             V[:, :distinct] = clusters.cluster_centers_.T

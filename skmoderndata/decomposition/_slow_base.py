@@ -1,4 +1,4 @@
-"""Rows in the order of time: which follow each other, which are left out."""
+"""Rows in temporal order: which rows follow each other, and which are omitted."""
 
 from numbers import Integral
 from typing import NamedTuple
@@ -15,7 +15,7 @@ CONSTANT = "{}: every{} feature is constant, so no output has unit variance. Che
 
 
 class RowFacts(NamedTuple):
-    """What is known of the rows besides their values."""
+    """Properties of the rows other than their values."""
 
     ids: np.ndarray | None
     valid: np.ndarray
@@ -24,7 +24,7 @@ class RowFacts(NamedTuple):
 
 
 def check_ids(sequence_ids, X):
-    """Ids of the sequences as an array, or None."""
+    """Check the ids of the sequences; return an array, or None."""
     if sequence_ids is None:
         return None
     ids = column_or_1d(sequence_ids)
@@ -35,7 +35,7 @@ def check_ids(sequence_ids, X):
 
 
 def follows_before(ids, n):
-    """Tell which rows follow the row before them; the first one does not."""
+    """Mark the rows that continue the sequence of the previous row; the first row does not."""
     follows = np.ones(n, dtype=bool)
     follows[0] = False
     if ids is not None:
@@ -53,8 +53,8 @@ def mean_slowness(Y, step, valid=slice(None), lag=1):
 def check_rows(
     X, sequence_ids=None, sample_mask=None, times=None, *, new_sequence=False, after=None
 ):
-    """Check what belongs to the rows; `after` holds the moments that they continue."""
-    valid = ~np.isnan(X @ np.ones(X.shape[1], X.dtype))  # one pass without a table of flags
+    """Check the properties of the rows; `after` holds the moments that they continue."""
+    valid = ~np.isnan(X @ np.ones(X.shape[1], X.dtype))  # one pass, without an array of flags
     ids = check_ids(sequence_ids, X)
     if sample_mask is not None:
         sample_mask = column_or_1d(sample_mask)
@@ -124,7 +124,7 @@ class CallableExpansion:
 
 
 def whiten_input(model, X, valid):
-    """Mean and principal components of the input, as `pre_pca` says, scaled to unit variance."""
+    """Mean and principal components of the input, as set by `pre_pca`, scaled to unit variance."""
     number = isinstance(model.pre_pca, Integral)
     if model.pre_pca > X.shape[1] or not (number or model.pre_pca < 1):
         raise ValueError(
@@ -133,7 +133,7 @@ def whiten_input(model, X, valid):
         )
     moments = SlowMoments(PolynomialExpansion(X.shape[1], 1))
     moments.update(X, valid=valid)
-    # the default driver of LAPACK may not return from columns of very different sizes
+    # the default LAPACK driver may not converge if columns have very different scales
     variance, V = linalg.eigh(moments.covariance(), driver="evd")
     variance, V = variance[::-1], V[:, ::-1]
     floor = (32 * np.finfo(X.dtype).eps * np.abs(moments.mean).max()) ** 2
@@ -148,7 +148,7 @@ def whiten_input(model, X, valid):
 
 
 def check_states_add_up(model, other, follows):
-    """Refuse to merge estimators whose moments do not add up, naming what differs."""
+    """Refuse to merge estimators with incompatible moments; name the difference."""
     who = type(model).__name__
     if type(other) is not type(model):
         raise ValueError(

@@ -42,12 +42,12 @@ from skmoderndata.decomposition._slow_base import (
 class SlowFeatureAnalysis(
     CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 ):
-    r"""Find functions of the input that vary as slowly as possible from row to row.
+    r"""Learn functions of the input that vary as slowly as possible from row to row.
 
-    The rows of `X` are in the order of time. With an expansion :math:`f` of one row (the row
-    itself, all monomials up to `degree`, or any `expansion`) and outputs
-    :math:`y_j(t) = w_j^\top (f(x_t) - m)`, slow feature analysis [1]_ solves, one j after the
-    other,
+    The rows of `X` are in temporal order. With an expansion :math:`f` of a row (the row itself,
+    all monomials up to `degree`, or any `expansion`) and outputs
+    :math:`y_j(t) = w_j^\top (f(x_t) - m)`, slow feature analysis [1]_ solves, successively for
+    each j,
 
     .. math::
 
@@ -56,51 +56,51 @@ class SlowFeatureAnalysis(
         \langle y_j \rangle = 0, \; \langle y_j^2 \rangle = 1, \;
         \langle y_i y_j \rangle = 0 \; (i < j).
 
-    Averages of outputs run over all rows, averages of steps over the valid steps: those
-    between two rows of one sequence. The solution is that of the generalised eigenproblem
+    Averages of outputs are over all rows, averages of steps over the valid steps: those between
+    two rows of one sequence. The solution is that of the generalised eigenproblem
     :math:`A w = \Delta C w` with the covariance C of the expanded rows and the second moment A
     of their steps (not centred).
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Number of slow features. At most `rank_` are returned, with a warning if more were
-        requested; None returns them all.
+        Number of slow features, reduced to `rank_` with a warning if it is larger; None means
+        `rank_`.
 
     degree : {1, 2, 3}, default=1
-        Expand the input to all monomials up to this degree: 1 for linear, 2 for quadratic slow
-        feature analysis.
+        Degree of the polynomial expansion, which consists of all monomials up to this degree: 1
+        for linear, 2 for quadratic slow feature analysis.
 
     expansion : transformer, callable or None, default=None
-        Any other expansion, in place of `degree`. A transformer is cloned and fitted, a callable
-        maps an array (n, n_features) to an array (n, n_expanded). Each row must be mapped by
-        itself, and always to the same values.
+        Any other expansion, used instead of `degree`. A transformer is cloned and fitted; a
+        callable maps an array of shape (n, n_features) to an array of shape (n, n_expanded). The
+        expansion must map each row independently and deterministically.
 
     include_bias : bool, default=False
-        Include a constant among the monomials, for equality with the columns of
+        Whether to include a constant among the monomials, to match the columns of
         :class:`~sklearn.preprocessing.PolynomialFeatures`. Its weight is always 0.
 
     lag : int, default=1
-        Number of rows that a step spans.
+        Number of rows between the two ends of a step.
 
     pre_pca : int, float or None, default=None
-        Project the input to its first principal components, scaled to unit variance, before the
-        expansion: this many, or as many as explain this fraction of the variance. The
-        projection must be known before the expansion, so `partial_fit` and `merge` need None.
+        Number of principal components, scaled to unit variance, to which the input is projected
+        before the expansion; or the fraction of the variance that they explain. The projection
+        must be known before the expansion, so `partial_fit` and `merge` require None.
 
     rank_tol : float or None, default=None
-        Directions whose variance is below `rank_tol` times the largest are left out (features
-        scaled to unit variance first). None takes ``max(1e-10, n_expanded * eps)``.
+        Directions whose variance is below `rank_tol` times the largest are omitted, after scaling
+        features to unit variance. None means ``max(1e-10, n_expanded * eps)``.
 
     solver : {"auto", "eigh", "cholesky"}, default="auto"
-        "eigh" whitens with an eigendecomposition and is safe for features that depend on each
-        other; "cholesky" is faster when few components are requested, but raises an error for such
+        "eigh" whitens with an eigendecomposition and is safe for linearly dependent features;
+        "cholesky" is faster if few components are requested, but raises an error for such
         features. "auto" uses "cholesky" when at most a quarter of the components is requested and
         an estimate of the condition number allows it.
 
     batch_size : int or None, default=None
-        Number of rows that are expanded at once; None chooses about 2 MiB
-        of features, and at least 1024 rows.
+        Number of rows that are expanded together; None means about 2 MiB of features, and at least
+        1024 rows.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class SlowFeatureAnalysis(
         Delta values of all directions, ascending; the first are `delta_values_`.
 
     rank_ : int
-        Dimension of the space in which the expanded features vary.
+        Numerical rank of the covariance of the expanded features.
 
     expansion_names_ : ndarray of shape (n_expanded,)
         Names of the expanded features.
@@ -136,32 +136,31 @@ class SlowFeatureAnalysis(
         Projection of the input before the expansion. None when `pre_pca` is None.
 
     n_samples_seen_ : int
-        Rows used.
+        Number of rows used.
 
     n_steps_ : int
-        Valid steps.
+        Number of valid steps.
 
     n_sequences_ : int
-        Sequences seen.
+        Number of sequences.
 
     n_features_in_ : int
         Number of features seen during `fit`.
 
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when `X` has names that are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.decomposition.PCA : Directions of largest variance; the order of the rows plays no
-        role.
-    sklearn.decomposition.FastICA : Independent, non-Gaussian directions; the order of the rows
-        plays no role.
+    sklearn.decomposition.PCA : Directions of largest variance; ignores the order of the rows.
+    sklearn.decomposition.FastICA : Independent, non-Gaussian directions; ignores the order of the
+        rows.
     skmoderndata.preprocessing.TimeDelayEmbedding : Windows of past values as input.
 
     Notes
     -----
-    Shuffled rows make the result meaningless: the order of the rows is the information. Do not
-    draw folds at random; use `GroupKFold` over sequences or `TimeSeriesSplit`.
+    Do not shuffle the rows: their order is the information that the method uses. For
+    cross-validation use `GroupKFold` over sequences or `TimeSeriesSplit`, not random folds.
 
     `fit` takes one pass of ``2 n D^2`` operations over n rows with D expanded features, and
     about ``10 D^3`` for the decomposition. It holds four matrices of D x D and two chunks of
@@ -169,14 +168,14 @@ class SlowFeatureAnalysis(
     that `partial_fit` and `merge` can continue after `fit`. All arithmetic is in float64; float32
     input gives float32 output.
 
-    Rows with NaN are left out together with their steps; `transform` returns NaN for them.
+    Rows with NaN are omitted together with their steps; `transform` returns NaN for them.
 
-    When features are so nearly collinear, or outputs so slow, that rounding errors matter, `fit`
-    measures the outputs in a second pass and corrects them; after `partial_fit` or `merge` these
-    errors remain.
+    If features are so nearly collinear, or outputs so slow, that rounding errors matter, `fit`
+    measures and corrects the outputs in a second pass; after `partial_fit` or `merge` these errors
+    remain.
 
-    The method fits noise when there are few rows per expanded feature: with n <= D any sequence of
-    n values can be reproduced, and the training values mean nothing. Compare `score` on new
+    The method overfits if there are few rows per expanded feature: with n <= D any sequence of n
+    values can be reproduced, and the training values are meaningless. Compare `score` on new
     sequences.
 
     References
@@ -244,7 +243,7 @@ class SlowFeatureAnalysis(
     }
     __metadata_request__score = {"sequence_ids": True}
 
-    # computed from the moments when first asked for
+    # computed from the moments on first access
     _SOLUTION = (
         "components_",
         "mean_",
@@ -284,18 +283,18 @@ class SlowFeatureAnalysis(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows in the order of time. Rows with NaN are left out, with their steps.
+            Rows in temporal order. Rows with NaN are omitted, together with their steps.
 
         y : Ignored
             Not used, present by convention.
 
         sequence_ids : array-like of shape (n_samples,), default=None
-            Sequence of each row; a new one begins wherever the id changes, and no step leads
-            from one to the next. A sequence of one row counts for the moments of the rows only.
-            None for a single sequence.
+            Label of the sequence of each row; a new sequence begins wherever the label changes,
+            and steps between sequences are ignored. A sequence of one row contributes only to the
+            moments of the rows. None means a single sequence.
 
         sample_mask : array-like of bool of shape (n_samples,), default=None
-            False for rows to leave out, with their steps.
+            False for rows to omit, together with their steps.
 
         times : array-like of shape (n_samples,), default=None
             Time of each row, increasing within each sequence, for rows that are not equally
@@ -336,29 +335,30 @@ class SlowFeatureAnalysis(
         sample_mask=None,
         times=None,
     ):
-        """Add rows that follow those seen so far.
+        """Update the estimates with rows that follow those seen so far.
 
-        The result is that of `fit` on all rows, however they were divided among calls. The
+        The result equals that of `fit` on all rows, however they are divided among calls. The
         decomposition is computed when a result is first used. A transformer given as `expansion`
-        is fitted to the first rows only. An error or interrupt leaves the estimator as it was.
+        is fitted to the rows of the first call only. An error or interrupt leaves the estimator
+        unchanged.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows in the order of time; one row is enough.
+            Rows in temporal order; one row is enough.
 
         y : Ignored
             Not used, present by convention.
 
         sequence_ids : array-like of shape (n_samples,), default=None
-            Sequence of each row. The first row continues the last sequence if its id is that of
-            the row seen last. Without ids all rows continue one sequence.
+            Label of the sequence of each row. The first row continues the last sequence if their
+            labels agree. None means that all rows continue one sequence.
 
         new_sequence : bool, default=False
-            The first row begins a new sequence in any case.
+            Whether the first row begins a new sequence in any case.
 
         sample_mask : array-like of bool of shape (n_samples,), default=None
-            False for rows to leave out, with their steps.
+            False for rows to omit, together with their steps.
 
         times : array-like of shape (n_samples,), default=None
             Time of each row, in every call or in none.
@@ -389,19 +389,20 @@ class SlowFeatureAnalysis(
     def merge(self, other, *, follows=True):
         """Add the rows that another estimator has seen.
 
-        The result is that of `fit` on the rows of both, to rounding errors; `other` stays as it
-        is. Blocks of a long series can be fitted anywhere, and merged with their neighbours.
+        The result equals that of `fit` on the rows of both estimators up to rounding errors;
+        `other` is not changed. Blocks of a long series can be fitted independently and merged with
+        their neighbours.
 
         Parameters
         ----------
         other : SlowFeatureAnalysis
-            Fitted, with the same parameters (`batch_size` aside) and number of features. An
-            `expansion` that learns from rows must be the same one, fitted before, in
+            Fitted estimator with the same parameters (except `batch_size`) and number of features.
+            An `expansion` that learns from rows must be the same fitted transformer, wrapped in
             :class:`~sklearn.frozen.FrozenEstimator`.
 
         follows : bool, default=True
-            Whether the rows of `other` come after those seen here: they continue the last
-            sequence if the ids agree, or without ids. False for other sequences.
+            Whether the rows of `other` come after those of this estimator: they continue the last
+            sequence if the labels agree or there are none. False means different sequences.
 
         Returns
         -------
@@ -420,39 +421,39 @@ class SlowFeatureAnalysis(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows in any order: the features of a row depend on that row alone.
+            Rows in any order: the features of a row depend on that row only.
 
         Returns
         -------
         Y : ndarray of shape (n_samples, n_components)
-            Slow features, slowest first. Rows of X with NaN give NaN.
+            Slow features, slowest first; NaN for rows with NaN.
         """
         check_is_fitted(self)
         return self._project(self._check(X, reset=False))
 
     def score(self, X, y=None, *, sequence_ids=None):
-        """Minus the mean slowness of the outputs on X.
+        """Compute the negative mean slowness of the outputs on X.
 
         The slowness of an output is its mean squared step divided by its mean square (about the
         mean of the training data): between 0 and 4, and equal to `delta_values_` on the training
-        data. Fewer components always score at least as well on the training data; to choose
-        their number, use the score of what follows in a pipeline.
+        data. Fewer components always score at least as well on the training data; to choose their
+        number, use the score of a later step in a pipeline.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows in the order of time.
+            Rows in temporal order.
 
         y : Ignored
             Not used, present by convention.
 
         sequence_ids : array-like of shape (n_samples,), default=None
-            Sequence of each row. None for a single sequence.
+            Label of the sequence of each row; None means a single sequence.
 
         Returns
         -------
         score : float
-            At most 0; higher is slower.
+            At most 0; higher means slower.
         """
         check_is_fitted(self)
         X = self._check(X, reset=False)
@@ -484,9 +485,9 @@ class SlowFeatureAnalysis(
         -------
         form : QuadraticForm
             Named tuple `(H, f, c)` of arrays of shape (n_features, n_features), (n_features,)
-            and a float with ``y = x H x / 2 + f x + c``. It can be called with rows, and
-            `form.extrema_on_sphere(radius)` gives the rows of this norm with the largest and
-            the smallest value (Berkes and Wiskott).
+            and a float with ``y = x H x / 2 + f x + c``. The form can be called with rows;
+            `form.extrema_on_sphere(radius)` returns the rows of this norm with the largest and the
+            smallest value (Berkes and Wiskott).
         """
         check_is_fitted(self)
         if self.expansion is not None or self.degree > 2:
@@ -557,7 +558,7 @@ class SlowFeatureAnalysis(
             vars(self).pop(name, None)
 
     def _start(self, X, valid, *, may_be_empty=False):
-        """Choose the expansion and open empty moments."""
+        """Choose the expansion and initialise the moments."""
         if self.expansion is not None and self.degree != 1:
             raise ValueError(
                 f"degree={self.degree} and expansion={self.expansion!r} were both given: "
@@ -589,7 +590,7 @@ class SlowFeatureAnalysis(
         return self.batch_size or default_chunk_rows(self._expansion.n_outputs)
 
     def _prepare(self, X):
-        """From rows of X to arguments of the expansion."""
+        """Convert rows of X to arguments of the expansion."""
         if self.input_components_ is not None:
             return (X - self.input_mean_) @ self.input_components_.T
         return X
@@ -622,14 +623,14 @@ class SlowFeatureAnalysis(
     def _solve(self, X=None, rows=None):
         """Decompose the moments; the only place that sets the solution.
 
-        With the rows at hand, a second pass over them removes rounding errors where they show.
+        If the rows are given, a second pass over them corrects significant rounding errors.
         """
         moments = self._moments
         who = type(self).__name__
         if moments.n_steps == 0:
             raise ValueError(
                 f"{who} has seen {moments.n_samples} usable row(s) and no step of lag={self.lag} "
-                "within a sequence: it needs at least one. Give more rows in a row, or check "
+                "within a sequence: it needs at least one. Give more consecutive rows, or check "
                 "sequence_ids and NaN."
             )
         # variance at the level of rounding: of the input itself, and of our sums

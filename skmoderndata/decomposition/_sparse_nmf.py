@@ -20,12 +20,12 @@ from skmoderndata.decomposition._nmf_base import (
 )
 
 FRACTION = Interval(Real, 0, 1, closed="both")
-LONGEST = 300  # code of given sparseness: one takes about 2 s, and its time grows as the cube
-HUGE = 1e100  # a penalty of such a weight leaves nothing, and larger ones overflow
+LONGEST = 300  # code of given sparseness: it takes about 2 s; time grows with the cube
+HUGE = 1e100  # a penalty of such a weight gives zero factors, and larger ones overflow
 
 
 class SparseNMF(AlternatingFactorization):
-    r"""Non-negative factors of prescribed or penalised sparseness: ``X ~ codes @ components``.
+    r"""Factorise ``X ~ codes @ components`` into sparse non-negative factors.
 
     With ``penalty="l1"`` and ``side="codes"`` (SNMF/R [1]_) `fit` minimises
 
@@ -42,17 +42,17 @@ class SparseNMF(AlternatingFactorization):
     .. math::
         \mathrm{sparseness}(x) = \frac{\sqrt n - \|x\|_1 / \|x\|_2}{\sqrt n - 1},
 
-    0 for equal entries and 1 for a single one. With ``penalty=None`` it is non-negative matrix
-    factorisation by alternating non-negative least squares. Missing entries (NaN) enter none of
-    the sums.
+    which is 0 for equal entries and 1 for a single non-zero entry. With ``penalty=None`` it is
+    non-negative matrix factorisation by alternating non-negative least squares. Missing entries
+    (NaN) are ignored.
 
     Parameters
     ----------
     n_components : int, default=2
-        Number of components. More than rows or columns are allowed; if neither the data nor a
-        penalty determines them, a UserWarning says so.
+        Number of components. It may exceed the numbers of rows and columns; if neither the data
+        nor a penalty determines the components, a UserWarning is issued.
     penalty : {"l1", "hoyer"} or None, default="l1"
-        How sparseness is enforced.
+        "l1" penalises the l1 norms, "hoyer" prescribes the sparseness, None does neither.
     side : {"codes", "components", "both"}, default="codes"
         With ``penalty="l1"``: which factor is sparse.
     alpha : float, default=0.01
@@ -61,76 +61,76 @@ class SparseNMF(AlternatingFactorization):
         Weight of the squared norm of the other factor, which keeps it from growing while the
         sparse one shrinks. "max2" is the squared maximum of X.
     form : {"squared", "plain"}, default="squared"
-        Whether the l1 norm of each code is squared.
+        Whether the penalty contains the squared l1 norm of each code, or the norm itself.
     sparseness_components : float, default=None
-        With ``penalty="hoyer"``: sparseness of each component; None leaves them free.
+        With ``penalty="hoyer"``: sparseness of each component; None means no constraint.
     sparseness_codes : float, default=None
-        With ``penalty="hoyer"``: sparseness of the codes; None leaves them free.
+        With ``penalty="hoyer"``: sparseness of the codes; None means no constraint.
     codes_axis : {"component", "sample"}, default="component"
-        Whether the codes of each component, over all rows, have the given sparseness as in [2]_,
-        or the code of each row (which is no constraint for a single component).
+        "component": the codes of each component, over all rows, have the given sparseness, as in
+        [2]_. "sample": the code of each row has it, which is no constraint for a single component.
     init : {"nndsvd", "random"} or array-like, default="nndsvd"
-        First components: from the singular vectors of X, random, or an array of shape
-        (n_components, n_features). Codes follow from them, so that they need no start.
+        Initial components: from the singular vectors of X, random, or an array of shape
+        (n_components, n_features). The initial codes are computed from them.
     n_init : int, default=1
-        Number of starts, of which the best is kept; those after the first are random. 1 if
-        `init` is an array.
+        Number of starts; the best result is kept. Starts after the first are random. There is one
+        start if `init` is an array.
     solver : {"hals", "bpp"}, default="hals"
-        "hals": sweeps of coordinate descent over both factors, extrapolated. "bpp": alternating
-        non-negative least squares, each solved exactly by block principal pivoting.
+        "hals": sweeps of coordinate descent over both factors, with extrapolation. "bpp":
+        alternating non-negative least squares, solved exactly by block principal pivoting.
     max_iter : int, default=1000
-        Largest number of passes of a start.
+        Largest number of passes per start.
     tol : float, default=1e-4
-        Largest `kkt_residual_`.
+        Passes stop when `kkt_residual_` is at most this.
     warm_start : bool, default=False
-        Whether `fit` starts with the components of the last one.
+        Whether `fit` starts from the components of the last call.
     random_state : int, RandomState instance or None, default=None
-        Draws the random starts.
+        Controls the random starts. Pass an int for reproducible results.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        H: one component per row, in descending order of the sum of squares they explain (in the
-        order of the start where that was given). Their norm is 1 unless the problem determines it.
+        H: one component per row, in descending order of the sum of squares they explain, or in the
+        order of a given start. Their norm is 1 unless the problem determines it.
     codes_ : ndarray of shape (n_samples, n_components) or None
-        Codes of the training rows where they are constrained over rows (`sparseness_codes` with
-        ``codes_axis="component"``), as `transform` cannot know them; None otherwise.
+        Codes of the training rows if they are constrained over rows (`sparseness_codes` with
+        ``codes_axis="component"``), because `transform` cannot compute them; None otherwise.
     objective_ : float
-        What is minimised, at the solution.
+        Value of the objective at the solution.
     objective_history_ : ndarray of shape (n_iter_,)
-        Objective after each pass; it never rises.
+        Objective after each pass; it never increases.
     kkt_residual_ : float
-        Norm of the projected gradient relative to that of the linear terms, the larger one of
-        the two factors; 0 at stationary points, and independent of units. After `partial_fit`
-        that of the components.
+        Norm of the projected gradient relative to that of the linear terms; the maximum over both
+        factors. It is 0 at stationary points and independent of units. After `partial_fit`, that
+        of the components.
     reconstruction_err_ : float
         Frobenius norm of ``X - codes @ components_``, over observed entries.
     ridge_ : float
-        Weight of the squared norm that was used; 0 where there is none.
+        Weight of the squared norm that was used; 0 if there is none.
     n_components_ : int
         Number of components.
     n_iter_ : int
         Number of passes of the best start.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.decomposition.NMF : Plain l1 and l2 penalties and other divergences; neither exact
-        sparseness nor missing entries, and no measure of optimality.
+    sklearn.decomposition.NMF : Has elementwise l1 and l2 penalties and other divergences, but
+        neither prescribed sparseness, nor missing entries, nor a measure of optimality.
     skmoderndata.decomposition.SemiNMF : Components of any sign.
     skmoderndata.decomposition.ConvexNMF : Components that are averages of rows.
 
     Notes
     -----
     A pass takes two products of X with a thin matrix, ``4 n p k`` operations (the number of stored
-    entries in place of n p for sparse X, which is never made dense), and sweeps of ``n k k``. With
-    missing entries each row and column has a separate Gram matrix, ``n p k k`` operations. The
-    problem is not convex: starts differ in the second or third digit of the objective. A few
-    passes without the l1 penalty separate the components first; the penalty then sets fewer of
-    them to zero, and the objectives are lower.
+    entries instead of n p for sparse X, which is never converted to dense), and sweeps of
+    ``n k k``. With missing entries each row and column has a separate Gram matrix, ``n p k k``
+    operations. The problem is not convex: starts differ in the second or third digit of the
+    objective. A few passes without the l1 penalty separate the components first; the penalty then
+    sets fewer of them to zero, and the objectives are lower.
 
     `transform` solves the problem of the codes for given components exactly (block principal
     pivoting), row by row; for codes of given sparseness of each row it keeps the best of several
@@ -272,7 +272,7 @@ class SparseNMF(AlternatingFactorization):
         return X
 
     def _check(self, X, weights):
-        """Hold the settings against each other and the data, and set `ridge_`."""
+        """Check the parameters against each other and the data, and set `ridge_`."""
         name, shape = type(self).__name__, X.shape
         if weights is not None and self._codes_over_rows:
             raise ValueError(
@@ -298,7 +298,7 @@ class SparseNMF(AlternatingFactorization):
         if self.sparseness_components is None and self.sparseness_codes is None:
             raise ValueError(
                 f"{name}(penalty='hoyer') needs sparseness_components, sparseness_codes or both, "
-                "between 0 and 1, and both are None; penalty=None is the factorisation without."
+                "between 0 and 1, but both are None; use penalty=None for no sparseness."
             )
         sizes = {}
         if self.sparseness_components is not None:
@@ -345,7 +345,7 @@ class SparseNMF(AlternatingFactorization):
         return Side(l1=alpha) if self.form == "plain" else Side(l1_sq=alpha)
 
     def _start(self, data, init, rng):
-        """Return first components, one per column."""
+        """Return initial components, one per column."""
         if init == "nndsvd":
             return nndsvd_components(data, self.n_components, rng)
         V = rng.uniform(size=(data.shape[1], self.n_components))

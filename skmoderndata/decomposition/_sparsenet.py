@@ -1,4 +1,4 @@
-"""Sparsenet: receptive fields learned from natural images by sparse coding."""
+"""Sparsenet: dictionary learning with a sparse prior on the codes."""
 
 from numbers import Integral
 
@@ -34,63 +34,63 @@ BLOCK = 512  # signals that are coded together
 class Sparsenet(
     FromCodes, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 ):
-    r"""Dictionary learned by maximum likelihood under a sparse prior of the codes.
+    r"""Learn a dictionary by maximum likelihood under a sparse prior on the codes.
 
-    The energy of a signal x, minus the logarithm of its posterior up to constants, is
+    The energy of a signal x, the negative log-posterior up to constants, is
 
     .. math::
         E(x, a) = \tfrac12 \|x - a D\|^2 + \alpha \sum_j S(a_j),
         \qquad S(a) = \log(1 + a^2),\ |a| \text{ or } -e^{-a^2}.
 
-    The codes minimise it for given atoms D (rows); gradient steps on small batches of signals
-    lower its mean over the atoms, whose norms are controlled [1]_, [2]_. From whitened patches of
-    photographs it learns localised, oriented edges like the receptive fields of simple cells of
-    the visual cortex. The problem is not convex, and the steps are stochastic: the only
-    certificate is the gradient at the codes, in `gradient_norm_`.
+    The codes minimise the energy for given atoms D (rows); stochastic gradient steps on batches of
+    signals lower the mean energy over the atoms, whose norms are controlled [1]_, [2]_. From
+    whitened patches of photographs the method learns localised, oriented edges like the receptive
+    fields of simple cells in the visual cortex. The problem is not convex, and the steps are
+    stochastic: the only certificate is the gradient at the codes, in `gradient_norm_`.
 
     Parameters
     ----------
     n_components : int, default=None
-        Number of atoms; None takes the number of features.
+        Number of atoms; None means the number of features.
     prior : {"log", "abs", "gauss"}, default="log"
         The function S, in the order of the formula.
     alpha : float, default=0.2
-        Weight of the prior: the variance of the noise times the steepness of the prior. The
+        Weight of the prior: the noise variance times the scale of the negative log-prior. The
         default suits signals with a variance of 0.1 in each feature.
     norm : {"unit", "gain"}, default="unit"
-        Keep the norms of the atoms at 1, or so that each coefficient has the variance
-        `variance_goal`, as in the program of the authors. With "gain" more passes and a smaller
-        `learning_rate`, say 0.3, are needed, and atoms that are hardly used learn slowly.
+        "unit" keeps the norms of the atoms at 1. "gain" adapts them so that each coefficient has
+        the variance `variance_goal`, as in the program of the authors; it needs more passes and a
+        smaller `learning_rate`, for example 0.3, and rarely used atoms learn slowly.
     variance_goal : float, default=0.1
         Target variance of the coefficients.
     learning_rate : float, default=1.0
-        Step of the atoms, divided by the largest mean square of a coefficient in the batch.
+        Step size of the atoms, divided by the largest mean square of a coefficient in the batch.
     batch_size : int, default=100
-        Signals for each step of the atoms.
+        Number of signals for each step of the atoms.
     max_iter : int, default=10
         Number of passes over the signals.
     tol_code : float, default=1e-3
-        Codes end when the largest entry of the gradient is so small, relative to the largest
-        product of the signal with an atom. For "abs" it is the relative duality gap. Codes
-        above it after their last step, of 300 for a smooth prior, are told of by a warning, unless
-        it is 0.
+        Coding stops when the largest entry of the gradient, relative to the largest inner product
+        of the signal with an atom, is at most this; for "abs", when the relative duality gap is. A
+        warning reports codes that do not reach the tolerance (within 300 steps for a smooth
+        prior), unless it is 0.
     init : {"random"} or array-like of shape (n_components, n_features), default="random"
-        Atoms to start from: random directions, or given ones.
+        Initial atoms: random directions, or a given array.
     n_jobs : int, default=None
-        Number of threads that code, through joblib. The result does not depend on it.
+        Number of threads for coding, through joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Draws the start and the batches.
+        Controls the initial atoms and the batches. Pass an int for reproducible results.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
         The atoms, the entry of largest magnitude positive.
     objective_ : float
-        Mean energy of the signals in the last pass, each with the atoms of its time.
+        Mean energy of the signals in the last pass, each with the atoms of its batch.
     objective_history_ : ndarray of shape (n_iter_,)
         The same in each pass.
     gradient_norm_ : float
-        Largest gradient at a code in the last pass, in the units of `tol_code`.
+        Largest relative gradient at a code in the last pass, in the units of `tol_code`.
     gains_ : ndarray of shape (n_components,)
         Norms of the atoms.
     variances_ : ndarray of shape (n_components,)
@@ -98,25 +98,25 @@ class Sparsenet(
     n_iter_ : int
         Number of passes; calls of `partial_fit` count as passes.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
     sklearn.decomposition.FastICA : The special case of a square dictionary without noise.
-    sklearn.decomposition.MiniBatchDictionaryLearning : The prior "abs", atoms of unit norm, by
-        accumulated least squares in place of gradient steps; converges faster.
-    skmoderndata.decomposition.FeatureSignDictionaryLearning : The same in batch, with
-        certificates.
+    sklearn.decomposition.MiniBatchDictionaryLearning : Uses the prior "abs" and atoms of unit
+        norm, with accumulated least squares instead of gradient steps; converges faster.
+    skmoderndata.decomposition.FeatureSignDictionaryLearning : Batch learning with the prior "abs",
+        with certificates.
 
     Notes
     -----
-    Codes under the smooth priors come from preconditioned conjugate gradients, for all signals of
-    a block at once: ``2 n k^2`` operations for each of some tens of steps. Both priors lie below a
-    parabola that touches them, so that steps need no line search and never raise the energy. Codes
-    under "abs" are exact lasso codes. Coefficients under smooth priors are small but rarely zero.
-    Magnitudes outside of [1e-100, 1e100], zeros aside, are refused.
+    Codes under the smooth priors are computed by preconditioned conjugate gradients, for all
+    signals of a block together: ``2 n k^2`` operations for each of some tens of steps. Both priors
+    are majorised by parabolas, so that steps need no line search and never increase the energy.
+    Codes under "abs" are exact lasso codes. Coefficients under smooth priors are small but rarely
+    zero. Non-zero magnitudes outside [1e-100, 1e100] are refused.
 
     References
     ----------
@@ -212,9 +212,9 @@ class Sparsenet(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Signals, best whitened and without their mean.
+            Signals, preferably whitened and centred.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -239,14 +239,14 @@ class Sparsenet(
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None):
-        """Take the steps of one pass over a batch, in the given order.
+        """Update the atoms by one pass over the signals, in the given order.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Signals.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -268,7 +268,7 @@ class Sparsenet(
         return self
 
     def transform(self, X):
-        """Codes of least energy.
+        """Compute the codes of minimum energy.
 
         Parameters
         ----------
@@ -285,19 +285,19 @@ class Sparsenet(
         return self._final(X, self.components_.astype(np.float64)).astype(X.dtype, copy=False)
 
     def score(self, X, y=None):
-        """Minus the mean energy of signals.
+        """Compute the negative mean energy of signals.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Signals.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
         score : float
-            Higher is better, among models with the same `alpha` and `prior`.
+            Higher is better; comparable only between models with the same `alpha` and `prior`.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False).astype(np.float64)
@@ -306,7 +306,7 @@ class Sparsenet(
         return -float(energies(X, D, A, alpha=self.alpha, prior=self.prior).mean())
 
     def _pass(self, X, order, state):
-        """Take steps over all batches: the new state, the mean energy, what `_code` tells."""
+        """Make steps over all batches; return the state, mean energy, and results of `_code`."""
         D, variance, gain = state
         total, largest, missed = 0.0, 0.0, 0
         for first in range(0, len(order), self.batch_size):
@@ -326,7 +326,7 @@ class Sparsenet(
         return (D, variance, gain), total / len(order), largest, missed
 
     def _final(self, X, D):
-        """Codes, with a warning where some are above the tolerance."""
+        """Compute codes, with a warning if some do not reach the tolerance."""
         A, gradient, missed = self._code(X, D)
         self._warn(missed, len(X), gradient)
         return A
@@ -338,11 +338,11 @@ class Sparsenet(
                 self,
                 reached=f"the codes of {missed} of {n} signals have a {what} of up to "
                 f"{gradient:.1e} (tol_code={self.tol_code:g})",
-                remedy="raise tol_code or alpha",
+                remedy="increase tol_code or alpha",
             )
 
     def _code(self, X, D):
-        """Codes, the largest relative gradient (or duality gap), how many miss the tolerance."""
+        """Return codes, the largest relative gradient or gap, and how many miss the tolerance."""
         if self.prior == "abs":
             codes = lasso_codes(
                 X,
@@ -379,7 +379,7 @@ class Sparsenet(
             if D.shape != wanted:
                 raise ValueError(f"init has shape {D.shape}, and {wanted} is wanted.")
             if not np.any(D != 0, axis=1).all():
-                raise ValueError("init has a zero atom: leave it out, or give it a direction.")
+                raise ValueError("init has a zero atom: omit it, or replace it.")
         k = len(D)
         D = D / np.linalg.norm(D, axis=1, keepdims=True)
         return D, np.full(k, float(self.variance_goal)), np.ones(k)

@@ -23,7 +23,7 @@ from skmoderndata.kernels._samples import KernelClassifierMixin, KernelProjectio
 
 
 class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, Base):
-    r"""Directions in feature space that separate several classes, and the classifier they give.
+    r"""Discriminant analysis of several classes in the feature space of a kernel.
 
     Maximises, over matrices W of directions in the feature space of the kernel [1]_, [2]_,
 
@@ -41,7 +41,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the discriminants, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -49,13 +49,13 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     alpha : float, default=0.001
-        Ridge, in units of the trace of the covariance within the classes, so that it does not
+        Ridge, relative to the trace of the covariance within the classes, so that it does not
         depend on the scale of the kernel.
     n_components : int or None, default=None
-        Directions to keep, which the classifier uses as well; None keeps all, one less than there
-        are classes.
+        Number of directions, which the classifier uses, too; None means all, one less than the
+        number of classes.
     priors : array-like of shape (n_classes,) or None, default=None
-        Probabilities of the classes; None takes their fractions of the training samples.
+        Prior probabilities of the classes; None uses their fractions in the training samples.
     solver : {"auto", "exact", "low_rank"}, default="auto"
         "exact" uses the kernel matrix of all samples, "low_rank" directions in the span of at most
         `max_rank` samples chosen by incomplete Cholesky factorisation. "auto" is "exact" up to
@@ -70,21 +70,21 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
     dual_coef_ : ndarray of shape (n_samples, n_components)
         Directions as combinations of the samples. Only `solver="exact"`.
     landmarks_ : ndarray of shape (rank,)
-        Training samples that span the directions. Only `solver="low_rank"`.
+        Indices of the training samples that span the directions. Only `solver="low_rank"`.
     class_scores_ : ndarray of shape (n_classes, n_components)
         Means of the classes on the directions.
     eigenvalues_ : ndarray of shape (n_components,)
         Variance of the class means along each direction, in descending order.
     explained_variance_ratio_ : ndarray of shape (n_components,)
-        Their fractions of the sum over all directions.
+        Fractions of the sum of eigenvalues over all directions.
     priors_ : ndarray of shape (n_classes,)
         Probabilities of the classes.
     ridge_ : float
         The :math:`\lambda` used.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -174,7 +174,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -221,7 +221,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         return self
 
     def decision_function(self, X):
-        """Log-density times prior of each class, up to a term common to all.
+        """Compute log-density plus log-prior of each class, up to a common term.
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         return values[:, 1] - values[:, 0] if len(self.classes_) == 2 else values
 
     def predict_proba(self, X):
-        """Probability of each class.
+        """Compute the probability of each class.
 
         Parameters
         ----------
@@ -252,7 +252,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         return softmax(self._log_joint(X), axis=1)
 
     def predict_log_proba(self, X):
-        """Logarithm of the probability of each class.
+        """Compute the log-probability of each class.
 
         Parameters
         ----------
@@ -262,7 +262,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         Returns
         -------
         log_proba : ndarray of shape (n_samples, n_classes)
-            Finite where the probability rounds to 0, too.
+            Log-probabilities, finite even if the probability rounds to 0.
         """
         return log_softmax(self._log_joint(X), axis=1)
 
@@ -279,7 +279,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         priors = np.asarray(self.priors, dtype=np.float64)
         if priors.shape != fractions.shape or not (priors > 0).all():
             raise ValueError(
-                f"priors={self.priors!r} has to hold one positive probability for each of the "
+                f"priors={self.priors!r} must hold one positive probability for each of the "
                 f"{len(fractions)} classes."
             )
         return priors / priors.sum()

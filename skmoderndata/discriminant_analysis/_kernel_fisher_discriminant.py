@@ -23,7 +23,7 @@ from skmoderndata.kernels._samples import KernelClassifierMixin, KernelProjectio
 
 
 class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Base):
-    r"""Direction in feature space that separates two classes best relative to their variances.
+    r"""Fisher's linear discriminant of two classes in the feature space of a kernel.
 
     Maximises, over directions :math:`w` in the feature space of the kernel [1]_, [2]_,
 
@@ -39,7 +39,7 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the direction in feature space, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -47,7 +47,7 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     alpha : float, default=0.001
-        Ridge, in units of the scatter within the classes, so that it does not depend on the scale
+        Ridge, relative to the scatter within the classes, so that it does not depend on the scale
         of the kernel.
     threshold : {"midpoint", "prior"}, default="midpoint"
         Threshold between the classes: halfway between the projected means, or shifted towards
@@ -62,22 +62,22 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        Labels; the second one is where `decision_function` is positive.
+        Class labels; positive values of `decision_function` mean the second.
     dual_coef_ : ndarray of shape (n_samples,)
         Direction as combination of the samples. Only `solver="exact"`.
     landmarks_ : ndarray of shape (rank,)
-        Training samples that span the direction. Only `solver="low_rank"`.
+        Indices of the training samples that span the direction. Only `solver="low_rank"`.
     intercept_ : float
-        What is added to the projection to have 0 at the threshold.
+        Constant added to the projection, so that the threshold is 0.
     criterion_ : float
-        Ratio reached. The direction has unit denominator, so that it is also the squared
+        Value of the criterion. The denominator is scaled to one, so that this is also the squared
         distance of the projected means.
     ridge_ : float
         The :math:`\lambda` used.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -161,7 +161,7 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels of two classes.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -194,7 +194,7 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
         return self
 
     def decision_function(self, X):
-        """Signed distance from the threshold, in units of the spread.
+        """Compute the signed distance from the threshold, relative to the spread.
 
         Parameters
         ----------

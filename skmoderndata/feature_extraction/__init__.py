@@ -1,4 +1,4 @@
-"""Features of samples that are no vectors."""
+"""Features of samples that are not vectors."""
 
 from skmoderndata.feature_extraction._sequence_features import SequenceFeatures
 

@@ -24,7 +24,7 @@ from skmoderndata.kernels._text_kernels import TextKernel
 
 
 class SequenceFeatures(TransformerMixin, Base):
-    """Counts of the substrings that a kernel on strings compares, as sparse rows.
+    """Sparse counts of the substrings that a kernel on strings compares.
 
     Inner products of the rows are the values of the kernel, normalised by default. A linear model
     on them is the kernel machine, at a cost that grows with the number of samples and not with its
@@ -34,7 +34,7 @@ class SequenceFeatures(TransformerMixin, Base):
     ----------
     kernel : kernel of sequences with features, default=None
         `PSpectrum`, `BlendedSpectrum`, `Mismatch` or `RestrictedGapWeighted`; `MarkovFisher` or
-        `HMMFisher`, whose columns are scores; or a kernel of texts with a vectorizer. None takes
+        `HMMFisher`, whose columns are scores; or a kernel of texts with a vectorizer. None uses
         `PSpectrum()`.
     n_features : int, default=None
         Number of columns of hashed features; None learns a column for each substring of the
@@ -127,7 +127,7 @@ class SequenceFeatures(TransformerMixin, Base):
         X : collection of sequences
             Training samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -148,7 +148,7 @@ class SequenceFeatures(TransformerMixin, Base):
         X : collection of sequences
             Samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -196,7 +196,7 @@ class SequenceFeatures(TransformerMixin, Base):
             )
 
     def transform(self, X):
-        """Count substrings.
+        """Count the substrings of samples.
 
         Parameters
         ----------
@@ -242,7 +242,7 @@ class SequenceFeatures(TransformerMixin, Base):
         return normalize(features, copy=False) if self.normalize else features
 
     def get_feature_names_out(self, input_features=None):
-        """Names of the columns: the substrings.
+        """Return the names of the columns: the substrings.
 
         Parameters
         ----------

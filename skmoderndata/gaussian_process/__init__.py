@@ -1,4 +1,4 @@
-"""Gaussian processes for more samples than an exact one takes."""
+"""Approximate Gaussian processes for many samples."""
 
 from skmoderndata.gaussian_process._bayesian_committee_machine import BayesianCommitteeMachine
 from skmoderndata.gaussian_process._sparse_gaussian_process_regressor import (

@@ -1,4 +1,4 @@
-"""What the approximations of Gaussian processes share: kernels, noise, the optimiser."""
+"""Base of the approximate Gaussian processes: kernels, noise, optimiser."""
 
 import numpy as np
 from scipy.optimize import minimize
@@ -146,7 +146,7 @@ def stationary(kernel):
 
 
 def refuse_structured(estimator):
-    """Refuse kernels on samples that are no vectors: inputs have to have means and distances."""
+    """Refuse kernels on samples that are no vectors: inputs must have means and distances."""
     kernel = estimator.kernel
     if any(isinstance(k, BaseKernel) and not k.requires_vector_input for k in _leaves(kernel)):
         raise ValueError(

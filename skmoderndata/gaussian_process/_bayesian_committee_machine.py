@@ -1,4 +1,4 @@
-"""Gaussian processes on parts of the samples, combined."""
+"""Bayesian committee machine: Gaussian processes on subsets of the samples, combined."""
 
 import warnings
 from numbers import Integral
@@ -41,10 +41,10 @@ BLOCK = 2**21  # kernel values held at once for predictions: 16 MB
 
 
 class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupportMixin, Base):
-    r"""Gaussian process regression by a committee of experts, each on a part of the samples.
+    r"""Gaussian process regression by a committee of experts, each on a subset of the samples.
 
-    The experts share the kernel and the noise variance s that maximise the sum of their log
-    marginal likelihoods. At a new point they predict latent means :math:`\mu_k` and variances
+    All experts use the kernel and the noise variance s that maximise the sum of their log marginal
+    likelihoods. At a new point they predict latent means :math:`\mu_k` and variances
     :math:`\sigma_k^2`. With prior variance :math:`\sigma_0^2` and weights :math:`\beta_k` the
     committee predicts
 
@@ -58,34 +58,35 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         Covariance of the latent function. None is a constant times RBF with one length scale for
         each input. A WhiteKernel in a sum becomes the noise.
     n_experts : "auto" or int, default="auto"
-        Number of experts. "auto" takes as few as `max_expert_size` allows.
+        Number of experts. "auto" means as few as `max_expert_size` allows.
     max_expert_size : int, default=500
-        Samples of an expert, at most.
+        Largest number of samples of an expert.
     combine : {"rbcm", "grbcm", "bcm", "gpoe", "poe"}, default="rbcm"
         The weights :math:`\beta_k`, see Notes.
     partition : {"k-means", "random"}, default="k-means"
-        Experts for neighbourhoods of equal size, or for samples at random.
+        "k-means" assigns neighbourhoods of equal size to the experts, "random" random subsets.
     noise_level : float, default=0.1
-        Noise variance to start from, of targets as `normalize_y` leaves them.
+        Initial noise variance, of the targets after `normalize_y`.
     noise_level_bounds : pair of float, default=(1e-6, 1e3)
         Bounds of the noise variance.
     optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
         As in scikit-learn's GaussianProcessRegressor. None keeps kernel and noise as they are.
     n_restarts_optimizer : int, default=0
-        Further starts, with hyperparameters drawn between their bounds.
+        Number of further starts, with hyperparameters drawn within their bounds.
     max_iter : int, default=50
-        Iterations of the optimiser for one start.
+        Largest number of iterations of the optimiser per start.
     tol : float, default=1e-3
-        The optimiser ends where ten iterations together raise the likelihood by less than this
-        for each sample and target.
+        The optimiser stops when ten iterations together increase the log-likelihood by less than
+        this per sample and target.
     subset_experts : int, default=10
-        Experts that the optimiser sees, drawn once.
+        Number of experts used by the optimiser, drawn once.
     normalize_y : bool, default=True
-        Whether targets are centred and divided by their standard deviation.
+        Whether to centre the targets and divide them by their standard deviation.
     random_state : int, RandomState instance or None, default=None
-        Draws the parts, the experts of the optimiser and the restarts.
+        Controls the subsets, the experts of the optimiser and the restarts. Pass an int for
+        reproducible results.
     n_jobs : int, default=None
-        Threads over experts, next to those that BLAS takes.
+        Number of threads over experts, in addition to BLAS threads.
 
     Attributes
     ----------
@@ -94,19 +95,20 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
     noise_level_ : float
         Noise variance used, of standardised targets.
     experts_ : list of ndarray of int
-        Samples of each expert. With "grbcm" the first holds those that all others have as well.
+        Indices of the samples of each expert. With "grbcm", the samples of the first expert belong
+        to all others, too.
     log_marginal_likelihood_value_ : float
-        Sum of the experts' log marginal likelihoods.
+        Sum of the log marginal likelihoods of the experts.
     n_iter_ : int
-        Iterations of the optimiser, of the best start.
+        Number of iterations of the optimiser in the best start.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    SparseGaussianProcessRegressor : One process through inducing inputs, with bounds of its error.
+    SparseGaussianProcessRegressor : One process with inducing inputs, with error bounds.
     sklearn.gaussian_process.GaussianProcessRegressor : Exact, in n^3 operations.
 
     Notes
@@ -130,7 +132,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
     A fit costs ``n e^2`` operations for experts of e samples, and memory for ``n e`` numbers; a
     prediction ``n e``. Predictions are not consistent: there is no joint covariance of several
     points. The approximation has no bound; `expert_weights` gives the weights of the experts at a
-    point. Several targets share the hyperparameters.
+    point. The hyperparameters are common to all targets.
 
     References
     ----------
@@ -268,7 +270,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         return self
 
     def predict(self, X, return_std=False, include_noise=False):
-        """Predict targets, with their uncertainty where asked.
+        """Predict targets, and their uncertainty if requested.
 
         Parameters
         ----------
@@ -277,7 +279,8 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         return_std : bool, default=False
             Whether the standard deviations are returned too.
         include_noise : bool, default=False
-            Whether they are those of targets, with noise, instead of those of the function.
+            Whether the uncertainty includes the noise, that is, refers to targets instead of the
+            function.
 
         Returns
         -------
@@ -296,7 +299,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         return (mean, self._shaped(np.concatenate(spreads))) if return_std else mean
 
     def expert_weights(self, X):
-        """Weights beta of the experts at X.
+        """Compute the weights beta of the experts at X.
 
         Parameters
         ----------

@@ -178,7 +178,7 @@ def nearest_rows(X, Z):
 
 
 class Posterior:
-    """What the samples seen so far say: their sums, and the posterior that follows.
+    """Sums over the samples seen so far, and the posterior computed from them.
 
     `solve` computes moments of the targets, factors, the objective `value` and the `bounds` of the
     exact log marginal likelihood. Methods return new objects.
@@ -273,7 +273,7 @@ class Posterior:
 
 
 class Samples:
-    """What "nystroem" predicts from: all samples, with the exact covariances to them.
+    """Posterior of "nystroem", with the exact covariances to all samples.
 
     ``(Q + s I)^-1 y = (y - K_fu v) / s`` and ``(Q + s I)^-1 = (I - K_fu A^-1 K_uf / s) / s``, with
     ``A = K_uu + K_uf K_fu / s`` and ``v = A^-1 K_uf y / s``.

@@ -71,41 +71,39 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
     n_inducing : int, default=200
         Number of inducing inputs, at most that of distinct samples.
     inducing : str or array-like of shape (m, n_features), default="k-means"
-        Where they start: at centres of k-means ("k-means"), at samples drawn at random
-        ("random") or chosen by pivoted Cholesky decomposition of the kernel matrix ("greedy"), or
-        at given points.
+        Initial inducing inputs: centres of k-means ("k-means"), random samples ("random"), samples
+        chosen by pivoted Cholesky decomposition of the kernel matrix ("greedy"), or given points.
     noise_level : float, default=0.1
-        Noise variance to start from, of targets as `normalize_y` leaves them, like that of
-        WhiteKernel.
+        Initial noise variance, of the targets after `normalize_y`, as in WhiteKernel.
     noise_level_bounds : pair of float, default=(1e-6, 1e3)
         Bounds of the noise variance.
     optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
         As in scikit-learn's GaussianProcessRegressor. None keeps kernel and noise as they are.
     optimize_inducing : bool, default=True
-        Whether the inducing inputs are optimised as well; with kernels of the fast form only,
-        see Notes.
+        Whether to optimise the inducing inputs, too; only for kernels of the fast form, see Notes.
     n_restarts_optimizer : int, default=0
-        Further starts, with hyperparameters drawn between their bounds.
+        Number of further starts, with hyperparameters drawn within their bounds.
     max_iter : int, default=200
-        Iterations of the optimiser for one start.
+        Largest number of iterations of the optimiser per start.
     tol : float, default=1e-3
-        The optimiser ends where ten iterations together raise the objective by less than this
-        for each sample and target.
+        The optimiser stops when ten iterations together increase the objective by less than this
+        per sample and target.
     subset_size : int, default=5000
-        The optimiser sees this many samples, drawn at random; all n then give the posterior.
+        Number of random samples used by the optimiser; the posterior uses all n.
     polish_iter : int, default=0
-        Iterations of the optimiser on all samples, afterwards.
+        Number of final iterations of the optimiser on all samples.
     normalize_y : bool, default=True
-        Whether targets are centred and divided by their standard deviation.
+        Whether to centre the targets and divide them by their standard deviation.
     jitter : float, default=1e-8
-        Added to the diagonal of K_uu, in units of its mean. It grows by tens, at most to 1e-4,
-        where K_uu is singular.
+        Value added to the diagonal of K_uu, relative to its mean. If K_uu is singular, it is
+        increased by factors of ten up to 1e-4.
     batch_size : int, default=None
-        Samples of a block. None takes as many as give 16 MB of kernel values.
+        Number of samples in a block; None means 16 MB of kernel values.
     random_state : int, RandomState instance or None, default=None
-        Draws the subset, the inducing inputs and the restarts.
+        Controls the subset, the inducing inputs and the restarts. Pass an int for reproducible
+        results.
     n_jobs : int, default=None
-        Threads over blocks of samples, next to those that BLAS takes.
+        Number of threads over blocks of samples, in addition to BLAS threads.
 
     Attributes
     ----------
@@ -120,23 +118,23 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
     lower_bound_ : float
         Lower bound of the exact log marginal likelihood, the F above.
     upper_bound_ : float
-        Upper bound of it [2]_.
+        Upper bound of the exact log marginal likelihood [2]_.
     bound_gap_ : float
-        Their difference for one sample and target: the certificate of the approximation.
+        Certificate: difference of the bounds per sample and target.
     jitter_ : float
         Jitter used.
     n_iter_ : int
-        Iterations of the optimiser, of the best start.
+        Number of iterations of the optimiser in the best start.
     n_samples_seen_ : float
         Number of samples, or sum of their weights.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    BayesianCommitteeMachine : Exact processes on parts of the samples, combined.
+    BayesianCommitteeMachine : Exact processes on subsets of the samples, combined.
     sklearn.gaussian_process.GaussianProcessRegressor : Exact, in n^3 operations.
     sklearn.kernel_approximation.Nystroem : Features for ridge regression: fast, no variances.
 
@@ -157,16 +155,16 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
     ==================== ============================ =====================================
 
     The mean is :math:`k'A^{-1} K_{uf} D^{-1} y`; with "nystroem" :math:`k_f'(Q + s I)^{-1} y` with
-    the exact covariances of all samples, which it stores. Several targets share hyperparameters,
-    and their objectives add up. A sample of weight w counts as w equal samples.
+    the exact covariances of all samples, which it stores. The hyperparameters are common to all
+    targets, whose objectives are summed. A sample of weight w counts as w equal samples.
 
     A fit takes ``n m^2`` operations and memory for ``m^2`` numbers and one block. All statistics
     are in double precision, because they lose definiteness in single precision.
 
     The fast form is a constant times RBF, Matern (nu 1/2, 3/2, 5/2) or RationalQuadratic. Other
     kernels use scikit-learn's gradient, which costs several times as much, and the inducing inputs
-    stay where they start. With the fast form and array API dispatch enabled in scikit-learn,
-    arrays of other libraries are used as they are.
+    remain at their initial values. With the fast form and array API dispatch enabled in
+    scikit-learn, arrays of other libraries are not converted.
 
     `partial_fit` and `merge` add samples at fixed hyperparameters, exactly and in any order.
 
@@ -295,7 +293,8 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            A sample of weight w counts as w equal samples; one of weight 0 is not seen.
+            Weights of the samples: a sample of weight w counts as w equal samples, and one of
+            weight 0 is ignored.
 
         Returns
         -------
@@ -325,8 +324,8 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
     def partial_fit(self, X, y, sample_weight=None):
         """Add samples; exact, in any order.
 
-        Hyperparameters and inducing inputs stay what they are: those that `fit` chose, or, where
-        the estimator is not fitted, `kernel`, `noise_level` and inducing inputs from this batch.
+        Hyperparameters and inducing inputs are fixed: those chosen by `fit` or, if the estimator
+        is not fitted, `kernel`, `noise_level` and inducing inputs from this batch.
 
         Parameters
         ----------
@@ -394,7 +393,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         return self
 
     def predict(self, X, return_std=False, return_cov=False, include_noise=False):
-        """Predict targets, with their uncertainty where asked.
+        """Predict targets, and their uncertainty if requested.
 
         Parameters
         ----------
@@ -405,7 +404,8 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         return_cov : bool, default=False
             Whether the covariances are returned too.
         include_noise : bool, default=False
-            Whether they are those of targets, with noise, instead of those of the function.
+            Whether the uncertainty includes the noise, that is, refers to targets instead of the
+            function.
 
         Returns
         -------
@@ -449,7 +449,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         n_samples : int, default=1
             Number of functions.
         random_state : int, RandomState instance or None, default=0
-            Draws them.
+            Controls the random functions. Pass an int for reproducible results.
 
         Returns
         -------
@@ -468,17 +468,17 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         return np.stack([draw(mean[:, j], cov[:, :, j]) for j in range(mean.shape[1])], axis=1)
 
     def log_marginal_likelihood(self, theta=None, eval_gradient=False, X=None, y=None):
-        """Objective of `algorithm` at other hyperparameters and the same inducing inputs.
+        """Compute the objective of `algorithm` at given hyperparameters.
 
         Parameters
         ----------
         theta : array-like of shape (n_parameters + 1,), default=None
             Logarithms of the parameters of `kernel_` that are not fixed, and of the noise
-            variance. None takes the fitted ones.
+            variance. None uses the fitted ones.
         eval_gradient : bool, default=False
             Whether the gradient is returned too.
         X : array-like of shape (n_samples, n_features), default=None
-            Samples. The estimator keeps none, so that other values of `theta` need them.
+            Samples, required for other values of `theta`, because the estimator stores none.
         y : array-like of shape (n_samples,) or (n_samples, n_targets), default=None
             Their targets.
 

@@ -1,4 +1,4 @@
-"""Images restored by dictionaries of their patches."""
+"""Image restoration by dictionaries of patches."""
 
 from skmoderndata.image._dictionary_denoiser import DictionaryDenoiser
 from skmoderndata.image._dictionary_inpainter import DictionaryInpainter

@@ -1,4 +1,4 @@
-"""What denoising and inpainting by dictionaries of patches share."""
+"""Base of denoising and inpainting by dictionaries of patches."""
 
 from numbers import Integral
 

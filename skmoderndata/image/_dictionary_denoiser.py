@@ -1,4 +1,4 @@
-"""Images without noise, by sparse codes of their patches."""
+"""Image denoising by sparse codes of patches."""
 
 import numpy as np
 from sklearn.base import TransformerMixin
@@ -41,14 +41,14 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         \quad\text{with the sparsest } a_i \text{ such that}\quad
         \|R_i y - a_i D\|^2 \le n\, c^2 \sigma^2,
 
-    for patches of n numbers. The dictionary D is learned from the noisy patches themselves by
-    K-SVD, or given. All is in the units of the image; nothing is clipped.
+    for patches of n values. The dictionary D is learned from the noisy patches by K-SVD, or given.
+    All quantities are in the units of the image, and the result is not clipped.
 
     Parameters
     ----------
     noise_std : float, default=None
-        Standard deviation of the noise. None estimates it from the parts of each image that hold
-        least texture [3]_, [4]_, of at least 29 x 29 pixels for one channel.
+        Standard deviation of the noise. None estimates it from the regions of each image with the
+        least texture [3]_, [4]_; the image needs at least 29 x 29 pixels for one channel.
     dictionary : {"learned", "cosines"} or array-like, default="learned"
         "learned" starts from over-complete cosines and learns from patches of the image given to
         `fit`; "cosines" keeps the start. Atoms may be given as rows of ``p * q`` numbers, and of
@@ -58,34 +58,35 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
     patch_size : int or tuple of two int, default=8
         Height and width of a patch, at most those of the image.
     gain : float, default=None
-        The factor c of the bound. None takes the one for which the noise alone is below the bound
+        The factor c of the bound. None uses the one for which the noise alone is below the bound
         with probability 0.957; for 64 numbers 1.15, as published.
     n_nonzero_coefs : int, default=None
-        Most atoms in the code of a patch; None takes half the numbers of a patch.
+        Largest number of atoms in the code of a patch; None means half the number of values of a
+        patch.
     noisy_weight : float, default=None
-        The weight λ of the noisy pixel, relative to those of the patches, 1 each. None takes
-        ``30 / 255 * (max - min) / noise_std`` with the extremes of the image.
+        Weight :math:`\lambda` of the noisy pixel, relative to the weight 1 of each patch. None
+        uses ``30 / 255 * (max - min) / noise_std`` with the extremes of the image.
     max_iter : int, default=10
         Passes of K-SVD.
     max_patches : int, default=40000
-        Most patches to learn from, drawn among those that need an atom.
+        Largest number of training patches, drawn from those that need an atom.
     n_jobs : int, default=None
         Number of threads, through joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Draws the patches and the order of the updates.
+        Controls the patches and the order of the updates. Pass an int for reproducible results.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_values)
         The atoms, of unit norm.
     noise_std_ : float
-        The noise, given or estimated from the image of `fit`.
+        Standard deviation of the noise, given or estimated from the image in `fit`.
     objective_ : float
-        Squared error of the training patches after the last pass; NaN when nothing was learned.
+        Squared error of the training patches after the last pass; NaN if the dictionary was given.
     objective_history_ : ndarray of shape (n_iter_,)
         The same after each pass.
     n_iter_ : int
-        Number of passes; 0 when nothing was learned.
+        Number of passes; 0 if the dictionary was given.
 
     See Also
     --------
@@ -178,7 +179,7 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         X : array-like of shape (height, width) or (height, width, n_channels)
             Noisy image.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -221,7 +222,7 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         return out.astype(image.dtype, copy=False).reshape(np.shape(X))
 
     def score(self, X, y):
-        """Peak signal-to-noise ratio of the denoised image, in decibels.
+        """Compute the peak signal-to-noise ratio of the denoised image, in decibels.
 
         Parameters
         ----------

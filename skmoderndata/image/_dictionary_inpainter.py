@@ -1,4 +1,4 @@
-"""Images without holes, by sparse codes of what is known of their patches."""
+"""Image inpainting by sparse codes of the known pixels of patches."""
 
 from numbers import Real
 
@@ -47,17 +47,17 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         \min_{a_i} \|a_i\|_0 \quad\text{with}\quad
         \|M_i (R_i y - a_i D)\|^2 \le c^2 \sigma^2\, |M_i|.
 
-    Expectation maximisation ("em") fills the image in this way first, and then in turn codes it as
-    if it were complete and fills it again, with a decreasing bound [1]_, [2]_.
+    Expectation maximisation ("em") first fills the image in this way, and then alternates between
+    coding it as a complete image and filling it again, with a decreasing bound [1]_, [2]_.
 
     Parameters
     ----------
     algorithm : {"em", "masked"}, default="em"
-        "masked" codes once what is known; "em" goes on from there, takes longer, and is some half
-        to one decibel better on images with texture, but worse on smooth ones.
+        "masked" codes the known pixels once; "em" continues from there, takes longer, and is about
+        half to one decibel better on textured images, but worse on smooth ones.
     noise_std : float, default=None
         Standard deviation of the noise of the known pixels, above 0: it bounds the error of the
-        codes. None takes a fiftieth of their range, 5 of 255.
+        codes. None uses a fiftieth of their range, 5 of 255.
     dictionary : {"learned", "cosines"} or array-like, default="learned"
         "learned" starts from over-complete cosines and learns from the image given to `fit`;
         "cosines" keeps the start. Atoms may be given as rows of ``p * q`` numbers, and of
@@ -67,38 +67,39 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
     patch_size : int or tuple of two int, default=8
         Height and width of a patch, at most those of the image. Holes should be smaller.
     gain : float, default=None
-        The factor c of the bound. None takes the one for which the noise alone is below the bound
+        The factor c of the bound. None uses the one for which the noise alone is below the bound
         with probability 0.957; for 64 numbers 1.15.
     n_nonzero_coefs : int, default=None
-        Most atoms in the code of a patch; None takes half the numbers of a patch.
+        Largest number of atoms in the code of a patch; None means half the number of values of a
+        patch.
     keep_known : bool, default=True
-        Return known pixels as they are; False denoises them as well.
+        Whether to return known pixels unchanged; False denoises them, too.
     max_iter : int, default=10
         Passes of K-SVD.
     n_rounds : int, default=20
         Rounds of "em".
     max_patches : int, default=20000
-        Most patches to learn from.
+        Largest number of training patches.
     min_known : float, default=0.3
         Fraction of a patch that must be known to learn from it, with ``algorithm="masked"``.
     n_jobs : int, default=None
         Number of threads, through joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Draws the patches and the order of the updates.
+        Controls the patches and the order of the updates. Pass an int for reproducible results.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_values)
         The atoms, of unit norm.
     noise_std_ : float
-        The noise, given or taken from the range of the image of `fit`.
+        Standard deviation of the noise, given or computed from the range of the image in `fit`.
     objective_ : float
-        Squared error of the training patches, on what is known, after the last pass; NaN when
-        nothing was learned.
+        Squared error of the known pixels of training patches after the last pass; NaN if the
+        dictionary was given.
     objective_history_ : ndarray of shape (n_iter_,)
         The same after each pass.
     n_iter_ : int
-        Number of passes; 0 when nothing was learned.
+        Number of passes; 0 if the dictionary was given.
 
     See Also
     --------
@@ -202,7 +203,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         X : array-like of shape (height, width) or (height, width, n_channels)
             Image with NaN for missing pixels.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -225,7 +226,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         return self
 
     def transform(self, X):
-        """Fill an image in.
+        """Fill in the missing pixels of an image.
 
         Parameters
         ----------
@@ -252,7 +253,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         return filled.astype(image.dtype, copy=False).reshape(np.shape(X))
 
     def score(self, X, y):
-        """Peak signal-to-noise ratio of what was filled in, in decibels.
+        """Compute the peak signal-to-noise ratio of the filled pixels, in decibels.
 
         Parameters
         ----------
@@ -270,7 +271,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         return signal_to_noise(self, self.transform(X), y, missing)
 
     def _parts(self, X):
-        """Image with 0 for what misses, and the mask of what is known where something misses."""
+        """Image with 0 for missing pixels, and the mask of known pixels if some are missing."""
         image = checked_image(self, X, allow_nan=True)
         known = ~np.isnan(image)
         if known.all():

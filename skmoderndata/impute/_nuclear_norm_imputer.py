@@ -42,7 +42,7 @@ def _has_indicator(imputer):
 
 
 class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base):
-    r"""Complete a table by the matrix of least nuclear norm that fits its known cells.
+    r"""Complete a table by the matrix of minimum nuclear norm that fits its known cells.
 
     With `Z` the table after centring and scaling, known on the cells :math:`\Omega`, it solves
 
@@ -57,24 +57,24 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
     Parameters
     ----------
     n_components : int, default=None
-        Cap on the rank of `L`. If it is active, the problem is not convex: the result is a local
-        minimum reached from larger `alpha`, and `dual_gap_` is its distance from the optimum
-        without the cap. With `alpha=0`, least squares at that rank. None sets no cap.
+        Largest rank of `L`. If the limit is active, the problem is not convex: the result is a
+        local minimum reached from larger `alpha`, and `dual_gap_` is relative to the optimum
+        without the limit. With `alpha=0`, least squares at that rank. None means no limit.
     alpha : "auto" or float, default="auto"
         Weight of the nuclear norm. "auto" hides a tenth of the known cells, follows the path of
-        solutions from large to small `alpha` and takes the value that predicts the hidden cells
-        best (several times over in small tables; with fewer than 30 known cells it takes
-        ``0.1 * alpha_max_``). Zero asks for exact agreement with the known cells.
+        solutions from large to small `alpha` and chooses the value that predicts the hidden cells
+        best (repeatedly for small tables; with fewer than 30 known cells it is
+        ``0.1 * alpha_max_``). Zero requires exact agreement with the known cells.
     alpha_scale : {"relative", "absolute"}, default="relative"
         Whether a number given as `alpha` is a fraction of `alpha_max_`, the smallest value at
         which `L` vanishes, or the weight in the objective itself.
     center : bool, default=True
-        Subtract from each column the mean of its known cells.
+        Whether to subtract the mean of the known cells from each column.
     scale : "auto" or bool, default="auto"
-        Divide each column by the standard deviation of its known cells (their root mean square
-        when `center` is False), for columns in different units. "auto" does so for dense tables
-        and not for sparse ones, whose entries are taken to be in one unit. Constant columns are
-        left as they are.
+        Whether to divide each column by the standard deviation of its known cells (their root mean
+        square if `center` is False), for columns in different units. "auto" means True for dense
+        tables and False for sparse ones, whose entries are assumed to have one unit. Constant
+        columns are not scaled.
     debias : bool, default=True
         Refit the singular values by least squares on the known cells (`d`, never below those of
         `L`) and shrink the scores of each row by :math:`d^2 / (d^2 + \alpha^2)` instead of
@@ -83,30 +83,32 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         fills with the solution of the convex problem itself. Ignored for `alpha=0`.
     solver : {"thresholding", "cvxpy"}, default="thresholding"
         "thresholding": repeated singular value thresholding. "cvxpy": the semidefinite program
-        that the problem is, by an interior point method, for rows plus columns up to 200 and
-        without `n_components`; `alpha="auto"` is chosen by thresholding all the same.
+        of the problem by an interior point method, for rows plus columns up to 200 and without
+        `n_components`; `alpha="auto"` is always chosen by thresholding.
     polish : bool, default=True
-        For `alpha=0`: bring the solution to rounding accuracy by alternating least squares at the
-        rank found, kept only if it then fits the known cells to 1e-9 and the certificate holds.
+        For `alpha=0`: whether to refine the solution to rounding accuracy by alternating least
+        squares at its rank. The refinement is used only if it fits the known cells to 1e-9 and is
+        certified.
     tol : float, default=1e-5
         Largest relative duality gap at which the solver stops.
     max_iter : int, default=500
         Largest number of singular value thresholdings for the final `alpha`.
     missing_values : float, int or pandas.NA, default=nan
-        Mark of the missing cells. For sparse input the cells that are not stored are missing,
-        besides stored ones with this mark; a stored zero is a known zero.
+        Placeholder of the missing cells. For sparse input, cells that are not stored are missing,
+        too; a stored zero is a known zero.
     add_indicator : bool, default=False
-        Append the columns of a :class:`~sklearn.impute.MissingIndicator` to the output.
+        Whether to append the columns of a :class:`~sklearn.impute.MissingIndicator` to the output.
     keep_empty_features : bool, default=False
-        Columns without a known cell in `fit` are filled with zeros if True, otherwise dropped.
+        Whether to fill columns without a known cell in `fit` with zeros; otherwise they are
+        dropped.
     random_state : int, RandomState instance or None, default=0
-        Draws the cells hidden by `alpha="auto"` and by `score`, and starting vectors.
+        Controls the cells hidden by `alpha="auto"` and by `score`, and the starting vectors.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components_, n_kept_features)
-        Right singular vectors of `L`, strongest first, largest entry positive: the row space in
-        which new rows are completed.
+        Right singular vectors of `L` in descending order of singular values, with positive largest
+        entries: the row space in which new rows are completed.
     singular_values_ : ndarray of shape (n_components_,)
         Singular values of `L` (refitted ones with `debias`).
     row_scores_ : ndarray of shape (n_samples, n_components_)
@@ -127,18 +129,18 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         Values of `alpha` tried by "auto", and root mean squared error on the hidden cells, in
         units of `Z`; None when `alpha` was given.
     objective_ : float
-        Objective reached (nuclear norm for `alpha=0`), before `debias`.
+        Value of the objective (the nuclear norm for `alpha=0`), before `debias`.
     dual_gap_ : float
-        Relative duality gap: the objective is within this fraction of the minimum. Infinite for
-        `alpha=0` with `n_components`, which has no certificate.
+        Relative duality gap: an upper bound on the relative suboptimality of the objective.
+        Infinite for `alpha=0` with `n_components`, which has no certificate.
     n_iter_ : int
-        Singular value thresholdings at the final `alpha`.
+        Number of singular value thresholdings at the final `alpha`.
     indicator_ : MissingIndicator or None
         The indicator when `add_indicator` is True.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -261,7 +263,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Table with missing cells.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -294,7 +296,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             warn_not_converged(
                 self,
                 reached=f"relative duality gap {solution.gap:.2g} after {self.n_iter_} passes",
-                remedy=f"raise max_iter={self.max_iter}, tol={self.tol} or alpha",
+                remedy=f"increase max_iter={self.max_iter}, tol={self.tol} or alpha",
             )
         return self
 
@@ -325,7 +327,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
 
     @available_if(_has_indicator)
     def inverse_transform(self, X):
-        """Put the missing cells back, from the columns added by `add_indicator`.
+        """Restore the missing cells, from the columns added by `add_indicator`.
 
         Only with ``add_indicator=True``.
 
@@ -372,7 +374,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         -------
         values : ndarray of shape (n_cells,)
             The low-rank fit in the units of the data, for known cells too. Columns without known
-            cells in `fit` give 0 with `keep_empty_features`, else they are refused.
+            cells in `fit` give 0 with `keep_empty_features`; otherwise they are refused.
         """
         check_is_fitted(self)
         scores = self.row_scores_
@@ -400,20 +402,20 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         return values.astype(self.components_.dtype, copy=False)
 
     def score(self, X, y=None):
-        """Return minus the root mean squared error on known cells hidden for the purpose.
+        """Compute the negative root mean squared error on hidden known cells.
 
         A fifth of the known cells of `X`, chosen with `random_state` (0 unless it is an
         integer), is hidden, completed from the other cells of their rows and compared. Errors are
         in the units of the data, so that estimators with different `scale` can be compared;
         columns in large units dominate: put a :class:`~sklearn.preprocessing.StandardScaler`
-        before the imputer to weigh columns alike.
+        before the imputer to give columns equal weight.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Held-out rows, with or without missing cells.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -443,7 +445,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Names of the input features; None takes those seen in `fit`.
+            Names of the input features; None uses those seen in `fit`.
 
         Returns
         -------
@@ -458,7 +460,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         return np.concatenate([kept, self.indicator_.get_feature_names_out(names)])
 
     def _validate(self, X, *, reset):
-        """Return X and what is known of it: a mask, or for sparse X a sparse pattern of ones."""
+        """Return X and the known cells: a mask, or for sparse X a sparse pattern of ones."""
         if not (_is_nan(self.missing_values) or isinstance(self.missing_values, Real)):
             raise ValueError(
                 f"missing_values of {type(self).__name__} must be a number, NaN or pandas.NA, "

@@ -1,4 +1,4 @@
-"""Features whose inner products are nearly a kernel."""
+"""Features whose inner products approximate a kernel."""
 
 from skmoderndata.kernel_approximation._incomplete_cholesky import IncompleteCholesky
 from skmoderndata.kernel_approximation._nonlinear_projection_trick import (

@@ -1,4 +1,4 @@
-"""What the kernel approximations share: checked samples, coordinates, and their type."""
+"""Base of the kernel approximations: checked samples, coordinates, and their dtype."""
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -11,7 +11,7 @@ from skmoderndata.kernels._samples import KernelSamples
 
 
 class KernelFeatures(KernelSamples, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    """Transformer to `n_components_` coordinates, which `_learn` chooses and `_map` gives."""
+    """Transformer to `n_components_` coordinates; subclasses define `_learn` and `_map`."""
 
     @fit_context()
     def fit(self, X, y=None):
@@ -20,9 +20,9 @@ class KernelFeatures(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transformer
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -33,7 +33,7 @@ class KernelFeatures(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transformer
         return self
 
     def transform(self, X):
-        """Coordinates of samples.
+        """Compute the coordinates of samples.
 
         Parameters
         ----------
@@ -51,14 +51,14 @@ class KernelFeatures(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transformer
         return self._map(X).astype(self._dtype(X), copy=False)
 
     def score(self, X, y=None):
-        """Fraction of the spread of samples in feature space that the coordinates explain.
+        """Compute the fraction of the variance in feature space that the coordinates explain.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
             Samples. For a precomputed kernel only the training matrix has what is needed.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------

@@ -31,7 +31,7 @@ class IncompleteCholesky(KernelFeatures):
     kernel : str, Kernel or callable, default="rbf"
         Kernel to approximate, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -45,7 +45,7 @@ class IncompleteCholesky(KernelFeatures):
         Whether the next pivot is drawn with probabilities proportional to the squared distances,
         or is the sample of the largest one.
     random_state : int, RandomState instance or None, default=None
-        Draws the pivots.
+        Controls the pivots. Pass an int for reproducible results.
 
     Attributes
     ----------
@@ -62,9 +62,9 @@ class IncompleteCholesky(KernelFeatures):
     n_components_ : int
         Number of features.
     n_features_in_ : int
-        Number of columns seen by `fit`, where samples are rows of a table.
+        Number of features seen during `fit`, if samples are rows of a table.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -177,7 +177,7 @@ class IncompleteCholesky(KernelFeatures):
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
             Samples, or their kernel matrix where it is precomputed.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------

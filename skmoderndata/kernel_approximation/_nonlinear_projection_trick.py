@@ -15,7 +15,7 @@ from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, tak
 
 
 class NonlinearProjectionTrick(KernelFeatures):
-    r"""Coordinates of samples in feature space, whose inner products are the kernel values.
+    r"""Compute explicit coordinates in feature space, whose inner products are the kernel values.
 
     With the eigenvectors U and eigenvalues :math:`\Lambda` of the centred kernel matrix, the
     coordinates of the training samples and of a new one are
@@ -33,7 +33,7 @@ class NonlinearProjectionTrick(KernelFeatures):
         Kernel whose feature space gets coordinates, or "precomputed"; see
         :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -51,9 +51,9 @@ class NonlinearProjectionTrick(KernelFeatures):
         Coordinates relative to the mean of the training samples. Without, inner products are the
         kernel itself.
     tol : float, default=1e-12
-        Directions with eigenvalues up to `tol` times the largest are left out.
+        Directions with eigenvalues up to `tol` times the largest are omitted.
     random_state : int, RandomState instance or None, default=None
-        Draws landmarks.
+        Controls the landmarks. Pass an int for reproducible results.
 
     Attributes
     ----------
@@ -66,9 +66,9 @@ class NonlinearProjectionTrick(KernelFeatures):
     residual_trace_ : float
         Trace of the (centred) kernel matrix minus that of the coordinates' inner products.
     n_features_in_ : int
-        Number of columns seen by `fit`, where samples are rows of a table.
+        Number of features seen during `fit`, if samples are rows of a table.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -280,7 +280,7 @@ class NonlinearProjectionTrick(KernelFeatures):
 
 
 class _OfMatrix:
-    """The kernel matrix of the landmarks, as the factorisation wants it."""
+    """Kernel matrix of the landmarks, in the form that the factorisation needs."""
 
     precomputed = True
 

@@ -92,7 +92,7 @@ class _OverInputs(BaseKernel):
 
 
 class AllSubsets(_OverInputs):
-    r"""Kernel that sums, over all subsets of the inputs, the products of their terms.
+    r"""Sum of the products of per-input terms over all subsets of the inputs.
 
     .. math:: k(x, z) = \prod_i (1 + a_i) = \sum_{A} \prod_{i \in A} a_i,
         \qquad a_i = w_i x_i z_i \ \text{or}\ w_i k_i(x_i, z_i)
@@ -100,11 +100,12 @@ class AllSubsets(_OverInputs):
     Parameters
     ----------
     weights : float or array-like of shape (n_features,), default=None
-        Non-negative weights of the inputs; None takes 1.
+        Non-negative weights of the inputs; None means 1.
     base_kernels : Kernel or list of Kernel, default=None
-        Kernel of each input, or one for all; None takes the product of the two values.
+        One kernel for each input, or a single one for all inputs; None uses the product of the
+        values.
     weights_bounds : pair of floats or "fixed", default="fixed"
-        Range of `weights` in hyperparameter search, where they have to be above 0.
+        Range of `weights` in hyperparameter search, where they must be above 0.
 
     See Also
     --------
@@ -113,7 +114,7 @@ class AllSubsets(_OverInputs):
     Notes
     -----
     Positive semi-definite. The features of ``w = 1`` are all ``2^p`` monomials without squares.
-    Values grow like ``2^p``.
+    The kernel values grow like ``2^p``.
 
     References
     ----------
@@ -158,31 +159,33 @@ class AllSubsets(_OverInputs):
 
 
 class ANOVA(_OverInputs):
-    r"""Kernel that sums, over all subsets of `degree` inputs, the products of their terms.
+    r"""Sum of the products of per-input terms over all subsets of `degree` inputs.
 
     .. math:: k_d(x, z) = \sum_{i_1 < \dots < i_d} a_{i_1} \cdots a_{i_d},
         \qquad a_i = w_i x_i z_i \ \text{or}\ w_i k_i(x_i, z_i),
 
     the elementary symmetric polynomial of the terms. The kernel models interactions of exactly
-    `degree` inputs, or of at most as many with `cumulative`, and none of an input with itself.
+    `degree` distinct inputs, or of at most `degree` if `cumulative` is True.
 
     Parameters
     ----------
     degree : int, default=2
-        Size of the subsets; 0 gives 1, more than there are inputs gives 0.
+        Size of the subsets. For size 0 the kernel is 1; for a size above the number of inputs it
+        is 0.
     cumulative : bool, default=False
         Sum over all sizes up to `degree`, the constant 1 included.
     weights : float or array-like of shape (n_features,), default=None
-        Non-negative weights of the inputs; None takes 1. Tuned by marginal likelihood they tell
-        which inputs matter.
+        Non-negative weights of the inputs; None means 1. Weights tuned by marginal likelihood
+        indicate the relevance of the inputs.
     base_kernels : Kernel or list of Kernel, default=None
-        Kernel of each input, or one for all; None takes the product of the two values.
+        One kernel for each input, or a single one for all inputs; None uses the product of the
+        values.
     method : {"dp", "newton"}, default="dp"
-        Recursion over the inputs, or Newton's identities for sums of powers, which without
-        `base_kernels` are products of matrices and fast, but lose digits where terms have both
-        signs: a relative error of 5e-11 for 100 inputs and degree 20.
+        "dp" is a recursion over the inputs; "newton" uses Newton's identities for power sums.
+        Without `base_kernels` the power sums are fast matrix products, but they lose digits when
+        terms have both signs: the relative error is 5e-11 for 100 inputs and degree 20.
     weights_bounds : pair of floats or "fixed", default="fixed"
-        Range of `weights` in hyperparameter search, where they have to be above 0.
+        Range of `weights` in hyperparameter search, where they must be above 0.
 
     See Also
     --------
@@ -192,9 +195,8 @@ class ANOVA(_OverInputs):
     Notes
     -----
     Positive semi-definite. The recursion over inputs m with ``e_s <- e_s + a_m e_{s-1}`` takes p d
-    operations for a pair of samples; it has no differences and so loses no digits for terms of one
-    sign. The end of the section is missing from our copy of the book; the recursion is the usual
-    one.
+    operations for a pair of samples. It takes no differences, so it loses no digits when all terms
+    have the same sign. The recursion is the standard one.
 
     References
     ----------
@@ -277,7 +279,7 @@ class ANOVA(_OverInputs):
     def _newton(self, powers: list[Any], count: Array) -> Array:
         """Newton's identities, `d e_d = sum_r (-1)^(r+1) e_(d-r) P_r`.
 
-        With fewer than d terms that are not 0, of which `count` holds the number, `e_d` is 0.
+        `count` is the number of non-zero terms; where it is below d, `e_d` is 0.
         """
         e = [np.ones(count.shape)]
         for d in range(1, self.degree + 1):

@@ -1,4 +1,4 @@
-"""What all kernels share: parameters, containers of samples, gradients, and how they print."""
+"""Base class of the kernels: parameters, sample containers, gradients, printing."""
 
 import inspect
 import zlib
@@ -21,7 +21,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Sample:
-    """One sample in a wrapper that numpy does not look into; see `preprocessing.AsSamples`."""
+    """Wrapper that hides one sample from NumPy; see `preprocessing.AsSamples`."""
 
     __slots__ = ("value",)
 
@@ -35,17 +35,17 @@ class Sample:
 class BaseKernel(Kernel):  # type: ignore[misc]
     """Kernel of scikit-learn's protocol from two functions, `_gram` and `_diag`.
 
-    A subclass stores its parameters, names the tunable ones in `_tunable` (each has a partner
-    with `_bounds`, "fixed" by default), and defines
+    A subclass stores its parameters, lists the tunable ones in `_tunable` (each has a second
+    parameter that ends in `_bounds`, "fixed" by default), and defines
 
-    - `_check(X)`, from what the user passes to what the next two take;
+    - `_check(X)`, which converts the user's samples to the input of the next two;
     - `_gram(X, Y)`, with Y None for the matrix of X with itself;
     - `_diag(X)`;
-    - `_gradients(X, K)`, from the name of a tunable parameter to the derivative of `K` in the
-      logarithm of that parameter, of shape `(n, n)` or `(n, n, n_elements)`.
+    - `_gradients(X, K)`, a dict from the name of a tunable parameter to the derivative of `K` with
+      respect to its logarithm, of shape `(n, n)` or `(n, n, n_elements)`.
 
     Parameters that are kernels, or sequences of kernels, are reached as `kernel__length_scale`
-    and `kernels__0__length_scale`; their tunable parameters are tunable here.
+    and `kernels__0__length_scale`; their tunable parameters are tunable here, too.
     """
 
     _tunable: ClassVar[tuple[str, ...]] = ()
@@ -54,8 +54,8 @@ class BaseKernel(Kernel):  # type: ignore[misc]
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         if eval_gradient and Y is not None:
             raise ValueError(
-                f"{type(self).__name__}: the gradient is there for the matrix of the training "
-                "samples only; call with Y=None."
+                f"{type(self).__name__}: the gradient is available only for the matrix of the "
+                "training samples; call with Y=None."
             )
         self._validate()
         A = self._real(X)
@@ -66,7 +66,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         return K, self._stack_gradients(A, K)
 
     def diag(self, X: Any) -> Array:
-        """Kernel values of samples with themselves, without the matrix.
+        """Compute the diagonal of the kernel matrix without the matrix.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         return X.diagonals[name].copy()
 
     def encode(self, X: Any) -> Encoded:
-        """Convert samples once, for many calls.
+        """Convert samples once, for use in many calls.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         Returns
         -------
         encoded : Encoded
-            A sequence of the samples that keeps their converted form; every kernel takes it.
+            A sequence of the samples that stores their converted form; every kernel accepts it.
         """
         samples = as_samples(X, type(self).__name__)
         key = self.encoding
@@ -107,14 +107,14 @@ class BaseKernel(Kernel):  # type: ignore[misc]
 
     @property
     def encoding(self) -> str | None:
-        """Name of the form that `encode` keeps; None where samples are converted at each call."""
+        """Name of the form that `encode` stores; None if samples are converted at each call."""
         return None
 
     def _encode(self, X: list[Any]) -> Any:
         return self._check(X)
 
     def settle(self, X: Any) -> "BaseKernel":
-        """Return a copy in which parameters that depend on data are settled.
+        """Return a copy whose data-dependent parameters are set from training samples.
 
         Parameters
         ----------
@@ -124,13 +124,13 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         Returns
         -------
         kernel : Kernel
-            A copy; an equal one where nothing depends on data.
+            A copy, equal to this kernel if no parameter depends on the data.
         """
         copy: BaseKernel = clone(self)
         return copy
 
     def _real(self, X: Any) -> Any:
-        """Check samples, of which a conversion to real numbers would drop the imaginary part."""
+        """Refuse complex samples: a conversion to real numbers would drop the imaginary part."""
         if isinstance(X, Encoded):
             return X.form if X.key and X.key == self.encoding else self._check(X.samples)
         if self.requires_vector_input:
@@ -138,12 +138,12 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         return self._check(X)
 
     def is_stationary(self) -> bool:
-        """Tell whether the kernel depends on differences only.
+        """Tell whether the kernel depends on differences of samples only.
 
         Returns
         -------
         stationary : bool
-            False unless it is known.
+            False unless the kernel is known to be stationary.
         """
         return False
 
@@ -160,7 +160,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         Parameters
         ----------
         deep : bool, default=True
-            Whether to add the parameters of kernels among the parameters.
+            Whether to include the parameters of inner kernels.
 
         Returns
         -------
@@ -174,13 +174,13 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         return params
 
     def set_params(self, **params: Any) -> "BaseKernel":
-        """Set parameters, also those of kernels among the parameters.
+        """Set parameters, including those of inner kernels.
 
         Parameters
         ----------
         **params : dict
-            Values by name, `kernel__length_scale` for a parameter of the parameter `kernel`,
-            `kernels__0__length_scale` for one of the first of a sequence.
+            Values by name: `kernel__length_scale` sets a parameter of the inner kernel `kernel`,
+            `kernels__0__length_scale` one of the first kernel in a sequence.
 
         Returns
         -------
@@ -211,7 +211,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         return self
 
     def _parts(self) -> Iterator[tuple[str, Any]]:
-        """Yield kernels among the parameters, with the path to each."""
+        """Yield the inner kernels, with the path to each."""
         for name, value in super().get_params(deep=False).items():
             if isinstance(value, Kernel):
                 yield name, value
@@ -222,7 +222,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
 
     @property
     def hyperparameters(self) -> list[Any]:
-        """Tunable parameters, its own first, then those of the kernels among its parameters."""
+        """Tunable parameters, those of this kernel first, then those of its inner kernels."""
         found = []
         for name in self._tunable:
             value, bounds = getattr(self, name), getattr(self, f"{name}_bounds")
@@ -250,7 +250,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         free = [h for h in self.hyperparameters if not h.fixed]
         layers, seen = [], set()
         for h in free:
-            # parts come as one block under their path, own parameters under their name
+            # an inner kernel is one block under its path, a parameter of this kernel has its name
             key = next(k for k in found if h.name == k or h.name.startswith(f"{k}__"))
             if key not in seen:
                 seen.add(key)
@@ -292,14 +292,13 @@ class BaseKernel(Kernel):  # type: ignore[misc]
 
     def _refuse(self, name: str, allowed: str) -> ValueError:
         return ValueError(
-            f"{type(self).__name__}: {name}={show(getattr(self, name))}, and it has to be "
-            f"{allowed}."
+            f"{type(self).__name__}: {name}={show(getattr(self, name))}; it must be {allowed}."
         )
 
     def _check_real(
         self, name: str, low: float, high: float = np.inf, *, low_included: bool = False
     ) -> None:
-        """Refuse numbers, or arrays of numbers, outside of the interval from low to high."""
+        """Refuse numbers, or arrays of numbers, outside the interval from low to high."""
         value = getattr(self, name)
         allowed = f"{'at least' if low_included else 'above'} {low:g}"
         if np.isfinite(high):
@@ -339,10 +338,10 @@ def as_samples(X: Any, name: str = "The kernel") -> list[Any]:
     Parameters
     ----------
     X : list, tuple, array or Series
-        A collection of samples. An array of two dimensions or more is a collection of its
-        entries along the first; but one of objects, or a data frame, is a table.
+        A collection of samples. A numeric array of two or more dimensions is a collection of its
+        entries along the first axis; an array of objects, or a data frame, is a table.
     name : str
-        Who asks, for messages.
+        Name of the caller, for error messages.
 
     Returns
     -------
@@ -375,9 +374,9 @@ def as_samples(X: Any, name: str = "The kernel") -> list[Any]:
 
 
 def settled(kernel: Any, X: Any) -> Any:
-    """Return a copy of a kernel object, with parameters settled on training samples `X`.
+    """Return a copy of a kernel object, with data-dependent parameters set from samples `X`.
 
-    Sums, products and powers of scikit-learn are looked into.
+    The operands of scikit-learn's sums, products and powers are settled, too.
     """
     if isinstance(kernel, BaseKernel):
         return kernel.settle(X)
@@ -409,24 +408,24 @@ def as_vectors(X: Any, name: str = "The kernel") -> Array:
 
 
 def function_values(func: Callable[[Any], Any], X: Any, name: str) -> Array:
-    """Values of a vectorised function, one per sample."""
+    """Evaluate a vectorised function, one value per sample."""
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     values = func(X)
     check_real(values, name)
     values = np.asarray(values, dtype=np.float64)
     if values.shape != (n,) or not np.isfinite(values).all():
         raise ValueError(
-            f"{name}: a function of samples has to return one finite number per sample, shape "
+            f"{name}: a function of samples must return one finite number per sample, shape "
             f"({n},), and returned an array of shape {values.shape}."
         )
     return values
 
 
 def check_real(X: Any, name: str) -> None:
-    """Refuse complex numbers, of which a conversion would drop the imaginary part."""
+    """Refuse complex numbers: a conversion would drop the imaginary part."""
     try:
         wrong = np.iscomplexobj(X)
-    except ValueError:  # samples of unequal length, which others judge
+    except ValueError:  # samples of unequal length, which are checked elsewhere
         return
     if wrong:
         raise ValueError(
@@ -436,7 +435,7 @@ def check_real(X: Any, name: str) -> None:
 
 
 def show(value: Any) -> str:
-    """Print a parameter, with a checksum where an array is too long to be printed."""
+    """Print a parameter; an array that is too long to print is replaced by a checksum."""
     if is_sparse(value):
         value = value.toarray()
     if isinstance(value, np.generic):
@@ -462,12 +461,12 @@ def show(value: Any) -> str:
 
 
 def is_sparse(X: Any) -> bool:
-    """Tell whether X is a sparse matrix, without narrowing its type to the little stubs know."""
+    """Tell whether X is a sparse matrix, without narrowing its type to that of the stubs."""
     return bool(sparse.issparse(X))
 
 
 def same_value(a: Any, b: Any) -> bool:
-    """Equality that looks into arrays and sequences."""
+    """Test equality, entry by entry for arrays and sequences."""
     if type(a) is not type(b):
         return False
     if isinstance(a, dict):

@@ -1,4 +1,4 @@
-"""Documents as rows of counts, and the corpus that a kernel on text was settled on."""
+"""Documents as rows of counts, and the corpus of a kernel on text."""
 
 import zlib
 from collections.abc import Callable
@@ -13,9 +13,10 @@ from skmoderndata.kernels._base import Array, Sample, as_samples, is_sparse
 
 
 class Corpus:
-    """A collection of documents as counts, the vectorizer that made them, and what is derived.
+    """A collection of documents as counts, their vectorizer, and quantities derived from them.
 
-    Copies of a kernel share it: it never changes, and `copy.deepcopy` returns it as it is.
+    Copies of a kernel share the corpus: it never changes, and `copy.deepcopy` returns it
+    unchanged.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ class Corpus:
         self.checksum = f"{mark:08x}"
 
     def derive(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Return what `make` makes of the corpus, made once for each key."""
+        """Return the result of `make` on the corpus, computed once for each key."""
         if key not in self._derived:
             self._derived[key] = make()
         return self._derived[key]
@@ -81,7 +82,7 @@ def texts(X: Any, name: str) -> list[str]:
             )
         if not isinstance(x, str | bytes):
             raise TypeError(
-                f"{name}: with a vectorizer a sample has to be a text; sample {i} is of type "
+                f"{name}: with a vectorizer a sample must be a text; sample {i} is of type "
                 f"{type(x).__name__}. For rows of counts set vectorizer=None."
             )
     return found
@@ -97,7 +98,7 @@ def rows_of_counts(X: Any, name: str) -> sparse.csr_array:
         found = [x.value if isinstance(x, Sample) else x for x in X]
         if any(isinstance(x, str | bytes) for x in found):
             raise TypeError(
-                f"{name}: samples are texts, and vectorizer=None takes rows of counts; set "
+                f"{name}: samples are texts, and vectorizer=None uses rows of counts; set "
                 "vectorizer=CountVectorizer(), or put one before the kernel in a pipeline."
             )
         sparse_rows = [x for x in found if is_sparse(x)]
@@ -107,7 +108,7 @@ def rows_of_counts(X: Any, name: str) -> sparse.csr_array:
             X = np.array(found, dtype=np.float64) if found else np.empty((0, 0))
     if isinstance(X, np.ndarray) and X.dtype.kind in "US":
         raise TypeError(
-            f"{name}: samples are texts, and vectorizer=None takes rows of counts; set "
+            f"{name}: samples are texts, and vectorizer=None uses rows of counts; set "
             "vectorizer=CountVectorizer(), or put one before the kernel in a pipeline."
         )
     if isinstance(X, np.ndarray) and X.ndim == 2 and not X.shape[0]:
@@ -117,7 +118,7 @@ def rows_of_counts(X: Any, name: str) -> sparse.csr_array:
 
 
 def _sorted(table: sparse.csr_array) -> sparse.csr_array:
-    """Columns in order, so that the order of sums depends on the documents only."""
+    """Sort the columns, so that the order of summation depends on the documents only."""
     if not table.has_sorted_indices:
         table = table.sorted_indices()
     return table

@@ -1,4 +1,4 @@
-"""Gaussian and Laplacian kernel values that hold all digits, for dense and for sparse rows."""
+"""Gaussian and Laplacian kernel values without cancellation, for dense and sparse rows."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ from sklearn.utils.extmath import row_norms, safe_sparse_dot
 Array = np.ndarray[Any, np.dtype[Any]]
 
 EPS = float(np.finfo(np.float64).eps)
-TOLERANCE = 1e-12  # error of a Gaussian value above which it is computed anew
-SAFE = TOLERANCE / (8 * EPS)  # sum of `gamma |x|^2` and `gamma |y|^2` up to which none is
+TOLERANCE = 1e-12  # error of a Gaussian value above which it is recomputed
+SAFE = TOLERANCE / (8 * EPS)  # sum of `gamma |x|^2` and `gamma |y|^2` up to which no value is
 NEGLIGIBLE = 60.0  # exp(-60) is below any rounding error
 TILE = 2**18  # entries that stay in the cache
 
@@ -19,8 +19,8 @@ TILE = 2**18  # entries that stay in the cache
 def gaussian(X: Any, Y: Any = None, *, gamma: float) -> Array:
     """Values of `exp(-gamma |x - y|^2)`, shape `(n_X, n_Y)`.
 
-    Dense samples are centred, so that what products of matrices cancel is little; pairs that lose
-    digits nevertheless are taken from their difference. The diagonal of `gaussian(X)` is 1.
+    Dense samples are centred, so that matrix products cancel little; pairs that still lose digits
+    are recomputed from the difference of the samples. The diagonal of `gaussian(X)` is 1.
     """
     same = Y is None or Y is X
     single = X.dtype == np.float32 and (same or Y.dtype == np.float32)
@@ -48,15 +48,16 @@ def gaussian(X: Any, Y: Any = None, *, gamma: float) -> Array:
 
 
 def cancels(a: Array, b: Array) -> bool:
-    """Whether exponents made of the terms `a` and `b` may need `refine`."""
+    """Whether exponents computed from the terms `a` and `b` may need `refine`."""
     return bool(a.max(initial=0.0) + b.max(initial=0.0) > SAFE)
 
 
 def refine(E: Array, X: Any, Y: Any, a: Array, b: Array, gamma: float) -> None:
-    """Take exponents `-gamma |x - y|^2` that cancellation has spoilt from differences, in place.
+    """Recompute exponents `-gamma |x - y|^2` that suffer from cancellation, in place.
 
-    As `2 gamma x'y - a - b` an exponent has an error of about `8 eps (a + b)`, and the kernel
-    value that error times the value itself; where this exceeds 1e-12, the pair is computed anew.
+    Computed as `2 gamma x'y - a - b`, an exponent has an error of about `8 eps (a + b)`, and the
+    kernel value has that error times the value itself. Where this exceeds 1e-12, the exponent is
+    recomputed from the difference of the samples.
 
     Parameters
     ----------
@@ -65,9 +66,9 @@ def refine(E: Array, X: Any, Y: Any, a: Array, b: Array, gamma: float) -> None:
     X, Y : ndarray or sparse matrix
         Samples, not centred.
     a, b : ndarray of shape (n_X,) and (n_Y,)
-        The terms `gamma |x|^2` and `gamma |y|^2` of which the exponents were made.
+        The terms `gamma |x|^2` and `gamma |y|^2` of the exponents.
     gamma : float
-        Width.
+        Inverse width.
     """
     if not (len(b) and cancels(a, b)):
         return

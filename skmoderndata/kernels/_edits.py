@@ -12,7 +12,7 @@ from skmoderndata._solvers.sequences.edits import EditCosts, edit_distances
 from skmoderndata.kernels._base import Array
 from skmoderndata.kernels._sequences import Packed, one_alphabet, pack
 
-CELLS = 2**24  # of the tables of one task of a thread
+CELLS = 2**24  # of the tables that one thread computes in one task
 
 
 @validate_params(  # type: ignore[untyped-decorator]
@@ -36,7 +36,7 @@ def edit_matrix(
 ) -> Array:
     """Edit distances of all pairs; `skmoderndata.metrics.edit_distance` has the formulas.
 
-    `name` says who asks, for messages.
+    `name` is the name of the caller, for error messages.
     """
     costs = EditCosts(float(gap_cost), float(substitution_cost))
     A = pack(X, name)

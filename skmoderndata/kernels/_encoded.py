@@ -1,4 +1,4 @@
-"""Samples with the form in which a kernel computes with them, made once."""
+"""Samples with the converted form that a kernel computes with."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,16 +11,17 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class Encoded:
     """Samples that were converted once; `BaseKernel.encode` makes it.
 
-    A sequence of the original samples: `len`, iteration and integers give these, while slices,
-    integer and Boolean arrays give an `Encoded` again, without another conversion. Kernels take it
-    wherever they take samples. A kernel of another encoding converts the samples afresh.
+    A sequence of the original samples: `len`, iteration and integer indices refer to these, while
+    slices, integer arrays and Boolean arrays return another `Encoded` without a new conversion.
+    Kernels accept it in place of samples. A kernel with another encoding converts the samples
+    again.
 
     Parameters
     ----------
     samples : list
         The samples as the user gave them.
     form : object
-        What the kernel computes with, indexed like the samples; None if it converts at each call.
+        Converted samples, indexed like the samples; None if the kernel converts at each call.
     key : str or None
         Name of the encoding.
     """
@@ -50,7 +51,7 @@ class Encoded:
         return part
 
     def copy(self) -> "Encoded":
-        """Return the same samples in a sequence of its own."""
+        """Return the same samples in a new sequence."""
         part: Encoded = self[:]
         return part
 

@@ -15,7 +15,7 @@ from skmoderndata.kernels._resolve import Array, Gram, count_samples, settle_gam
 TILE_BYTES = 2**19  # kernel values of one tile stay in the cache of a core
 GATHER_ROWS = 2**15  # rows picked from the data at a time
 CHUNK_ROWS = 2**13  # rows that one thread scores at a time
-WORTH_THREADS = 2**23  # kernel values that one thread has in hand before another could begin
+WORTH_THREADS = 2**23  # kernel values below which a second thread does not pay
 SAFE_SQUARE = 64.0  # a term gamma |x|^2 above this cancels too much in single precision
 
 
@@ -23,8 +23,8 @@ class KernelRows:
     """Kernel values between the samples of one data set.
 
     The Gaussian and polynomial kernels of dense rows take one matrix product on blocks that fit
-    into the cache; the linear kernel takes none of its values. Everything else goes through
-    `Gram`, block by block.
+    into the cache; the linear kernel works on weights of the features and needs no kernel values.
+    All other kernels go through `Gram`, block by block.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class KernelRows:
         self.n_evaluations = 0
 
     def matrix(self, a: Array, b: Array) -> Array:
-        """Kernel values of samples `a` against samples `b`, in double precision."""
+        """Kernel values between samples `a` and samples `b`, in double precision."""
         self.n_evaluations += len(a) * len(b)
         if len(a) == 0 or len(b) == 0:
             return np.zeros((len(a), len(b)))
@@ -58,7 +58,7 @@ class KernelRows:
         return values
 
     def expansion(self, b: Array, coef: Array) -> "Expansion":
-        """Sum over samples `b` of `coef` times the kernel with them."""
+        """Return the function `sum_j coef_j k(x, b_j)` of samples `b`."""
         samples = self.gram.subset(self.X, b)
         return Expansion(self.gram, samples, coef, origin=self.origin)
 
@@ -89,7 +89,7 @@ class Expansion:
         return count_samples(self.samples)
 
     def kernel(self, X: Any) -> Array:
-        """Kernel values of rows `X` (one block) against all samples."""
+        """Kernel values between the rows of `X` (one block) and all samples."""
         if self.kind == "rbf":
             A, B = self._augmented(X, np.float64), self._basis(np.float64)
             K = A @ B
@@ -116,7 +116,7 @@ class Expansion:
         X : array, sparse matrix or list
             Samples.
         rows : array of indices, slice or None
-            Which of them; None is all.
+            Rows that are evaluated; None means all.
         exact : bool
             False allows single precision, about 1e-5 of the largest coefficient.
         n_jobs : int or None
@@ -192,7 +192,7 @@ class Expansion:
             out[rows] = K @ coef
 
     def _refine(self, K: Array, X: Any, norms: Array) -> None:
-        """Mend exponents that cancellation has spoilt."""
+        """Recompute exponents that suffer from cancellation."""
         own = -self._basis(np.float64)[-2]
         refine(K, X, self.samples, norms, own, self.gram.params["gamma"])
 
@@ -248,7 +248,7 @@ class Expansion:
 
 
 def _kind(gram: Gram, samples: Any) -> str:
-    """Which fast path there is."""
+    """Name of the fast path of a kernel."""
     if not isinstance(gram.kernel, str) or gram.precomputed:
         return "other"
     if gram.kernel == "linear":
@@ -271,7 +271,7 @@ def _origin(gram: Gram, X: Any) -> Array | None:
 
 
 def _double(X: Any) -> Any:
-    """Rows in double precision, sparse ones as they are."""
+    """Convert dense rows to double precision; sparse rows are returned unchanged."""
     if bool(sparse.issparse(X)):
         return X.astype(np.float64)
     if isinstance(X, Encoded):
@@ -282,7 +282,8 @@ def _double(X: Any) -> Any:
 def largest_diagonal(rows: KernelRows, *, sure: bool = False) -> float:
     """Largest similarity of a sample to itself.
 
-    Where that takes a call of the kernel per sample, 1000 samples stand for all, unless `sure`.
+    If each value takes a call of the kernel, only 1000 samples are evaluated, unless `sure` is
+    True.
     """
     gram, n = rows.gram, rows.n_rows
     if gram.constant_diagonal:
@@ -313,10 +314,10 @@ def surely_psd(gram: Gram) -> bool:
 
 
 def scale_gamma(gamma: Any, kernel: Any, X: Any, weights: Array | None = None) -> Any:
-    """Settle `gamma="scale"` in blocks of rows, with the weights of the samples.
+    """Compute `gamma="scale"` in blocks of rows, with the weights of the samples.
 
-    The value is `1 / (n_features * variance)`, as everywhere; weighting makes a sample of weight
-    two count like two samples.
+    The value is `1 / (n_features * variance)`, as in scikit-learn; a sample of weight two counts
+    as two samples.
     """
     if gamma != "scale" or not isinstance(kernel, str) or not hasattr(X, "shape"):
         return gamma

@@ -1,4 +1,4 @@
-"""Coordinates of samples in the span of a few of them: kernel methods for many samples."""
+"""Low-rank coordinates for kernel methods on many samples."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ from skmoderndata.kernels._resolve import (
     take,
 )
 
-BLOCK_BYTES = 2**25  # kernel values in a block that is multiplied and forgotten
+BLOCK_BYTES = 2**25  # kernel values in a block, which is multiplied and discarded
 EXACT_LIMIT = 3000  # samples up to which solver="auto" factors the kernel matrix
 
 
@@ -41,7 +41,7 @@ class LowRankFeatures:
     gram : Gram
         The kernel.
     landmarks : array, list or Columns
-        Training samples that span the subspace, fit to be the second argument of `gram`.
+        Training samples that span the subspace, in the form of the second argument of `gram`.
     root : ndarray of shape (n_landmarks, n_landmarks)
         Lower triangular root of the kernel matrix of the landmarks.
     """
@@ -79,19 +79,19 @@ def low_rank_features(
     result = incomplete_cholesky(gram, X, rank=rank, tol=tol)
     if len(result.pivots) == 0 and result.residual_trace > 0:
         raise ValueError(
-            f"kernel={gram.kernel!r} gives samples another similarity to themselves than its "
-            "diagonal says, as happens when squares of numbers round off: rescale the samples."
+            f"kernel={gram.kernel!r}: the diagonal of the kernel matrix differs from the values "
+            "of diag, as happens when squares of numbers round off: rescale the samples."
         )
     root = np.ascontiguousarray(result.factor[result.pivots])
     return LowRankFeatures(gram, gram.subset(X, result.pivots), np.tril(root)), result
 
 
 def check_definite(gram: Gram) -> None:
-    """Refuse a kernel that has no Cholesky factor, whatever the samples are."""
+    """Refuse a kernel whose matrices have no Cholesky factor."""
     if gram.kernel == "additive_chi2":
         raise ValueError(
-            "kernel='additive_chi2' is positive definite on differences only, so that there is no "
-            "Cholesky factorisation: take kernel='chi2', or another solver where there is one."
+            "kernel='additive_chi2' is only conditionally positive definite and has no Cholesky "
+            "factorisation: use kernel='chi2', or another solver if the estimator has one."
         )
 
 
@@ -101,7 +101,7 @@ def fits_in_memory(n_rows: int, n_columns: int, itemsize: int = 8) -> bool:
 
 
 def as_double(X: Any) -> Any:
-    """Give samples in double precision; lists of other samples stay as they are."""
+    """Convert samples to double precision; lists of structured samples are returned unchanged."""
     if bool(sparse.issparse(X)):
         return X if X.dtype == np.float64 else X.astype(np.float64)
     if isinstance(X, np.ndarray) and X.dtype == np.float32:
@@ -123,18 +123,19 @@ def kernel_matrix(gram: Gram, X: Any) -> Array:
 
 
 def refuse_cancellation(gram: Gram, X: Any) -> None:
-    """Refuse samples so far from the origin that their linear or polynomial kernel rounds off.
+    """Refuse samples so far from the origin that the linear or polynomial kernel cancels.
 
-    Methods that centre in feature space take differences of kernel values, of which nothing is
-    left where the squared distances of the samples are below the rounding of their squared norms.
+    Methods that centre in feature space take differences of kernel values. These have no correct
+    digits if the squared distances of the samples are below the rounding error of their squared
+    norms.
     """
     if gram.kernel not in ("linear", "poly", "polynomial") or not isinstance(X, np.ndarray):
         return
     rounding = np.finfo(np.float64).eps * float(row_norms(X, squared=True).max(initial=0.0))
     if float(X.var(axis=0).sum()) < 64 * rounding and not all_equal(X):
         raise ValueError(
-            f"kernel={gram.kernel!r} loses these samples to rounding: they are too far from the "
-            "origin for their distances. Centre them first, for example by StandardScaler."
+            f"kernel={gram.kernel!r} cannot resolve these samples: their distances are too small "
+            "compared with their norms. Centre them first, for example by StandardScaler."
         )
 
 
@@ -153,22 +154,22 @@ def check_symmetric(gram: Gram, K: Array) -> None:
     if worst > 1e-6 * scale:  # single precision counts as symmetric
         raise ValueError(
             f"kernel={gram.kernel!r} gives a matrix that is not symmetric: entries (i, j) and "
-            f"(j, i) differ by up to {worst:.3g}. A kernel is symmetric; to make this one so, "
-            "pass (K + K.T) / 2."
+            f"(j, i) differ by up to {worst:.3g}. A kernel must be symmetric: pass "
+            "(K + K.T) / 2 instead."
         )
 
 
 class Projection:
-    """Linear functions in feature space, `(x) -> phi(x)'W`, with `W` a matrix of few columns.
+    """Linear functions in feature space, `x -> phi(x)'W`, where `W` has few columns.
 
     Attributes
     ----------
     source : Gram or LowRankFeatures
-        How `W` is given: by dual coefficients of `samples`, or by coordinates.
+        Kernel if `W` is given by dual coefficients, low-rank map if it is given by coordinates.
     coef : ndarray of shape (n_samples or rank, n_columns)
         The coefficients or coordinates.
     samples : array, list or Columns
-        What the dual coefficients belong to; None with coordinates.
+        Samples of the dual coefficients; None with coordinates.
     """
 
     def __init__(self, source: Gram | LowRankFeatures, coef: Array, samples: Any = None) -> None:
@@ -176,7 +177,7 @@ class Projection:
 
     @property
     def source_gram(self) -> Gram:
-        """Give the kernel."""
+        """Return the kernel."""
         return self.source.gram if isinstance(self.source, LowRankFeatures) else self.source
 
     def __call__(self, X: Any) -> Array:
@@ -193,10 +194,10 @@ class Projection:
 
 
 def is_low_rank(solver: str, gram: Gram, n: int) -> bool:
-    """Settle `solver="auto"`: low rank above `EXACT_LIMIT` samples.
+    """Resolve `solver="auto"`: low rank above `EXACT_LIMIT` samples.
 
-    Factorisations of the kernel matrix take 0.5 s there, 20 s at 10 000 samples, those of rank 300
-    0.03 s and 0.1 s.
+    At that size a factorisation of the kernel matrix takes 0.5 s, one of rank 300 0.03 s; at 10
+    000 samples they take 20 s and 0.1 s.
     """
     if solver == "auto":
         return not gram.precomputed and n > EXACT_LIMIT
@@ -204,9 +205,9 @@ def is_low_rank(solver: str, gram: Gram, n: int) -> bool:
 
 
 class Labelled(NamedTuple):
-    """Samples of positive weight with their classes, as a classifier is fitted to them."""
+    """Samples of positive weight with their classes."""
 
-    X: Any  # all samples that were given
+    X: Any  # all samples, those of weight 0 included
     train: "TrainingSet"
     weights: Array  # (n,), positive
     classes: Array  # labels of the classes that have samples
@@ -215,7 +216,7 @@ class Labelled(NamedTuple):
 
 
 def labelled_training(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Labelled:
-    """Check samples, labels and weights, of which at least two classes have to have some."""
+    """Check samples, labels and weights; at least two classes must have positive weight."""
     X, classes, codes = labelled_samples(estimator, X, y)
     kept, w = positive_weights(X, sample_weight)
     present, codes = np.unique(codes[kept], return_inverse=True)
@@ -230,7 +231,7 @@ def labelled_training(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Lab
 
 
 def labelled_samples(estimator: Any, X: Any, y: Any) -> tuple[Any, Array, Array]:
-    """Check samples and class labels; returns samples, classes, and class numbers."""
+    """Check samples and class labels; return samples, classes, and class numbers."""
     checked = estimator._samples(X, y, reset=True)
     if isinstance(checked, tuple):
         X, y = checked
@@ -257,7 +258,7 @@ def positive_weights(X: Any, sample_weight: Any) -> tuple[Array, Array]:
 
 
 class TrainingSet:
-    """Samples that a model is fitted to: those of positive weight among all that were given.
+    """Samples that a model is fitted to: those of positive weight.
 
     Attributes
     ----------
@@ -302,7 +303,7 @@ class TrainingSet:
         ).reshape(coef.shape)
 
     def second(self, indices: Any = slice(None)) -> Any:
-        """Give samples as second argument of the kernel, for new samples as first one."""
+        """Return samples in the form of the second argument of the kernel."""
         if self.gram.precomputed:
             return Columns(self.kept[indices])
         return self.gram.subset(self.X, indices)

@@ -1,4 +1,4 @@
-"""Fisher kernels: samples are compared by how they would change a model of the data."""
+"""Fisher kernels: inner products of the gradients of log-likelihoods."""
 
 from typing import Any
 
@@ -54,37 +54,37 @@ class HMMFisher(ScoreKernel):
         k(x, z) = g(x)^\top I^{-1} g(z), \qquad
         g(x) = \nabla_\theta \log P(x \mid \theta)
 
-    with g the Fisher score: the direction in which the parameters would move to make x more
-    likely.
+    with g the Fisher score, the gradient of the log-likelihood of x in the parameters.
 
     Parameters
     ----------
     model : object of hmmlearn, default=None
-        `CategoricalHMM`, `GaussianHMM` ("diag" or "full") or `PoissonHMM`. The arrays of a fitted
-        model are read; one that is not fitted is cloned and fitted to the training sequences.
+        `CategoricalHMM`, `GaussianHMM` ("diag" or "full") or `PoissonHMM`. A fitted model is used
+        as it is; an unfitted one is cloned and fitted to the training sequences.
     startprob : array-like of shape (n_states,), default=None
-        Probabilities of the first state, in place of `model`.
+        Probabilities of the first state; given instead of `model`.
     transmat : array-like of shape (n_states, n_states), default=None
         Probabilities of the next state.
     emissionprob : array-like of shape (n_states, n_symbols), default=None
         Probabilities of the symbols.
     parameters : str, default="ste"
-        Which scores are taken, by the letters of hmmlearn: start, transition, emission; of the
-        last, means "m", covariances "c", and means of Poisson distributions "l".
+        Parameters whose scores are used, by the letters of hmmlearn: "s" for start, "t" for
+        transition, "e" for emission probabilities; "m" for means, "c" for covariances, "l" for the
+        means of Poisson distributions.
     information : {"identity", "diagonal", "empirical"} or array, default="identity"
         Information matrix I. "diagonal" and "empirical" are the mean squares and products of
         the training scores; an array has shape (n_scores,) or (n_scores, n_scores).
     constrained : bool, default=True
-        Whether derivatives respect that probabilities sum to one.
+        Whether derivatives respect the constraint that probabilities sum to one.
     symbols : str or sequence, default=None
-        Symbols in the order of the columns of `emissionprob`. None stands for the numbers 0, 1
-        and so on, and for other sequences takes the sorted symbols of the training samples.
+        Symbols in the order of the columns of `emissionprob`. None means the numbers 0, 1 and so
+        on; for other sequences it means the sorted symbols of the training samples.
 
     See Also
     --------
     MarkovFisher : Without hidden states.
     Fisher : Models of vectors.
-    skmoderndata.metrics.hmm_log_likelihood : Log-likelihoods by the same pass.
+    skmoderndata.metrics.hmm_log_likelihood : Log-likelihoods of sequences.
 
     Notes
     -----
@@ -92,12 +92,12 @@ class HMMFisher(ScoreKernel):
     (length, n_features). The constrained score of a transition is ``N(k, l) / Q(k, l) - N(k, .)``
     with N the expected counts given x; the other scores are analogous: derivatives with respect to
     the logits of a softmax function, divided by the probability. Where a probability is 0 the
-    score is 0. One forward and one backward pass give all scores. They grow with the length of a
-    sequence: see `Normalized`. Positive semi-definite. A sequence that is impossible under the
-    model is refused.
+    score is 0. One forward and one backward pass compute all scores. Scores grow with the length
+    of a sequence: see `Normalized`. Positive semi-definite. A sequence that is impossible under
+    the model is refused.
 
-    scikit-learn's `clone` discards fitted attributes: a grid search fits a fitted model again on
-    each fold, unless it is wrapped in `sklearn.frozen.FrozenEstimator`.
+    scikit-learn's `clone` discards fitted attributes: a grid search refits a fitted model on each
+    fold, unless it is wrapped in `sklearn.frozen.FrozenEstimator`.
 
     References
     ----------
@@ -148,7 +148,7 @@ class HMMFisher(ScoreKernel):
         self.symbols = symbols
 
     def _arrays(self) -> HiddenMarkovModel | None:
-        """Return the checked model; None if it has to be fitted first."""
+        """Return the checked model; None if it must be fitted first."""
         given = [self.startprob, self.transmat, self.emissionprob]
         if self.model is None and all(a is not None for a in given):
             return checked_model(
@@ -156,8 +156,8 @@ class HMMFisher(ScoreKernel):
             )
         if self.model is None or any(a is not None for a in given):
             raise ValueError(
-                "HMMFisher: give model, or all of startprob, transmat and emissionprob, and not "
-                "both."
+                "HMMFisher: give either model, or all of startprob, transmat and emissionprob, "
+                "but not both."
             )
         return read_model(inner(self.model), "HMMFisher")
 
@@ -193,7 +193,7 @@ class HMMFisher(ScoreKernel):
         Returns
         -------
         kernel : HMMFisher
-            A copy; an equal one if nothing depends on data.
+            A copy, equal to this kernel if nothing depends on data.
         """
         model, symbols = self._arrays(), self.symbols
         samples = X.samples if isinstance(X, Encoded) else X
@@ -231,9 +231,9 @@ class HMMFisher(ScoreKernel):
         impossible = np.flatnonzero(np.isneginf(passed.log_likelihood))
         if len(impossible):
             raise ValueError(
-                f"HMMFisher: sample {first + impossible[0]} is impossible under the model, which "
-                "gives it probability 0; drop it, or train with small probabilities in place of "
-                "zeros (in hmmlearn by the priors transmat_prior and emissionprob_prior above 1)."
+                f"HMMFisher: sample {first + impossible[0]} has probability 0 under the model; "
+                "drop it, or train with small probabilities instead of zeros (in hmmlearn, set "
+                "the priors transmat_prior and emissionprob_prior above 1)."
             )
         wanted, groups = self.parameters, []
         if "s" in wanted:
@@ -254,7 +254,7 @@ class HMMFisher(ScoreKernel):
                 groups.append(covariance_scores(*given).reshape(n, -1))
         elif set("el") & set(wanted):
             rates = model.emission[0]
-            assert values is not None  # models of counts see vectors
+            assert values is not None  # the observations of models of counts are vectors
             ratios = values[:, None, :] / rates - 1.0
             weighted = (passed.states[:, :, None] * ratios).reshape(len(ratios), rates.size)
             groups.append(sums_by_sequence(weighted, seen.offsets))
@@ -274,20 +274,20 @@ class MarkovFisher(ScoreKernel):
     Parameters
     ----------
     p : int, default=2
-        Number of symbols of a window: the next symbol depends on the p - 1 before it.
+        Number of symbols of a window: each symbol depends on the p - 1 symbols before it.
     startprob : array-like of shape (n_symbols ** (p - 1),), default=None
-        Probabilities of the first context; None takes those of the training samples.
+        Probabilities of the first context; None estimates them from the training samples.
     transmat : array-like of shape (n_symbols ** (p - 1), n_symbols), default=None
-        Probabilities of the next symbol for each context, the first symbol of a context as its
-        highest digit; None takes those of the training samples.
+        Probabilities of the next symbol for each context; the first symbol of a context is the
+        highest digit of its row number. None estimates them from the training samples.
     smoothing : float, default=1.0
-        Added to all counts of the training samples.
+        Number added to all counts of the training samples, at least 0.
     symbols : str or sequence, default=None
-        The alphabet, in the order of the columns of `transmat`; None stands for the numbers 0, 1
-        and so on, and for other sequences takes the sorted symbols of the training samples.
+        The alphabet, in the order of the columns of `transmat`. None means the numbers 0, 1 and so
+        on; for other sequences it means the sorted symbols of the training samples.
     information : {"identity", "diagonal"} or array of shape (n_scores,), default="identity"
-        Diagonal of an information matrix, by whose roots the scores are divided; "diagonal" is the
-        mean of the squares of the training scores.
+        Diagonal of an information matrix; scores are divided by its square root. "diagonal" is the
+        mean square of the training scores.
 
     See Also
     --------
@@ -296,10 +296,10 @@ class MarkovFisher(ScoreKernel):
 
     Notes
     -----
-    The weight of a window grows as the chain expects it less, so rare windows dominate;
-    `information="diagonal"` gives all windows the same weight. Positive semi-definite. Features
-    are sparse, with one column for each window of p symbols over the alphabet. A sequence shorter
-    than p - 1 symbols has score 0.
+    The less probable a window is under the chain, the larger its weight, so that rare windows
+    dominate; `information="diagonal"` gives all windows the same weight. Positive semi-definite.
+    Features are sparse, with one column for each window of p symbols over the alphabet. A sequence
+    shorter than p - 1 symbols has score 0.
 
     References
     ----------
@@ -365,7 +365,7 @@ class MarkovFisher(ScoreKernel):
         return probabilities(self.startprob, "startprob", (n_contexts,), "MarkovFisher"), Q
 
     def _contexts(self, X: Any, M: int) -> tuple[Array, Array, Array, Array]:
-        """Numbers of the windows with offsets, and which sequences begin with which context."""
+        """Numbers of the windows with offsets, and the first context of each sequence."""
         if float(M) ** self.p > 2**31 - 1:
             raise ValueError(
                 f"MarkovFisher: {M} symbols make {M}^{self.p} windows, too many columns; lower p."
@@ -392,7 +392,7 @@ class MarkovFisher(ScoreKernel):
         Returns
         -------
         kernel : MarkovFisher
-            A copy; an equal one if the probabilities and the alphabet are given.
+            A copy, equal to this kernel if the probabilities and the alphabet are given.
         """
         settled: Any = super().settle(X)
         samples = X.samples if isinstance(X, Encoded) else X
@@ -431,8 +431,8 @@ class MarkovFisher(ScoreKernel):
         if len(wrong) or len(wrong_start):
             i = np.searchsorted(ends, wrong[0], side="right") - 1 if len(wrong) else wrong_start[0]
             raise ValueError(
-                f"MarkovFisher: sample {i} is impossible under the chain, which gives it "
-                "probability 0; drop it, or settle with smoothing above 0."
+                f"MarkovFisher: sample {i} has probability 0 under the chain; drop it, or set "
+                "smoothing above 0."
             )
         ones = np.ones(len(windows))
         moves = sparse.csr_array(
@@ -450,13 +450,13 @@ class MarkovFisher(ScoreKernel):
 
 
 def frequencies(counts: Array) -> Array:
-    """Rows over their sums, uniform where a row is zero."""
+    """Divide rows by their sums; a row of zeros becomes uniform."""
     totals = counts.sum(axis=1, keepdims=True)
     return np.where(totals > 0, counts / np.where(totals > 0, totals, 1.0), 1 / counts.shape[1])
 
 
 class Fisher(ScoreKernel):
-    r"""Fisher kernel of a model of vectors, or of any model that has scores.
+    r"""Fisher kernel of a model of vectors, or of any model with scores.
 
     .. math::
         k(x, z) = g(x)^\top I^{-1} g(z), \qquad
@@ -466,13 +466,14 @@ class Fisher(ScoreKernel):
     ----------
     model : object
         `GaussianMixture`, `BayesianGaussianMixture` or a fitted `GaussianNB` of scikit-learn, or
-        any object with ``score_vector(X)``, which returns the scores of samples as rows. One that
-        is not fitted is cloned and fitted to the training samples.
+        any object with ``score_vector(X)``, which returns the scores of samples as rows. An
+        unfitted model is cloned and fitted to the training samples.
     information : {"identity", "diagonal", "empirical"} or array, default="identity"
         Information matrix I. "diagonal" and "empirical" are the mean squares and products of
         the training scores; an array has shape (n_scores,) or (n_scores, n_scores).
     parameters : str, default="wmc"
-        Which scores of a mixture are taken: weights, means, covariances.
+        Parameters of a mixture whose scores are used: "w" for weights, "m" for means, "c" for
+        covariances.
 
     See Also
     --------
@@ -486,9 +487,9 @@ class Fisher(ScoreKernel):
     posterior probabilities of the components; with `information="diagonal"` they are the Fisher
     vectors of [2]_ up to their approximate information matrix. Positive semi-definite.
 
-    A naive Bayes model counts as the mixture of its classes, a Bayesian mixture as the one at its
-    posterior means. A fitted model loses its fit when an
-    estimator is cloned: wrap it in `sklearn.frozen.FrozenEstimator`.
+    A naive Bayes model is used as the mixture of its classes, a Bayesian mixture as the mixture at
+    its posterior means. Cloning an estimator discards the fit of a model: wrap a fitted model in
+    `sklearn.frozen.FrozenEstimator`.
 
     References
     ----------
@@ -525,7 +526,7 @@ class Fisher(ScoreKernel):
 
     @property
     def requires_vector_input(self) -> bool:
-        """Whether samples are rows of a numeric table: unless the model computes the scores."""
+        """Whether samples must be rows of a table; False if the model computes the scores."""
         return not hasattr(self.model, "score_vector")
 
     @property
@@ -560,7 +561,7 @@ class Fisher(ScoreKernel):
         Returns
         -------
         kernel : Fisher
-            A copy; an equal one if nothing depends on data.
+            A copy, equal to this kernel if nothing depends on data.
         """
         if self.requires_vector_input:
             X = as_vectors(X, "Fisher")
@@ -575,7 +576,7 @@ class Fisher(ScoreKernel):
             G = np.asarray(inner(self.model).score_vector(X), dtype=np.float64)
             if G.ndim != 2 or len(G) != len(X) or not np.isfinite(G).all():
                 raise ValueError(
-                    "Fisher: score_vector(X) has to return finite numbers, one row for each "
+                    "Fisher: score_vector(X) must return finite numbers, one row for each "
                     f"sample, and returned an array of shape {G.shape}."
                 )
             return G
@@ -591,7 +592,7 @@ class Fisher(ScoreKernel):
 
 
 def mixture_scores(model: NormalMixture, X: Array, parameters: str) -> Array:
-    """Give derivatives of log-densities of a mixture in its parameters, one row per sample."""
+    """Compute the gradients of mixture log-densities in the parameters, one row per sample."""
     w, means, covariances, kind = model
     with np.errstate(divide="ignore"):
         joint = log_densities(X, means, covariances) + np.log(w)

@@ -1,4 +1,4 @@
-"""Kernels made of a matrix, of functions of the samples, or of a distance."""
+"""Kernels defined by a matrix, by functions of the samples, or by a distance."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,11 +31,11 @@ class Bilinear(BaseKernel):
     See Also
     --------
     ARDLinear : The diagonal case, with gradients.
-    sklearn.gaussian_process.kernels.DotProduct : A multiple of the identity, plus a constant.
+    sklearn.gaussian_process.kernels.DotProduct : The identity matrix, plus a constant.
 
     Notes
     -----
-    An eigenvalue of `B` below -1e-10 of the largest is refused.
+    A matrix `B` with an eigenvalue below -1e-10 times the largest is refused.
 
     References
     ----------
@@ -67,11 +67,11 @@ class Bilinear(BaseKernel):
                 f"Bilinear: B has shape {B.shape}, and samples with {p} features need ({p}, {p})."
             )
         if not np.allclose(B, B.T, rtol=1e-10, atol=1e-12 * np.abs(B).max(initial=0.0)):
-            raise ValueError("Bilinear: B has to be symmetric; (B + B.T) / 2 is.")
+            raise ValueError("Bilinear: B must be symmetric; (B + B.T) / 2 is.")
         w = linalg.eigvalsh(B) if p else np.zeros(1)
         if w[0] < -1e-10 * max(w[-1], -w[0]):
             raise ValueError(
-                f"Bilinear: B has to be positive semi-definite, and has an eigenvalue {w[0]:.3g}."
+                f"Bilinear: B must be positive semi-definite, and has an eigenvalue {w[0]:.3g}."
             )
         return B
 
@@ -85,15 +85,16 @@ class Bilinear(BaseKernel):
 
 
 class Covariance(BaseKernel):
-    """Covariance of given functions, ``sum_j q_j f_j(x) f_j(z)``.
+    """Weighted sum of products of given functions, ``sum_j q_j f_j(x) f_j(z)``.
 
     Parameters
     ----------
     functions : list of callable
-        Each vectorised: from a collection of samples to an array of one number each.
+        Vectorised functions: each maps a collection of samples to an array with one number per
+        sample.
     weights : sequence of float, default=None
-        Non-negative, such as a prior distribution over the functions; None takes equal weights
-        of sum 1.
+        Non-negative weights, such as a prior distribution over the functions; None means equal
+        weights that sum to 1.
 
     See Also
     --------
@@ -102,8 +103,9 @@ class Covariance(BaseKernel):
 
     Notes
     -----
-    For functions with values -1 and 1 and weights of sum 1 the value is the probability that a
-    function agrees on the two samples minus that it disagrees.
+    For functions with values -1 and 1 and weights that sum to 1, the kernel value is the
+    probability that a random function agrees on the two samples minus the probability that it
+    disagrees.
 
     References
     ----------
@@ -134,7 +136,7 @@ class Covariance(BaseKernel):
 
     def _validate(self) -> None:
         if not isinstance(self.functions, list | tuple) or not self.functions:
-            raise ValueError("Covariance: functions has to be a non-empty list of callables.")
+            raise ValueError("Covariance: functions must be a non-empty list of callables.")
         if self.weights is not None:
             self._check_real("weights", 0.0, low_included=True)
 
@@ -161,11 +163,11 @@ class MonteCarlo(BaseKernel):
     ----------
     sampler : callable
         ``sampler(rng, n_features)`` draws one function with a `numpy.random.RandomState` and
-        returns it: from a table of vectors to one number each.
+        returns it; the function maps a table of vectors to one number per row.
     n_components : int, default=100
         Number of functions drawn.
     random_state : int, default=0
-        Seed. The functions are drawn anew, and are the same, in every call: an integer is needed.
+        Seed. Every call draws the same functions again, which requires an integer.
 
     See Also
     --------
@@ -175,8 +177,8 @@ class MonteCarlo(BaseKernel):
     Notes
     -----
     Positive semi-definite for any number of functions. If no function exceeds 1,
-    ``n_components >= 2 log(2 N / delta) / eps^2`` makes the error at most eps for N pairs at once
-    with probability 1 - delta (Hoeffding). The definition is the usual one.
+    ``n_components >= 2 log(2 N / delta) / eps^2`` bounds the error by eps for N pairs
+    simultaneously with probability 1 - delta (Hoeffding).
 
     References
     ----------
@@ -212,7 +214,7 @@ class MonteCarlo(BaseKernel):
         self._check_integer("random_state", 0)
 
     def features(self, X: Any) -> Array:
-        """Return the functions' values, scaled so that the kernel is their inner product.
+        """Return the values of the functions, scaled so that the kernel is their inner product.
 
         Parameters
         ----------
@@ -248,12 +250,12 @@ class DistanceKernel(BaseKernel):
     Parameters
     ----------
     distance : callable
-        ``distance(X, Y)`` gives the matrix of distances of two collections of samples, such as
+        ``distance(X, Y)`` returns the matrix of distances between two collections of samples, like
         `sklearn.metrics.pairwise.manhattan_distances`.
     gamma : float, default=1.0
-        Rate, above 0.
+        Decay rate, above 0.
     power : float, default=2.0
-        Power of the distance, above 0.
+        Exponent of the distance, above 0.
     gamma_bounds : pair of floats or "fixed", default="fixed"
         Range of `gamma` in hyperparameter search.
 
@@ -306,7 +308,7 @@ class DistanceKernel(BaseKernel):
         Returns
         -------
         stationary : bool
-            True: all samples have similarity one to themselves.
+            True: the diagonal is one.
         """
         return True
 

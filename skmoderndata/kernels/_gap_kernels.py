@@ -1,4 +1,4 @@
-"""Kernels on strings that count gaps, or bound them."""
+"""Kernels on strings that penalise or bound the number of gaps."""
 
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ PAGE = "string_kernels"
 
 
 class GapNumberWeighted(SequenceKernel):
-    r"""Sum over common subsequences, each with a price for the number of its gaps.
+    r"""Number of common subsequences, with a penalty for the number of gaps.
 
     .. math:: k(s, t) = \sum_{u \in \Sigma^p} \phi_u(s) \phi_u(t), \qquad
         \phi_u(s) = \sum_{i \,:\, s(i) = u} \lambda^{\#\{q \,:\, i_{q+1} > i_q + 1\}}
@@ -33,11 +33,11 @@ class GapNumberWeighted(SequenceKernel):
     p : int, default=2
         Number of symbols of the subsequences.
     decay : float, default=0.5
-        Weight of each gap, however wide, above 0 and at most 1.
+        Factor for each gap, whatever its width, above 0 and at most 1.
 
     See Also
     --------
-    GapWeighted : Wide gaps have a higher price.
+    GapWeighted : The penalty grows with the width of the gaps.
 
     Notes
     -----
@@ -79,21 +79,21 @@ class GapNumberWeighted(SequenceKernel):
 
 
 class Picks(NamedTuple):
-    """Subsequences picked from rows."""
+    """Subsequences of the rows of a collection."""
 
-    words: Packed  # one sequence for each pick
-    rows: Array  # where it was picked
+    words: Packed  # one sequence for each occurrence
+    rows: Array  # row of the occurrence
     weights: Array
 
     def table(self, columns: Array, shape: tuple[int, int]) -> sparse.csr_array:
-        """Sum the weights by row and column; those of a negative column are dropped."""
+        """Sum the weights by row and column; negative columns are dropped."""
         known = columns >= 0
         entries = (self.weights[known], (self.rows[known], columns[known]))
         return sparse.csr_array(sparse.coo_array(entries, shape=shape))
 
 
 class RestrictedGapWeighted(SequenceKernel):
-    r"""Sum over common subsequences with few skipped symbols, each of which has a price.
+    r"""Number of common subsequences with few skipped symbols, with a penalty for each of them.
 
     .. math:: k(s, t) = \sum_{u \in \Sigma^p} \phi_u(s) \phi_u(t), \qquad
         \phi_u(s) = \sum_{i \,:\, s(i) = u,\, l(i) \le p + g} \lambda^{l(i) - p}
@@ -105,22 +105,22 @@ class RestrictedGapWeighted(SequenceKernel):
     p : int, default=3
         Number of symbols of the subsequences.
     max_gaps : int, default=1
-        Number of skipped symbols between the first and the last one picked, at most.
+        Largest number of skipped symbols between the first and last symbol of an occurrence.
     decay : float, default=0.5
-        Weight of each skipped symbol, above 0 and at most 1.
+        Factor for each skipped symbol, above 0 and at most 1.
 
     See Also
     --------
-    PSpectrum : With ``max_gaps=0`` this kernel is that one.
-    GapWeighted : Without a bound; ``decay ** (2 p)`` times the limit of large `max_gaps`.
+    PSpectrum : Equal to this kernel with ``max_gaps=0``.
+    GapWeighted : Without a bound: ``decay ** (2 p)`` times the limit for large `max_gaps`.
 
     Notes
     -----
     A sample is a `str`, `bytes`, or a sequence of hashable tokens. Positive semi-definite; 0 for
     sequences of fewer than p symbols. Each start of a subsequence has
-    ``comb(p - 1 + max_gaps, max_gaps)`` patterns of positions: time grows with the total length
-    of the samples, and not with the product of two lengths. The book walks through a trie; sorted
-    numbers of the words take its place.
+    ``comb(p - 1 + max_gaps, max_gaps)`` patterns of positions: time grows with the total length of
+    the samples, not with the product of two lengths. The book traverses a trie; this
+    implementation sorts the numbers of the words.
 
     References
     ----------
@@ -149,7 +149,7 @@ class RestrictedGapWeighted(SequenceKernel):
         self._check_real("decay", 0.0, 1.0)
 
     def _picks(self, X: Packed) -> "Picks":
-        """Pick the words of p symbols with few skipped ones, from all rows."""
+        """Enumerate the subsequences of p symbols with few skipped symbols, in all rows."""
         rows, words, weights = [], [], []
         for gaps in range(self.max_gaps + 1 if self.p > 1 else 1):  # one symbol has no gap inside
             span = self.p + gaps
@@ -166,7 +166,7 @@ class RestrictedGapWeighted(SequenceKernel):
         return Picks(picked, np.concatenate(rows), np.concatenate(weights))
 
     def _spectrum(self, X: Packed) -> sparse.csr_array:
-        """Sum the weights of each subsequence in each row, a column for each that occurs."""
+        """Sum the weights of each subsequence in each row; one column for each that occurs."""
         picks = self._picks(X)
         starts = picks.words.offsets[:-1]
         numbers, _ = window_numbers(picks.words.codes, starts, len(X.symbols), range(self.p))
@@ -174,7 +174,7 @@ class RestrictedGapWeighted(SequenceKernel):
         return picks.table(columns, (len(X), int(columns.max(initial=-1)) + 1))
 
     def distinct_words(self, X: Packed) -> Packed:
-        """Subsequences that occur, for the columns of `sums_of_words`.
+        """Return the subsequences that occur, for the columns of `sums_of_words`.
 
         Parameters
         ----------
@@ -248,7 +248,7 @@ class RestrictedGapWeighted(SequenceKernel):
         X : collection of sequences
             Samples.
         Y : collection of sequences, default=None
-            Other samples, which get the same columns.
+            Other samples, with the same columns.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Kernels that are probabilities: of two samples that share what is hidden."""
+"""Marginal kernels: the probability that two samples have the same hidden variables."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ PAGE = "generative_kernels"
 
 
 class ProbabilityKernel(BaseKernel):
-    """A kernel that is computed in the logarithm, for `Normalized`."""
+    """A kernel with logarithms of its values, for `Normalized`."""
 
     def _log_gram(self, X: Any, Y: Any) -> Array:
         raise NotImplementedError
@@ -62,7 +62,7 @@ class CodedKernel(ProbabilityKernel, SequenceKernel):
         return pack_symbols(X, type(self).__name__)
 
     def _coded(self, X: Packed) -> Packed:
-        """Return the collection with the codes of the model."""
+        """Return the collection with the symbol codes of the model."""
         codes = model_codes(X, self.symbols, self.n_symbols, type(self).__name__)
         return Packed(codes, X.offsets, (), "tokens")
 
@@ -77,7 +77,7 @@ class CodedKernel(ProbabilityKernel, SequenceKernel):
         Returns
         -------
         kernel : Kernel
-            A copy; an equal one if the alphabet is given, or the symbols are numbers.
+            A copy, equal to this kernel if the alphabet is given or the symbols are numbers.
         """
         settled: Any = super().settle(X)
         settled.symbols = settled_symbols(list(X), self.symbols, type(self).__name__)
@@ -85,7 +85,7 @@ class CodedKernel(ProbabilityKernel, SequenceKernel):
 
 
 class MixtureP(ProbabilityKernel):
-    r"""Probability that two samples come from the same component of a mixture, independently.
+    r"""Joint probability of two samples drawn independently from one component of a mixture.
 
     .. math:: k(x, z) = \sum_m P(m) P(x \mid m) P(z \mid m)
 
@@ -93,8 +93,8 @@ class MixtureP(ProbabilityKernel):
     ----------
     model : object or tuple
         `GaussianMixture` or `BayesianGaussianMixture` of scikit-learn, one of its fitted naive
-        Bayes classifiers, or ``(weights, log_prob)`` with ``log_prob(X)`` the logarithms of P(x
-        given m), of shape (n_samples, n_components). A mixture that is not fitted is cloned and
+        Bayes classifiers, or ``(weights, log_prob)`` where ``log_prob(X)`` returns the logarithms
+        of P(x given m), of shape (n_samples, n_components). An unfitted mixture is cloned and
         fitted to the training samples.
 
     See Also
@@ -104,9 +104,9 @@ class MixtureP(ProbabilityKernel):
     Notes
     -----
     Positive semi-definite, with the features :math:`\sqrt{P(m)} P(x \mid m)`. Densities in many
-    dimensions are tiny or huge: `Normalized(MixtureP(model))` computes in the logarithm. A sample
-    of probability 0 has the kernel value 0 with all others. Two samples share the component only,
-    so all samples deep within one component are alike.
+    dimensions are tiny or huge: `Normalized(MixtureP(model))` works with their logarithms. The
+    kernel value of a sample of probability 0 with any other is 0. The kernel compares samples only
+    through their components, so all samples well inside one component are alike.
 
     References
     ----------
@@ -134,7 +134,7 @@ class MixtureP(ProbabilityKernel):
 
     @property
     def requires_vector_input(self) -> bool:
-        """Whether samples are rows of a numeric table: unless a function reads them."""
+        """Whether samples must be rows of a table; False if `model` has its own function."""
         return not isinstance(self.model, tuple | list) or isinstance(self.model, NormalMixture)
 
     def __repr__(self) -> str:
@@ -148,7 +148,7 @@ class MixtureP(ProbabilityKernel):
             probabilities(model[0], "weights", (None,), "MixtureP")
         elif not is_fitted(model):
             raise ValueError(
-                f"MixtureP: {self!r} is settled by fit; call kernel.settle(X_train), or use "
+                f"MixtureP: {self!r} has no fitted model yet; call kernel.settle(X_train), or use "
                 "KernelTransformer."
             )
         elif read_mixture(model) is None and not hasattr(model, "predict_joint_log_proba"):
@@ -165,7 +165,7 @@ class MixtureP(ProbabilityKernel):
         Returns
         -------
         kernel : MixtureP
-            A copy; an equal one if the model is fitted.
+            A copy, equal to this kernel if the model is fitted.
         """
         settled: Any = super().settle(X)
         table = as_vectors(X, "MixtureP") if self.requires_vector_input else X
@@ -183,7 +183,7 @@ class MixtureP(ProbabilityKernel):
             weights, logs = np.asarray(model[0], dtype=np.float64), np.asarray(model[1](X))
             if logs.shape != (len(X), len(weights)) or np.isnan(logs).any():
                 raise ValueError(
-                    "MixtureP: log_prob(X) has to return logarithms of shape (n_samples, "
+                    "MixtureP: log_prob(X) must return logarithms of shape (n_samples, "
                     f"{len(weights)}), and returned an array of shape {logs.shape}."
                 )
         else:
@@ -216,14 +216,14 @@ class MixtureP(ProbabilityKernel):
         Returns
         -------
         features : ndarray of shape (n_samples, n_components)
-            Root of the weights times the probabilities.
+            Square roots of the weights times the densities.
         """
         self._validate()
         return np.asarray(np.exp(self._real(X)))
 
 
 class _CommonPaths(CodedKernel):
-    """Sum over hidden states that two samples share, on a line or a tree."""
+    """Sum over common hidden states of two samples, on a chain or a tree."""
 
     startprob: Any
     transmat: Any
@@ -242,11 +242,11 @@ class _CommonPaths(CodedKernel):
         self._model()
 
     def _tree(self, length: int) -> Array:
-        """Parents of the nodes of a sample of some length."""
+        """Parents of the nodes of a sample of given length."""
         raise NotImplementedError
 
     def _by_length(self, X: Packed, length: int) -> tuple[Array, Array]:
-        """Positions of the samples of some length, and their symbols as rows."""
+        """Positions of the samples of given length, and their symbols as rows."""
         where = np.flatnonzero(X.lengths == length)
         return where, X.codes[X.offsets[where][:, None] + np.arange(length)]
 
@@ -278,7 +278,7 @@ class FixedLengthHMM(_CommonPaths):
 
     .. math:: k(s, t) = \sum_h P(h) P(s \mid h) P(t \mid h)
 
-    with h over all paths of hidden states; 0 for strings of unequal lengths.
+    where h runs over all paths of hidden states; 0 for strings of unequal lengths.
 
     Parameters
     ----------
@@ -289,19 +289,19 @@ class FixedLengthHMM(_CommonPaths):
     emissionprob : array-like of shape (n_states, n_symbols)
         Probabilities of the symbols.
     symbols : str or sequence, default=None
-        Symbols in the order of the columns of `emissionprob`. None stands for the numbers 0, 1
+        Symbols in the order of the columns of `emissionprob`. None means the numbers 0, 1
         and so on, and for other sequences takes the sorted symbols of the training samples.
 
     See Also
     --------
-    HiddenTree : Hidden states on a tree.
+    HiddenTree : Hidden states on a tree instead of a chain.
     PairHMM : Strings of unequal lengths.
     HMMFisher : Features of the same model, for strings of all lengths.
 
     Notes
     -----
-    Positive semi-definite. Values fall exponentially with the length; `Normalized` computes in
-    the logarithm. Strings that are impossible under the model have the kernel value 0.
+    Positive semi-definite. Values fall exponentially with the length; `Normalized` works with
+    their logarithms. The kernel value of a string of probability 0 is 0.
 
     References
     ----------
@@ -340,34 +340,34 @@ class FixedLengthHMM(_CommonPaths):
 
 
 class HiddenTree(_CommonPaths):
-    r"""Probability that two labelled trees of one shape share their hidden states.
+    r"""Probability that a hidden tree model emits two labelled trees from the same hidden states.
 
     .. math:: k(x, z) = \sum_h P(h) P(x \mid h) P(z \mid h)
 
-    with h over all states of the nodes, of which each depends on that of its parent.
+    where h runs over the states of all nodes; the state of a node depends on that of its parent.
 
     Parameters
     ----------
     parents : array-like of shape (n_nodes,)
-        Parent of each node, which comes before it; -1 for the root, node 0.
+        Parent of each node, with a smaller number than the node; -1 for the root, node 0.
     startprob : array-like of shape (n_states,)
         Probabilities of the root's state.
     transmat : array-like of shape (n_states, n_states)
         Probabilities of the state of a child, given that of its parent.
     emissionprob : array-like of shape (n_states, n_symbols)
-        Probabilities of the symbols that are seen at a node.
+        Probabilities of the symbols observed at a node.
     symbols : str or sequence, default=None
-        Symbols in the order of the columns of `emissionprob`. None stands for the numbers 0, 1
+        Symbols in the order of the columns of `emissionprob`. None means the numbers 0, 1
         and so on, and for other sequences takes the sorted symbols of the training samples.
 
     See Also
     --------
-    FixedLengthHMM : Hidden states on a line.
+    FixedLengthHMM : Hidden states on a chain.
 
     Notes
     -----
-    A sample is the sequence of symbols at the nodes: evolution along a phylogenetic tree, for
-    instance, with one sample for each gene. Positive semi-definite. The upward pass takes time
+    A sample is the sequence of symbols at the nodes. An example is evolution along a phylogenetic
+    tree, with one sample for each gene. Positive semi-definite. The upward pass takes time
     proportional to the number of nodes.
 
     References
@@ -436,27 +436,28 @@ class PairHMM(CodedKernel):
 
     .. math:: k(s, t) = P(s, t) = \sum_\pi P(\pi, s, t)
 
-    with :math:`\pi` over all alignments: pairs of symbols, and symbols of one string alone.
+    where :math:`\pi` runs over all alignments: sequences of paired symbols and of symbols of one
+    string alone.
 
     Parameters
     ----------
     joint : array-like of shape (n_symbols, n_symbols)
-        Probabilities of aligned pairs of symbols, symmetric, with sum one; positive
+        Probabilities of aligned pairs of symbols: symmetric, of sum one, and positive
         semi-definite in the default topology.
     insert : array-like of shape (n_symbols,)
-        Probabilities of symbols that have no partner.
+        Probabilities of unpaired symbols.
     delta : float, default=0.2
-        Probability that an insertion begins.
+        Probability that an insertion starts, between 0 and 1.
     epsilon : float, default=0.3
-        Probability that an insertion goes on.
+        Probability that an insertion continues, between 0 and 1.
     tau : float, default=0.1
-        Probability of the end.
+        Probability that the strings end, between 0 and 1.
     topology : {"independent", "standard"}, default="independent"
-        "independent": after each pair an insertion into s, and then one into t, each of any
-        length or none. "standard": insertions exclude each other, as in alignment programs; this
-        is not positive semi-definite for all parameters.
+        "independent": after each pair there may be an insertion of any length into s, and then one
+        into t. "standard": only one of the two insertions may follow a pair, as in alignment
+        programs; this kernel is not positive semi-definite for all parameters.
     symbols : str or sequence, default=None
-        Symbols in the order of the rows of `joint`. None stands for the numbers 0, 1 and so on,
+        Symbols in the order of the rows of `joint`. None means the numbers 0, 1 and so on,
         and for other sequences takes the sorted symbols of the training samples.
 
     See Also
@@ -467,8 +468,8 @@ class PairHMM(CodedKernel):
     Notes
     -----
     Positive semi-definite in the default topology. Values fall exponentially with the lengths;
-    `Normalized` computes in the logarithm. Every cell of the recursion has its own exponent, so
-    that no path is lost in strings of thousands of symbols.
+    `Normalized` works with their logarithms. Every cell of the recursion has its own exponent, so
+    that no path underflows in strings of thousands of symbols.
 
     References
     ----------

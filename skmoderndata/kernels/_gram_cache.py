@@ -1,4 +1,4 @@
-"""Kernel values kept between the folds of a search."""
+"""Cache of kernel values for the folds of a parameter search."""
 
 import sys
 import threading
@@ -14,26 +14,27 @@ from skmoderndata.kernels._base import Array, show
 class GramCache:
     """Cache of the kernel values of pairs of samples, with bounded memory.
 
-    Every fold of a search needs values between the same samples, and needs them again for each
-    parameter of a later step. All clones of a `skmoderndata.preprocessing.KernelTransformer` share
-    the cache that is its parameter.
+    Every fold of a parameter search needs kernel values between the same samples, and needs them
+    again for each parameter of a later step. All clones of a
+    `skmoderndata.preprocessing.KernelTransformer` use the cache that is passed as its parameter.
 
     Parameters
     ----------
     max_bytes : int, default=1073741824
-        Memory for kernel values and samples; the kernels used least recently go first.
+        Memory for kernel values and samples, in bytes; the least recently used kernels are dropped
+        first.
 
     See Also
     --------
-    skmoderndata.preprocessing.KernelTransformer : Has a parameter `cache`.
+    skmoderndata.preprocessing.KernelTransformer : Uses the cache as its parameter `cache`.
 
     Notes
     -----
-    The key is the kernel with all its parameters, and the value of each sample: equal strings,
+    The key is the kernel with all its parameters and the value of each sample: equal strings,
     numbers, tuples, frozen sets and arrays count as one sample, because a kernel depends on values
-    only. Other objects are identified by identity. The cache holds references to the samples. The
-    values of all samples so far form one square matrix for each kernel, which is exact for kernels
-    without state. Threads share a cache; each process has its own.
+    only. Other objects are identified by identity. The cache holds references to the samples. For
+    each kernel it stores one square matrix over all samples seen so far, which is exact for
+    kernels without state. Threads use one cache; each process has its own.
 
     Examples
     --------
@@ -53,13 +54,13 @@ class GramCache:
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Delete all stored values."""
         self._lock = threading.RLock()
         self._tables: OrderedDict[str, _Table] = OrderedDict()
         self.n_computed = 0
 
     def values(self, kernel: Any, X: list[Any], Y: list[Any] | None = None) -> Array:
-        """Kernel values of all pairs, computed where they are not known yet.
+        """Return the kernel values of all pairs; compute only those that are not stored.
 
         Parameters
         ----------
@@ -68,7 +69,7 @@ class GramCache:
         X : list
             Samples.
         Y : list, default=None
-            Other samples; None takes `X`.
+            Other samples; None uses `X`.
 
         Returns
         -------
@@ -108,12 +109,12 @@ class GramCache:
 
 
 class _Table:
-    """Symmetric matrix of one kernel, NaN where it is not known."""
+    """Symmetric matrix of one kernel, NaN where a value has not been computed."""
 
     def __init__(self) -> None:
         self.samples: list[Any] = []
         self.numbers: dict[Any, int] = {}
-        self.n_bytes = 0  # of the samples that are kept alive
+        self.n_bytes = 0  # of the samples that are referenced
         self.K: Array = np.empty((0, 0))
 
     def number(self, samples: list[Any]) -> Array:
@@ -122,7 +123,7 @@ class _Table:
             key = _value(x)
             if key not in self.numbers:
                 self.numbers[key] = len(self.samples)
-                self.samples.append(x)  # alive, so that nothing else gets its id
+                self.samples.append(x)  # referenced, so that no other object gets its id
                 self.n_bytes += int(getattr(x, "nbytes", 0)) or sys.getsizeof(x)
             found.append(self.numbers[key])
         return np.array(found, dtype=np.intp)
@@ -138,7 +139,7 @@ class _Table:
         unknown = np.isnan(self.K[np.ix_(rows, columns)])
         needed = rows[unknown.any(axis=1)]
         count = 0
-        while needed.size:  # rows with the same gaps go together
+        while needed.size:  # rows with the same missing columns together
             gaps = np.isnan(self.K[np.ix_(needed, columns)])
             same = (gaps == gaps[0]).all(axis=1)
             group, missing = needed[same], columns[gaps[0]]
@@ -156,7 +157,7 @@ class _Table:
 
 
 def _value(x: Any) -> Any:
-    """Key of a sample: its value where that is cheap to compare, else its identity."""
+    """Key of a sample: its value where that is cheap to compare, otherwise its identity."""
     if isinstance(x, str | bytes):
         return x
     if isinstance(x, int | float | np.generic):

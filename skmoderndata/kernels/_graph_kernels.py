@@ -23,7 +23,7 @@ CHUNK = 2**21  # entries of the systems solved at once
 
 
 class _OverPaths(BaseKernel):
-    """Sum over the paths from source to sink of the products of the edges' kernels."""
+    """Sum over the paths from source to sink of the products of the kernels on the edges."""
 
     edges: Sequence[tuple[Any, Any, Any]]
     source: Any
@@ -46,7 +46,7 @@ class _OverPaths(BaseKernel):
             if not isinstance(edge[2], Kernel) and not (np.isreal(edge[2]) and edge[2] >= 0):
                 raise ValueError(
                     f"{name}: the edge from {edge[0]!r} to {edge[1]!r} has the weight "
-                    f"{edge[2]!r}, and it has to be a kernel or a number of at least 0."
+                    f"{edge[2]!r}; it must be a kernel or a number of at least 0."
                 )
         nodes = {u for u, _, _ in self.edges} | {v for _, v, _ in self.edges}
         for label in ("source", "sink"):
@@ -86,12 +86,12 @@ class DAGPath(_OverPaths):
     Parameters
     ----------
     edges : list of (node, node, Kernel or float)
-        From, to, and the weight of the edge: a kernel of the samples, or a number of at least 0.
-        Parallel edges add up.
+        Start node, end node and weight of each edge; the weight is a kernel of the samples or a
+        number of at least 0. Parallel edges add up.
     source : hashable
-        Node where paths begin.
+        First node of all paths.
     sink : hashable
-        Node where paths end.
+        Last node of all paths.
 
     See Also
     --------
@@ -100,9 +100,9 @@ class DAGPath(_OverPaths):
 
     Notes
     -----
-    Positive semi-definite if all edges are. The cost is one matrix for each edge and one sum for
-    each node in topological order. No gradients: parameters of the edges' kernels are fixed. The
-    section is missing from our copy of the book; the definition is the usual one.
+    Positive semi-definite if the kernels of all edges are. The cost is one matrix for each edge
+    and one sum for each node in topological order. No gradients: the parameters of the kernels on
+    the edges are fixed. The definition is the standard one.
 
     References
     ----------
@@ -176,14 +176,14 @@ class GraphPath(_OverPaths):
 
     See Also
     --------
-    DAGPath : For graphs without cycles, without systems to solve.
+    DAGPath : For graphs without cycles; needs no linear systems.
 
     Notes
     -----
-    The sum converges if the spectral radius of ``A(x, z)`` is below 1; this holds if it holds for
-    ``z = x``, for each sample, which is checked. Positive semi-definite if all edges are. One
-    small system for each pair is solved, in batches. No gradients. The section is missing from our
-    copy of the book; the definition is the usual one.
+    The sum converges if the spectral radius of ``A(x, z)`` is below 1. It suffices that this holds
+    for ``z = x``, which is checked for each sample. Positive semi-definite if the kernels of all
+    edges are. One small linear system is solved for each pair, in batches. No gradients. The
+    definition is the standard one.
 
     References
     ----------
@@ -223,8 +223,8 @@ class GraphPath(_OverPaths):
         radius = np.abs(np.linalg.eigvals(A)).max(initial=0.0)
         if radius >= 1:
             raise ValueError(
-                f"GraphPath: the sum over walks diverges, the spectral radius being {radius:.3g} "
-                "for a sample with itself; it has to be below 1: scale the kernels on cycles down."
+                f"GraphPath: the sum over walks diverges: the spectral radius is {radius:.3g} for "
+                "a sample with itself and must be below 1. Scale down the kernels on cycles."
             )
 
     def _gram(self, X: Any, Y: Any) -> Array:
@@ -255,7 +255,7 @@ class GraphPath(_OverPaths):
 
 
 class _BetweenNodes(BaseKernel):
-    """Function of a symmetric matrix of similarities between nodes; samples are their numbers."""
+    """Function of a symmetric matrix of similarities between nodes; samples are node numbers."""
 
     similarity: Any
 
@@ -268,13 +268,13 @@ class _BetweenNodes(BaseKernel):
             raise self._refuse("similarity", "a square matrix of finite numbers")
         if not np.allclose(S, S.T, rtol=1e-10, atol=1e-12 * np.abs(S).max(initial=0.0)):
             raise ValueError(
-                f"{type(self).__name__}: similarity has to be symmetric; for a directed graph "
+                f"{type(self).__name__}: similarity must be symmetric; for a directed graph "
                 "take (A + A.T) / 2."
             )
         return S
 
     def _spectrum(self) -> tuple[Array, Array]:
-        """Eigenvalues and vectors, kept as long as the similarity is the same object."""
+        """Eigenvalues and eigenvectors, cached as long as the similarity is the same object."""
         kept: Any = getattr(self, "_cached_spectrum", None)
         key = (id(self.similarity), getattr(self, "laplacian", False))
         if kept is None or kept[0] is not self.similarity or kept[1] != key:
@@ -339,9 +339,10 @@ class ExponentialDiffusion(_BetweenNodes):
     lam : float, default=1.0
         Rate of diffusion. Negative values are allowed.
     laplacian : bool, default=False
-        Take B minus the degrees, the negative Laplacian: the heat kernel, whose rows sum to 1.
+        Subtract the degrees from the diagonal of B, which gives the negative Laplacian and the
+        heat kernel; its rows sum to 1.
     lam_bounds : pair of floats or "fixed", default="fixed"
-        Range of `lam` in hyperparameter search, where it has to be above 0.
+        Range of `lam` in hyperparameter search, where it must be above 0.
 
     See Also
     --------
@@ -351,9 +352,8 @@ class ExponentialDiffusion(_BetweenNodes):
     Notes
     -----
     A sample is the number of a node. Positive semi-definite for any symmetric B. One
-    eigendecomposition, kept with the kernel as long as `similarity` is the same object. Defined
-    for the nodes of the graph only. The section is missing from our copy of the book; the
-    definition is the usual one.
+    eigendecomposition is computed and cached as long as `similarity` is the same object. The
+    kernel is defined for the nodes of the graph only. The definition is the standard one.
 
     References
     ----------
@@ -404,7 +404,7 @@ class ExponentialDiffusion(_BetweenNodes):
 
 
 class VonNeumann(_BetweenNodes):
-    """Geometric series of a similarity matrix, ``(I - lam B)^-1``: walks of length k weigh lam^k.
+    """Resolvent of a similarity matrix, ``(I - lam B)^-1``: walks of length k weigh ``lam^k``.
 
     Parameters
     ----------
@@ -412,12 +412,12 @@ class VonNeumann(_BetweenNodes):
         Symmetric similarities B between the nodes.
     lam : float, default=None
         Weight of a step, at least 0 and below ``1 / rho`` with rho the spectral radius of B; None
-        takes ``relative / rho``.
+        uses ``relative / rho``.
     relative : float, default=0.5
         Fraction of the largest possible `lam`, above 0 and below 1; used where `lam` is None.
     include_identity : bool, default=True
-        Count walks of length 0. Without them the series is ``B (I - lam B)^-1``, which is positive
-        semi-definite only if B is: another B is refused.
+        Whether walks of length 0 count. Without them the kernel is ``B (I - lam B)^-1``, which is
+        positive semi-definite only if B is; any other B is refused.
     relative_bounds : pair of floats or "fixed", default="fixed"
         Range of `relative` in hyperparameter search, used where `lam` is None.
 
@@ -428,9 +428,8 @@ class VonNeumann(_BetweenNodes):
     Notes
     -----
     A sample is the number of a node. Positive semi-definite for any symmetric B. One
-    eigendecomposition, kept with the kernel while `similarity` is the same object. A `lam` out of
-    range is refused, never lowered. The section is missing from our copy of the book; the
-    definition is the usual one.
+    eigendecomposition is computed and cached as long as `similarity` is the same object. A `lam`
+    out of range is refused, never lowered. The definition is the standard one.
 
     References
     ----------
@@ -475,8 +474,8 @@ class VonNeumann(_BetweenNodes):
             return self.relative / rho if rho > 0 else 0.0
         if self.lam * rho >= 1:
             raise ValueError(
-                f"VonNeumann: lam={self.lam:g}, and the series converges below 1 / rho = "
-                f"{1 / rho:.6g}, rho the spectral radius of similarity."
+                f"VonNeumann: lam={self.lam:g}; the series converges only below 1 / rho = "
+                f"{1 / rho:.6g}, with rho the spectral radius of similarity."
             )
         return float(self.lam)
 

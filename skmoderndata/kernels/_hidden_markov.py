@@ -1,4 +1,4 @@
-"""Hidden Markov models from arrays or from hmmlearn, and sequences as they read them."""
+"""Hidden Markov models from arrays or from hmmlearn, and their input sequences."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ KINDS = {"emissionprob_": "symbols", "means_": "normal", "lambdas_": "counts"}
 
 
 class HiddenMarkovModel(NamedTuple):
-    """Arrays of a fitted model; a tuple, so that cloning an estimator keeps what is fitted.
+    """Arrays of a fitted model; a tuple, so that cloning an estimator preserves the fit.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class HiddenMarkovModel(NamedTuple):
     transmat : ndarray of shape (n_states, n_states)
         Probabilities of the next state, one row for each state.
     kind : {"symbols", "normal", "counts"}
-        What is seen: symbols, real vectors, or vectors of counts.
+        Type of the observations: symbols, real vectors, or vectors of counts.
     emission : tuple of ndarray
         Probabilities of symbols; means and covariances; or means of Poisson distributions.
     """
@@ -37,11 +37,11 @@ class HiddenMarkovModel(NamedTuple):
 
 
 def probabilities(values: Any, name: str, shape: tuple[int | None, ...], owner: str) -> Array:
-    """Check probabilities whose last axis sums to one; None in `shape` for any length."""
+    """Check probabilities that sum to one along the last axis; None in `shape` allows any size."""
     try:
         p = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{owner}: {name} has to be an array of probabilities.") from None
+        raise ValueError(f"{owner}: {name} must be an array of probabilities.") from None
     fits = p.ndim == len(shape) and all(
         m in (None, n) for m, n in zip(shape, p.shape, strict=False)
     )
@@ -57,11 +57,11 @@ def probabilities(values: Any, name: str, shape: tuple[int | None, ...], owner: 
         where = f"{name}[{k}], the row of state {k}," if p.ndim > 1 else name
         if total == 0.0:
             raise ValueError(
-                f"{owner}: {where} is a row of zeros, as hmmlearn leaves it for a state that the "
-                "training sequences never leave or never visit; fit fewer states, or give the "
-                "row probabilities that sum to one."
+                f"{owner}: {where} is a row of zeros, as hmmlearn returns for a state that the "
+                "training sequences never visit or never leave; fit fewer states, or set the "
+                "row to probabilities that sum to one."
             )
-        raise ValueError(f"{owner}: {where} sums to {total:.10g}, and has to sum to one.")
+        raise ValueError(f"{owner}: {where} sums to {total:.10g}, and must sum to one.")
     return p
 
 
@@ -74,7 +74,7 @@ def read_model(model: Any, owner: str) -> HiddenMarkovModel | None:
         Three arrays ``(startprob, transmat, emissionprob)``, or an object with `startprob_`,
         `transmat_`, and `emissionprob_`, `means_` with `covars_`, or `lambdas_`.
     owner : str
-        Who asks, for messages.
+        Name of the caller, for error messages.
     """
     if isinstance(model, HiddenMarkovModel):
         return model
@@ -93,8 +93,8 @@ def read_model(model: Any, owner: str) -> HiddenMarkovModel | None:
         return checked_model(model.startprob_, model.transmat_, kind, (values,), owner)
     if model.covariance_type not in ("diag", "full"):
         raise ValueError(
-            f"{owner}: the model has covariance_type={model.covariance_type!r}, and only 'diag' "
-            "and 'full' are read."
+            f"{owner}: the model has covariance_type={model.covariance_type!r}; only 'diag' "
+            "and 'full' are supported."
         )
     covariances = np.asarray(model.covars_, dtype=np.float64)
     if model.covariance_type == "diag" and covariances.ndim == 3:
@@ -115,14 +115,14 @@ def checked_model(
         return HiddenMarkovModel(start, move, kind, (values,))
     arrays = tuple(np.array(values, dtype=np.float64) for values in emission)
     if not all(len(a) == S and np.isfinite(a).all() for a in arrays):
-        raise ValueError(f"{owner}: means and covariances have to be finite, one for each state.")
+        raise ValueError(f"{owner}: means and covariances must be finite, one for each state.")
     if kind == "counts" and (arrays[0] <= 0).any():
-        raise ValueError(f"{owner}: the means of Poisson distributions have to be positive.")
+        raise ValueError(f"{owner}: the means of Poisson distributions must be positive.")
     return HiddenMarkovModel(start, move, kind, arrays)
 
 
 def pack_symbols(X: Any, owner: str) -> Packed:
-    """Pack sequences; columns of integers, as hmmlearn takes them, count as sequences too."""
+    """Pack sequences; columns of integers, the input of hmmlearn, are accepted too."""
     flat = [
         x[:, 0] if isinstance(x, np.ndarray) and x.ndim == 2 and x.shape[1] == 1 else x
         for x in as_samples(X, owner)
@@ -147,14 +147,14 @@ def settled_symbols(X: Any, symbols: Any, owner: str) -> Any:
 
 
 def pack_numbers(X: Sequence[Array]) -> tuple[Array, Array]:
-    """Join integer arrays, and return where each begins."""
+    """Join integer arrays; return them with the offset of each."""
     offsets = np.concatenate([[0], np.cumsum([x.size for x in X])]).astype(np.int64)
     flat = [x.ravel() for x in X]
     return np.concatenate(flat).astype(np.int64) if flat else np.zeros(0, np.int64), offsets
 
 
 def symbol_rows(X: Any, symbols: Any, n_symbols: int, owner: str) -> tuple[Array, Array]:
-    """Numbers 0 to n_symbols - 1 of the symbols of all sequences, and the offsets of these."""
+    """Symbols of all sequences as numbers 0 to n_symbols - 1, and the offsets of the sequences."""
     if symbols is None and all(isinstance(x, np.ndarray) and x.dtype.kind in "iu" for x in X):
         rows, offsets = pack_numbers(X)
         if not len(rows) or (rows.min() >= 0 and rows.max() < n_symbols):
@@ -164,12 +164,12 @@ def symbol_rows(X: Any, symbols: Any, n_symbols: int, owner: str) -> tuple[Array
 
 
 def model_codes(packed: Packed, symbols: Any, n_symbols: int, owner: str) -> Array:
-    """Numbers 0 to n_symbols - 1 of the symbols of a packed collection."""
+    """Symbols of a packed collection as numbers 0 to n_symbols - 1."""
     if symbols is None:
         if not are_numbers(packed.symbols) or packed.kind == "text":
             raise ValueError(
-                f"{owner}: symbols=None stands for numbers from 0 to {n_symbols - 1}, and the "
-                "sequences have other symbols; give symbols, in the order of the columns of the "
+                f"{owner}: symbols=None means numbers from 0 to {n_symbols - 1}, but the "
+                "sequences have other symbols; pass symbols, in the order of the columns of the "
                 "model, or call kernel.settle(X_train)."
             )
         numbers: dict[Any, int] = {s: int(s) for s in packed.symbols if 0 <= s < n_symbols}  # type: ignore[operator,call-overload]
@@ -186,14 +186,14 @@ def model_codes(packed: Packed, symbols: Any, n_symbols: int, owner: str) -> Arr
         at = int(np.flatnonzero(rows < 0)[0])
         i = int(np.searchsorted(packed.offsets, at, side="right")) - 1
         raise ValueError(
-            f"{owner}: sample {i} has the symbol {packed.symbols[packed.codes[at]]!r}, which the "
-            f"model of {n_symbols} symbols does not know; train with all symbols, or drop it."
+            f"{owner}: sample {i} has the symbol {packed.symbols[packed.codes[at]]!r}, which is "
+            f"not among the {n_symbols} of the model; train with all symbols, or drop it."
         )
     return rows
 
 
 def pack_vectors(X: Any, n_features: int | None, owner: str) -> tuple[Array, Array]:
-    """Rows of all series, one after the other, and where each series begins."""
+    """Rows of all series, concatenated, and the offset of each series."""
     parts = []
     for i, x in enumerate(as_samples(X, owner)):
         try:
@@ -205,7 +205,7 @@ def pack_vectors(X: Any, n_features: int | None, owner: str) -> tuple[Array, Arr
         if wrong or not np.isfinite(a).all():
             width = "n_features" if n_features is None else n_features
             raise ValueError(
-                f"{owner}: sample {i} has to be a finite array of shape (length, {width})."
+                f"{owner}: sample {i} must be a finite array of shape (length, {width})."
             )
         if len(a):
             n_features = a.shape[1]
@@ -218,7 +218,7 @@ def pack_vectors(X: Any, n_features: int | None, owner: str) -> tuple[Array, Arr
 def observations(
     model: HiddenMarkovModel, X: Any, symbols: Any, owner: str
 ) -> tuple[Observations, Array | None]:
-    """Return probabilities of what is seen in the states, and the vectors that are seen."""
+    """Return the emission probabilities of the observations, and the observed vectors."""
     if model.kind == "symbols":
         table = np.ascontiguousarray(model.emission[0].T)
         rows, offsets = symbol_rows(X, symbols, len(table), owner)
@@ -249,10 +249,10 @@ def fit_model(model: Any, X: Any, symbols: Any, owner: str) -> HiddenMarkovModel
         if "Poisson" in type(model).__name__:
             values = values.astype(np.int64)
     if not len(values):
-        raise ValueError(f"{owner}: all training sequences are empty, and no model fits them.")
+        raise ValueError(f"{owner}: all training sequences are empty; no model can be fitted.")
     lengths = np.diff(offsets)
     fitted.fit(values, lengths[lengths > 0])
     found = read_model(fitted, owner)
     if found is None:
-        raise TypeError(f"{owner}: {type(model).__name__}.fit leaves no arrays that are read.")
+        raise TypeError(f"{owner}: {type(model).__name__} has no supported arrays after fit.")
     return found

@@ -1,4 +1,4 @@
-"""Kernels made of one kernel: rescaled, pulled back, series of it, Gaussian of it, normalised."""
+"""Kernels derived from one kernel: conformal, pullback, polynomial, exponential, normalised."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ PAGE = "kernel_algebra"
 
 
 class _OfKernel(BaseKernel):
-    """A kernel that is a function of another one, whose samples it takes."""
+    """A kernel that is a function of an inner kernel, on the same samples."""
 
     kernel: Any
 
@@ -25,14 +25,14 @@ class _OfKernel(BaseKernel):
 
     @property
     def encoding(self) -> str | None:
-        """Name of the form that `encode` keeps, that of the inner kernel."""
+        """Name of the form that `encode` stores, that of the inner kernel."""
         return self.kernel.encoding if isinstance(self.kernel, BaseKernel) else None
 
     def _encode(self, X: list[Any]) -> Any:
         return self.kernel._encode(X)
 
     def settle(self, X: Any) -> BaseKernel:
-        """Return a copy in which the inner kernel is settled.
+        """Return a copy with the inner kernel settled on training samples.
 
         Parameters
         ----------
@@ -48,7 +48,7 @@ class _OfKernel(BaseKernel):
         return copy
 
     def _real(self, X: Any) -> Any:
-        if isinstance(X, Encoded):  # the inner kernel knows the form
+        if isinstance(X, Encoded):  # the inner kernel interprets the form
             return X if X.key and X.key == self.encoding else X.samples
         return super()._real(X)
 
@@ -75,7 +75,7 @@ class Conformal(_OfKernel):
     kernel : Kernel
         Kernel to rescale.
     func : callable
-        Vectorised: from a collection of samples to an array of one number each.
+        Vectorised function from a collection of samples to an array with one number per sample.
 
     See Also
     --------
@@ -85,7 +85,7 @@ class Conformal(_OfKernel):
     Notes
     -----
     Positive semi-definite for any `func` if `kernel` is. Gradients are those of `kernel`,
-    rescaled. `func` has to be importable for pickling: no lambda.
+    rescaled. For pickling, `func` must be importable, so it cannot be a lambda.
 
     References
     ----------
@@ -135,18 +135,19 @@ class Pullback(BaseKernel):
     kernel : Kernel
         Kernel of the mapped samples.
     func : callable
-        Vectorised: from a collection of samples to the collection of their images. The
-        `transform` of a fitted transformer will do.
+        Vectorised function from a collection of samples to the collection of their images, such as
+        the `transform` method of a fitted transformer.
 
     See Also
     --------
-    sklearn.pipeline.make_pipeline : A transformer before an estimator: the same, if the whole
-        kernel sees the mapped samples.
+    sklearn.pipeline.make_pipeline : A transformer before the estimator does the same if the whole
+        kernel uses the mapped samples.
 
     Notes
     -----
-    Positive semi-definite for any `func` if `kernel` is. With `func` picking columns, sums and
-    products of pull-backs are kernels on parts of a table. Gradients are those of `kernel`.
+    Positive semi-definite for any `func` if `kernel` is. If `func` selects columns, sums and
+    products of pullbacks combine kernels on different columns of a table. Gradients are those of
+    `kernel`.
 
     References
     ----------
@@ -178,12 +179,12 @@ class Pullback(BaseKernel):
         Returns
         -------
         stationary : bool
-            True if the kernel of the images does: its diagonal is constant then.
+            True if the inner kernel is stationary: then the diagonal is constant.
         """
         return bool(self.kernel.is_stationary())
 
     def settle(self, X: Any) -> BaseKernel:
-        """Return a copy in which the inner kernel is settled on the images.
+        """Return a copy with the inner kernel settled on the images of training samples.
 
         Parameters
         ----------
@@ -221,7 +222,7 @@ class PolynomialOf(_OfKernel):
     kernel : Kernel
         Inner kernel.
     coef : sequence of float, default=(1.0, 1.0)
-        Coefficients, that of the constant first; none negative.
+        Non-negative coefficients, starting with that of the constant.
 
     See Also
     --------
@@ -260,7 +261,7 @@ class PolynomialOf(_OfKernel):
         Returns
         -------
         stationary : bool
-            True if the inner kernel does.
+            True if the inner kernel is stationary.
         """
         return bool(self.kernel.is_stationary())
 
@@ -298,7 +299,7 @@ class ExponentialOf(_OfKernel):
 
     See Also
     --------
-    GaussianOf : Its normalised form.
+    GaussianOf : The normalised form.
 
     Notes
     -----
@@ -339,7 +340,7 @@ class ExponentialOf(_OfKernel):
         Returns
         -------
         stationary : bool
-            True if the inner kernel does.
+            True if the inner kernel is stationary.
         """
         return bool(self.kernel.is_stationary())
 
@@ -371,7 +372,7 @@ class ExponentialOf(_OfKernel):
 
 
 class GaussianOf(_OfKernel):
-    r"""Gaussian of the distance in the feature space of a kernel.
+    r"""Gaussian kernel of the distance in the feature space of another kernel.
 
     .. math:: \exp\left(-\frac{k(x, x) - 2 k(x, z) + k(z, z)}{2 \sigma^2}\right)
 
@@ -386,12 +387,12 @@ class GaussianOf(_OfKernel):
 
     See Also
     --------
-    sklearn.gaussian_process.kernels.RBF : The same of the inner product of vectors.
+    sklearn.gaussian_process.kernels.RBF : The special case of the linear inner kernel.
 
     Notes
     -----
     Positive semi-definite if `kernel` is; the diagonal is one. Squared distances that are negative
-    because of rounding count as 0.
+    because of rounding are set to 0.
 
     References
     ----------
@@ -423,7 +424,7 @@ class GaussianOf(_OfKernel):
         Returns
         -------
         stationary : bool
-            True: all samples have similarity one to themselves.
+            True: the diagonal is one.
         """
         return True
 
@@ -457,7 +458,7 @@ class GaussianOf(_OfKernel):
 
 
 class Normalized(_OfKernel):
-    r"""Cosine in the feature space, ``k(x, z) / sqrt(k(x, x) k(z, z))``.
+    r"""Cosine similarity in feature space, ``k(x, z) / sqrt(k(x, x) k(z, z))``.
 
     Parameters
     ----------
@@ -471,9 +472,10 @@ class Normalized(_OfKernel):
 
     Notes
     -----
-    A sample with ``k(x, x) = 0``, such as a string shorter than the spectrum's length, has
-    similarity 0 to all samples, itself included. Kernels that can compute their logarithm
-    (`ExponentialOf`, `PowerSet`) are normalised on that scale and do not overflow.
+    A sample with ``k(x, x) = 0``, such as a string with fewer symbols than the substrings that are
+    counted, has similarity 0 to all samples, itself included. Kernels that compute the logarithms
+    of their values (such as `ExponentialOf` and `PowerSet`) are normalised on that scale and do
+    not overflow.
 
     References
     ----------
@@ -492,7 +494,7 @@ class Normalized(_OfKernel):
     _card = KernelCard(
         family=FAMILY, cite=("shawetaylor2004kernel",), cost="that of `kernel`", domain="any",
         method=PAGE,
-        no_comparison="It makes kernels from kernels, and is inside of every row of a kernel.",
+        no_comparison="It transforms other kernels, and the rows of these include it.",
     )  # fmt: skip
 
     def __init__(self, kernel: Any) -> None:
@@ -504,12 +506,12 @@ class Normalized(_OfKernel):
         Returns
         -------
         stationary : bool
-            True if the inner kernel does.
+            True if the inner kernel is stationary.
         """
         return bool(self.kernel.is_stationary())
 
     def _log_diagonal(self, X: Any, A: Any) -> Array:
-        """Logarithms of self-similarities of `A`, the form of `X`, which keeps them if encoded."""
+        """Logarithms of the diagonal for `A`, the form of `X`; cached if `X` is encoded."""
         if not isinstance(X, Encoded):
             return np.asarray(self.kernel._log_diag(A))
         name = f"log {self.kernel!r}"
@@ -521,8 +523,8 @@ class Normalized(_OfKernel):
         d = np.asarray(self.kernel.diag(X), dtype=np.float64)
         if (d < 0).any():
             raise ValueError(
-                f"Normalized: {self.kernel!r} has a negative similarity of a sample to itself, "
-                f"{d.min():.3g}; the kernel is not positive semi-definite."
+                f"Normalized: {self.kernel!r} has a negative diagonal entry, {d.min():.3g}; the "
+                "kernel is not positive semi-definite."
             )
         return np.divide(1.0, np.sqrt(d), out=np.zeros_like(d), where=d > 0)
 
@@ -534,7 +536,7 @@ class Normalized(_OfKernel):
             logarithm = self.kernel._log_gram(A, B)
             a = logarithm.diagonal() if B is None else self._log_diagonal(X, A)
             b = a if B is None else self._log_diagonal(Y, B)
-            # a self-similarity of zero has the logarithm -inf, and is similar to nothing
+            # the logarithm of a zero diagonal entry is -inf; its row of the result is zero
             scale = (np.where(a > -np.inf, a, 0.0)[:, None] + np.where(b > -np.inf, b, 0.0)) / 2
             K = np.exp(logarithm - scale)
             if Y is None:

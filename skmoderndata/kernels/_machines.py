@@ -1,4 +1,4 @@
-"""What machines share that compute a function `sum_j coef_j k(x, z_j)` from rows of a kernel."""
+"""Base of the machines that compute a function `sum_j coef_j k(x, z_j)` from kernel rows."""
 
 from numbers import Integral, Real
 from typing import Any
@@ -28,18 +28,18 @@ MACHINE_CONSTRAINTS = {
     "max_iter": [Interval(Integral, -1, None, closed="left")],
     "n_jobs": [Integral, None],
 }
-LOOKED_AT = 2000  # samples whose matrix is factored to see whether it is definite
+LOOKED_AT = 2000  # samples whose kernel matrix is factored to check definiteness
 
 
 class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
-    """Mixin of estimators that are fitted on rows of the kernel matrix and keep their support."""
+    """Mixin of estimators that are fitted on kernel rows and store their support vectors."""
 
     def _samples_and_target(self, X: Any, y: Any, **checks: Any) -> tuple[Any, Array]:
         """Check samples and one number or label for each."""
         X = self._samples(X, y, reset=True, **checks)
         if isinstance(X, tuple):
             X, y = X
-        else:  # samples that are no rows of numbers
+        else:  # samples that are not rows of numbers
             check_target(y)
             y = column_or_1d(y, warn=True)
         if len(y) != count_samples(X):
@@ -69,7 +69,7 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
     def _row_store(
         self, X: Any, order: Array, weights: Array, *, plus: float = 0.0
     ) -> tuple[Gram, RowStore]:
-        """Kernel, and rows of its matrix of the samples in some order."""
+        """Return the kernel, and a cache of kernel rows for the samples in a given order."""
         gram = self._resolve(X, weights / weights.max())
         chosen = X[np.ix_(order, order)] if gram.precomputed else take(X, order)
         cache: float = self.cache_size
@@ -81,7 +81,7 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
         return gram, store
 
     def _check_psd(self, gram: Gram, store: RowStore, support: Array, ridge: Array) -> None:
-        """Refuse a kernel whose matrix of support vectors has a negative eigenvalue."""
+        """Refuse a kernel whose matrix on the support vectors has a negative eigenvalue."""
         if surely_psd(gram):
             return
         chosen = (support if len(support) else np.arange(store.n))[:LOOKED_AT]
@@ -95,12 +95,12 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
             lowest = float(linalg.eigvalsh(K, subset_by_index=[0, 0])[0]) - 1e-8 * size
             raise ValueError(
                 f"The kernel is not positive semi-definite: {lowest / size:.2g} is an eigenvalue "
-                f"of the matrix of {len(chosen)} samples, in units of the largest similarity: use "
+                f"of the matrix of {len(chosen)} samples, relative to its largest entry. Use "
                 "another kernel, or correct the matrix with SpectrumCorrector."
             ) from None
 
     def _keep_support(self, gram: Gram, X: Any, support: Array, dual_coef: Array) -> None:
-        """Keep the function over the samples `support`."""
+        """Store the function as an expansion over the samples `support`."""
         self.support_, self.dual_coef_ = support, dual_coef
         self._gram, self._basis = gram, gram.subset(X, support)
         self.support_vectors_ = np.zeros((0, 0)) if gram.precomputed else self._basis
@@ -112,7 +112,7 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
         return expansion.values(X, n_jobs=getattr(self, "n_jobs", None))
 
     def _keep_work(self, gap: float, n_iter: int, converged: bool) -> None:
-        """Keep the certificate; warn if it is above `tol`."""
+        """Store the duality gap; warn if it is above `tol`."""
         self.dual_gap_, self.n_iter_ = float(gap), max(1, int(n_iter))
         tol: float = self.tol
         if not converged:
@@ -120,15 +120,15 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
                 self,
                 reached=f"after {n_iter} steps the relative duality gap is {gap:.1e} "
                 f"(tol={tol:g})",
-                remedy="raise max_iter or tol, or scale X, for example by StandardScaler",
+                remedy="increase max_iter or tol, or scale X, for example by StandardScaler",
             )
 
 
 class MachineClassifierMixin(KernelClassifierMixin):
-    """Mixin of machines with one function for two classes, or one for each class."""
+    """Mixin of machines with one function for two classes, or one for each of several classes."""
 
     def decision_function(self, X: Any) -> Array:
-        """Compute the values of the functions.
+        """Compute the decision function.
 
         Parameters
         ----------
@@ -138,7 +138,8 @@ class MachineClassifierMixin(KernelClassifierMixin):
         Returns
         -------
         values : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Positive for the second of two classes; else the largest tells the class.
+            With two classes, positive values mean the second; with more, the largest value
+            decides.
         """
         check_is_fitted(self)
         machine: Any = self

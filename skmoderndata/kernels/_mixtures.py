@@ -1,4 +1,4 @@
-"""Fitted models among the parameters of kernels: Gaussian mixtures, and how models are kept."""
+"""Fitted models among the parameters of kernels."""
 
 import pickle
 import zlib
@@ -12,7 +12,7 @@ from skmoderndata.kernels._base import Array, show
 
 
 class NormalMixture(NamedTuple):
-    """Arrays of a fitted Gaussian mixture; a tuple, so that cloning keeps what is fitted.
+    """Arrays of a fitted Gaussian mixture; a tuple, so that cloning preserves the fit.
 
     Attributes
     ----------
@@ -23,7 +23,7 @@ class NormalMixture(NamedTuple):
     covariances : ndarray of shape (n_components, n_features[, n_features])
         Their covariances; variances where features are independent.
     covariance_type : {"full", "tied", "diag", "spherical"}
-        What the components have in common.
+        Structure of the covariances, as in `GaussianMixture`.
     """
 
     weights: Array
@@ -50,25 +50,25 @@ def read_mixture(model: Any) -> NormalMixture | None:
 
 
 def is_fitted(model: Any) -> bool:
-    """Whether a model has learnt something, or needs no fit."""
+    """Whether a model is fitted, or needs no fit."""
     return not hasattr(model, "fit") or any(k.endswith("_") for k in vars(inner(model)))
 
 
 def inner(model: Any) -> Any:
-    """Return a model without the wrapper that protects it from being fitted again."""
+    """Return a model without the wrapper that protects it from refitting."""
     return model.estimator if isinstance(model, FrozenEstimator) else model
 
 
 def settled_model(model: Any, X: Any, owner: str) -> Any:
-    """Return a fitted model in a form that cloning keeps; fit it to X where it is not fitted."""
+    """Return a fitted model in a form that cloning preserves; fit it to X if necessary."""
     model = inner(model)
     if isinstance(model, tuple | list):
         return model
     if not is_fitted(model):
         if hasattr(model, "classes_") or "NB" in type(model).__name__:
             raise ValueError(
-                f"{owner}: {type(model).__name__} is fitted with labels, which a kernel does not "
-                "see; fit it first, and pass FrozenEstimator(model)."
+                f"{owner}: {type(model).__name__} needs labels, which a kernel does not receive; "
+                "fit it first and pass FrozenEstimator(model)."
             )
         model = clone(model).fit(X)
     mixture = read_mixture(model)
@@ -78,7 +78,7 @@ def settled_model(model: Any, X: Any, owner: str) -> Any:
 
 
 def show_model(model: Any) -> str:
-    """Print a model, with a checksum of what is fitted."""
+    """Print a model, with a checksum of its fitted state."""
     content: Any = read_mixture(inner(model))
     if content is not None:
         return show(content)

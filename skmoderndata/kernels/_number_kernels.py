@@ -42,7 +42,7 @@ class _PerInput(BaseKernel):
         return total
 
     def _chain(self, X: Array, slope: Any) -> Array:
-        """Take the derivative of the combination from that of each number's kernel."""
+        """Differentiate the combination, given the derivative of the kernel of each input."""
         total = np.zeros((len(X), len(X)))
         for i in range(X.shape[1]):
             x, z = X[:, i][:, None], X[:, i][None, :]
@@ -58,12 +58,12 @@ class _PerInput(BaseKernel):
 class CosineSeries(_PerInput):
     r"""Periodic kernel with given Fourier coefficients, ``sum_n coef[n] cos(2 pi n u / period)``.
 
-    Here ``u = x - z``; over several inputs the product is taken.
+    Here ``u = x - z``; for several inputs the kernel is the product over the inputs.
 
     Parameters
     ----------
     coef : sequence of float, default=(1.0, 1.0)
-        Non-negative coefficients, that of the constant first.
+        Non-negative coefficients, starting with that of the constant.
     period : float, default=6.283185307179586
         Period, above 0.
     period_bounds : pair of floats or "fixed", default="fixed"
@@ -109,7 +109,7 @@ class CosineSeries(_PerInput):
         self._check_real("period", 0.0)
 
     def is_stationary(self) -> bool:
-        """Tell whether the kernel depends on differences only.
+        """Tell whether the kernel depends on differences of samples only.
 
         Returns
         -------
@@ -137,12 +137,12 @@ class CosineSeries(_PerInput):
 
 
 class Min(_PerInput):
-    """Length of the intersection of the intervals from 0, ``min(x, z)``.
+    """Minimum of two non-negative numbers, ``min(x, z)``, combined over the inputs.
 
     Parameters
     ----------
     signed : bool, default=True
-        Negative numbers are intervals on the other side of 0: ``min(|x|, |z|)`` for numbers of the
+        Whether negative numbers are allowed: the value is ``min(|x|, |z|)`` for numbers of the
         same sign, otherwise 0. False refuses negative numbers.
     combine : {"product", "sum"}, default="product"
         How the inputs are combined.
@@ -151,12 +151,12 @@ class Min(_PerInput):
     --------
     Spline : Smoother.
     skmoderndata.kernels.Intersection : For sets. On histograms, ``Min(combine="sum")`` is the
-        histogram intersection.
+        histogram intersection kernel.
 
     Notes
     -----
-    Positive semi-definite; the covariance of Brownian motion. Plain ``min`` of negative numbers is
-    not. The section of the book is missing in our copy; the definition is the usual one.
+    Positive semi-definite; in one dimension the covariance of Brownian motion. The unsigned
+    ``min`` of negative numbers is not positive semi-definite. The definition is the standard one.
 
     References
     ----------
@@ -194,12 +194,12 @@ class Min(_PerInput):
 
 
 class Triangular(_PerInput):
-    """Length of the intersection of intervals around the numbers, ``max(0, width - |x - z|)``.
+    """Triangular kernel of compact support, ``max(0, width - |x - z|)``.
 
     Parameters
     ----------
     width : float, default=1.0
-        Width of the intervals, above 0: the kernel is 0 beyond.
+        Half-width of the support, above 0: the kernel is 0 for larger differences.
     combine : {"product", "sum"}, default="product"
         How the inputs are combined.
     width_bounds : pair of floats or "fixed", default="fixed"
@@ -207,13 +207,12 @@ class Triangular(_PerInput):
 
     See Also
     --------
-    sklearn.gaussian_process.kernels.RBF : Never 0.
+    sklearn.gaussian_process.kernels.RBF : Smooth, with unbounded support.
 
     Notes
     -----
     Positive semi-definite and stationary; the same function of the norm of vectors is not positive
-    semi-definite. The gradient jumps at ``|x - z| = width``. The section of the book is missing in
-    our copy; the definition is the usual one.
+    semi-definite. The gradient jumps at ``|x - z| = width``. The definition is the standard one.
 
     References
     ----------
@@ -245,7 +244,7 @@ class Triangular(_PerInput):
         self._check_real("width", 0.0)
 
     def is_stationary(self) -> bool:
-        """Tell whether the kernel depends on differences only.
+        """Tell whether the kernel depends on differences of samples only.
 
         Returns
         -------
@@ -267,31 +266,31 @@ class Triangular(_PerInput):
 
 
 class Spline(_PerInput):
-    r"""Splines of an order with a knot at every number, or with given knots.
+    r"""Kernel of splines of a given order, with a knot at every point or with given knots.
 
     .. math:: k(x, z) = \sum_{j=0}^{r} (x z)^j + \int_0^{\min(x, z)} (x - t)^r (z - t)^r\, dt
 
     Parameters
     ----------
     order : int, default=1
-        The r above: 1 gives cubic splines as smoothers, 0 piecewise linear ones.
+        The order r: smoothing with 1 gives cubic splines, with 0 piecewise linear ones.
     knots : array-like of shape (n_knots,), default=None
-        Knots; the integral becomes a sum over them. None: a knot everywhere.
+        Knots; the integral becomes a sum over them. None places a knot at every point.
     sobolev : bool, default=False
-        Divide the monomials by ``j!^2`` and the integral by ``r!^2``, the reproducing kernel of
-        the Sobolev space.
+        Whether to divide the monomials by ``j!^2`` and the integral by ``r!^2``, which gives the
+        reproducing kernel of the Sobolev space.
     combine : {"product", "sum"}, default="product"
         How the inputs are combined.
 
     See Also
     --------
     sklearn.preprocessing.SplineTransformer : B-splines as features, with few knots.
-    Min : The integral for order 0.
+    Min : The integral term for order 0.
 
     Notes
     -----
-    Inputs have to be at least 0: scale them to [0, 1], by `MinMaxScaler(clip=True)`. Positive
-    semi-definite. The section of the book is missing in our copy; the definition is the usual one.
+    Inputs must be at least 0: scale them to [0, 1], for example with `MinMaxScaler(clip=True)`.
+    Positive semi-definite. The definition is the standard one.
 
     References
     ----------
@@ -359,10 +358,10 @@ class GammaExponential(BaseKernel):
     Parameters
     ----------
     length_scale : float or array-like of shape (n_features,), default=1.0
-        Scale of all inputs, or of each.
+        Length scale, common to all inputs or one for each.
     gamma : float, default=1.0
-        Power, above 0 and at most 2: 1 is the exponential kernel, 2 the Gaussian of length scale
-        ``length_scale / sqrt(2)``.
+        Exponent, above 0 and at most 2: 1 is the exponential kernel, 2 the Gaussian kernel of
+        length scale ``length_scale / sqrt(2)``.
     length_scale_bounds : pair of floats or "fixed", default="fixed"
         Range of `length_scale` in hyperparameter search.
     gamma_bounds : pair of floats or "fixed", default="fixed"
@@ -370,12 +369,12 @@ class GammaExponential(BaseKernel):
 
     See Also
     --------
-    sklearn.gaussian_process.kernels.Matern : Another family between the two, whose paths have
-        derivatives.
+    sklearn.gaussian_process.kernels.Matern : Another family between the two, with differentiable
+        sample paths.
 
     Notes
     -----
-    Positive semi-definite only for ``gamma`` up to 2. Sample paths have no derivative for
+    Positive semi-definite only for ``gamma`` up to 2. Sample paths are not differentiable for
     ``gamma < 2``.
 
     References
@@ -409,7 +408,7 @@ class GammaExponential(BaseKernel):
         self._check_real("gamma", 0.0, 2.0)
 
     def is_stationary(self) -> bool:
-        """Tell whether the kernel depends on differences only.
+        """Tell whether the kernel depends on differences of samples only.
 
         Returns
         -------
@@ -449,7 +448,7 @@ class GammaExponential(BaseKernel):
 
 
 class ArcSine(BaseKernel):
-    r"""Neural network kernel: one hidden layer of infinitely many error functions.
+    r"""Covariance of a neural network with one hidden layer of infinitely many erf units.
 
     .. math:: k(x, z) = s \arcsin \frac{2 \tilde x' \Sigma \tilde z}
         {\sqrt{(1 + 2 \tilde x' \Sigma \tilde x) (1 + 2 \tilde z' \Sigma \tilde z)}},
@@ -458,11 +457,11 @@ class ArcSine(BaseKernel):
     Parameters
     ----------
     bias_var : float, default=1.0
-        Variance of the hidden units' biases, at least 0.
+        Prior variance of the biases of the hidden units, at least 0.
     weight_var : float or array-like of shape (n_features,), default=1.0
-        Variance of their weights, one for all inputs or one for each.
+        Prior variance of their weights, common to all inputs or one for each.
     scale : float, default=0.6366197723675814
-        The s above. 2 / pi is the covariance of the network; some tables print 1.
+        The factor s. 2 / pi gives the covariance of the network; some texts use 1.
     bias_var_bounds : pair of floats or "fixed", default="fixed"
         Range of `bias_var` in hyperparameter search.
     weight_var_bounds : pair of floats or "fixed", default="fixed"
@@ -472,7 +471,7 @@ class ArcSine(BaseKernel):
 
     See Also
     --------
-    sklearn.gaussian_process.kernels.RBF : The same of infinitely many Gaussian units.
+    sklearn.gaussian_process.kernels.RBF : The limit for infinitely many Gaussian units.
 
     Notes
     -----
@@ -561,20 +560,20 @@ class ARDLinear(BaseKernel):
     Parameters
     ----------
     sigma : float or array-like of shape (n_features,), default=1.0
-        Scale of all inputs, or of each, at least 0.
+        Scale, common to all inputs or one for each, at least 0.
     sigma_bounds : pair of floats or "fixed", default="fixed"
         Range of `sigma` in hyperparameter search.
 
     See Also
     --------
-    sklearn.gaussian_process.kernels.DotProduct : All scales one, plus a constant.
+    sklearn.gaussian_process.kernels.DotProduct : All scales equal to one, plus a constant.
     Bilinear : With a full matrix.
 
     Notes
     -----
-    Positive semi-definite. Linear regression with a normal prior of standard deviation `sigma` for
-    each coefficient; if the marginal likelihood is maximised, the scales of irrelevant inputs go
-    to 0 (automatic relevance determination).
+    Positive semi-definite. A Gaussian process with this kernel is linear regression with a normal
+    prior of standard deviation `sigma` for each coefficient. When the marginal likelihood is
+    maximised, the scales of irrelevant inputs tend to 0 (automatic relevance determination).
 
     References
     ----------

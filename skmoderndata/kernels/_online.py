@@ -1,4 +1,4 @@
-"""Kernel machines that go through samples one after the other, by blocks of them."""
+"""Online kernel machines: passes over the samples in blocks."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,18 +15,18 @@ BLOCK = 512  # samples whose kernel values are computed together
 
 
 class Stream:
-    """Samples with coefficients, and passes over further samples that may get some.
+    """Samples with coefficients, extended by passes over further samples.
 
     Attributes
     ----------
     samples : array, sparse matrix or list
         Samples with a coefficient.
     coef, late, born : ndarray of shape (n_samples,) or (n_functions, n_samples)
-        As in `Expanded`, of one function or several.
+        As in `Expanded`, for one or several functions.
     index : ndarray of int of shape (n_samples,)
-        Which sample of the last data each is.
+        Index of each sample in the last data set.
     time : int
-        Samples seen.
+        Number of samples processed so far.
     """
 
     def __init__(self, gram: Gram, samples: Any, n_functions: tuple[int, ...] = ()) -> None:
@@ -39,7 +39,7 @@ class Stream:
     def go_through(
         self, X: Any, order: Array, step: Callable[[Array, Expanded, Array, int], int]
     ) -> int:
-        """Pass over samples of X in an order; `step` sees the kernel values of a block.
+        """Pass over samples of X in a given order; `step` receives the kernel values of a block.
 
         Returns the number of changes, the sum of what `step` returns.
         """
@@ -73,7 +73,7 @@ class Stream:
         return count
 
     def gather(self) -> None:
-        """Add up the coefficients of samples that were taken several times."""
+        """Add up the coefficients of samples that occur several times."""
         index, first, place = np.unique(self.index, return_index=True, return_inverse=True)
         self.samples = take_columns(self.samples, first)
         shape = (*self.coef.shape[:-1], len(index))
@@ -89,12 +89,12 @@ class Stream:
         return take_columns(self.samples, chosen)
 
     def mean(self) -> Array:
-        """Coefficients of the mean of all functions so far."""
+        """Coefficients of the average of all functions so far."""
         return self.coef - self.late / max(1, self.time)
 
 
 def take_columns(samples: Any, chosen: Array) -> Any:
-    """Pick samples, also of a precomputed kernel."""
+    """Select samples, also for a precomputed kernel."""
     if hasattr(samples, "indices") and not sparse.issparse(samples):
         return type(samples)(samples.indices[chosen])
     return take(samples, chosen)

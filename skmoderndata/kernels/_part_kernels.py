@@ -1,4 +1,4 @@
-"""Kernels on tuples, from one kernel for each part."""
+"""Kernels on tuples, built from one kernel for each component."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ PAGE = "kernel_algebra"
 
 
 class _OverParts(BaseKernel):
-    """A kernel on tuples, from one kernel for each part."""
+    """A kernel on tuples, built from one kernel for each component."""
 
     kernels: Sequence[Any]
     columns: Any
@@ -34,7 +34,7 @@ class _OverParts(BaseKernel):
     def _validate(self) -> None:
         name = type(self).__name__
         if not isinstance(self.kernels, list | tuple) or not self.kernels:
-            raise ValueError(f"{name}: kernels has to be a non-empty list, one kernel per part.")
+            raise ValueError(f"{name}: kernels must be a non-empty list with one per component.")
         self._check_choice("missing", ("raise", "zero", "match"))
         if self.columns is not None and len(self.columns) != len(self.kernels):
             raise ValueError(
@@ -43,7 +43,7 @@ class _OverParts(BaseKernel):
             )
 
     def settle(self, X: Any) -> BaseKernel:
-        """Return a copy in which each kernel is settled on its part of the samples.
+        """Return a copy with each kernel settled on its component of the training samples.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class _OverParts(BaseKernel):
         return copy
 
     def _check(self, X: Any) -> list[tuple[Any, Array]]:
-        """One collection for each part, and which samples have it."""
+        """Return one collection for each component, and a mask of the samples that have it."""
         name = type(self).__name__
         if self.columns is not None:
             table = as_vectors(X, name)
@@ -74,7 +74,7 @@ class _OverParts(BaseKernel):
         for x in samples:
             if not hasattr(x, "__len__") or len(x) != len(self.kernels):
                 raise ValueError(
-                    f"{name}: a sample has to be a sequence of {len(self.kernels)} parts, one "
+                    f"{name}: a sample must be a sequence of {len(self.kernels)} parts, one "
                     f"for each kernel; received {x!r}."
                 )
         found = []
@@ -123,29 +123,30 @@ class _OverParts(BaseKernel):
 
 
 class DirectSum(_OverParts):
-    """Weighted sum of kernels on the parts of a sample, ``sum_i w_i k_i(x_i, z_i)``.
+    """Weighted sum of kernels on the components of a sample, ``sum_i w_i k_i(x_i, z_i)``.
 
     Parameters
     ----------
     kernels : list of Kernel
-        One kernel for each part.
+        One kernel for each component.
     weights : sequence of float, default=None
-        Non-negative weights; None takes 1 for all.
+        Non-negative weights of the kernels; None means 1 for all.
     columns : list of list of int, default=None
-        Samples are rows of a table, and these are the columns of each part. None: samples are
-        tuples of parts.
+        Columns of each component if samples are rows of a table. None means that samples are
+        tuples of components.
     missing : {"raise", "zero", "match"}, default="raise"
-        What a part that is None gives: an error; similarity 0; or 1 with another missing part
-        and 0 else. Both keep the kernel positive semi-definite.
+        Treatment of a component that is None: "raise" raises an error, "zero" gives similarity 0,
+        "match" gives 1 with another missing component and 0 otherwise. Both "zero" and "match"
+        preserve positive semi-definiteness.
 
     See Also
     --------
-    TensorProduct : The product over the parts.
-    ANOVA : Sums of products over subsets of the parts.
+    TensorProduct : The product over the components.
+    ANOVA : Sums of products over subsets of the components.
 
     Notes
     -----
-    Positive semi-definite if all parts are: features are concatenated.
+    Positive semi-definite if all kernels are. The feature vectors are concatenated.
 
     References
     ----------
@@ -205,26 +206,28 @@ class DirectSum(_OverParts):
 
 
 class TensorProduct(_OverParts):
-    """Product of kernels on the parts of a sample, ``prod_i k_i(x_i, z_i)``.
+    """Product of kernels on the components of a sample, ``prod_i k_i(x_i, z_i)``.
 
     Parameters
     ----------
     kernels : list of Kernel
-        One kernel for each part.
+        One kernel for each component.
     columns : list of list of int, default=None
-        Samples are rows of a table, and these are the columns of each part. None: samples are
-        tuples of parts.
+        Columns of each component if samples are rows of a table. None means that samples are
+        tuples of components.
     missing : {"raise", "zero", "match"}, default="raise"
-        What a part that is None gives: an error; similarity 0; or 1 with another missing part
-        and 0 else. Both keep the kernel positive semi-definite.
+        Treatment of a component that is None: "raise" raises an error, "zero" gives similarity 0,
+        "match" gives 1 with another missing component and 0 otherwise. Both "zero" and "match"
+        preserve positive semi-definiteness.
 
     See Also
     --------
-    DirectSum : The sum over the parts.
+    DirectSum : The sum over the components.
 
     Notes
     -----
-    Positive semi-definite if all parts are: features are all products of features of the parts.
+    Positive semi-definite if all kernels are. The features are all products of one feature from
+    each component.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""From the `kernel` parameter of an estimator to Gram matrices: the one way for all of them."""
+"""Gram matrices from the `kernel` parameter of an estimator."""
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,14 +19,14 @@ from skmoderndata.kernels._distances import cancels, gaussian, laplacian, refine
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-FUNCTIONS = {"rbf": gaussian, "laplacian": laplacian}  # better than those of the same name
+FUNCTIONS = {"rbf": gaussian, "laplacian": laplacian}  # more accurate than those of scikit-learn
 
 KERNEL_NAMES = frozenset({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"})
 
-ANCHORS = (32, 2**13)  # samples compared, and with how many, to judge the bandwidth
-FEW = 16  # samples that are too few to judge it
-ALIKE = 1e-6  # all samples are alike if no kernel value is farther from 1
-ALIEN = 0.1  # a sample is alien if its kernel values with all others add up to less
+ANCHORS = (32, 2**13)  # samples compared, and the number of their partners, to judge the bandwidth
+FEW = 16  # fewer samples are too few to judge it
+ALIKE = 1e-6  # all samples are alike if no kernel value differs from 1 by more
+ALIEN = 0.1  # a sample is isolated if its kernel values with all others sum to less
 
 # the entries that every estimator with a `kernel` has in `_parameter_constraints`
 KERNEL_CONSTRAINTS: dict[str, list[Any]] = {
@@ -56,8 +56,8 @@ def resolve_kernel(
         protocol (cloned), or a function of `(X, Y, **kernel_params)` that returns the Gram
         matrix of shape `(n_X, n_Y)`.
     X : array or list
-        Training samples, validated; they settle `gamma="scale"`, which is
-        `1 / (n_features * X.var())`, and `"auto"` or None, which is `1 / n_features`.
+        Validated training samples; they determine `gamma="scale"`, which is `1 / (n_features *
+        X.var())`, and `"auto"` or None, which is `1 / n_features`.
     gamma, degree, coef0 : float
         Parameters of the named kernels that have them; the others ignore them.
     kernel_params : mapping or None
@@ -66,14 +66,14 @@ def resolve_kernel(
     Returns
     -------
     Gram
-        A callable that computes Gram matrices, with the settled parameters.
+        A callable that computes Gram matrices, with all parameters resolved.
     """
     params = dict(kernel_params or {})
     if isinstance(kernel, Kernel):
         if params:
             raise ValueError(
-                f"kernel_params={kernel_params!r} has no use with the kernel object {kernel!r}: "
-                "set the parameters on the object."
+                f"kernel_params={kernel_params!r} cannot be used with the kernel object "
+                f"{kernel!r}: set the parameters on the object."
             )
         return Gram(settled(kernel, X))
     if not isinstance(kernel, str):
@@ -91,8 +91,8 @@ def resolve_kernel(
     unknown = set(params) - set(known)
     if unknown:
         raise ValueError(
-            f"kernel_params holds {sorted(unknown)}, which kernel={kernel!r} does not know; "
-            f"it takes {sorted(known) or 'no parameters'}."
+            f"kernel_params contains {sorted(unknown)}, which are not parameters of "
+            f"kernel={kernel!r}; it has {sorted(known) or 'no parameters'}."
         )
     _check_range(kernel, params, X)
     gram = Gram(kernel, params)
@@ -102,7 +102,7 @@ def resolve_kernel(
 
 
 def _check_range(kernel: str, params: Mapping[str, Any], X: Any) -> None:
-    """Refuse parameters and samples for which the kernel has no values."""
+    """Refuse parameters and samples for which the kernel is undefined."""
     if kernel in ("poly", "polynomial") and params["degree"] < 1:
         raise ValueError(f"kernel={kernel!r} needs degree >= 1, and degree={params['degree']!r}.")
     if kernel in ("laplacian", "chi2") and not params["gamma"] > 0:
@@ -118,7 +118,7 @@ def _check_range(kernel: str, params: Mapping[str, Any], X: Any) -> None:
 
 
 def _warn_of_bandwidth(gram: "Gram", X: Any) -> None:
-    """Warn if, by a sample of pairs, all samples look alike or each resembles itself alone."""
+    """Warn if, on a sample of pairs, all kernel values are near one or near zero."""
     n = count_samples(X)
     if n < FEW:
         return
@@ -135,15 +135,15 @@ def _warn_of_bandwidth(gram: "Gram", X: Any) -> None:
     if least > 1 - ALIKE and not all_equal(take(X, others)):
         warnings.warn(
             f"kernel={gram.kernel!r} with gamma={gamma:.3g} makes all samples alike: no value is "
-            f'below {least:.9g}. Raise gamma, or take gamma="scale".',
+            f'below {least:.9g}. Increase gamma, or use gamma="scale".',
             stacklevel=2,
         )
     common = float(np.median(total)) * n / len(others)
     if common < ALIEN and (len(others) == n or most < ALIEN / n):
         warnings.warn(
-            f"kernel={gram.kernel!r} with gamma={gamma:.3g} makes samples alien to each other: "
-            f"the values of one with all others add up to {common:.1e}. Lower gamma, or take "
-            'gamma="scale".',
+            f"kernel={gram.kernel!r} with gamma={gamma:.3g} makes samples dissimilar to each "
+            f"other: the values of one with all others sum to {common:.1e}. Decrease gamma, or "
+            'use gamma="scale".',
             stacklevel=2,
         )
 
@@ -157,18 +157,18 @@ def all_equal(X: Any) -> bool:
 
 @dataclass(frozen=True)
 class Gram:
-    """Gram matrices of one kernel with settled parameters.
+    """Gram matrices of one kernel with resolved parameters.
 
-    `gram(X, Y)` has shape `(n_X, n_Y)`, `gram(X)` is `gram(X, X)`. Where the kernel is
-    precomputed, `X` holds rows of the kernel matrix against all training samples, and `Y` is what
-    `subset` gave: the columns of some of them.
+    `gram(X, Y)` has shape `(n_X, n_Y)`, `gram(X)` is `gram(X, X)`. For a precomputed kernel, `X`
+    holds rows of the kernel matrix against all training samples, and `Y` is a result of `subset`:
+    the columns of some training samples.
 
     Attributes
     ----------
     kernel : str, Kernel or callable
-        As the estimator received it; a kernel object is a clone.
+        The parameter of the estimator; a kernel object is cloned.
     params : mapping
-        Settled parameters of a named kernel or a callable.
+        Resolved parameters of a named kernel or a callable.
     """
 
     kernel: Any
@@ -181,7 +181,7 @@ class Gram:
 
     @property
     def constant_diagonal(self) -> bool:
-        """Whether all samples are known to have the same similarity to themselves."""
+        """Whether the diagonal of the kernel matrix is known to be constant."""
         if isinstance(self.kernel, Kernel):
             return bool(self.kernel.is_stationary())
         return self.kernel in ("rbf", "laplacian", "chi2")
@@ -190,7 +190,7 @@ class Gram:
         """Kernel values of all pairs, shape `(n_X, n_Y)`."""
         if self.precomputed:
             return _dense(X if Y is None else X[:, Y.indices])
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below
             if isinstance(self.kernel, Kernel):
                 K = self.kernel(X) if Y is None else self.kernel(X, Y)
             elif isinstance(self.kernel, str):
@@ -203,12 +203,12 @@ class Gram:
         if K.shape != (n_X, n_Y):
             raise ValueError(
                 f"kernel={self.kernel!r} returned an array of shape {K.shape} for {n_X} and "
-                f"{n_Y} samples; it has to return the Gram matrix, of shape ({n_X}, {n_Y})."
+                f"{n_Y} samples; it must return the Gram matrix, of shape ({n_X}, {n_Y})."
             )
         return self.check_finite(K)
 
     def check_finite(self, K: Array) -> Array:
-        """Refuse values that are not finite; returns them."""
+        """Refuse values that are not finite; return the others."""
         with np.errstate(over="ignore", invalid="ignore"):
             total = K.sum()
         if np.isfinite(total) or np.isfinite(K).all():
@@ -221,15 +221,15 @@ class Gram:
     def diag(self, X: Any) -> Array:
         """Kernel values of samples with themselves, shape `(n_X,)`, without the matrix.
 
-        For a precomputed kernel only the training samples have it.
+        For a precomputed kernel the diagonal is known for the training samples only.
         """
         n = count_samples(X)
         if self.precomputed:
             if X.shape[0] != X.shape[1]:
                 raise ValueError(
-                    'kernel="precomputed": the similarity of new samples to themselves is not '
-                    f"in a matrix of shape {X.shape}; pass samples and a kernel that can be "
-                    "evaluated instead."
+                    'kernel="precomputed": a matrix of shape '
+                    f"{X.shape} does not contain the kernel values of new samples with "
+                    "themselves; pass samples and a kernel that can be evaluated instead."
                 )
             return _dense(X.diagonal())
         if isinstance(self.kernel, Kernel):
@@ -253,9 +253,10 @@ class Gram:
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def subset(self, X: Any, indices: Any) -> Any:
-        """Training samples of these indices, fit to be the second argument of a call.
+        """Training samples of these indices, in the form of the second argument of a call.
 
-        A copy, so that a model that keeps them does not change with the array it was fitted on.
+        The result is a copy, so that a model that stores it does not change with the training
+        array.
         """
         if self.precomputed:
             return Columns(np.arange(count_samples(X))[indices])
@@ -263,7 +264,7 @@ class Gram:
         return samples.copy() if isinstance(indices, slice) and hasattr(X, "shape") else samples
 
     def writer(self, X: Any) -> "GaussianWriter | None":
-        """Fast route to kernel values among the samples of one table, where there is one."""
+        """Fast function for kernel values among the rows of one table; None if there is none."""
         if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f"):
             return None
         if isinstance(self.kernel, str) and self.kernel == "rbf":
@@ -284,8 +285,8 @@ class Gram:
 class GaussianWriter:
     """Values of `exp(-gamma |x - z|^2)` among rows of one table, written into a given array.
 
-    Samples are centred, which leaves less to cancel. With few features the centred ones are kept
-    together with their squared norms, so that one product of matrices gives the exponents.
+    Samples are centred, which reduces cancellation. With few features the centred samples are
+    stored together with their squared norms, so that one matrix product gives the exponents.
     """
 
     few = 64  # features up to which the table is copied
@@ -308,7 +309,7 @@ class GaussianWriter:
         np.negative(self.norms, out=self.table[:, -1])
 
     def __call__(self, chosen: Array, rows: Any, out: Array) -> Array:
-        """Kernel values of the samples `chosen` against those of `rows`, into `out`."""
+        """Write the kernel values of the samples `chosen` with those of `rows` into `out`."""
         a, b = self.norms[chosen], self.norms[rows]
         if self.augmented:
             left = self.table[chosen]
@@ -337,7 +338,7 @@ class Columns:
 
 
 def row_blocks(n_rows: int, row_bytes: int, *, n_bytes: int | None = None) -> Iterator[slice]:
-    """Cut `n_rows` into slices of at most `n_bytes`, by default scikit-learn's working memory."""
+    """Split `n_rows` into slices of `n_bytes`, by default scikit-learn's working memory."""
     limit = int(get_config()["working_memory"] * 2**20) if n_bytes is None else n_bytes
     step = max(1, limit // max(1, row_bytes))
     for start in range(0, n_rows, step):
@@ -350,7 +351,7 @@ def count_samples(X: Any) -> int:
 
 
 def take(X: Any, indices: Any) -> Any:
-    """Pick samples: rows of an array, items of a list."""
+    """Select samples: rows of an array, items of a list."""
     if hasattr(X, "shape") or isinstance(indices, slice):
         return X[indices]
     samples: Sequence[Any] = X
@@ -360,7 +361,7 @@ def take(X: Any, indices: Any) -> Any:
 def settle_gamma(
     gamma: float | str | None, X: Any, kernel: str, weights: Array | None = None
 ) -> float:
-    """Return the number that `gamma` stands for; the samples may have weights."""
+    """Return the numeric value of `gamma`; the samples may have weights."""
     if gamma is not None and not isinstance(gamma, str):
         return float(gamma)
     if kernel == "chi2" and gamma is None:
@@ -373,10 +374,10 @@ def settle_gamma(
 
 
 def variance_of_entries(X: Any, weights: Array | None = None) -> float:
-    """Variance of all entries of a table, in blocks of rows: no copy of the table is made.
+    """Variance of all entries of a table, computed in blocks of rows without a copy.
 
-    Two passes, so that a large mean does not cancel the digits; entries that a sparse matrix does
-    not store count as zeros, and a sample of weight two like two samples.
+    Two passes avoid cancellation if the mean is large. Entries that a sparse matrix does not store
+    count as zeros, and a sample of weight two counts as two samples.
     """
     n, p = X.shape
     w = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -403,14 +404,14 @@ def variance_of_entries(X: Any, weights: Array | None = None) -> float:
             'gamma="scale" needs the variance of X, which is not a finite number in double '
             "precision: rescale X."
         )
-    # of equal numbers only the rounding of their mean is left
+    # the variance of equal numbers is only the rounding error of their mean
     return variance if variance > (8 * np.finfo(np.float64).eps * mean) ** 2 else 0.0
 
 
 def _dense(K: Any) -> Array:
     values: Array = K.toarray() if _is_sparse(K) else np.asarray(K)
     if values.dtype.kind == "c":
-        raise ValueError("A kernel has real values, and this one returned complex numbers.")
+        raise ValueError("The kernel returned complex numbers; kernel values must be real.")
     return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
 
 

@@ -1,4 +1,4 @@
-"""Rows of a kernel matrix that are computed when a solver asks for them, and then kept."""
+"""Cache of kernel rows that are computed on demand."""
 
 from typing import Any
 
@@ -8,38 +8,38 @@ from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata.kernels._expansion import KernelRows
 from skmoderndata.kernels._resolve import Array, Gram, count_samples, take
 
-TOGETHER = 64  # rows computed at a time, by one product of matrices
-SMALL = 2000  # samples up to which rows are kept in double precision
+TOGETHER = 64  # rows computed at a time, by one matrix product
+SMALL = 2000  # samples up to which rows are stored in double precision
 
 
 class RowStore:
-    """Rows of the kernel matrix of one data set, within a given memory.
+    """Cache of rows of the kernel matrix of one data set, in bounded memory.
 
-    Up to 2000 samples in double precision, above in single, which moves the optimum of a
-    support vector machine by about 1e-6 of its value. A full store gives up the rows that were
-    not used for the longest time.
+    Rows are stored in double precision for up to 2000 samples, above in single precision, which
+    changes the optimum of a support vector machine by about 1e-6 of its value. A full cache drops
+    the least recently used rows.
 
     Parameters
     ----------
     gram : Gram
-        The kernel, settled.
+        The kernel, with resolved parameters.
     X : array, sparse matrix or list
         Samples.
     cache_size : float
         Memory in MB.
     plus : float
-        Added to every value: the offset of a machine that penalises it.
+        Constant added to every kernel value: the offset of a machine that penalises its offset.
 
     Attributes
     ----------
     values : ndarray of shape (capacity, n)
-        Rows. Pages of the memory that hold none are not used.
+        Rows. Memory pages without rows are not used.
     slot : ndarray of int of shape (n,)
-        Where the row of a sample is, -1 where it is not.
+        Slot of the row of each sample, -1 if it is not stored.
     used : ndarray of int of shape (n,)
-        When it was used last, which the solvers note.
+        Time of the last use of each row, updated by the solvers.
     n_evaluations : int
-        Kernel values computed.
+        Number of kernel values computed.
     """
 
     def __init__(self, gram: Gram, X: Any, *, cache_size: float = 500, plus: float = 0.0) -> None:
@@ -58,7 +58,7 @@ class RowStore:
         self.n_filled = self.n_evaluations = 0
 
     def bring(self, wanted: Array, keep: int = -1) -> None:
-        """Compute rows that are missing, at most 64 unless all fit; that of `keep` stays."""
+        """Compute missing rows, at most 64 unless all fit; the row of `keep` is not dropped."""
         if keep >= 0:
             self.used[keep] = np.iinfo(np.int64).max
         places = np.arange(self.n_filled, min(self.n_filled + len(wanted), len(self.values)))
@@ -75,7 +75,7 @@ class RowStore:
             self.used[keep] = self.used[self.used < np.iinfo(np.int64).max].max(initial=0)
 
     def compute(self, wanted: Array) -> Array:
-        """Rows in double precision; they are not kept."""
+        """Compute rows in double precision, without storing them."""
         self.n_evaluations += len(wanted) * self.n
         with one_blas_thread():
             if self.writer is not None:

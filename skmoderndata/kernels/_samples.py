@@ -1,4 +1,4 @@
-"""What estimators with a `kernel` parameter do with their samples."""
+"""Sample checks and mixins of estimators with a `kernel` parameter."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from skmoderndata.kernels._resolve import Array, Gram, count_samples, resolve_ke
 
 
 def structured_samples(kernel: Any, X: Any, name: str) -> Any:
-    """Return samples that are no vectors, encoded once where the kernel has a form for that."""
+    """Return samples that are not vectors, encoded once if the kernel supports encoding."""
     if isinstance(kernel, BaseKernel) and kernel.encoding is not None:
         return kernel.encode(X)
     return as_samples(X, name)
@@ -35,7 +35,7 @@ class KernelSamples:
             if count_samples(X) == 0:
                 raise ValueError("Found an empty list of samples; at least 1 sample is required.")
             if isinstance(kernel, BaseKernel) and kernel.encoding is not None:
-                return kernel.encode(X)  # once for all calls of a fit or a prediction
+                return kernel.encode(X)  # once for all kernel calls of a fit or a prediction
             # a tuple is taken for X and y elsewhere, and a column of objects for a table
             if isinstance(X, tuple) or len(getattr(X, "shape", ())) == 1:
                 return as_samples(X, type(self).__name__)
@@ -52,7 +52,7 @@ class KernelSamples:
         )
 
     def _resolve(self, X: Any, weights: Array | None = None) -> Gram:
-        """Return the kernel with settled parameters."""
+        """Return the kernel with resolved parameters."""
         settings: Any = self
         return resolve_kernel(
             settings.kernel,
@@ -80,7 +80,7 @@ class KernelOutlierMixin(KernelSamples, OutlierMixin):  # type: ignore[misc]
     """Mixin of outlier detectors that set `offset_` and have `_score_samples` for checked rows."""
 
     def score_samples(self, X: Any) -> Array:
-        """Scores, low for outliers.
+        """Compute scores that are low for outliers.
 
         Parameters
         ----------
@@ -90,14 +90,14 @@ class KernelOutlierMixin(KernelSamples, OutlierMixin):  # type: ignore[misc]
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            Minus the distance that defines the detector, so at most 0.
+            Negative of the distance that defines the detector, so at most 0.
         """
         check_is_fitted(self)
         scores: Array = self._score_samples(self._samples(X, reset=False))
         return scores
 
     def decision_function(self, X: Any) -> Array:
-        """Scores above the threshold, `score_samples(X) - offset_`.
+        """Compute scores relative to the threshold, `score_samples(X) - offset_`.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class KernelOutlierMixin(KernelSamples, OutlierMixin):  # type: ignore[misc]
         return self.score_samples(X) - self.offset_  # type: ignore[no-any-return]
 
     def predict(self, X: Any) -> Array:
-        """Say which samples are outliers.
+        """Predict which samples are outliers.
 
         Parameters
         ----------
@@ -156,13 +156,13 @@ class KernelProjectionMixin(
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
 ):
-    """Mixin of estimators that project samples on directions, less the centre of the scores."""
+    """Mixin of estimators that project samples on directions and centre the scores."""
 
     _project: Any
     _centre: Any = 0.0
 
     def transform(self, X: Any) -> Array:
-        """Project samples on the directions.
+        """Project samples onto the fitted directions.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ class KernelProjectionMixin(
         Returns
         -------
         Z : ndarray of shape (n_samples, n_components)
-            One row per sample; an intercept is not added.
+            Scores, one row per sample; no intercept is added.
         """
         check_is_fitted(self)
         X = self._samples(X, reset=False)

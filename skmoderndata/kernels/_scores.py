@@ -1,4 +1,4 @@
-"""Kernels that are inner products of scores, and samples that keep their scores."""
+"""Kernels that are inner products of scores, and samples that cache their scores."""
 
 from typing import Any
 
@@ -10,9 +10,10 @@ from skmoderndata.kernels._encoded import Encoded
 
 
 class Scored:
-    """Samples that are scored when a settled kernel first asks, all at once; parts share this.
+    """Samples whose scores are computed together when a settled kernel first needs them.
 
-    Estimators convert their samples before they settle the kernel, and take parts of them.
+    Estimators convert their samples before they settle the kernel. Subsets of a collection use the
+    same scores.
     """
 
     def __init__(
@@ -26,7 +27,7 @@ class Scored:
         return Scored(self.samples, chosen, self.found)
 
     def under(self, kernel: "ScoreKernel") -> Any:
-        """Return a row of scores for each sample; those of the last kernel are kept."""
+        """Return one row of scores for each sample; the scores of the last kernel are cached."""
         name = repr(kernel)
         if name not in self.found:
             scores = kernel.scores(self.samples)
@@ -39,8 +40,8 @@ class Scored:
 class ScoreKernel(BaseKernel):
     """Inner product of feature vectors that a fitted model computes from single samples.
 
-    Subclasses define `_scores(X)`, and `is_settled`, which says whether these can be computed.
-    Encoded samples keep their scores, so that each sample passes the model once.
+    Subclasses define `_scores(X)`, and `is_settled`, which tells whether these can be computed.
+    Encoded samples cache their scores, so that the model evaluates each sample once.
     """
 
     information: Any
@@ -50,12 +51,12 @@ class ScoreKernel(BaseKernel):
 
     @property
     def is_settled(self) -> bool:
-        """Whether all parameters are there."""
+        """Whether all data-dependent parameters are set."""
         raise NotImplementedError
 
     @property
     def encoding(self) -> str | None:
-        """Name of the form that `encode` keeps: scores, made when they are asked for."""
+        """Name of the form that `encode` keeps: scores, computed on demand."""
         return "samples with scores"
 
     def _check(self, X: Any) -> Scored:
@@ -63,16 +64,16 @@ class ScoreKernel(BaseKernel):
 
     def _encode(self, X: list[Any]) -> Scored:
         form = Scored(X)
-        if self.is_settled:  # else estimators settle first
+        if self.is_settled:  # otherwise estimators settle first
             form.under(self)
         return form
 
     def scores(self, X: Any) -> Any:
-        """Scores of samples times the root of the inverse information."""
+        """Compute scores of samples times the square root of the inverse information."""
         if not self.is_settled:
             name = type(self).__name__
             raise ValueError(
-                f"{name}: {self!r} is settled by fit; call kernel.settle(X_train), or use "
+                f"{name}: {self!r} has no fitted model yet; call kernel.settle(X_train), or use "
                 "KernelTransformer."
             )
         return times_root(self._scores(X), self.information)
@@ -95,7 +96,7 @@ class ScoreKernel(BaseKernel):
             raise self._refuse("information", "symmetric and positive semi-definite")
 
     def _settle_information(self, X: Any) -> None:
-        """Replace the name of an information matrix by its mean over the training samples."""
+        """Replace the name of an information matrix by its estimate from the training samples."""
         name = self.information
         if not isinstance(name, str) or name == "identity":
             return
@@ -128,15 +129,15 @@ class ScoreKernel(BaseKernel):
         Returns
         -------
         features : ndarray or csr_array of shape (n_samples, n_features)
-            Scores times the root of the inverse information: Fisher vectors.
+            Scores times the square root of the inverse information: Fisher vectors.
         """
         self._validate()
         return self._real(X).under(self)
 
 
 def times_root(G: Any, information: Any) -> Any:
-    """Scores times the root of the pseudo-inverse of the information matrix."""
-    if isinstance(information, str):  # identity: others are settled
+    """Multiply scores by the square root of the pseudo-inverse of the information matrix."""
+    if isinstance(information, str):  # identity: other names have been replaced by arrays
         return G
     info = np.asarray(information, dtype=np.float64)
     if info.shape[0] != G.shape[1]:

@@ -13,20 +13,20 @@ from skmoderndata.kernels._base import Array, BaseKernel, as_samples
 class Packed:
     """A collection of sequences over one alphabet.
 
-    Sequence i is ``codes[offsets[i]:offsets[i + 1]]``, of numbers into `symbols`. Indexing with an
-    array gives a part of the collection over the same alphabet: a view of the codes where the
-    sequences are neighbours, a copy otherwise.
+    Sequence i is ``codes[offsets[i]:offsets[i + 1]]``, with entries that index `symbols`. Indexing
+    with an array returns a subset over the same alphabet: a view of the codes if the sequences are
+    contiguous, a copy otherwise.
 
     Attributes
     ----------
     codes : ndarray of int32
-        Symbols of all sequences, one after the other.
+        Symbols of all sequences, concatenated.
     offsets : ndarray of int64, of shape (n_sequences + 1,)
-        Where each sequence begins.
+        Start of each sequence.
     symbols : tuple
         The alphabet of the collection.
     kind : {"text", "bytes", "tokens"}
-        What the samples were.
+        Type of the original samples.
     """
 
     codes: Array
@@ -70,7 +70,7 @@ class Packed:
 
 
 def pack(X: Any, name: str = "The kernel") -> Packed:
-    """Return sequences of any kind as one `Packed` collection.
+    """Pack sequences of any type into one `Packed` collection.
 
     Parameters
     ----------
@@ -78,13 +78,12 @@ def pack(X: Any, name: str = "The kernel") -> Packed:
         Samples. A `str` is the sequence of its code points, `bytes` are numbers up to 255, and a
         list, a tuple or an integer array of one dimension is a sequence of its items.
     name : str
-        Who asks, for messages.
+        Name of the caller, for error messages.
 
     Returns
     -------
     packed : Packed
-        Symbols in the order of their value for text, bytes and integers, in the order of their
-        appearance otherwise.
+        Symbols sorted by value for text, bytes and integers, in order of appearance otherwise.
     """
     samples = as_samples(X, name)
     kinds = [_kind(x, i, name) for i, x in enumerate(samples)]
@@ -118,7 +117,7 @@ def pack(X: Any, name: str = "The kernel") -> Packed:
             flat.extend([numbers.setdefault(token, len(numbers)) for token in tokens])
         except TypeError as error:
             raise TypeError(
-                f"{name}: the symbols of a sequence have to be hashable, and sample {i} has "
+                f"{name}: the symbols of a sequence must be hashable; sample {i} has "
                 f"others: {error}."
             ) from None
     return Packed(np.array(flat, dtype=np.int32), offsets, tuple(numbers), kind)
@@ -139,7 +138,7 @@ def _kind(x: Any, position: int, name: str) -> str:
             "sequence."
         )
     raise TypeError(
-        f"{name}: a sample has to be a str, bytes, a list or tuple of symbols, or an integer "
+        f"{name}: a sample must be a str, bytes, a list or tuple of symbols, or an integer "
         f"array of one dimension; sample {position} is {_shown(x)}."
     )
 
@@ -151,7 +150,7 @@ def _shown(x: Any) -> str:
 
 
 def _ranks(values: Array) -> tuple[Array, Array]:
-    """Ranks among the distinct values, and these, for small integers of at least 0."""
+    """Return ranks among the distinct values and these values, for small integers."""
     here = np.zeros(int(values.max(initial=-1)) + 1, dtype=bool)
     here[values] = True
     table = np.cumsum(here, dtype=np.int32) - np.int32(1)
@@ -159,7 +158,7 @@ def _ranks(values: Array) -> tuple[Array, Array]:
 
 
 def one_alphabet(A: Packed, B: Packed, name: str = "The kernel") -> tuple[Packed, Packed]:
-    """Return two collections over the symbols of both; those of `A` keep their numbers."""
+    """Return two collections over the union of their symbols; those of `A` keep their numbers."""
     if A.symbols == B.symbols:
         return A, B
     if {A.kind, B.kind} == {"text", "bytes"} and len(A.codes) and len(B.codes):
@@ -180,7 +179,7 @@ def joined(A: Packed, B: Packed, name: str = "The kernel") -> Packed:
 def over_alphabet(
     X: Packed, alphabet: Iterable[Hashable], unknown: str, name: str = "The kernel"
 ) -> Packed:
-    """Return a collection over a given alphabet; symbols outside are refused, or number -1."""
+    """Return a collection over a given alphabet; other symbols are refused, or become -1."""
     numbers = {symbol: i for i, symbol in enumerate(alphabet)}
     table = np.array([numbers.get(s, -1) for s in X.symbols], dtype=np.int32)
     if unknown == "raise" and (table < 0).any():

@@ -1,4 +1,4 @@
-"""Series of any lengths as one array of values, and the parameters that say how they align."""
+"""Series of any lengths as one array of values, and the parameters of their alignment."""
 
 import contextlib
 import warnings
@@ -14,17 +14,17 @@ from skmoderndata.kernels._base import Array, BaseKernel, as_samples
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """A collection of series, of equal numbers of channels.
+    """A collection of series with equal numbers of channels.
 
-    Series i is ``values[offsets[i]:offsets[i + 1]]``. Indexing with an array gives a part of the
-    collection.
+    Series i is ``values[offsets[i]:offsets[i + 1]]``. Indexing with an array returns a subset of
+    the collection.
 
     Attributes
     ----------
     values : ndarray of shape (n_values, n_channels)
-        All series, one after the other.
+        All series, concatenated.
     offsets : ndarray of int64, of shape (n_series + 1,)
-        Where each series begins.
+        Start of each series.
     """
 
     values: Array
@@ -37,7 +37,7 @@ class Series:
 
     @property
     def arrays(self) -> tuple[Array, Array]:
-        """What solvers take."""
+        """Arrays in the form that solvers expect."""
         return self.values, self.offsets
 
     def __len__(self) -> int:
@@ -57,15 +57,15 @@ class Series:
 
 
 def pack_series(X: Any, name: str = "The kernel") -> Series:
-    """Return series of any container as one `Series`.
+    """Pack series from any container into one `Series`.
 
     Parameters
     ----------
     X : collection of arrays of shape (length,) or (length, n_channels)
-        Samples; a 2-D array holds series of equal lengths in its rows, a 3-D array has the shape
+        Samples. The rows of a 2-D array are series of equal lengths; a 3-D array has shape
         (n_series, length, n_channels).
     name : str
-        Who asks, for messages.
+        Name of the caller, for error messages.
 
     Returns
     -------
@@ -109,8 +109,8 @@ def _points(x: Any, position: int, name: str) -> Array:
             points = points.astype(np.float64)
     if points.dtype.kind not in "biuf":
         raise ValueError(
-            f"{where} is not an array of real numbers: give one number at each time, or one row "
-            "of numbers, as many in each row."
+            f"{where} is not an array of real numbers: give one number for each time, or rows of "
+            "equal length."
         )
     if points.ndim == 0:
         raise ValueError(
@@ -133,14 +133,14 @@ def _check_finite(series: Series, name: str) -> None:
         at = int(np.argmin(finite))
         i = int(np.searchsorted(series.offsets, at, side="right")) - 1
         raise ValueError(
-            f"{name}: series {i} has NaN or infinity at time {at - series.offsets[i]}: leave the "
-            "point out, or interpolate; preprocessing.SeriesFormatter(trim_nan=True) removes the "
+            f"{name}: series {i} has NaN or infinity at time {at - series.offsets[i]}: omit the "
+            "point or interpolate; preprocessing.SeriesFormatter(trim_nan=True) removes the "
             "padding of other libraries."
         )
 
 
 def same_channels(X: Series, Z: Series, name: str) -> None:
-    """Refuse two collections of different numbers of channels."""
+    """Refuse two collections with different numbers of channels."""
     if X.values.shape[1] != Z.values.shape[1]:
         raise ValueError(
             f"{name}: all series need the same channels; those of one collection have "
@@ -151,33 +151,31 @@ def same_channels(X: Series, Z: Series, name: str) -> None:
 def warping_band(
     name: str, band: Any = None, radius: Any = None, max_slope: Any = 2.0, slanted: bool = False
 ) -> Band:
-    """Check the parameters that restrict alignments, and return them as one rule.
+    """Check the parameters that restrict alignments, and return them as one band.
 
     Parameters
     ----------
     name : str
-        Who asks, for messages.
+        Name of the caller, for error messages.
     band : {None, "sakoe_chiba", "itakura"}
-        None without `radius` restricts nothing, with it is "sakoe_chiba".
+        None means no restriction, or "sakoe_chiba" if `radius` is given.
     radius : int, float or None
-        Steps, or below 1 as a float a fraction of the longer series.
+        Number of steps; a float below 1 is a fraction of the longer series.
     max_slope : float
-        Of "itakura", above 1.
+        Largest slope for "itakura", above 1.
     slanted : bool
         Whether a band follows the diagonal of series of unequal lengths.
     """
     if band not in (None, "sakoe_chiba", "itakura"):
-        raise ValueError(
-            f'{name}: band={band!r}, and it has to be None, "sakoe_chiba" or "itakura".'
-        )
+        raise ValueError(f'{name}: band={band!r}; it must be None, "sakoe_chiba" or "itakura".')
     if band == "itakura":
         if radius is not None:
             raise ValueError(
-                f'{name}: band="itakura" has no radius: leave out radius={radius!r}, or take '
+                f'{name}: band="itakura" has no radius: omit radius={radius!r}, or use '
                 'band="sakoe_chiba".'
             )
         if not _is_number(max_slope) or not 1 < max_slope < np.inf:
-            raise ValueError(f"{name}: max_slope={max_slope!r}, and it has to be above 1.")
+            raise ValueError(f"{name}: max_slope={max_slope!r}; it must be above 1.")
         return Band(ITAKURA, 0.0, False, float(max_slope))
     if radius is None:
         if band == "sakoe_chiba":
@@ -186,7 +184,7 @@ def warping_band(
     whole = isinstance(radius, int | np.integer) and not isinstance(radius, bool | np.bool_)
     if not _is_number(radius) or radius < 0 or not (whole or radius < 1):
         raise ValueError(
-            f"{name}: radius={radius!r}, and it has to be a number of steps of at least 0 as an "
+            f"{name}: radius={radius!r}; it must be a number of steps of at least 0 as an "
             "int, or a fraction of the longer series below 1 as a float."
         )
     return Band(SLANTED if slanted else SAKOE_CHIBA, float(radius), not whole, 2.0)
@@ -198,22 +196,20 @@ def _is_number(value: Any) -> bool:
 
 
 def rooted_local(name: str, local: Any) -> bool:
-    """Check the name of the local cost; whether it is a distance and not its square."""
+    """Check the name of the local cost; return whether it is a distance rather than its square."""
     if not isinstance(local, str) or local not in ("sqeuclidean", "euclidean"):
-        raise ValueError(
-            f'{name}: local={local!r}, and it has to be "sqeuclidean" or "euclidean".'
-        )
+        raise ValueError(f'{name}: local={local!r}; it must be "sqeuclidean" or "euclidean".')
     return local == "euclidean"
 
 
 def warn_no_alignment(name: str, costs: Array) -> None:
-    """Warn once for a matrix of which some entries are infinite."""
+    """Warn once if a matrix has infinite entries."""
     missing = int(np.count_nonzero(np.isinf(costs)))
     if missing:
         warnings.warn(
             f"{name}: the band admits no alignment for {missing} of {costs.size} pairs, whose "
             "distance is infinite: their lengths differ by more than the radius, or by more than "
-            "the slope allows. slanted=True lets the band follow the diagonal; a larger radius "
+            "the slope allows. With slanted=True the band follows the diagonal; a larger radius "
             "or max_slope widens it.",
             stacklevel=3,
         )

@@ -1,4 +1,4 @@
-"""Kernels on series of any lengths: from their warping distance, and from all alignments."""
+"""Kernels on series of any lengths: warping distances and global alignments."""
 
 from typing import Any
 
@@ -36,28 +36,29 @@ class DTWKernel(SeriesKernel):
     Parameters
     ----------
     gamma : float or "median", default=1.0
-        Scale; "median" is settled to the inverse median of :math:`d^q` over the training pairs.
+        Decay rate, above 0; "median" means the inverse of the median of :math:`d^q` over the
+        training pairs.
     local : {"sqeuclidean", "euclidean"}, default="sqeuclidean"
         Cost of aligning two points.
     root : bool, default=True
-        Whether d is the root of a sum of squares, for `local="sqeuclidean"`.
+        Whether d is the square root of the sum of costs, for `local="sqeuclidean"`.
     band : {None, "sakoe_chiba", "itakura"}, default=None
         Restriction of the alignments; `radius` alone means "sakoe_chiba".
     radius : int or float, default=None
-        Radius of the band in steps, or below 1 as a fraction of the longer series.
+        Radius of the band in steps; a float below 1 is a fraction of the longer series.
     max_slope : float, default=2.0
         Largest slope, for `band="itakura"`.
     multiscale_radius : int, default=None
-        If given, distances are those of `metrics.multiscale_dtw` with this radius: an upper bound,
-        in linear time.
+        If given, distances are those of `metrics.multiscale_dtw` with this radius: upper bounds
+        that are computed in linear time.
     power : float, default=2.0
         The exponent q.
     gamma_bounds : tuple of two floats or "fixed", default="fixed"
-        Bounds within which marginal likelihood may tune `gamma`.
+        Range in hyperparameter search of `gamma`.
 
     See Also
     --------
-    GlobalAlignment : All alignments in place of the best, and positive semi-definite.
+    GlobalAlignment : Sums over all alignments, and is positive semi-definite.
     skmoderndata.preprocessing.SpectrumCorrector : Makes the matrix positive semi-definite.
     skmoderndata.metrics.pairwise_dtw : The distances.
 
@@ -111,14 +112,14 @@ class DTWKernel(SeriesKernel):
     def _validate(self) -> None:
         if isinstance(self.gamma, str) and self.gamma == "median":
             raise ValueError(
-                'DTWKernel: gamma="median" is settled by fit; call kernel.settle(X_train), or use '
-                "KernelTransformer."
+                'DTWKernel: gamma="median" needs training samples; call kernel.settle(X_train), '
+                "or use KernelTransformer."
             )
         self._check_real("gamma", 0.0)
         self._check_rest()
 
     def _check_rest(self) -> None:
-        """Check all parameters but the one that may be settled."""
+        """Check all parameters except the data-dependent one."""
         self._check_real("power", 0.0)
         if self.multiscale_radius is not None:
             self._check_integer("multiscale_radius", 0)
@@ -145,7 +146,7 @@ class DTWKernel(SeriesKernel):
         costs, rule = np.empty((len(X), len(Y))), self._rule()
         for i in range(len(X)):
             for j in range(len(Y)):
-                # ties on the coarse scale may be resolved otherwise in the other order
+                # ties on the coarse scale may be resolved differently in the other order
                 pairs = ((X.one(i), Y.one(j)), (Y.one(j), X.one(i)))
                 costs[i, j] = min(
                     aligned_by_scales(a, b, radius=radius, band=rule, rooted=rooted)[1]
@@ -154,7 +155,7 @@ class DTWKernel(SeriesKernel):
         return costs
 
     def settle(self, X: Any) -> BaseKernel:
-        """Return a copy with `gamma` settled on the training samples.
+        """Return a copy with `gamma` computed from the training samples.
 
         Parameters
         ----------
@@ -164,7 +165,7 @@ class DTWKernel(SeriesKernel):
         Returns
         -------
         kernel : DTWKernel
-            A copy; an equal one if gamma is given.
+            A copy, equal to this kernel if gamma is given.
         """
         copy = super().settle(X)
         if isinstance(self.gamma, str) and self.gamma == "median":
@@ -192,7 +193,7 @@ class DTWKernel(SeriesKernel):
 
 
 class GlobalAlignment(SeriesKernel):
-    r"""Sum over all alignments of two series, of products of similarities of the paired points.
+    r"""Sum over all alignments of two series of the products of the similarities of paired points.
 
     .. math::
         k(x, z) = \sum_\pi \prod_{(i, j) \in \pi} \kappa(x_i, z_j), \qquad
@@ -200,33 +201,34 @@ class GlobalAlignment(SeriesKernel):
         {2 \sigma^2}}\Big)
 
     with :math:`w = 1`, or :math:`\max(0, 1 - |i - j| / T)` in the triangular form [1]_. Values
-    overflow for series of some four hundred points: wrap the kernel in `Normalized`, which
-    computes in logarithms.
+    overflow for series of about four hundred points: wrap the kernel in `Normalized`, which works
+    with logarithms.
 
     Parameters
     ----------
     sigma : float or "median", default=1.0
-        Width; "median" is settled to the median distance of points of the training series, times
-        the root of their median length; 10,000 pairs of points are drawn with a fixed seed.
+        Width of the similarity of points, above 0. "median" means the median distance of points of
+        the training series times the square root of the median length of the series; 10,000 pairs
+        of points are drawn with a fixed seed.
     triangular : int, default=None
-        The width T of the triangle, at least 1: only positions less than T apart are paired, and
-        series whose lengths differ by T or more have similarity 0. None is the full kernel.
+        Half-width T of the triangle, at least 1: only positions less than T apart are paired, and
+        series whose lengths differ by T or more have similarity 0. None means the full kernel.
     local : {"infinitely_divisible", "gaussian"}, default="infinitely_divisible"
         Similarity of points; "gaussian" is e itself, which is not positive semi-definite.
     sigma_bounds : tuple of two floats or "fixed", default="fixed"
-        Bounds within which marginal likelihood may tune `sigma`.
+        Range in hyperparameter search of `sigma`.
 
     See Also
     --------
-    DTWKernel : The best alignment only.
-    Normalized : Computed in the logarithm, so that long series do not overflow.
+    DTWKernel : Uses the best alignment only.
+    Normalized : Works with logarithms, so that long series do not overflow.
 
     Notes
     -----
     A sample is an array of shape ``(length,)`` or ``(length, n_channels)``. Positive semi-definite
     for ``local="infinitely_divisible"``. Sums are stored as numbers with power-of-two scales. The
-    number of remaining alignments bounds what underflows; where the bound is not far below the
-    sum, each number gets a separate exponent.
+    number of remaining alignments bounds the terms that underflow; if the bound is not far below
+    the sum, each number gets a separate exponent.
 
     References
     ----------
@@ -266,8 +268,8 @@ class GlobalAlignment(SeriesKernel):
     def _validate(self) -> None:
         if isinstance(self.sigma, str) and self.sigma == "median":
             raise ValueError(
-                'GlobalAlignment: sigma="median" is settled by fit; call kernel.settle(X_train), '
-                "or use KernelTransformer."
+                'GlobalAlignment: sigma="median" needs training samples; call '
+                "kernel.settle(X_train), or use KernelTransformer."
             )
         self._check_real("sigma", 0.0)
         if self.triangular is not None:
@@ -275,7 +277,7 @@ class GlobalAlignment(SeriesKernel):
         self._check_choice("local", ("infinitely_divisible", "gaussian"))
 
     def settle(self, X: Any) -> BaseKernel:
-        """Return a copy with `sigma` settled on the training samples.
+        """Return a copy with `sigma` computed from the training samples.
 
         Parameters
         ----------
@@ -285,7 +287,7 @@ class GlobalAlignment(SeriesKernel):
         Returns
         -------
         kernel : GlobalAlignment
-            A copy; an equal one if sigma is given.
+            A copy, equal to this kernel if sigma is given.
         """
         copy = super().settle(X)
         if isinstance(self.sigma, str) and self.sigma == "median":
@@ -313,7 +315,7 @@ class GlobalAlignment(SeriesKernel):
         if logarithms.size and logarithms.max() > LARGEST_LOG:
             raise ValueError(
                 f"GlobalAlignment: a value of exp({logarithms.max():.4g}) exceeds double "
-                "precision; use Normalized(GlobalAlignment(...)), which computes in logarithms."
+                "precision; use Normalized(GlobalAlignment(...)), which works with logarithms."
             )
         return np.asarray(np.exp(logarithms))
 

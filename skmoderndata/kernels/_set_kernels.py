@@ -16,7 +16,7 @@ PAGE = "set_kernels"
 
 
 class _OnSets(BaseKernel):
-    """Kernel of indicator vectors: sets become rows of a sparse matrix over their elements."""
+    """Kernel on indicator vectors: sets become rows of a sparse matrix over their elements."""
 
     weights: Any
 
@@ -29,7 +29,7 @@ class _OnSets(BaseKernel):
             raise self._refuse("weights", "a dict or an array of numbers of at least 0")
 
     def _check(self, X: Any) -> Any:
-        """Rows of 0 and 1 stay a matrix; anything else is a list of frozen sets."""
+        """Return rows of 0 and 1 as a matrix, any other samples as a list of frozen sets."""
         name = type(self).__name__
         if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != object:
             X = sparse.csr_array(X)
@@ -44,23 +44,23 @@ class _OnSets(BaseKernel):
         for x in as_samples(X, name):
             if isinstance(x, str | bytes) or not isinstance(x, Iterable):
                 raise TypeError(
-                    f"{name}: a sample has to be a set (or a list of its elements), and one is "
+                    f"{name}: a sample must be a set (or a list of its elements), and one is "
                     f"{x!r}."
                 )
             try:
                 samples.append(frozenset(x))
             except TypeError as error:
-                raise TypeError(f"{name}: elements of sets have to be hashable: {error}") from None
+                raise TypeError(f"{name}: elements of sets must be hashable: {error}") from None
         return samples
 
     def _indicators(self, X: Any, Y: Any) -> tuple[Any, Any, Array]:
-        """Return indicator matrices over common elements, and the weights of these."""
+        """Return indicator matrices over common elements, and the weights of the elements."""
         if is_sparse(X) or is_sparse(Y):
             if not is_sparse(X) or (Y is not None and not is_sparse(Y)):
                 raise ValueError(f"{type(self).__name__}: give tables or sets, not both.")
             if Y is not None and X.shape[1] != Y.shape[1]:
                 raise ValueError(
-                    f"{type(self).__name__}: tables of {X.shape[1]} and of {Y.shape[1]} elements."
+                    f"{type(self).__name__}: tables have {X.shape[1]} and {Y.shape[1]} columns."
                 )
             return X, X if Y is None else Y, self._element_weights(range(X.shape[1]))
         codes: dict[Any, int] = {}
@@ -82,17 +82,17 @@ class _OnSets(BaseKernel):
             if not isinstance(e, int | np.integer) or not 0 <= e < len(weights):
                 raise ValueError(
                     f"{type(self).__name__}: weights has {len(weights)} entries, for elements 0 "
-                    f"to {len(weights) - 1}, and an element is {e!r}; give a dict."
+                    f"to {len(weights) - 1}, but a sample contains {e!r}; use a dict."
                 )
         values: Array = weights[np.array(elements, dtype=np.intp)]
         return values
 
     def _measure(self, weights: Array) -> Array:
-        """Additive measure of one element each."""
+        """Additive measure of each element."""
         return weights
 
     def _common(self, X: Any, Y: Any) -> tuple[Array, Array, Array]:
-        """Measures of all intersections, and of the sets."""
+        """Return the measures of all intersections, and of the sets."""
         A, B, w = self._indicators(X, Y)
         m = self._measure(w)
         common = (
@@ -116,23 +116,24 @@ def _encode(samples: list[Any], codes: dict[Any, int]) -> Any:
 
 
 class Intersection(_OnSets):
-    """Size of the intersection of two sets, or its weight.
+    """Number of common elements of two sets, or their total weight.
 
     Parameters
     ----------
     weights : dict or array-like, default=None
-        Weight of each element, at least 0: by element, or by number for tables and for sets of
-        numbers. Elements without an entry in a dict weigh 1; None counts.
+        Non-negative weights of the elements: a dict from elements to weights, or an array for
+        tables and sets of integers. Elements missing from a dict have weight 1; None gives all
+        elements weight 1.
 
     See Also
     --------
-    PowerSet : Counts common subsets.
-    Normalized : ``Normalized(Intersection())`` is the coefficient of Ochiai.
+    PowerSet : Number of common subsets.
+    Normalized : ``Normalized(Intersection())`` is the Ochiai coefficient.
 
     Notes
     -----
     Samples are sets (or lists of their elements), or rows of 0 and 1, sparse or dense. Positive
-    semi-definite. The section of the book is missing in our copy; the definition is the usual one.
+    semi-definite. The definition is the standard one.
 
     References
     ----------
@@ -164,20 +165,21 @@ class Intersection(_OnSets):
 
 
 class PowerSet(_OnSets):
-    r"""Number of common subsets of two sets, ``2^|A and B|``; weighted, a product.
+    r"""Number of common subsets of two sets, ``2^|A and B|``, or a weighted product.
 
     .. math:: k(A, B) = \prod_{e \in A \cap B} (1 + w_e)
 
     Parameters
     ----------
     weights : dict or array-like, default=None
-        Weight of each element, at least 0: by element, or by number for tables and for sets of
-        numbers. Elements without an entry in a dict weigh 1; None takes 1 for all.
+        Non-negative weights of the elements: a dict from elements to weights, or an array for
+        tables and sets of integers. Elements missing from a dict have weight 1; None gives all
+        elements weight 1.
 
     See Also
     --------
     AllSubsets : The same for vectors; equal on rows of 0 and 1.
-    Intersection : The logarithm to base 2.
+    Intersection : The logarithm of this kernel to base 2, without weights.
 
     Notes
     -----
@@ -263,32 +265,32 @@ class _InUniverse(_OnSets):
             strange = [e for e in sample if e not in elements]
             if strange:
                 raise ValueError(
-                    f"{type(self).__name__}: {strange[0]!r} is in a sample and not in the "
-                    "universe."
+                    f"{type(self).__name__}: a sample contains {strange[0]!r}, which is not in "
+                    "the universe."
                 )
         return X
 
 
 class UnionComplement(_InUniverse):
-    """Number of elements of the universe in neither set, or their weight.
+    """Number of elements of the universe in neither set, or their total weight.
 
     Parameters
     ----------
     universe : collection or int
-        All elements there are; a number n stands for the elements 0 to n - 1.
+        All possible elements; an integer n means the elements 0 to n - 1.
     weights : dict or array-like, default=None
-        Weight of each element, at least 0: by element, or by number for tables and for sets of
-        numbers. Elements without an entry in a dict weigh 1; None counts.
+        Non-negative weights of the elements: a dict from elements to weights, or an array for
+        tables and sets of integers. Elements missing from a dict have weight 1; None gives all
+        elements weight 1.
 
     See Also
     --------
-    Agreement : Adds the intersection.
+    Agreement : Also counts the intersection.
 
     Notes
     -----
-    Positive semi-definite: the intersection of the complements. An element that is not in the
-    universe is refused. The section of the book is missing in our copy; the definition is the
-    usual one.
+    Positive semi-definite: it is the intersection kernel of the complements. Elements outside the
+    universe are refused. The definition is the standard one.
 
     References
     ----------
@@ -320,26 +322,26 @@ class UnionComplement(_InUniverse):
 
 
 class Agreement(_InUniverse):
-    """Number of elements of the universe that are in both sets or in neither, or their weight.
+    """Number of elements of the universe in both sets or in neither, or their total weight.
 
     Parameters
     ----------
     universe : collection or int
-        All elements there are; a number n stands for the elements 0 to n - 1.
+        All possible elements; an integer n means the elements 0 to n - 1.
     weights : dict or array-like, default=None
-        Weight of each element, at least 0: by element, or by number for tables and for sets of
-        numbers. Elements without an entry in a dict weigh 1; None counts.
+        Non-negative weights of the elements: a dict from elements to weights, or an array for
+        tables and sets of integers. Elements missing from a dict have weight 1; None gives all
+        elements weight 1.
 
     See Also
     --------
-    Intersection : Only elements in both.
-    UnionComplement : Only elements in neither.
+    Intersection : Counts only elements in both sets.
+    UnionComplement : Counts only elements in neither set.
 
     Notes
     -----
-    Positive semi-definite; without weights the size of the universe minus the Hamming distance. An
-    element that is not in the universe is refused. The section of the book is missing in our copy;
-    the definition is the usual one.
+    Positive semi-definite; without weights it is the size of the universe minus the Hamming
+    distance. Elements outside the universe are refused. The definition is the standard one.
 
     References
     ----------
@@ -377,19 +379,19 @@ class DerivedSubsets(BaseKernel):
     base_kernel : Kernel
         Kernel of elements.
     average : bool, default=False
-        Divide by the number of pairs: the inner product of the mean embeddings of two bags.
+        Whether to divide by the number of pairs, which gives the inner product of the mean
+        embeddings of the two sets.
 
     See Also
     --------
-    Intersection : With the kernel that is 1 for equal elements and 0 else.
+    Intersection : Uses the base kernel that is 1 for equal elements and 0 otherwise.
 
     Notes
     -----
     A sample is a table of vectors, one per row, or a collection of numbers, vectors or other
-    inputs of the base kernel; repetitions count in lists and not in sets. An empty sample has
-    similarity 0. Positive semi-definite if `base_kernel` is. All elements go through the base
-    kernel at once, in blocks of bounded memory. The section of the book is missing in our copy;
-    the definition is the usual one.
+    inputs of the base kernel; repeated elements count in lists but not in sets. An empty sample
+    has similarity 0. Positive semi-definite if `base_kernel` is. The base kernel is evaluated on
+    the elements of all samples, in blocks of bounded memory. The definition is the standard one.
 
     References
     ----------
@@ -417,7 +419,7 @@ class DerivedSubsets(BaseKernel):
         for x in as_samples(X, "DerivedSubsets"):
             if isinstance(x, str | bytes | Sample) or not hasattr(x, "__len__"):
                 raise TypeError(
-                    f"DerivedSubsets: a sample has to be a collection of elements; one is {x!r}."
+                    f"DerivedSubsets: a sample must be a collection of elements; one is {x!r}."
                 )
             if not self.base_kernel.requires_vector_input:
                 samples.append(list(x))
@@ -429,7 +431,7 @@ class DerivedSubsets(BaseKernel):
         return samples
 
     def _pool(self, samples: list[Any]) -> tuple[Any, Any]:
-        """All elements, and the matrix that adds them up sample by sample."""
+        """Return all elements, and the matrix that sums them for each sample."""
         sizes = np.array([len(x) for x in samples], dtype=np.int64)
         ends = np.concatenate([[0], np.cumsum(sizes)])
         weights = np.ones(int(ends[-1]))

@@ -41,7 +41,7 @@ PAGE = "string_kernels"
 
 
 def spectrum(X: Packed, positions: Sequence[int], p: int) -> sparse.csr_array:
-    """Count the windows of p symbols by the symbols at some positions; a column for each kind."""
+    """Count the windows of p symbols that agree at given positions; one column for each kind."""
     found = windows(X.codes, X.offsets, p)
     numbers, size = window_numbers(X.codes, found.starts, len(X.symbols), positions)
     return count_windows(numbers, found.offsets, size)
@@ -50,7 +50,7 @@ def spectrum(X: Packed, positions: Sequence[int], p: int) -> sparse.csr_array:
 def spectra(
     X: Packed, Y: Packed | None, positions: Sequence[int], p: int
 ) -> tuple[sparse.csr_array, sparse.csr_array | None]:
-    """Spectra of one or two collections, in common columns."""
+    """Compute the spectra of one or two collections, in common columns."""
     if Y is None:
         return spectrum(X, positions, p), None
     both = spectrum(joined(X, Y), positions, p)
@@ -67,7 +67,7 @@ def distinct_windows(X: Packed, p: int) -> Packed:
 
 
 def counts_of_words(X: Packed, words: Packed, p: int) -> sparse.csr_array:
-    """Count given words of p symbols among the windows, a column for each; others are dropped."""
+    """Count given words of p symbols among the windows, one column for each; drop others."""
     both = joined(words, X)
     found = windows(both.codes, both.offsets, p)
     numbers, size = window_numbers(both.codes, found.starts, len(both.symbols), range(p))
@@ -90,7 +90,7 @@ def hashed_columns(X: Packed, starts: Array, p: int, n_columns: int) -> Array:
     """Hashes of the windows of p symbols, at least 0 and below `n_columns`.
 
     The hash is a polynomial in hashes of the symbols, modulo 2^64, and its bits are mixed by the
-    multiplication and shifts of MurmurHash3. It depends on nothing but the symbols.
+    multiplications and shifts of MurmurHash3. It depends on the symbols only.
     """
     symbols = np.array([symbol_hash(symbol) for symbol in X.symbols], dtype=np.uint64)
     h = np.full(len(starts), p, dtype=np.uint64)
@@ -113,7 +113,7 @@ def symbol_hash(symbol: Hashable) -> int:
 
 
 class SpectrumKernel(SequenceKernel):
-    """Weighted sum of the counts of common substrings of some lengths."""
+    """Weighted sum of the spectrum kernels of several lengths."""
 
     def length_weights(self) -> list[tuple[int, float]]:
         """Return lengths of substrings with their weights."""
@@ -141,7 +141,7 @@ class SpectrumKernel(SequenceKernel):
         X : collection of sequences
             Samples.
         Y : collection of sequences, default=None
-            Other samples, which get the same columns.
+            Other samples, with the same columns.
 
         Returns
         -------
@@ -173,8 +173,8 @@ class PSpectrum(SpectrumKernel):
     See Also
     --------
     BlendedSpectrum : Substrings of several lengths.
-    Mismatch : Tolerates differences.
-    sklearn.feature_extraction.text.CountVectorizer : The same features of characters.
+    Mismatch : Tolerates mismatched symbols.
+    sklearn.feature_extraction.text.CountVectorizer : The same features for characters.
 
     Notes
     -----
@@ -215,7 +215,7 @@ class PSpectrum(SpectrumKernel):
         Returns
         -------
         weights : list of (int, float)
-            The one length, with weight 1.
+            The single length, with weight 1.
         """
         return [(self.p, 1.0)]
 
@@ -230,18 +230,19 @@ class BlendedSpectrum(SpectrumKernel):
     p : int, default=3
         Number of symbols of the longest substrings.
     weights : array-like of shape (p,), default=None
-        Weights of the lengths 1 to p, none negative; None takes 1 for all.
+        Non-negative weights of the lengths 1 to p; None means 1 for all.
     decay : float, default=None
-        Above 0 and at most 1; takes ``decay ** (2 q)`` for length q in place of `weights`.
+        Above 0 and at most 1; sets the weight of length q to ``decay ** (2 q)``, instead of
+        `weights`.
 
     See Also
     --------
-    PSpectrum : One length.
+    PSpectrum : Substrings of one length.
 
     Notes
     -----
     A sample is a `str`, `bytes`, or a sequence of hashable tokens. Positive semi-definite. Long
-    common substrings count at all their lengths.
+    common substrings also count through all their shorter substrings.
 
     References
     ----------
@@ -302,8 +303,8 @@ class Mismatch(SequenceKernel):
 
     .. math:: k(s, t) = \sum_{u \in \Sigma^p} \phi_u(s) \phi_u(t)
 
-    with :math:`\phi_u(s)` the number of substrings of s that differ from u in at most m symbols;
-    or, with `costs`, of those that u replaces at a total cost below `threshold`.
+    with :math:`\phi_u(s)` the number of substrings of s that differ from u in at most m symbols
+    or, with `costs`, whose total substitution cost is below `threshold`.
 
     Parameters
     ----------
@@ -312,21 +313,22 @@ class Mismatch(SequenceKernel):
     m : int, default=1
         Number of symbols that may differ, at most p.
     alphabet : str, sequence or int, default=None
-        Symbols of the words u, or their number: the value depends on it. None takes those of the
-        training samples; `settle`, `KernelTransformer` and estimators with `kernel=` see to it.
+        Symbols of the words u, or their number; the kernel value depends on it. None uses the
+        symbols of the training samples, which `settle`, `KernelTransformer` and estimators with a
+        parameter `kernel` determine.
     costs : ndarray of shape (n_symbols, n_symbols), default=None
-        Cost of the symbol of the row, of a word u, in place of the symbol of the column, of a
-        substring; in the order of `alphabet`, at least 0. In place of `m`.
+        ``costs[i, j]`` is the cost, at least 0, of symbol i in a word u at the position of symbol
+        j in a substring, in the order of `alphabet`. Used instead of `m`.
     threshold : float, default=None
-        Bound of the total cost of a substring, exclusive; goes with `costs`.
+        Upper bound, exclusive, on the total cost of a substring; required with `costs`.
     unknown : {"raise", "ignore"}, default="raise"
-        What a symbol outside of the alphabet does: an error, or the substrings with it are left
-        out.
+        Treatment of symbols outside the alphabet: "raise" raises an error, "ignore" omits the
+        substrings that contain them.
 
     See Also
     --------
     PSpectrum : Without mismatches.
-    GapWeighted : Tolerates gaps.
+    GapWeighted : Tolerates gaps instead of mismatches.
 
     Notes
     -----
@@ -385,8 +387,8 @@ class Mismatch(SequenceKernel):
         self._check_choice("unknown", ("raise", "ignore"))
         if self.alphabet is None:
             raise ValueError(
-                "Mismatch: alphabet=None is settled by fit; call kernel.settle(X_train), or use "
-                "KernelTransformer."
+                "Mismatch: alphabet=None needs training samples; call kernel.settle(X_train), or "
+                "use KernelTransformer."
             )
         if isinstance(self.alphabet, int | np.integer):
             self._check_integer("alphabet", 1)
@@ -394,8 +396,8 @@ class Mismatch(SequenceKernel):
             raise self._refuse("alphabet", "a number, or distinct symbols, one at least")
         if (self.costs is None) != (self.threshold is None):
             raise ValueError(
-                "Mismatch: costs and threshold go together; without them m counts the symbols "
-                "that may differ."
+                "Mismatch: costs and threshold must be given together; without them m bounds the "
+                "number of mismatches."
             )
         if self.costs is not None:
             self._check_costs()
@@ -404,7 +406,7 @@ class Mismatch(SequenceKernel):
         self._check_real("threshold", 0.0)
         if isinstance(self.alphabet, int | np.integer):
             raise ValueError(
-                f"Mismatch: alphabet={self.alphabet}, and costs need the symbols themselves."
+                f"Mismatch: alphabet={self.alphabet}, but costs require the symbols themselves."
             )
         n = len(self.alphabet)
         costs = np.asarray(self.costs, dtype=np.float64)
@@ -419,7 +421,7 @@ class Mismatch(SequenceKernel):
             )
 
     def settle(self, X: Any) -> BaseKernel:
-        """Return a copy whose alphabet is that of the training samples.
+        """Return a copy with the alphabet of the training samples.
 
         Parameters
         ----------
@@ -429,7 +431,7 @@ class Mismatch(SequenceKernel):
         Returns
         -------
         kernel : Mismatch
-            A copy; an equal one if the alphabet is given.
+            A copy, equal to this kernel if the alphabet is given.
         """
         copy = super().settle(X)
         if self.alphabet is None:
@@ -448,7 +450,7 @@ class Mismatch(SequenceKernel):
             present = np.unique(codes)
             if len(present) > self.alphabet:
                 raise ValueError(
-                    f"Mismatch: alphabet={self.alphabet} symbols, and the samples have "
+                    f"Mismatch: alphabet={self.alphabet} symbols, but the samples have "
                     f"{len(present)}."
                 )
             table = np.zeros(len(X.symbols), dtype=np.int32)
@@ -461,7 +463,7 @@ class Mismatch(SequenceKernel):
         return X, Y, len(self.alphabet)
 
     def _dense(self, n: int, n_windows: int, sigma: int) -> bool:
-        """Whether counts of all words are cheaper than spectra with gaps (times in ns)."""
+        """Whether dense counts of all words are cheaper than spectra with gaps (times in ns)."""
         size = float(sigma) ** self.p
         if 8 * size * n > get_config()["working_memory"] * 2**20:
             return False
@@ -524,7 +526,7 @@ class Mismatch(SequenceKernel):
         self._validate()
         if isinstance(self.alphabet, int | np.integer):
             raise ValueError(
-                f"Mismatch: alphabet={self.alphabet}, and features need the symbols themselves."
+                f"Mismatch: alphabet={self.alphabet}, but features require the symbols themselves."
             )
         A, _, sigma = self._prepare(self._real(X), None)
         if sigma**self.p > 2**31 - 1:
@@ -537,7 +539,8 @@ class Mismatch(SequenceKernel):
     def _words(self, X: Packed, sigma: int, columns: int | None = None) -> sparse.csr_array:
         """Count the words near the windows of each row, by enumerating them.
 
-        `columns` asks for one column for each word over the alphabet; else those that occur.
+        With `columns` there is one column for each word over the alphabet; otherwise for each word
+        that occurs.
         """
         found = windows(X.codes, X.offsets, self.p)
         numbers, _ = window_numbers(X.codes, found.starts, sigma, range(self.p))
@@ -550,8 +553,8 @@ class Mismatch(SequenceKernel):
         starts, words = words_near(kinds, costs, threshold, MOST_WORDS)
         if words is None:
             raise ValueError(
-                f"Mismatch: {len(kinds)} distinct substrings have more than {MOST_WORDS} words "
-                "near them, too many to be enumerated; lower p, m or threshold."
+                f"Mismatch: {len(kinds)} distinct substrings have more than {MOST_WORDS} "
+                "neighbouring words, too many to enumerate; lower p, m or threshold."
             )
         if columns is None:
             columns = sigma**self.p

@@ -1,4 +1,4 @@
-"""Kernels on objects that fall into parts, and on labelled graphs."""
+"""Convolution kernels on structured objects, and kernels on labelled graphs."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,27 +27,27 @@ class Convolution(BaseKernel):
     .. math:: k(x, z) = \sum_{(t, x_1, \dots) \in R(x)} \; \sum_{(t, z_1, \dots) \in R(z)}
        \prod_i k_{t i}(x_i, z_i)
 
-    where R lists the ways to divide a sample into parts, each with a type t; pairs have equal
-    types.
+    where R lists the decompositions of a sample into parts, each with a type t; only
+    decompositions of equal types are compared.
 
     Parameters
     ----------
     decompose : callable
-        ``decompose(x)`` yields pairs ``(type, parts)`` for a sample, `parts` a sequence.
+        ``decompose(x)`` yields pairs ``(type, parts)`` for a sample, where `parts` is a sequence.
     kernels : list, or dict from types to lists
-        One kernel for each part, the same for all types or by type; None in place of a kernel is
-        1 for equal parts and 0 for others.
+        One kernel for each part, the same for all types or one list for each type. None instead of
+        a kernel means 1 for equal parts and 0 otherwise.
 
     See Also
     --------
     AllSubtree : All subtrees as parts, without listing them.
-    TensorProduct : One decomposition.
+    TensorProduct : A single decomposition.
     ANOVA : Sets of coordinates as parts, without listing them.
 
     Notes
     -----
     Positive semi-definite if the kernels on parts are. Each of them is called once, on the
-    distinct parts of all samples, so that the cost is the square of their number. `decompose` runs
+    distinct parts of all samples, so that the cost is quadratic in their number. `decompose` runs
     at every call.
 
     References
@@ -91,14 +91,14 @@ class Convolution(BaseKernel):
             return self.kernels  # type: ignore[no-any-return]
         if kind not in self.kernels:
             raise ValueError(
-                f"Convolution: decompose yields the type {kind!r}, and kernels has "
+                f"Convolution: decompose yields the type {kind!r}, but kernels has only "
                 f"{list(self.kernels)}."
             )
         found: Sequence[Any] = self.kernels[kind]
         return found
 
     def _check(self, X: Any) -> tuple[int, Parts]:
-        """Return the number of samples, and by type the parts and whose they are."""
+        """Return the number of samples, and for each type the parts and their samples."""
         samples = as_samples(X, "Convolution")
         found: Parts = {}
         for i, x in enumerate(samples):
@@ -107,7 +107,7 @@ class Convolution(BaseKernel):
                 if len(parts) != n:
                     raise ValueError(
                         f"Convolution: decompose yields {len(parts)} parts of the type {kind!r} "
-                        f"for sample {i}, and there are {n} kernels."
+                        f"for sample {i}, but there are {n} kernels."
                     )
                 rows, tuples = found.setdefault(kind, ([], []))
                 rows.append(i)
@@ -115,7 +115,7 @@ class Convolution(BaseKernel):
         return len(samples), found
 
     def settle(self, X: Any) -> BaseKernel:
-        """Return a copy in which each kernel is settled on its parts of the samples.
+        """Return a copy with each kernel settled on the parts of the training samples.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class Convolution(BaseKernel):
             tables = self._tables(kind, left, None if Y is None else right)
             n_bytes = get_config()["working_memory"] * 2**20
             step = max(1, int(n_bytes // (16 * max(1, len(right.places[0])) * left.most)))
-            for start in range(0, n, step):  # blocks of samples: sums do not depend on them
+            for start in range(0, n, step):  # sums do not depend on the blocks
                 counts = left.counts[start : start + step]
                 used = np.unique(counts.indices)
                 product = np.ones((len(used), right.counts.shape[1]))
@@ -185,7 +185,7 @@ class Convolution(BaseKernel):
         return d
 
     def _tables(self, kind: Hashable, left: "_Distinct", right: "_Distinct | None") -> list[Array]:
-        """Kernel matrix of the distinct parts, for each position."""
+        """Kernel matrices of the distinct parts, one for each position."""
         found = []
         for i, kernel in enumerate(self._kernels_of(kind)):
             a = left.parts[i]
@@ -205,7 +205,7 @@ class Convolution(BaseKernel):
 
 
 class _Distinct:
-    """Distinct tuples of parts: how often each sample has them, and their distinct entries.
+    """Distinct tuples of parts, with their counts in each sample and their distinct entries.
 
     `places[i][u]` is the number in `parts[i]` of entry i of tuple u.
     """
@@ -228,7 +228,7 @@ class _Distinct:
 
 
 def _key(part: Any) -> Any:
-    """Value of a part, or its identity where it has no hash."""
+    """Value of a part, or its identity if it is not hashable."""
     try:
         hash(part)
     except TypeError:
@@ -237,7 +237,7 @@ def _key(part: Any) -> Any:
 
 
 def _collection(kernel: Any, parts: list[Any]) -> Any:
-    """Parts as samples: a list, or the rows of a table."""
+    """Parts in the form of samples: a list, or the rows of a table."""
     if not kernel.requires_vector_input:
         return parts
     return as_vectors([np.atleast_1d(np.asarray(part)) for part in parts], "Convolution")
@@ -245,14 +245,14 @@ def _collection(kernel: Any, parts: list[Any]) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Graphs:
-    """A collection of labelled graphs; indexing gives a part of it, as for `Packed`.
+    """A collection of labelled graphs; indexing returns a subset, as for `Packed`.
 
     Attributes
     ----------
     labels, degrees : Packed
-        Labels of the nodes of each graph, and numbers of neighbours.
+        Labels of the nodes of each graph, and their numbers of neighbours.
     neighbours, edges : Packed
-        For each node in turn, numbers of the neighbours in the graph, and labels of the edges.
+        For each node, the numbers of its neighbours and the labels of the edges to them.
     """
 
     labels: Packed
@@ -268,7 +268,7 @@ class Graphs:
         return Graphs(*(field[indices] for field in fields))
 
     def joined(self, other: "Graphs | None") -> "Graphs":
-        """Return one collection, those of `other` last."""
+        """Return one collection, with the graphs of `other` last."""
         if other is None:
             return self
         return Graphs(
@@ -280,7 +280,7 @@ class Graphs:
 
 
 def read_graphs(X: Any, name: str = "The kernel") -> Graphs:
-    """Return graphs of any kind as one `Graphs` collection."""
+    """Return graphs of any type as one `Graphs` collection."""
     labels, edges = [], []
     degrees: list[int] = []
     neighbours: list[int] = []
@@ -303,14 +303,14 @@ def read_graphs(X: Any, name: str = "The kernel") -> Graphs:
 
 
 def _read_graph(x: Any, name: str) -> tuple[list[Any], list[list[tuple[int, Any]]]]:
-    """Return labels of the nodes, and by node its neighbours with the labels of the edges."""
+    """Return the labels of the nodes, and for each node its neighbours and edge labels."""
     if hasattr(x, "nodes") and hasattr(x, "adjacency"):
         number = {v: i for i, v in enumerate(x.nodes)}
         missing = [v for v in number if "label" not in x.nodes[v]]
         if missing:
             raise ValueError(
-                f'{name}: node {missing[0]!r} has no attribute "label"; set one, the degree for '
-                "instance."
+                f'{name}: node {missing[0]!r} has no attribute "label"; set one, for example the '
+                "degree."
             )
         below = []
         for _, around in x.adjacency():
@@ -330,9 +330,9 @@ def _read_graph(x: Any, name: str) -> tuple[list[Any], list[list[tuple[int, Any]
     if not len(pairs):
         pairs = pairs.reshape(0, 2)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
-        raise ValueError(f"{name}: edges have to be pairs of numbers of nodes.")
+        raise ValueError(f"{name}: edges must be pairs of node numbers.")
     if len(pairs) and (pairs.min() < 0 or pairs.max() >= len(labels)):
-        raise ValueError(f"{name}: edges name nodes outside of 0 to {len(labels) - 1}.")
+        raise ValueError(f"{name}: edges refer to nodes outside 0 to {len(labels) - 1}.")
     kinds = [None] * len(pairs) if len(x) == 2 else list(x[2])
     if len(kinds) != len(pairs):
         raise ValueError(f"{name} has {len(pairs)} edges and {len(kinds)} edge labels.")
@@ -355,24 +355,22 @@ class WeisfeilerLehman(BaseKernel):
     Parameters
     ----------
     n_iter : int, default=3
-        Number of rounds H; 0 counts the labels as they are.
+        Number of refinement rounds H; 0 counts the original labels.
     edge_labels : bool, default=False
-        Whether the label of an edge is read with that of the neighbour behind it.
+        Whether the labels of the edges are combined with those of the neighbours.
 
     See Also
     --------
-    CompleteSubtree : The same idea on trees.
+    CompleteSubtree : Counts of subtrees of trees.
 
     Notes
     -----
     A sample is a networkx graph whose nodes (and edges) have an attribute ``label``, or a tuple
     ``(labels, edges)`` or ``(labels, edges, edge_labels)``: labels of the nodes, pairs of numbers
     of nodes, labels of the edges. Edges of directed networkx graphs are followed forward. Labels
-    are any hashable values; labels that do not occur in the other collection match nothing.
-
-    Positive semi-definite. Rounds are exact: a hash table that compares rows of sorted labels
-    numbers them. Graphs that the refinement cannot distinguish, such as regular graphs with one
-    label, have the same features.
+    are any hashable values. Positive semi-definite. The refinement is exact: a hash table that
+    compares rows of sorted labels assigns the new labels. Graphs that the refinement cannot
+    distinguish, such as regular graphs with one label, have the same features.
 
     References
     ----------

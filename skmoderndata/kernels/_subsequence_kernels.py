@@ -1,4 +1,4 @@
-"""Kernels that count common subsequences: all, of one length, and with a price for gaps."""
+"""Kernels that count common subsequences: all, of one length, and with a penalty for gaps."""
 
 from collections.abc import Hashable
 from typing import Any
@@ -27,13 +27,13 @@ class AllSubsequences(SequenceKernel):
 
     .. math:: k(s, t) = \sum_{u \in \Sigma^*} \phi_u(s) \phi_u(t)
 
-    with :math:`\phi_u(s)` the number of ways to pick u from s in order, gaps allowed.
+    with :math:`\phi_u(s)` the number of occurrences of u as a subsequence of s, gaps allowed.
 
     See Also
     --------
     FixedLengthSubsequences : Subsequences of one length.
-    GapWeighted : Gaps have a price.
-    Normalized : Computed in the logarithm, so that long sequences do not overflow.
+    GapWeighted : Penalises gaps.
+    Normalized : Works with logarithms, so that long sequences do not overflow.
 
     Notes
     -----
@@ -85,7 +85,7 @@ class AllSubsequences(SequenceKernel):
 
 
 class _Subsequences(SequenceKernel):
-    """Sum over common subsequences, by the weights of `_weighting`."""
+    """Sum over common subsequences, with the weights of `_weighting`."""
 
     def _prepare(self, X: Packed, Y: Packed | None) -> tuple[Packed, Packed | None]:
         """Return samples over one alphabet."""
@@ -125,7 +125,7 @@ class FixedLengthSubsequences(_Subsequences):
 
     .. math:: k(s, t) = \sum_{u \in \Sigma^p} \phi_u(s) \phi_u(t)
 
-    with :math:`\phi_u(s)` the number of ways to pick u from s in order, gaps allowed.
+    with :math:`\phi_u(s)` the number of occurrences of u as a subsequence of s, gaps allowed.
 
     Parameters
     ----------
@@ -134,8 +134,8 @@ class FixedLengthSubsequences(_Subsequences):
 
     See Also
     --------
-    GapWeighted : Gaps have a price; with ``decay=1`` it is this kernel.
-    PSpectrum : Without gaps.
+    GapWeighted : Penalises gaps; with ``decay=1`` it is this kernel.
+    PSpectrum : Contiguous subsequences only.
 
     Notes
     -----
@@ -182,7 +182,7 @@ class FixedLengthSubsequences(_Subsequences):
 
 
 class GapWeighted(_Subsequences):
-    r"""Sum over common subsequences, each weighted by its length and its gaps.
+    r"""Number of common subsequences, weighted by the lengths that they span.
 
     .. math:: k(s, t) = \sum_{u \in \Sigma^p} \phi_u(s) \phi_u(t), \qquad
         \phi_u(s) = \sum_{i \,:\, s(i) = u} \lambda^{i_p - i_1 + 1}
@@ -192,20 +192,23 @@ class GapWeighted(_Subsequences):
     p : int, default=3
         Number of symbols of the subsequences.
     decay : float, default=0.5
-        Weight of each symbol between the first and the last one picked, above 0 and at most 1.
+        Factor for each symbol from the first to the last symbol of an occurrence, above 0 and at
+        most 1.
     lengths : array-like of shape (p,), default=None
-        Weights of subsequences of 1 to p symbols, none negative; None counts those of p only.
+        Non-negative weights of subsequences of 1 to p symbols; None counts those of p symbols
+        only.
     match_weights : dict, default=None
-        Weights of picked symbols, in place of `decay`; those without an entry weigh 1.
+        Factors for matched symbols, instead of `decay`; symbols without an entry have factor 1.
     skip_weights : dict, default=None
-        Weights of skipped symbols, in place of `decay`; those without an entry keep it.
+        Factors for skipped symbols, instead of `decay`; symbols without an entry have factor
+        `decay`.
     similarity : ndarray of shape (n_symbols, n_symbols) or Kernel, default=None
-        Similarity of two symbols, in place of equality: a positive semi-definite matrix over
-        `alphabet`, or a kernel of symbols that are numbers or vectors.
+        Similarity of two symbols, used instead of equality: a positive semi-definite matrix over
+        `alphabet`, or a kernel if symbols are numbers or vectors.
     alphabet : str or sequence, default=None
         Symbols in the order of the rows of a `similarity` matrix.
     length_normalise : bool, default=False
-        Whether picked symbols weigh 1, and gaps alone have a price.
+        Whether matched symbols have factor 1, so that only gaps are penalised.
     decay_bounds : pair of floats or "fixed", default="fixed"
         Range of `decay` in hyperparameter search.
 
@@ -217,9 +220,9 @@ class GapWeighted(_Subsequences):
     Notes
     -----
     A sample is a `str`, `bytes`, or a sequence of hashable tokens. Positive semi-definite; 0 for
-    sequences of fewer than p symbols. Inside `Normalized` it is computed in logarithms. The
+    sequences of fewer than p symbols. Inside `Normalized` the kernel works with logarithms. The
     gradient in `decay` is available without weights of symbols and without `similarity`. The
-    printed program of the book omits the last row and column; the recursion here does not.
+    program printed in the book omits the last row and column; the recursion here does not.
 
     References
     ----------
@@ -294,12 +297,12 @@ class GapWeighted(_Subsequences):
                 raise self._refuse(name, "a dict from symbols to numbers of at least 0")
         if self.length_normalise and self.match_weights is not None:
             raise ValueError(
-                "GapWeighted: with length_normalise=True picked symbols weigh 1; give no "
-                "match_weights."
+                "GapWeighted: with length_normalise=True matched symbols have factor 1; do not "
+                "set match_weights."
             )
         if self.similarity is None:
             if self.alphabet is not None:
-                raise ValueError("GapWeighted: alphabet goes with a similarity matrix only.")
+                raise ValueError("GapWeighted: alphabet requires a similarity matrix.")
         elif not isinstance(self.similarity, Kernel):
             self._check_similarity()
 
@@ -307,20 +310,20 @@ class GapWeighted(_Subsequences):
         S = np.asarray(self.similarity, dtype=np.float64)
         if self.alphabet is None:
             raise ValueError(
-                "GapWeighted: a similarity matrix needs alphabet, the symbols of its rows."
+                "GapWeighted: a similarity matrix requires alphabet, the symbols of its rows."
             )
         n = len(self.alphabet)
         if S.shape != (n, n) or not np.isfinite(S).all():
             raise ValueError(
                 f"GapWeighted: similarity has shape {S.shape}; for an alphabet of {n} symbols it "
-                f"has to be a finite matrix of shape ({n}, {n})."
+                f"must be a finite matrix of shape ({n}, {n})."
             )
         if not np.allclose(S, S.T):
-            raise ValueError("GapWeighted: similarity has to be symmetric.")
+            raise ValueError("GapWeighted: similarity must be symmetric.")
         lowest = float(np.linalg.eigvalsh(S)[0])
         if lowest < -1e-10 * np.abs(S).max():
             raise ValueError(
-                f"GapWeighted: similarity has the eigenvalue {lowest:.3g}, and has to be positive "
+                f"GapWeighted: similarity has the eigenvalue {lowest:.3g}; it must be positive "
                 "semi-definite; np.exp(similarity / scale), entry by entry, often is."
             )
 
@@ -363,8 +366,8 @@ class GapWeighted(_Subsequences):
             return {}
         if any(v is not None for v in (self.match_weights, self.skip_weights, self.similarity)):
             raise ValueError(
-                "GapWeighted: the gradient in decay is there without match_weights, skip_weights "
-                'and similarity; set decay_bounds="fixed".'
+                "GapWeighted: the gradient in decay is not available with match_weights, "
+                'skip_weights or similarity; set decay_bounds="fixed".'
             )
         slopes = subsequence_slopes(
             X.codes,

@@ -1,4 +1,4 @@
-"""Kernels on texts: rows of counts, compared through what a corpus says about the terms."""
+"""Kernels on texts: rows of counts, with relations between terms from a corpus."""
 
 import warnings
 from typing import Any
@@ -26,8 +26,8 @@ PAGE = "text_kernels"
 class TextKernel(BaseKernel):
     """A kernel on rows of counts, or on texts that a vectorizer turns into rows.
 
-    A subclass defines `_blocks(counts)`, features in one or more matrices whose inner products add
-    up to the kernel.
+    A subclass defines `_blocks(counts)`, one or more feature matrices; the kernel is the sum of
+    their inner products.
     """
 
     vectorizer: Any
@@ -41,7 +41,7 @@ class TextKernel(BaseKernel):
 
     @property
     def encoding(self) -> str | None:
-        """Name of the form that `encode` keeps: rows by one vectorizer."""
+        """Name of the form that `encode` stores: rows from one vectorizer."""
         if self.vectorizer is None or not isinstance(self.corpus, Corpus):
             return None
         return f"counts {self.corpus.checksum}"
@@ -52,7 +52,7 @@ class TextKernel(BaseKernel):
         Parameters
         ----------
         deep : bool, default=True
-            Whether to add the parameters of the vectorizer.
+            Whether to include the parameters of the vectorizer.
 
         Returns
         -------
@@ -75,7 +75,7 @@ class TextKernel(BaseKernel):
     __hash__ = None
 
     def __repr__(self) -> str:
-        """Print the vectorizer without line breaks and a long corpus as its size."""
+        """Print the vectorizer without line breaks, and only the size of a long corpus."""
         shown = []
         for name, value in super().get_params(deep=False).items():
             if name == "vectorizer" and value is not None:
@@ -87,7 +87,7 @@ class TextKernel(BaseKernel):
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def settle(self, X: Any) -> BaseKernel:
-        """Return a copy that has read its corpus, the training samples if there is no other.
+        """Return a copy with a processed corpus, by default the training samples.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class TextKernel(BaseKernel):
         Returns
         -------
         kernel : Kernel
-            A copy; an equal one if the corpus was read before.
+            A copy, equal to this kernel if the corpus is already processed.
         """
         self._validate_parameters()
         copy: BaseKernel = super().settle(X)
@@ -111,12 +111,12 @@ class TextKernel(BaseKernel):
         self._validate_parameters()
         if self.corpus is None and (self._needs_corpus or self.vectorizer is not None):
             raise ValueError(
-                f"{type(self).__name__}: corpus=None is settled by fit; call "
+                f"{type(self).__name__}: corpus=None needs training samples; call "
                 "kernel.settle(X_train), or use KernelTransformer."
             )
 
     def _validate_parameters(self) -> None:
-        """Check the values of the parameters, the corpus aside."""
+        """Check the values of the parameters other than the corpus."""
         known = self.vectorizer is None or (
             hasattr(self.vectorizer, "fit_transform") and hasattr(self.vectorizer, "get_params")
         )
@@ -124,7 +124,7 @@ class TextKernel(BaseKernel):
             raise self._refuse("vectorizer", "a vectorizer of scikit-learn, or None")
 
     def _read(self) -> Corpus:
-        """Return the corpus, read now if it was given as documents and is not settled."""
+        """Return the corpus; process it now if it was given as documents."""
         if isinstance(self.corpus, Corpus):
             return self.corpus
         return read_corpus(self.corpus, self.vectorizer, type(self).__name__)
@@ -192,7 +192,7 @@ class TextKernel(BaseKernel):
         Returns
         -------
         features : csr_array or ndarray of shape (n_samples, n_features_out)
-            One row for each sample; sparse where the kernel keeps the counts.
+            One row for each sample; sparse if the kernel preserves the sparsity of the counts.
         """
         self._validate()
         blocks = self._blocks(*self._real(X))
@@ -207,15 +207,15 @@ class VectorSpace(TextKernel):
     Parameters
     ----------
     vectorizer : object, default=None
-        A vectorizer of scikit-learn, cloned and fitted on the corpus: samples are texts. None:
-        samples are rows of counts.
+        A vectorizer of scikit-learn, which is cloned and fitted on the corpus; samples are then
+        texts. None means that samples are rows of counts.
     corpus : collection of texts, or rows of counts, default=None
-        Documents that the vectorizer is fitted on; None takes the training samples.
+        Documents on which the vectorizer is fitted; None uses the training samples.
 
     See Also
     --------
-    TfIdf : Rare terms count more.
-    sklearn.metrics.pairwise.linear_kernel : The same as a function of rows.
+    TfIdf : Gives rare terms more weight.
+    sklearn.metrics.pairwise.linear_kernel : The same kernel on rows of counts.
 
     Notes
     -----
@@ -257,7 +257,7 @@ class VectorSpace(TextKernel):
 
 
 class TfIdf(TextKernel):
-    r"""Inner product of counts, weighted by the rarity of the terms among documents.
+    r"""Inner product of counts, weighted by the inverse document frequency of the terms.
 
     .. math:: k(x, z) = \sum_t w_t^2 \phi_t(x) \phi_t(z), \qquad w_t = \ln(n / n_t)
 
@@ -266,22 +266,22 @@ class TfIdf(TextKernel):
     Parameters
     ----------
     vectorizer : object, default=None
-        A vectorizer of scikit-learn, cloned and fitted on the corpus: samples are texts. None:
-        samples are rows of counts.
+        A vectorizer of scikit-learn, which is cloned and fitted on the corpus; samples are then
+        texts. None means that samples are rows of counts.
     corpus : collection of texts, or rows of counts, default=None
-        Documents that the weights are counted in; None takes the training samples.
+        Documents from which the weights are estimated; None uses the training samples.
     smooth : bool, default=False
-        Whether weights are those of scikit-learn, ``ln((1 + n) / (1 + n_t)) + 1``.
+        Whether to use scikit-learn's smoothed weights, ``ln((1 + n) / (1 + n_t)) + 1``.
 
     See Also
     --------
-    sklearn.feature_extraction.text.TfidfTransformer : The features.
-    GeneralizedVectorSpace : Similar terms count, too.
+    sklearn.feature_extraction.text.TfidfTransformer : The features of this kernel.
+    GeneralizedVectorSpace : Also relates similar terms.
 
     Notes
     -----
-    Positive semi-definite. A term in all documents has weight 0, or 1 with ``smooth``; a term of a
-    sample that occurs in no document of the corpus has weight 0.
+    Positive semi-definite. A term that occurs in all documents has weight 0, or 1 with
+    ``smooth=True``; a term that occurs in no document of the corpus has weight 0.
 
     References
     ----------
@@ -327,7 +327,7 @@ def _scaled(counts: sparse.csr_array, weights: Array) -> sparse.csr_array:
 
 
 class SemanticSmoothing(TextKernel):
-    r"""Inner product of counts of concepts, by a given relation between terms.
+    r"""Inner product of counts, smoothed by a given relation between terms.
 
     .. math:: k(x, z) = \phi(x)' P P' \phi(z) \quad \text{or} \quad \phi(x)' Q \phi(z)
 
@@ -336,21 +336,22 @@ class SemanticSmoothing(TextKernel):
     proximity : array or sparse matrix of shape (n_terms, n_concepts), default=None
         The matrix P: the weight of each term in each concept.
     similarity : array or sparse matrix of shape (n_terms, n_terms), default=None
-        The matrix Q in place of ``P P'``, symmetric and positive semi-definite.
+        The matrix Q, used instead of ``P P'``; symmetric and positive semi-definite.
     vectorizer : object, default=None
-        A vectorizer of scikit-learn, cloned and fitted on the corpus: samples are texts; give it
-        a `vocabulary` in the order of the matrix. None: samples are rows of counts.
+        A vectorizer of scikit-learn, which is cloned and fitted on the corpus; samples are then
+        texts. Its `vocabulary` must be in the order of the matrix. None means that samples are
+        rows of counts.
     corpus : collection of texts, or rows of counts, default=None
-        Documents that the vectorizer is fitted on; None takes the training samples.
+        Documents on which the vectorizer is fitted; None uses the training samples.
 
     See Also
     --------
-    GeneralizedVectorSpace : The relation is learnt from documents.
+    GeneralizedVectorSpace : Learns the relation from documents.
 
     Notes
     -----
-    Positive semi-definite. `similarity` is checked by its eigenvalues, and `proximity` needs no
-    check: prefer it for many terms.
+    Positive semi-definite. The eigenvalues of `similarity` are checked, while `proximity` needs no
+    check and is preferable for many terms.
 
     References
     ----------
@@ -386,10 +387,10 @@ class SemanticSmoothing(TextKernel):
     def _validate_parameters(self) -> None:
         super()._validate_parameters()
         if (self.proximity is None) == (self.similarity is None):
-            raise ValueError("SemanticSmoothing: give one of proximity and similarity.")
+            raise ValueError("SemanticSmoothing: give either proximity or similarity.")
 
     def _root(self) -> Any:
-        """Return P, a root of Q if that is given."""
+        """Return P, or a square root of Q if that is given."""
         if self.proximity is not None:
             return check_array(self.proximity, accept_sparse="csr", dtype=np.float64)
         known = getattr(self, "_cached_root", None)
@@ -399,12 +400,12 @@ class SemanticSmoothing(TextKernel):
         Q = Q.toarray() if is_sparse(Q) else Q
         scale = np.abs(Q).max(initial=0.0)
         if Q.shape[0] != Q.shape[1] or np.abs(Q - Q.T).max(initial=0.0) > 1e-10 * scale:
-            raise ValueError("SemanticSmoothing: similarity has to be square and symmetric.")
+            raise ValueError("SemanticSmoothing: similarity must be square and symmetric.")
         values, vectors = linalg.eigh((Q + Q.T) / 2)
         if values[0] < -1e-10 * len(Q) * scale:
             raise ValueError(
-                "SemanticSmoothing: similarity has to be positive semi-definite, and it has the "
-                f"eigenvalue {values[0]:.3g}; give proximity P, and P P' takes its place."
+                "SemanticSmoothing: similarity must be positive semi-definite, and it has the "
+                f"eigenvalue {values[0]:.3g}; give proximity P instead, whose P P' always is."
             )
         keep = values > 1e-14 * values[-1]
         root = vectors[:, keep] * np.sqrt(values[keep])
@@ -431,14 +432,14 @@ class GeneralizedVectorSpace(TextKernel):
     Parameters
     ----------
     vectorizer : object, default=None
-        A vectorizer of scikit-learn, cloned and fitted on the corpus: samples are texts. None:
-        samples are rows of counts.
+        A vectorizer of scikit-learn, which is cloned and fitted on the corpus; samples are then
+        texts. None means that samples are rows of counts.
     corpus : collection of texts, or rows of counts, default=None
-        The documents D; None takes the training samples.
+        The documents D; None uses the training samples.
 
     See Also
     --------
-    SemanticDiffusion : Terms are similar along chains of documents, too.
+    SemanticDiffusion : Also relates terms through chains of documents.
 
     Notes
     -----
@@ -486,29 +487,30 @@ class SemanticDiffusion(TextKernel):
     Parameters
     ----------
     kind : {"von_neumann", "exponential"}, default="von_neumann"
-        How the weight of chains falls with their length: as powers, or as powers over factorials.
+        Decay of the weight of chains with their length: powers of :math:`\lambda` for
+        "von_neumann", powers divided by factorials for "exponential".
     lam : float, default=None
-        The factor :math:`\lambda`, above 0; below one over the largest eigenvalue of G for the
-        von Neumann kernel. None takes it from `relative`.
+        The factor :math:`\lambda`, above 0; below the reciprocal of the
+        largest eigenvalue of G for the von Neumann kernel. None computes it from `relative`.
     relative : float, default=0.5
-        The factor relative to one over the largest eigenvalue of G, below 1 for the von Neumann
-        kernel.
+        The factor :math:`\lambda` times the largest eigenvalue of G, above 0; below 1 for the von
+        Neumann kernel. Used if `lam` is None.
     vectorizer : object, default=None
-        A vectorizer of scikit-learn, cloned and fitted on the corpus: samples are texts. None:
-        samples are rows of counts.
+        A vectorizer of scikit-learn, which is cloned and fitted on the corpus; samples are then
+        texts. None means that samples are rows of counts.
     corpus : collection of texts, or rows of counts, default=None
-        The documents D; None takes the training samples.
+        The documents D; None uses the training samples.
 
     See Also
     --------
-    VonNeumann, ExponentialDiffusion : The same between the samples themselves.
-    LatentSemantic : Keeps the leading directions only.
+    VonNeumann, ExponentialDiffusion : The same functions of a similarity of the samples.
+    LatentSemantic : Projects onto the leading directions.
 
     Notes
     -----
-    Positive semi-definite. One eigendecomposition of the smaller of ``D'D`` and ``DD'``, shared by
-    all copies of a settled kernel. The component of a sample outside of the span of the corpus
-    stays as in `VectorSpace`.
+    Positive semi-definite. All copies of a settled kernel use one eigendecomposition, of the
+    smaller of ``D'D`` and ``DD'``. The component of a sample outside the span of the corpus
+    contributes as in `VectorSpace`.
 
     References
     ----------
@@ -565,7 +567,7 @@ class SemanticDiffusion(TextKernel):
 
 
 class LatentSemantic(TextKernel):
-    r"""Inner product of the coordinates in the leading directions of a corpus.
+    r"""Inner product of the projections onto the leading singular directions of a corpus.
 
     .. math:: k(x, z) = \phi(x)' V_r V_r' \phi(z)
 
@@ -575,25 +577,25 @@ class LatentSemantic(TextKernel):
     Parameters
     ----------
     n_components : int, default=100
-        Number of directions r; the rank of the corpus, with a warning, where it is lower.
+        Number of directions r; reduced to the rank of the corpus, with a warning, if that is
+        lower.
     random_state : int, RandomState instance or None, default=None
-        Start of the Lanczos iterations on a large corpus.
+        Seed of the start vector of the Lanczos iterations on a large corpus.
     vectorizer : object, default=None
-        A vectorizer of scikit-learn, cloned and fitted on the corpus: samples are texts. None:
-        samples are rows of counts.
+        A vectorizer of scikit-learn, which is cloned and fitted on the corpus; samples are then
+        texts. None means that samples are rows of counts.
     corpus : collection of texts, or rows of counts, default=None
-        The documents; None takes the training samples.
+        The documents; None uses the training samples.
 
     See Also
     --------
-    sklearn.decomposition.TruncatedSVD : The coordinates as features, for latent semantic
-        indexing.
+    sklearn.decomposition.TruncatedSVD : The coordinates as features (latent semantic indexing).
     SemanticDiffusion : Weights all directions.
 
     Notes
     -----
-    Positive semi-definite. The component of a sample outside of the directions is lost. For the
-    coordinates alone use `TruncatedSVD`; this kernel is for kernel machines and for sums and
+    Positive semi-definite. The component of a sample outside these directions is discarded. For
+    the coordinates alone use `TruncatedSVD`; this kernel is for kernel machines and for sums and
     products with other kernels.
 
     References
@@ -645,8 +647,8 @@ class LatentSemantic(TextKernel):
         V = leading_terms(corpus.counts, self.n_components, check_random_state(self.random_state))
         if V.shape[1] < self.n_components:
             warnings.warn(
-                f"LatentSemantic: n_components={self.n_components}, and the corpus has rank "
-                f"{V.shape[1]}, which is taken.",
+                f"LatentSemantic: n_components={self.n_components} exceeds the rank of the "
+                f"corpus; {V.shape[1]} components are used.",
                 stacklevel=2,
             )
         return V

@@ -22,7 +22,7 @@ PAGE = "tree_kernels"
 
 
 class _Subtrees(TreeKernel):
-    """Sums of Delta, by productions."""
+    """Sums of Delta over pairs of nodes with equal productions."""
 
     _what: str
     labelled: bool
@@ -55,7 +55,7 @@ class _Subtrees(TreeKernel):
 
 
 class CoRootedSubtree(_Subtrees):
-    r"""Number of common subtrees that begin at the roots.
+    r"""Number of common subtrees rooted at the roots of the two trees.
 
     .. math:: k(T, T') = \Delta(r, r')
 
@@ -64,22 +64,22 @@ class CoRootedSubtree(_Subtrees):
     Parameters
     ----------
     labelled : bool, default=True
-        Whether labels have to agree; False compares shapes only.
+        Whether labels must agree; False compares only the shapes of trees.
     match : {"children", "node"}, default="children"
-        What a production is: the label of a node and those of its children; or its label and the
-        number of its children.
+        Definition of a production: the label of a node and those of its children ("children"), or
+        its label and the number of its children ("node").
     decay : float, default=1.0
         Factor for each production of a subtree, above 0 and at most 1.
 
     See Also
     --------
-    AllSubtree : Common subtrees anywhere.
+    AllSubtree : Common subtrees at all positions.
 
     Notes
     -----
     A sample is a tree in one of the forms of `AllSubtree`. A subtree contains, for each of its
-    nodes, all children or none. Positive semi-definite. ``match="node"`` is the printed form of
-    the source, in which leaves need not agree.
+    nodes, all children or none. Positive semi-definite. ``match="node"`` is the definition printed
+    in the source, in which leaves need not agree.
 
     References
     ----------
@@ -121,13 +121,13 @@ class AllSubtree(_Subtrees):
     Parameters
     ----------
     labelled : bool, default=True
-        Whether labels have to agree; False compares shapes only.
+        Whether labels must agree; False compares only the shapes of trees.
     match : {"children", "node"}, default="children"
-        What a production is: the label of a node and those of its children; or its label and the
-        number of its children.
+        Definition of a production: the label of a node and those of its children ("children"), or
+        its label and the number of its children ("node").
     decay : float, default=1.0
         Factor for each production of a subtree, above 0 and at most 1. Large trees need a small
-        one.
+        factor.
     include_leaves : bool, default=False
         Whether to add the number of pairs of equal leaves.
     decay_bounds : pair of floats or "fixed", default="fixed"
@@ -135,9 +135,9 @@ class AllSubtree(_Subtrees):
 
     See Also
     --------
-    CompleteSubtree : Subtrees down to the leaves, in linear time.
-    CoRootedSubtree : Subtrees from the roots only.
-    Normalized : Computed in the logarithm, so that large trees do not overflow.
+    CompleteSubtree : Subtrees that extend to the leaves, in linear time.
+    CoRootedSubtree : Subtrees rooted at the roots only.
+    Normalized : Works with logarithms, so that large trees do not overflow.
 
     Notes
     -----
@@ -148,13 +148,14 @@ class AllSubtree(_Subtrees):
     its tag; or a networkx arborescence whose nodes have an attribute ``label``.
 
     A subtree contains, for each of its nodes, all children or none; this is the kernel of Collins
-    and Duffy on parse trees. Positive semi-definite. Without decay a large tree is similar only to
-    itself, because the number of its subtrees is exponential: matrices of large trees are then
-    finite only inside `Normalized`, and close to the identity.
+    and Duffy on parse trees. Positive semi-definite. With ``decay=1`` a large tree is similar only
+    to itself, because the number of its subtrees is exponential: kernel matrices of large trees
+    are then finite only inside `Normalized`, and close to the identity.
 
-    A pair of nodes is kept until their parents have been compared: a chain of 6,000 equal nodes
-    takes less than a megabyte in addition, compared with half a gigabyte for all pairs. The
-    gradient in `decay` keeps them, 16 bytes for each pair of nodes with equal productions.
+    The value of a pair of nodes is stored until their parents have been compared: a chain of 6,000
+    equal nodes takes less than a megabyte of additional memory, compared with half a gigabyte for
+    all pairs. The gradient in `decay` stores all pairs of nodes with equal productions, 16 bytes
+    each.
 
     References
     ----------
@@ -233,7 +234,7 @@ class AllSubtree(_Subtrees):
         """Return derivatives of the logarithms of the matrix."""
         nodes = self._nodes(X)
         slopes = subtree_sums(nodes, len(X), "slopes", decay=self.decay, logarithm=True)
-        if self.include_leaves:  # they do not depend on the decay
+        if self.include_leaves:  # leaf counts do not depend on the decay
             alone, total = super()._gram(X, None, logarithm=True), self._log_gram(X, None)
             slopes *= np.exp(np.where(total > -np.inf, alone - np.maximum(total, -1e300), -np.inf))
         return {"decay": slopes}
@@ -245,12 +246,12 @@ def _log_sum(logarithm: Array, values: Array) -> Array:
 
 
 class CompleteSubtree(TreeKernel):
-    r"""Number of common complete subtrees: nodes with everything below them.
+    r"""Number of common complete subtrees, each a node with all its descendants.
 
     .. math:: k(T, T') = \sum_u \lambda^{|u|} \phi_u(T) \phi_u(T')
 
-    with :math:`\phi_u(T)` the number of nodes of T whose whole subtree is u, and :math:`|u|` the
-    number of nodes of u with children.
+    with :math:`\phi_u(T)` the number of nodes of T whose complete subtree is u, and :math:`|u|`
+    the number of inner nodes of u.
 
     Parameters
     ----------
@@ -259,13 +260,13 @@ class CompleteSubtree(TreeKernel):
 
     See Also
     --------
-    AllSubtree : Subtrees that may end anywhere.
+    AllSubtree : Subtrees that need not extend to the leaves.
 
     Notes
     -----
-    A sample is a tree in one of the forms of `AllSubtree`. Leaves count, as subtrees of one node.
-    Positive semi-definite. The cheapest kernel on trees: every node gets the number of its
-    subtree in one pass over the collection, and the features are sparse counts.
+    A sample is a tree in one of the forms of `AllSubtree`. Leaves count as subtrees of one node.
+    Positive semi-definite. This is the cheapest kernel on trees: one pass over the collection
+    numbers the subtrees of all nodes, and the features are sparse counts.
 
     References
     ----------
@@ -314,7 +315,7 @@ class CompleteSubtree(TreeKernel):
         X : collection of trees
             Samples.
         Y : collection of trees, default=None
-            Other samples, which get the same columns.
+            Other samples, with the same columns.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Labelled ordered trees of many kinds as arrays of labels and degrees."""
+"""Labelled ordered trees of many types as arrays of labels and degrees."""
 
 import ast
 from collections.abc import Callable, Hashable
@@ -20,7 +20,7 @@ FORMS = (
 class Forest:
     """A collection of trees: labels and numbers of children of all nodes, in post-order.
 
-    Both together say what a tree is. Indexing gives a part of the collection, as for `Packed`.
+    Labels and degrees together determine a tree. Indexing returns a subset, as for `Packed`.
 
     Attributes
     ----------
@@ -48,14 +48,14 @@ def together(A: Forest, B: Forest | None) -> Forest:
 
 
 def plant(X: Any, name: str = "The kernel") -> Forest:
-    """Return trees of any kind as one `Forest`.
+    """Return trees of any type as one `Forest`.
 
     Parameters
     ----------
     X : collection of trees
         Samples.
     name : str
-        Who asks, for messages.
+        Name of the caller, for error messages.
     """
     labels, degrees, lengths = [], [], []
     for i, x in enumerate(as_samples(X, name)):
@@ -66,7 +66,7 @@ def plant(X: Any, name: str = "The kernel") -> Forest:
     try:
         packed = pack(labels, name)
     except TypeError as error:
-        raise TypeError(f"{error} These are the labels of the nodes.") from None
+        raise TypeError(f"{error} The symbols are the labels of the nodes.") from None
     offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
     return Forest(packed, Packed(np.array(degrees, dtype=np.int32), offsets, (), "tokens"))
 
@@ -74,8 +74,8 @@ def plant(X: Any, name: str = "The kernel") -> Forest:
 def flatten(tree: Any, name: str = "The tree") -> tuple[list[Hashable], list[int]]:
     """Return labels and numbers of children in post-order.
 
-    Nodes are taken from a stack, last child first, which is the reverse of that order: no
-    recursion, so that trees may be deep.
+    A stack visits the nodes in reverse order, last child first, without recursion, so that trees
+    may be deep.
     """
     root, look = _reader(tree, name)
     labels: list[Hashable] = []
@@ -97,7 +97,7 @@ def _reader(tree: Any, name: str) -> tuple[Any, Callable[[Any], tuple[Any, Any]]
         raise ValueError(f"{name} is missing ({tree!r}); drop it.")
     if isinstance(tree, str):
         raise TypeError(
-            f"{name} is a str, and a tree has to be {FORMS}; from_brackets(text) reads "
+            f"{name} is a str, and a tree must be {FORMS}; from_brackets(text) reads "
             '"(S (NP x) (VP y))", and one node is a tuple of one label.'
         )
     if callable(getattr(tree, "label", None)):
@@ -112,7 +112,7 @@ def _reader(tree: Any, name: str) -> tuple[Any, Callable[[Any], tuple[Any, Any]]
         return _arborescence(tree, name)
     if hasattr(tree, "tag") and hasattr(tree, "iter"):
         return tree, _element
-    raise TypeError(f"{name} is of type {type(tree).__name__}, and a tree has to be {FORMS}.")
+    raise TypeError(f"{name} is of type {type(tree).__name__}, and a tree must be {FORMS}.")
 
 
 def _is_sequence(x: Any) -> bool:
@@ -128,7 +128,7 @@ def _nested_node(node: Any, name: str) -> tuple[Any, Any]:
         )
     if _is_sequence(node[0]):
         raise ValueError(
-            f"{name}: a node begins with its label, and one begins with {node[0]!r:.60}."
+            f"{name}: a node must begin with its label; one begins with {node[0]!r:.60}."
         )
     return node[0], node[1:]
 
@@ -152,13 +152,13 @@ def _parent_array(parents: Any, labels: Any, name: str) -> tuple[Any, Any]:
     n = len(found)
     if found.ndim != 1 or not n or found.dtype.kind not in "iu" or not _is_sequence(labels):
         raise ValueError(
-            f"{name}: a pair (parents, labels) has to be two sequences, of the number of each "
-            "node's parent, -1 for the root, and of labels."
+            f"{name}: a pair (parents, labels) must be two sequences: the number of the parent "
+            "of each node, -1 for the root, and the label of each node."
         )
     if len(labels) != n:
-        raise ValueError(f"{name} has {n} parents and {len(labels)} labels; give as many of both.")
+        raise ValueError(f"{name} has {n} parents but {len(labels)} labels.")
     if found.min() < -1 or found.max() >= n:
-        raise ValueError(f"{name} has parents outside of -1 to {n - 1}.")
+        raise ValueError(f"{name} has parents outside -1 to {n - 1}.")
     below: list[list[int]] = [[] for _ in range(n)]
     for node, parent in enumerate(found.tolist()):
         if parent >= 0:
@@ -172,7 +172,7 @@ def _parent_array(parents: Any, labels: Any, name: str) -> tuple[Any, Any]:
 def _arborescence(graph: Any, name: str) -> tuple[Any, Any]:
     roots = [v for v in graph.nodes if not any(True for _ in graph.predecessors(v))]
     if any(len(list(graph.predecessors(v))) > 1 for v in graph.nodes):
-        raise ValueError(f"{name} is a graph with nodes of several parents, and no tree.")
+        raise ValueError(f"{name} is not a tree: some nodes have several parents.")
     root = _only_root(roots, name)
     _refuse_cycles(root, lambda v: list(graph.successors(v)), len(graph.nodes), name)
 
@@ -186,12 +186,12 @@ def _arborescence(graph: Any, name: str) -> tuple[Any, Any]:
 
 def _only_root(roots: list[Any], name: str) -> Any:
     if len(roots) != 1:
-        raise ValueError(f"{name} has {len(roots)} roots, and a tree has one.")
+        raise ValueError(f"{name} has {len(roots)} roots; a tree must have one.")
     return roots[0]
 
 
 def _refuse_cycles(root: Any, below: Callable[[Any], list[Any]], n: int, name: str) -> None:
-    """Nodes have one parent at most: what cannot be reached from the root is on a cycle."""
+    """Refuse cycles: nodes have at most one parent, so unreachable nodes are on a cycle."""
     stack, reached = [root], 0
     while stack:
         reached += 1
@@ -232,12 +232,12 @@ def from_brackets(text: str) -> tuple[Any, ...]:
         else:
             node = open_nodes.pop()
             if not open_nodes:
-                raise ValueError(f"from_brackets: a bracket too many is closed in {shown}.")
+                raise ValueError(f"from_brackets: unmatched closing bracket in {shown}.")
             if not node or not isinstance(node[0], str):
-                raise ValueError(f"from_brackets: a bracket without a label in {shown}.")
+                raise ValueError(f"from_brackets: bracket without a label in {shown}.")
             open_nodes[-1].append(tuple(node))
     if len(open_nodes) > 1:
-        raise ValueError(f"from_brackets: {len(open_nodes) - 1} brackets are open in {shown}.")
+        raise ValueError(f"from_brackets: {len(open_nodes) - 1} unclosed brackets in {shown}.")
     (found,) = open_nodes
     if len(found) != 1 or not isinstance(found[0], tuple):
         raise ValueError(f"from_brackets needs one bracket around the tree, received {shown}.")
@@ -246,11 +246,11 @@ def from_brackets(text: str) -> tuple[Any, ...]:
 
 
 def sort_children(tree: Any) -> tuple[list[int], list[Hashable]]:
-    """Sort the children of every node, for trees whose order means nothing.
+    """Sort the children of every node, for trees in which their order has no meaning.
 
-    Two trees that differ in the order of children only become equal, and kernels on ordered trees
-    compare them as unordered ones. It is another kernel: children with a similar subtree need not
-    have a similar position.
+    Two trees that differ only in the order of children become equal, so that kernels on ordered
+    trees compare them as unordered trees. The result is a different kernel: children with similar
+    subtrees need not have similar positions.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ def sort_children(tree: Any) -> tuple[list[int], list[Hashable]]:
     labels, degrees = flatten(tree)
     below: list[list[int]] = []
     levels: list[list[int]] = []  # nodes by their height
-    order: list[tuple[int, int]] = []  # of the subtree below a node: height, rank at this height
+    order: list[tuple[int, int]] = []  # of each node: height of its subtree, rank at this height
     stack: list[int] = []
     for node, degree in enumerate(degrees):
         below.append(stack[len(stack) - degree :])

@@ -1,4 +1,4 @@
-"""Basis pursuit: least l1 norm under linear equations or a bound on the noise."""
+"""Basis pursuit: l1 minimisation under linear equations or a bound on the residual."""
 
 import numpy as np
 from scipy import linalg
@@ -27,7 +27,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
-    r"""Coefficients of least l1 norm that reproduce a target exactly, or to within the noise.
+    r"""Estimate coefficients of minimum l1 norm that fit a target exactly or within a noise bound.
 
     Solves [1]_
 
@@ -35,73 +35,77 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         \min_w \|w\|_1 \quad\text{subject to}\quad \|y - X w\|_2 \le \varepsilon,
 
     with :math:`X w = y` for :math:`\varepsilon = 0`. Unlike scikit-learn's linear models, the
-    default has no intercept: in compressed sensing `X` holds the measurement of each atom and `y`
-    the measurements of a signal, and a zero signal has zero measurements. If the signal is a
-    combination of few atoms, these coefficients are its own [2]_; a constant would be one more
-    unknown, free however large.
+    default has no intercept: in compressed sensing `X` contains the measurements of each atom and
+    `y` those of a signal, and a zero signal has zero measurements. If the signal is a combination
+    of few atoms, the solution equals its coefficients [2]_; an intercept would add an unknown
+    without a penalty.
 
     Parameters
     ----------
     residual_tol : float, default=None
-        Largest Euclidean norm :math:`\varepsilon` of the residual. 0 asks for equality and fails
-        where there is none. None takes the smallest residual there is: equality for more features
-        than independent samples, and otherwise the coefficients of least l1 norm among those of
-        least squares.
+        Largest Euclidean norm :math:`\varepsilon` of the residual. 0 requires equality, and `fit`
+        raises an error if it is impossible. None uses the smallest possible residual: equality if
+        there are more features than independent samples, otherwise the least squares solution of
+        minimum l1 norm.
     positive : bool, default=False
-        Coefficients of at least zero.
+        Whether coefficients must be non-negative.
     fit_intercept : bool, default=False
-        Whether a constant, which costs nothing, is added: `X` and `y` are centred.
+        Whether to fit an intercept, which is not penalised: `X` and `y` are centred.
     solver : {"path", "simplex", "cvxpy"}, default="path"
-        "path": the lasso path, whose last piece gives the answer with two triangular solves, and
-        an interior point method for equations without a sparse solution; where the answer is not
-        proved to `tol`, "simplex", or "cvxpy" for a positive bound. "simplex": the
-        simplex method of HiGHS on the linear program, and the exact vertex that it ends at,
-        without noise only. "cvxpy": the problem as it is stated, for comparison.
+        "path" follows the lasso path, whose last segment gives the solution with two triangular
+        solves, and uses an interior point method for equations without a sparse solution. If its
+        duality gap exceeds `tol`, it falls back to "simplex", or to "cvxpy" for a positive bound.
+        "simplex" solves the linear program with the simplex method of HiGHS and returns the exact
+        vertex; only for equality constraints. "cvxpy" solves the problem as stated, for
+        comparison.
     tol : float, default=1e-8
         Largest relative duality gap, and largest violation of the constraint relative to the norm
-        of `y`. In single precision no less than ten units of its rounding.
+        of `y`. In single precision it is at least ten times the machine epsilon.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
         Coefficients.
     intercept_ : float or ndarray of shape (n_targets,)
-        The constant, 0 without `fit_intercept`.
+        Intercept, 0 without `fit_intercept`.
     dual_ : ndarray of shape (n_samples,) or (n_targets, n_samples)
-        Dual variable v with :math:`\|X^\top v\|_\infty \le 1`; where that is below one, the
-        coefficient is zero in every solution.
+        Dual variable v with :math:`\|X^\top v\|_\infty \le 1`. A coefficient whose entry of
+        :math:`X^\top v` is below one in magnitude is zero in every solution.
     dual_gap_ : float
-        Relative duality gap, the largest over targets: the l1 norm is within this fraction of the
-        minimum, before coefficients are rounded to the type of `X`.
+        Relative duality gap, the maximum over targets: an upper bound on the relative
+        suboptimality of the l1 norm, before coefficients are rounded to the dtype of `X`.
     residual_norm_ : float or ndarray of shape (n_targets,)
-        Norm of the residual.
+        Euclidean norm of the residual.
     residual_tol_ : float or ndarray of shape (n_targets,)
         The bound that was used.
     n_iter_ : int
-        Factorisations on the lasso path or by the interior point method; the most over targets.
+        Number of factorisations on the lasso path or in the interior point method; the maximum
+        over targets.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.linear_model.Lasso : The same solutions with a penalty in place of the bound; the
-        penalty that belongs to a bound is not known beforehand, and equality is out of reach.
-    sklearn.linear_model.OrthogonalMatchingPursuit : Greedy, for a number of coefficients.
-    skmoderndata.sparse_coding.SparseCoder : Codes of many signals with one dictionary.
+    sklearn.linear_model.Lasso : The same solutions with a penalty instead of the bound; the
+        penalty that corresponds to a bound is not known in advance, and equality cannot be
+        reached.
+    sklearn.linear_model.OrthogonalMatchingPursuit : Greedy selection of a given number of
+        coefficients.
+    skmoderndata.sparse_coding.SparseCoder : Codes many signals with one dictionary.
 
     Notes
     -----
-    Each step lowers the penalty past many breakpoints of the path and then corrects the support
-    [3]_: one to three dozen factorisations of the active columns, whatever their number. If the
-    active coefficients exceed three quarters of the number of samples and no noise is allowed for,
-    an interior point method [4]_ takes 10 to 20 factorisations of ``X D X^T`` instead. The result
-    is exact to rounding, and `dual_gap_` proves it.
+    Each step decreases the penalty past many breakpoints of the path and then corrects the support
+    [3]_, which takes 12 to 36 factorisations of the active columns, whatever their number. If the
+    active coefficients exceed three quarters of the number of samples and the residual must be
+    zero, an interior point method [4]_ takes 10 to 20 factorisations of ``X D X^T`` instead. The
+    result is exact up to rounding, which `dual_gap_` certifies.
 
-    Columns are not scaled: the l1 norm weighs all alike. Of repeated columns the first is used.
-    With `sample_weight` the bound is on the weighted norm, :math:`\sum_i s_i r_i^2`. The bound
-    holds for the coefficients as they are returned, rounded to the type of `X`, and so does
+    Columns are not scaled: the l1 norm gives them equal weight. Of duplicate columns the first is
+    used. With `sample_weight` the bound is on the weighted norm, :math:`\sum_i s_i r_i^2`. The
+    bound holds for the returned coefficients, rounded to the dtype of `X`, and so does
     :math:`\|X^\top v\|_\infty \le 1` for the dual variable.
 
     References
@@ -167,7 +171,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Find the coefficients of least l1 norm.
+        """Compute the coefficients of minimum l1 norm.
 
         Parameters
         ----------
@@ -176,7 +180,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Measurements of one or more signals.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the squared residuals; a row of weight 0 is left out.
+            Weights of the squared residuals; a row of weight 0 is ignored.
 
         Returns
         -------
@@ -185,8 +189,8 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         """
         if self.solver == "simplex" and self.residual_tol:
             raise ValueError(
-                f"solver='simplex' solves a linear program, and residual_tol={self.residual_tol} "
-                "makes it a cone program: use solver='path' or 'cvxpy'."
+                f"solver='simplex' solves linear programs, but residual_tol={self.residual_tol} "
+                "gives a cone program: use solver='path' or 'cvxpy'."
             )
         X, y = validate_data(
             self, X, y, dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
@@ -241,8 +245,8 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         missed = linalg.norm(y - nearest(A, y[:, None], positive=self.positive)[:, 0])
         sign = "non-negative " if self.positive else ""
         raise ValueError(
-            f"no {sign}coefficients reproduce y to within residual_tol={bound:g} (the nearest are "
-            f"off by {missed:.3g} in norm): raise residual_tol, or set it to None for the "
+            f"no {sign}coefficients fit y within residual_tol={bound:g} (the smallest residual "
+            f"norm is {missed:.3g}): increase residual_tol, or set it to None for the "
             "smallest residual."
         )
 
@@ -298,12 +302,12 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
                 self,
                 reached=f"relative duality gap {self.dual_gap_:.1e} (tol={self.tol:g}), "
                 f"constraint missed by {max(0.0, *excess):.1e} of the norm of y",
-                remedy="raise tol, or scale the columns of X alike",
+                remedy="increase tol, or scale the columns of X alike",
             )
 
 
 def _residual(rows, t, coef, intercept):
-    """Norm of the weighted residual of target t, in double precision."""
+    """Euclidean norm of the weighted residual of target t, in double precision."""
     X, Y, root = rows
     residual = Y[:, t] - X @ coef.astype(np.float64) - np.float64(intercept)
     return float(linalg.norm(root * residual))

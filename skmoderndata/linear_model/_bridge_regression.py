@@ -1,4 +1,4 @@
-"""Least squares with a penalty of any exponent."""
+"""Bridge regression: least squares with an lq penalty."""
 
 from numbers import Real
 
@@ -23,7 +23,7 @@ from skmoderndata._validation import validate_data
 
 
 class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
-    r"""Linear regression that penalises a power of the magnitudes of the coefficients.
+    r"""Linear regression with an lq penalty on the coefficients.
 
     Minimises [1]_
 
@@ -32,56 +32,55 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         + \alpha \sum_{j=1}^p |\beta_j|^q .
 
     The exponent q = 1 is the lasso, q = 2 ridge regression. Below 1 the penalty is not convex:
-    fewer coefficients are non-zero, and these are shrunk less.
+    fewer coefficients are non-zero, and they are shrunk less.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Weight of the penalty; 0 is least squares.
+        Weight of the penalty; 0 gives least squares.
     exponent : float, default=0.5
         Exponent q of the penalty, positive.
     fit_intercept : bool, default=True
-        Whether a constant, which costs nothing, is added.
+        Whether to fit an intercept, which is not penalised.
     positive : bool, default=False
-        Coefficients of at least zero.
+        Whether coefficients must be non-negative.
     max_iter : int, default=10000
-        Sweeps over the coefficients.
+        Largest number of sweeps over the coefficients.
     tol : float, default=1e-6
-        Relative duality gap to reach; for exponents below 1, residual of the optimality
-        conditions.
+        Sweeps stop when the relative duality gap is at most this; for exponents below 1, when the
+        residual of the optimality conditions is.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
         Coefficients.
     intercept_ : float
-        The constant.
+        Intercept, 0 without `fit_intercept`.
     dual_gap_ : float
-        Gap relative to the objective without coefficients: the certificate; nan for exponents
-        below 1.
+        Duality gap relative to the objective of zero coefficients; NaN for exponents below 1.
     kkt_residual_ : float
-        Largest violation of the optimality conditions, relative to the largest correlation with
-        the target.
+        Largest violation of the optimality conditions, relative to the largest inner product of a
+        feature with the target.
     n_iter_ : int
         Number of sweeps.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.linear_model.Lasso : The exponent 1, with the same scale of `alpha`.
-    sklearn.linear_model.Ridge : The exponent 2; its `alpha` is ``2 n`` times that of this class.
-    skmoderndata.svm.SupportFeatureMachine : The same loop of reweighting for classifiers.
+    sklearn.linear_model.Lasso : Exponent 1, with the same scaling of `alpha`.
+    sklearn.linear_model.Ridge : Exponent 2; its `alpha` is ``2 n`` times that of this class.
+    skmoderndata.svm.SupportFeatureMachine : Iterated reweighting for classifiers.
 
     Notes
     -----
     The Gram matrix of the features is formed once, in ``n p^2`` operations and ``p^2`` memory; a
     sweep costs ``p^2``. For exponents of at least 1 a sweep minimises exactly over each
-    coefficient in turn [2]_. For exponents below 1 the tangent of the penalty at the coefficients
-    replaces it, which makes a weighted lasso, while a smoothing constant decreases; the result is
-    a stationary point, usually a good one and not always the best.
+    coefficient in turn [2]_. For exponents below 1 the penalty is replaced by its tangent at the
+    current coefficients, which gives a weighted lasso, while a smoothing constant decreases. The
+    result is a stationary point, usually a good one, but not always the global minimum.
 
     Only the ratios of sample weights matter: the objective is divided by their sum.
 
@@ -144,7 +143,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
 
     @fit_context()
     def fit(self, X, y, sample_weight=None):
-        """Find the coefficients.
+        """Estimate the coefficients.
 
         Parameters
         ----------
@@ -188,7 +187,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
                 self,
                 reached=f"relative {what} {reached:.1e} (tol={self.tol:g}) after "
                 f"{self.n_iter_} sweeps",
-                remedy="raise max_iter, tol or alpha, or scale the features alike",
+                remedy="increase max_iter, tol or alpha, or scale the features alike",
             )
         return self
 

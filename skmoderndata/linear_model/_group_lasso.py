@@ -35,7 +35,7 @@ from skmoderndata._validation import check_groups, validate_data
 
 
 class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
-    r"""Linear regression in which groups of coefficients are zero together.
+    r"""Linear regression with a penalty that sets groups of coefficients to zero.
 
     Minimises [1]_, [2]_
 
@@ -43,67 +43,70 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         \frac{1}{2 n} \sum_{i=1}^n (y_i - x_i^\top w - b)^2
         + \alpha \sum_g \left( (1 - \tau)\, \omega_g \|w_g\|_2 + \tau \|w_g\|_1 \right)
 
-    over the coefficients w and the intercept b: the groups g partition the features,
-    :math:`\omega_g` is the square root of the size of a group by default, and :math:`\tau` is
-    `l1_ratio`. Groups of one feature make it :class:`sklearn.linear_model.Lasso`.
+    over the coefficients w and the intercept b. The groups g partition the features,
+    :math:`\omega_g` is by default the square root of the size of the group, and :math:`\tau` is
+    `l1_ratio`. With groups of one feature the problem is that of
+    :class:`sklearn.linear_model.Lasso`.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Weight of the penalty. From `alpha_max_` on all coefficients are zero.
+        Weight of the penalty. All coefficients are zero if it is at least `alpha_max_`.
     groups : int or array-like of shape (n_features,) or list of arrays, default=None
-        A label for each feature, in any order; or the features of each group; or a number: that
-        many consecutive features form a group, the last may be smaller. Every feature is in one
-        group. None makes each feature a group.
+        A label for each feature, in any order; or a list with the features of each group; or a
+        number of consecutive features that form a group, where the last group may be smaller.
+        Every feature belongs to exactly one group. None makes each feature a group.
     l1_ratio : float, default=0.0
-        Fraction :math:`\tau` of the l1 norm: 0 is the group lasso, between 0 and 1 the sparse
-        group lasso [2]_, in which coefficients are zero within groups too, 1 the lasso.
+        Fraction :math:`\tau` of the l1 norm: 0 is the group lasso, 1 the lasso, and values in
+        between give the sparse group lasso [2]_, which also sets coefficients within groups to
+        zero.
     group_weights : array-like of shape (n_groups,), default=None
         Positive weights :math:`\omega_g` in ascending order of the labels (in the order of a
-        list). None takes the square roots of the sizes.
+        list). None uses the square roots of the sizes.
     fit_intercept : bool, default=True
-        Whether a constant, which costs nothing, is added.
+        Whether to fit an intercept, which is not penalised.
     positive : bool, default=False
-        Coefficients of at least zero.
+        Whether coefficients must be non-negative.
     solver : {"descent", "cvxpy"}, default="descent"
-        Block coordinate descent with Newton steps on a working set, or the problem as stated above
-        by cvxpy's interior point solver: for dense tables of up to some thousand entries.
+        "descent" is block coordinate descent with Newton steps on a working set. "cvxpy" solves
+        the problem as stated with an interior point solver, for dense X of up to some thousand
+        entries.
     max_iter : int, default=1000
-        Most sweeps of coordinate descent for a target.
+        Largest number of sweeps of coordinate descent for each target.
     tol : float, default=1e-8
         Largest duality gap relative to the objective of zero coefficients.
     warm_start : bool, default=False
-        Start from the coefficients of the last fit.
+        Whether to start from the coefficients of the last fit.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
-        Coefficients; of groups without influence they are exactly zero.
+        Coefficients; exactly zero for groups that are not selected.
     intercept_ : float or ndarray of shape (n_targets,)
-        The constant, 0 without `fit_intercept`.
+        Intercept, 0 without `fit_intercept`.
     groups_ : ndarray of shape (n_features,)
         Number of the group of each feature: 0, 1, ...
     group_norms_ : ndarray of shape (n_groups,) or (n_targets, n_groups)
-        Norms of the groups of coefficients.
+        Euclidean norms of the groups of coefficients.
     alpha_max_ : float
         The smallest `alpha` for which all coefficients are zero.
     dual_gap_ : float
         Duality gap relative to the objective of zero coefficients (half the variance of y),
-        the largest over targets: the objective is within this fraction of the minimum.
+        the maximum over targets: an upper bound on the suboptimality of the objective.
     n_iter_ : int
-        Sweeps of coordinate descent, the most over targets.
+        Number of sweeps of coordinate descent; the maximum over targets.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.linear_model.Lasso : Without groups, same scaling of `alpha`. Its `tol` and `dual_gap_`
-        are not relative to the same quantity.
-    sklearn.linear_model.MultiTaskLasso : The special case in which a feature is a group of one
-        coefficient for each target.
-    skmoderndata.sparse_coding.SparseCoder : With `groups`, for many signals and one dictionary.
+    sklearn.linear_model.Lasso : No groups, with the same scaling of `alpha`. Its `tol` and
+        `dual_gap_` are relative to another quantity.
+    sklearn.linear_model.MultiTaskLasso : The coefficients of a feature for all targets form a
+        group.
+    skmoderndata.sparse_coding.SparseCoder : With `groups`, codes many signals with one dictionary.
 
     Notes
     -----
@@ -115,14 +118,15 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
     features. If it holds more features than samples and `X` is dense, a sweep costs
     ``n_samples k`` and each of a few Newton steps ``n_samples^2 k`` instead.
 
-    Sparse `X` is neither centred nor made dense. If the inner products of the working set do not
-    fit in scikit-learn's `working_memory`, accelerated proximal gradient steps on `X` itself take
-    over, which needs more steps.
+    Sparse `X` is neither centred nor converted to dense. If the inner products of the working set
+    do not fit in scikit-learn's `working_memory`, accelerated proximal gradient steps on `X` are
+    used instead, which need more iterations.
 
     All computations are in double precision; float32 input gives float32 coefficients. Features
-    are not scaled, and groups are not made orthonormal: standardise where units differ.
-    `sample_weight` multiplies the squares, and only the ratios of weights matter: weights 1 and 2
-    have the effect of a repeated row. Several targets are separate problems.
+    are not scaled, and groups are not orthonormalised: standardise features with different units.
+    `sample_weight` multiplies the squared residuals, and only the ratios of weights matter:
+    weights 1 and 2 are equivalent to repeating the second row. Several targets are separate
+    problems.
 
     References
     ----------
@@ -206,14 +210,14 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Find the coefficients.
+        """Estimate the coefficients.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Data.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Values to be predicted.
+            Target values.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the squared residuals, scaled to a mean of one.
 
@@ -241,7 +245,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         memory = get_config()["working_memory"] * 2**20
         if self.solver == "cvxpy" and sparse.issparse(X):
             raise ValueError(
-                "GroupLasso(solver='cvxpy') takes dense X: use X.toarray(), or solver='descent'."
+                "GroupLasso(solver='cvxpy') needs dense X: use X.toarray(), or solver='descent'."
             )
         with (
             FitProgress(self, X, y, max_passes=None) as progress,
@@ -285,7 +289,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
                 self,
                 reached=f"relative duality gap {self.dual_gap_:.1e} (tol={self.tol:g}) after "
                 f"{self.n_iter_} sweeps",
-                remedy="raise max_iter, tol or alpha, or scale the features alike",
+                remedy="increase max_iter, tol or alpha, or scale the features alike",
             )
         return self
 
@@ -323,13 +327,13 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
             raise ValueError(
                 f"group_weights must be positive numbers, one for each of the {len(sizes)} groups "
                 f"in ascending order of their labels; got shape {weights.shape}, "
-                f"smallest {weights.min(initial=np.inf):g}. For a group that costs little use a "
+                f"smallest {weights.min(initial=np.inf):g}. For a group with little penalty use a "
                 "small weight."
             )
         return weights
 
     def _columns(self, X, weight, order):
-        """Columns in the order of groups, with means and the unit of entries."""
+        """Return the columns sorted by group, with their means and the unit of the entries."""
         root = np.sqrt(weight)
         unit = _unit(X)
         if sparse.issparse(X):
@@ -359,7 +363,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         return columns, x_mean, unit
 
     def _targets(self, y, weight):
-        """Weighted, centred targets in units near one, with means and units."""
+        """Return weighted, centred targets, scaled to about one, with means and units."""
         Y = np.array(y.reshape(len(y), -1), dtype=np.float64, order="F")
         unit = np.array([_unit(column) for column in Y.T])
         Y *= 1 / unit
@@ -396,7 +400,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
 
 
 def _by_cvxpy(columns, y, edges, problem):
-    """Solve the problem of one target as stated, and certify the answer."""
+    """Solve the problem of one target as stated, and certify the solution."""
     scale = 0.5 * float(y @ y)
     if scale == 0:
         return GroupLassoResult(np.zeros(int(edges[-1])), 0.0, 0, 0.0)

@@ -1,4 +1,4 @@
-"""The perceptron with a kernel: in one pass or many, averaged, with a budget, from a stream."""
+"""Kernel perceptron: batch or online, averaged, or with a budget."""
 
 from numbers import Real
 
@@ -30,24 +30,24 @@ WEIGHTS_ARE_NO_COPIES = {
 
 
 class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
-    r"""Perceptron with a kernel: a classifier that is updated only by mistakes.
+    r"""Kernel perceptron: a classifier that is updated only on mistakes.
 
-    The perceptron [1]_ [2]_ goes through the samples. If the value
+    The perceptron [1]_ [2]_ processes the samples in turn. If the value
     :math:`f(x_i) = \sum_j a_j k(x_j, x_i)` of a sample is zero or has the wrong sign, then
     :math:`a_i \leftarrow a_i + c_i y_i`, with the weight :math:`c_i` of the sample, 1 by default.
     If a function of norm one separates the classes with margin :math:`\gamma`, there are at most
     :math:`R^2 / \gamma^2` mistakes without weights, for samples of norm at most R. Several classes
-    are separated one against the others.
+    are treated one against the rest.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
-        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that gives the Gram
-        matrix of two sets of samples, or "precomputed". "linear" without a budget keeps the
+        A name of `sklearn.metrics.pairwise`, a kernel object, a callable that returns the Gram
+        matrix of two sets of samples, or "precomputed". "linear" without a budget stores the
         weights of the features and no samples.
     gamma : float, "scale" or "auto", default="scale"
-        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, of the first
-        samples in a stream.
+        Kernel coefficient of the named kernels; "scale" is ``1 / (n_features * X.var())``,
+        computed from the first batch in `partial_fit`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -55,83 +55,84 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
     kernel_params : dict, default=None
         Further parameters of a named kernel or a callable.
     fit_intercept : bool, default=True
-        Whether 1 is added to the kernel, which gives an offset.
+        Whether to add 1 to the kernel, which gives an intercept.
     max_iter : int, default=100
-        Passes of `fit` over the samples, at most; it ends after a pass without mistakes.
+        Largest number of passes of `fit` over the samples; it stops after a pass without mistakes.
     average : bool, default=False
-        Whether to predict by the mean of all functions gone through, which varies less than the
-        last. It keeps every sample that was ever on the wrong side.
+        Whether to predict with the average of all functions during training, which has a smaller
+        variance than the last one. It stores every sample that was ever misclassified.
     budget : int, default=None
-        Samples that each function keeps at most. None sets no limit. Not with `average`.
+        Largest number of samples that each function stores; None means no limit. Not allowed with
+        `average`.
     budget_policy : {"project", "oldest", "smallest"}, default="project"
-        What happens to a mistake when the budget is spent: it is projected on the span of the
-        samples that are kept [3]_, or is added, and the oldest or the one of smallest norm goes.
-        "project" also projects a mistake whose distance from that span is at most a thousandth
-        of its norm.
+        Treatment of a mistake when the budget is exhausted: "project" projects the sample onto the
+        span of the stored samples [3]_; "oldest" and "smallest" add it and remove the oldest
+        sample or the one with the smallest norm. "project" also projects samples whose distance
+        from that span is at most a thousandth of their norm.
     shuffle : bool, default=True
-        Whether `fit` draws a new order of the samples for each pass.
+        Whether `fit` shuffles the samples before each pass.
     early_stopping : bool, default=False
-        Whether `fit` sets a fraction of each class aside, passes over the others, and ends when
-        the accuracy on that fraction has not risen for `n_iter_no_change` passes. The function
-        is the one at the end, as in scikit-learn's `Perceptron`. Not for `partial_fit`.
+        Whether `fit` holds out a fraction of each class and stops when the accuracy on it has not
+        increased for `n_iter_no_change` passes. The final function is used, as in scikit-learn's
+        `Perceptron`. Not allowed in `partial_fit`.
     validation_fraction : float, default=0.1
-        Fraction that `early_stopping` sets aside.
+        Fraction of the samples that `early_stopping` holds out.
     n_iter_no_change : int, default=5
-        Passes without a higher accuracy after which `early_stopping` ends.
+        Number of passes without a higher accuracy after which `early_stopping` stops.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply those of their samples; "balanced" is
-        ``n_samples / (n_classes * np.bincount(y))``. `partial_fit` needs a dict or None.
+        Weights of the classes, which multiply the sample weights; "balanced" means
+        ``n_samples / (n_classes * np.bincount(y))``. `partial_fit` requires a dict or None.
     random_state : int, RandomState instance or None, default=None
-        Draws the fraction set aside and the orders.
+        Controls the held-out fraction and the order of the samples. Pass an int for reproducible
+        results.
     n_jobs : int, default=None
-        Threads for the values of new samples. Results do not depend on it.
+        Number of threads for the values of new samples; results do not depend on it.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels.
     support_ : ndarray of shape (n_support,)
-        Training samples with a coefficient; only after `fit`, and not with `coef_` alone.
+        Indices of the training samples with a non-zero coefficient; only after `fit`, and not if
+        only `coef_` is stored.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed or weights of features are
-        kept instead.
+        Support vectors; empty if the kernel is precomputed or only weights of features are stored.
     dual_coef_ : ndarray of shape (n_functions, n_support)
-        Coefficients of the kernels, one row for two classes, else one for each.
+        Coefficients of the support vectors: one row for two classes, otherwise one per class.
     coef_ : ndarray of shape (n_functions, n_features)
-        Weights of the features, for the linear kernel without a budget.
+        Weights of the features; only for the linear kernel without a budget.
     intercept_ : ndarray of shape (n_functions,)
         Offsets.
     margin_bound_ : ndarray of shape (n_functions,)
-        No function of norm one, offset included, has a larger margin on the samples seen:
-        ``R / sqrt(mistakes)``, with weights ``R * sqrt(sum of c^2) / sum of c`` over the
-        mistakes. Infinite before the first mistake, and with a budget, which nothing is proved
-        for.
+        Upper bound on the margin, on the samples seen, of any function of norm one, including its
+        offset: ``R / sqrt(mistakes)``, or ``R * sqrt(sum of c^2) / sum of c`` over the mistakes
+        with weights c. Infinite before the first mistake, and with a budget, where no bound holds.
     mistakes_ : list of int
-        Mistakes of all functions in each pass.
+        Number of mistakes of all functions in each pass.
     n_updates_ : int
-        Their number in all passes.
+        Total number of mistakes.
     n_iter_ : int
-        Passes.
+        Number of passes.
     validation_scores_ : list of float
-        Accuracy after each pass on the fraction set aside; empty without `early_stopping`.
+        Accuracy on the held-out fraction after each pass; empty without `early_stopping`.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.linear_model.Perceptron : The same steps for the linear kernel.
-    skmoderndata.ranking.KernelPRank : Classes with an order.
-    sklearn.svm.SVC : The largest margin, from all samples at once.
+    sklearn.linear_model.Perceptron : The same algorithm for the linear kernel.
+    skmoderndata.ranking.KernelPRank : For ordered classes.
+    sklearn.svm.SVC : Maximises the margin in a batch optimisation.
 
     Notes
     -----
     The method solves no optimisation problem. The certificate is `margin_bound_`, which inverts
-    Novikoff's theorem; it holds whether or not the passes converged. Each pass takes one kernel
-    value for each sample and each member of the support. `fit` warns if the last pass had
-    mistakes, unless `average`, `budget` or `early_stopping` is set, which do not need a pass
-    without mistakes.
+    Novikoff's theorem and holds whether or not the passes have converged. Each pass takes one
+    kernel value for each sample and support vector. `fit` warns if the last pass had mistakes,
+    unless `average`, `budget` or `early_stopping` is set, which do not need a pass without
+    mistakes.
 
     References
     ----------
@@ -233,16 +234,16 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Update the functions at each mistake, up to `max_iter` times through the samples.
+        """Update the functions on each mistake, in up to `max_iter` passes over the samples.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights, which multiply the steps; a sample of weight zero is absent.
+            Weights, which multiply the steps; a sample of weight zero is ignored.
 
         Returns
         -------
@@ -281,14 +282,14 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
             warn_not_converged(
                 self,
                 reached=f"the last of {self.n_iter_} passes made {self.mistakes_[-1]} mistakes",
-                remedy="raise max_iter, set average=True, or take a kernel that separates the "
+                remedy="increase max_iter, set average=True, or use a kernel that separates the "
                 "classes",
             )
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Go through further samples once, in their order.
+        """Update the functions with one pass over further samples, in the given order.
 
         Parameters
         ----------
@@ -297,9 +298,9 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         y : array-like of shape (n_samples,)
             Labels.
         classes : array-like of shape (n_classes,), default=None
-            All labels; needed in the first call.
+            All class labels; required in the first call.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights, which multiply the steps; a sample of weight zero is absent.
+            Weights, which multiply the steps; a sample of weight zero is ignored.
 
         Returns
         -------
@@ -318,8 +319,8 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
             )
         if isinstance(self.class_weight, str):
             raise ValueError(
-                f"{name}.partial_fit does not know how frequent the classes are, got "
-                "class_weight='balanced': give a dict, for example by "
+                f"{name}.partial_fit does not support class_weight='balanced', because the class "
+                "frequencies are unknown: give a dict, for example from "
                 "sklearn.utils.compute_class_weight on a sample of the labels."
             )
         first = not hasattr(self, "_stream")
@@ -337,7 +338,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         unknown = np.setdiff1d(y, labels)
         if len(unknown):
             raise ValueError(
-                f"y holds {unknown[0]!r}, which is not among the classes {labels.tolist()}."
+                f"y contains {unknown[0]!r}, which is not among the classes {labels.tolist()}."
             )
         weights = self._weights_of(X, sample_weight)
         steps = self._signed_steps(y, weights, labels)
@@ -350,7 +351,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         return self
 
     def decision_function(self, X):
-        """Values of the functions.
+        """Compute the decision functions.
 
         Parameters
         ----------
@@ -360,13 +361,14 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         Returns
         -------
         values : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Positive for the second of two classes; else the largest tells the class.
+            With two classes, positive values mean the second; with more, the largest value
+            decides.
         """
         check_is_fitted(self)
         return self._values(self._samples(X, reset=False))
 
     def _values(self, X):
-        """Values of the functions at validated samples."""
+        """Evaluate the functions at validated samples."""
         if self._primal:
             values = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
         else:
@@ -379,7 +381,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         by_class = compute_class_weight(self.class_weight, classes=classes, y=present)
         if not (np.isfinite(by_class).all() and (by_class >= 0).all()):
             raise ValueError(
-                f"{type(self).__name__}: class_weight has to hold finite numbers of at least 0, "
+                f"{type(self).__name__}: class_weight must hold finite numbers of at least 0, "
                 f"got {self.class_weight!r}."
             )
         own = y == classes[:, None]
@@ -387,7 +389,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         return np.where(own[1:] if len(classes) == 2 else own, weights, -weights)
 
     def _split(self, y, active, rng):
-        """Split the samples with weight in those to pass over and those set aside."""
+        """Split the samples with weight into training and held-out samples."""
         if not self.early_stopping:
             return active, active[:0]
         seed = rng.randint(np.iinfo(np.int32).max)
@@ -414,7 +416,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         self._radius_sq, self.mistakes_, self.validation_scores_ = 0.0, [], []
 
     def _one_pass(self, X, steps, order):
-        """Pass over samples in an order, from the functions as they are."""
+        """Pass over samples in a given order, starting from the current functions."""
         norms_sq = X.diagonal() if self._gram.precomputed else self._gram.diag(X)
         size = float(np.max(norms_sq[order])) + self.fit_intercept
         self._radius_sq = max(self._radius_sq, size)
@@ -462,7 +464,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         return np.array(counts)
 
     def _primal_block(self, X, steps, chosen):
-        """Pass over a block with weights of the features in place of samples."""
+        """Pass over a block with weights of the features instead of samples."""
         stream, block = self._stream, take(X, chosen)
         plus = float(self.fit_intercept)
         with one_blas_thread():
@@ -490,7 +492,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         self._squares = self._squares + (steps**2).sum(axis=1)
 
     def _settle(self):
-        """Set what is predicted by, the last functions or their means."""
+        """Set the functions for prediction: the last ones or their averages."""
         stream = self._stream
         self.n_updates_ = int(sum(self.mistakes_))
         self.margin_bound_ = np.full(len(self._sizes), np.inf)

@@ -21,7 +21,7 @@ from skmoderndata.kernels._samples import KernelProjectionMixin
 
 
 class KernelGraphEmbedding(KernelProjectionMixin, Base):
-    r"""Directions in feature space along which a graph is smooth.
+    r"""Supervised or unsupervised graph embedding by directions in feature space.
 
     Maximises, over matrices W of directions in the feature space of the kernel [1]_,
 
@@ -30,10 +30,10 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         W' (\Phi' L \Phi + \lambda I) W = I, \qquad
         \lambda = \alpha \operatorname{tr} \Phi' L \Phi ,
 
-    where L is the Laplacian of a graph whose neighbours should be close, and B the matrix of what
-    should stay spread: the scatter of all samples, or the Laplacian of a second graph. Special
-    cases are locality preserving projections [2]_, marginal Fisher analysis [1]_ and discriminant
-    analysis, each with a kernel and a map for new samples.
+    where L is the Laplacian of a graph whose neighbours should be close, and B the matrix whose
+    form should remain large: the scatter of all samples, or the Laplacian of a second graph.
+    Special cases are locality preserving projections [2]_, marginal Fisher analysis [1]_ and
+    discriminant analysis, each with a kernel and a map for new samples.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the embedding functions, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -60,7 +60,7 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     alpha : float, default=0.001
-        Ridge, in units of the trace of the form of L.
+        Ridge, relative to the trace of the form of L.
     solver : {"auto", "exact", "low_rank"}, default="auto"
         "exact" uses directions in the span of all samples, "low_rank" in that of at most
         `max_rank` chosen by incomplete Cholesky factorisation. "auto" is "exact" up to 3000
@@ -78,9 +78,9 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         Training samples that span the directions; with "exact", as many as the rank of the kernel
         matrix up to rounding.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -172,12 +172,12 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
 
     @fit_context()
     def fit(self, X, y=None):
-        """Build the graphs and find the directions.
+        """Build the graphs and compute the directions.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,), default=None
             Labels, which the graphs of classes need; "neighbors" ignores them.
 
@@ -213,7 +213,7 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         return self
 
     def score(self, X, y=None):
-        """Minus the intrinsic form of new samples along the directions, over their scatter.
+        """Compute the negative intrinsic form of new samples, relative to their scatter.
 
         For the graph of neighbours among the new samples themselves; of the same class if `y` is
         given and the graph is one of classes.
@@ -289,10 +289,10 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         S = sparse.csr_array(S, dtype=np.float64) if sparse.issparse(S) else np.asarray(S, float)
         if S.shape != (n, n):
             raise ValueError(
-                f"graph returned a matrix of shape {S.shape}; wanted are two of ({n}, {n})."
+                f"graph returned a matrix of shape {S.shape}, but must return two of ({n}, {n})."
             )
         if n and (S.min() < 0 or abs(S - S.T).max() > 1e-10 * abs(S).max()):
-            raise ValueError("graph has to return symmetric matrices without negative entries.")
+            raise ValueError("graph must return symmetric matrices without negative entries.")
         return S
 
 

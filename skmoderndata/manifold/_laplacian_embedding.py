@@ -14,7 +14,7 @@ from skmoderndata.kernels._samples import KernelSamples
 
 
 class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    r"""Coordinates that put similar samples close to each other.
+    r"""Embed samples by eigenvectors of a graph Laplacian, so that similar samples are close.
 
     Minimises, over the coordinates :math:`\tau_i` of the samples [1]_, [2]_,
 
@@ -33,7 +33,7 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         Similarity without negative values: a name in `sklearn.metrics.pairwise`, a kernel object,
         a function of two sets of samples that returns their matrix, or "precomputed".
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -51,9 +51,9 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
     objective_ : float
         The sum that is minimised: twice the sum of `eigenvalues_`.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -130,7 +130,7 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
 
     @fit_context()
     def fit(self, X, y=None, sample_weight=None):
-        """Place the training samples.
+        """Compute the embedding of the training samples.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
             Training samples; the square matrix of similarities if `kernel="precomputed"`; a list
             if the kernel object is one of other samples than vectors.
         y : None
-            Ignored.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, in the sum and in the constraints: a weight of 2 counts as two
             copies that stay together, and samples of weight 0 are placed like new ones.
@@ -188,7 +188,7 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         return self
 
     def transform(self, X):
-        """Places of samples among the training samples.
+        """Embed new samples among the training samples.
 
         Parameters
         ----------
@@ -207,18 +207,18 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         return T.astype(dtype, copy=False)
 
     def score(self, X, y=None):
-        """Minus the mean squared distance between similar samples, for new samples.
+        """Compute the negative mean squared distance between similar samples, for new samples.
 
         The mean over pairs of a sample and a training sample, with their similarity as weight, and
         in units of the mean squared distance between training samples. It depends on the kernel:
-        to compare kernels take a task that follows.
+        to compare kernels, use the score of a later task.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
             Samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Maximum variance unfolding: as wide as the distances of neighbours allow."""
+"""Maximum variance unfolding."""
 
 import warnings
 from numbers import Integral, Real
@@ -32,7 +32,7 @@ STATED = 30  # samples up to which solver="auto" states the form "equal" for cvx
 
 
 class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    r"""Embedding of largest variance that keeps the distances of neighbours.
+    r"""Embed samples with maximum variance under preserved distances of neighbours.
 
     Maximises the variance of centred points under the distances d of neighbouring samples, a
     semidefinite program in the matrix K of inner products [1]_:
@@ -51,41 +51,44 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     n_neighbors : int, default=6
         Neighbours of a sample; at most all others.
     constraints : {"equal", "at_most", "soft"}, default="equal"
-        Distances of edges are kept; or may shrink; or a penalty ``alpha_`` times the sum of the
-        squared differences of the squared distances takes the place of the constraint. For
-        "equal" only ``solver="cvxpy"`` solves the stated problem; the others solve "soft".
+        "equal" preserves the distances of edges; "at_most" allows them to shrink; "soft" replaces
+        the constraint by a penalty, ``alpha_`` times the sum of squared deviations of the squared
+        distances. For "equal" only ``solver="cvxpy"`` solves the stated problem; the others solve
+        "soft".
     slack : float, default=0.01
-        Relative deviation of the squared distances that the penalty of "soft" aims at.
+        Target of the relative deviation of the squared distances for "soft".
     angles : bool, default=False
-        Join also any two neighbours of the same sample, so that angles are kept.
+        Whether to connect any two neighbours of the same sample, too, which preserves angles.
     solver : {"auto", "cvxpy", "low_rank", "laplacian"}, default="auto"
         "cvxpy" states the program; "low_rank" ascends over ``K = Y Y'`` with `max_rank` columns,
         from distances along the graph; "laplacian" does so from the optimum over `n_basis` smooth
         functions of the graph [2]_. "auto" is "cvxpy" for "equal" and at most 30 samples, else
         "low_rank".
     max_rank : int, default=None
-        Columns of Y; None: ``n_components + 8``, and more for fewer than 400 samples.
+        Number of columns of Y; None means ``n_components + 8``, and more for fewer than 400
+        samples.
     n_basis : int, default=20
-        Smooth functions of "laplacian".
+        Number of smooth functions of "laplacian".
     max_iter : int, default=10000
-        Steps of the ascent, at most.
+        Largest number of steps of the ascent.
     tol : float, default=0.01
         Relative duality gap at which the ascent ends.
     random_state : int, RandomState instance or None, default=None
-        Draws the landmarks of the start, if there are more than 200 samples.
+        Controls the landmarks of the start, if there are more than 200 samples. Pass an int for
+        reproducible results.
     n_jobs : int, default=None
-        Jobs of the search for neighbours.
+        Number of jobs for the neighbour search.
 
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
         The embedding, with mean 0 over distinct samples.
     eigenvalues_ : ndarray of shape (n_eigenvalues,)
-        All eigenvalues of K that the solver has, falling.
+        Eigenvalues of K computed by the solver, in descending order.
     kernel_ : ndarray of shape (n_samples, n_samples)
-        K, computed when asked for.
+        K, computed on access.
     edges_ : ndarray of shape (n_edges, 2)
-        Pairs of samples whose distance counts.
+        Pairs of samples in the graph of neighbours.
     edge_errors_ : ndarray of shape (n_edges,)
         Relative errors of the squared distances in K, 0.02 for two percent too long.
     variance_ : float
@@ -96,28 +99,29 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Upper bound of the optimum [3]_: of `variance_`, for "soft" of `variance_` minus the
         penalty.
     dual_gap_ : float
-        Difference of the bound and what was reached, over the bound.
+        Difference of the bound and the value reached, relative to the bound.
     n_iter_ : int
         Steps taken.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
     sklearn.manifold.Isomap : Distances along the graph instead: faster, and better on sheets
         without holes.
-    sklearn.manifold.LocallyLinearEmbedding : Keeps the weights of neighbours, not distances.
-    SammonMapping : Keeps all distances, small ones most.
+    sklearn.manifold.LocallyLinearEmbedding : Preserves reconstruction weights instead of
+        distances.
+    SammonMapping : Preserves all distances, with emphasis on small ones.
 
     Notes
     -----
     A step takes ``n n_neighbors max_rank`` operations, and a few thousand steps are needed. The
     bound takes the second eigenvalue of a Laplacian, dense up to 1500 samples. The problem of the
     ascent is not convex, because the number of columns is limited; the bound measures its result.
-    With "soft" the gap falls below one percent, with "at_most" and more than a few hundred samples
-    it does not.
+    With "soft" the gap decreases below one per cent; with "at_most" and more than a few hundred
+    samples it does not.
 
     Distances are divided by their mean internally; results are in the units of the samples. Equal
     samples are unfolded once and get equal positions. A graph with several components has no
@@ -221,14 +225,14 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     @fit_context()
     def fit(self, X, y=None):
-        """Unfold the samples.
+        """Compute the embedding.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -274,21 +278,21 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             warn_not_converged(
                 self,
                 reached=f"duality gap {self.dual_gap_:.1e} after {found.n_iter} steps{error}",
-                remedy='take constraints="soft"' if stated else "raise max_iter, max_rank or tol",
+                remedy='take constraints="soft"' if stated else "increase max_iter, max_rank, tol",
             )
         self._places, self._factor, self._index = Y, found.Y * unit, index
         self.embedding_ = Y[index].astype(X.dtype, copy=False)
         return self
 
     def fit_transform(self, X, y=None):
-        """Unfold the samples and return their positions.
+        """Compute and return the embedding.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -315,14 +319,14 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return self._place(X.astype(np.float64, copy=False))[0].astype(X.dtype, copy=False)
 
     def score(self, X, y=None):
-        """Minus the mean relative error of squared distances of new samples to their neighbours.
+        """Compute the negative mean relative error of squared distances to the neighbours.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -384,7 +388,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             listed = ", ".join(map(str, sizes[:10])) + (", ..." if n_components > 10 else "")
             raise ValueError(
                 f"The graph of n_neighbors={self.n_neighbors} has {n_components} components, of "
-                f"{listed} samples: they could move apart without end. Raise n_neighbors, or "
+                f"{listed} samples: they could move apart without end. Increase n_neighbors, or "
                 "unfold each component for itself."
             )
         edges = sparse.triu(joined, 1).tocoo()

@@ -1,4 +1,4 @@
-"""Sammon's map: distances are kept, small ones most."""
+"""Sammon mapping."""
 
 from numbers import Integral
 
@@ -26,7 +26,7 @@ SOLVERS = {"lbfgs": sammon_descent, "smacof": sammon_majorization}
 
 
 class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    r"""Points in few dimensions that preserve the distances of the samples, small ones above all.
+    r"""Embed samples so that distances are preserved, with emphasis on small distances.
 
     Minimises [1]_
 
@@ -46,19 +46,20 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     init : str or array-like of shape (n_samples, n_components), default="classical_mds"
         Start: "classical_mds" (classical scaling), "random", or given points.
     n_init : int, default=1
-        Number of starts, the further ones random; the map of lowest stress is kept.
+        Number of starts, random after the first; the map with the smallest stress is kept.
     max_iter : int, default=500
-        Most steps of a start.
+        Largest number of steps per start.
     tol : float, default=1e-07
-        Relative fall of the stress over 5 steps below which a start ends, if the gradient is small
-        as well.
+        A start ends when the relative decrease of the stress over 5 steps is below this and the
+        gradient is small.
     solver : {"lbfgs", "smacof"}, default="lbfgs"
-        L-BFGS, or majorisation [2]_: no step raises the stress, but it takes many more of them,
+        L-BFGS, or majorisation [2]_: no step increases the stress, but many more steps are needed,
         and ``n^3`` operations once.
     random_state : int, RandomState instance or None, default=None
-        Draws random starts, and coordinates that classical scaling leaves at zero.
+        Controls the random starts, and coordinates that are zero in classical scaling. Pass an int
+        for reproducible results.
     n_jobs : int, default=None
-        Threads over blocks of rows.
+        Number of threads over blocks of rows.
 
     Attributes
     ----------
@@ -71,13 +72,13 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     trace_ : ndarray of shape (n_iter_ + 1,)
         Stress from step to step.
     n_zero_distances_ : int
-        Number of pairs of samples without distance, which do not count.
+        Number of pairs of samples at distance zero, which are ignored.
     n_iter_ : int
         Steps of the best start.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -177,14 +178,14 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     @fit_context()
     def fit(self, X, y=None):
-        """Find the map.
+        """Compute the map.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Samples; the square table of their distances if `metric="precomputed"`.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -242,21 +243,21 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                 warn_not_converged(
                     self,
                     reached=f"gradient {best.gradient_norm:.1e} after {best.n_iter} steps",
-                    remedy="raise max_iter or tol",
+                    remedy="increase max_iter or tol",
                 )
         self._places, self._rows = Y, X[first] if self.metric != "precomputed" else first
         self.embedding_ = Y[index].astype(dtype, copy=False)
         return self
 
     def fit_transform(self, X, y=None):
-        """Find the map and return it.
+        """Compute and return the map.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Samples; the square table of their distances if `metric="precomputed"`.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -295,14 +296,14 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         return Z.astype(X.dtype, copy=False)
 
     def score(self, X, y=None):
-        """Minus the mean stress of new samples against the map.
+        """Compute the negative mean stress of new samples against the map.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Samples; their distances from all samples of `fit` if `metric="precomputed"`.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------

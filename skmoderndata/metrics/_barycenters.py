@@ -12,29 +12,31 @@ from skmoderndata.kernels._series import pack_series, warping_band
 def dtw_barycenter(
     X, weights=None, *, length=None, init="medoid", radius=None, max_iter=30, tol=1e-5
 ):
-    r"""Average of series: the series of least squared warping distance to all.
+    r"""Average of series that minimises the sum of squared warping distances.
 
     .. math:: \min_c \sum_p w_p \, d(c, x_p)^2
 
-    by barycentric averaging: each point of c becomes the mean of the points that are aligned with
-    it [1]_. The objective never rises; the answer is a local minimum.
+    by barycentre averaging: each point of c becomes the mean of the points that are aligned with
+    it [1]_. The objective never increases; the result is a local minimum.
 
     Parameters
     ----------
     X : collection of arrays of shape (length,) or (length, n_channels)
         Series of any lengths.
     weights : array-like of shape (n_series,), default=None
-        At least 0; None gives all series weight 1.
+        Non-negative weights of the series; None gives all series weight 1.
     length : int, default=None
-        Length of the average, to which the start is stretched; None is the length of the start.
+        Number of points of the average, to which the start is interpolated; None uses the length
+        of the start.
     init : "medoid" or array-like of shape (length, n_channels), default="medoid"
-        Start: the series nearest to all others, or a series.
+        Initial average: the series with the smallest total distance to all others, or a given
+        series.
     radius : int or float, default=None
-        Radius of the band, as for :func:`dtw`.
+        Radius of the Sakoe-Chiba band, as in :func:`dtw`.
     max_iter : int, default=30
-        Passes, at most.
+        Largest number of iterations.
     tol : float, default=1e-5
-        The average has converged when the objective falls by no more than this fraction.
+        Iterations stop when the objective decreases by at most this fraction.
 
     Returns
     -------
@@ -43,8 +45,8 @@ def dtw_barycenter(
 
     See Also
     --------
-    soft_dtw_barycenter : Of a smooth objective.
-    skmoderndata.cluster.TimeSeriesKMeans : Several averages.
+    soft_dtw_barycenter : Minimises a smooth objective.
+    skmoderndata.cluster.TimeSeriesKMeans : Clusters with such averages as centres.
 
     References
     ----------
@@ -72,28 +74,30 @@ def dtw_barycenter(
 def soft_dtw_barycenter(
     X, weights=None, *, gamma=1.0, length=None, init="medoid", max_iter=100, tol=1e-6
 ):
-    r"""Average of series under the smooth warping cost.
+    r"""Average of series that minimises the sum of soft warping costs.
 
     .. math:: \min_c \sum_p w_p \, \mathrm{dtw}_\gamma(c, x_p)
 
-    by L-BFGS [1]_. Smoother than :func:`dtw_barycenter` for larger `gamma`.
+    by L-BFGS [1]_. The average becomes smoother as `gamma` increases.
 
     Parameters
     ----------
     X : collection of arrays of shape (length,) or (length, n_channels)
         Series of any lengths.
     weights : array-like of shape (n_series,), default=None
-        At least 0; None gives all series weight 1.
+        Non-negative weights of the series; None gives all series weight 1.
     gamma : float, default=1.0
-        Smoothness, above 0.
+        Smoothing parameter, above 0.
     length : int, default=None
-        Length of the average, to which the start is stretched; None is the length of the start.
+        Number of points of the average, to which the start is interpolated; None uses the length
+        of the start.
     init : "medoid" or array-like of shape (length, n_channels), default="medoid"
-        Start: the series nearest to all others, or a series.
+        Initial average: the series with the smallest total distance to all others, or a given
+        series.
     max_iter : int, default=100
-        Passes, at most.
+        Largest number of iterations.
     tol : float, default=1e-6
-        Relative fall of the objective at which the average has converged.
+        Iterations stop when the objective decreases by at most this fraction.
 
     Returns
     -------
@@ -102,7 +106,7 @@ def soft_dtw_barycenter(
 
     See Also
     --------
-    soft_dtw : The cost.
+    soft_dtw : The cost that is summed.
 
     References
     ----------
@@ -116,7 +120,7 @@ def soft_dtw_barycenter(
     """
     name = "soft_dtw_barycenter"
     if not np.isfinite(gamma) or gamma <= 0:
-        raise ValueError(f"{name}: gamma={gamma!r}, and it has to be above 0.")
+        raise ValueError(f"{name}: gamma={gamma!r}; it must be above 0.")
     series, w, start = _prepare(name, X, weights, length, init, Band(), max_iter, tol)
     found = soft_average(
         series.arrays, w, start, gamma=float(gamma), band=Band(), max_iter=max_iter, tol=tol
@@ -125,18 +129,18 @@ def soft_dtw_barycenter(
 
 
 def _prepare(name, X, weights, length, init, band, max_iter, tol):
-    """Series, their weights, and the start."""
+    """Check the arguments; return the series, their weights, and the initial average."""
     series = pack_series(X, name)
     for what, value in (("max_iter", max_iter), ("length", length)):
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if value is not None and (not whole or value < 1):
-            raise ValueError(f"{name}: {what}={value!r}, and it has to be an integer from 1 on.")
+            raise ValueError(f"{name}: {what}={value!r}; it must be an integer from 1 on.")
     if not tol >= 0:
-        raise ValueError(f"{name}: tol={tol!r}, and it has to be at least 0.")
+        raise ValueError(f"{name}: tol={tol!r}; it must be at least 0.")
     w, _ = relative_weights(weights, np.zeros((len(series), 1)))
     if isinstance(init, str):
         if init != "medoid":
-            raise ValueError(f'{name}: init={init!r}, and it has to be "medoid" or a series.')
+            raise ValueError(f'{name}: init={init!r}; it must be "medoid" or a series.')
         start = series.one(medoid(series, w, band)).copy()
     else:
         given = pack_series([init], f"{name}, init")
@@ -152,7 +156,7 @@ def _prepare(name, X, weights, length, init, band, max_iter, tol):
 
 
 def medoid(series, weights, band):
-    """Return the number of the series of least weighted cost to all others."""
+    """Return the index of the series with the smallest weighted cost to all others."""
     costs = alignment_costs(series.arrays, band=band, rooted=False)
     return int((weights @ np.where(np.isfinite(costs), costs, 1e300)).argmin())
 

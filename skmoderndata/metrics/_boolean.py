@@ -1,4 +1,4 @@
-"""How well Boolean sources, assignments and reconstructions agree with the truth or the data."""
+"""Errors of Boolean sources, assignments and reconstructions."""
 
 import numpy as np
 from scipy import sparse
@@ -19,24 +19,24 @@ MAX_SETS = 2**13
 
 
 def match_sources(sources_true, sources_pred):
-    """Best one-to-one matching of two lists of Boolean sources.
+    """Match two lists of Boolean sources one to one.
 
-    Minimises the number of differing bits over all permutations by the Hungarian algorithm. When
-    one list is shorter it is filled up with empty sources.
+    Minimises the number of differing bits over all permutations by the Hungarian algorithm. The
+    shorter list is padded with empty sources.
 
     Parameters
     ----------
     sources_true : array-like of bool of shape (n_sources, n_features)
         Reference sources, one per row.
     sources_pred : array-like of bool of shape (n_other, n_features)
-        Sources to be matched.
+        Sources to match.
 
     Returns
     -------
     order : ndarray of int of shape (max(n_sources, n_other),)
-        `sources_pred[order[k]]` belongs to `sources_true[k]`, both filled up with empty sources.
+        `sources_pred[order[k]]` matches `sources_true[k]`, where the shorter list is padded.
     n_different : int
-        Number of differing bits of the matching.
+        Total number of differing bits.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def source_mismatch(sources_true, sources_pred):
     sources_true : array-like of bool of shape (n_sources, n_features)
         Reference sources, one per row.
     sources_pred : array-like of bool of shape (n_other, n_features)
-        Estimated sources; a missing or superfluous one counts as matched with an empty one.
+        Estimated sources; a missing or surplus source is compared with an empty one.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def assignment_error(assignments_true, assignments_pred):
     Parameters
     ----------
     assignments_true : array-like of bool of shape (n_samples, n_sources)
-        Which sources each object has.
+        True memberships: which sources each object has.
     assignments_pred : array-like of bool of shape (n_samples, n_other)
         Estimated memberships of the same objects.
 
@@ -114,7 +114,7 @@ def assignment_error(assignments_true, assignments_pred):
 
 
 def boolean_reconstruction_error(X_true, X_pred):
-    """Fraction of bits in which two Boolean matrices differ; NaN in `X_true` does not count.
+    """Fraction of bits in which two Boolean matrices differ, ignoring NaN in `X_true`.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def boolean_reconstruction_error(X_true, X_pred):
 
 
 def boolean_coverage_score(X_true, X_pred):
-    """Fraction of the ones of the data that the reconstruction has as well.
+    """Fraction of the ones in the data that the reconstruction covers.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def boolean_coverage_score(X_true, X_pred):
 
 
 def boolean_over_coverage(X_true, X_pred):
-    """Ones of the reconstruction that the data lack, relative to the ones of the data.
+    """Ratio of surplus ones in the reconstruction to the ones in the data.
 
     Parameters
     ----------
@@ -172,8 +172,8 @@ def boolean_over_coverage(X_true, X_pred):
     Returns
     -------
     over_coverage : float
-        0 at best; above 1 when more is invented than there was; infinite when the data have no
-        ones and the reconstruction has some.
+        0 is best. Above 1 if there are more such ones than ones in the data; infinite if the data
+        have no ones but the reconstruction has some.
 
     Examples
     --------
@@ -190,12 +190,12 @@ def boolean_over_coverage(X_true, X_pred):
 def generalization_error(
     estimator, X, *, reveal=0.5, max_assignments=None, n_repeats=1, random_state=None
 ):
-    """Fraction of wrongly predicted hidden bits of new objects.
+    """Fraction of hidden bits of new objects that are predicted wrongly.
 
-    A random part of the bits of every object is revealed; the assignment is chosen by these bits
-    alone; its union of sources predicts the others. An estimator that takes NaN as unobserved
-    chooses by its own `transform`; for any other with `components_` the set of sources that
-    differs in the fewest revealed bits is taken, the smaller set among equals.
+    A random subset of the bits of every object is revealed. The assignment is estimated from these
+    bits, and the union of its sources predicts the hidden bits. An estimator that accepts NaN as
+    unobserved uses its own `transform`; for any other estimator with `components_`, the assignment
+    is the set of sources that differs in the fewest revealed bits, and the smaller set in a tie.
 
     Parameters
     ----------
@@ -204,14 +204,14 @@ def generalization_error(
     X : array-like of shape (n_samples, n_features)
         New objects, 0 and 1.
     reveal : float, default=0.5
-        Fraction of the bits that is revealed, between 0 and 1, both excluded.
+        Fraction of bits that are revealed, above 0 and below 1.
     max_assignments : int, default=None
-        Largest set tried for estimators that do not take NaN; None takes all sets if there are
-        at most 8192, else sets of at most 3 sources.
+        Largest set of sources that is considered for estimators that do not accept NaN. None means
+        all sets if there are at most 8192 of them, otherwise sets of at most 3 sources.
     n_repeats : int, default=1
-        Number of random halves over which the error is averaged.
+        Number of random subsets of bits over which the error is averaged.
     random_state : int, RandomState instance or None, default=None
-        Draws the revealed bits.
+        Controls the choice of the revealed bits. Pass an int for reproducible results.
 
     Returns
     -------

@@ -1,8 +1,8 @@
-"""Bounds on the error of unseen samples, from what was measured on the training samples.
+"""Generalisation bounds from quantities measured on the training samples.
 
-Each holds with probability 1 - delta over the draw of n independent samples, for quantities fixed
-before; none is clipped: above 1 a bound on a probability says nothing. All are those of
-Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, with their corrections.
+Each bound holds with probability 1 - delta over the draw of n independent samples, for parameters
+fixed in advance. Bounds are not clipped: a bound above 1 on a probability is vacuous. All are from
+Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, with corrections.
 
 >>> from skmoderndata.metrics import bounds
 >>> round(bounds.margin_bound(0.0, 0.5, 1000.0, 1000), 2)
@@ -31,24 +31,25 @@ __all__ = [
 
 
 def rademacher_complexity(K, norm=1.0, *, method="trace", n_draws=1000, random_state=None):
-    r"""Empirical Rademacher complexity of the functions of bounded norm of a kernel.
+    r"""Empirical Rademacher complexity of the functions of bounded norm in the space of a kernel.
 
     :math:`\hat R = \tfrac2n B\, \mathbb{E} \sqrt{\sigma^\top K \sigma}` over random signs, which
-    is at most :math:`\tfrac2n B \sqrt{\operatorname{tr} K}`: how well functions of norm at most B
-    can follow noise on these samples.
+    is at most :math:`\tfrac2n B \sqrt{\operatorname{tr} K}`. It measures how well functions of
+    norm at most B can fit noise on these samples.
 
     Parameters
     ----------
     K : array-like of shape (n_samples, n_samples)
         Kernel matrix.
     norm : float, default=1.0
-        Largest norm B of a function.
+        Largest norm B of a function, above 0.
     method : {"trace", "monte_carlo"}, default="trace"
-        The bound by the trace, or the mean over `n_draws` draws of the signs.
+        "trace" computes the bound from the trace, "monte_carlo" the mean over `n_draws` random
+        signs.
     n_draws : int, default=1000
-        Draws of the signs.
+        Number of random sign vectors for "monte_carlo".
     random_state : int, RandomState instance or None, default=None
-        Draws the signs.
+        Controls the random signs. Pass an int for reproducible results.
 
     Returns
     -------
@@ -69,13 +70,13 @@ def rademacher_complexity(K, norm=1.0, *, method="trace", n_draws=1000, random_s
     K = check_array(K, dtype=np.float64, input_name="K", kernel_values=True)
     n = len(K)
     if K.shape != (n, n):
-        raise ValueError(f"rademacher_complexity: K has to be square, got shape {K.shape}.")
+        raise ValueError(f"rademacher_complexity: K must be square, got shape {K.shape}.")
     if not norm > 0:
-        raise ValueError(f"norm={norm} has to be positive.")
+        raise ValueError(f"norm={norm} must be positive.")
     if method == "trace":
         return 2.0 * norm * float(np.sqrt(max(0.0, float(np.trace(K))))) / n
     if method != "monte_carlo":
-        raise ValueError(f"method has to be 'trace' or 'monte_carlo', got {method!r}.")
+        raise ValueError(f"method must be 'trace' or 'monte_carlo', got {method!r}.")
     rng = check_random_state(random_state)
     signs = 2.0 * rng.randint(0, 2, size=(int(n_draws), n)) - 1.0
     values = np.einsum("ij,ij->i", signs @ K, signs)
@@ -83,7 +84,7 @@ def rademacher_complexity(K, norm=1.0, *, method="trace", n_draws=1000, random_s
 
 
 def center_of_mass_bound(n, radius, *, delta=0.05):
-    """Distance of the mean of n samples from their expectation (theorem 5.5).
+    """Bound the distance of the mean of n samples from its expectation (theorem 5.5).
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ def center_of_mass_bound(n, radius, *, delta=0.05):
     radius : float
         Largest norm of a sample in feature space.
     delta : float, default=0.05
-        Probability that it does not hold.
+        Probability that the bound fails, above 0 and below 1.
 
     Returns
     -------
@@ -104,20 +105,20 @@ def center_of_mass_bound(n, radius, *, delta=0.05):
 
 
 def kernel_pca_residual_bound(eigenvalues, diagonal, n_components, radius, *, delta=0.05):
-    """Mean squared residual of new samples after projection (theorem 6.14).
+    """Bound the mean squared residual of new samples after projection (theorem 6.14).
 
     Parameters
     ----------
     eigenvalues : array-like
-        Those of the kernel matrix.
+        Eigenvalues of the kernel matrix.
     diagonal : array-like of shape (n_samples,)
         Diagonal of the kernel matrix.
     n_components : int
-        Components that are kept.
+        Number of components of the projection.
     radius : float
         Largest norm of a sample in feature space.
     delta : float, default=0.05
-        Probability that it does not hold.
+        Probability that the bound fails, above 0 and below 1.
 
     Returns
     -------
@@ -135,22 +136,23 @@ def kernel_pca_residual_bound(eigenvalues, diagonal, n_components, radius, *, de
 
 
 def novelty_bound(slack, gap, radius, n, *, delta=0.05):
-    """Probability that a new sample is outside of a sphere, enlarged by a gap (theorem 7.12).
+    """Bound the probability that a new sample is outside an enlarged sphere (theorem 7.12).
 
-    The contraction constant 2 R^2 / gap of the proof gives 12 in place of the printed 6.
+    The contraction constant 2 R^2 / gap of the proof gives a factor of 12 instead of the printed
+    6.
 
     Parameters
     ----------
     slack : float
         Sum of the slacks of the training samples, in squared distances.
     gap : float
-        Added to the squared radius when new samples are judged.
+        Amount by which the squared radius is enlarged for new samples.
     radius : float
         Largest norm of a sample in feature space.
     n : int
         Samples.
     delta : float, default=0.05
-        Probability that it does not hold.
+        Probability that the bound fails, above 0 and below 1.
 
     Returns
     -------
@@ -163,7 +165,7 @@ def novelty_bound(slack, gap, radius, n, *, delta=0.05):
 
 
 def margin_bound(slack, margin, trace, n, *, delta=0.05):
-    """Probability of an error of a large-margin classifier, hard or soft (theorems 7.22, 7.30).
+    """Bound the error probability of a hard- or soft-margin classifier (theorems 7.22, 7.30).
 
     Parameters
     ----------
@@ -176,7 +178,7 @@ def margin_bound(slack, margin, trace, n, *, delta=0.05):
     n : int
         Samples.
     delta : float, default=0.05
-        Probability that it does not hold.
+        Probability that the bound fails, above 0 and below 1.
 
     Returns
     -------
@@ -188,14 +190,14 @@ def margin_bound(slack, margin, trace, n, *, delta=0.05):
 
 
 def l2_margin_bound(dual_sq, ridge, margin, trace, n, *, delta=0.05):
-    """Probability of an error with squared slack, the better of two bounds (theorem 7.38).
+    """Bound the error probability with squared slacks, by the better of two bounds (theorem 7.38).
 
     Parameters
     ----------
     dual_sq : float
-        Sum of the squared dual weights, which add up to one.
+        Sum of the squared dual weights; the weights sum to one.
     ridge : float
-        Ridge on the diagonal of the kernel matrix.
+        Ridge added to the diagonal of the kernel matrix.
     margin : float
         Square root of the quadratic form with the ridge.
     trace : float
@@ -203,7 +205,7 @@ def l2_margin_bound(dual_sq, ridge, margin, trace, n, *, delta=0.05):
     n : int
         Samples.
     delta : float, default=0.05
-        Probability that it does not hold.
+        Probability that the bound fails, above 0 and below 1.
 
     Returns
     -------
@@ -217,7 +219,7 @@ def l2_margin_bound(dual_sq, ridge, margin, trace, n, *, delta=0.05):
 
 
 def ridge_bound(mse, norm, trace, y_norm, radius, n, *, delta=0.05):
-    """Mean squared error of ridge regression on new samples (theorem 7.39).
+    """Bound the mean squared error of ridge regression on new samples (theorem 7.39).
 
     Parameters
     ----------
@@ -228,13 +230,13 @@ def ridge_bound(mse, norm, trace, y_norm, radius, n, *, delta=0.05):
     trace : float
         Trace of the kernel matrix.
     y_norm : float
-        Norm of the targets, none of which is larger than ``norm * radius``.
+        Euclidean norm of the vector of targets; no target exceeds ``norm * radius``.
     radius : float
         Largest norm of a sample in feature space.
     n : int
         Samples.
     delta : float, default=0.05
-        Probability that it does not hold.
+        Probability that the bound fails, above 0 and below 1.
 
     Returns
     -------
@@ -247,7 +249,7 @@ def ridge_bound(mse, norm, trace, y_norm, radius, n, *, delta=0.05):
 
 
 def svr_bound(slack, norm, trace, threshold, epsilon, n, *, delta=0.05):
-    """Probability of an error beyond a threshold in support vector regression (theorem 7.49).
+    """Bound the probability of a large error in support vector regression (theorem 7.49).
 
     Parameters
     ----------
@@ -258,13 +260,13 @@ def svr_bound(slack, norm, trace, threshold, epsilon, n, *, delta=0.05):
     trace : float
         Trace of the kernel matrix.
     threshold : float
-        What counts as an error; larger than `epsilon`.
+        Absolute error that counts as large; above `epsilon`.
     epsilon : float
         Half the width of the tube.
     n : int
         Samples.
     delta : float, default=0.05
-        Probability that it does not hold.
+        Probability that the bound fails, above 0 and below 1.
 
     Returns
     -------
@@ -273,22 +275,22 @@ def svr_bound(slack, norm, trace, threshold, epsilon, n, *, delta=0.05):
     """
     _check(n, delta)
     if not threshold > epsilon:
-        raise ValueError(f"threshold={threshold} has to be larger than epsilon={epsilon}.")
+        raise ValueError(f"threshold={threshold} must be larger than epsilon={epsilon}.")
     fit = (slack + 4.0 * norm * np.sqrt(trace)) / n
     return float(fit / (threshold - epsilon) + 3.0 * _deviation(n, delta))
 
 
 def mistake_bound(n_updates, n, *, delta=0.05):
-    """Probability of an error of an online machine that made no mistake at last (theorem 7.54).
+    """Bound the error probability of an online machine that converged (theorem 7.54).
 
     Parameters
     ----------
     n_updates : int
-        Changes on the way there, at most half of the samples.
+        Number of updates until the last pass made no mistake, at most half of the samples.
     n : int
         Samples.
     delta : float, default=0.05
-        Probability that it does not hold.
+        Probability that the bound fails, above 0 and below 1.
 
     Returns
     -------
@@ -297,21 +299,21 @@ def mistake_bound(n_updates, n, *, delta=0.05):
     """
     _check(n, delta)
     if not 0 <= n_updates <= n / 2:
-        raise ValueError(f"n_updates={n_updates} has to be between 0 and n / 2 = {n / 2:g}.")
+        raise ValueError(f"n_updates={n_updates} must be between 0 and n / 2 = {n / 2:g}.")
     return float((n_updates * np.log(n) + np.log(n / (2.0 * delta))) / (n - n_updates))
 
 
 def compression_bound(n_support, n, *, delta=0.05):
-    """Probability of an error of a hard margin with few support vectors (theorem 7.56).
+    """Bound the error probability of a hard margin with few support vectors (theorem 7.56).
 
     Parameters
     ----------
     n_support : int
-        Support vectors, fewer than samples.
+        Number of support vectors, fewer than samples.
     n : int
         Samples.
     delta : float, default=0.05
-        Probability that it does not hold.
+        Probability that the bound fails, above 0 and below 1.
 
     Returns
     -------
@@ -320,42 +322,43 @@ def compression_bound(n_support, n, *, delta=0.05):
     """
     _check(n, delta)
     if not 1 <= n_support < n:
-        raise ValueError(f"n_support={n_support} has to be between 1 and n - 1 = {n - 1}.")
+        raise ValueError(f"n_support={n_support} must be between 1 and n - 1 = {n - 1}.")
     words = n_support * np.log(np.e * n / n_support) + np.log(n / delta)
     return float(words / (n - n_support))
 
 
 def leave_one_out_bound(n_support, n):
-    """Leave-one-out error of a support vector machine, at most (remark 7.57).
+    """Bound the leave-one-out error of a support vector machine (remark 7.57).
 
     Parameters
     ----------
     n_support : int
-        Support vectors.
+        Number of support vectors.
     n : int
         Samples.
 
     Returns
     -------
     bound : float
-        Largest fraction; it holds for these samples, and for the error of n - 1 on average.
+        Largest fraction of errors. It also bounds the expected error after training on n - 1
+        samples.
     """
     if not 0 <= n_support <= n or n < 1:
-        raise ValueError(f"n_support={n_support} has to be between 0 and n={n}.")
+        raise ValueError(f"n_support={n_support} must be between 0 and n={n}.")
     return n_support / n
 
 
 def ranking_bound(slack, margin, trace, n, *, delta=0.05):
-    """Probability that a new sample is ranked wrongly by `NuSVOR` (equation 8.3).
+    """Bound the probability that `NuSVOR` ranks a new sample wrongly (equation 8.3).
 
     Parameters
     ----------
     slack, margin, trace : float
-        As for `margin_bound`, with the slacks at all thresholds.
+        As in `margin_bound`, with the slacks at all thresholds.
     n : int
         Samples.
     delta : float, default=0.05
-        Probability that it does not hold.
+        Probability that the bound fails, above 0 and below 1.
 
     Returns
     -------
@@ -367,9 +370,10 @@ def ranking_bound(slack, margin, trace, n, *, delta=0.05):
 
 
 def cca_bound(correlation, norm_a, norm_b, diagonal, radius, n, *, delta=0.05):
-    """Mean squared difference of two views of new samples, projected by CCA (theorem 6.33).
+    """Bound the mean squared difference of two projected views of new samples (theorem 6.33).
 
-    The printed norm ``2 |w_a|^2 |w_b|^2`` is corrected to ``|w_a|^2 + |w_b|^2``.
+    The views are projected by CCA. The printed norm ``2 |w_a|^2 |w_b|^2`` is corrected to
+    ``|w_a|^2 + |w_b|^2``.
 
     Parameters
     ----------
@@ -380,11 +384,11 @@ def cca_bound(correlation, norm_a, norm_b, diagonal, radius, n, *, delta=0.05):
     diagonal : array-like of shape (n_samples,)
         Sums of the diagonals of the two kernel matrices.
     radius : float
-        Square root of its largest possible entry.
+        Square root of the largest possible entry of `diagonal`.
     n : int
         Samples.
     delta : float, default=0.05
-        Probability that it does not hold.
+        Probability that the bound fails, above 0 and below 1.
 
     Returns
     -------
@@ -405,9 +409,9 @@ def _deviation(n, delta):
 
 def _check(n, delta, **positive):
     if not n >= 1:
-        raise ValueError(f"n={n} has to be at least 1.")
+        raise ValueError(f"n={n} must be at least 1.")
     if not 0 < delta < 1:
-        raise ValueError(f"delta={delta} has to be between 0 and 1.")
+        raise ValueError(f"delta={delta} must be between 0 and 1.")
     for name, value in positive.items():
         if not value > 0:
-            raise ValueError(f"{name}={value} has to be positive.")
+            raise ValueError(f"{name}={value} must be positive.")

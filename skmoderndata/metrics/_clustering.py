@@ -11,20 +11,20 @@ from skmoderndata._validation import check_array
 def clustering_distance(labels_a, labels_b):
     """Fraction of objects on which two clusterings disagree, under the best renaming of labels.
 
-    Minimises over the one-to-one renamings of the labels, by the Hungarian algorithm. Labels that
-    find no partner because the other clustering has fewer clusters count as disagreement.
+    Minimises over one-to-one renamings of the labels by the Hungarian algorithm. If the other
+    clustering has fewer clusters, objects with an unmatched label count as disagreement.
 
     Parameters
     ----------
     labels_a : array-like of shape (n_samples,) or (n_samples, n_clusters)
-        One label per object, or Boolean memberships when an object may have several.
+        One label per object, or Boolean memberships if objects may belong to several clusters.
     labels_b : array-like of shape (n_samples,) or (n_samples, n_other)
-        The other clustering, of the same kind.
+        The other clustering, in the same form.
 
     Returns
     -------
     distance : float
-        Between 0 (equal up to names) and 1. For memberships the fraction of differing entries.
+        Between 0 (equal up to names) and 1. For memberships, the fraction of differing entries.
 
     See Also
     --------
@@ -33,7 +33,7 @@ def clustering_distance(labels_a, labels_b):
     Notes
     -----
     Each disagreeing object counts once. A matrix norm of the difference of two membership
-    matrices, as some texts write it, would count it twice.
+    matrices, used in some texts, would count it twice.
 
     References
     ----------

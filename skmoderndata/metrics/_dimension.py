@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state, gen_batches
 from skmoderndata._compat import AT_LEAST_ONE, validate_params
 from skmoderndata._validation import check_array
 
-ALL_PAIRS = 2000  # samples whose pairs are all taken
+ALL_PAIRS = 2000  # samples up to which all pairs are used
 BLOCK = 2**15  # pairs at a time
 
 
@@ -23,11 +23,11 @@ BLOCK = 2**15  # pairs at a time
     prefer_skip_nested_validation=True,
 )
 def intrinsic_dimension(X, *, metric="euclidean", n_pairs=None, random_state=None):
-    r"""Dimension of Gaussian data whose distances concentrate as those of X do.
+    r"""Estimate the dimension of Gaussian data with the same concentration of distances as X.
 
     The squared distance of two standard normal vectors of dimension D is :math:`2 \chi^2_D`, with
-    mean 2 D and variance 8 D: relative to their mean, distances spread less the more dimensions
-    there are [1]_. For squared Euclidean distances the estimate is therefore
+    mean 2 D and variance 8 D, so that the relative spread of distances decreases with the
+    dimension [1]_. For squared Euclidean distances the estimate is therefore
 
     .. math::
         \hat D = 2\, \frac{(\operatorname{mean} d^2)^2}{\operatorname{var} d^2},
@@ -39,18 +39,19 @@ def intrinsic_dimension(X, *, metric="euclidean", n_pairs=None, random_state=Non
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features), or (n_samples, n_samples)
-        Samples, or their distances with `metric="precomputed"`.
+        Samples, or their distances if `metric="precomputed"`.
     metric : str or callable, default="euclidean"
-        Distance: a name or a function that `sklearn.metrics.pairwise_distances` takes.
+        Distance: a name or function that `sklearn.metrics.pairwise_distances` accepts.
     n_pairs : int, default=None
-        Pairs drawn at random. None takes all pairs of up to 2,000 samples, and else 2,000,000.
+        Number of pairs drawn at random. None means all pairs for up to 2,000 samples, otherwise
+        2,000,000 pairs.
     random_state : int, RandomState instance or None, default=None
-        Draws the pairs.
+        Controls the random pairs. Pass an int for reproducible results.
 
     Returns
     -------
     dimension : float
-        Estimate; infinite where all distances are equal.
+        Estimated dimension; infinite if all distances are equal.
 
     See Also
     --------
@@ -58,9 +59,9 @@ def intrinsic_dimension(X, *, metric="euclidean", n_pairs=None, random_state=Non
 
     Notes
     -----
-    It is a global number: it sees the spread of the whole cloud, so that a curve that fills a
-    plane counts as two-dimensional, and clusters lower it. The package scikit-dimension has local
-    estimators, from distances of neighbours.
+    The estimate is global: it depends on the spread of the whole sample, so that a curve that
+    fills a plane counts as two-dimensional, and clusters decrease it. The package scikit-dimension
+    has local estimators, based on distances to neighbours.
 
     References
     ----------
@@ -116,14 +117,14 @@ def _distances_of_pairs(X, m, metric, rng):
         for block in gen_batches(m, BLOCK):
             d[block] = paired_distances(X[i[block]], X[j[block]], metric=metric)
         return d
-    settled = {}  # by all samples, as for all pairs
+    settled = {}  # parameters of the metric come from all samples
     if metric == "seuclidean":
         settled["V"] = X.var(axis=0, ddof=1)
     elif metric == "mahalanobis":
         settled["VI"] = np.linalg.inv(np.cov(X.T)).T
     order = np.argsort(i, kind="stable")
     stops = np.searchsorted(i[order], np.arange(n + 1))
-    for a in range(n):  # no paired form: the pairs of one sample together
+    for a in range(n):  # the metric has no paired form: compute the pairs of one sample together
         pairs = order[stops[a] : stops[a + 1]]
         if len(pairs):
             d[pairs] = pairwise_distances(X[a : a + 1], X[j[pairs]], metric=metric, **settled)[0]

@@ -1,4 +1,4 @@
-"""Distances between series of unequal lengths and speeds."""
+"""Distances between series of different lengths and speeds."""
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def dtw(
 ):
     r"""Dynamic time warping distance of two series.
 
-    The least sum of local costs over all alignments,
+    The smallest sum of local costs over all alignments,
 
     .. math::
         D(i, j) = d(x_i, z_j) + \min\{D(i - 1, j - 1), D(i - 1, j), D(i, j - 1)\}
@@ -38,21 +38,21 @@ def dtw(
     Parameters
     ----------
     x, z : array-like of shape (length,) or (length, n_channels)
-        Series, of any lengths and of the same channels, which are warped together.
+        Series of any lengths with the same channels, which are warped together.
     local : {"sqeuclidean", "euclidean"} or callable, default="sqeuclidean"
-        Cost of aligning two points; a callable takes two arrays of shape (length, n_channels) and
+        Cost of aligning two points. A callable takes two arrays of shape (length, n_channels) and
         returns the matrix of costs.
     root : bool, default=True
-        Whether the root of a sum of squares is returned, for `local="sqeuclidean"`.
+        Whether to return the square root of the sum of costs, for `local="sqeuclidean"`.
     band : {None, "sakoe_chiba", "itakura"}, default=None
         Restriction of the alignments; `radius` alone means "sakoe_chiba".
     radius : int or float, default=None
         Largest difference of aligned positions, in steps; a float below 1 is a fraction of the
-        longer series. None restricts nothing.
+        longer series. None means no restriction.
     max_slope : float, default=2.0
-        Largest slope of the alignment seen from either end, for `band="itakura"`.
+        Largest slope of the alignment from either end, for `band="itakura"`; above 1.
     slanted : bool, default=False
-        Whether the band of `radius` follows the diagonal of series of unequal lengths.
+        Whether the band follows the diagonal if the series have unequal lengths.
 
     Returns
     -------
@@ -61,15 +61,15 @@ def dtw(
 
     See Also
     --------
-    dtw_path : The alignment as well.
-    pairwise_dtw : All pairs of a collection, many times faster than a loop.
-    soft_dtw : With a smooth minimum, and a gradient.
+    dtw_path : Also returns the alignment.
+    pairwise_dtw : All pairs of a collection, much faster than a loop.
+    soft_dtw : Differentiable version with a smooth minimum.
 
     Notes
     -----
-    Not a metric: the triangle inequality fails, and the distance of distinct series can be 0. Time
-    and the length of a series multiply, memory is one row. Conventions differ; for the series
-    0, 1, 2, 1 and 0, 2, 2, 5
+    Not a metric: the triangle inequality fails, and distinct series can have distance 0. Time is
+    proportional to the product of the two lengths, memory to one length. Conventions differ
+    between libraries; for the series 0, 1, 2, 1 and 0, 2, 2, 5
 
     ============================  ========
     here, tslearn, dtaidistance   sqrt(17)
@@ -109,37 +109,37 @@ def dtw_path(
     max_slope=2.0,
     slanted=False,
 ):
-    """Alignment of two series of least cost, and its distance.
+    """Optimal alignment of two series, and its distance.
 
     Parameters
     ----------
     x, z : array-like of shape (length,) or (length, n_channels)
-        Series, of any lengths and of the same channels.
+        Series of any lengths with the same channels.
     local : {"sqeuclidean", "euclidean"} or callable, default="sqeuclidean"
-        Cost of aligning two points, as for :func:`dtw`.
+        Cost of aligning two points, as in :func:`dtw`.
     root : bool, default=True
-        Whether the root of a sum of squares is returned, for `local="sqeuclidean"`.
+        Whether to return the square root of the sum of costs, for `local="sqeuclidean"`.
     band : {None, "sakoe_chiba", "itakura"}, default=None
         Restriction of the alignments; `radius` alone means "sakoe_chiba".
     radius : int or float, default=None
         Largest difference of aligned positions, in steps; a float below 1 is a fraction of the
         longer series.
     max_slope : float, default=2.0
-        Largest slope of the alignment seen from either end, for `band="itakura"`.
+        Largest slope of the alignment from either end, for `band="itakura"`; above 1.
     slanted : bool, default=False
-        Whether the band of `radius` follows the diagonal of series of unequal lengths.
+        Whether the band follows the diagonal if the series have unequal lengths.
 
     Returns
     -------
     path : ndarray of int of shape (n_steps, 2)
-        Aligned positions, from the first of both to the last of both; empty if there are none.
-        Of equal alternatives the diagonal step is taken, then the one in x.
+        Aligned positions, from the first points to the last points of both series; empty if the
+        band admits no alignment. In a tie the diagonal step is preferred, then the step in x.
     distance : float
-        As of :func:`dtw`.
+        The distance, as in :func:`dtw`.
 
     See Also
     --------
-    WarpingPathDisplay : A picture of the path.
+    WarpingPathDisplay : Plots the path.
 
     Examples
     --------
@@ -167,32 +167,33 @@ def multiscale_dtw(
     band_radius=None,
     max_slope=2.0,
 ):
-    """Dynamic time warping from coarse to fine: an upper bound in linear time.
+    """Upper bound of the warping distance, from coarse to fine in linear time.
 
-    Halved series are aligned first; the path, widened by `radius` cells, restricts the
-    alignments of the series themselves [1]_.
+    The series are first aligned at half their resolution, recursively; the path, widened by
+    `radius` cells, restricts the alignments at the full resolution [1]_.
 
     Parameters
     ----------
     x, z : array-like of shape (length,) or (length, n_channels)
-        Series, of any lengths and of the same channels.
+        Series of any lengths with the same channels.
     radius : int, default=1
-        Cells on each side of the coarse path; with one as large as the series the result is exact.
+        Number of cells on each side of the coarse path; a radius as large as the series gives the
+        exact distance.
     local : {"sqeuclidean", "euclidean"}, default="sqeuclidean"
         Cost of aligning two points.
     root : bool, default=True
-        Whether the root of a sum of squares is returned, for `local="sqeuclidean"`.
+        Whether to return the square root of the sum of costs, for `local="sqeuclidean"`.
     band : {None, "sakoe_chiba", "itakura"}, default=None
-        Further restriction of the alignments of the series themselves.
+        Further restriction of the alignments at the full resolution.
     band_radius : int or float, default=None
-        Its radius.
+        Radius of this band, as `radius` in :func:`dtw`.
     max_slope : float, default=2.0
-        Largest slope, for `band="itakura"`.
+        Largest slope of the alignment, for `band="itakura"`; above 1.
 
     Returns
     -------
     distance : float
-        At least that of :func:`dtw`.
+        Upper bound of the distance of :func:`dtw`.
 
     References
     ----------
@@ -211,7 +212,7 @@ def multiscale_dtw(
     whole = isinstance(radius, int | np.integer) and not isinstance(radius, bool)
     if not whole or radius < 0:
         raise ValueError(
-            f"multiscale_dtw: radius={radius!r}, and it has to be an integer of at least 0."
+            f"multiscale_dtw: radius={radius!r}; it must be an integer of at least 0."
         )
     rooted = rooted_local("multiscale_dtw", local)
     x, z, rule, _, _ = _prepare(
@@ -234,7 +235,7 @@ def pairwise_dtw(
     max_distance=None,
     n_jobs=None,
 ):
-    """Dynamic time warping distances of all pairs of series.
+    """Compute the dynamic time warping distances of all pairs of series.
 
     Parameters
     ----------
@@ -242,24 +243,24 @@ def pairwise_dtw(
         Series of any lengths; a 2-D array holds series of equal lengths in its rows, a 3-D array
         has the shape (n_series, length, n_channels).
     Z : collection of arrays, default=None
-        Others; None compares `X` with itself.
+        Other series; None compares `X` with itself.
     local : {"sqeuclidean", "euclidean"} or callable, default="sqeuclidean"
-        Cost of aligning two points, as for :func:`dtw`.
+        Cost of aligning two points, as in :func:`dtw`.
     root : bool, default=True
-        Whether the root of a sum of squares is returned, for `local="sqeuclidean"`.
+        Whether to return the square root of the sum of costs, for `local="sqeuclidean"`.
     band : {None, "sakoe_chiba", "itakura"}, default=None
         Restriction of the alignments; `radius` alone means "sakoe_chiba".
     radius : int or float, default=None
         Largest difference of aligned positions, in steps; a float below 1 is a fraction of the
         longer series.
     max_slope : float, default=2.0
-        Largest slope of the alignment seen from either end, for `band="itakura"`.
+        Largest slope of the alignment from either end, for `band="itakura"`; above 1.
     slanted : bool, default=False
-        Whether the band of `radius` follows the diagonal of series of unequal lengths.
+        Whether the band follows the diagonal if the series have unequal lengths.
     max_distance : float, default=None
-        Distances above it are reported as infinite, which takes less time.
+        Distances above this bound are returned as infinite, which saves time.
     n_jobs : int, default=None
-        Number of threads, as everywhere in scikit-learn; the result does not depend on it.
+        Number of threads, as in scikit-learn; the result does not depend on it.
 
     Returns
     -------
@@ -268,12 +269,12 @@ def pairwise_dtw(
 
     See Also
     --------
-    skmoderndata.neighbors.DTWNeighborsClassifier : Nearest series without the whole matrix.
+    skmoderndata.neighbors.DTWNeighborsClassifier : Finds nearest series without the full matrix.
 
     Notes
     -----
-    Sixty-four series are compared with one at a time, side by side in vector registers. The
-    memory is that of the result.
+    Each series is compared with sixty-four others at a time, in parallel vector registers. The
+    only large array is the result.
 
     Examples
     --------
@@ -293,9 +294,7 @@ def pairwise_dtw(
     cutoff = np.inf
     if max_distance is not None:
         if not max_distance >= 0:
-            raise ValueError(
-                f"{name}: max_distance={max_distance!r}, and it has to be at least 0."
-            )
+            raise ValueError(f"{name}: max_distance={max_distance!r}; it must be at least 0.")
         cutoff = float(max_distance) ** 2 if squared else float(max_distance)
     if callable(local):
         costs = _by_costs(A, A if B is None else B, local, rule, cutoff)
@@ -311,22 +310,23 @@ def pairwise_dtw(
 
 
 def lb_keogh(x, z, radius=None):
-    """Lower bound on the distance by the envelope of one series.
+    """Lower bound of the warping distance from the envelope of one series.
 
-    The root of the sum of squares of what sticks out of the band between the running minimum and
-    maximum of `z`: at most ``dtw(x, z, radius=radius)`` [1]_.
+    The square root of the sum of squared distances of `x` from the band between the running
+    minimum and maximum of `z`. It is at most ``dtw(x, z, radius=radius)`` [1]_.
 
     Parameters
     ----------
     x, z : array-like of shape (length,) or (length, n_channels)
         Series of equal lengths.
     radius : int or float, default=None
-        Radius of the Sakoe-Chiba band; None for none.
+        Radius of the Sakoe-Chiba band, as in :func:`dtw`; None means no band.
 
     Returns
     -------
     bound : float
-        Found in linear time. Not symmetric: the larger of both orders is a bound, too.
+        Lower bound, computed in linear time. It is not symmetric: the maximum over both orders of
+        the series is also a bound.
 
     References
     ----------
@@ -351,7 +351,7 @@ def lb_keogh(x, z, radius=None):
 
 
 def soft_dtw(x, z, gamma=1.0, *, gradient=False, debias=False):
-    r"""Dynamic time warping with a smooth minimum.
+    r"""Dynamic time warping cost with a smooth minimum.
 
     .. math::
         \min\nolimits_\gamma(a) = -\gamma \log \sum_i e^{-a_i / \gamma}
@@ -361,21 +361,21 @@ def soft_dtw(x, z, gamma=1.0, *, gradient=False, debias=False):
     Parameters
     ----------
     x, z : array-like of shape (length,) or (length, n_channels)
-        Series, of any lengths and of the same channels.
+        Series of any lengths with the same channels.
     gamma : float, default=1.0
-        Smoothness, above 0; towards 0 the value is that of ``dtw(x, z, root=False)``.
+        Smoothing parameter, above 0; in the limit 0 the value is ``dtw(x, z, root=False)``.
     gradient : bool, default=False
-        Whether the gradient in x is returned as well.
+        Whether to also return the gradient with respect to x.
     debias : bool, default=False
-        Subtract the means of the values of both series with themselves, which gives a divergence
-        that is least at ``x = z`` [2]_.
+        Whether to subtract the mean of the values of each series with itself, which gives a
+        divergence with its minimum at ``x = z`` [2]_.
 
     Returns
     -------
     value : float
-        A sum of squares without root. Negative for similar series, unless `debias`.
+        Cost without a square root. It can be negative for similar series, unless `debias` is True.
     gradient : ndarray of the shape of x
-        Only if asked for.
+        Gradient with respect to x, only if ``gradient=True``.
 
     References
     ----------
@@ -391,19 +391,19 @@ def soft_dtw(x, z, gamma=1.0, *, gradient=False, debias=False):
     """
     name = "soft_dtw"
     if not np.isfinite(gamma) or gamma <= 0:
-        raise ValueError(f"{name}: gamma={gamma!r}, and it has to be above 0.")
+        raise ValueError(f"{name}: gamma={gamma!r}; it must be above 0.")
     shape = np.shape(x)
     x, z, rule, _, _ = _prepare(name, x, z, "sqeuclidean")
     value, slope = _soft(x, z, float(gamma), rule)
     if debias:
         own, own_slope = _soft(x, x, float(gamma), rule)
         value -= (own + _soft(z, z, float(gamma), rule)[0]) / 2
-        slope = slope - own_slope  # both places of x have the same derivative
+        slope = slope - own_slope  # both arguments x have the same derivative
     return (value, slope.reshape(shape)) if gradient else value
 
 
 def functional_distance(x, z, p=2.0, *, period=1.0):
-    r"""Distance of two series as polygons, rather than as lists of numbers.
+    r"""Distance of two series as piecewise linear functions.
 
     With :math:`u = x - z` and :math:`u_0 = u_{n + 1} = 0`,
 
@@ -412,23 +412,23 @@ def functional_distance(x, z, p=2.0, *, period=1.0):
         A_k = \frac{\tau}{2} \begin{cases} |u_k| & u_k u_{k-1} \ge 0 \\
         u_k^2 / (|u_k| + |u_{k-1}|) & \text{else} \end{cases}
 
-    and :math:`B_k` likewise with the next value [1]_. Differences that change their sign count
-    less than those that stay: the order of the values matters, which the Euclidean distance
-    does not see.
+    and :math:`B_k` is analogous with :math:`u_{k+1}` [1]_. Differences that change sign count less
+    than differences of constant sign: in contrast to the Euclidean distance, the order of the
+    values matters.
 
     Parameters
     ----------
     x, z : array-like of shape (length,) or (length, n_channels)
-        Series of equal lengths; over channels the powers are added up.
+        Series of equal lengths; the powers are summed over channels.
     p : float, default=2.0
-        At least 1. For 1 the distance is the area between the two polygons.
+        Exponent, at least 1. For 1 the distance is the area between the two polygons.
     period : float, default=1.0
         Time between two points, above 0.
 
     Returns
     -------
     distance : float
-        A number of at least 0.
+        Distance, at least 0.
 
     References
     ----------
@@ -443,9 +443,9 @@ def functional_distance(x, z, p=2.0, *, period=1.0):
     """
     name = "functional_distance"
     if not np.isfinite(p) or p < 1:
-        raise ValueError(f"{name}: p={p!r}, and it has to be at least 1.")
+        raise ValueError(f"{name}: p={p!r}; it must be at least 1.")
     if not np.isfinite(period) or period <= 0:
-        raise ValueError(f"{name}: period={period!r}, and it has to be above 0.")
+        raise ValueError(f"{name}: period={period!r}; it must be above 0.")
     x, z, _, _, _ = _prepare(name, x, z, "sqeuclidean")
     if len(x) != len(z):
         raise ValueError(
@@ -455,7 +455,7 @@ def functional_distance(x, z, p=2.0, *, period=1.0):
     size = np.abs(u)
     total = np.zeros_like(u[1:-1])
     for other in (slice(0, -2), slice(2, None)):
-        # signs and ratios in place of products, which could underflow
+        # signs and ratios instead of products, which could underflow
         crossing = np.sign(u[1:-1]) * np.sign(u[other]) < 0
         both = np.where(crossing, size[1:-1] + size[other], 1.0)
         total += np.where(crossing, size[1:-1] * (size[1:-1] / both), size[1:-1]) * (period / 2)
@@ -464,7 +464,7 @@ def functional_distance(x, z, p=2.0, *, period=1.0):
 
 
 def _prepare(name, x, z, local, *, band=None, radius=None, max_slope=2.0, slanted=False):
-    """Two series as arrays, the band, and the local costs or whether they are rooted."""
+    """Return two series as arrays, the band, and the local costs or whether they are rooted."""
     a, b = pack_series([x], f"{name}, x"), pack_series([z], f"{name}, z")
     same_channels(a, b, name)
     rule = warping_band(name, band, radius, max_slope, slanted)
@@ -474,11 +474,11 @@ def _prepare(name, x, z, local, *, band=None, radius=None, max_slope=2.0, slante
 
 
 def _costs(local, x, z):
-    """Local costs by a function of the user, checked."""
+    """Compute local costs with a user function, and check them."""
     costs = np.array(local(x, z), dtype=np.float64, order="C")
     if costs.shape != (len(x), len(z)) or np.isnan(costs).any():
         raise ValueError(
-            f"dtw: local has to return costs of shape {(len(x), len(z))}, none NaN, and returned "
+            f"dtw: local must return costs of shape {(len(x), len(z))}, none NaN, and returned "
             f"shape {costs.shape}."
         )
     return costs
@@ -490,7 +490,7 @@ def _distance(cost, local, root):
 
 
 def _by_costs(A, B, local, rule, cutoff):
-    """Costs of all pairs, one at a time, with local costs by a function of the user."""
+    """Costs of all pairs, one at a time, with local costs from a user function."""
     out = np.empty((len(A), len(B)))
     for i in range(len(A)):
         for j in range(len(B)):

@@ -4,7 +4,7 @@ from skmoderndata.kernels._edits import edit_matrix
 
 
 def edit_distance(x, z, *, gap_cost=1.0, substitution_cost=1.0, normalize=False):
-    r"""Least cost of the changes of single symbols that turn one sequence into another.
+    r"""Smallest total cost of insertions, deletions and substitutions between two sequences.
 
     Parameters
     ----------
@@ -13,18 +13,18 @@ def edit_distance(x, z, *, gap_cost=1.0, substitution_cost=1.0, normalize=False)
     z : str, bytes, or sequence of hashable tokens
         Second sequence.
     gap_cost : float, default=1.0
-        Cost of an insertion and of a deletion, above 0.
+        Cost of an insertion or deletion, above 0.
     substitution_cost : float, default=1.0
-        Cost of replacing one symbol by another; from ``2 * gap_cost`` on a deletion and an
-        insertion take its place. Above 0 the distance is a metric.
+        Cost of replacing one symbol by another, at least 0; from ``2 * gap_cost`` on, a deletion
+        and an insertion are used instead. If it is above 0, the distance is a metric.
     normalize : bool, default=False
-        Whether to return :math:`2 d / (g (|x| + |z|) + d)` for the distance d and the cost g of a
-        gap: a metric with values up to 1 [3]_.
+        Whether to return :math:`2 d / (g (|x| + |z|) + d)`, where d is the distance and g is
+        `gap_cost`. This is a metric with values up to 1 [3]_.
 
     Returns
     -------
     distance : float
-        The distance; with unit costs that of Levenshtein.
+        The distance; with unit costs, the Levenshtein distance.
 
     See Also
     --------
@@ -57,20 +57,20 @@ def edit_distance(x, z, *, gap_cost=1.0, substitution_cost=1.0, normalize=False)
 def pairwise_edit_distance(
     X, Z=None, *, gap_cost=1.0, substitution_cost=1.0, normalize=False, n_jobs=None
 ):
-    """Edit distances of all pairs of sequences.
+    """Compute the edit distances of all pairs of sequences.
 
     Parameters
     ----------
     X : collection of str, of bytes, or of sequences of hashable tokens
         Samples.
     Z : collection of the same kind, default=None
-        Other samples; None takes `X`.
+        Other samples; None uses `X`.
     gap_cost : float, default=1.0
-        Cost of an insertion and of a deletion, above 0.
+        Cost of an insertion or deletion, above 0.
     substitution_cost : float, default=1.0
         Cost of replacing one symbol by another.
     normalize : bool, default=False
-        Whether distances are relative to the lengths, as in `edit_distance`.
+        Whether to normalise distances by the lengths, as in `edit_distance`.
     n_jobs : int, default=None
         Number of threads; the distances do not depend on it.
 

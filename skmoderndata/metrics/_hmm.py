@@ -16,22 +16,22 @@ def hmm_log_likelihood(model, X, *, symbols=None):
         Sequences of symbols of any lengths; for Gaussian and Poisson models arrays of shape
         (length, n_features).
     symbols : str or sequence, default=None
-        Symbols in the order of the columns of `emissionprob`; None stands for the numbers 0, 1
+        Symbols in the order of the columns of `emissionprob`; None means the numbers 0, 1
         and so on.
 
     Returns
     -------
     log_likelihood : ndarray of shape (n_samples,)
-        One value for each sequence; minus infinity where it is impossible under the model, 0 for
-        an empty sequence.
+        One value for each sequence: minus infinity for a sequence of probability 0, and 0 for an
+        empty sequence.
 
     See Also
     --------
-    skmoderndata.kernels.HMMFisher : The derivatives of these as features.
+    skmoderndata.kernels.HMMFisher : Derivatives of the log-likelihoods as features.
 
     Notes
     -----
-    One forward pass over all sequences, scaled at each step, so that no length underflows.
+    One forward pass over all sequences, scaled at each step to avoid underflow.
 
     References
     ----------

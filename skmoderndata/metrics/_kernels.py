@@ -1,4 +1,4 @@
-"""What kernel matrices say about samples: alignment, distances, variance."""
+"""Alignment, distances and variance from kernel matrices."""
 
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
@@ -9,7 +9,7 @@ from skmoderndata._validation import check_array
 
 
 def kernel_alignment(K, target, *, centered=False):
-    """Cosine between a kernel matrix and another one, or the ideal one for labels.
+    """Cosine between a kernel matrix and another one, or the ideal matrix for labels.
 
     Parameters
     ----------
@@ -19,13 +19,15 @@ def kernel_alignment(K, target, *, centered=False):
         Another kernel matrix; or labels, whose ideal matrix is ``y y'`` with -1 and 1 for two
         classes, ``[y_i = y_j]`` for more, and ``y y'`` for a continuous target.
     centered : bool, default=False
-        Centre both matrices first, which makes the cosine a correlation. Advisable: without it any
-        kernel with positive values is well aligned with a class that is large.
+        Whether to centre both matrices first, which turns the cosine into a correlation. This is
+        advisable: otherwise any kernel with positive values is well aligned with unbalanced
+        classes.
 
     Returns
     -------
     alignment : float
-        In [-1, 1], and in [0, 1] for positive semi-definite matrices. 0 where one of them is zero.
+        Between -1 and 1, and at least 0 for positive semi-definite matrices; 0 if one of them is
+        zero.
 
     References
     ----------
@@ -49,7 +51,7 @@ def kernel_alignment(K, target, *, centered=False):
     else:
         H = _matrix(target, "target")
     if len(H) != len(K):
-        raise ValueError(f"kernel_alignment: K is of {len(K)} samples and the target of {len(H)}.")
+        raise ValueError(f"kernel_alignment: K has {len(K)} samples, but target has {len(H)}.")
     if centered:
         K, H = centred(K), centred(H)
     a, b = np.linalg.norm(K), np.linalg.norm(H)
@@ -57,24 +59,24 @@ def kernel_alignment(K, target, *, centered=False):
 
 
 def kernel_distances(K, diag_X=None, diag_Y=None, *, squared=False):
-    """Distances in the feature space from kernel values.
+    """Compute distances in feature space from kernel values.
 
     Parameters
     ----------
     K : array-like of shape (n_X, n_Y)
-        Kernel values of samples against others.
+        Kernel values between two collections of samples.
     diag_X : array-like of shape (n_X,), default=None
-        Kernel values of the first samples with themselves; None takes the diagonal of a square
-        matrix of samples with themselves.
+        Kernel value of each sample of the first collection with itself. None uses the diagonal of
+        `K`, which must be the kernel matrix of one collection.
     diag_Y : array-like of shape (n_Y,), default=None
-        Those of the others; None takes `diag_X`.
+        Kernel value of each sample of the second collection with itself; None uses `diag_X`.
     squared : bool, default=False
-        Return squared distances.
+        Whether to return squared distances.
 
     Returns
     -------
     D : ndarray of shape (n_X, n_Y)
-        Distances. Squares that rounding makes negative count as 0.
+        Distances. Squared distances that are negative because of rounding are set to 0.
 
     References
     ----------
@@ -91,8 +93,8 @@ def kernel_distances(K, diag_X=None, diag_Y=None, *, squared=False):
     own = diag_X is None
     if own and K.shape[0] != K.shape[1]:
         raise ValueError(
-            f"kernel_distances: diag_X is needed for a matrix of shape {K.shape}, which does not "
-            "hold the kernel values of samples with themselves."
+            f"kernel_distances: diag_X is required, because a matrix of shape {K.shape} does not "
+            "contain the kernel values of samples with themselves."
         )
     a = K.diagonal() if own else _diagonal(diag_X, K.shape[0], "diag_X")
     b = a if diag_Y is None else _diagonal(diag_Y, K.shape[1], "diag_Y")
@@ -105,7 +107,7 @@ def kernel_distances(K, diag_X=None, diag_Y=None, *, squared=False):
 
 
 def kernel_variance(K):
-    """Variance of samples in the feature space, the mean squared distance to their mean.
+    """Variance of samples in feature space: the mean squared distance to their mean.
 
     Parameters
     ----------
@@ -134,7 +136,7 @@ def kernel_variance(K):
 def _matrix(K, name):
     K = check_array(K, dtype=np.float64, input_name=name, kernel_values=True)
     if K.shape[0] != K.shape[1]:
-        raise ValueError(f"{name} has to be a square kernel matrix, and has shape {K.shape}.")
+        raise ValueError(f"{name} must be a square kernel matrix, and has shape {K.shape}.")
     return K
 
 

@@ -1,4 +1,4 @@
-"""Picture of the alignment of two series."""
+"""Plot of the alignment of two series."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from skmoderndata.kernels._series import (
 
 
 class WarpingPathDisplay:
-    """Picture of the alignment of two series in the table of their local costs.
+    """Plot of the alignment of two series in the matrix of their local costs.
 
     Parameters
     ----------
@@ -24,15 +24,15 @@ class WarpingPathDisplay:
         Aligned positions.
 
     distance : float, default=None
-        Shown in the legend.
+        Distance shown in the legend.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where the picture is.
+        Axes of the plot.
 
     figure_ : matplotlib Figure
-        The figure that holds it.
+        Figure of the plot.
 
     image_ : matplotlib AxesImage
         The local costs.
@@ -42,7 +42,7 @@ class WarpingPathDisplay:
 
     See Also
     --------
-    dtw_path : The alignment itself.
+    dtw_path : Computes the alignment.
 
     Examples
     --------
@@ -71,18 +71,18 @@ class WarpingPathDisplay:
         ax=None,
         **kwargs,
     ):
-        """Align two series and draw the alignment.
+        """Align two series and plot the alignment.
 
         Parameters
         ----------
         x, z : array-like of shape (length,) or (length, n_channels)
-            Series; x runs upwards, z to the right.
+            Series; x is on the vertical axis, z on the horizontal axis.
         local : {"sqeuclidean", "euclidean"}, default="sqeuclidean"
             Cost of aligning two points.
         band, radius, max_slope, slanted
-            As for :func:`dtw`.
+            As in :func:`dtw`.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
         **kwargs : dict
             Passed on to :meth:`matplotlib.axes.Axes.plot` for the path.
 
@@ -105,12 +105,12 @@ class WarpingPathDisplay:
         return cls(costs=costs, path=path, distance=distance).plot(ax, **kwargs)
 
     def plot(self, ax=None, **kwargs):
-        """Draw the local costs and the path.
+        """Plot the local costs and the path.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
         **kwargs : dict
             Passed on to :meth:`matplotlib.axes.Axes.plot` for the path.
 

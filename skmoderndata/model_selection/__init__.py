@@ -1,4 +1,4 @@
-"""Choosing the size of a model: stability of clusterings."""
+"""Model selection by the stability of clusterings."""
 
 from skmoderndata.model_selection._clustering_stability import ClusteringStability
 from skmoderndata.model_selection._clustering_stability_display import ClusteringStabilityDisplay

@@ -41,7 +41,7 @@ def _delegate_has(name):
 
 
 class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
-    r"""Choose the number of clusters at which clusterings of random halves agree best.
+    r"""Choose the number of clusters by the stability of clusterings of random halves.
 
     For each number k, the objects are split at random into two halves, both are clustered, and a
     classifier :math:`\varphi` transfers the clustering of the first half to the second. The
@@ -62,7 +62,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
     estimator : clusterer, default=None
         Any clusterer with a parameter for the number of clusters: with `fit_predict`, or `fit`
         and `predict`. If it returns a Boolean matrix, objects may belong to several clusters.
-        Pipelines that end in a clusterer will do. None takes `KMeans(n_init=3)`.
+        Pipelines that end in a clusterer will do. None uses `KMeans(n_init=3)`.
 
     param_name : str, default="n_clusters"
         Parameter of `estimator` that holds the number of clusters, for example "n_components"
@@ -73,7 +73,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
         half of the number of objects are left out with a warning.
 
     classifier : classifier, default=None
-        Extends the clustering of one half to the other. None takes the `predict` of the
+        Extends the clustering of one half to the other. None uses the `predict` of the
         clusterer if it has one, and the nearest neighbour otherwise. A classifier should draw
         clusters of the kind that the clusterer finds.
 
@@ -251,7 +251,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
             Objects, of any kind that the clusterer takes: also data frames, lists, and square
             matrices of kernel values or distances if it is set to work on these.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -319,7 +319,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
             best.set_output(**self._sklearn_output_config)
 
     def _check(self, X):
-        """Hold numbers to the limits of magnitude; the clusterer checks other objects."""
+        """Check the magnitudes of numbers; the clusterer checks other objects."""
         if sparse.issparse(X):
             X = tidy(X.tocsr())
             if not all(part.flags.writeable for part in (X.data, X.indices, X.indptr)):
@@ -340,7 +340,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
         return KMeans(n_init=3) if self.estimator is None else self.estimator
 
     def _check_parts(self, estimator, X):
-        """Refuse parts that do not fit together."""
+        """Refuse inconsistent parameters."""
         who = type(estimator).__name__
         names = estimator.get_params()
         if self.param_name not in names:
@@ -394,7 +394,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
 
     @available_if(_delegate_has("predict"))
     def predict(self, X):
-        """Clusters of new objects, by `best_estimator_`.
+        """Predict the clusters of new objects with `best_estimator_`.
 
         Parameters
         ----------
@@ -411,7 +411,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
 
     @available_if(_delegate_has("transform"))
     def transform(self, X):
-        """Answer of `best_estimator_`, such as the distances to the centres.
+        """Transform objects with `best_estimator_`, for example to distances from the centres.
 
         Parameters
         ----------
@@ -435,7 +435,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Objects.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -446,7 +446,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
 
     @available_if(_delegate_has("score"))
     def score(self, X, y=None):
-        """Score of `best_estimator_` on new objects.
+        """Compute the score of `best_estimator_` on new objects.
 
         Scores of most clusterers grow with the number of clusters: they compare settings at equal
         numbers only.
@@ -456,7 +456,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Objects.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -468,7 +468,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
 
     @available_if(_delegate_has("get_feature_names_out"))
     def get_feature_names_out(self, input_features=None):
-        """Names of the columns of `transform`, by `best_estimator_`.
+        """Return the names of the columns of `transform` of `best_estimator_`.
 
         Parameters
         ----------

@@ -1,11 +1,11 @@
-"""Picture of the stability of clusterings."""
+"""Plot of the stability of clusterings."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 
 class ClusteringStabilityDisplay:
-    """Picture of the stability against the number of clusters.
+    """Plot of the stability against the number of clusters.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class ClusteringStabilityDisplay:
 
     @classmethod
     def from_estimator(cls, estimator, *, ax=None, name=None, **kwargs):
-        """Draw the curve of a fitted search.
+        """Plot the curve of a fitted search.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class ClusteringStabilityDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         name : str, default=None
-            Name in the legend; None takes the class of the clusterer.
+            Name in the legend; None uses the class of the clusterer.
         **kwargs : dict
             Passed on to :meth:`matplotlib.axes.Axes.errorbar`.
 
@@ -99,14 +99,14 @@ class ClusteringStabilityDisplay:
         return display.plot(ax, **kwargs)
 
     def plot(self, ax=None, *, name=None, **kwargs):
-        """Draw the curve.
+        """Plot the curve.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         name : str, default=None
-            Name in the legend; None takes `estimator_name`.
+            Name in the legend; None uses `estimator_name`.
         **kwargs : dict
             Passed on to :meth:`matplotlib.axes.Axes.errorbar`.
 

@@ -20,7 +20,7 @@ BLOCK = 64  # queries of one task
 
 
 class _DTWNeighbors:
-    """What the classifier and the regressor share: the search, and the choice of the radius."""
+    """Base of the classifier and the regressor: search, and choice of the radius."""
 
     def _fit(self, X, y):
         """Index the training series, with the radius of least leave-one-out error for "cv"."""
@@ -93,30 +93,30 @@ class _DTWNeighbors:
         return np.sqrt(costs), np.concatenate([nearest for _, nearest, _ in found])
 
     def kneighbors(self, X=None, n_neighbors=None, return_distance=True):
-        """Find the nearest training series.
+        """Find the nearest training series of each query.
 
         Parameters
         ----------
         X : collection of arrays, default=None
-            Queries; None takes the training series, each without itself.
+            Queries; None uses the training series, each without itself as neighbour.
         n_neighbors : int, default=None
-            How many; None takes the parameter.
+            Number of neighbours; None uses the parameter.
         return_distance : bool, default=True
-            Whether distances are returned.
+            Whether to return the distances.
 
         Returns
         -------
         distances : ndarray of shape (n_queries, n_neighbors)
             Ascending; infinite where the radius admits no alignment.
         indices : ndarray of int of shape (n_queries, n_neighbors)
-            Numbers of the training series; of equal distances the smaller first.
+            Indices of the training series; the smaller index first in a tie.
         """
         check_is_fitted(self)
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         available = self.n_samples_fit_ - (X is None)
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= available:
             raise ValueError(
-                f"{type(self).__name__}: n_neighbors={k!r}, and it has to be an integer from 1 to "
+                f"{type(self).__name__}: n_neighbors={k!r}; it must be an integer from 1 to "
                 f"{available}, the number of training series to choose from."
             )
         queries = self._series if X is None else self._queries(X)
@@ -166,7 +166,7 @@ def _part(series, start):
 
 
 class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
-    r"""Class of the nearest series under dynamic time warping.
+    r"""Nearest-neighbour classifier of time series under dynamic time warping.
 
     The distance of a query x to a training series z is
 
@@ -178,15 +178,15 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
     Parameters
     ----------
     n_neighbors : int, default=1
-        Number of neighbours that vote.
+        Number of neighbours.
     weights : {"uniform", "distance"}, default="uniform"
-        Votes count the same, or by the inverse of the distance.
+        Weights of the votes: equal, or the inverse of the distance.
     radius : int, float, "cv" or None, default=None
-        Radius of the band in steps, or below 1 as a fraction of the longer series. "cv" takes the
-        percentage of the longest series with the least leave-one-out error on the training
-        series, of equal ones the smallest. None restricts nothing.
+        Radius of the band in steps; a float below 1 is a fraction of the longer series. "cv"
+        chooses the percentage of the longest series with the smallest leave-one-out error on the
+        training series, and the smallest radius in a tie. None means no restriction.
     lower_bounds : bool, default=True
-        Whether lower bounds are used. The neighbours are the same without, later.
+        Whether to use lower bounds. They save time and do not change the neighbours.
     n_jobs : int, default=None
         Number of threads.
 
@@ -197,9 +197,9 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
     radius_ : int, float or None
         Radius that is used.
     cv_radii_ : ndarray of int
-        Radii that were tried, for `radius="cv"`.
+        Candidate radii, for `radius="cv"`.
     cv_errors_ : ndarray of float
-        Their leave-one-out errors.
+        Leave-one-out errors of the candidate radii.
     n_channels_ : int
         Number of channels of the training series.
     n_samples_fit_ : int
@@ -207,7 +207,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
 
     See Also
     --------
-    DTWNeighborsRegressor : Values in place of classes.
+    DTWNeighborsRegressor : Values instead of classes.
     skmoderndata.metrics.pairwise_dtw : All distances.
     sklearn.neighbors.KNeighborsClassifier : For rows of a table.
 
@@ -215,8 +215,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
     -----
     Samples are arrays of shape ``(length,)`` or ``(length, n_channels)`` of any lengths, in a
     list, or a 2-D or 3-D array. Memory is about three times that of the training series, whatever
-    the number of queries. There is nothing to optimise, and so no certificate: the tests compare
-    with all distances.
+    the number of queries. The neighbours are exact.
 
     References
     ----------
@@ -274,7 +273,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
 
     @fit_context()
     def fit(self, X, y):
-        """Keep the training series, and choose the radius if asked to.
+        """Store the training series, and choose the radius if it is "cv".
 
         Parameters
         ----------
@@ -296,7 +295,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         return self
 
     def predict(self, X):
-        """Class with most votes; of equal ones the first of `classes_`.
+        """Predict the class with most votes; in a tie the first of `classes_`.
 
         Parameters
         ----------
@@ -311,7 +310,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def predict_proba(self, X):
-        """Fractions of the votes.
+        """Compute the fractions of votes of the classes.
 
         Parameters
         ----------
@@ -340,22 +339,22 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
 
 
 class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
-    """Mean value of the nearest series under dynamic time warping.
+    """Nearest-neighbour regression of time series under dynamic time warping.
 
-    As `DTWNeighborsClassifier`, with a mean in place of votes.
+    As `DTWNeighborsClassifier`, with the mean of the targets instead of votes.
 
     Parameters
     ----------
     n_neighbors : int, default=1
-        Number of neighbours that are averaged.
+        Number of neighbours.
     weights : {"uniform", "distance"}, default="uniform"
-        Neighbours count the same, or by the inverse of the distance.
+        Weights of the neighbours: equal, or the inverse of the distance.
     radius : int, float, "cv" or None, default=None
-        Radius of the band in steps, or below 1 as a fraction of the longer series. "cv" takes the
-        percentage of the longest series with the least leave-one-out error on the training
-        series, of equal ones the smallest. None restricts nothing.
+        Radius of the band in steps; a float below 1 is a fraction of the longer series. "cv"
+        chooses the percentage of the longest series with the smallest leave-one-out error on the
+        training series, and the smallest radius in a tie. None means no restriction.
     lower_bounds : bool, default=True
-        Whether lower bounds are used. The neighbours are the same without, later.
+        Whether to use lower bounds. They save time and do not change the neighbours.
     n_jobs : int, default=None
         Number of threads.
 
@@ -364,9 +363,9 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
     radius_ : int, float or None
         Radius that is used.
     cv_radii_ : ndarray of int
-        Radii that were tried, for `radius="cv"`.
+        Candidate radii, for `radius="cv"`.
     cv_errors_ : ndarray of float
-        Their mean squared leave-one-out errors.
+        Leave-one-out mean squared errors of the candidate radii.
     n_channels_ : int
         Number of channels of the training series.
     n_samples_fit_ : int
@@ -374,7 +373,7 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
 
     See Also
     --------
-    DTWNeighborsClassifier : Classes in place of values.
+    DTWNeighborsClassifier : Classes instead of values.
     sklearn.neighbors.KNeighborsRegressor : For rows of a table.
 
     Notes
@@ -418,7 +417,7 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
 
     @fit_context()
     def fit(self, X, y):
-        """Keep the training series, and choose the radius if asked to.
+        """Store the training series, and choose the radius if it is "cv".
 
         Parameters
         ----------
@@ -442,7 +441,7 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
         return self
 
     def predict(self, X):
-        """Mean value of the neighbours.
+        """Predict the mean target of the neighbours.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Outliers by their distance from the mean in feature space."""
+"""Outlier detection by the distance from the mean in feature space."""
 
 from numbers import Real
 
@@ -15,27 +15,27 @@ from skmoderndata.kernels._samples import KernelOutlierMixin
 
 
 class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
-    r"""Outliers: samples far from the mean in feature space, with a bound on false alarms.
+    r"""Detect outliers by their distance from the mean in feature space.
 
     A sample is an outlier if its distance from the mean :math:`\mu` of the n training samples
-    exceeds a threshold. By default a given fraction of samples of the same distribution exceeds
-    it; with `contamination="bound"` it is [1]_
+    exceeds a threshold. By default the threshold is exceeded by a given fraction of samples from
+    the same distribution; with `contamination="bound"` it is [1]_
 
     .. math::
         \theta = \max_i \lVert \phi(x_i) - \mu \rVert
         + 2 \sqrt{\frac{2 R^2}{n}} \left( \sqrt{2} + \sqrt{\ln \frac{1}{\delta}} \right).
 
     With probability :math:`1 - \delta`, where :math:`\delta` is `failure_probability`, over the
-    draw of the training samples, a new sample from the same distribution is called an outlier
-    with probability at most :math:`1 / (n + 1)`, if all samples have norm at most R in the feature
-    space.
+    draw of the training samples, a new sample from the same distribution is classified as an
+    outlier with probability at most :math:`1 / (n + 1)`, if all samples have norm at most R in the
+    feature space.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the feature space, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -43,14 +43,14 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     contamination : float or "bound", default=0.1
-        Fraction of new samples from the source of the training samples that are to be called
-        outliers, in (0, 0.5]; or "bound" for the threshold above, for training samples without
+        Expected fraction of outliers among new samples from the distribution of the training
+        samples, in (0, 0.5]; or "bound" for the threshold above, for training samples without
         outliers.
     failure_probability : float, default=0.01
-        Probability with which the bound may fail.
+        Probability that the bound fails, above 0 and below 1.
     radius : float or None, default=None
-        R; None takes the largest norm of a training sample, which is exact for kernels of constant
-        diagonal such as the Gaussian, and an estimate for others.
+        Norm bound R; None uses the largest norm of a training sample, which is exact for kernels
+        with constant diagonal, such as the Gaussian kernel, and otherwise an estimate.
 
     Attributes
     ----------
@@ -61,19 +61,20 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
     max_distance_ : float
         Largest distance of a training sample from the mean.
     false_alarm_bound_ : float
-        Probability of a false alarm, at most: `1 / (n + 1)`; NaN if `contamination` is a number.
+        Upper bound `1 / (n + 1)` on the probability of a false alarm; NaN if `contamination` is a
+        number.
     dual_coef_ : ndarray of shape (n_samples,)
         The mean as combination of the training samples.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
     skmoderndata.decomposition.KernelPCAOutlierDetector : Distance from a subspace instead of a
         point.
-    sklearn.svm.OneClassSVM : The samples far from the centre determine it; sparse.
+    sklearn.svm.OneClassSVM : Sparse; determined by samples far from the centre.
 
     Notes
     -----
@@ -85,10 +86,11 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
 
     If `contamination` is a number, the threshold is a quantile of leave-one-out distances: each
     training sample is compared with the mean of the others, from which it is ``n / (n - 1)`` times
-    as far as from the mean of all. So `fit_predict` may call fewer training samples outliers.
+    as far as from the mean of all. `fit_predict` may therefore detect fewer outliers among the
+    training samples.
 
-    The distance needs the similarity of a sample to itself, which a precomputed matrix of new
-    samples lacks: `fit` and `fit_predict` work, and new samples are refused.
+    The distance needs the kernel value of a sample with itself, which a precomputed matrix of new
+    samples does not contain: `fit` and `fit_predict` work, but new samples are refused.
 
     References
     ----------
@@ -158,9 +160,9 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : None
-            Ignored.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights; None gives all samples weight 1. The bound counts their sum as n.
 
@@ -199,9 +201,9 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
         return self
 
     def score(self, X, y=None):
-        """Minus the mean squared distance from the mean.
+        """Compute the negative mean squared distance from the mean.
 
-        It depends on the scale of the kernel: to compare kernels take labelled outliers.
+        The score depends on the scale of the kernel; to compare kernels, use labelled outliers.
 
         Parameters
         ----------

@@ -33,7 +33,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
     kernel : str, Kernel or callable, default="rbf"
         Kernel, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -41,7 +41,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     offset : {"distance", "density"}, default="distance"
-        "distance" is the nearest mean; "density" leaves the second term out, and multiplies the
+        "distance" chooses the nearest mean; "density" omits the second term and multiplies the
         first by the prior.
     priors : {"uniform", "empirical"} or array-like of shape (n_classes,), default="uniform"
         Probabilities of the classes, for `offset="density"`.
@@ -57,15 +57,15 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
     priors_ : ndarray of shape (n_classes,)
         Probabilities of the classes.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
     sklearn.neighbors.NearestCentroid : The same with the linear kernel.
-    skmoderndata.discriminant_analysis.KernelDiscriminantAnalysis : Takes the spread of the
-        classes into account.
+    skmoderndata.discriminant_analysis.KernelDiscriminantAnalysis : Uses the covariance within the
+        classes, too.
 
     Notes
     -----
@@ -131,7 +131,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -162,7 +162,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         return self
 
     def decision_function(self, X):
-        """Scores of the classes.
+        """Compute the scores of the classes.
 
         Parameters
         ----------
@@ -194,7 +194,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         priors = np.asarray(self.priors, dtype=np.float64)
         if priors.shape != mass.shape or not (priors > 0).all():
             raise ValueError(
-                f"priors={self.priors!r} has to hold one positive probability for each of the "
+                f"priors={self.priors!r} must hold one positive probability for each of the "
                 f"{len(mass)} classes."
             )
         if self.offset != "density":

@@ -1,4 +1,4 @@
-"""Networks whose first layer is drawn or placed, not trained."""
+"""Networks with a random or fixed hidden layer."""
 
 from skmoderndata.neural_network._elm import ELMClassifier, ELMRegressor
 from skmoderndata.neural_network._rbf_network import RBFNetworkClassifier, RBFNetworkRegressor

@@ -1,4 +1,4 @@
-"""What networks with a given first layer share: statistics, ridge path, predictions."""
+"""Base of the networks with a fixed hidden layer: statistics, ridge path, predictions."""
 
 from numbers import Integral
 
@@ -53,7 +53,7 @@ def _alpha_is_a_number(network):
 
 
 class RidgeNetwork(Base):
-    """A first layer that is not trained, and ridge regression on its outputs.
+    """Fixed hidden layer with ridge regression on its outputs.
 
     A subclass draws the first layer in `_open(X, Y, w, rng)` and gives its outputs for some rows
     in `_layer(X)`; regressors and classifiers give targets in `_targets`.
@@ -64,7 +64,7 @@ class RidgeNetwork(Base):
 
     @fit_context()
     def fit(self, X, y, sample_weight=None):
-        """Find the coefficients, and the penalty if `alpha="loo"`.
+        """Compute the coefficients, and the penalty if `alpha="loo"`.
 
         Parameters
         ----------
@@ -437,7 +437,7 @@ class NetworkClassifier(ClassifierMixin):
         y : array-like of shape (n_samples,)
             Labels.
         classes : array-like of shape (n_classes,), default=None
-            All labels that will occur; needed in the first call.
+            All class labels; required in the first call.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the squared residuals.
 
@@ -460,7 +460,7 @@ class NetworkClassifier(ClassifierMixin):
         return self._partial_fit(X, y, sample_weight, classes)
 
     def decision_function(self, X):
-        """Least-squares values of the classes.
+        """Compute the least squares values of the classes.
 
         Parameters
         ----------
@@ -478,7 +478,7 @@ class NetworkClassifier(ClassifierMixin):
         return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X):
-        """Label of the largest value.
+        """Predict the class with the largest value.
 
         Parameters
         ----------

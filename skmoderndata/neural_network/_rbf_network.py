@@ -176,7 +176,7 @@ class RadialNetwork(RidgeNetwork):
 
 
 class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
-    r"""Regression by functions of the distance from centres, with ridge weights.
+    r"""Radial basis function network for regression, with ridge output weights.
 
     Minimises [1]_
 
@@ -194,36 +194,36 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
         number.
     centers : str or array-like of shape (n_centers, n_features), default="k-means"
         "k-means" (in mini-batches above 10,000 samples), "neural_gas", "random" samples, "ols":
-        samples chosen by orthogonal least squares [2]_, as many as leave-one-out asks for; or
-        the centres.
+        samples chosen by orthogonal least squares [2]_, whose number leave-one-out determines; or
+        given centres.
     basis : str, default="gaussian"
         With r the distance and s the width: "gaussian" ``exp(-r^2 / (2 s^2))``,
         "inverse_multiquadric" ``(s^2 + r^2)^-power``, "multiquadric" ``(s^2 + r^2)^power``,
         "linear" ``r``, "thin_plate_spline" ``r^2 ln r``, "logistic"
         ``1 / (1 + exp(r / s^2 - theta))``.
     width : {"nearest", "shared"} or float, default="nearest"
-        "nearest" gives each centre the mean distance from its nearest others, "shared" all of them
-        the mean of these. With "ols" all have the mean for random samples.
+        "nearest" uses the mean distance of each centre from its nearest centres, "shared" the mean
+        of these for all centres. With "ols" all widths are the mean for random samples.
     n_nearest : int, default=2
-        Number of other centres that the widths look at.
+        Number of nearest centres from which the widths are computed.
     power : float, default=0.5
         Exponent of the multiquadrics.
     theta : float, default=0.0
         Offset of the logistic function.
     alpha : {"loo"} or float, default="loo"
         Ridge penalty. "loo" takes the one of `alphas` with the best exact leave-one-out r^2.
-        With 0 the coefficients of least norm are taken.
+        0 gives the coefficients of minimum norm.
     alphas : array-like, default=None
-        Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
+        Penalties that "loo" compares. None means 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.
     fit_intercept : bool, default=True
-        Whether a constant without penalty is added.
+        Whether to fit an intercept, which is not penalised.
     direct_link : bool, default=False
-        Whether the inputs join the outputs of the centres.
+        Whether to append the inputs to the outputs of the centres.
     random_state : int, RandomState instance or None, default=None
-        Places the centres.
+        Controls the centres. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Threads over blocks of samples, next to those that BLAS takes.
+        Number of threads over blocks of samples, in addition to BLAS threads.
 
     Attributes
     ----------
@@ -232,11 +232,11 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
     widths_ : ndarray of shape (n_centers,)
         Their widths.
     selected_ : ndarray of shape (n_centers,)
-        Numbers of the samples that became centres, with "random" and "ols"; with "ols" in the
-        order of choice.
+        Indices of the samples that are centres, with "random" and "ols"; with "ols" in order of
+        selection.
     error_reduction_ : ndarray of shape (n_centers,)
-        Fraction of the variation of the targets that each centre explained when it was chosen,
-        with "ols".
+        Fraction of the variance of the targets explained by each centre when it was selected, with
+        "ols".
     coef_ : ndarray of shape (n_outputs,) or (n_targets, n_outputs)
         Output weights, those of the inputs first.
     intercept_ : float or ndarray of shape (n_targets,)
@@ -246,24 +246,24 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
     alphas_ : ndarray of shape (n_alphas,)
         Penalties compared, with `alpha="loo"`.
     loo_score_ : float
-        Leave-one-out r^2 at `alpha_`, with `alpha="loo"`. It does not know
-        that the centres came from all samples, and is optimistic where they are many.
+        Leave-one-out r^2 at `alpha_`, with `alpha="loo"`. It ignores that the centres depend on
+        all samples, and is optimistic if there are many.
     loo_path_ : ndarray of shape (n_alphas,)
-        The same for every penalty; -inf where a sample alone determines a coefficient.
+        Leave-one-out scores of all penalties; -inf if a single sample determines a coefficient.
     n_parameters_ : float
         Effective number of coefficients, the sum of ``s / (s + alpha)`` over the eigenvalues s.
     optimality_ : float
-        Norm of the gradient relative to that at zero coefficients: the certificate.
+        Certificate: norm of the gradient, relative to that at zero coefficients.
     n_samples_seen_ : int
         Number of samples.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    ELMRegressor : Random directions in place of centres.
+    ELMRegressor : Random directions instead of centres.
     sklearn.kernel_ridge.KernelRidge : A centre at every sample, another penalty.
     scipy.interpolate.RBFInterpolator : A centre at every sample, and no penalty by default.
 
@@ -353,7 +353,7 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
 
 
 class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
-    r"""Classification by functions of the distance from centres, with ridge weights.
+    r"""Radial basis function network for classification, with ridge output weights.
 
     Minimises [1]_
 
@@ -371,38 +371,38 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
         number.
     centers : str or array-like of shape (n_centers, n_features), default="k-means"
         "k-means" (in mini-batches above 10,000 samples), "neural_gas", "random" samples, "ols":
-        samples chosen by orthogonal least squares [2]_, as many as leave-one-out asks for; or
-        the centres.
+        samples chosen by orthogonal least squares [2]_, whose number leave-one-out determines; or
+        given centres.
     basis : str, default="gaussian"
         With r the distance and s the width: "gaussian" ``exp(-r^2 / (2 s^2))``,
         "inverse_multiquadric" ``(s^2 + r^2)^-power``, "multiquadric" ``(s^2 + r^2)^power``,
         "linear" ``r``, "thin_plate_spline" ``r^2 ln r``, "logistic"
         ``1 / (1 + exp(r / s^2 - theta))``.
     width : {"nearest", "shared"} or float, default="nearest"
-        "nearest" gives each centre the mean distance from its nearest others, "shared" all of them
-        the mean of these. With "ols" all have the mean for random samples.
+        "nearest" uses the mean distance of each centre from its nearest centres, "shared" the mean
+        of these for all centres. With "ols" all widths are the mean for random samples.
     n_nearest : int, default=2
-        Number of other centres that the widths look at.
+        Number of nearest centres from which the widths are computed.
     power : float, default=0.5
         Exponent of the multiquadrics.
     theta : float, default=0.0
         Offset of the logistic function.
     alpha : {"loo"} or float, default="loo"
         Ridge penalty. "loo" takes the one of `alphas` with the best exact leave-one-out accuracy.
-        With 0 the coefficients of least norm are taken.
+        0 gives the coefficients of minimum norm.
     alphas : array-like, default=None
-        Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
+        Penalties that "loo" compares. None means 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.
     fit_intercept : bool, default=True
-        Whether a constant without penalty is added.
+        Whether to fit an intercept, which is not penalised.
     direct_link : bool, default=False
-        Whether the inputs join the outputs of the centres.
+        Whether to append the inputs to the outputs of the centres.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes; "balanced" gives all the same total.
+        Weights of the classes; "balanced" gives all classes the same total weight.
     random_state : int, RandomState instance or None, default=None
-        Places the centres.
+        Controls the centres. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Threads over blocks of samples, next to those that BLAS takes.
+        Number of threads over blocks of samples, in addition to BLAS threads.
 
     Attributes
     ----------
@@ -411,11 +411,11 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
     widths_ : ndarray of shape (n_centers,)
         Their widths.
     selected_ : ndarray of shape (n_centers,)
-        Numbers of the samples that became centres, with "random" and "ols"; with "ols" in the
-        order of choice.
+        Indices of the samples that are centres, with "random" and "ols"; with "ols" in order of
+        selection.
     error_reduction_ : ndarray of shape (n_centers,)
-        Fraction of the variation of the targets that each centre explained when it was chosen,
-        with "ols".
+        Fraction of the variance of the targets explained by each centre when it was selected, with
+        "ols".
     coef_ : ndarray of shape (1, n_outputs) or (n_classes, n_outputs)
         Output weights, those of the inputs first.
     intercept_ : ndarray of shape (1,) or (n_classes,)
@@ -427,24 +427,24 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
     alphas_ : ndarray of shape (n_alphas,)
         Penalties compared, with `alpha="loo"`.
     loo_score_ : float
-        Leave-one-out accuracy at `alpha_`, with `alpha="loo"`. It does not know
-        that the centres came from all samples, and is optimistic where they are many.
+        Leave-one-out accuracy at `alpha_`, with `alpha="loo"`. It ignores that the centres depend
+        on all samples, and is optimistic if there are many.
     loo_path_ : ndarray of shape (n_alphas,)
-        The same for every penalty; -inf where a sample alone determines a coefficient.
+        Leave-one-out scores of all penalties; -inf if a single sample determines a coefficient.
     n_parameters_ : float
         Effective number of coefficients, the sum of ``s / (s + alpha)`` over the eigenvalues s.
     optimality_ : float
-        Norm of the gradient relative to that at zero coefficients: the certificate.
+        Certificate: norm of the gradient, relative to that at zero coefficients.
     n_samples_seen_ : int
         Number of samples.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    ELMClassifier : Random directions in place of centres.
+    ELMClassifier : Random directions instead of centres.
     sklearn.svm.SVC : Chooses the centres by their margin, with a kernel.
     scipy.interpolate.RBFInterpolator : A centre at every sample, and no penalty by default.
 

@@ -30,30 +30,31 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
         Function of the neurons: "tanh", "sigmoid", "relu", "sin", "gaussian" or "identity"; a
         callable takes and returns an array.
     weights : {"uniform", "normal", "orthogonal"}, default="uniform"
-        Law of the random weights. All have norms of about `input_scale`, so that standardised
-        inputs give arguments of order one; the usual weights between -1 and 1 would saturate the
-        neurons where there are many inputs. "orthogonal" draws blocks of orthogonal weights.
+        Distribution of the random weights. All have norms of about `input_scale`, so that
+        standardised inputs give arguments of order one; the usual weights between -1 and 1 would
+        saturate the neurons where there are many inputs. "orthogonal" draws blocks of orthogonal
+        weights.
     input_scale : float, default=1.0
         Scale of the weights, and bound of the neurons' intercepts: larger ones make the functions
         less smooth.
     alpha : {"loo"} or float, default="loo"
         Ridge penalty. "loo" takes the one of `alphas` with the best exact leave-one-out r^2 (mean
-        over targets). With 0 the coefficients of least norm are taken.
+        over targets). 0 gives the coefficients of minimum norm.
     alphas : array-like, default=None
-        Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
+        Penalties that "loo" compares. None means 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.
     fit_intercept : bool, default=True
-        Whether a constant without penalty is added.
+        Whether to fit an intercept, which is not penalised.
     prune : {"loo"} or None, default=None
-        "loo" keeps those neurons that forward selection by orthogonal least squares chooses, as
-        many as leave-one-out asks for. The direct links stay.
+        "loo" keeps the neurons chosen by forward selection with orthogonal least squares;
+        leave-one-out determines their number. The direct links stay.
     batch_size : int, default=None
-        Samples whose hidden outputs are held at once. None takes 4 MB of them, or
-        as many samples as there are neurons.
+        Number of samples whose hidden outputs are held in memory. None means 4 MB of outputs, or
+        as many samples as neurons.
     random_state : int, RandomState instance or None, default=None
-        Draws the weights. An integer makes estimators alike, so that they can be merged.
+        Controls the random weights. An int makes estimators equal, so that they can be merged.
     n_jobs : int, default=None
-        Threads over blocks of samples, next to those that BLAS takes.
+        Number of threads over blocks of samples, in addition to BLAS threads.
 
     Attributes
     ----------
@@ -70,20 +71,20 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
     alphas_ : ndarray of shape (n_alphas,)
         Penalties compared, with `alpha="loo"`.
     loo_score_ : float
-        Leave-one-out r^2 (mean over targets) at `alpha_`, with `alpha="loo"`. As `alpha_` was
-        chosen by it, it is a little optimistic.
+        Leave-one-out r^2 (mean over targets) at `alpha_`, with `alpha="loo"`. It is slightly
+        optimistic, because it was used to choose `alpha_`.
     loo_path_ : ndarray of shape (n_alphas,)
-        The same for every penalty; -inf where a sample alone determines a coefficient.
+        Leave-one-out scores of all penalties; -inf if a single sample determines a coefficient.
     n_parameters_ : float
         Effective number of coefficients, the sum of ``s / (s + alpha)`` over the eigenvalues s.
     optimality_ : float
-        Norm of the gradient relative to that at zero coefficients: the certificate.
+        Certificate: norm of the gradient, relative to that at zero coefficients.
     n_samples_seen_ : int
         Number of samples.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -98,7 +99,8 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
     The exact leave-one-out error is that of [2]_. The notes of :class:`ELMRegressor` on cost,
     `partial_fit` and `merge`, and arrays of other libraries also apply here.
 
-    Scale the inputs alike, for example by :class:`sklearn.preprocessing.StandardScaler`.
+    Scale the inputs to a common range, for example with
+    :class:`sklearn.preprocessing.StandardScaler`.
 
     References
     ----------
@@ -187,32 +189,33 @@ class RVFLClassifier(NetworkClassifier, RandomNetwork):
         Function of the neurons: "tanh", "sigmoid", "relu", "sin", "gaussian" or "identity"; a
         callable takes and returns an array.
     weights : {"uniform", "normal", "orthogonal"}, default="uniform"
-        Law of the random weights. All have norms of about `input_scale`, so that standardised
-        inputs give arguments of order one; the usual weights between -1 and 1 would saturate the
-        neurons where there are many inputs. "orthogonal" draws blocks of orthogonal weights.
+        Distribution of the random weights. All have norms of about `input_scale`, so that
+        standardised inputs give arguments of order one; the usual weights between -1 and 1 would
+        saturate the neurons where there are many inputs. "orthogonal" draws blocks of orthogonal
+        weights.
     input_scale : float, default=1.0
         Scale of the weights, and bound of the neurons' intercepts: larger ones make the functions
         less smooth.
     alpha : {"loo"} or float, default="loo"
         Ridge penalty. "loo" takes the one of `alphas` with the best exact leave-one-out accuracy.
-        With 0 the coefficients of least norm are taken.
+        0 gives the coefficients of minimum norm.
     alphas : array-like, default=None
-        Penalties that "loo" compares. None takes 25 of them from 1e-6 to 1e6 times the mean
+        Penalties that "loo" compares. None means 25 of them from 1e-6 to 1e6 times the mean
         variance of an output, times the number of samples.
     fit_intercept : bool, default=True
-        Whether a constant without penalty is added.
+        Whether to fit an intercept, which is not penalised.
     prune : {"loo"} or None, default=None
-        "loo" keeps those neurons that forward selection by orthogonal least squares chooses, as
-        many as leave-one-out asks for. The direct links stay.
+        "loo" keeps the neurons chosen by forward selection with orthogonal least squares;
+        leave-one-out determines their number. The direct links stay.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes; "balanced" gives all the same total.
+        Weights of the classes; "balanced" gives all classes the same total weight.
     batch_size : int, default=None
-        Samples whose hidden outputs are held at once. None takes 4 MB of them, or
-        as many samples as there are neurons.
+        Number of samples whose hidden outputs are held in memory. None means 4 MB of outputs, or
+        as many samples as neurons.
     random_state : int, RandomState instance or None, default=None
-        Draws the weights. An integer makes estimators alike, so that they can be merged.
+        Controls the random weights. An int makes estimators equal, so that they can be merged.
     n_jobs : int, default=None
-        Threads over blocks of samples, next to those that BLAS takes.
+        Number of threads over blocks of samples, in addition to BLAS threads.
 
     Attributes
     ----------
@@ -231,20 +234,20 @@ class RVFLClassifier(NetworkClassifier, RandomNetwork):
     alphas_ : ndarray of shape (n_alphas,)
         Penalties compared, with `alpha="loo"`.
     loo_score_ : float
-        Leave-one-out accuracy at `alpha_`, with `alpha="loo"`. As `alpha_` was chosen by it, it is
-        a little optimistic.
+        Leave-one-out accuracy at `alpha_`, with `alpha="loo"`. It is slightly optimistic, because
+        it was used to choose `alpha_`.
     loo_path_ : ndarray of shape (n_alphas,)
-        The same for every penalty; -inf where a sample alone determines a coefficient.
+        Leave-one-out scores of all penalties; -inf if a single sample determines a coefficient.
     n_parameters_ : float
         Effective number of coefficients, the sum of ``s / (s + alpha)`` over the eigenvalues s.
     optimality_ : float
-        Norm of the gradient relative to that at zero coefficients: the certificate.
+        Certificate: norm of the gradient, relative to that at zero coefficients.
     n_samples_seen_ : int
         Number of samples.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -259,7 +262,8 @@ class RVFLClassifier(NetworkClassifier, RandomNetwork):
     The exact leave-one-out error is that of [2]_. The notes of :class:`ELMRegressor` on cost,
     `partial_fit` and `merge`, and arrays of other libraries also apply here.
 
-    Scale the inputs alike, for example by :class:`sklearn.preprocessing.StandardScaler`.
+    Scale the inputs to a common range, for example with
+    :class:`sklearn.preprocessing.StandardScaler`.
 
     References
     ----------

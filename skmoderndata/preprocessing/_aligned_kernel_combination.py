@@ -1,4 +1,4 @@
-"""One kernel from several, weighted by what they know about the target."""
+"""Combination of kernels by alignment with the target."""
 
 import warnings
 
@@ -17,7 +17,7 @@ from skmoderndata.preprocessing._base import AgainstTraining
 
 
 class AlignedKernelCombination(AgainstTraining):
-    r"""Weighted sum of kernels whose weights maximise its alignment with the target.
+    r"""Combine kernels with the weights that maximise the alignment with the target.
 
     `transform` gives the values of the kernel :math:`k = \sum_j w_j k_j` between samples and the
     training samples. The weights :math:`w_j \ge 0` maximise the centred alignment [1]_
@@ -34,14 +34,14 @@ class AlignedKernelCombination(AgainstTraining):
         Kernels: objects, names of `sklearn.metrics.pairwise`, or functions of two collections of
         samples that return a matrix.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
     algorithm : {"joint", "independent"}, default="joint"
-        "joint" maximises the alignment of the sum, "independent" weights each kernel by its own
-        alignment.
+        "joint" maximises the alignment of the sum; "independent" uses the alignment of each kernel
+        as its weight.
 
     Attributes
     ----------
@@ -55,18 +55,18 @@ class AlignedKernelCombination(AgainstTraining):
         Violation of the optimality conditions, relative to the largest alignment: the
         certificate of "joint".
     kernels_ : list
-        The kernels, with settled parameters.
+        Kernels with resolved parameters.
     X_fit_ : ndarray or list
         Training samples.
     n_features_in_ : int
-        Number of columns seen by `fit`, where samples are rows of a table.
+        Number of features seen during `fit`, if samples are rows of a table.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    KernelTransformer : One kernel.
-    skmoderndata.metrics.kernel_alignment : The alignment itself.
+    KernelTransformer : Uses a single kernel.
+    skmoderndata.metrics.kernel_alignment : Computes the alignment.
     sklearn.model_selection.GridSearchCV : Chooses one kernel by cross-validation.
 
     Notes
@@ -140,7 +140,7 @@ class AlignedKernelCombination(AgainstTraining):
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y):
-        """Choose the weights.
+        """Estimate the weights.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class AlignedKernelCombination(AgainstTraining):
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit_transform(self, X, y):
-        """Choose the weights, and return the matrix of the training samples.
+        """Estimate the weights, and return the kernel matrix of the training samples.
 
         Parameters
         ----------
@@ -174,7 +174,7 @@ class AlignedKernelCombination(AgainstTraining):
         return self._fit(X, y)
 
     def score(self, X, y):
-        """Centred alignment of the kernel matrix of X with the target.
+        """Compute the centred alignment of the kernel matrix of X with the target.
 
         Parameters
         ----------
@@ -259,7 +259,7 @@ class AlignedKernelCombination(AgainstTraining):
     def _warn_of_alignment(self):
         warnings.warn(
             "AlignedKernelCombination: no kernel is aligned with the target, and all get equal "
-            "weights. Look at the target, or give other kernels.",
+            "weights. Check the target, or use other kernels.",
             stacklevel=4,
         )
 

@@ -1,4 +1,4 @@
-"""What the steps on kernel matrices share: square input, rows, score, leading eigenvectors."""
+"""Base of the transformers of kernel matrices: input checks, score, leading eigenvectors."""
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -16,30 +16,30 @@ PAGE = "kernel_matrix_steps"
 class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     """A transformer fitted on the square matrix of the training samples.
 
-    A subclass learns in `_learn(X)` and gives rows in double precision in `_map(K)`.
+    A subclass defines `_learn(X)`, and `_map(K)` for rows in double precision.
     """
 
     @fit_context()
     def fit(self, X, y=None):
-        """Learn the step from the matrix of the training samples.
+        """Fit the transformation to the matrix of the training samples.
 
         Parameters
         ----------
         X : array-like of shape (n_train, n_train)
             Kernel values, similarities or distances of the training samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
         self : object
-            The step, fitted.
+            The fitted transformer.
         """
         self._learn(X)
         return self
 
     def transform(self, X):
-        """Apply the step to the rows of samples.
+        """Transform the rows of samples.
 
         Parameters
         ----------
@@ -49,7 +49,7 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         Returns
         -------
         Z : ndarray of shape (n_samples, n_features_out)
-            What the step makes of them.
+            Transformed rows.
         """
         K, dtype = self._rows(X)
         return self._map(K).astype(dtype, copy=False)
@@ -80,17 +80,17 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         return K.astype(np.float64, copy=False), K.dtype
 
     def score(self, X, y=None):
-        """Cosine of a matrix with what `transform` makes of it.
+        """Compute the cosine between a matrix and its transform.
 
-        1 where the step changes nothing but the scale. For a search over the parameters of a step
-        let the score of the estimator after it decide.
+        The score is 1 if only the scale changes. To choose the parameters of this step in a
+        search, use the score of the estimator that follows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_train)
             Values of samples against the training samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -116,7 +116,7 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
 
 def warn_of_rank(step):
-    """Warn where the rank of the matrix is below the number of components asked for."""
+    """Warn if the rank of the matrix is below the requested number of components."""
     found = step.n_components_
     if found < (step.n_components or 0):
         reason = f"the rank {found} of the matrix"
@@ -135,7 +135,7 @@ class AgainstTraining(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     """A transformer of samples into their kernel values against `X_fit_`, the training samples."""
 
     def transform(self, X):
-        """Compute the kernel values of samples against the training samples.
+        """Compute the kernel values between samples and the training samples.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""From samples of any kind to distances, inside a pipeline."""
+"""Distances between samples of any type, as a pipeline step."""
 
 from numbers import Integral
 
@@ -19,22 +19,22 @@ METRICS = {"edit": edit_matrix}  # functions that take n_jobs themselves
 
 
 class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    """Distances of samples to the training samples, as features.
+    """Transform samples to their distances from the training samples.
 
-    The step before any estimator with ``metric="precomputed"``: nearest neighbours, DBSCAN,
+    Use it before any estimator with ``metric="precomputed"``: nearest neighbours, DBSCAN,
     hierarchical clustering, Isomap, multidimensional scaling, t-SNE. Samples may be strings,
-    sequences of tokens, or anything that a function compares.
+    sequences of tokens, or any objects that the metric accepts.
 
     Parameters
     ----------
     metric : {"edit"} or callable, default="edit"
         "edit" is the edit distance of strings and sequences of tokens, see
-        `skmoderndata.metrics.edit_distance`. A function takes two collections, lists of samples,
-        and returns the matrix of distances: `skmoderndata.metrics.pairwise_dtw` for time series.
+        `skmoderndata.metrics.edit_distance`. A callable takes two lists of samples and returns the
+        matrix of distances, such as `skmoderndata.metrics.pairwise_dtw` for time series.
     metric_params : dict, default=None
         Further keyword arguments of the metric.
     n_jobs : int, default=None
-        Number of threads. A function is called with some of the rows by each.
+        Number of threads. Each calls the metric with a subset of the rows.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     See Also
     --------
-    KernelTransformer : Similarities in place of distances.
+    KernelTransformer : Similarities instead of distances.
     skmoderndata.metrics.kernel_distances : Distances from kernel values.
     skmoderndata.neighbors.DTWNeighborsClassifier : Nearest time series without a matrix.
 
@@ -51,9 +51,9 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     -----
     A collection of samples is a list, a tuple, an array of objects or of strings, a column of a
     data frame, or an array of two dimensions or more; a table where single samples are expected
-    is refused. Distances have to be finite and at least 0; nothing here needs the triangle
-    inequality, but some estimators do. Neighbours in a tree of
-    ``NearestNeighbors(metric=callable)`` need samples of equal length; this way does not.
+    is refused. Distances must be finite and at least 0; the triangle inequality is not required
+    here, but some estimators need it. In contrast to ``NearestNeighbors(metric=callable)``,
+    samples need not have equal length.
 
     scikit-learn's own checks do not run, because samples are not vectors.
 
@@ -110,14 +110,14 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     @fit_context()
     def fit(self, X, y=None):
-        """Keep the training samples.
+        """Store the training samples.
 
         Parameters
         ----------
         X : collection of n_samples samples
             Training samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -129,14 +129,14 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return self
 
     def fit_transform(self, X, y=None):
-        """Distances among the training samples.
+        """Compute the distances among the training samples.
 
         Parameters
         ----------
         X : collection of n_samples samples
             Training samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -147,7 +147,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return self._distances(self.X_fit_, None)
 
     def transform(self, X):
-        """Distances of samples to the training samples.
+        """Compute the distances of samples from the training samples.
 
         Parameters
         ----------
@@ -187,7 +187,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if D.shape != (n, m):
             raise ValueError(
                 f"{type(self).__name__}: metric={self.metric!r} returned an array of shape "
-                f"{D.shape} for {n} and {m} samples; it has to return the matrix of all "
+                f"{D.shape} for {n} and {m} samples; it must return the matrix of all "
                 f"distances, of shape ({n}, {m})."
             )
         if not (D >= 0).all() or not np.isfinite(D).all():

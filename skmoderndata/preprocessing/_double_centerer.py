@@ -5,7 +5,7 @@ from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep
 
 
 class DoubleCenterer(KernelMatrixStep):
-    r"""Inner products from distances, ``-1/2 J D^2 J`` with ``J = I - 1 1' / n``.
+    r"""Convert distances to inner products, ``-1/2 J D^2 J`` with ``J = I - 1 1' / n``.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ class DoubleCenterer(KernelMatrixStep):
     n_features_in_ : int
         Number of training samples.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where the matrix had some.
+        Names of the columns, if the matrix has names that are all strings.
 
     See Also
     --------
@@ -30,7 +30,7 @@ class DoubleCenterer(KernelMatrixStep):
     -----
     For Euclidean distances the result is the Gram matrix of the centred points, new ones included.
     The result is positive semi-definite if and only if the distances are Euclidean. Some texts
-    omit that distances have to be squared.
+    omit that distances must be squared.
 
     References
     ----------

@@ -8,7 +8,7 @@ from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep
 
 
 class KernelNormalizer(KernelMatrixStep):
-    r"""Cosines from a kernel matrix, ``k(x, z) / sqrt(k(x, x) k(z, z))``.
+    r"""Normalise a kernel matrix to cosines, ``k(x, z) / sqrt(k(x, x) k(z, z))``.
 
     Attributes
     ----------
@@ -17,7 +17,7 @@ class KernelNormalizer(KernelMatrixStep):
     n_features_in_ : int
         Number of training samples.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where the matrix had some.
+        Names of the columns, if the matrix has names that are all strings.
 
     See Also
     --------
@@ -70,14 +70,14 @@ class KernelNormalizer(KernelMatrixStep):
         self.diagonal_ = d
 
     def transform(self, X, diag=None):
-        """Divide by the lengths of the samples.
+        """Divide by the norms of the samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_train)
             Values of samples against the training samples.
         diag : array-like of shape (n_samples,), default=None
-            Similarities of the samples to themselves; None takes the smallest that are possible.
+            Similarities of the samples to themselves; None uses the smallest that are possible.
 
         Returns
         -------
@@ -95,7 +95,7 @@ class KernelNormalizer(KernelMatrixStep):
         return self._map(K, diag).astype(dtype, copy=False)
 
     def fit_transform(self, X, y=None):
-        """Keep the diagonal and divide by its roots.
+        """Store the diagonal, and divide by its square roots.
 
         Parameters
         ----------

@@ -11,12 +11,13 @@ from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep, lea
 
 
 class KernelProjector(KernelMatrixStep):
-    """Kernel matrix of samples projected on a subspace of the feature space.
+    """Project samples onto a subspace of feature space, and return their kernel matrix.
 
     Parameters
     ----------
     n_components : int, default=None
-        Dimension of the subspace, capped at the numerical rank; None takes `tol` alone.
+        Dimension of the subspace, capped at the numerical rank; None means that only `tol` limits
+        it.
     algorithm : {"eigen", "cholesky"}, default="eigen"
         Span of the leading principal directions, or of the images of samples chosen greedily
         (incomplete Cholesky, partial Gram-Schmidt).
@@ -24,7 +25,7 @@ class KernelProjector(KernelMatrixStep):
         "eigen" keeps eigenvalues above `tol` times the largest; "cholesky" stops when the trace of
         the residual is `tol` times the trace of the matrix.
     center : bool, default=False
-        Centre the matrix first.
+        Whether to centre the matrix first.
 
     Attributes
     ----------
@@ -35,11 +36,11 @@ class KernelProjector(KernelMatrixStep):
     projection_ : ndarray of shape (n_train, n_train)
         Matrix that multiplies rows.
     pivots_ : ndarray of shape (n_components_,)
-        Samples chosen, for "cholesky"; empty for "eigen".
+        Indices of the chosen samples, for "cholesky"; empty for "eigen".
     n_features_in_ : int
         Number of training samples.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where the matrix had some.
+        Names of the columns, if the matrix has names that are all strings.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""From samples of any kind to kernel matrices, inside a pipeline."""
+"""Kernel matrices of samples of any type, as a pipeline step."""
 
 import numpy as np
 from scipy import linalg
@@ -23,17 +23,17 @@ PAGE = "kernel_transformer"
 
 
 class KernelTransformer(AgainstTraining):
-    """Kernel values of samples against the training samples, as features.
+    """Transform samples to their kernel values with the training samples.
 
-    As the step before an estimator with ``kernel="precomputed"`` it makes kernels on strings,
-    sets, graphs and ragged series usable there.
+    Before an estimator with ``kernel="precomputed"``, it allows kernels on strings, sets, graphs
+    and series of unequal lengths.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default="rbf"
         Kernel of samples of any kind, not "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -41,22 +41,22 @@ class KernelTransformer(AgainstTraining):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     cache : GramCache, default=None
-        Keeps values between the folds of a search, for kernels of samples that are no vectors.
+        Cache of kernel values for the folds of a search, for samples that are not vectors.
 
     Attributes
     ----------
     kernel_ : Kernel or Gram
-        The kernel, with settled parameters; an object is cloned.
+        Kernel with resolved parameters; a kernel object is cloned.
     X_fit_ : ndarray or list
         Training samples.
     n_features_in_ : int
-        Number of columns seen by `fit`, where samples are rows of a table.
+        Number of features seen during `fit`, if samples are rows of a table.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    skmoderndata.kernel_approximation.IncompleteCholesky : A few features in place of n.
+    skmoderndata.kernel_approximation.IncompleteCholesky : A few features instead of n.
     AsSamples : For Gaussian processes on samples that are not vectors.
 
     Notes
@@ -113,14 +113,14 @@ class KernelTransformer(AgainstTraining):
 
     @fit_context()
     def fit(self, X, y=None):
-        """Keep the training samples.
+        """Store the training samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or collection of n_samples samples
             Training samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -129,7 +129,7 @@ class KernelTransformer(AgainstTraining):
         """
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             raise ValueError(
-                'KernelTransformer(kernel="precomputed") has nothing to do: leave the step out.'
+                'KernelTransformer(kernel="precomputed") has no effect: omit this step.'
             )
         X = self._samples(X, reset=True)
         if isinstance(self.kernel, Kernel):
@@ -149,21 +149,21 @@ class KernelTransformer(AgainstTraining):
             with np.errstate(over="ignore"):
                 self._finite(self.kernel_.diag(X))
         self.X_fit_ = X.copy()  # no caller changes it, and `transform` treats all rows alike
-        # the form in which the kernel computes, made once
+        # the encoded form for the kernel, computed once
         structured = isinstance(self.kernel_, BaseKernel) and not self._takes_vectors()
         self._encoded = self.kernel_.encode(self.X_fit_) if structured else self.X_fit_
         self._n_features_out = count_samples(X)
         return self
 
     def fit_transform(self, X, y=None):
-        """Kernel matrix of the training samples.
+        """Compute the kernel matrix of the training samples.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or collection of n_samples samples
             Training samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -174,16 +174,16 @@ class KernelTransformer(AgainstTraining):
         return self._values(self.X_fit_, None)
 
     def score(self, X, y=None):
-        """Fraction of the samples in the feature space that the training samples span.
+        """Compute the fraction of the squared norm in feature space that `X_fit_` spans.
 
-        For a search let the score of the estimator after this step decide.
+        To choose parameters in a search, use the score of the estimator that follows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or collection of n_samples samples
             Samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------
@@ -300,14 +300,14 @@ class AsSamples(OneToOneFeatureMixin, TransformerMixin, Base):
     _parameter_constraints = {}
 
     def fit(self, X, y=None):
-        """Do nothing but look at the collection.
+        """Check the collection; nothing is learned.
 
         Parameters
         ----------
         X : collection of samples
             Samples.
         y : None
-            Ignored.
+            Not used, present by convention.
 
         Returns
         -------

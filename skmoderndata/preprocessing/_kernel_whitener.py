@@ -9,7 +9,7 @@ from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep, lea
 
 
 class KernelWhitener(KernelMatrixStep):
-    r"""Uncorrelated features of equal variance from a kernel matrix.
+    r"""Compute uncorrelated features of equal variance from a kernel matrix.
 
     Features of a sample are its coordinates on the principal directions of the feature space, each
     divided by its standard deviation over the training samples.
@@ -22,7 +22,7 @@ class KernelWhitener(KernelMatrixStep):
         Scale to variance one, or so that the kernel matrix of the training features has
         eigenvalues one; the two differ by the root of the number of training samples.
     rank_tol : float, default=1e-12
-        Directions with eigenvalues up to `rank_tol` times the largest are left out.
+        Directions with eigenvalues up to `rank_tol` times the largest are omitted.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class KernelWhitener(KernelMatrixStep):
     n_features_in_ : int
         Number of training samples.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where the matrix had some.
+        Names of the columns, if the matrix has names that are all strings.
 
     See Also
     --------

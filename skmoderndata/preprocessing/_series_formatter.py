@@ -1,4 +1,4 @@
-"""From the arrays of other libraries to lists of series."""
+"""Conversion of series from the formats of other libraries."""
 
 import numpy as np
 from sklearn.base import TransformerMixin
@@ -11,10 +11,10 @@ from skmoderndata.kernels._series import pack_series
 
 
 class SeriesFormatter(TransformerMixin, Base):
-    """Series as a list of arrays without padding, the form that all methods on series take.
+    """Convert series to a list of arrays without padding, the input of all methods on series.
 
-    Other libraries pad series of unequal lengths with NaN, or put channels before time. This step
-    removes the padding and turns the axes, at the start of a pipeline.
+    Other libraries pad series of unequal lengths with NaN, or put channels before time. This
+    transformer removes the padding and transposes the axes, at the start of a pipeline.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class SeriesFormatter(TransformerMixin, Base):
             if points.dtype.kind not in "biufO" or points.ndim not in (1, 2):
                 raise ValueError(
                     f"{name}: series {i} has shape {points.shape} and type {points.dtype}, and "
-                    "has to be an array of real numbers, of one or two dimensions."
+                    "must be an array of real numbers, of one or two dimensions."
                 )
             points = points.astype(np.float64)
             if points.ndim == 1:

@@ -9,7 +9,7 @@ from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep
 
 
 class SpectrumCorrector(KernelMatrixStep):
-    r"""Positive semi-definite matrix from indefinite similarities, for new samples as well.
+    r"""Correct indefinite similarities to a positive semi-definite kernel matrix.
 
     With ``S = U diag(w) U'`` the training matrix becomes ``U diag(f(w)) U'`` and rows s of new
     samples ``s U diag(f(w) / w) U'``:
@@ -26,7 +26,7 @@ class SpectrumCorrector(KernelMatrixStep):
     Parameters
     ----------
     algorithm : {"clip", "flip", "square", "shift"}, default="clip"
-        What to do with the eigenvalues, see above.
+        Correction of the eigenvalues, see above.
     tol : float, default=1e-12
         Eigenvalues of magnitude up to `tol` times the largest count as 0.
 
@@ -35,7 +35,7 @@ class SpectrumCorrector(KernelMatrixStep):
     eigenvalues_ : ndarray of shape (n_train,)
         Eigenvalues of the similarities, largest first.
     n_negative_ : int
-        Number of negative ones.
+        Number of negative eigenvalues.
     negative_fraction_ : float
         Their fraction of the sum of magnitudes: 0 for a kernel matrix.
     projection_ : ndarray of shape (n_train, n_train)
@@ -45,7 +45,7 @@ class SpectrumCorrector(KernelMatrixStep):
     n_features_in_ : int
         Number of training samples.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where the matrix had some.
+        Names of the columns, if the matrix has names that are all strings.
 
     See Also
     --------
@@ -133,14 +133,14 @@ class SpectrumCorrector(KernelMatrixStep):
         return K.astype(dtype, copy=False)
 
     def between(self, X, Y=None):
-        """Corrected similarities between samples that need not be training samples.
+        """Compute corrected similarities between arbitrary samples.
 
         Parameters
         ----------
         X : array-like of shape (n_X, n_train)
             Similarities of samples to the training samples.
         Y : array-like of shape (n_Y, n_train), default=None
-            Those of other samples; None takes `X`.
+            Those of other samples; None uses `X`.
 
         Returns
         -------

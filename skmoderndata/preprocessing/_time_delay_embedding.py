@@ -47,7 +47,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         dependence that is not linear.
 
     max_lag : int, default=None
-        Largest lag that ``lag="auto"`` considers. None takes the length of the longest sequence
+        Largest lag that ``lag="auto"`` considers. None uses the length of the longest sequence
         divided by `n_lags`. It is lowered, if need be, until the longest sequence holds one
         complete window.
 
@@ -68,7 +68,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         Number of features of one row.
 
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features, when `X` has names.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -160,7 +160,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         X : array-like of shape (n_samples, n_features)
             Rows in the order of time.
         y : None
-            Ignored.
+            Not used, present by convention.
         sequence_ids : array-like of shape (n_samples,), default=None
             Sequence of each row; windows do not cross from one to the next.
 
@@ -197,7 +197,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
             lag = int(np.argmin(curve[1:])) + 1 if len(curve) > 1 else 1
             warnings.warn(
                 f"TimeDelayEmbedding(lag='auto', lag_rule={self.lag_rule!r}): no lag up to "
-                f"{max_lag} fulfils the rule; lag {lag} has the smallest value. Raise max_lag, "
+                f"{max_lag} fulfils the rule; lag {lag} has the smallest value. Increase max_lag, "
                 "give a longer series, or set lag.",
                 stacklevel=4,
             )
@@ -211,7 +211,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         X : array-like of shape (n_samples, n_features)
             Rows in the order of time.
         y : None
-            Ignored.
+            Not used, present by convention.
         sequence_ids : array-like of shape (n_samples,), default=None
             Sequence of each row.
 
@@ -231,7 +231,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         X : array-like of shape (n_samples, n_features)
             Rows in the order of time.
         sequence_ids : array-like of shape (n_samples,), default=None
-            Sequence of each row; None takes all rows as one sequence.
+            Sequence of each row; None uses all rows as one sequence.
 
         Returns
         -------
@@ -262,7 +262,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         X : array-like of shape (n_samples, n_lags * n_features)
             Windows, one per row, in the order of time.
         sequence_ids : array-like of shape (n_samples,), default=None
-            Sequence of each row; None takes all rows as one sequence.
+            Sequence of each row; None uses all rows as one sequence.
 
         Returns
         -------
@@ -288,14 +288,14 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         return total / copies[:, None]
 
     def complete_rows(self, X, *, sequence_ids=None):
-        """Tell which windows lie wholly inside their sequence.
+        """Mark the windows that lie entirely within their sequence.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows in the order of time; only their number is used.
         sequence_ids : array-like of shape (n_samples,), default=None
-            Sequence of each row; None takes all rows as one sequence.
+            Sequence of each row; None uses all rows as one sequence.
 
         Returns
         -------
@@ -307,7 +307,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         return np.arange(len(start)) - self._shift(self.n_lags - 1, len(start)) >= start
 
     def score(self, X, y=None, *, sequence_ids=None):
-        """Minus the magnitude of the mean autocorrelation at `lag_`.
+        """Compute the negative magnitude of the mean autocorrelation at `lag_`.
 
         Zero is best: neighbouring entries of the window are then uncorrelated. It compares lags
         only, not `n_lags` or the usefulness of the windows to a later estimator; in a pipeline let
@@ -319,9 +319,9 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         X : array-like of shape (n_samples, n_features)
             Rows in the order of time.
         y : None
-            Ignored.
+            Not used, present by convention.
         sequence_ids : array-like of shape (n_samples,), default=None
-            Sequence of each row; None takes all rows as one sequence.
+            Sequence of each row; None uses all rows as one sequence.
 
         Returns
         -------
@@ -337,12 +337,12 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         return -float(abs(_autocorrelation(X, start, self.lag_)[self.lag_]))
 
     def get_feature_names_out(self, input_features=None):
-        """Names of the output columns: ``<feature>_lag<number of rows back>``.
+        """Return the names of the output columns: ``<feature>_lag<number of rows back>``.
 
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Names of the input features; None takes `feature_names_in_`, or x0, x1, ...
+            Names of the input features; None uses `feature_names_in_`, or x0, x1, ...
 
         Returns
         -------

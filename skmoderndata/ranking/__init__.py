@@ -1,4 +1,4 @@
-"""Ranks: classes that have an order, predicted by one function and thresholds."""
+"""Ordinal regression: ordered classes, predicted by one function and thresholds."""
 
 from skmoderndata.ranking._kernel_prank import KernelPRank
 from skmoderndata.ranking._nu_svor import NuSVOR

@@ -1,4 +1,4 @@
-"""What the ranking machines share: predictions from values and thresholds."""
+"""Base of the ranking machines: predictions from values and thresholds."""
 
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
@@ -20,7 +20,7 @@ class KernelRankingMachine(KernelMachine, ClassifierMixin):
         Returns
         -------
         values : ndarray of shape (n_samples,)
-            The higher, the higher the rank; to be compared with `thresholds_`.
+            Values that are compared with `thresholds_`; higher values mean higher ranks.
         """
         check_is_fitted(self)
         return self._function_values(self._samples(X, reset=False))

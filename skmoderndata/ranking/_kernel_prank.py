@@ -1,4 +1,4 @@
-"""Ranks learned from one sample at a time."""
+"""Kernel PRank: online ordinal regression."""
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -16,12 +16,12 @@ from skmoderndata.ranking._base import KernelRankingMachine
 
 
 class KernelPRank(KernelRankingMachine, Base):
-    r"""Predict ranks by a kernel function and thresholds, learned from one sample at a time.
+    r"""Online ordinal regression by a kernel function and thresholds.
 
-    PRank [1]_ [2]_ goes through the samples. A sample of rank y with the prediction q changes the
-    function :math:`f = \sum_i a_i k(x_i, \cdot)` by :math:`a_i \leftarrow a_i + y - q`, and moves
-    the thresholds between the two ranks by one. Thresholds stay in order. If a function of norm
-    one separates the ranks with margin :math:`\gamma`, there are at most
+    PRank [1]_ [2]_ processes the samples in turn. A sample of rank y with the prediction q changes
+    the function :math:`f = \sum_i a_i k(x_i, \cdot)` by :math:`a_i \leftarrow a_i + y - q`, and
+    moves the thresholds between the two ranks by one. The thresholds remain ordered. If a function
+    of norm one separates the ranks with margin :math:`\gamma`, there are at most
     :math:`(K - 1)(R^2 + 1) / \gamma^2` changes, for K ranks and samples of norm at most R.
 
     Parameters
@@ -29,8 +29,8 @@ class KernelPRank(KernelRankingMachine, Base):
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the ranking function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, "scale" or "auto", default="scale"
-        Parameter of the named kernels; "scale" is ``1 / (n_features * X.var())``, of the first
-        samples in a stream.
+        Kernel coefficient of the named kernels; "scale" is ``1 / (n_features * X.var())``,
+        computed from the first batch in `partial_fit`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -38,48 +38,48 @@ class KernelPRank(KernelRankingMachine, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     classes : array-like of shape (n_labels,), default=None
-        The labels in order, lowest first. None sorts them, which is wrong for words like "low",
-        "mid" and "high".
+        Labels in ascending order. None sorts them, which is wrong for words such as "low", "mid"
+        and "high".
     max_iter : int, default=10
-        Passes of `fit` over the samples; it ends after a pass without mistakes.
+        Largest number of passes of `fit` over the samples; it stops after a pass without mistakes.
     shuffle : bool, default=True
-        Whether `fit` draws a new order of the samples for each pass.
+        Whether `fit` shuffles the samples before each pass.
     average : bool, default=False
-        Whether to predict by the mean of all functions and thresholds gone through, which
-        varies less than the last. It keeps every sample that was ever ranked wrongly.
+        Whether to predict with the average of all functions and thresholds during training, which
+        has a smaller variance than the last. It stores every sample that was ever ranked wrongly.
     budget : int, default=None
-        Largest number of support vectors; the oldest is dropped. None sets no limit. Not
+        Largest number of support vectors; the oldest is dropped. None means no limit. Not allowed
         with `average`.
     random_state : int, RandomState instance or None, default=None
-        Draws the orders.
+        Controls the order of the samples. Pass an int for reproducible results.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels, lowest first.
     support_ : ndarray of shape (n_support,)
-        Training samples with a coefficient; only after `fit`.
+        Indices of the training samples with a non-zero coefficient; only after `fit`.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed.
+        Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_support,)
-        Coefficients of the kernels; integers unless `average`.
+        Coefficients of the support vectors; integers unless `average`.
     thresholds_ : ndarray of shape (n_classes - 1,)
-        Values of the function from which on the next rank is predicted; ascending.
+        Ascending thresholds: the next rank is predicted for values from each threshold on.
     mistakes_ : list of int
-        Samples ranked wrongly in each pass.
+        Number of samples ranked wrongly in each pass.
     n_updates_ : int
-        Their number in all passes.
+        Total number of samples ranked wrongly.
     n_iter_ : int
-        Passes.
+        Number of passes.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    skmoderndata.ranking.NuSVOR : The same model with the largest margin, from all samples at once.
-    sklearn.linear_model.Perceptron : Classes without order, linear.
+    skmoderndata.ranking.NuSVOR : The same model with maximum margin, by batch optimisation.
+    sklearn.linear_model.Perceptron : Linear, for unordered classes.
 
     Notes
     -----
@@ -168,12 +168,12 @@ class KernelPRank(KernelRankingMachine, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y):
-        """Move the function and the thresholds at each mistake in `max_iter` passes.
+        """Update the function and the thresholds on each mistake, in up to `max_iter` passes.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
 
@@ -204,7 +204,7 @@ class KernelPRank(KernelRankingMachine, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y, classes=None):
-        """Go through further samples once, in their order.
+        """Update the model with one pass over further samples, in the given order.
 
         Parameters
         ----------
@@ -285,7 +285,7 @@ class KernelPRank(KernelRankingMachine, Base):
         return int(self._stream.go_through(X, order, step))
 
     def _settle(self):
-        """Set what is predicted by, the last function or the mean."""
+        """Set the function for prediction: the last one or the average."""
         stream = self._stream
         coef = stream.mean() if self.average else stream.coef
         self._used = np.flatnonzero(coef)

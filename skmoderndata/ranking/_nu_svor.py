@@ -1,4 +1,4 @@
-"""Ordinal regression with a large margin between neighbouring ranks."""
+"""Support vector ordinal regression."""
 
 import warnings
 from numbers import Real
@@ -19,7 +19,7 @@ PATIENCE = 1000  # steps for each sample before a small problem goes to the cone
 
 
 class NuSVOR(KernelRankingMachine, Base):
-    r"""Ranks from one kernel function and thresholds with the largest margin between them.
+    r"""Ordinal regression by a kernel function and thresholds of maximum margin.
 
     Support vector ordinal regression [1]_ [2]_: minimises over a function
     :math:`f(x) = w^\top \phi(x)` of norm one, thresholds b and the margin,
@@ -36,13 +36,13 @@ class NuSVOR(KernelRankingMachine, Base):
     Parameters
     ----------
     nu : float, default=0.5
-        At most this fraction of the constraints has slack, and at least this fraction is
-        active, by weight. For two ranks it is that of `NuSVC`. Infeasible above
+        Upper bound on the fraction of constraints with slack, and lower bound on the fraction of
+        active constraints, by weight. For two ranks it is the `nu` of `NuSVC`. Infeasible above
         ``2 sum_j min(n_j, n_(j+1)) / N``, which is 1 for ranks of equal size.
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the ranking function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -50,32 +50,33 @@ class NuSVOR(KernelRankingMachine, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     classes : array-like of shape (n_labels,), default=None
-        The labels in order, lowest first. None sorts them, which is wrong for words like "low",
-        "mid" and "high". Labels that y does not hold are ignored.
+        Labels in ascending order. None sorts them, which is wrong for words such as "low", "mid"
+        and "high". Labels that do not occur in y are ignored.
     order : {"free", "enforced"}, default="free"
-        Whether thresholds may come out of order, which rare ranks lead to, or are
-        held to it.
+        Whether thresholds may be out of order, which can happen for rare ranks, or must be
+        ascending.
     tol : float, default=0.001
-        Relative duality gap to reach, in units of the margin.
+        Target of the duality gap, relative to the margin.
     cache_size : float, default=500
-        Memory for kernel values, in MB.
+        Size of the kernel cache, in MB.
     max_iter : int, default=-1
-        Steps at most; -1 sets no limit.
+        Largest number of steps; -1 means no limit.
     solver : {"smo", "cvxpy"}, default="smo"
-        Steps along two and four weights, or a cone solver for up to 2000 samples.
+        "smo" changes two or four weights in each step; "cvxpy" is a cone solver, for up to 2000
+        samples.
     n_jobs : int, default=None
-        Threads for the values of new samples. Results do not depend on it.
+        Number of threads for the values of new samples; results do not depend on it.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels, lowest first.
     support_ : ndarray of shape (n_support,)
-        Training samples with weight.
+        Indices of the training samples with non-zero weight, the support vectors.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed.
+        Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_support,)
-        Coefficients of the kernels.
+        Coefficients of the support vectors.
     thresholds_ : ndarray of shape (n_classes - 1,)
         Values of the function from which on the next rank is predicted.
     margin_ : float
@@ -88,9 +89,9 @@ class NuSVOR(KernelRankingMachine, Base):
     n_iter_ : int
         Steps.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -197,11 +198,11 @@ class NuSVOR(KernelRankingMachine, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Relative weights of the samples; a sample of weight zero is absent.
+            Relative weights of the samples; a sample of weight zero is ignored.
 
         Returns
         -------
@@ -232,7 +233,7 @@ class NuSVOR(KernelRankingMachine, Base):
         if not found.margin > 0:
             warnings.warn(
                 f"{type(self).__name__}: the ranks overlap so much that the margin is zero for "
-                f"nu={self.nu:g}, and all predictions are the same: raise nu, or take a kernel "
+                f"nu={self.nu:g}, and all predictions are the same: increase nu, or take a kernel "
                 "that separates them.",
                 stacklevel=2,
             )

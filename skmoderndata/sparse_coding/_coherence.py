@@ -1,4 +1,4 @@
-"""What can be said of a dictionary before anything is coded with it."""
+"""Properties of dictionaries: coherence, recovery bounds, restricted isometry."""
 
 from numbers import Integral
 
@@ -26,9 +26,9 @@ def mutual_coherence(dictionary):
 
     See Also
     --------
-    welch_bound : The least value that there can be.
-    babel_function : The same for sums of several inner products.
-    exact_recovery_bound : What follows for sparse recovery.
+    welch_bound : Lower bound for any dictionary of the same size.
+    babel_function : Generalisation to sums of several inner products.
+    exact_recovery_bound : Implication for sparse recovery.
 
     Examples
     --------
@@ -41,13 +41,13 @@ def mutual_coherence(dictionary):
 
 
 def welch_bound(n_features, n_atoms):
-    r"""Least mutual coherence that a dictionary of this size can have.
+    r"""Lower bound on the mutual coherence of a dictionary of given size.
 
     .. math:: \mu \ge \sqrt{\frac{k - n}{n (k - 1)}}
 
-    for k atoms of n values [1]_, reached where any two atoms have the same angle and their outer
-    products add up to a multiple of the identity. That takes at most ``n (n + 1) / 2`` real atoms,
-    or ``n ** 2`` complex ones.
+    for k atoms of n values [1]_. The bound is attained if all pairs of atoms have the same angle
+    and their outer products sum to a multiple of the identity, which is possible for at most
+    ``n (n + 1) / 2`` real or ``n ** 2`` complex atoms.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def welch_bound(n_features, n_atoms):
     Returns
     -------
     bound : float
-        0 for no more atoms than values.
+        Lower bound; 0 if there are at most as many atoms as values.
 
     References
     ----------
@@ -94,13 +94,13 @@ def babel_function(dictionary, n_terms=None):
     dictionary : {array-like, sparse matrix} of shape (n_atoms, n_features)
         Atoms of any norm, real or complex; zero atoms are ignored.
     n_terms : int, default=None
-        Largest s. None stands for one less than the number of atoms that are not zero, beyond
-        which the function is constant.
+        Largest s. None means the number of non-zero atoms minus one, beyond which the function is
+        constant.
 
     Returns
     -------
     babel : ndarray of shape (n_terms,)
-        The values for s = 1, 2, ..., which do not fall; the first is the mutual coherence.
+        The non-decreasing values for s = 1, 2, ...; the first is the mutual coherence.
 
     Examples
     --------
@@ -115,12 +115,13 @@ def babel_function(dictionary, n_terms=None):
 
 
 def exact_recovery_bound(dictionary):
-    r"""Largest sparsity for which greedy and convex pursuit are proved to be right.
+    r"""Largest sparsity with a recovery guarantee for greedy and convex pursuit.
 
     The largest s with :math:`\mu_1(s - 1) + \mu_1(s) < 1` [1]_: every signal that is a combination
-    of s atoms has no other combination of as few, and both orthogonal matching pursuit and basis
-    pursuit find it. The condition is sufficient only; for redundant dictionaries that are useful
-    in practice it often allows a single atom, and pursuit works well beyond.
+    of s atoms has no other representation by at most s atoms, and both orthogonal matching pursuit
+    and basis pursuit recover it. The condition is sufficient, not necessary: for the redundant
+    dictionaries used in practice it often guarantees a single atom only, while pursuit succeeds
+    for many more.
 
     Parameters
     ----------
@@ -130,14 +131,14 @@ def exact_recovery_bound(dictionary):
     Returns
     -------
     n_nonzero_coefs : int
-        At least 1 where no two atoms are the same, else 0; at most the number of features, or of
-        atoms where there are fewer of them.
+        At least 1 if no two atoms are equal, otherwise 0; at most the number of features and of
+        atoms.
 
     See Also
     --------
-    exact_recovery_coefficient : The same for atoms that are named.
+    exact_recovery_coefficient : Guarantee for a given support.
     two_bases_recovery_bound : A better bound for two orthonormal bases and basis pursuit.
-    smallest_recoverable_coefficient : What noise demands in addition.
+    smallest_recoverable_coefficient : Additional condition for noisy signals.
 
     References
     ----------
@@ -157,31 +158,31 @@ def exact_recovery_bound(dictionary):
 
 
 def exact_recovery_coefficient(dictionary, support):
-    r"""Whether combinations of these atoms are recovered, whatever their coefficients.
+    r"""Exact recovery coefficient of a support: positive values guarantee recovery.
 
     .. math:: 1 - \max_{j \notin I} \|D_I^+ d_j\|_1
 
     where the columns of :math:`D_I` are the atoms of the support. If it is positive, orthogonal
-    matching pursuit takes up no other atom, and basis pursuit finds the combination as well
-    [1]_. If it is negative, there are coefficients for which the first step of the greedy pursuit
-    is wrong. It is exact for its support where `exact_recovery_bound` has to think of the worst.
+    matching pursuit selects no other atom, and basis pursuit recovers the combination, too [1]_,
+    whatever the coefficients. If it is negative, there are coefficients for which the first step
+    of the greedy pursuit is wrong. It is exact for this support, while `exact_recovery_bound`
+    covers the worst case.
 
     Parameters
     ----------
     dictionary : array-like of shape (n_atoms, n_features)
-        Atoms of any norm, real or complex; they are taken at unit norm.
+        Atoms of any norm, real or complex; they are scaled to unit norm.
     support : array-like of int of shape (n_nonzero_coefs,)
-        Different atoms, none of them zero.
+        Indices of distinct non-zero atoms.
 
     Returns
     -------
     coefficient : float
-        At most 1; ``-inf`` where the atoms depend on each other, so that there are other
-        combinations of them.
+        At most 1; ``-inf`` if the atoms are linearly dependent.
 
     See Also
     --------
-    exact_recovery_bound : For all supports of a size at once.
+    exact_recovery_bound : Guarantee for all supports of a size.
 
     References
     ----------
@@ -213,22 +214,22 @@ def exact_recovery_coefficient(dictionary, support):
     used = atoms.any(axis=1)
     if not used[inside].all():
         raise ValueError(
-            f"support has zero atoms, {np.flatnonzero(inside & ~used).tolist()}: leave them out."
+            f"support has zero atoms, {np.flatnonzero(inside & ~used).tolist()}: remove them."
         )
     return guarantees.recovery_coefficient(unit_rows(atoms), np.flatnonzero(inside[used]))
 
 
 def two_bases_recovery_bound(first, second):
-    r"""Largest sparsity for which basis pursuit is right in the union of two bases.
+    r"""Largest sparsity with a recovery guarantee for basis pursuit in the union of two bases.
 
     The largest s below :math:`(\sqrt 2 - 1/2) / \mu`, with the mutual coherence of the union
-    [1]_: for two orthonormal bases almost twice what `exact_recovery_bound` can promise, and for
-    basis pursuit alone.
+    [1]_: for two orthonormal bases almost twice the value of `exact_recovery_bound`, for basis
+    pursuit only.
 
     Parameters
     ----------
     first, second : array-like of shape (n_features, n_features)
-        Orthonormal bases, real or complex, a vector in each row.
+        Orthonormal bases, real or complex, with vectors in rows.
 
     Returns
     -------
@@ -266,13 +267,13 @@ def two_bases_recovery_bound(first, second):
 
 
 def smallest_recoverable_coefficient(dictionary, n_nonzero_coefs, residual_tol):
-    r"""Size from which coefficients are not lost in noise, by a proof.
+    r"""Smallest coefficient with a recovery guarantee under noise.
 
     .. math:: \frac{2 \varepsilon}{1 - (2 s - 1) \mu}
 
-    If all s coefficients are at least of this size, and the norm of the noise is at most
-    :math:`\varepsilon`, orthogonal matching pursuit down to a residual of that norm finds their
-    atoms and no other [1]_.
+    If all s coefficients are at least this large in magnitude and the norm of the noise is at most
+    :math:`\varepsilon`, orthogonal matching pursuit, stopped at a residual of that norm, selects
+    exactly their atoms [1]_.
 
     Parameters
     ----------
@@ -281,12 +282,12 @@ def smallest_recoverable_coefficient(dictionary, n_nonzero_coefs, residual_tol):
     n_nonzero_coefs : int
         The sparsity s.
     residual_tol : float
-        Largest Euclidean norm of the residual: a bound on that of the noise.
+        Largest Euclidean norm of the residual, an upper bound on the norm of the noise.
 
     Returns
     -------
     size : float
-        ``inf`` where the atoms are too alike for s of them, :math:`(2 s - 1) \mu \ge 1`.
+        Smallest magnitude; ``inf`` if the coherence is too large, :math:`(2 s - 1) \mu \ge 1`.
 
     References
     ----------
@@ -311,7 +312,7 @@ def smallest_recoverable_coefficient(dictionary, n_nonzero_coefs, residual_tol):
 def restricted_isometry_constant(
     dictionary, n_nonzero_coefs, *, rescale=False, max_supports=1_000_000, random_state=None
 ):
-    r"""How far combinations of a few atoms are from preserving norms.
+    r"""Bounds on the restricted isometry constant of a dictionary.
 
     .. math::
         \delta_s = \min \{ \delta : (1 - \delta) \|a\|^2 \le \|a D\|^2 \le (1 + \delta) \|a\|^2
@@ -320,23 +321,24 @@ def restricted_isometry_constant(
     Parameters
     ----------
     dictionary : {array-like, sparse matrix} of shape (n_atoms, n_features)
-        Atoms as they are, real or complex: the constant depends on their norms.
+        Atoms, real or complex; the constant depends on their norms.
     n_nonzero_coefs : int
         The sparsity s.
     rescale : bool, default=False
-        Multiply the dictionary by the number for which the constant is least, which changes
-        nothing for sparse recovery.
+        Whether to multiply the dictionary by the factor that minimises the constant, which has no
+        effect on sparse recovery.
     max_supports : int, default=1_000_000
-        With at most so many supports of s atoms all are tried, and the answer is exact.
+        If there are at most this many supports of s atoms, all are evaluated, and the result is
+        exact.
     random_state : int, RandomState instance or None, default=None
-        Draws supports for the lower bound.
+        Controls the random supports for the lower bound. Pass an int for reproducible results.
 
     Returns
     -------
     bounds : IsometryBounds
-        Named tuple `(lower, upper, exact)`. Where it is not exact, the lower bound is reached by a
-        support that was found, and the upper bound holds for all supports, by Gershgorin's circles
-        and the largest eigenvalue. To tell more is hard in the strict sense.
+        Named tuple `(lower, upper, exact)`. If it is not exact, the lower bound is attained by
+        some support, and the upper bound follows from Gershgorin's theorem and the largest
+        eigenvalue. Computing the constant exactly is NP-hard.
 
     Examples
     --------

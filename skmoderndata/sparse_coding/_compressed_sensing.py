@@ -1,4 +1,4 @@
-"""Few random measurements of signals, and the signals back by sparse recovery."""
+"""Compressed sensing: random measurements of signals, and their sparse recovery."""
 
 from numbers import Integral, Real
 from typing import NamedTuple
@@ -49,10 +49,10 @@ class RecoveredSignals(NamedTuple):
 
 
 class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    r"""Take few linear measurements of signals, and recover the signals by sparse codes.
+    r"""Measure signals by random linear functionals, and recover them by sparse codes.
 
-    `transform` takes the measurements :math:`y = \Phi x` of each row x with m fixed random
-    vectors, `inverse_transform` recovers the rows from them [1]_, [2]_: the codes are
+    `transform` computes the measurements :math:`y = \Phi x` of each row x with m fixed random
+    vectors, and `inverse_transform` recovers the rows from them [1]_, [2]_. The codes are
 
     .. math::
         \min_a \|a\|_1 \text{ with } \|y - \Phi (a \Psi)\|_2 \le \varepsilon
@@ -66,26 +66,26 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
     Parameters
     ----------
     n_measurements : int or float, default=0.5
-        Number of measurements m, or their fraction of the number of features.
+        Number of measurements m, or a fraction of the number of features.
     basis : str, array-like of shape (n_atoms, n_features) or LinearOperator, default="dct"
-        Where signals are sparse: "dct", "fourier" (real), "haar", or "db2" to "db10"
-        (wavelets); atoms in rows, of any number; or an operator from codes to signals, of shape
-        (n_features, n_atoms). None: the signals themselves are sparse.
+        Basis in which signals are sparse: "dct", "fourier" (real), "haar", or "db2" to "db10"
+        (wavelets); any number of atoms in rows; or an operator from codes to signals, of shape
+        (n_features, n_atoms). None means that the signals are sparse.
     kind : str, default="gaussian"
-        Good for every basis, with a matrix in memory:
+        For every basis, with a matrix in memory:
 
         - "gaussian": entries are normal with variance ``1 / m``.
         - "bernoulli": entries are plus or minus ``1 / sqrt(m)``.
         - "sparse": entries are plus or minus ``1 / sqrt(density m)`` with probability `density`,
           otherwise zero [3]_.
 
-        Drawn rows of an orthonormal transform times ``sqrt(n / m)``, applied without a matrix:
+        Random rows of an orthonormal transform times ``sqrt(n / m)``, applied without a matrix:
 
         - "dct": cosines along each axis of `shape`.
         - "fourier": real and imaginary parts of coefficients of the discrete Fourier transform.
         - "hadamard": Walsh functions; a power of two values.
-        - "scrambled_hadamard": the same after a random permutation of the values and random
-          signs, which makes it good for every basis.
+        - "scrambled_hadamard": the same after a random permutation of the values and random signs,
+          which suits every basis.
         - "single_pixel": the readings of a single-pixel camera [4]_. The patterns are 0 and 1:
           the first is 1 everywhere, the others are rows of a Hadamard matrix with permuted
           columns, -1 made 0. A power of two values.
@@ -93,30 +93,30 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         "basis_pursuit" for the first problem; "omp", "iht", "htp", "cosamp" or
         "subspace_pursuit" for the second: see `SparseRecovery`.
     n_nonzero_coefs : int, default=None
-        The sparsity s, for all algorithms but "basis_pursuit". None takes a quarter of the number
-        of measurements; "omp" with a `residual_tol` takes as many as are needed.
+        The sparsity s, for all algorithms but "basis_pursuit". None uses a quarter of the number
+        of measurements; "omp" with a `residual_tol` selects as many as are needed.
     residual_tol : float, default=None
         Largest Euclidean norm :math:`\varepsilon` of the residual of the measurements of a signal,
-        a bound on that of their noise (for "single_pixel": of the differences described in the
-        notes). None is no noise.
+        an upper bound on the norm of the noise (for "single_pixel", of the differences described
+        in the Notes). None means no noise.
     positive : bool, default=False
         Whether codes are non-negative.
     shape : tuple of int, default=None
         Shape of a signal, an image for example, for transforms and bases by name. None for one
         axis.
     density : float, default=None
-        Fraction of the entries of "sparse" that are not zero; None takes a third.
+        Fraction of non-zero entries of "sparse"; None means a third.
     decay : float, default=0.0
-        For "dct", "fourier" and "hadamard": rows of frequency f are drawn with probability in
-        proportion to ``(1 + f) ** -decay``. Images have most of their energy at low frequencies;
-        about 2 is good for them.
+        For "dct", "fourier" and "hadamard": rows of frequency f are drawn with probability
+        proportional to ``(1 + f) ** -decay``. A value of about 2 suits images, which have most of
+        their energy at low frequencies.
     tol : float, default=1e-8
         Largest relative duality gap, and violation of the bound, of "basis_pursuit".
     max_iter : int, default=10_000
-        Most products with the measurements and their transpose, in pairs, of "basis_pursuit" where
-        the matrix is not formed.
+        Largest number of pairs of products with the measurements and their transpose, for
+        "basis_pursuit" without a matrix.
     n_jobs : int, default=None
-        Number of threads over the signals to be recovered. The result does not depend on it.
+        Number of threads for the recovery of signals. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
         Seed of the measurements.
 
@@ -125,21 +125,20 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
     n_measurements_ : int
         Number of measurements.
     components_ : ndarray or csr_array of shape (n_measurements, n_features), or None
-        The measurement vectors of "gaussian", "bernoulli" and "sparse"; None where there is no
+        The measurement vectors of "gaussian", "bernoulli" and "sparse"; None if there is no
         matrix.
     operator_ : LinearOperator of shape (n_measurements, n_features)
-        The measurements as an operator of scipy, made when it is asked for.
+        The measurements as a SciPy operator, created on access.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.random_projection.GaussianRandomProjection : The same measurements, with the least
-        squares solution of smallest norm for a way back, and the number of them from the distances
-        that are to be kept.
-    skmoderndata.sparse_coding.SparseRecovery : The way back for given measurement vectors.
+    sklearn.random_projection.GaussianRandomProjection : The same measurements, whose number
+        depends on the distortion of distances; inverts them by least squares of minimum norm.
+    skmoderndata.sparse_coding.SparseRecovery : Recovery for given measurement vectors.
     skmoderndata.sparse_coding.PhaseTransitionDisplay : How many measurements are needed.
 
     Notes
@@ -147,16 +146,15 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
     `fit` reads the number of features only. A measurement has the mean squared norm of the signal,
     except for "single_pixel", whose readings are sums of pixels. From these, recovery first makes
     ``(2 y - y_0) / sqrt(m)`` with the reading `y_0` of the pattern of ones: the reading of a
-    pattern minus that of its complement. This removes the constant that all readings share, and
-    leaves orthogonal rows; independent noise grows by a little more than two before the division.
-
+    pattern minus that of its complement. This removes the common constant of all readings and
+    gives orthogonal rows; independent noise grows by slightly more than two before the division.
     Transforms cost ``n log n`` for a signal. Recovery forms the product of measurements and basis
-    if it fits in `working_memory` and there are few columns (2048) or many signals (16), and works
-    with transforms alone otherwise. A convex recovery proves its optimum: `recover` returns the
-    duality gap of every signal. `fit` solves no problem and has no certificate.
+    if it fits in `working_memory` and there are few columns (2048) or many signals (16); otherwise
+    it uses transforms only. Convex recovery is certified: `recover` returns the duality gap of
+    every signal. `fit` solves no optimisation problem and has no certificate.
 
-    Rows of a transform suit only bases in which no atom looks like such a row: cosines measure
-    sums of few spikes well, and sums of few cosines not at all.
+    Rows of a transform suit only bases that are incoherent with them: cosines measure sums of few
+    spikes well, but sums of few cosines not at all.
 
     References
     ----------
@@ -268,7 +266,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Signals, of which only the number of features is used.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -348,7 +346,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         return self.recover(X).signals
 
     def recover(self, X):
-        """Recover signals from measurements, and tell what is known of each.
+        """Recover signals from measurements, with certificates.
 
         Parameters
         ----------
@@ -359,8 +357,8 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         -------
         recovered : RecoveredSignals
             Named tuple `(signals, codes, residual_norm, dual_gap, n_iter)` with one entry for each
-            signal: the norm of what of the measurements is not explained, and the relative duality
-            gap, NaN for algorithms that solve no convex problem.
+            signal: the norm of the residual of the measurements, and the relative duality gap, NaN
+            for algorithms that solve no convex problem.
         """
         check_is_fitted(self)
         Y = check_array(X, dtype=[np.float64, np.float32], estimator=self)
@@ -397,7 +395,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
                     if self.algorithm == "basis_pursuit"
                     else ""
                 ),
-                remedy="raise max_iter or tol, or n_measurements",
+                remedy="increase max_iter or tol, or n_measurements",
             )
         signals = found.codes if basis is None else basis.forward(found.codes)
         return RecoveredSignals(
@@ -409,19 +407,19 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         )
 
     def score(self, X, y=None):
-        """Minus the squared error of recovered signals relative to their squares.
+        """Compute the negative squared recovery error, relative to the squared norms of signals.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Signals, which are measured and recovered.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
         score : float
-            0 for signals that come back exactly. It rises with the number of measurements.
+            0 for exact recovery. The score increases with the number of measurements.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -445,7 +443,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         )
 
     def _operator(self):
-        """Make the measurements again from the seed: nothing but the seed is stored."""
+        """Recreate the measurements from the seed, which is all that is stored."""
         m, n = self.n_measurements_, self.n_features_in_
         if self.components_ is not None:
             return from_matrix(self.components_.astype(np.float64))

@@ -11,18 +11,17 @@ from skmoderndata._validation import check_array, check_atoms
 
 
 def dct_dictionary(shape, n_atoms=None):
-    """Cosines: the orthonormal cosine transform, or more cosines than values.
+    """Cosine dictionary: the orthonormal cosine transform, or an overcomplete version.
 
     Parameters
     ----------
     shape : int or tuple of int
-        Number of values of a signal, or shape of a patch (or volume), whose atoms are the products
-        of one atom for each axis.
+        Number of values of a signal, or shape of a patch or volume, whose atoms are products of
+        one atom for each axis.
     n_atoms : int or tuple of int, default=None
-        Number of cosines along each axis, at least the number of values, and as many for an axis
-        of one or two values, which has no more. None makes an orthonormal basis (DCT-II).
-        Otherwise the atoms of one axis are ``cos(i j pi / n_atoms)``, for ``j > 0`` without their
-        mean, as in [1]_.
+        Number of cosines along each axis, at least the number of values, and equal to it for an
+        axis of one or two values. None gives an orthonormal basis (DCT-II). Otherwise the atoms of
+        one axis are ``cos(i j pi / n_atoms)``, minus their mean for ``j > 0``, as in [1]_.
 
     Returns
     -------
@@ -71,7 +70,8 @@ def fourier_dictionary(shape, *, complex_valued=False):
     shape : int or tuple of int
         Number of values of a signal, or shape of a patch.
     complex_valued : bool, default=False
-        Exponentials instead of cosines and sines. The coders need real atoms.
+        Whether to use complex exponentials instead of cosines and sines. The coders require real
+        atoms.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def fourier_dictionary(shape, *, complex_valued=False):
 
 
 def wavelet_dictionary(shape, wavelet="haar", *, level=None):
-    """Orthogonal wavelet basis, wrapped around at the ends.
+    """Orthogonal wavelet basis with periodic boundaries.
 
     Parameters
     ----------
@@ -105,8 +105,8 @@ def wavelet_dictionary(shape, wavelet="haar", *, level=None):
         the taps of an orthogonal low-pass filter, for example
         ``pywt.Wavelet("sym4").dec_lo`` of PyWavelets.
     level : int, default=None
-        How often averages are split again, None as often as the size can be halved. Each number of
-        values must be a multiple of ``2**level``.
+        Number of levels of the decomposition; None means as many as the size can be halved. Each
+        number of values must be a multiple of ``2**level``.
 
     Returns
     -------
@@ -175,35 +175,35 @@ def gabor_dictionary(
     phases=(0.0, np.pi / 2),
     stride=4,
 ):
-    r"""Gabor functions: waves under a Gaussian window.
+    r"""Gabor dictionary: cosines with a Gaussian window.
 
     .. math:: \exp\left(-\frac{u^2 + \gamma^2 v^2}{2 \sigma^2}\right) \cos(2 \pi f u + \varphi)
 
-    with :math:`(u, v)` the coordinates about the centre, turned by the orientation; less the
-    mean, scaled to unit norm.
+    with :math:`(u, v)` the coordinates about the centre, rotated by the orientation; the mean is
+    subtracted and the norm scaled to one.
 
     Parameters
     ----------
     shape : tuple of two int
         Shape of a patch.
     frequencies : sequence of float, default=(0.1, 0.2, 0.35)
-        Waves per pixel, f.
+        Frequencies f, in cycles per pixel.
     orientations : int or sequence of float, default=8
-        Angles in radians, or how many between 0 and pi.
+        Angles in radians, or the number of angles between 0 and pi.
     sigma : float, default=2.0
-        Width of the window in pixels.
+        Standard deviation of the window, in pixels.
     aspect : float, default=1.0
         Width along the wave divided by the width across, gamma.
     phases : sequence of float, default=(0.0, pi / 2)
         Phases of the wave.
     stride : int, default=4
-        Distance of the centres.
+        Distance of the centres, in pixels.
 
     Returns
     -------
     dictionary : ndarray of shape (n_atoms, n_features)
-        Atoms that are nearly zero, or nearly the same as an earlier one (inner product above
-        0.999), are left out.
+        Atoms of unit norm. Atoms that are nearly zero, or nearly equal to an earlier one (inner
+        product above 0.999), are omitted.
 
     Examples
     --------
@@ -236,7 +236,7 @@ def gabor_dictionary(
 
 
 def random_dictionary(n_features, n_atoms, *, data=None, random_state=None):
-    """Atoms in random directions, or rows drawn from data.
+    """Random dictionary: random directions, or rows drawn from data.
 
     Parameters
     ----------
@@ -245,9 +245,9 @@ def random_dictionary(n_features, n_atoms, *, data=None, random_state=None):
     n_atoms : int
         Number of atoms.
     data : array-like of shape (n_samples, n_features), default=None
-        Draw different rows of it that are not zero; None draws uniformly from the sphere.
+        Data from which distinct non-zero rows are drawn; None draws uniformly from the sphere.
     random_state : int, RandomState instance or None, default=None
-        Seed.
+        Controls the random draws. Pass an int for reproducible results.
 
     Returns
     -------
@@ -277,7 +277,7 @@ def random_dictionary(n_features, n_atoms, *, data=None, random_state=None):
 
 
 def union_dictionary(*dictionaries):
-    """All atoms of several dictionaries, scaled to unit norm.
+    """Union of several dictionaries, scaled to unit norm.
 
     Parameters
     ----------

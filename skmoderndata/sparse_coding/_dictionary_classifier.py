@@ -1,4 +1,4 @@
-"""Classification by the dictionary that represents a sample best."""
+"""Classification by class-specific dictionaries."""
 
 from numbers import Integral
 
@@ -36,7 +36,7 @@ SHARPER, LOOSER = 4.0, 4.0
 
 
 class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
-    r"""Classifier by dictionaries, each learned to represent its own class and not the others.
+    r"""Classifier with a discriminative dictionary for each class.
 
     With :math:`R_j(x) = \min \|x - a D_j\|^2` over codes with at most s non-zeros, a sample
     belongs to the class with the smallest residual. K-SVD learns a dictionary for each class, and
@@ -45,28 +45,30 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
     .. math::
         \sum_x \log \sum_j e^{-\lambda (R_j(x) - R_y(x))} + \lambda \gamma R_y(x),
 
-    y being the class of x: the first term is a smooth count of wrong decisions, the second keeps
-    the dictionaries good at representation [1]_. All samples are scaled to unit norm.
+    where y is the class of x. The first term is a smooth count of errors, the second preserves the
+    representation of the own class [1]_. All samples are scaled to unit norm.
 
     Parameters
     ----------
     n_components : int, default=30
         Number of atoms for each class.
     n_nonzero_coefs : int, default=5
-        Most atoms in a code.
+        Largest number of atoms in a code.
     max_iter : int, default=20
-        Passes of K-SVD for each class.
+        Number of passes of K-SVD for each class.
     n_discriminative : int, default=10
-        Passes that separate the classes; 0 takes the dictionaries of K-SVD.
+        Number of discriminative passes; 0 uses the dictionaries of K-SVD.
     sharpness : float or "scale", default="scale"
-        The factor lambda at first; it grows fourfold over the passes. "scale" is one over the
-        median distance between the residuals of the right class and of the best other one.
+        Initial value of lambda, which increases fourfold over the passes. "scale" is the
+        reciprocal of the median difference between the residuals of the true class and of the best
+        other class.
     reconstruction : float, default=0.1
-        The weight of the second term, gamma, at last; it begins at four times that.
+        Final weight gamma of the second term; the initial weight is four times as large.
     n_jobs : int, default=None
         Number of threads, through joblib. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Draws the starts and the order of the updates.
+        Controls the initial atoms and the order of the updates. Pass an int for reproducible
+        results.
 
     Attributes
     ----------
@@ -75,23 +77,23 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
     components_ : ndarray of shape (n_classes, n_components, n_features)
         The dictionaries, atoms of unit norm.
     objective_ : float
-        Mean cost of the training samples after the last pass that tells classes apart; NaN without
-        such a pass.
+        Mean cost of the training samples after the last discriminative pass; NaN without such a
+        pass.
     objective_history_ : ndarray of shape (n_discriminative_passes, 2)
         Mean cost before and after each of these passes, with the values of lambda and gamma of
         that pass.
     sharpness_ : float
         The last lambda, also that of `predict_proba`.
     n_iter_ : int
-        Number of passes, of K-SVD and of those that tell classes apart.
+        Number of passes of K-SVD plus discriminative passes.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.svm.LinearSVC : Separates classes by planes instead of representing them.
+    sklearn.svm.LinearSVC : Separates classes by hyperplanes instead of representing them.
     skmoderndata.sparse_coding.SparseRepresentationClassifier : Keeps all training samples in place
         of learned atoms.
     skmoderndata.decomposition.KSVD : The learner of each dictionary.
@@ -100,9 +102,9 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
     -----
     A discriminative pass codes all N samples with all K dictionaries several times,
     ``K N (n k + s^2 k)``, and solves an eigenproblem of n dimensions for each atom. The problem is
-    not convex and has no certificate; a pass never raises its cost: steps that do are halved, and
-    abandoned after six times. Samples that are zero have the same residual for all classes and go
-    to the first.
+    not convex and has no certificate; a pass never increases its cost: steps that would are halved
+    up to six times and then omitted. Zero samples have the same residual for all classes and are
+    assigned to the first.
 
     References
     ----------
@@ -206,7 +208,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         data = _unit_rows(X)
         rng = check_random_state(self.random_state)
         passes = n_classes * self.max_iter + self.n_discriminative
-        # matrices are small: more threads of BLAS would wait for each other
+        # matrices are small: more BLAS threads would slow each other down
         with FitProgress(self, X, y, max_passes=passes) as progress, one_blas_thread():
             dictionaries = np.stack(
                 [self._represent(data[target == c], rng, progress) for c in range(n_classes)]
@@ -268,7 +270,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         return dictionaries, len(objective)
 
     def predict(self, X):
-        """Labels of samples.
+        """Predict the labels of samples.
 
         Parameters
         ----------
@@ -284,7 +286,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         return self.classes_[np.argmin(residuals, axis=1)]
 
     def decision_function(self, X):
-        """How well the dictionary of each class represents samples.
+        """Compute the negative squared residuals for the dictionary of each class.
 
         Parameters
         ----------
@@ -294,14 +296,14 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         Returns
         -------
         decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Minus the squared residuals of the samples at unit norm; for two classes that of the
-            first less that of the second.
+            Negative squared residuals of the samples, scaled to unit norm; for two classes, the
+            residual of the first minus that of the second.
         """
         residuals = self._residuals(X)
         return residuals[:, 0] - residuals[:, 1] if len(self.classes_) == 2 else -residuals
 
     def predict_proba(self, X):
-        """Probabilities of the classes in the model of the cost.
+        """Compute class probabilities from the model of the cost.
 
         Parameters
         ----------
@@ -311,8 +313,8 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
-            Softmax of ``-sharpness_ R``; as they come from the cost, on the sure side: calibrate
-            them where they matter.
+            Softmax of ``-sharpness_ R``. These probabilities are overconfident: calibrate them if
+            they matter.
         """
         residuals = self._residuals(X)
         return softmax(-self.sharpness_ * residuals, axis=1)
@@ -330,14 +332,14 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
 
 
 def _unit_rows(X):
-    """Rows in double precision at unit norm; zero rows stay."""
+    """Scale rows to unit norm in double precision; zero rows are unchanged."""
     X = X.astype(np.float64)
     norms = np.linalg.norm(X, axis=1, keepdims=True)
     return np.divide(X, norms, out=np.zeros_like(X), where=norms > 0)
 
 
 def _start(data, k, rng):
-    """Atoms to start from: different samples in random order, then random directions."""
+    """Return initial atoms: distinct samples in random order, then random directions."""
     rows = data[rng.permutation(len(data))]
     rows = rows[np.any(rows != 0, axis=1)]
     keys = np.round(fix_signs(rows), 9) + 0.0

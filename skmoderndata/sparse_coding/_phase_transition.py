@@ -28,23 +28,23 @@ class PhaseTransition(NamedTuple):
 
 
 def l1_phase_transition(delta, *, positive=False):
-    r"""Sparsity up to which basis pursuit recovers signals, by the theory.
+    r"""Theoretical phase transition of basis pursuit.
 
     For m Gaussian measurements of n unknowns of which s are not zero, with
-    :math:`\delta = m / n`, recovery by the least l1 norm succeeds with probability near one for
-    s / m below this curve, and near zero above, the sharper the larger n [1]_.
+    :math:`\delta = m / n`, recovery by l1 minimisation succeeds with probability near one for s /
+    m below this curve and near zero above; the transition becomes sharper as n grows [1]_.
 
     Parameters
     ----------
     delta : array-like of shape (n_values,)
-        Measurements for each unknown, above 0 and at most 1.
+        Measurements per unknown, m / n, above 0 and at most 1.
     positive : bool, default=False
-        Unknowns that are known to be non-negative.
+        Whether the unknowns are known to be non-negative.
 
     Returns
     -------
     rho : ndarray of shape (n_values,)
-        Non-zeros for each measurement, s / m.
+        Non-zeros per measurement, s / m.
 
     References
     ----------
@@ -82,20 +82,21 @@ def phase_transition(
     ----------
     estimator : estimator object
         A regressor whose ``fit(X, y)`` takes measurement vectors and measurements, and whose
-        `coef_` is the signal: `SparseRecovery`, `BasisPursuit`, scikit-learn's
-        `OrthogonalMatchingPursuit(fit_intercept=False)`. If it has a parameter `n_nonzero_coefs`,
-        it is told the sparsity.
+        `coef_` is the signal, such as `SparseRecovery`, `BasisPursuit`, or scikit-learn's
+        `OrthogonalMatchingPursuit(fit_intercept=False)`. A parameter `n_nonzero_coefs`, if any, is
+        set to the sparsity.
     n_features : int, default=200
         Number of unknowns n. The transition is about ``n ** -0.5`` wide.
     delta : array-like, default=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-        Measurements for each unknown; ``round(delta n)`` are taken.
+        Measurements per unknown; the number of measurements is ``round(delta n)``.
     rho : array-like, default=(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-        Non-zeros for each measurement, at least one.
+        Non-zeros per measurement; there is at least one non-zero.
     n_trials : int, default=20
-        Signals for each pair.
+        Number of signals for each pair of delta and rho.
     coefficients : {"gaussian", "signs", "positive"}, default="gaussian"
-        The non-zeros: normal, plus or minus one, or the magnitude of normal ones. Greedy methods
-        find normal ones more easily; for the l1 norm only signs matter.
+        Distribution of the non-zeros: normal, random signs, or absolute values of normal
+        variables. Greedy methods recover normal coefficients more easily; for the l1 norm only the
+        signs matter.
     tol : float, default=1e-3
         Relative error up to which a signal counts as recovered.
     n_jobs : int, default=None
@@ -174,7 +175,7 @@ def _recovered(estimator, told, n, delta, rho, n_trials, coefficients, tol, seed
 
 
 class PhaseTransitionDisplay:
-    """Picture of what is recovered, over sparsity and number of measurements.
+    """Plot of the fraction of recovered signals over sparsity and number of measurements.
 
     Parameters
     ----------
@@ -185,18 +186,18 @@ class PhaseTransitionDisplay:
     success : array-like of shape (n_delta, n_rho)
         Fraction of signals recovered.
     border : array-like of shape (n_delta,), default=None
-        Where it is one half.
+        Curve on which the fraction is one half.
     theory : bool or "positive", default=True
-        Which curve of the theory `plot` draws, unless it is told.
+        Theoretical curve that `plot` draws by default.
     estimator_name : str, default=None
         Name in the title.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where the picture is.
+        Axes of the plot.
     figure_ : matplotlib Figure
-        The figure that holds it.
+        Figure of the plot.
     mesh_ : matplotlib QuadMesh
         The fractions.
     border_line_ : matplotlib Line2D or None
@@ -231,7 +232,7 @@ class PhaseTransitionDisplay:
 
     @classmethod
     def from_estimator(cls, estimator, *, theory=None, ax=None, name=None, **settings):
-        """Measure the fractions recovered, and draw them.
+        """Measure the fractions of recovered signals, and plot them.
 
         Parameters
         ----------
@@ -239,11 +240,11 @@ class PhaseTransitionDisplay:
             See `phase_transition`.
         theory : bool or "positive", default=None
             Whether the curve of the theory is drawn, or the one for non-negative unknowns. None
-            takes the latter where the estimator has `positive=True`.
+            uses the latter where the estimator has `positive=True`.
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
         name : str, default=None
-            Name in the title; None takes the class and, where it has one, the algorithm.
+            Name in the title; None uses the class and, where it has one, the algorithm.
         **settings : dict
             Passed on to `phase_transition`: the grids, the number of trials and so on.
 
@@ -263,17 +264,17 @@ class PhaseTransitionDisplay:
         return cls(**found._asdict(), theory=theory, estimator_name=name).plot(ax)
 
     def plot(self, ax=None, *, name=None, theory=None, **kwargs):
-        """Draw the fractions.
+        """Plot the fractions.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
+            Axes to draw on; None creates a new figure.
         name : str, default=None
-            Name in the title; None takes `estimator_name`.
+            Name in the title; None uses `estimator_name`.
         theory : bool or "positive", default=None
             Whether the curve of the theory is drawn, or the one for non-negative unknowns; None
-            takes that of the display.
+            uses that of the display.
         **kwargs : dict
             Passed on to :meth:`matplotlib.axes.Axes.pcolormesh`.
 

@@ -63,7 +63,7 @@ class Encoding(NamedTuple):
 
 
 class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    r"""Codes of signals by few atoms of a given dictionary, each with its certificate.
+    r"""Sparse coding of signals with a given dictionary and certified accuracy.
 
     A signal x, a row of `X`, is written as :math:`x \approx a D` with the atoms in the rows of the
     dictionary D. The greedy and the thresholding algorithms approximate
@@ -90,49 +90,50 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     Parameters
     ----------
     dictionary : array-like of shape (n_atoms, n_features), default=None
-        Atoms of any norm. Zero atoms are never used. None takes twice as many cosines as there
-        are features (`dct_dictionary`).
+        Atoms of any norm. Zero atoms are never used. None means a cosine dictionary with twice as
+        many atoms as features (`dct_dictionary`).
     transform_algorithm : str, default="omp"
         - "omp": orthogonal matching pursuit [1]_; with `groups`, of whole groups; with
           `positive_code`, with non-negative least squares.
-        - "ormp": the same, taking the atom that leaves the smallest residual (optimised or
-          order-recursive matching pursuit). No `groups`, no `positive_code`.
-        - "mp": matching pursuit, without fitting again. No `groups`.
+        - "ormp": selects the atom that minimises the next residual (optimised or order-recursive
+          matching pursuit). No `groups`, no `positive_code`.
+        - "mp": matching pursuit, without refitting. No `groups`.
         - "iht", "htp", "cosamp", "subspace_pursuit": normalised iterative hard thresholding [2]_,
           hard thresholding pursuit [3]_, and two pursuits with pruning [4]_, [5]_.
         - "lasso": the fastest of the following; with `groups` the group lasso, by block coordinate
           descent with Newton steps.
-        - "homotopy", "feature_sign" [6]_, "coordinate_descent": three exact routes to the lasso;
-          the first is what "lasso" takes, also with a bound for the residual.
+        - "homotopy", "feature_sign" [6]_, "coordinate_descent": three exact lasso solvers; "lasso"
+          uses the first, also with a bound on the residual.
         - "fista" [7]_, "ista": proximal gradient steps, with and without momentum.
     transform_n_nonzero_coefs : int, default=None
-        Most atoms in a code, or most groups. None takes a tenth of the features, at least one; and
-        where `residual_tol` or `residual_rtol` is given for a greedy algorithm, as many as are
-        needed. Algorithms with a penalty take as many atoms as it allows.
+        Largest number of atoms in a code, or of groups. None means a tenth of the features, at
+        least one, or as many as needed if `residual_tol` or `residual_rtol` is given for a greedy
+        algorithm. Algorithms with a penalty ignore it.
     transform_alpha : float, default=None
-        Weight of the penalty, for the algorithms that have one. With a bound it is the least
-        weight that may be used to meet it. None is 1.0, and with a bound no limit.
+        Weight of the penalty, for the algorithms that have one. With a bound on the residual it is
+        the smallest weight that may be used to meet the bound. None means 1.0, or no limit with a
+        bound.
     residual_tol : float or array-like of shape (n_samples,), default=None
         Largest Euclidean norm :math:`\varepsilon` of the residual of each signal, over its known
         entries. One for each signal is for `fit_transform`, or for `encode` of as many signals.
         The lasso meets it with the least l1 norm ("lasso" without groups, "homotopy"; other
         algorithms with a penalty take no bound).
     residual_rtol : float, default=None
-        The same relative to the norm of the signal. A signal is done when it meets one of the
-        bounds.
+        Bound on the residual norm relative to the norm of the signal. Coding of a signal stops
+        when it meets one of the bounds.
     groups : array-like of shape (n_atoms,) or list of arrays, default=None
         A label for each atom, or the atoms of each group; every atom is in one group.
     positive_code : bool, default=False
-        Codes of at least zero.
+        Whether codes must be non-negative.
     normalize : bool, default=True
-        Take the atoms at unit norm and scale the codes back. It matters for penalties only, where
-        with False atoms of large norm are cheaper than short ones.
+        Whether to scale the atoms to unit norm and the codes back. This matters only for
+        penalties: with False, atoms of large norm are penalised less.
     tol : float, default=1e-6
         Largest duality gap of a signal, relative to its objective.
     transform_max_iter : int, default=None
-        Most steps for a signal: of proximal gradient (None: 10,000), sweeps of coordinate descent
-        (1000), steps of hard thresholding and of pursuit with pruning (100), steps of matching
-        pursuit (ten times the number of atoms).
+        Largest number of steps for a signal. None means 10,000 proximal gradient steps, 1000
+        sweeps of coordinate descent, 100 steps of hard thresholding or of pursuit with pruning,
+        and ten times the number of atoms for matching pursuit.
     code_format : {"dense", "csr"}, default="dense"
         Whether codes are an array or a sparse array.
     n_jobs : int, default=None
@@ -144,9 +145,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     components_ : ndarray of shape (n_atoms, n_features)
         The dictionary.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -289,14 +290,14 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
-        """Make the dictionary ready.
+        """Prepare the dictionary.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Signals, of which only the number of features counts.
+            Signals, of which only the number of features is used.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -332,7 +333,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         Returns
         -------
         codes : ndarray or csr_array of shape (n_samples, n_atoms)
-            The codes; the code of a row depends on that row alone.
+            Codes; the code of a row depends on that row only.
         """
         check_is_fitted(self)
         return self._encode(self._validate(X, reset=False), residuals=False).codes
@@ -365,7 +366,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         return self._encode(self._validate(X, reset=False))
 
     def inverse_transform(self, X):
-        """Signals with given codes.
+        """Reconstruct signals from codes.
 
         Parameters
         ----------
@@ -382,17 +383,18 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         return np.asarray(X @ self.components_.astype(X.dtype, copy=False))
 
     def score(self, X, y=None):
-        """Minus the squared residuals of signals relative to their squares.
+        """Compute the negative squared residuals, relative to the squared norms of the signals.
 
-        It rises with the number of atoms allowed and cannot choose this number; to do so, score
-        the task for which the codes are used, or the prediction of entries held out as NaN.
+        The score increases with the number of atoms in a code and cannot be used to choose it;
+        instead, score the task for which the codes are used, or the prediction of entries held out
+        as NaN.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Signals; NaN marks missing entries.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -500,12 +502,12 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         algorithm = self.transform_algorithm
         if algorithm in CONVEX:
             reached = f"{which} have a duality gap of up to {gaps.max():.1e} (tol={self.tol:g})"
-            remedy = "raise transform_max_iter or tol"
+            remedy = "increase transform_max_iter or tol"
             remedy += "" if algorithm == "lasso" else ", or use transform_algorithm='lasso'"
         elif algorithm in PRUNING:
             reached = f"the supports of {which} have not settled (the best codes are returned)"
             remedy = (
-                "raise transform_max_iter, or use another algorithm where atoms are much alike"
+                "increase transform_max_iter, or use another algorithm where atoms are much alike"
             )
         elif self._bounded():
             most = "transform_max_iter" if algorithm == "mp" else "transform_n_nonzero_coefs"

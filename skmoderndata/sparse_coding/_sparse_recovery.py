@@ -26,26 +26,26 @@ from skmoderndata._validation import check_array, check_target, validate_data
 
 
 class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
-    r"""Signals that are sparse in a basis, recovered from few linear measurements.
+    r"""Recover signals that are sparse in a basis from few linear measurements.
 
     From the measurements :math:`y = \Phi x` of a signal :math:`x = a \Psi`, with the atoms in the
-    rows of :math:`\Psi` and a sparse code a, it finds the code by one of
+    rows of :math:`\Psi` and a sparse code a, `fit` computes the code by one of
 
     .. math::
         \min_a \|a\|_1 \text{ with } \|y - \Phi (a \Psi)\|_2 \le \varepsilon
         \qquad\text{or}\qquad
         \min_a \|y - \Phi (a \Psi)\|_2 \text{ with } \|a\|_0 \le s .
 
-    It is a regressor: the rows of `X` are the measurement vectors, `coef_` is the signal.
-    Cross-validation over measurements can therefore choose unknown parameters, for example the
-    sparsity.
+    The class is a regressor: the rows of `X` are the measurement vectors, `coef_` is the signal.
+    Unknown parameters such as the sparsity can therefore be chosen by cross-validation over
+    measurements.
 
     Parameters
     ----------
     basis : str, array-like of shape (n_atoms, n_features) or LinearOperator, default=None
-        Where the signal is sparse: "dct", "fourier" (real), "haar", or "db2" to "db10"
-        (wavelets); atoms in rows, of any number; or an operator from codes to signals, of shape
-        (n_features, n_atoms). None: the signal itself is sparse.
+        Basis in which the signal is sparse: "dct", "fourier" (real), "haar", or "db2" to "db10"
+        (wavelets); any number of atoms in rows; or an operator from codes to signals, of shape
+        (n_features, n_atoms). None means that the signal is sparse.
     algorithm : str, default="omp"
         - "basis_pursuit": the first problem, with a proof of optimality [1]_.
         - "omp": orthogonal matching pursuit.
@@ -53,12 +53,12 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         - "htp": hard thresholding pursuit [3]_.
         - "cosamp", "subspace_pursuit": pursuit with pruning [4]_, [5]_.
     n_nonzero_coefs : int, default=None
-        The sparsity s, for all but "basis_pursuit". None takes a quarter of the number of
-        measurements; "omp" with a `residual_tol` takes as many as are needed.
+        The sparsity s, for all but "basis_pursuit". None uses a quarter of the number of
+        measurements; "omp" with a `residual_tol` selects as many as are needed.
     residual_tol : float, default=None
-        Largest Euclidean norm :math:`\varepsilon` of the residual, a bound on that of the noise;
-        the other algorithms stop when the residual is within it. None, for "basis_pursuit", is
-        equality, or the smallest residual where there is no equality.
+        Largest Euclidean norm :math:`\varepsilon` of the residual, an upper bound on the norm of
+        the noise; the other algorithms stop when the residual meets it. For "basis_pursuit", None
+        means equality, or the smallest possible residual if equality is impossible.
     positive : bool, default=False
         Whether codes are non-negative: only positive entries are chosen, least squares is
         non-negative, and the dual of "basis_pursuit" is bounded on one side.
@@ -67,8 +67,8 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
     tol : float, default=1e-8
         Largest relative duality gap, and violation of the bound, of "basis_pursuit".
     max_iter : int, default=10_000
-        Most products with the measurements and their transpose, in pairs, of "basis_pursuit" where
-        the matrix is not formed.
+        Largest number of pairs of products with the measurements and their transpose, for
+        "basis_pursuit" without a matrix.
     n_jobs : int, default=None
         Number of threads over the columns of `y`. The result does not depend on it.
 
@@ -81,20 +81,21 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
     residual_norm_ : float or ndarray of shape (n_signals,)
         Norms of the residuals of the measurements.
     dual_gap_ : float
-        Relative duality gap of "basis_pursuit", the largest over signals; NaN for the algorithms
+        Relative duality gap of "basis_pursuit", the maximum over signals; NaN for the algorithms
         that solve no convex problem, for which only `residual_norm_` and the number of non-zeros
         can be checked.
     n_iter_ : int
-        Most steps taken for a signal; for "basis_pursuit" without a matrix, pairs of products.
+        Largest number of steps for a signal; for "basis_pursuit" without a matrix, pairs of
+        products.
     n_features_in_ : int
         Number of values of a signal.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
     sklearn.linear_model.OrthogonalMatchingPursuit : Without a basis, for "omp"; has an intercept.
-    skmoderndata.sparse_coding.CompressedSensing : Makes the measurements too.
+    skmoderndata.sparse_coding.CompressedSensing : Also computes the measurements.
     skmoderndata.linear_model.BasisPursuit : Basis pursuit with weights and intercept.
 
     Notes
@@ -253,7 +254,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
                 if convex
                 else f"the supports of {np.count_nonzero(~result.done)} of {len(Y)} signals have "
                 "not settled",
-                remedy="raise max_iter, tol or residual_tol"
+                remedy="increase max_iter, tol or residual_tol"
                 if convex
                 else "lower n_nonzero_coefs, take more measurements, or use another algorithm",
             )

@@ -1,4 +1,4 @@
-"""Classification by the class whose training samples represent a new one best."""
+"""Classification by sparse representation with the training samples."""
 
 import warnings
 from copy import copy
@@ -40,7 +40,7 @@ Fraction = Interval(Real, 0, 1, closed="neither")
 
 
 class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
-    r"""Class of the smallest residual in a sparse code by all training samples.
+    r"""Classifier by the residuals of a sparse code over all training samples.
 
     A sample x is coded by the training samples of all classes, each of unit norm, the rows of D,
 
@@ -56,8 +56,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     Parameters
     ----------
     algorithm : {"lasso", "group_lasso", "omp"}, default="lasso"
-        How samples are coded: lasso; group lasso with the classes as groups [2]_; orthogonal
-        matching pursuit.
+        Algorithm that codes the samples: lasso, group lasso with the classes as groups [2]_, or
+        orthogonal matching pursuit.
     alpha : float, default=0.1
         Weight of the penalty relative to the smallest one for which the code of the sample is
         zero, between 0 and 1. Not for "omp", nor with `residual_rtol`.
@@ -67,7 +67,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         bound, and "omp" ends when it is met. A sample that no code represents so well has its
         closest code. Not for "group_lasso".
     n_nonzero_coefs : int, default=10
-        Most training samples in a code, for "omp".
+        Largest number of training samples in a code, for "omp".
     kernel : str, kernel object or callable, default="linear"
         Name in `sklearn.metrics.pairwise`, a kernel object, a function of two sets of samples that
         returns their kernel values, or "precomputed" [3]_. Kernel values are divided by the norms.
@@ -112,9 +112,9 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         features, or in coordinates of the span of the training samples in the feature space of
         the kernel.
     n_features_in_ : int
-        Number of columns seen by `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where `X` had some.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
@@ -131,7 +131,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
 
     A kernel enters through coordinates: with ``K = V L V^T`` the kernel matrix of the training
     samples, normalised, the rows of ``V L^(1/2)`` have the same inner products, and a new sample
-    has the coordinates ``k V L^(-1/2)`` within their span. The component outside of the span is
+    has the coordinates ``k V L^(-1/2)`` within their span. The component outside the span is
     left out, because it would add the same to the squared residuals of all classes. Negative
     eigenvalues are set to zero, as are samples with a negative kernel value ``k(x, x)``; if no
     sample has a positive one, and the matrix is not zero, `fit` raises an error. Every code of
@@ -237,7 +237,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y):
-        """Keep the training samples.
+        """Store the training samples.
 
         Parameters
         ----------
@@ -489,7 +489,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
                 self,
                 reached=f"the codes of {np.count_nonzero(unfinished)} of {len(rows)} samples have "
                 f"a duality gap of up to {np.nanmax(found.gap):.1e} (tol={self.tol:g})",
-                remedy="raise max_iter, tol or "
+                remedy="increase max_iter, tol or "
                 + ("alpha" if self.residual_rtol is None else "residual_rtol"),
             )
         return to_csr(found, len(atoms.rows))

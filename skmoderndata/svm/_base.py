@@ -1,4 +1,4 @@
-"""What the core vector machines share: parameters, the search, results, and the warning."""
+"""Base of the core vector machines: parameters, search, results, and the warning."""
 
 from numbers import Integral, Real
 
@@ -33,8 +33,8 @@ CORE_CONSTRAINTS = {
     "n_jobs": [Integral, None],
 }
 
-ENOUGH = 10_000  # samples that tell how columns differ in scale
-UNSCALED = 1e3  # ratio of standard deviations that squared distances do not stand well
+ENOUGH = 10_000  # samples from which the scales of the columns are estimated
+UNSCALED = 1e3  # ratio of standard deviations that impairs squared distances
 
 
 class CoreVectors(KernelMachine):
@@ -58,7 +58,7 @@ class CoreVectors(KernelMachine):
         )
 
     def _kernel_rows(self, X, weights=None, *, sure=False):
-        """Kernel values among the samples, and the largest `k(x, x)`."""
+        """Return the kernel rows of the samples, and the largest `k(x, x)`."""
         common = None if weights is None else weights / weights.max()
         rows = KernelRows(self._resolve(X, common), X, n_jobs=self.n_jobs)
         diagonal = largest_diagonal(rows, sure=sure)
@@ -92,7 +92,7 @@ class CoreVectors(KernelMachine):
         return found
 
     def _store_work(self, rows, found):
-        """Keep the gap and what it took, the worst and the sums of several problems."""
+        """Store the duality gap and the work: maxima and sums over several problems."""
         self.dual_gap_ = float(max(one.gap for one in found))
         self.n_iter_ = int(max(one.n_iter for one in found))
         self.n_passes_ = int(sum(one.n_passes for one in found))
@@ -106,12 +106,12 @@ class CoreVectors(KernelMachine):
             f"duality gap is {found.gap:.1e} (tol={self.tol:g})"
         )
         if violation:
-            reached += f" and the margin is violated by up to {found.violation:.1e} of itself"
-        remedy = scale_first(X) or "raise max_iter or tol"
+            reached += f" and the relative violation of the margin is up to {found.violation:.1e}"
+        remedy = scale_first(X) or "increase max_iter or tol"
         if found.full:
-            remedy = "raise max_core"
+            remedy = "increase max_core"
             if self.solver == "ball" and (self.max_core or np.inf) > len(found.core):
-                remedy = "raise cache_size"
+                remedy = "increase cache_size"
             elif self.solver == "cvxpy" and len(found.core) >= CVXPY_LIMIT:
                 remedy = "use solver='core_set'"
         warn_not_converged(self, reached=reached, remedy=remedy)
@@ -140,9 +140,9 @@ def check_convex(gram, slack, indices, limit=CVXPY_LIMIT):
 
 
 def scale_first(X):
-    """Advice where columns of samples differ so much in size that rounding hides the small ones.
+    """Advise scaling if the columns differ so much that rounding hides the small ones.
 
-    Empty where they do not, or where the samples are no rows of numbers.
+    The string is empty if they do not, or if the samples are not rows of numbers.
     """
     if not hasattr(X, "shape") or X.shape[0] < 2:
         return ""

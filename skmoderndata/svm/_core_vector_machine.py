@@ -23,7 +23,7 @@ from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
 
 class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
-    r"""Kernel classifier with squared hinge loss, trained on a small core set of many samples.
+    r"""Kernel classifier with squared hinge loss, trained on a small core set of the samples.
 
     Minimises the squared hinge loss with a penalised offset, as
     `LinearSVC(loss="squared_hinge")` does, for any kernel:
@@ -33,18 +33,18 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         + C \sum_i u_i \max\bigl(0,\ 1 - y_i (w^\top \phi(x_i) + a b)\bigr)^2,
 
     with the weights :math:`u_i` of samples and classes and the constant a, `intercept_scaling`.
-    Its dual is the minimum enclosing ball of the samples in a feature space, with a constraint on
-    the centre. The solver finds the ball on a core set of a few samples, to which it adds those
-    furthest away [1]_. Each of several classes is separated from all others.
+    Its dual is a minimum enclosing ball problem in a feature space, with a constraint on the
+    centre. The solver computes the ball of a core set of few samples, to which it repeatedly adds
+    the samples farthest from the centre [1]_. Several classes are treated one against the rest.
 
     Parameters
     ----------
     C : float, default=1.0
-        Cost of violating the margin; the larger, the fewer training errors.
+        Cost of violations of the margin, above 0. Larger values allow fewer training errors.
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the decision function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -52,99 +52,101 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     tol : float, default=0.05
-        Relative duality gap to reach.
+        Target of the relative duality gap.
     radius_tol : float, default=None
-        If given, the published rule stops the search in place of `tol`: no sample is further
-        from the centre than ``1 + radius_tol`` radii, as far as random samples can tell, which is
-        all but one in a hundred. See Notes.
+        If given, the published stopping rule is used instead of `tol`: no sample among random
+        draws is farther from the centre than ``1 + radius_tol`` radii, which holds for about 99 %
+        of all samples. See Notes.
     solver : {"core_set", "ball", "cvxpy"}, default="core_set"
-        Exact weights on the core set by pairwise descent, a ball of fixed radius that is shifted
-        [2]_ (for kernels with constant ``k(x, x)``, without weights), or a cone solver, for
-        core sets up to 2000 samples.
+        "core_set" computes exact weights on the core set by pairwise descent. "ball" shifts a ball
+        of fixed radius [2]_, for kernels with constant ``k(x, x)`` and without weights. "cvxpy" is
+        a cone solver, for core sets of up to 2000 samples.
     fit_intercept : bool, default=True
-        Whether there is an offset.
+        Whether to fit an offset.
     intercept_scaling : float, default=1.0
-        The constant a; the larger, the less the offset is penalised.
+        The constant a, above 0. Larger values penalise the offset less.
     class_weight : dict, "balanced" or None, default=None
         Factor of C for each class.
     sample_size : int, default=59
-        Samples in a draw of which the worst is taken, where `batch_size` is given: with 59, it is
-        among the worst five per cent of all with probability 0.95.
+        Number of samples in a random draw, of which the worst is selected, if `batch_size` is
+        given: with 59, it is among the worst five per cent of all with probability 0.95.
     batch_size : int, default=None
-        How many join the core set at a time, each the worst of `sample_size`, as published with
-        1. None searches growing blocks and re-scores the samples near the margin only.
+        Number of samples added to the core set in each step, each the worst of `sample_size`; 1 is
+        the published method. None searches growing blocks and re-evaluates only the samples near
+        the margin.
     max_core : int, default=None
-        Largest core set. None sets no limit.
+        Largest size of the core set; None means no limit.
     max_iter : int, default=10000
-        Largest number of times the problem is solved on a core set.
+        Largest number of solutions on core sets.
     cache_size : float, default=500
-        Memory for kernel values of the core set, in MB. A core set whose matrix is larger is
-        solved on parts of it, one after another; the answer is as accurate, and takes longer.
+        Memory for kernel values of the core set, in MB. A problem whose matrix is larger is
+        decomposed into blocks; the result is equally accurate, but takes longer.
     warm_start : bool, default=False
-        Begin with the core set of the last call of `fit`, which had the same samples.
+        Whether to start from the core set of the last call of `fit`, which must have used the same
+        samples.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples.
+        Controls the random samples. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Threads for kernel values. Results do not depend on it.
+        Number of threads for kernel values; results do not depend on it.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Labels.
+        Class labels.
     core_indices_ : ndarray of shape (n_core,)
-        Training samples in the core sets.
+        Indices of the training samples in the core sets.
     support_ : ndarray of shape (n_support,)
-        Training samples with weight, support vectors.
+        Indices of the support vectors among the training samples.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed.
+        Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_classifiers, n_support)
-        Coefficients of the kernels, one row for two classes, else one for each.
+        Coefficients of the support vectors: one row for two classes, otherwise one per class.
     intercept_ : ndarray of shape (n_classifiers,)
-        Offsets.
+        Offsets of the decision functions.
     coef_ : ndarray of shape (n_classifiers, n_features)
         Weights of the features, for the linear kernel.
     n_support_ : ndarray of shape (n_classes,)
-        Support vectors of each class.
+        Number of support vectors of each class.
     rho_ : ndarray of shape (n_classifiers,)
-        Margin when the weights of a core set add up to one.
+        Margin if the weights of a core set sum to one.
     radius_ : ndarray of shape (n_classifiers,)
         Radius of the enclosing ball in feature space.
     margin_tolerance_ : ndarray of shape (n_classifiers,)
-        Largest violation of the margin by a sample outside the core set, 1 is one margin.
+        Largest violation of the margin by a sample outside the core set, relative to the margin.
     dual_gap_ : float
-        Relative duality gap, the largest of all classifiers: the objective is at most this
-        fraction of itself above the minimum.
+        Relative duality gap, the maximum over classifiers: an upper bound on the relative
+        suboptimality of the objective.
     objective_ : float
-        Lower bound of the minimum, the value of the dual; the sum over all classifiers.
+        Value of the dual problem, a lower bound of the minimum; the sum over classifiers.
     n_iter_ : int
-        Solutions on core sets, the most of all classifiers.
+        Number of solutions on core sets; the maximum over classifiers.
     n_passes_ : int
-        Passes over all samples for the certificates.
+        Number of passes over all samples for the certificates.
     n_kernel_evaluations_ : int
-        Kernel values computed.
+        Number of kernel values computed.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
     sklearn.svm.SVC : Hinge loss, free offset; time at least quadratic in the samples.
     sklearn.svm.LinearSVC : The same problem for the linear kernel.
-    skmoderndata.svm.MinimumEnclosingBall : The geometric problem behind it.
+    skmoderndata.svm.MinimumEnclosingBall : The underlying geometric problem.
 
     Notes
     -----
-    Blocks of samples are scored in single precision, those near the margin again whenever the core
-    set has changed, and the last pass, in double precision, gives the duality gap. Up to 2000
-    samples there is no search: one kernel matrix serves all classifiers, and the gap is far below
-    `tol`, or rounding up to 100 samples. For more samples, time is about ``n |S| cost(k)`` for a
-    core set S, and memory ``8 |S|^2`` bytes, at most `cache_size`, and three numbers per sample;
-    the training data may be a memory map and are read in blocks. Every sample inside the margin is
-    a support vector, so S grows with n on noisy data: there a large `tol`, `radius_tol` or
-    `max_core` keeps it small.
+    Blocks of samples are evaluated in single precision, samples near the margin whenever the core
+    set changes. The last pass, in double precision, gives the duality gap. For up to 2000 samples
+    there is no search: one kernel matrix is used for all classifiers, and the gap is far below
+    `tol`, or at rounding level for up to 100 samples. For more samples, time is about
+    ``n |S| cost(k)`` for a core set S, and memory ``8 |S|^2`` bytes, at most `cache_size`, and
+    three numbers per sample; the training data may be a memory map and are read in blocks. Every
+    sample inside the margin is a support vector, so S grows with n on noisy data; use a larger
+    `tol`, `radius_tol` or `max_core` to limit it.
 
-    The published rule measures in radii, but the margin is a tiny fraction of a radius:
+    The published rule is relative to the radius, but the margin is a tiny fraction of the radius:
     ``radius_tol=1e-6`` means 5 % of a margin at ten thousand samples and more than one at a
     million [3]_. `dual_gap_` shows the effect, and a warning is given when `radius_tol` exceeds
     one margin.
@@ -250,13 +252,13 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Find the largest margin with a core set of the samples.
+        """Maximise the margin on core sets of the samples.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples as `kernel` takes them, see :ref:`kernel-parameters`; a memory map is
-            read by blocks.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`; a
+            memory map is read in blocks.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -288,12 +290,12 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         return self
 
     def _weights(self, X, y, sample_weight):
-        """Return weights of samples times those of their classes, None if all are one."""
+        """Return weights of samples times those of their classes; None if all are one."""
         self.classes_, codes = np.unique(y, return_inverse=True)
         codes = codes.astype(np.int32 if len(self.classes_) > 127 else np.int8)
         weights = self._checked_weights(X, sample_weight)
         if self.class_weight is not None:
-            with np.errstate(divide="ignore"):  # a class without weight has infinite factor
+            with np.errstate(divide="ignore"):  # the factor of a class without weight is infinite
                 factors = compute_class_weight(
                     self.class_weight, classes=self.classes_, y=y, sample_weight=weights
                 )
@@ -307,7 +309,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         return weights, codes
 
     def _separate(self, rows, diagonal, codes, weights, active, rng, y):
-        """Solve one problem for two classes, else one for each class."""
+        """Solve one problem for two classes, otherwise one for each class."""
         bias = self.intercept_scaling**2 if self.fit_intercept else 0.0
         kept = codes if active is None else codes[active]
         unit = 1.0 if weights is None else weights if active is None else weights[active]
@@ -348,7 +350,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
             )
 
     def _earlier(self, count):
-        """Core sets of the last call, where they can be used."""
+        """Return the core sets of the last call, if they can be used."""
         last = getattr(self, "_cores", None) if self.warm_start else None
         return [None] * count if last is None or len(last) != count else last
 
@@ -365,7 +367,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         self.intercept_ = np.zeros(len(found))
         for k, (result, problem, place) in enumerate(zip(found, problems, support, strict=True)):
             used = result.weights > 0
-            # the scaled kernel is 1 / scale of it: margin 1 in the kernel itself
+            # the scaled kernel is 1 / scale times the kernel, whose margin is 1
             signed = result.weights[used] * problem.signs[result.core[used]]
             coef = signed / (result.rho * problem.scale) if result.rho > 0 else 0.0 * signed
             dual_coef[k, np.searchsorted(all_support, place)] = coef
@@ -373,7 +375,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         self._keep_support(rows.gram, rows.X, all_support, dual_coef)
         scales = np.array([problem.scale for problem in problems])
         self.rho_ = np.array([r.rho for r in found]) * scales
-        # a margin of zero, which is rounding, proves nothing
+        # a margin of zero, up to rounding, certifies nothing
         self.objective_ = float(np.sum(0.5 / self.rho_[self.rho_ > 0]))
         largest = np.array([p.largest_diagonal for p in problems])
         self.radius_ = np.sqrt(np.maximum(0.0, largest * scales - self.rho_))
@@ -389,7 +391,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         if not worst.converged:
             self._warn_above_tol(worst, X, violation=True)
         elif self.radius_tol is not None and self.solver != "ball":
-            # what (1 + radius_tol) radii are in margins
+            # (1 + radius_tol) radii in units of the margin
             tolerated = self.radius_tol + 0.5 * self.radius_tol**2
             tolerated *= (self.radius_**2 / self.rho_).max()
             if tolerated > 1:

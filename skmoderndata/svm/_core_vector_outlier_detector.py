@@ -21,11 +21,11 @@ from skmoderndata._solvers.margins.simplex_qp import cost_of_slack
 from skmoderndata.kernels._resolve import count_samples
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
-COST_SAMPLE = 1000  # samples on which the cost that gives the slack is found
+COST_SAMPLE = 1000  # samples on which the cost for the given slack is determined
 
 
 class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
-    r"""Kernel outlier detection by a one-class machine with squared slack, on a core set.
+    r"""Detect outliers with a one-class kernel machine with squared slack, on a core set.
 
     Separates the samples from the origin of feature space, with squared slack:
 
@@ -40,16 +40,16 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
     Parameters
     ----------
     contamination : float or "auto", default=0.1
-        Fraction of the training samples beyond the threshold. "auto" takes the textbook threshold
-        rho, for which every sample with weight is an outlier.
+        Fraction of the training samples that are classified as outliers. "auto" uses the textbook
+        threshold rho, for which every support vector is an outlier.
     slack : float, default=0.05
-        Mean of ``max(0, rho - w phi(x)) / rho`` over the training samples, between 0 and 1.
-        Towards 1 the score becomes the kernel density; near 0 the ball holds the outliers too,
-        and ranks badly. At least this fraction of the samples gets weight.
+        Mean of ``max(0, rho - w phi(x)) / rho`` over the training samples, above 0 and below 1.
+        Towards 1 the score becomes the kernel density; near 0 the ball contains the outliers, too,
+        and the ranking is poor. At least this fraction of the samples are support vectors.
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the separating function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -57,79 +57,81 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     max_samples : int, default=None
-        Train on so many samples drawn at random, the threshold coming from all; None trains on
-        all of them.
+        Number of random samples used for training; the threshold is computed from all samples.
+        None trains on all samples.
     tol : float, default=0.05
-        Relative duality gap to reach.
+        Target of the relative duality gap.
     solver : {"core_set", "cvxpy"}, default="core_set"
-        Pairwise descent on the core set, or a cone solver, for core sets up to 2000 samples.
+        "core_set" is pairwise descent on the core set; "cvxpy" is a cone solver, for core sets of
+        up to 2000 samples.
     sample_size : int, default=59
-        Samples in a draw of which the worst is taken, where `batch_size` is given.
+        Number of samples in a random draw, of which the worst is selected, if `batch_size` is
+        given.
     batch_size : int, default=None
-        How many join the core set at a time, each the worst of `sample_size`; None searches
-        growing blocks and re-scores those near the margin only.
+        Number of samples added to the core set in each step, each the worst of `sample_size`. None
+        searches growing blocks and re-evaluates only the samples near the margin.
     max_core : int, default=None
-        Largest core set. None sets no limit.
+        Largest size of the core set; None means no limit.
     max_iter : int, default=10000
-        Largest number of times the problem is solved on a core set.
+        Largest number of solutions on the core set.
     cache_size : float, default=500
-        Memory for kernel values of the core set, in MB. A core set whose matrix is larger is
-        solved on parts of it, one after another; the answer is as accurate, and takes longer.
+        Memory for kernel values of the core set, in MB. A problem whose matrix is larger is
+        decomposed into blocks; the result is equally accurate, but takes longer.
     warm_start : bool, default=False
-        Begin with the core set of the last call of `fit`, which had the same samples.
+        Whether to start from the core set of the last call of `fit`, which must have used the same
+        samples.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples.
+        Controls the random samples. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Threads for kernel values. Results do not depend on it.
+        Number of threads for kernel values; results do not depend on it.
 
     Attributes
     ----------
     core_indices_ : ndarray of shape (n_core,)
-        Training samples in the core set.
+        Indices of the training samples in the core set.
     support_ : ndarray of shape (n_support,)
-        Training samples with weight.
+        Indices of the training samples with non-zero weight, the support vectors.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed.
+        Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_support,)
-        Coefficients of the kernels.
+        Coefficients of the support vectors.
     rho_ : float
         The textbook threshold :math:`\rho`.
     objective_ : float
         Value of the objective for `dual_coef_` and `rho_`; it is negative.
     slack_ : float
-        Mean slack reached, in margins.
+        Mean slack, relative to the margin.
     cost_ : float
         The cost c of one sample.
     offset_ : float
         Threshold of `score_samples`.
     dual_gap_ : float
-        Relative duality gap: what `objective_` is above its lower bound, the value of the dual
-        problem, relative to the size of that bound.
+        Relative duality gap: the difference of `objective_` and its lower bound, the value of the
+        dual problem, relative to the magnitude of that bound.
     n_iter_ : int
-        Solutions on the core set.
+        Number of solutions on the core set.
     n_passes_ : int
-        Passes over all samples for the certificate.
+        Number of passes over all samples for the certificate.
     n_kernel_evaluations_ : int
-        Kernel values computed.
+        Number of kernel values computed.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
     sklearn.svm.OneClassSVM : Linear slack; time at least quadratic in the samples.
-    skmoderndata.svm.MinimumEnclosingBall : No slack: all samples inside.
+    skmoderndata.svm.MinimumEnclosingBall : No slack, so that all samples are inside.
 
     Notes
     -----
-    On the training samples ``w phi(x_i) = rho - a_i / c``: every sample with positive weight lies
-    below rho. The ranking is good all the same; only the threshold needs another source, here a
-    quantile of the training scores. The cost is found on a sample of 1000, so `slack_` is close to
-    `slack` but not equal for more samples than that. The number of samples with weight grows with
-    n, at least ``slack n``; with many samples set `max_samples`, which changes the scores by no
-    more than the randomness of a sample of that size. Up to 1000 samples the optimum is accurate
-    to nine digits.
+    On the training samples ``w phi(x_i) = rho - a_i / c``, so every support vector lies below rho.
+    This does not impair the ranking, but the threshold must be determined differently, here by a
+    quantile of the training scores. The cost is determined on 1000 samples, so that `slack_`
+    differs slightly from `slack` if there are more. The number of support vectors is at least
+    ``slack n``; for many samples set `max_samples`, which changes the scores only by the sampling
+    error. For up to 1000 samples the optimum is accurate to nine digits.
 
     References
     ----------
@@ -217,15 +219,15 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None):
-        """Learn what is usual.
+        """Fit the one-class machine, and set the threshold.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples as `kernel` takes them, see :ref:`kernel-parameters`; a memory map is
-            read by blocks.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`; a
+            memory map is read in blocks.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Factor of the cost of each sample.
 
@@ -264,7 +266,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
             found.values, found.core[used], found.weights[used], found.rho
         )
         self._keep_support(rows.gram, rows.X, ids[place], multiple * found.weights[used][order])
-        scores = multiple * problem.scale * found.values  # of the last pass
+        scores = multiple * problem.scale * found.values  # from the last pass
         self.rho_ = threshold
         margin = float(found.rho * problem.scale)
         # the dual has the value -margin / 2, and the gap is relative to it
@@ -281,7 +283,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         return self
 
     def score_samples(self, X):
-        """How usual samples are.
+        """Compute scores that are small for outliers.
 
         Parameters
         ----------
@@ -291,13 +293,13 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            Weighted sums of the similarities to the support vectors; small for outliers.
+            Weighted sums of the kernel values with the support vectors; small for outliers.
         """
         check_is_fitted(self)
         return self._function_values(self._samples(X, reset=False))
 
     def decision_function(self, X):
-        """Scores less the threshold.
+        """Compute scores minus the threshold.
 
         Parameters
         ----------
@@ -312,7 +314,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         return self.score_samples(X) - self.offset_
 
     def predict(self, X):
-        """Tell outliers from the others.
+        """Predict which samples are outliers.
 
         Parameters
         ----------
@@ -327,28 +329,28 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
     def score(self, X, y=None):
-        """How well the fraction of outliers among new samples agrees with `contamination`.
+        """Compare the fraction of outliers among new samples with `contamination`.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples not used in `fit`, from the same source.
+            Samples not used in `fit`, from the same distribution.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
         score : float
-            Minus the difference of the two fractions, at most 0. To rank settings by how well they
-            find outliers, use labelled ones and `scoring="roc_auc"`.
+            Negative absolute difference of the two fractions, at most 0. To compare settings by
+            their detection of outliers, use labelled outliers and `scoring="roc_auc"`.
         """
         expected = 0.0 if self.contamination == "auto" else self.contamination
         return -abs(float((self.predict(X) == -1).mean()) - expected)
 
     def _budget(self, rows, ids, weights, rng):
-        """Cost of all samples together for which the mean slack is `slack`, on a sample.
+        """Total cost of all samples for which the mean slack on a sample is `slack`.
 
-        Also returned are the matrix and the weights that go with it, where the sample is all.
+        Also returns the kernel matrix and the weights, if all samples are used.
         """
         every = len(ids)
         if every > COST_SAMPLE:
@@ -365,7 +367,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         return budget / unit, (K, a) if len(ids) == every else None
 
     def _threshold(self, scores, weights):
-        """Threshold between the samples beyond the contamination quantile and the others."""
+        """Threshold at the contamination quantile of the scores."""
         if self.contamination == "auto":
             return self.rho_
         scores, weights = scores[weights > 0], weights[weights > 0]

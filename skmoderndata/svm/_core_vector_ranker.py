@@ -1,4 +1,4 @@
-"""Core vector ranking: a kernel function that puts samples into order, on a core set of pairs."""
+"""Core vector ranking: a kernel function that ranks samples, on a core set of pairs."""
 
 import numpy as np
 from scipy import linalg
@@ -21,12 +21,12 @@ from skmoderndata._validation import ordered_classes
 from skmoderndata.kernels._resolve import count_samples
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
-MOST_PAIRS = 2000  # pairs in the core set, beyond which all are taken
-FIRST_RANK, GROWTH = 200, 3  # basis functions to begin with, and how much more at a time
+MOST_PAIRS = 2000  # pairs in the core set, beyond which all pairs are used
+FIRST_RANK, GROWTH = 200, 3  # initial number of basis functions, and its growth factor
 
 
 class CoreVectorRanker(CoreVectors, Base):
-    r"""Kernel function that orders samples, learned from graded samples or from pairs.
+    r"""Learn a kernel function that ranks samples, from graded samples or from pairs.
 
     Minimises, over functions :math:`f(x) = w^\top \phi(x)`,
 
@@ -36,17 +36,17 @@ class CoreVectorRanker(CoreVectors, Base):
 
     over all pairs of samples of the same query with different grades, or over given pairs. The
     pairs are never listed: one sorted scan finds the worst partner of each sample, and the sum
-    takes ``n log n`` steps. The dual is a minimum enclosing ball with a constrained centre, found
-    on a core set of pairs [1]_.
+    takes ``n log n`` operations. The dual is a minimum enclosing ball with a constrained centre,
+    found on a core set of pairs [1]_.
 
     Parameters
     ----------
     C : float, default=0.01
-        Cost of a pair that is not in order by a margin of one.
+        Cost of a pair that is not ordered with a margin of one.
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the scoring function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -54,67 +54,72 @@ class CoreVectorRanker(CoreVectors, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     classes : array-like of shape (n_labels,), default=None
-        The labels in order, lowest first, where grades are words like "low", "mid" and "high".
-        None takes grades that are numbers. Labels that y does not hold are ignored.
+        Labels in ascending order, if grades are words such as "low", "mid" and "high". None means
+        that grades are numbers. Labels that do not occur in y are ignored.
     tol : float, default=0.05
-        Relative duality gap to reach.
+        Target of the relative duality gap.
     solver : {"core_set", "cvxpy"}, default="core_set"
-        Pairwise descent on the core set, or a cone solver, for core sets up to 2000 samples.
+        "core_set" is pairwise descent on the core set; "cvxpy" is a cone solver, for core sets of
+        up to 2000 samples.
     sample_size : int, default=59
-        Samples in a draw, where `batch_size` is given; in whole queries where they are short.
+        Number of samples in a random draw, if `batch_size` is given; draws contain whole queries
+        if these are small.
     batch_size : int, default=None
-        How many join the core set at a time, each the worst of `sample_size`; None searches
-        growing blocks and re-scores those near the margin only.
+        Number of pairs added to the core set in each step, each the worst of `sample_size`. None
+        searches growing blocks and re-evaluates only the samples near the margin.
     max_core : int, default=None
-        Largest core set, in pairs; None takes all pairs where there would be more than 2000.
+        Largest size of the core set, in pairs; None uses all pairs if the core set would exceed
+        2000.
     max_iter : int, default=10000
-        Largest number of times the problem is solved on a core set.
+        Largest number of solutions on the core set.
     cache_size : float, default=500
-        Memory for kernel values, in MB: of the core set, or for the factor of the kernel matrix
-        where all pairs are taken.
+        Memory in MB for kernel values of the core set, or for the factor of the kernel matrix if
+        all pairs are used.
     warm_start : bool, default=False
-        Begin with the core set of the last call of `fit`, which had the same pairs.
+        Whether to start from the core set of the last call of `fit`, which must have used the same
+        pairs.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples.
+        Controls the random samples. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Threads for kernel values. Results do not depend on it.
+        Number of threads for kernel values; results do not depend on it.
 
     Attributes
     ----------
     core_pairs_ : ndarray of shape (n_core, 2)
-        Pairs of training samples in the core set, the upper one first. Where there would be more
-        than 2000 of them, those with which the search began.
+        Pairs of training samples in the core set, the higher-ranked one first. If there are more
+        than 2000 pairs, the initial core set of the search.
     support_ : ndarray of shape (n_support,)
-        Training samples in a pair with weight; where all pairs were taken, those whose kernels
-        make up the function.
+        Indices of the training samples in pairs with non-zero weight; if all pairs are used, of
+        the basis samples of the function.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed.
+        Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_support,)
-        Coefficients of the kernels.
+        Coefficients of the support vectors.
     dual_gap_ : float
         Relative duality gap.
     n_iter_ : int
-        Solutions on the core set.
+        Number of solutions on the core set.
     n_passes_ : int
-        Passes over all samples for the certificate.
+        Number of passes over all samples for the certificate.
     n_kernel_evaluations_ : int
-        Kernel values computed.
+        Number of kernel values computed.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.svm.LinearSVC : On differences of pairs, the same problem for the linear kernel.
+    sklearn.svm.LinearSVC : The same problem for the linear kernel, if fitted to differences of
+        pairs.
     skmoderndata.svm.CoreVectorMachine : Labels instead of an order.
 
     Notes
     -----
-    The number of pairs is quadratic in the samples of a query, and every pair closer than the
-    margin has a weight: choose C smaller than for a classifier. Scores are determined up to a
-    constant, and comparable within a query only. Small problems, up to 2000 pairs of graded
-    samples or 100 listed ones, are solved to rounding.
+    The number of pairs is quadratic in the number of samples of a query, and every pair closer
+    than the margin has a weight: choose C smaller than for a classifier. Scores are determined up
+    to a constant and comparable only within a query. Small problems, with up to 2000 pairs of
+    graded samples or 100 given pairs, are solved to rounding accuracy.
 
     If more than 2000 pairs join the core set and `max_core` is None, all pairs contribute without
     being listed, and the unknowns are coefficients of samples: Newton's method on a factor of the
@@ -204,18 +209,18 @@ class CoreVectorRanker(CoreVectors, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, *, query_ids=None, pairs=None):
-        """Learn the order.
+        """Learn the ranking function.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,), default=None
-            Grades, higher is better, or labels among `classes`. Not needed with `pairs`.
+            Grades, higher is better, or labels in `classes`. Not required with `pairs`.
         query_ids : array-like of shape (n_samples,), default=None
             Samples are compared within a query only; None is one query.
         pairs : array-like of shape (n_pairs, 2), default=None
-            Rows (i, j): sample i is to be above sample j. Grades are ignored then.
+            Pairs (i, j) such that sample i ranks above sample j; grades are then ignored.
 
         Returns
         -------
@@ -264,17 +269,17 @@ class CoreVectorRanker(CoreVectors, Base):
         if all_pairs and found.full:
             warn_not_converged(
                 self,
-                reached=f"with {len(support)} basis functions, as many as cache_size="
-                f"{self.cache_size:g} allows, the relative duality gap is {found.gap:.1e} "
+                reached=f"with {len(support)} basis functions, the limit of cache_size="
+                f"{self.cache_size:g}, the relative duality gap is {found.gap:.1e} "
                 f"(tol={self.tol:g})",
-                remedy="raise cache_size, tol or the width of the kernel",
+                remedy="increase cache_size, tol or the width of the kernel",
             )
         elif not found.converged:
             self._warn_above_tol(found, X)
         return self
 
     def predict(self, X):
-        """Scores by which samples are ordered.
+        """Compute scores that rank the samples.
 
         Parameters
         ----------
@@ -284,14 +289,14 @@ class CoreVectorRanker(CoreVectors, Base):
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            The higher, the better; a difference of one is a margin.
+            Higher scores rank higher; a difference of one is one margin.
         """
         check_is_fitted(self)
         X = self._samples(X, reset=False)
         return self._function_values(X)
 
     def score(self, X, y, query_ids=None):
-        """Fraction of the pairs with different grades that are in order, ties counting half.
+        """Compute the fraction of pairs with different grades that are ordered correctly.
 
         Parameters
         ----------
@@ -305,8 +310,8 @@ class CoreVectorRanker(CoreVectors, Base):
         Returns
         -------
         score : float
-            Between 0 and 1; one half is chance. Kendall's tau (without ties) is twice this less
-            one. One half where no two grades differ.
+            Between 0 and 1; ties count one half, which is chance level. Kendall's tau (without
+            ties) is twice the score minus one. One half if no two grades differ.
         """
         scores = self.predict(X)
         y = column_or_1d(y)
@@ -323,7 +328,7 @@ class CoreVectorRanker(CoreVectors, Base):
         return np.asarray(y, dtype=np.float64)
 
     def _on_samples(self, rows, problem, found, progress):
-        """Solve with all pairs, the function being a sum over more and more of the samples."""
+        """Solve with all pairs, for a function that is a sum over an increasing set of samples."""
         n = rows.n_rows
         most = min(n, max(2, int(self.cache_size * 2**20 / (8 * n))))
         rank, theta, n_iter = min(FIRST_RANK, most), None, found.n_iter
@@ -343,7 +348,7 @@ class CoreVectorRanker(CoreVectors, Base):
                 cost=2.0 * self.C,
                 tol=self.tol,
                 max_iter=max(1, self.max_iter - n_iter),
-                start=theta,  # pivots are those of before, and more
+                start=theta,  # the previous pivots, and further ones
                 progress=progress,
             )
             theta, n_iter = result.theta, n_iter + result.n_iter
@@ -372,7 +377,7 @@ def _graded(grades, query_ids, n):
         ids = column_or_1d(query_ids)
         if len(ids) != n:
             raise ValueError(
-                f"query_ids has to name the query of each of {n} samples, got {len(ids)}."
+                f"query_ids must name the query of each of {n} samples, got {len(ids)}."
             )
         queries = np.unique(ids, return_inverse=True)[1]
     order = np.lexsort((grades, queries))
@@ -389,9 +394,9 @@ def _checked_pairs(pairs, n):
     pairs = np.asarray(pairs)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) == 0 or pairs.dtype.kind not in "iu":
         raise ValueError(
-            "pairs has to be an array of integers of shape (n_pairs, 2), got shape "
+            "pairs must be an array of integers of shape (n_pairs, 2), got shape "
             f"{pairs.shape} of {pairs.dtype}."
         )
     if pairs.min() < 0 or pairs.max() >= n or (pairs[:, 0] == pairs[:, 1]).any():
-        raise ValueError(f"pairs has to name two different samples out of {n} in each row.")
+        raise ValueError(f"pairs must name two different samples out of {n} in each row.")
     return pairs.astype(np.int64)

@@ -16,11 +16,11 @@ from skmoderndata.kernels._machines import MachineRegressorMixin
 from skmoderndata.kernels._resolve import count_samples
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
-LARGEST = 1e30  # similarity of a sample to itself that is still computed with
+LARGEST = 1e30  # largest k(x, x) for which the computation is accurate
 
 
 class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
-    r"""Sparse kernel regression whose tube width follows the noise, trained on a core set.
+    r"""Sparse kernel regression with a tube that adapts to the noise, trained on a core set.
 
     With the targets scaled to mean zero and standard deviation one, minimises
 
@@ -30,21 +30,21 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         \qquad D = 2 \mu C \sum_i u_i,
 
     over functions :math:`f(x) = w^\top \phi(x) + b`, with the weights :math:`u_i` of samples.
-    At the optimum the mean distance of the samples to the tube is :math:`\mu`, given as
-    `tube_distance` (if the tube is not of width zero): the width follows the noise. The dual is a
-    minimum enclosing ball with a constrained centre, found on a core set [1]_.
+    At the optimum the mean distance of the samples from the tube is :math:`\mu`, the parameter
+    `tube_distance` (unless the tube has width zero), so that the width adapts to the noise. The
+    dual is a minimum enclosing ball with a constrained centre, found on a core set [1]_.
 
     Parameters
     ----------
     C : float, default=10.0
-        Cost of a squared distance to the tube, in deviations of y.
+        Cost of a squared distance from the tube, in units of the standard deviation of y.
     tube_distance : float, default=0.03
-        Mean distance to the tube, in deviations of y. Small values need few support vectors;
-        large ones end in kernel ridge regression.
+        Mean distance from the tube, in units of the standard deviation of y. Small values need few
+        support vectors; the limit of large values is kernel ridge regression.
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the regression function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -52,38 +52,41 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     tol : float, default=0.02
-        Relative duality gap to reach.
+        Target of the relative duality gap.
     solver : {"core_set", "cvxpy"}, default="core_set"
-        Pairwise descent on the core set, or a cone solver, for core sets up to 2000 samples.
+        "core_set" is pairwise descent on the core set; "cvxpy" is a cone solver, for core sets of
+        up to 2000 samples.
     sample_size : int, default=59
-        Samples in a draw of which the worst is taken, where `batch_size` is given.
+        Number of samples in a random draw, of which the worst is selected, if `batch_size` is
+        given.
     batch_size : int, default=None
-        How many join the core set at a time, each the worst of `sample_size`; None searches
-        growing blocks and re-scores those near the margin only.
+        Number of samples added to the core set in each step, each the worst of `sample_size`. None
+        searches growing blocks and re-evaluates only the samples near the tube.
     max_core : int, default=None
-        Largest core set. None sets no limit.
+        Largest size of the core set; None means no limit.
     max_iter : int, default=10000
-        Largest number of times the problem is solved on a core set.
+        Largest number of solutions on the core set.
     cache_size : float, default=500
-        Memory for kernel values of the core set, in MB. A core set whose matrix is larger is
-        solved on parts of it, one after another; the answer is as accurate, and takes longer.
+        Memory for kernel values of the core set, in MB. A problem whose matrix is larger is
+        decomposed into blocks; the result is equally accurate, but takes longer.
     warm_start : bool, default=False
-        Begin with the core set of the last call of `fit`, which had the same samples.
+        Whether to start from the core set of the last call of `fit`, which must have used the same
+        samples.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples.
+        Controls the random samples. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Threads for kernel values. Results do not depend on it.
+        Number of threads for kernel values; results do not depend on it.
 
     Attributes
     ----------
     core_indices_ : ndarray of shape (n_core,)
-        Training samples in the core set.
+        Indices of the training samples in the core set.
     support_ : ndarray of shape (n_support,)
-        Training samples with weight.
+        Indices of the training samples with non-zero weight, the support vectors.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed.
+        Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_support,)
-        Coefficients of the kernels.
+        Coefficients of the support vectors.
     intercept_ : float
         Offset of the function.
     epsilon_ : float
@@ -91,29 +94,29 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
     dual_gap_ : float
         Relative duality gap.
     n_iter_ : int
-        Solutions on the core set.
+        Number of solutions on the core set.
     n_passes_ : int
-        Passes over all samples for the certificate.
+        Number of passes over all samples for the certificate.
     n_kernel_evaluations_ : int
-        Kernel values computed.
+        Number of kernel values computed.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.svm.SVR : Linear loss outside of a tube of given width; at least quadratic time.
-    sklearn.kernel_ridge.KernelRidge : The limit of large `tube_distance`, without sparseness.
+    sklearn.svm.SVR : Linear loss outside a tube of given width; at least quadratic time.
+    sklearn.kernel_ridge.KernelRidge : The limit of large `tube_distance`, not sparse.
 
     Notes
     -----
-    The support vectors are the samples outside the tube, whose number is a fraction of all samples
-    that depends on `tube_distance` and the noise. The method is for sparse models of many samples
-    with small `tube_distance`; with much noise `sklearn.kernel_approximation.Nystroem` and ridge
-    regression are faster and more accurate. In the published problem the width may become
-    negative; here one more variable without a sample prevents it. Below 1000 samples there is no
-    search, and up to 100 the optimum is accurate to rounding.
+    The support vectors are the samples outside the tube; their fraction depends on `tube_distance`
+    and the noise. The method is intended for sparse models of many samples with small
+    `tube_distance`; with strong noise `sklearn.kernel_approximation.Nystroem` and ridge regression
+    are faster and more accurate. In the published problem the width may become negative; an
+    additional variable without a sample prevents this here. For fewer than 1000 samples there is
+    no search, and for up to 100 the optimum is accurate up to rounding.
 
     References
     ----------
@@ -201,13 +204,13 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Fit a function and the width of its tube with a core set.
+        """Fit the function and the width of its tube on a core set.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples as `kernel` takes them, see :ref:`kernel-parameters`; a memory map is
-            read by blocks.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`; a
+            memory map is read in blocks.
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -226,8 +229,8 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         rows, diagonal = self._kernel_rows(X, weights)
         if not diagonal < LARGEST:
             raise ValueError(
-                f"kernel={self.kernel!r} gives similarities of {diagonal:.1e}, compared with "
-                "which rounding hides the targets: rescale X."
+                f"kernel={self.kernel!r} has values of up to {diagonal:.1e}, so that rounding "
+                "errors exceed the targets: rescale X."
             )
         target, center, spread = _standardised(y, weights / weights.max())
         costs = self._costs(weights if ids is None else weights[ids])
@@ -268,7 +271,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
 
 
 def _standardised(y, weights):
-    """Targets of mean zero and deviation one, and the two figures; constant ones become zero."""
+    """Standardise targets; return them with mean and scale. Constant targets become zero."""
     y = np.asarray(y, dtype=np.float64)
     size = float(np.abs(y).max()) or 1.0
     scaled = y / size

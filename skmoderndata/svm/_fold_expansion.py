@@ -13,7 +13,7 @@ from skmoderndata.kernels._base import BaseKernel, as_samples
 
 
 class FoldedExpansion(dict[str, float]):
-    """Weights of substrings; `fold_expansion` makes it.
+    """Weights of substrings, the result of `fold_expansion`.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class FoldedExpansion(dict[str, float]):
         self._features, self._coef = features, coef
 
     def decision_function(self, X):
-        """Values of the decision function, in time proportional to the length of the samples.
+        """Compute the decision function, in time proportional to the length of the samples.
 
         Parameters
         ----------
@@ -43,7 +43,7 @@ class FoldedExpansion(dict[str, float]):
         Returns
         -------
         values : ndarray of shape (n_samples,)
-            The same as those of the machine, up to rounding.
+            Values of the machine, up to rounding.
         """
         values = self._features.transform(X) @ self._coef
         if self.normalize:
@@ -68,30 +68,32 @@ def fold_expansion(machine, features):
     .. math:: f(s) = \sum_i \alpha_i k(s_i, s) + b = w^\top \phi(s) + b, \qquad
         w = \sum_i \alpha_i \phi(s_i).
 
-    With `w` a prediction takes time proportional to the length of a string, whatever the number
-    of support vectors. Norms of the support vectors are part of `w`, the norm of a new sample is
-    divided by.
+    With `w` a prediction takes time proportional to the length of a string, whatever the number of
+    support vectors. For a normalised kernel, `w` includes the norms of the support vectors, and
+    the value is divided by the norm of the new sample.
 
     Parameters
     ----------
     machine : SVC, NuSVC, SVR, NuSVR, OneClassSVM, or Pipeline
         Fitted machine with one decision function, whose `kernel` is `PSpectrum`,
         `BlendedSpectrum`, `RestrictedGapWeighted` or `Mismatch`, or one of these in `Normalized`;
-        or a pipeline that ends
-        with a `KernelTransformer` and such a machine with ``kernel="precomputed"``.
+        or a pipeline that ends with a `KernelTransformer` and a machine with
+        ``kernel="precomputed"``.
     features : SequenceFeatures
-        The features of the same kernel, with `normalize` if the machine has `Normalized`; learnt
-        here from the support vectors. Hashed features are refused: they forget the substrings.
+        Features of the same kernel, with ``normalize=True`` if the machine uses `Normalized`; they
+        are fitted here to the support vectors. Hashed features are refused, because they do not
+        store the substrings.
 
     Returns
     -------
     weights : dict of str to float
-        The weight of each substring of a support vector. `decision_function(X)` of the dictionary
-        gives the values of the machine; `intercept` is its constant.
+        Weight of each substring of a support vector. The method `decision_function(X)` of the
+        dictionary returns the values of the machine; `intercept` is its constant.
 
     See Also
     --------
-    skmoderndata.feature_extraction.SequenceFeatures : For a linear model from the start.
+    skmoderndata.feature_extraction.SequenceFeatures : Features for training a linear model
+        directly.
 
     References
     ----------
@@ -119,13 +121,13 @@ def fold_expansion(machine, features):
     if inner not in (own, own.settle(X)) or bool(features.normalize) != normalize:
         raise ValueError(
             f"fold_expansion: the machine has the kernel {kernel!r}, and features has "
-            f"kernel={own!r} and normalize={features.normalize}; they have to be the same, with "
+            f"kernel={own!r} and normalize={features.normalize}; they must be the same, with "
             "normalize=True for a kernel in Normalized."
         )
     if features.n_features is not None:
         raise ValueError(
-            f"fold_expansion: features has n_features={features.n_features}, and hashed features "
-            "forget the substrings; set n_features=None."
+            f"fold_expansion: features has n_features={features.n_features}, but hashed features "
+            "do not store the substrings; set n_features=None."
         )
     if svm.dual_coef_.shape[0] != 1:
         raise ValueError(
@@ -149,15 +151,15 @@ def _parts(machine):
         check_is_fitted(machine)
         if len(machine.steps) < 2 or not hasattr(machine[-2], "X_fit_"):
             raise ValueError(
-                "fold_expansion: a pipeline has to end with a KernelTransformer and a machine."
+                "fold_expansion: a pipeline must end with a KernelTransformer and a machine."
             )
         return machine[-1], machine[-2].kernel_, machine[-2].X_fit_
     check_is_fitted(machine)
     X = svm_training_samples(machine)
     if X is None or not isinstance(machine.kernel, BaseKernel):
         raise ValueError(
-            "fold_expansion: the machine has to be one of sklearn.svm with a kernel object on "
-            f"strings, and is {machine!r}."
+            "fold_expansion: the machine must be one of sklearn.svm with a kernel object on "
+            f"strings, got {machine!r}."
         )
     return machine, machine.kernel, as_samples(X)
 

@@ -1,4 +1,4 @@
-"""Kernel adatron: support vector machines without free offset, one coefficient at a time."""
+"""Kernel adatron: support vector machines without a free offset, by coordinate ascent."""
 
 from numbers import Real
 
@@ -39,10 +39,10 @@ ADATRON_CONSTRAINTS = {
 
 
 class Adatron(KernelMachine):
-    """Mixin of the two adatrons: one problem of the dual."""
+    """Mixin of the two adatrons."""
 
     def _descend(self, store, box, tube, gap, rng, progress):
-        """Solve one problem."""
+        """Solve one dual problem."""
         if self.solver == "cvxpy":
             return by_cvxpy(store, box, tube, None, [], gap, self.tol)
         state = box_state(store, np.zeros(store.n), **box, tube=tube)
@@ -60,7 +60,7 @@ class Adatron(KernelMachine):
         )
 
     def _finish(self, gram, store, X, active, coef, found):
-        """Keep the support, the offset that the kernel holds, and the certificate."""
+        """Store the support vectors, the offset contained in the kernel, and the certificate."""
         used = np.flatnonzero(np.atleast_2d(coef).any(axis=0))
         self._check_psd(gram, store, used, np.zeros(store.n))
         self._keep_support(gram, X, active[used], coef[..., used])
@@ -81,14 +81,14 @@ class Adatron(KernelMachine):
                 f"(tol={self.tol:g})",
                 remedy="give a finite C"
                 if np.isinf(self.C)
-                else "raise max_iter or tol, or scale X, for example by StandardScaler",
+                else "increase max_iter or tol, or scale X, for example by StandardScaler",
             )
 
 
 class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
-    r"""Support vector classifier without free offset, by steps of one coefficient.
+    r"""Support vector classifier without a free offset, trained by coordinate ascent.
 
-    The kernel adatron [1]_ [2]_ minimises, for each class against the others,
+    The kernel adatron [1]_ [2]_ minimises, for each class against the rest,
 
     .. math::
         \min_w\ \tfrac12 \|w\|^2 + C \sum_i u_i\, \ell\bigl(y_i w^\top \phi(x_i)\bigr)
@@ -100,11 +100,11 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
     Parameters
     ----------
     C : float, default=1.0
-        Cost of the loss. ``np.inf`` is the hard margin.
+        Cost of the loss, above 0; ``np.inf`` is the hard margin.
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the decision function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -112,61 +112,62 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     loss : {"hinge", "squared_hinge"}, default="hinge"
-        The loss.
+        Loss function.
     omega : float, default=1.0
-        Relaxation, between 0 and 2; 1 is the exact minimum in one coefficient.
+        Relaxation factor, between 0 and 2; 1 minimises exactly over each coefficient.
     fit_intercept : bool, default=False
-        Whether 1 is added to the kernel: an offset that is penalised.
+        Whether to add 1 to the kernel, which gives a penalised offset.
     tol : float, default=0.001
-        Relative duality gap to reach.
+        Target of the relative duality gap.
     max_iter : int, default=1000
-        Passes at most.
+        Largest number of passes.
     shuffle : bool, default=True
-        Whether to draw a new order of the samples for each pass.
+        Whether to shuffle the samples before each pass.
     cache_size : float, default=500
-        Memory for kernel values, in MB.
+        Size of the kernel cache, in MB.
     solver : {"descent", "cvxpy"}, default="descent"
-        The adatron, or a cone solver for up to 2000 samples.
+        "descent" is the adatron; "cvxpy" is a cone solver, for up to 2000 samples.
     random_state : int, RandomState instance or None, default=None
-        Draws the orders.
+        Controls the order of the samples. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Threads for the values of new samples. Results do not depend on it.
+        Number of threads for the values of new samples; results do not depend on it.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels.
     support_ : ndarray of shape (n_support,)
-        Training samples with a coefficient.
+        Indices of the training samples with a non-zero coefficient.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed.
+        Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_classifiers, n_support)
-        Coefficients of the kernels, one row for two classes, else one for each.
+        Coefficients of the support vectors: one row for two classes, otherwise one per class.
     intercept_ : ndarray of shape (n_classifiers,)
         Offsets.
     coef_ : ndarray of shape (n_classifiers, n_features)
         Weights of the features, for the linear kernel.
     dual_gap_ : float
-        Relative duality gap, the largest of all classifiers.
+        Relative duality gap; the maximum over classifiers.
     n_iter_ : int
-        Passes, the most of all classifiers.
+        Number of passes; the maximum over classifiers.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.svm.SVC : Free offset, pairs of coefficients; faster.
+    sklearn.svm.SVC : Free offset, updates pairs of coefficients; faster.
     sklearn.svm.LinearSVC : The same problem for the linear kernel, with ``fit_intercept=False``.
 
     Notes
     -----
     The printed step size 1 diverges for ``k(x, x) > 2``; division by ``k(x, x)`` gives the exact
-    minimum. Without an offset a hyperplane through the origin of feature space has to separate the
-    classes. With the Gaussian kernel this is possible; otherwise set ``fit_intercept=True``. If
-    there is no hard margin, the coefficients diverge; `fit` stops with a warning. Steps of one
-    coefficient converge slowly for similar samples, as with features that are not centred.
+    minimum. Without an offset the classes must be separated by a hyperplane through the origin of
+    feature space. With the Gaussian kernel this is possible; otherwise set ``fit_intercept=True``.
+    If there is no hard margin, the coefficients diverge, and `fit` stops with a warning. Updates
+    of single coefficients converge slowly if samples are similar, for example if features are not
+    centred.
 
     References
     ----------
@@ -251,11 +252,11 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Factor of `C` for each sample; a sample of weight zero is absent.
+            Factor of `C` for each sample; a sample of weight zero is ignored.
 
         Returns
         -------
@@ -286,7 +287,7 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
         return self
 
     def _separate(self, store, signs, ridge, rng, progress):
-        """Solve the problem of one class against the others."""
+        """Solve the problem of one class against the rest."""
         hard, squared = np.isinf(self.C), self.loss == "squared_hinge"
         top = np.full(len(signs), np.inf) if hard or squared else 0.5 / ridge
         own = ridge if squared else np.zeros(len(signs))
@@ -316,7 +317,7 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
 
 
 class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
-    r"""Support vector regression without free offset, by steps of one coefficient.
+    r"""Support vector regression without a free offset, by coordinate ascent.
 
     Minimises [1]_
 
@@ -331,13 +332,13 @@ class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
     Parameters
     ----------
     C : float, default=1.0
-        Cost of the loss; finite.
+        Cost of the loss, above 0 and finite.
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the regression function, or "precomputed"; see :ref:`kernel-parameters`.
     epsilon : float, default=0.1
-        Half the width of the tube in which errors cost nothing.
+        Half-width of the tube in which errors are not penalised.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -345,32 +346,32 @@ class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     omega : float, default=1.0
-        Relaxation, between 0 and 2; 1 is the exact minimum in one coefficient.
+        Relaxation factor, between 0 and 2; 1 minimises exactly over each coefficient.
     fit_intercept : bool, default=True
-        Whether 1 is added to the kernel: an offset that is penalised.
+        Whether to add 1 to the kernel, which gives a penalised offset.
     tol : float, default=0.001
-        Relative duality gap to reach.
+        Target of the relative duality gap.
     max_iter : int, default=1000
-        Passes at most.
+        Largest number of passes.
     shuffle : bool, default=True
-        Whether to draw a new order of the samples for each pass.
+        Whether to shuffle the samples before each pass.
     cache_size : float, default=500
-        Memory for kernel values, in MB.
+        Size of the kernel cache, in MB.
     solver : {"descent", "cvxpy"}, default="descent"
-        The adatron, or a cone solver for up to 2000 samples.
+        "descent" is the adatron; "cvxpy" is a cone solver, for up to 2000 samples.
     random_state : int, RandomState instance or None, default=None
-        Draws the orders.
+        Controls the order of the samples. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Threads for the values of new samples. Results do not depend on it.
+        Number of threads for the values of new samples; results do not depend on it.
 
     Attributes
     ----------
     support_ : ndarray of shape (n_support,)
-        Training samples with a coefficient: those outside of the tube or on its edge.
+        Indices of the training samples outside the tube or on its boundary.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed.
+        Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_support,)
-        Coefficients of the kernels.
+        Coefficients of the support vectors.
     intercept_ : float
         Offset.
     coef_ : ndarray of shape (n_features,)
@@ -378,15 +379,15 @@ class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
     dual_gap_ : float
         Relative duality gap.
     n_iter_ : int
-        Passes.
+        Number of passes.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.svm.SVR : Free offset, pairs of coefficients; faster.
+    sklearn.svm.SVR : Free offset, updates pairs of coefficients; faster.
     skmoderndata.svm.L2SVR : Squared loss and free offset.
 
     Notes
@@ -479,11 +480,11 @@ class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Factor of `C` for each sample; a sample of weight zero is absent.
+            Factor of `C` for each sample; a sample of weight zero is ignored.
 
         Returns
         -------

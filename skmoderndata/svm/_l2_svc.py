@@ -26,18 +26,18 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         + C \sum_i u_i \max\bigl(0,\ 1 - y_i (w^\top \phi(x_i) + b)\bigr)^2,
 
     with the weights :math:`u_i` of samples and classes: the 2-norm soft margin [1]_. Its dual is a
-    hard margin for the kernel matrix with :math:`1 / (2 C u_i)` added to the diagonal, and so the
-    problem of the nearest points of two convex hulls [2]_, without upper bounds. Several classes
-    are separated in pairs, as in `SVC`.
+    hard-margin problem for the kernel matrix with :math:`1 / (2 C u_i)` added to the diagonal,
+    that is, the problem of the nearest points of two convex hulls [2]_, without upper bounds.
+    Several classes are treated one against one, as in `SVC`.
 
     Parameters
     ----------
     C : float, default=1.0
-        Cost of the squared loss, that of `LinearSVC(loss="squared_hinge")`.
+        Cost of the squared loss, above 0, as in `LinearSVC(loss="squared_hinge")`.
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the decision function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -47,64 +47,66 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
     class_weight : dict, "balanced" or None, default=None
         Factor of C for each class.
     tol : float, default=0.001
-        Relative duality gap to reach.
+        Target of the relative duality gap.
     cache_size : float, default=500
-        Memory for kernel values, in MB.
+        Size of the kernel cache, in MB.
     max_iter : int, default=-1
-        Steps at most for each pair of classes; -1 sets no limit.
+        Largest number of steps for each pair of classes; -1 means no limit.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Whether `decision_function` has one column for each class or for each pair of classes.
     break_ties : bool, default=False
-        Whether `predict` breaks ties of the votes by the decision values; needs "ovr".
+        Whether `predict` breaks ties of the votes by the decision values; requires "ovr".
     solver : {"smo", "cvxpy"}, default="smo"
-        Pairwise steps of second-order choice, or a cone solver for up to 2000 samples.
+        "smo" makes pairwise steps with second-order selection; "cvxpy" is a cone solver, for up to
+        2000 samples.
     n_jobs : int, default=None
-        Threads for the values of new samples. Results do not depend on it.
+        Number of threads for the values of new samples; results do not depend on it.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels.
     support_ : ndarray of shape (n_support,)
-        Training samples with weight, support vectors.
+        Indices of the support vectors among the training samples.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed.
+        Support vectors; empty if the kernel is precomputed.
     n_support_ : ndarray of shape (n_classes,)
-        Support vectors of each class.
+        Number of support vectors of each class.
     dual_coef_ : ndarray of shape (n_pairs, n_support)
-        Coefficients of the kernels for each pair of classes: (0, 1), (0, 2), ..., (1, 2), ....
-        With two classes positive values mean the second, with more the first of the pair.
+        Coefficients of the support vectors for each pair of classes: (0, 1), (0, 2), ..., (1, 2),
+        .... With two classes, positive values mean the second class; with more, the first class of
+        the pair.
     intercept_ : ndarray of shape (n_pairs,)
         Offsets.
     coef_ : ndarray of shape (n_pairs, n_features)
         Weights of the features, for the linear kernel.
     margin_ : ndarray of shape (n_pairs,)
-        Geometric margins, ``1 / |w|``; 0 where w is zero.
+        Geometric margins, ``1 / |w|``; 0 if w is zero.
     objective_ : ndarray of shape (n_pairs,)
         Values of the objective.
     dual_gap_ : float
-        Relative duality gap, the largest of all pairs: the objective is at most this fraction of
-        itself above the minimum.
+        Relative duality gap, the maximum over pairs: an upper bound on the relative suboptimality
+        of the objective.
     n_iter_ : int
-        Pairwise steps, the most of all pairs of classes.
+        Number of pairwise steps; the maximum over pairs of classes.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.svm.SVC : Hinge loss: fewer support vectors, so faster predictions.
+    sklearn.svm.SVC : Hinge loss, with fewer support vectors and faster predictions.
     sklearn.svm.LinearSVC : The same loss for the linear kernel, with a penalised offset.
-    skmoderndata.svm.CoreVectorMachine : The same loss, penalised offset, for large data.
+    skmoderndata.svm.CoreVectorMachine : The same loss with a penalised offset, for large data.
 
     Notes
     -----
-    Every sample inside the margin is a support vector, 1.3 to 1.8 times as many as with the hinge
-    loss: predictions take longer by that factor. Rows of the kernel matrix are computed on demand,
-    64 at a time, and shared by all pairs of classes; above 2000 samples they are stored in single
-    precision, which changes the optimum by about 1e-6 of its value. For 100 000 samples and more
-    use `CoreVectorMachine`, or `Nystroem` features and `LinearSVC`.
+    Every sample inside the margin is a support vector. There are 1.3 to 1.8 times as many as with
+    the hinge loss, and predictions take longer by that factor. Rows of the kernel matrix are
+    computed on demand, 64 at a time, and used by all pairs of classes; above 2000 samples they are
+    stored in single precision, which changes the optimum by about 1e-6 of its value. For 100 000
+    samples and more use `CoreVectorMachine`, or `Nystroem` features and `LinearSVC`.
 
     There is no `predict_proba`; use `sklearn.calibration.CalibratedClassifierCV`.
 
@@ -186,16 +188,16 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Find the hyperplane of the largest soft margin for each pair of classes.
+        """Maximise the soft margin for each pair of classes.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Factor of `C` for each sample; a sample of weight zero is absent.
+            Factor of `C` for each sample; a sample of weight zero is ignored.
 
         Returns
         -------
@@ -250,7 +252,7 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         return self
 
     def decision_function(self, X):
-        """Values of the functions that separate the classes.
+        """Compute the decision function.
 
         Parameters
         ----------
@@ -260,9 +262,9 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         Returns
         -------
         values : ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
-            With two classes positive for the second; else by `decision_function_shape`, the votes
-            of the pairs for each class with their confidence, or one value for each pair, positive
-            for its first class.
+            With two classes, positive values mean the second. Otherwise, according to
+            `decision_function_shape`, the votes of the pairs for each class with their confidence,
+            or one value for each pair, positive for its first class.
         """
         check_is_fitted(self)
         values = self._pair_values(X)
@@ -271,7 +273,7 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         return values if self.decision_function_shape == "ovo" else self._confident_votes(values)
 
     def predict(self, X):
-        """Labels of samples.
+        """Predict the labels of samples.
 
         Parameters
         ----------
@@ -293,7 +295,7 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
     def _class_factors(self, y, codes, weights):
         if self.class_weight is None:
             return 1.0
-        with np.errstate(divide="ignore"):  # a class without weight has infinite factor
+        with np.errstate(divide="ignore"):  # the factor of a class without weight is infinite
             factors = compute_class_weight(
                 self.class_weight, classes=self.classes_, y=y, sample_weight=weights
             )
@@ -325,7 +327,7 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         return votes
 
     def _confident_votes(self, values):
-        """Votes, and the sum of the values for a class squeezed below one third of a vote."""
+        """Votes, plus the sum of the values for a class, scaled to below one third of a vote."""
         sums = np.zeros((len(values), len(self.classes_)))
         for column, (i, j) in enumerate(combinations(range(len(self.classes_)), 2)):
             sums[:, i] += values[:, column]

@@ -28,19 +28,19 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
         \min_a\ \tfrac12 a^\top \bigl(K + \operatorname{diag}(1 / (2 C u))\bigr) a - y^\top a
         + \epsilon \|a\|_1, \qquad \sum_i a_i = 0,
 
-    and is solved by pairwise steps. With a tube of width zero the optimum satisfies linear
-    equations: kernel ridge regression with a free offset.
+    and is solved by pairwise steps. With a tube of width zero the optimum is the solution of a
+    linear system: kernel ridge regression with a free offset.
 
     Parameters
     ----------
     C : float, default=1.0
-        Cost of the squared loss, that of `LinearSVR(loss="squared_epsilon_insensitive")`.
+        Cost of the squared loss, above 0, as in `LinearSVR(loss="squared_epsilon_insensitive")`.
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the regression function, or "precomputed"; see :ref:`kernel-parameters`.
     epsilon : float, default=0.1
-        Half the width of the tube in which errors cost nothing.
+        Half-width of the tube in which errors are not penalised.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -48,51 +48,51 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     tol : float, default=0.001
-        Relative duality gap to reach.
+        Target of the relative duality gap.
     cache_size : float, default=500
-        Memory for kernel values, in MB.
+        Size of the kernel cache, in MB.
     max_iter : int, default=-1
-        Steps at most; -1 sets no limit.
+        Largest number of steps; -1 means no limit.
     solver : {"smo", "cvxpy"}, default="smo"
-        Pairwise steps of second-order choice, and with ``epsilon=0`` and up to 3000 samples a
-        Cholesky factor; or a cone solver for up to 2000 samples.
+        "smo" makes pairwise steps with second-order selection, or a Cholesky factorisation for
+        ``epsilon=0`` and up to 3000 samples; "cvxpy" is a cone solver, for up to 2000 samples.
     n_jobs : int, default=None
-        Threads for the values of new samples. Results do not depend on it.
+        Number of threads for the values of new samples; results do not depend on it.
 
     Attributes
     ----------
     support_ : ndarray of shape (n_support,)
-        Training samples with weight: those outside of the tube.
+        Indices of the support vectors: the training samples outside the tube.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed.
+        Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_support,)
-        Coefficients of the kernels, ``2 C u`` times the excess over the tube, with its sign.
+        Coefficients of the support vectors, ``2 C u`` times the signed distance from the tube.
     intercept_ : float
-        Offset. Where no sample is outside of the tube, the middle of those that are optimal.
+        Offset; if no sample is outside the tube, the midpoint of the optimal offsets.
     coef_ : ndarray of shape (n_features,)
         Weights of the features, for the linear kernel.
     objective_ : float
         Value of the objective.
     dual_gap_ : float
-        Relative duality gap: the objective is at most this fraction of itself above the minimum.
+        Relative duality gap: an upper bound on the relative suboptimality of the objective.
     n_iter_ : int
-        Pairwise steps.
+        Number of pairwise steps.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.svm.SVR : Linear loss outside the tube: less sensitive to single large errors.
+    sklearn.svm.SVR : Linear loss outside the tube, less sensitive to outliers.
     sklearn.svm.LinearSVR : The same loss for the linear kernel, with a penalised offset.
-    sklearn.kernel_ridge.KernelRidge : No tube and no offset; every sample has a coefficient.
+    sklearn.kernel_ridge.KernelRidge : No tube and no offset; not sparse.
 
     Notes
     -----
-    The kernel values of the samples outside the tube with all samples take most of the time. Above
-    2000 samples they are stored in single precision, which changes the optimum by about 1e-6 of
-    its value.
+    Most of the time is spent on kernel values between the samples outside the tube and all
+    samples. Above 2000 samples they are stored in single precision, which changes the optimum by
+    about 1e-6 of its value.
 
     References
     ----------
@@ -165,16 +165,16 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
-        """Fit the function that balances flatness and squared deviations beyond the tube.
+        """Fit the regression function.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : array-like of shape (n_samples,)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
-            Factor of `C` for each sample; a sample of weight zero is absent.
+            Factor of `C` for each sample; a sample of weight zero is ignored.
 
         Returns
         -------
@@ -186,7 +186,7 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
         active = np.flatnonzero(weights)
         ridge = self._ridge(weights[active])
         gram, store = self._row_store(X, active, weights)
-        # seen from the mean, so that large targets do not cancel; the offset is free
+        # relative to the mean, so that large targets do not cancel; the offset is free
         mean = float(np.average(y[active], weights=weights[active]))
         with FitProgress(self, X, y, max_passes=None, task_name="level") as progress:
             found = squared_tube(

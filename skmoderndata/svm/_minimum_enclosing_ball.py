@@ -22,11 +22,11 @@ from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, tak
 from skmoderndata.kernels._samples import KernelSamples
 from skmoderndata.svm._base import scale_first
 
-ROUNDING = 1e-9  # relative width of the surface, so that no training sample is outside
+ROUNDING = 1e-9  # relative tolerance of the surface, so that no training sample is outside
 
 
 class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Base):
-    r"""Smallest ball that contains all samples.
+    r"""Compute the smallest ball that contains all samples.
 
     Solves, in input space (`kernel="linear"`) or in the feature space of a kernel,
 
@@ -34,17 +34,17 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         \min_{c, r}\ r^2 \quad\text{subject to}\quad
         \|\phi(x_i) - c\|^2 + z_i^2 \le r^2 ,
 
-    where the heights :math:`z_i` are zero, or the distances of the samples along one more axis to
-    which the centre is not allowed to move (the centre-constrained ball). The centre is a convex
-    combination of the samples on the surface, and the dual problem bounds the radius from below.
+    where the heights :math:`z_i` are zero, or coordinates of the samples on an additional axis on
+    which the centre is 0 (the centre-constrained ball). The centre is a convex combination of the
+    samples on the surface, and the dual problem bounds the radius from below.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default="linear"
-        "linear" is input space; else a name of `sklearn.metrics.pairwise`, a kernel object, a
-        callable that gives the Gram matrix of two sets of samples, or "precomputed".
+        "linear" means input space; otherwise a name of `sklearn.metrics.pairwise`, a kernel
+        object, a callable that returns the Gram matrix of two sets of samples, or "precomputed".
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -52,59 +52,62 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     solver : {"core_set", "away_steps", "badoiu_clarkson", "cvxpy"}, default="core_set"
-        Exact balls of few samples, to which the furthest are added; steps towards the furthest
-        sample and away from the nearest of the support, one pass each [2]_; ever smaller steps
-        towards the furthest, about ``1 / tol**2`` of them [1]_; a cone solver.
+        "core_set" computes exact balls of few samples, to which the farthest samples are added.
+        "away_steps" moves towards the farthest sample or away from the nearest sample of the
+        support, with one pass per step [2]_. "badoiu_clarkson" makes decreasing steps towards the
+        farthest sample, about ``1 / tol**2`` of them [1]_. "cvxpy" is a cone solver.
     algorithm : {"exact", "sampling"}, default="exact"
-        With "core_set", whether the furthest sample is looked for among all, or first in random
-        draws until twenty of them hold none outside.
+        With "core_set": "exact" searches all samples for the farthest one; "sampling" first
+        searches random draws, until twenty of them contain no sample outside the ball.
     sample_size : int, default=59
-        Samples in a draw: the furthest of 59 is among the furthest five per cent of all with
-        probability 0.95.
+        Number of samples in a random draw: the farthest of 59 is among the farthest five per cent
+        of all samples with probability 0.95.
     batch_size : int, default=None
-        Samples that join the core set after a pass; None takes half the number of features, at
-        least 10.
+        Number of samples added to the core set after a pass; None means half the number of
+        features, at least 10.
     tol : float, default=1e-6
         Largest relative gap between `radius_` and the lower bound.
     max_iter : int, default=1000
         Largest number of steps.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples of `algorithm="sampling"`.
+        Controls the draws of `algorithm="sampling"`. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Threads for kernel values.
+        Number of threads for kernel values.
 
     Attributes
     ----------
     center_ : ndarray of shape (n_features,)
         Centre, for the linear kernel.
     radius_ : float
-        Radius of a ball around the centre that holds all samples.
+        Radius of the ball around the centre that contains all samples.
     radius_lower_ : float
-        No ball with a smaller radius holds them.
+        Lower bound on the radius of any ball that contains all samples.
     dual_gap_ : float
         ``radius_ / radius_lower_ - 1``.
     support_ : ndarray of shape (n_support,)
-        Training samples of which the centre is a convex combination; they lie on the surface.
+        Indices of the training samples whose convex combination is the centre; they lie on the
+        surface.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed.
+        Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_support,)
-        Weights of the combination, which add up to one.
+        Weights of the convex combination.
     core_indices_ : ndarray of shape (n_core,)
-        Training samples that have been in the core set.
+        Indices of the training samples that were in the core set.
     offset_ : float
-        ``decision_function = score_samples - offset_``; minus the radius, up to rounding.
+        Threshold in ``decision_function = score_samples - offset_``: the negative radius, up to
+        rounding.
     n_iter_ : int
-        Steps.
+        Number of steps.
     n_passes_ : int
-        Passes over all samples.
+        Number of passes over all samples.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.svm.OneClassSVM : Leaves outliers outside.
+    sklearn.svm.OneClassSVM : Allows outliers outside.
     sklearn.covariance.EllipticEnvelope : An ellipsoid, robust to outliers.
 
     Notes
@@ -114,11 +117,11 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
     samples near a sphere take a few more. For a radius within a factor of ``1 + eps`` a core set
     of ``ceil(2 / eps)`` samples always suffices, whatever the dimension [1]_.
 
-    The ball contains every sample: a single outlier changes it. A constant added to the kernel and
-    repeated samples do not change the ball. One sample, or equal samples, give a ball of radius
-    zero. Distances are computed relative to the mean of the data, so that an offset does not
-    reduce the accuracy. With kernel "precomputed", `predict` refuses new samples, because their
-    similarities to themselves are not in the matrix.
+    The ball contains every sample, so a single outlier changes it. Adding a constant to the kernel
+    or repeating samples does not change the ball. One sample, or equal samples, give a ball of
+    radius zero. Distances are computed relative to the mean of the data, so that an offset does
+    not reduce the accuracy. With kernel "precomputed", `predict` refuses new samples, because the
+    matrix does not contain their kernel values with themselves.
 
     References
     ----------
@@ -197,17 +200,17 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, *, heights=None):
-        """Find the smallest ball.
+        """Compute the smallest enclosing ball.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples (a list for kernels on other objects; all similarities when the kernel is
-            precomputed).
+            Samples; a list for kernels on other objects, the kernel matrix if the kernel is
+            precomputed.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         heights : array-like of shape (n_samples,), default=None
-            Distances along an axis to which the centre may not move; None is zero.
+            Coordinates on the additional axis; None means zero.
 
         Returns
         -------
@@ -255,24 +258,24 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
                 self,
                 reached=f"after {found.n_iter} steps of solver={self.solver!r} the relative gap "
                 f"of the radius is {found.gap:.1e} (tol={self.tol:g})",
-                remedy=scale_first(X) or "raise max_iter or tol, or use solver='core_set'",
+                remedy=scale_first(X) or "increase max_iter or tol, or use solver='core_set'",
             )
         return self
 
     def score_samples(self, X, heights=None):
-        """Minus the distances from the centre.
+        """Compute the negative distances to the centre.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples.
         heights : array-like of shape (n_samples,), default=None
-            Distances along the axis to which the centre may not move.
+            Coordinates on the additional axis.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,)
-            The larger, the nearer to the centre.
+            Negative distances; larger values are nearer to the centre.
         """
         check_is_fitted(self)
         X = self._samples(X, reset=False)
@@ -280,7 +283,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         return -np.sqrt(self._squares(X, heights_sq))
 
     def decision_function(self, X, heights=None):
-        """Distances from the surface, positive inside.
+        """Compute the distances from the surface, positive inside.
 
         Parameters
         ----------
@@ -295,7 +298,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         return self.score_samples(X, heights) - self.offset_
 
     def predict(self, X, heights=None):
-        """Tell which samples are inside the ball.
+        """Predict which samples are inside the ball.
 
         Parameters
         ----------
@@ -310,19 +313,20 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         return np.where(self.decision_function(X, heights) >= 0, 1, -1)
 
     def score(self, X, y=None):
-        """Fraction of samples inside the ball.
+        """Compute the fraction of samples inside the ball.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples that the ball has not been fitted to.
+            Samples that were not used in `fit`.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
         score : float
-            Between 0 and 1. It favours large balls: to choose a kernel, use labelled outliers.
+            Between 0 and 1. The score favours large balls; to choose a kernel, use labelled
+            outliers.
         """
         return float((self.predict(X) == 1).mean())
 
@@ -356,6 +360,6 @@ def _heights(heights, n):
     heights = column_or_1d(heights, dtype=np.float64)
     if len(heights) != n or not np.isfinite(heights).all():
         raise ValueError(
-            f"heights has to be one finite number for each of {n} samples, got {len(heights)}."
+            f"heights must be one finite number for each of {n} samples, got {len(heights)}."
         )
     return heights

@@ -1,4 +1,4 @@
-"""Support feature machine: separate two classes with as few features as possible."""
+"""Support feature machine: classification with a minimum number of features."""
 
 from numbers import Integral, Real
 from typing import NamedTuple
@@ -38,9 +38,9 @@ from skmoderndata._validation import validate_data
 
 
 class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin, Base):
-    r"""Linear classifier with the fewest features, by iterated linear programs.
+    r"""Linear classifier that minimises the number of features, by iterated linear programs.
 
-    For labels :math:`y_i = \pm 1` the problem is to find
+    For labels :math:`y_i = \pm 1` the problem is
 
     .. math::
         \min_{w, b, \xi \ge 0}\ \|w\|_0 + C \sum_i u_i \xi_i \quad\text{subject to}\quad
@@ -58,108 +58,109 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         \sum_j \ln\Bigl(1 + \frac{|w_j|}{\epsilon\,\omega}\Bigr) \Big/
         \ln\Bigl(1 + \frac{1}{\epsilon}\Bigr),
 
-    where :math:`\omega` is the largest weight of the first linear program: a weight of that size
-    counts as 1. Linear programs lower the sum of this and of the cost of slack until it is
-    stationary.
+    where :math:`\omega` is the largest weight of the first linear program: a weight of that
+    magnitude counts as 1. A sequence of linear programs decreases the sum of this approximation
+    and the cost of slack to a stationary point.
 
     Parameters
     ----------
     C : float, "auto" or None, default=1.0
-        Cost of slack: the number of features that one would pay to remove a total slack of 1.
-        None allows no slack (hard margin); "auto" allows none where the classes are separable,
-        and takes 1 where they are not.
+        Cost of slack, relative to the cost of one feature, above 0. None allows no slack (hard
+        margin); "auto" allows no slack if the classes are separable, and otherwise means 1.
     formulation : {"margin", "centers"}, default="margin"
-        What fixes the norm of w.
+        Normalisation of w: by the margin, or by the class centres.
     algorithm : {"reweighted", "rescaled", "rescaled_l2"}, default="reweighted"
         "reweighted" gives each feature a cost proportional to
-        :math:`1 / (\epsilon\,\omega + |w_j|)` in the next program, so that features may come back.
-        "rescaled" multiplies the columns by the weights instead [1]_: what is zero once stays so.
-        "rescaled_l2" does the same with the Euclidean norm (a support vector machine with squared
-        slack in place of the linear program); it has no certificate, and needs
-        ``formulation="margin"``.
+        :math:`1 / (\epsilon\,\omega + |w_j|)` in the next program, so that discarded features can
+        return. "rescaled" multiplies the columns by the weights instead [1]_: a weight that is
+        zero remains zero. "rescaled_l2" does the same with the Euclidean norm (a support vector
+        machine with squared slack instead of the linear program); it has no certificate and
+        requires ``formulation="margin"``.
     fit_intercept : bool, default=True
-        Whether there is an intercept b.
+        Whether to fit an intercept b.
     penalize_intercept : bool, default=False
-        Treat b as the weight of one more feature, constant 1. It is then counted, and results
-        depend on the origin of the data.
+        Whether to treat b as the weight of an additional constant feature. It is then counted, and
+        results depend on the origin of the data.
     class_weight : dict, "balanced" or None, default=None
-        Costs of slack by class; "balanced" gives both classes of a two-class problem the same
-        total.
+        Costs of slack for each class; "balanced" gives both classes of a two-class problem the
+        same total cost.
     standardize : bool, default=True
-        Bring columns to unit variance first. Without it columns with large numbers are preferred.
+        Whether to scale columns to unit variance first. Otherwise columns of large magnitude are
+        preferred.
     epsilon : float, default=1e-3
-        Width of the logarithm, relative to the largest weight of the first program.
+        Width of the logarithm, relative to the largest weight of the first program, above 0.
     n_init : int, default=1
-        Number of starts. The first has equal costs, the others have random costs. The start with
-        the smallest ``|w|_0 + C sum u xi`` counts: one start is a tenth above the minimum on small
-        tables, 20 are a few hundredths.
+        Number of starts. The first has equal costs, the others have random costs. The result with
+        the smallest ``|w|_0 + C sum u xi`` is used: on small tables one start is about 10 % above
+        the minimum, 20 starts a few per cent.
     n_rounds : int or "auto", default=1
-        Number of rounds: each leaves out the features found before [3]_. "auto" ends when a round
-        needs as much as one with permuted labels does.
+        Number of rounds: each excludes the features selected before [3]_. "auto" stops when the
+        objective of a round is no better than with permuted labels.
     n_features_to_select : int, default=None
-        End when a step has no more than so many features, and keep those with the largest
-        weights; in each round and for each class.
+        Largest number of features in each round and for each class: a start ends when a step has
+        at most this many features, and keeps those with the largest weights.
     refit : bool, default=True
-        Fit an ordinary linear support vector machine, with squared slack and ridge penalty, on
-        the features found. Without it `coef_` are the weights of the linear program, of the first
-        round.
+        Whether to fit a linear support vector machine with squared slack and ridge penalty on the
+        selected features. Otherwise `coef_` contains the weights of the linear program in the
+        first round.
     refit_C : float, default=1.0
         Cost of slack of that machine.
     solver : {"highs", "cvxpy"}, default="highs"
-        "highs" generates columns for a simplex method that keeps its basis; "cvxpy" states each
-        linear program as a whole. Both reach the same optimum.
+        "highs" generates columns for a warm-started simplex method; "cvxpy" solves each complete
+        linear program. Both compute the same optimum.
     max_iter : int, default=50
-        Largest number of linear programs of one start.
+        Largest number of linear programs per start.
     tol : float, default=1e-6
-        A start ends when no weight changes by more, relative to the largest.
+        A start ends when no weight changes by more than this, relative to the largest weight.
     n_jobs : int, default=None
-        Number of starts and classes treated at the same time, through joblib.
+        Number of starts and classes that run in parallel, through joblib.
     random_state : int, RandomState instance or None, default=None
-        Draws the costs of the starts after the first, and the permutations of `n_rounds="auto"`.
+        Controls the costs of the starts after the first, and the permutations of
+        `n_rounds="auto"`. Pass an int for reproducible results.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels.
     coef_ : ndarray of shape (n_problems, n_features)
-        Weights of the features, in the units of the data. One row for two classes, else one for
-        each class against all others.
+        Weights of the features, in the units of the data. One row for two classes, otherwise one
+        for each class against the rest.
     intercept_ : ndarray of shape (n_problems,)
         Intercepts.
     sfm_coef_ : ndarray of shape (n_problems, n_features)
         Weights of the linear programs, before the refit.
     sfm_intercept_ : ndarray of shape (n_problems,)
-        Intercepts that belong to them, in the middle of the optimal ones.
+        Intercepts of the linear programs, the midpoints of the optimal intervals.
     ranking_ : ndarray of shape (n_features,)
-        Round in which a feature was found; ``n_rounds_ + 1`` for the others.
+        Round in which a feature was selected; ``n_rounds_ + 1`` for the others.
     n_rounds_ : int
         Number of rounds.
     hard_margin_ : ndarray of shape (n_problems,)
         Whether slack was forbidden.
     objective_ : float
         Approximated zero-norm plus ``C sum u xi`` of `sfm_coef_`, in standard units; the sum over
-        all problems.
+        problems.
     objective_history_ : list of ndarray
-        The objective of each problem after each linear program; never rises with
+        Objective of each problem after each linear program; it never increases with
         ``algorithm="reweighted"``.
     n_features_history_ : list of ndarray
         Number of features after each linear program, for each problem.
     dual_gap_ : float
-        Certificate: how far the linear program with the costs of the last weights is from its
-        minimum, relative to its value, at most. Zero: the weights are a stationary point of the
-        objective. The largest of all problems; NaN for ``algorithm="rescaled_l2"``.
+        Relative duality gap of the linear program with the costs of the last weights; the maximum
+        over problems. If it is zero, the weights are a stationary point of the objective. NaN for
+        ``algorithm="rescaled_l2"``.
     n_iter_ : int
-        Number of linear programs of the best start, the most of all problems.
+        Number of linear programs of the best start; the maximum over problems.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.svm.LinearSVC : With ``penalty="l1"``, the first of the linear programs in another
-        form: it keeps more features.
-    sklearn.feature_selection.RFE : Removes features one by one; the number must be known.
+    sklearn.svm.LinearSVC : With ``penalty="l1"`` similar to the first linear program; selects more
+        features.
+    sklearn.feature_selection.RFE : Removes features one by one, to a given number.
 
     Notes
     -----
@@ -169,10 +170,10 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
     classes are not separable: `fit` then raises a ValueError. The problem is not convex: the
     certificate shows that the result is stationary, not that it is the global minimum.
 
-    If no feature is worth its cost (small C, labels without a pattern), none is selected: the
-    larger class is predicted everywhere, and `transform` warns.
+    If no feature reduces the slack by its cost (small C, labels without a pattern), none is
+    selected: the larger class is predicted for all samples, and `transform` warns.
 
-    `sample_weight` are costs of slack, and weights of the class centres and variances.
+    `sample_weight` multiplies the costs of slack, and weights the class centres and variances.
 
     References
     ----------
@@ -279,7 +280,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
 
     @fit_context()
     def fit(self, X, y, sample_weight=None):
-        """Find the features and the weights.
+        """Select features and estimate their weights.
 
         Parameters
         ----------
@@ -337,7 +338,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         return self
 
     def decision_function(self, X):
-        """Signed score: positive for ``classes_[1]``, or one score for each class.
+        """Compute signed scores: positive for ``classes_[1]``, or one score for each class.
 
         Parameters
         ----------
@@ -358,7 +359,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X):
-        """Labels of samples.
+        """Predict the labels of samples.
 
         Parameters
         ----------
@@ -400,7 +401,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         unknown = sorted(set(self.class_weight) - set(self.classes_.tolist()), key=repr)
         if unknown:
             raise ValueError(
-                f"class_weight has the labels {unknown}, which y has not; "
+                f"class_weight has the labels {unknown}, which are not in y; "
                 f"its classes are {self.classes_.tolist()}."
             )
         wrong = {key: value for key, value in self.class_weight.items() if not value > 0}
@@ -421,7 +422,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         return n_tasks * self.n_init * (rounds * self.max_iter + 1)
 
     def _scale(self, X, weight):
-        """Scale the columns, and centre those of dense data where the intercept is free."""
+        """Scale the columns; centre those of dense data if the intercept is free."""
         free = self.fit_intercept and not self.penalize_intercept
         share = weight / weight.sum()
         n, p = X.shape
@@ -482,7 +483,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         )
 
     def _explained(self, error, positives):
-        """Sentence for a fit that has no solution."""
+        """Explain why a fit has no solution."""
         if isinstance(error, SolverFailure):
             return (
                 f"the linear program could not be solved ({error}): rescale X, set "
@@ -541,7 +542,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
                 self,
                 reached=f"after {self.n_iter_} linear programs weights still change by more than "
                 f"tol={self.tol:g} (relative gap {self.dual_gap_:.1e})",
-                remedy="raise max_iter or tol",
+                remedy="increase max_iter or tol",
             )
 
 

@@ -1,4 +1,4 @@
-"""Support vector data description: the smallest ball around most of the samples."""
+"""Support vector data description: a small ball around most of the samples."""
 
 from numbers import Real
 
@@ -13,11 +13,11 @@ from skmoderndata.kernels._machines import MACHINE_CONSTRAINTS, KernelMachine
 from skmoderndata.kernels._resolve import count_samples, take
 from skmoderndata.kernels._samples import KernelOutlierMixin
 
-ROUNDING = 1e-9  # samples of this relative distance beyond the surface are on it
+ROUNDING = 1e-9  # relative tolerance within which samples are on the surface
 
 
 class SVDD(KernelMachine, KernelOutlierMixin, Base):
-    r"""Smallest ball around most of the samples, in the feature space of a kernel.
+    r"""Detect outliers by the smallest ball around most samples, in the feature space of a kernel.
 
     Minimises over the centre c and the radius r the support vector data description
 
@@ -35,10 +35,10 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the feature space, or "precomputed"; see :ref:`kernel-parameters`.
     nu : float, default=0.1
-        At most this fraction of the training samples is outside of the ball, and at least this
-        fraction is not strictly inside; by weight, with `sample_weight`. 0 is the hard ball.
+        Upper bound on the fraction of training samples outside the ball, and lower bound on the
+        fraction not strictly inside; weighted with `sample_weight`. 0 is the hard ball.
     gamma : float, {"scale", "auto"} or None, default="scale"
-        Width of the named kernels that have one; "scale" is `1 / (n_features * X.var())`.
+        Kernel coefficient of the named kernels; "scale" is `1 / (n_features * X.var())`.
     degree : float, default=3
         Degree of the polynomial kernel.
     coef0 : float, default=1
@@ -46,26 +46,28 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     margin : float, default=0.0
-        Added to the squared radius in `predict`: samples within it are not called outliers.
+        Value added to the squared radius in `predict`, so that samples slightly outside the ball
+        are not outliers.
     tol : float, default=0.001
-        Relative duality gap to reach.
+        Target of the relative duality gap.
     cache_size : float, default=500
-        Memory for kernel values, in MB.
+        Size of the kernel cache, in MB.
     max_iter : int, default=-1
-        Steps at most; -1 sets no limit.
+        Largest number of steps; -1 means no limit.
     solver : {"smo", "cvxpy"}, default="smo"
-        Pairwise steps of second-order choice, or a cone solver for up to 2000 samples.
+        "smo" makes pairwise steps with second-order selection; "cvxpy" is a cone solver, for up to
+        2000 samples.
     n_jobs : int, default=None
-        Threads for the scores of new samples. Results do not depend on it.
+        Number of threads for the scores of new samples; results do not depend on it.
 
     Attributes
     ----------
     support_ : ndarray of shape (n_support,)
-        Training samples with weight.
+        Indices of the training samples with non-zero weight, the support vectors.
     support_vectors_ : array, sparse matrix or list of n_support samples
-        The samples themselves; empty when the kernel is precomputed.
+        Support vectors; empty if the kernel is precomputed.
     dual_coef_ : ndarray of shape (n_support,)
-        Weights of the centre; they add up to one.
+        Weights of the support vectors in the centre; they sum to one.
     center_ : ndarray of shape (n_features,)
         The centre, for the linear kernel.
     radius_ : float
@@ -73,27 +75,27 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
     objective_ : float
         Value of the objective.
     offset_ : float
-        Threshold of `score_samples`: minus the squared radius and the margin.
+        Threshold of `score_samples`: the negative of the squared radius plus the margin.
     dual_gap_ : float
-        Relative duality gap: the objective is at most this fraction of itself above the minimum.
+        Relative duality gap: an upper bound on the relative suboptimality of the objective.
     n_iter_ : int
-        Pairwise steps.
+        Number of pairwise steps.
     n_features_in_ : int
-        Number of features seen in `fit`.
+        Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when they are all strings.
+        Names of the features, if `X` has names that are all strings.
 
     See Also
     --------
-    sklearn.svm.OneClassSVM : The same machine where ``k(x, x)`` is constant, as for "rbf".
-    skmoderndata.svm.MinimumEnclosingBall : All samples inside, with millions of them.
+    sklearn.svm.OneClassSVM : Equivalent if ``k(x, x)`` is constant, as for "rbf".
+    skmoderndata.svm.MinimumEnclosingBall : Contains all samples; suited to millions of samples.
 
     Notes
     -----
     For the Gaussian kernel the outliers are those of `OneClassSVM`, whose `decision_function` is
-    ``nu n / 2`` times ours. With linear, polynomial, string and graph kernels samples have
-    different norms, and the two machines differ: the one-class machine separates the samples from
-    the origin of the feature space, which has no special meaning for these kernels.
+    ``nu n / 2`` times that of this class. With linear, polynomial, string and graph kernels
+    samples have different norms, and the two machines differ: the one-class machine separates the
+    samples from the origin of the feature space, which has no special meaning for these kernels.
 
     Time is about ``nu n^2`` kernel values. With ``nu = 1`` all weights are equal and r is 0. With
     a precomputed kernel new samples need ``k(x, x)``, which a matrix of new by training samples
@@ -171,16 +173,16 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None):
-        """Find the ball.
+        """Compute the ball.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples in the form that `kernel` takes: see :ref:`kernel-parameters`.
+            Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
-            Relative weights of the samples; a sample of weight zero is absent.
+            Relative weights of the samples; a sample of weight zero is ignored.
 
         Returns
         -------
@@ -194,7 +196,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         fractions = weights[active] / weights.max()
         fractions /= fractions.sum()
         hard = self.nu <= fractions.min() * (1 + 1e-12)
-        # a bound beyond one is never reached
+        # a bound above one is never active
         bounds = np.full(len(active), 2.0) if hard else fractions / self.nu
         with FitProgress(self, X, y, max_passes=None, task_name="level") as progress:
             found = soft_ball(
@@ -220,9 +222,9 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         return self
 
     def score(self, X, y=None):
-        """Minus the mean squared distance from the centre.
+        """Compute the negative mean squared distance from the centre.
 
-        It depends on the scale of the kernel: to compare kernels take labelled outliers and
+        The score depends on the scale of the kernel; to compare kernels, use labelled outliers and
         `scoring="roc_auc"`.
 
         Parameters
@@ -230,7 +232,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         X : array-like or sparse matrix of shape (n_samples, n_features), or list
             Samples.
         y : Ignored
-            Present by convention.
+            Not used, present by convention.
 
         Returns
         -------
@@ -241,7 +243,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         return float(np.mean(self._score_samples(self._samples(X, reset=False))))
 
     def _score_samples(self, X):
-        """Minus the squared distances of validated samples from the centre."""
+        """Compute the negative squared distances of validated samples from the centre."""
         squares = self._diagonal(X) - 2.0 * self._function_values(X) + self._norm
         return -np.maximum(squares, 0.0)
 

@@ -144,7 +144,7 @@ def test_constant_empty_and_narrow_data():
 @pytest.mark.edge
 def test_clear_refusals_and_warnings():
     X = noisy_blocks(0, noise=0.6)[0]
-    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="increase max_iter"):
         BooleanKMeans(4, init=X[:4], max_iter=1).fit(X)
     with pytest.raises(ValueError, match=r"init has shape \(2, 60\)"):
         BooleanKMeans(4, init=X[:2]).fit(X)

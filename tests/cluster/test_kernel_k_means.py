@@ -280,7 +280,7 @@ def test_lists_of_sets():
 def test_fewer_places_than_clusters_warn():
     X = np.repeat([[0.0, 0.0], [5.0, 1.0]], 6, axis=0)
     for solver in ("exact", "low_rank"):
-        with pytest.warns(ConvergenceWarning, match="only 2 different places"):
+        with pytest.warns(ConvergenceWarning, match="only 2 distinct samples"):
             model = KernelKMeans(3, gamma=0.1, solver=solver, random_state=0).fit(X)
         assert model.inertia_ < 1e-12
         assert_array_equal(model.predict(X), model.labels_)
@@ -319,7 +319,7 @@ def test_float32_and_threads(seed):
 def test_stop_before_the_end_warns(seed):
     X = blobs(seed)
     start = np.random.default_rng(seed).integers(4, size=120)
-    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="increase max_iter"):
         model = KernelKMeans(4, gamma=0.05, init=start, max_iter=1).fit(X)
     assert_array_equal(model.predict(X), model.labels_)
     with warnings.catch_warnings():
@@ -349,11 +349,11 @@ def test_precomputed_similarities_suffice_for_a_score():
             lambda X, K, model: KernelKMeans(2, init=np.zeros(7, dtype=int)).fit(X),
         ),
         (
-            "init holds labels from 0 to 5",
+            "init has labels from 0 to 5",
             lambda X, K, model: KernelKMeans(2, init=np.full(20, 5) * (np.arange(20) > 3)).fit(X),
         ),
         (
-            r"init has shape \(2, 9\); wanted is \(2, 4\)",
+            r"init has shape \(2, 9\), but must have \(2, 4\)",
             lambda X, K, model: KernelKMeans(2, init=np.zeros((2, 9))).fit(X),
         ),
         (
@@ -372,7 +372,7 @@ def test_precomputed_similarities_suffice_for_a_score():
                 K + np.triu(np.ones((20, 20)), 1)
             ),
         ),
-        ("similarity of new samples to themselves", lambda X, K, model: model.transform(K[:5])),
+        ("values of new samples with themselves", lambda X, K, model: model.transform(K[:5])),
     ],
 )
 def test_messages(message, call):

@@ -251,7 +251,7 @@ def test_borders(seed):
     one = NeuralGas(1, random_state=seed).fit(X)
     assert_allclose(one.cluster_centers_[0], X.mean(axis=0))
     assert one.adjacency_.nnz == 0
-    with pytest.warns(ConvergenceWarning, match="only 1 different samples"):
+    with pytest.warns(ConvergenceWarning, match="only 1 distinct samples"):
         same = NeuralGas(3, random_state=seed).fit(np.ones((5, 2)))
     assert_allclose(same.cluster_centers_, 1)
     # far units that no sample comes near to stay where they are when the range is small
@@ -276,11 +276,11 @@ def test_borders(seed):
         ("n_samples=8 should be >= n_clusters=9", lambda X, one: NeuralGas(9).fit(X)),
         (r"init has shape \(2, 2\)", lambda X, one: NeuralGas(2, init=np.ones((2, 2))).fit(X)),
         (
-            "takes no sparse X",
+            "needs dense X",
             lambda X, one: NeuralGas(2, algorithm="online").fit(sparse.csr_array(X)),
         ),
         (
-            "partial_fit takes no sparse X",
+            "partial_fit needs dense X",
             lambda X, one: NeuralGas(2).partial_fit(sparse.csr_array(X)),
         ),
         ("between 1e-100 and 1e100", lambda X, one: one.predict(sparse.csr_array(1e150 * X))),

@@ -484,7 +484,7 @@ def test_indefinite_kernels_are_seen_at_every_size(n):
 
 @pytest.mark.edge
 def test_too_few_passes_warn():
-    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="increase max_iter"):
         KernelCCA(1, criterion="sumcor", max_iter=1, tol=0).fit(circle(40, 0))
 
 

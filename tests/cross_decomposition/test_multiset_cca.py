@@ -137,7 +137,7 @@ def test_bad_input_is_named():
 
 @pytest.mark.edge
 def test_too_few_passes_warn(seed):
-    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="increase max_iter"):
         MultisetCCA(2, criterion="sumcor", max_iter=1).fit(views_of(seed))
 
 

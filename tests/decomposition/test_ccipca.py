@@ -435,7 +435,7 @@ def test_refused():
 @pytest.mark.edge
 def test_warns_with_the_figure_reached_and_the_way_out():
     X = correlated(0, scales=(1, 1, 1, 1, 1, 1))
-    with pytest.warns(ConvergenceWarning, match=r"subspace_change_=.*raise max_iter or tol"):
+    with pytest.warns(ConvergenceWarning, match=r"subspace_change_=.*increase max_iter or tol"):
         model = CCIPCA(2, max_iter=2, tol=1e-9, random_state=0).fit(X)
     assert model.n_iter_ == 2
     assert CCIPCA(2, max_iter=1, random_state=0).fit(X).subspace_change_ == np.inf

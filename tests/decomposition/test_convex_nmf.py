@@ -156,9 +156,9 @@ def test_messages_and_borders(seed):
     assert model.components_ is None
     with pytest.raises(ValueError, match="X has 5 codes a row"):
         ConvexNMF(2, random_state=0).fit(X).inverse_transform(np.ones((2, 5)))
-    with pytest.raises(ValueError, match=r"contains NaN.*average of rows with holes"):
+    with pytest.raises(ValueError, match=r"contains NaN.*undefined if entries are missing"):
         ConvexNMF().fit(np.where(X > 1, np.nan, X))
-    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
+    with pytest.warns(ConvergenceWarning, match="increase max_iter or tol"):
         ConvexNMF(3, max_iter=2, tol=1e-12, random_state=0).fit(X + 1)
     for init in ("random", "kmeans"):
         zeros = ConvexNMF(2, random_state=0, init=init).fit(np.zeros((5, 3)))

@@ -422,7 +422,7 @@ def test_borders(seed):
         with pytest.raises(ValueError, match=r"last fit \(warm_start=True\) must be .* shape"):
             warm.set_params(**changed).fit(data)
         assert warm.components_.shape == (3, 4)
-    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
+    with pytest.warns(ConvergenceWarning, match="increase max_iter or tol"):
         FeatureSignDictionaryLearning(3, alpha=0.1, max_iter=2, random_state=seed).fit(
             rng.normal(size=(50, 4))
         )

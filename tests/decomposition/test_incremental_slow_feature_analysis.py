@@ -442,7 +442,7 @@ def test_refused(message, call):
 @pytest.mark.edge
 def test_warns_with_the_figure_reached_and_the_way_out():
     X, _ = sources(0, n=300)
-    with pytest.warns(ConvergenceWarning, match=r"subspace_change_=.*raise max_iter or tol"):
+    with pytest.warns(ConvergenceWarning, match=r"subspace_change_=.*increase max_iter or tol"):
         ISFA(2, max_iter=2, tol=1e-9, random_state=0).fit(X)
     with pytest.warns(ConvergenceWarning, match=r"whitening_change_="):
         ISFA(2, n_whitened=3, max_iter=2, tol=1e-9, random_state=0).fit(X)

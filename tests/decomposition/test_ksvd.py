@@ -303,9 +303,9 @@ def test_fourth_powers_and_far_too_many_atoms_are_refused(seed):
 def test_warm_starts_keep_to_the_number_of_atoms(seed):
     X = planted(seed, 200, n=8, k=10, s=2)[0]
     model = KSVD(6, n_nonzero_coefs=2, max_iter=2, warm_start=True, random_state=seed).fit(X)
-    with pytest.raises(ValueError, match="6 atoms from the last call, and 9 are wanted"):
+    with pytest.raises(ValueError, match="6 atoms from the last call, but 9 are needed"):
         model.set_params(n_components=9).fit(X)
-    with pytest.raises(ValueError, match="6 atoms from the last call, and 16 are wanted"):
+    with pytest.raises(ValueError, match="6 atoms from the last call, but 16 are needed"):
         model.set_params(n_components=None).fit(X)
     assert model.set_params(n_components=6).fit(X).components_.shape == (6, 8)
 
@@ -633,7 +633,7 @@ def test_borders(seed):
         KSVD(2).partial_fit(hidden)
     with pytest.raises(ValueError, match="5 codes a row"):
         zeros.inverse_transform(np.ones((1, 5)))
-    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
+    with pytest.warns(ConvergenceWarning, match="increase max_iter or tol"):
         KSVD(3, tol=1e-12, max_iter=2, random_state=seed).fit(rng.normal(size=(50, 4)))
 
 

@@ -356,7 +356,7 @@ def test_refused():
 @pytest.mark.edge
 def test_warns_with_the_figure_reached_and_the_way_out():
     X = correlated(0)
-    with pytest.warns(ConvergenceWarning, match=r"subspace_change_=.*raise max_iter or tol\.$"):
+    with pytest.warns(ConvergenceWarning, match=r"subspace_change_=.*increase max_iter or tol\.$"):
         MCA(2, max_iter=2, tol=1e-9, random_state=0).fit(X)
     with pytest.warns(ConvergenceWarning, match="lower learning_rate_hold"):
         MCA(2, max_iter=2, tol=1e-9, random_state=0, refine=False).fit(X)

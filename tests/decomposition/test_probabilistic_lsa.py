@@ -333,9 +333,9 @@ def test_messages(seed):
         ProbabilisticLSA().fit(np.where(X > 2, np.nan, X))
     with pytest.raises(ValueError, match="'posterior_exponent' parameter"):
         ProbabilisticLSA(posterior_exponent=1.5).fit(X)
-    with pytest.warns(ConvergenceWarning, match="nats per token; raise max_iter or tol"):
+    with pytest.warns(ConvergenceWarning, match="nats per token; increase max_iter or tol"):
         ProbabilisticLSA(3, max_iter=3, tol=0).fit(X)
-    with pytest.warns(ConvergenceWarning, match="held out may become more likely; raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="may become more likely; increase max_iter"):
         ProbabilisticLSA(3, max_iter=5, tempering=True).fit(X)
     model = ProbabilisticLSA(3, random_state=0).fit(X)
     C = model.transform(X)

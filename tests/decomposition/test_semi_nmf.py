@@ -160,7 +160,7 @@ def test_partial_fit(seed):
     assert model.objective_ >= whole.objective_ * 0.99
     holes = X.copy()
     holes[0, 0] = np.nan
-    with pytest.raises(ValueError, match="takes no missing entries"):
+    with pytest.raises(ValueError, match="accepts no missing entries"):
         model.partial_fit(holes)
 
 
@@ -176,11 +176,11 @@ def test_starts_and_messages(seed):
         SemiNMF(3, init=np.ones((2, 12))).fit(X)
     with pytest.raises(ValueError, match=r"contains NaN.* use solver='als'"):
         SemiNMF(3, solver="multiplicative").fit(np.where(X > 2, np.nan, X))
-    with pytest.raises(ValueError, match="does not take NaN in sparse input"):
+    with pytest.raises(ValueError, match="does not accept NaN in sparse input"):
         SemiNMF().fit(sparse.csr_array(np.where(X > 1, np.nan, 0)))
     with pytest.raises(ValueError, match="X has 5 codes a row"):
         first.inverse_transform(np.ones((2, 5)))
-    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
+    with pytest.warns(ConvergenceWarning, match="increase max_iter or tol"):
         SemiNMF(3, max_iter=2, tol=1e-9).fit(X)
 
 

@@ -201,7 +201,7 @@ def test_sparseness_is_exact(level, seed):
 @pytest.mark.certificate
 def test_warns_and_tells_what_was_reached(seed):
     X = mixed(seed=seed)
-    with pytest.warns(ConvergenceWarning, match=r"KKT residual is .* raise max_iter or tol"):
+    with pytest.warns(ConvergenceWarning, match=r"KKT residual is .* increase max_iter or tol"):
         model = SparseNMF(4, max_iter=3, tol=1e-8).fit(X)
     assert model.kkt_residual_ > 1e-8
     assert model.n_iter_ == 3
@@ -428,9 +428,9 @@ def test_partial_fit_refuses_what_does_not_add_up():
     X = mixed()
     holes = X.copy()
     holes[0, 0] = np.nan
-    with pytest.raises(ValueError, match="takes no missing entries"):
+    with pytest.raises(ValueError, match="accepts no missing entries"):
         SparseNMF(2).fit(X).partial_fit(holes)
-    with pytest.raises(ValueError, match="takes no missing entries"):
+    with pytest.raises(ValueError, match="accepts no missing entries"):
         SparseNMF(2).fit(holes).partial_fit(X)
     over_rows = SparseNMF(2, penalty="hoyer", sparseness_codes=0.3).fit(X)
     with pytest.raises(ValueError, match="cannot add rows to codes of given"):
@@ -500,7 +500,7 @@ REFUSALS = {
     ),
     r"at least 2 entries .* n_samples=1": (HOYER | {"sparseness_codes": 0.5}, lambda X: X[:1]),
     "Negative values in data passed to SparseNMF": ({}, lambda X: X - 5),
-    "does not take NaN in sparse input": (
+    "does not accept NaN in sparse input": (
         {},
         lambda X: sparse.csr_array(np.where(X > X.mean(), np.nan, 0)),
     ),
@@ -691,7 +691,7 @@ def test_codes_beyond_single_precision(seed):
     X = (1e13 * mixed(seed=seed)).astype(np.float32)
     model = SparseNMF(2, penalty=None, tol=1e-2).fit(X)
     model.components_ *= np.float32(1e-30)
-    with pytest.raises(ValueError, match=r"codes of up to .* beyond the numbers of float32"):
+    with pytest.raises(ValueError, match=r"codes of up to .* exceed the range of float32"):
         model.transform(X)
     assert np.isfinite(model.transform(X.astype(np.float64))).all()
 

@@ -189,12 +189,12 @@ def test_codes_above_their_tolerance_are_told_of(seed):
     given = {"n_components": 16, "alpha": 1e-4, "tol_code": 1e-13, "max_iter": 1}
     given |= {"prior": "gauss", "random_state": seed}
     model = Sparsenet(**given)
-    told = r"the codes of \d+ of 100 signals have a gradient of up to .*; raise tol_code or alpha"
+    told = r"codes of \d+ of 100 signals have a gradient of up to .*; increase tol_code or alpha"
     with pytest.warns(ConvergenceWarning, match=told):
         model.fit(X)
     assert model.gradient_norm_ > 1e-13
     for method in (model.transform, model.score, model.partial_fit):
-        with pytest.warns(ConvergenceWarning, match="raise tol_code or alpha"):
+        with pytest.warns(ConvergenceWarning, match="increase tol_code or alpha"):
             method(X)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -148,7 +148,7 @@ def test_borders():
             "square matrix",
             lambda S, model: IncompleteCholesky(3, kernel="precomputed").fit(np.ones((2, 3))),
         ),
-        ("similarity of new samples", lambda S, model: model.score(np.ones((2, 3)))),
+        ("kernel values of new samples", lambda S, model: model.score(np.ones((2, 3)))),
     ],
 )
 def test_kernels_that_are_not_positive_are_refused(message, call):
@@ -186,5 +186,5 @@ def test_work_grows_linearly():
     ids=repr,
 )
 def test_additive_chi2_has_no_factor(model):
-    with pytest.raises(ValueError, match="positive definite on differences only"):
+    with pytest.raises(ValueError, match="conditionally positive definite"):
         model.fit(np.abs(table(0)), np.abs(table(1)))

@@ -123,5 +123,5 @@ def test_borders_and_messages():
         NonlinearProjectionTrick(kernel="precomputed").fit(-np.eye(3))
     with pytest.raises(ValueError, match="square matrix"):
         NonlinearProjectionTrick(kernel="precomputed").fit(np.ones((2, 3)))
-    with pytest.raises(ValueError, match="similarity of new samples"):
+    with pytest.raises(ValueError, match="kernel values of new samples"):
         NonlinearProjectionTrick(kernel="precomputed").fit(np.eye(3)).score(np.ones((2, 3)))

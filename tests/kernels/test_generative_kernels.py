@@ -263,7 +263,7 @@ def test_naive_bayes_counts_as_the_mixture_of_its_classes():
     model = GaussianNB().fit(X, y)
     G = Fisher(FrozenEstimator(model), parameters="w").settle(X).features(X)
     assert_allclose(G, model.predict_proba(X) / model.class_prior_ - 1)
-    with pytest.raises(ValueError, match="fitted with labels"):
+    with pytest.raises(ValueError, match="needs labels"):
         Fisher(GaussianNB()).settle(X)
 
 
@@ -382,7 +382,7 @@ def test_settled_on_the_training_folds_in_a_grid_search():
 def test_unfitted_models_are_fitted_to_the_training_samples():
     X, y = two_classes(60)
     kernel = HMMFisher(CategoricalChain(), information="diagonal")
-    with pytest.raises(ValueError, match=r"settled by fit; call kernel.settle"):
+    with pytest.raises(ValueError, match=r"no fitted model yet; call kernel.settle"):
         kernel(X)
     step = KernelTransformer(kernel).fit(X)
     settled = step.kernel_
@@ -530,7 +530,7 @@ def test_mixtures_are_read_from_scikit_learn(cls):
     assert_allclose(kernel.features(X), F, rtol=1e-6)
     assert_allclose(kernel(X), F @ F.T, rtol=1e-6)
     assert_allclose(clone(kernel)(X), kernel(X))
-    with pytest.raises(ValueError, match=r"settled by fit"):
+    with pytest.raises(ValueError, match=r"no fitted model yet"):
         MixtureP(cls())(X)
 
 
@@ -621,7 +621,7 @@ ZERO_ROW = np.array([[0.7, 0.3], [0.0, 0.0]])
         ({"startprob": [np.nan, 0.6]}, "NaN, infinite or negative"),
         ({"startprob": [-0.5, 1.5]}, "NaN, infinite or negative"),
         ({"transmat": np.eye(3)}, r"transmat has shape \(3, 3\), and needs shape \(2, 2\)"),
-        ({"startprob": None}, "give model, or all of startprob"),
+        ({"startprob": None}, "give either model, or all of startprob"),
         ({"parameters": "x"}, "some of the letters 'ste'"),
         ({"parameters": ""}, "some of the letters 'ste'"),
         ({"information": "full"}, "information="),
@@ -643,28 +643,28 @@ def test_bad_parameters_of_hmm_fisher(change, message):
     [
         (HMMFisher(**BOOK), [[0], [0, 2]], "sample 1 has the symbol 2"),
         (HMMFisher(**BOOK), [[0], [0, -1]], "sample 1 has the symbol -1"),
-        (HMMFisher(**BOOK), ["ab"], "symbols=None stands for numbers from 0 to 1"),
+        (HMMFisher(**BOOK), ["ab"], "symbols=None means numbers from 0 to 1"),
         (HMMFisher(**BOOK, symbols="ab"), ["ab", "ac"], "sample 1 has the symbol 'c'"),
         (HMMFisher(**BOOK, symbols="ab"), ["ab", None], "sample 1 is missing"),
         (HMMFisher(**BOOK, symbols="ab"), "abba", "needs a collection"),
         (
             HMMFisher(**{**BOOK, "emissionprob": np.eye(2), "transmat": np.eye(2)}),
             [[0, 0], [0, 1]],
-            "sample 1 is impossible under the model.*emissionprob_prior",
+            "sample 1 has probability 0 under the model.*emissionprob_prior",
         ),
-        (HMMFisher(GaussianMixture()), [[0]], "is settled by fit"),
+        (HMMFisher(GaussianMixture()), [[0]], "no fitted model"),
         (HMMFisher(3), [[0]], "give a CategoricalHMM"),
-        (MarkovFisher(), ["ab"], "is settled by fit"),
+        (MarkovFisher(), ["ab"], "no fitted model"),
         (MarkovFisher(p=0), ["ab"], "an integer of at least 1"),
         (MarkovFisher(smoothing=-1.0), ["ab"], "at least 0"),
         (
             MarkovFisher(startprob=[0.5, 0.5], transmat=np.eye(2)),
             [[0], [0, 1]],
-            "sample 1 is impossible under the chain.*smoothing",
+            "sample 1 has probability 0 under the chain.*smoothing",
         ),
         (MarkovFisher(3, [0.5, 0.5], np.eye(2)), [[0]], "needs 4 rows, one for each context"),
         (Fisher(None), [[0.0]], "a Gaussian mixture, GaussianNB"),
-        (Fisher(GaussianMixture()), [[0.0]], "is settled by fit"),
+        (Fisher(GaussianMixture()), [[0.0]], "no fitted model"),
         (Fisher(GaussianMixture(), parameters="q"), [[0.0]], "letters 'wmc'"),
     ],
 )

@@ -135,7 +135,7 @@ def test_outside_of_its_range_the_series_would_not_be_positive():
         (DAGPath([(0, 1, -1.0)], 0, 1), [[0.0]], "has the weight -1.0"),
         (DAGPath([(0, 1)], 0, 1), [[0.0]], "an edge is"),
         (DAGPath([(0, 1, 1.0)], 0, 2), [[0.0]], "sink=2"),
-        (GraphPath([(0, 0, 1.0), (0, 1, 1.0)], 0, 1), [[0.0]], "spectral radius being 1"),
+        (GraphPath([(0, 0, 1.0), (0, 1, 1.0)], 0, 1), [[0.0]], "spectral radius is 1"),
     ],
     ids=lambda v: repr(v)[:40],
 )

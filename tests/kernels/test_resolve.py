@@ -141,11 +141,11 @@ def test_scale_of_a_constant_table_is_one():
     [
         (r"square matrix .* shape \(7, 3\)", lambda X, K: resolve_kernel("precomputed", X)),
         (
-            r"\['width'\], which kernel='rbf' does not know",
+            r"\['width'\], which are not parameters of kernel='rbf'",
             lambda X, K: resolve_kernel("rbf", X, kernel_params={"width": 1}),
         ),
         (
-            "no use with the kernel object",
+            "cannot be used with the kernel object",
             lambda X, K: resolve_kernel(RBF(), X, kernel_params={"length_scale": 1}),
         ),
         (
@@ -153,7 +153,7 @@ def test_scale_of_a_constant_table_is_one():
             lambda X, K: resolve_kernel(lambda A, B: np.ones(len(A)), X)(X),
         ),
         (
-            "similarity of new samples to themselves",
+            "values of new samples with themselves",
             lambda X, K: resolve_kernel("precomputed", K).diag(K[:2]),
         ),
     ],
@@ -203,7 +203,7 @@ def test_a_useless_bandwidth_is_said(kernel, make, seed):
     X = make(samples(seed, n=50))
     with pytest.warns(UserWarning, match="makes all samples alike"):
         resolve_kernel(kernel, X, gamma=1e-9)
-    with pytest.warns(UserWarning, match="makes samples alien"):
+    with pytest.warns(UserWarning, match="makes samples dissimilar"):
         resolve_kernel(kernel, X, gamma=1e5)
     resolve_kernel(kernel, X, gamma="scale")
     resolve_kernel(kernel, make(np.ones((50, 3))), gamma=1.0)

@@ -180,7 +180,7 @@ def test_distances_by_scales(seed):
     ("kernel", "message"),
     [
         (DTWKernel(0.0), "gamma=0.0"),
-        (DTWKernel("median"), "is settled by fit"),
+        (DTWKernel("median"), "needs training samples"),
         (DTWKernel(power=-1), "power=-1"),
         (DTWKernel(band="itakura", max_slope=0.5), "max_slope=0.5"),
         (DTWKernel(band="itakura", radius=1), "has no radius"),
@@ -189,7 +189,7 @@ def test_distances_by_scales(seed):
         (DTWKernel(multiscale_radius=-1), "multiscale_radius=-1"),
         (GlobalAlignment(0.0), "sigma=0.0"),
         (GlobalAlignment(-1.0), "sigma=-1.0"),
-        (GlobalAlignment("median"), "is settled by fit"),
+        (GlobalAlignment("median"), "needs training samples"),
         (GlobalAlignment(triangular=0), "triangular=0"),
         (GlobalAlignment(triangular=1.5), "triangular=1.5"),
         (GlobalAlignment(local="laplace"), "local='laplace'"),

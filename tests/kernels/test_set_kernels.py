@@ -101,15 +101,15 @@ def test_elements_not_seen_before_match_nothing_and_weigh_one():
 @pytest.mark.parametrize(
     ("kernel", "X", "message"),
     [
-        (Intersection(), ["cat"], "has to be a set"),
-        (Intersection(), [3], "has to be a set"),
+        (Intersection(), ["cat"], "must be a set"),
+        (Intersection(), [3], "must be a set"),
         (Intersection(), [[{1}]], "hashable"),
         (Intersection(), np.array([[2.0, 0]]), "0 and 1 only"),
         (Intersection(), {1, 2}, "in order"),
         (Intersection(), np.array([[{1}], [{2}]], dtype=object), "select one column"),
         (Intersection([1.0]), [{3}], "weights has 1 entries"),
         (Intersection({1: -1.0}), [{1}], "at least 0"),
-        (Agreement(3), [{7}], "7 is in a sample and not in the universe"),
+        (Agreement(3), [{7}], "contains 7, which is not in the universe"),
         (Agreement(3), np.eye(4), "4 columns, and a universe of 3"),
         (Agreement("abc"), [{"a"}], "universe"),
         (Agreement(-1), [set()], "universe"),

@@ -209,7 +209,7 @@ def test_too_many_words_near_a_substring(monkeypatch):
 
     monkeypatch.setattr(_spectrum_kernels, "MOST_WORDS", 1000)
     kernel = Mismatch(6, alphabet="abcd", costs=1 - np.eye(4), threshold=3)
-    with pytest.raises(ValueError, match="more than 1000 words near them"):
+    with pytest.raises(ValueError, match="more than 1000 neighbouring words"):
         kernel(["abcdcbacbdbacbd", "bdcabbd"])
     assert kernel(["abcdab"])[0, 0] == 1 + 6 * 3 + 15 * 9
 
@@ -666,7 +666,7 @@ def test_samples_that_are_refused(X, error, message):
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
-        (PSpectrum(0), "p=0, and it has to be an integer of at least 1"),
+        (PSpectrum(0), "p=0; it must be an integer of at least 1"),
         (PSpectrum(2.0), "p=2.0"),
         (PSpectrum(True), "p=True"),
         (BlendedSpectrum(2, weights=[1.0]), "of length p=2"),
@@ -674,18 +674,18 @@ def test_samples_that_are_refused(X, error, message):
         (BlendedSpectrum(2, decay=1.5), "above 0 and at most 1"),
         (BlendedSpectrum(2, weights=[1, 1], decay=0.5), "weights or decay, not both"),
         (Mismatch(2, 3, "ab"), "at most p=2"),
-        (Mismatch(2, 1), "alphabet=None is settled by fit"),
+        (Mismatch(2, 1), "alphabet=None needs training samples"),
         (Mismatch(2, 1, "aba"), "distinct symbols"),
         (Mismatch(2, 1, 0), "alphabet=0"),
         (Mismatch(2, 1, "ab"), "'c' is not in the alphabet of 2"),
-        (Mismatch(2, 1, 2), "alphabet=2 symbols, and the samples have 3"),
+        (Mismatch(2, 1, 2), "alphabet=2 symbols, but the samples have 3"),
         (Mismatch(2, 1, "abc", unknown="drop"), "one of 'raise', 'ignore'"),
-        (Mismatch(2, alphabet="abc", costs=np.eye(3)), "costs and threshold go together"),
-        (Mismatch(2, alphabet="abc", threshold=1.0), "costs and threshold go together"),
+        (Mismatch(2, alphabet="abc", costs=np.eye(3)), "costs and threshold must be given"),
+        (Mismatch(2, alphabet="abc", threshold=1.0), "costs and threshold must be given together"),
         (Mismatch(2, alphabet="ab", costs=np.eye(3), threshold=1), r"matrix of shape \(2, 2\)"),
         (Mismatch(2, alphabet="abc", costs=-np.eye(3), threshold=1), "at least 0"),
         (Mismatch(2, alphabet="abc", costs=np.eye(3), threshold=0.0), "threshold=0.0"),
-        (Mismatch(2, alphabet=3, costs=np.eye(3), threshold=1), "costs need the symbols"),
+        (Mismatch(2, alphabet=3, costs=np.eye(3), threshold=1), "costs require the symbols"),
         (Mismatch(40, alphabet="abc", costs=np.eye(3), threshold=1), "too many for costs"),
         (FixedLengthSubsequences(-1), "at least 0"),
         (GapNumberWeighted(2, 1.5), "above 0 and at most 1"),
@@ -693,13 +693,16 @@ def test_samples_that_are_refused(X, error, message):
         (GapWeighted(2, 0.0), "above 0 and at most 1"),
         (GapWeighted(2, lengths=[1.0]), "of length p=2"),
         (GapWeighted(2, match_weights={"a": -1.0}), "numbers of at least 0"),
-        (GapWeighted(2, match_weights={"a": 1.0}, length_normalise=True), "give no match_weights"),
-        (GapWeighted(2, similarity=np.eye(2)), "needs alphabet"),
+        (
+            GapWeighted(2, match_weights={"a": 1.0}, length_normalise=True),
+            "do not set match_weights",
+        ),
+        (GapWeighted(2, similarity=np.eye(2)), "requires alphabet"),
         (GapWeighted(2, similarity=np.eye(2), alphabet="abc"), r"shape \(3, 3\)"),
         (GapWeighted(2, similarity=[[1, 2], [2, 1]], alphabet="ab"), "the eigenvalue -1"),
         (GapWeighted(2, similarity=[[1, 2], [0, 1]], alphabet="ab"), "symmetric"),
         (GapWeighted(2, similarity=np.eye(2), alphabet="ab"), "'c' is not in the alphabet"),
-        (GapWeighted(2, alphabet="ab"), "with a similarity matrix only"),
+        (GapWeighted(2, alphabet="ab"), "alphabet requires a similarity matrix"),
     ],
     ids=repr,
 )
@@ -712,11 +715,11 @@ def test_parameters_that_are_refused(kernel, message):
 def test_more_words_and_bytes():
     with pytest.raises(TypeError, match="one collection is of str and the other of bytes"):
         PSpectrum(1)(["a"], [b"a"])
-    with pytest.raises(ValueError, match="features need the symbols"):
+    with pytest.raises(ValueError, match="features require the symbols"):
         Mismatch(2, 1, 4).features(["ab"])
     with pytest.raises(ValueError, match="too many columns"):
         Mismatch(12, 1, "abcdefgh").features(["ab"])
-    with pytest.raises(ValueError, match="without match_weights"):
+    with pytest.raises(ValueError, match="not available with match_weights"):
         GapWeighted(2, match_weights={"a": 1.0}, decay_bounds=(0.1, 1.0))(
             ["ab"], eval_gradient=True
         )

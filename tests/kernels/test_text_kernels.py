@@ -360,7 +360,7 @@ def test_terms_in_every_document_and_in_none():
 
 @pytest.mark.edge
 def test_more_components_than_the_rank():
-    with pytest.warns(UserWarning, match="n_components=100, and the corpus has rank 3"):
+    with pytest.warns(UserWarning, match="n_components=100 exceeds the rank of the corpus; 3 "):
         K = LatentSemantic(corpus=D)(D)
     assert_allclose(K, D @ D.T, rtol=1e-12)
 
@@ -379,20 +379,20 @@ def test_more_components_than_the_rank():
         (VectorSpace(CountVectorizer(), BOOK), BOOK[0], TypeError, "needs a collection"),
         (VectorSpace(CountVectorizer(), BOOK), ["a", None], ValueError, "sample 1 is missing"),
         (VectorSpace(CountVectorizer(), BOOK), [3], TypeError, "sample 0 is of type int"),
-        (VectorSpace(CountVectorizer()), BOOK, ValueError, "corpus=None is settled by fit"),
-        (TfIdf(), D, ValueError, "TfIdf: corpus=None is settled by fit; call kernel.settle"),
+        (VectorSpace(CountVectorizer()), BOOK, ValueError, "corpus=None needs training samples"),
+        (TfIdf(), D, ValueError, "TfIdf: corpus=None needs training samples; call kernel.settle"),
         (TfIdf(corpus=D), D[:, :3], ValueError, "samples have 3 terms, and the corpus has 4"),
         (TfIdf(corpus=D, smooth="yes"), D, ValueError, "one of True, False"),
         (TfIdf(corpus=np.empty((0, 4))), D, ValueError, "no documents"),
         (TfIdf("words", BOOK), BOOK, ValueError, "a vectorizer of scikit-learn"),
-        (SemanticSmoothing(), D, ValueError, "give one of proximity and similarity"),
-        (SemanticSmoothing(np.eye(4), np.eye(4)), D, ValueError, "give one of"),
+        (SemanticSmoothing(), D, ValueError, "give either proximity or similarity"),
+        (SemanticSmoothing(np.eye(4), np.eye(4)), D, ValueError, "give either"),
         (SemanticSmoothing(np.eye(3)), D, ValueError, "4 terms, and the matrix has 3 rows"),
         (SemanticSmoothing(similarity=[[1, 2], [2, 1]]), D[:, :2], ValueError, "eigenvalue -1"),
         (SemanticSmoothing(similarity=[[1, 2], [0, 1]]), D[:, :2], ValueError, "symmetric"),
         (SemanticDiffusion("heat", corpus=D), D, ValueError, "'von_neumann', 'exponential'"),
         (SemanticDiffusion(relative=1.0, corpus=D), D, ValueError, "below 1 for the von Neumann"),
-        (SemanticDiffusion(lam=0.2, corpus=D), D, ValueError, "lam=0.2, and it has to be below"),
+        (SemanticDiffusion(lam=0.2, corpus=D), D, ValueError, "lam=0.2; it must be below"),
         (SemanticDiffusion(lam=-1.0, corpus=D), D, ValueError, "above 0"),
         (LatentSemantic(0, corpus=D), D, ValueError, "an integer of at least 1"),
     ],
@@ -406,5 +406,5 @@ def test_what_is_refused(kernel, X, error, message):
 def test_two_collections_of_different_terms():
     with pytest.raises(ValueError, match="samples have 4 and 3 terms"):
         VectorSpace()(D, D[:, :3])
-    with pytest.raises(TypeError, match="with a vectorizer a sample has to be a text"):
+    with pytest.raises(TypeError, match="with a vectorizer a sample must be a text"):
         VectorSpace(CountVectorizer()).settle(D)

@@ -219,7 +219,7 @@ def test_opposite_columns_are_two_for_positive_coefficients():
 
 @pytest.mark.certificate
 def test_columns_of_very_different_sizes():
-    """HiGHS, whose tolerances are absolute, is off by a share of 1.6e-4 here."""
+    """HiGHS, whose tolerances are absolute, is norm is a share of 1.6e-4 here."""
     rng = np.random.default_rng(159)
     n, k = int(rng.integers(1, 8)), int(rng.integers(1, 14))
     X = rng.normal(size=(n, k)) * 10.0 ** rng.uniform(-4, 4, size=k)
@@ -417,7 +417,7 @@ def test_errors_at_a_large_scale_name_the_remedy():
     huge = np.abs(np.random.default_rng(0).normal(size=(4, 3))) * 1e20
     for solver in ("path", "cvxpy"):
         model = BasisPursuit(residual_tol=0.5e20, positive=True, solver=solver)
-        with pytest.raises(ValueError, match=r"residual_tol=5e\+19 \(the nearest .* 2e\+20"):
+        with pytest.raises(ValueError, match=r"residual_tol=5e\+19 \(the smallest .* 2e\+20"):
             model.fit(huge, -1e20 * np.ones(4))
     assert basis_pursuit(X[:2], np.array([-1.0, -1.0]), positive=True) is None
 
@@ -427,7 +427,7 @@ def test_errors_at_a_large_scale_name_the_remedy():
     ("message", "call"),
     [
         (
-            r"residual_tol=0 \(the nearest are off by .* raise",
+            r"residual_tol=0 \(the smallest residual norm is .* increase",
             lambda X: BasisPursuit(residual_tol=0.0).fit(X, [1.0, 1.0, 5.0]),
         ),
         (
@@ -435,11 +435,11 @@ def test_errors_at_a_large_scale_name_the_remedy():
             lambda X: BasisPursuit(residual_tol=0.0, positive=True).fit(X[:2], [1.0, -1.0]),
         ),
         (
-            r"residual_tol=0.1 \(the nearest .* off by 1 in",
+            r"residual_tol=0.1 \(the smallest residual norm is 1\)",
             lambda X: BasisPursuit(residual_tol=0.1, positive=True).fit(X[:2], [1.0, -1.0]),
         ),
         (
-            "solver='simplex' solves a linear program",
+            "solver='simplex' solves linear programs",
             lambda X: BasisPursuit(solver="simplex", residual_tol=1.0).fit(X, [1.0, 1.0, 5.0]),
         ),
     ],

@@ -488,7 +488,7 @@ def test_threads_of_the_blas_are_given_back():
 @pytest.mark.edge
 def test_warning_and_weights_of_groups():
     X, y, labels = planted(0)
-    with pytest.warns(ConvergenceWarning, match=r"relative duality gap .* raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match=r"relative duality gap .* increase max_iter"):
         GroupLasso(0.001, 2, max_iter=1).fit(X[:30] ** 3, y[:30])
     weighted = GroupLasso(0.3, labels, group_weights=[9.0, *np.ones(8)]).fit(X, y)
     least = objective(X, y, labels, 0.3, weighted.coef_, weighted.intercept_,
@@ -549,5 +549,5 @@ def test_the_statement_in_cvxpy_has_the_same_optimum(l1_ratio, positive, seed):
     assert stated.dual_gap_ <= 1e-6
     assert_allclose(stated.coef_, ours.coef_, atol=1e-3)  # the root of the gap
     assert_allclose(stated.alpha_max_, ours.alpha_max_, rtol=1e-12)
-    with pytest.raises(ValueError, match="takes dense X"):
+    with pytest.raises(ValueError, match="needs dense X"):
         stated.fit(sparse.csr_array(X), y)

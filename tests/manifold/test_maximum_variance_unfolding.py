@@ -309,7 +309,7 @@ def test_settings_that_contradict_each_other():
 
 @pytest.mark.edge
 def test_end_before_convergence_says_so():
-    with pytest.warns(ConvergenceWarning, match="duality gap .* raise max_iter, max_rank or tol"):
+    with pytest.warns(ConvergenceWarning, match="duality gap .* increase max_iter, max_rank, tol"):
         MaximumVarianceUnfolding(solver="low_rank", max_iter=2).fit(arc(30, 0))
 
 

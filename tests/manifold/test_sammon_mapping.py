@@ -199,7 +199,7 @@ def test_few_samples_and_equal_ones():
 
 @pytest.mark.edge
 def test_warning_where_steps_run_out():
-    with pytest.warns(ConvergenceWarning, match="after 2 steps; raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="after 2 steps; increase max_iter"):
         SammonMapping(max_iter=2).fit(rows(0, 40))
 
 

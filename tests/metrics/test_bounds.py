@@ -132,16 +132,16 @@ def test_margin_bound_in_steps(seed):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: bounds.margin_bound(0, 0.0, 1.0, 10), "margin=0.0 has to be positive"),
-        (lambda: bounds.margin_bound(0, 1.0, 1.0, 10, delta=1.0), "delta=1.0 has to be between"),
-        (lambda: bounds.mistake_bound(6, 10), "n_updates=6 has to be between 0 and n / 2 = 5"),
-        (lambda: bounds.compression_bound(10, 10), "n_support=10 has to be between 1 and"),
-        (lambda: bounds.leave_one_out_bound(11, 10), "n_support=11 has to be between 0 and"),
-        (lambda: bounds.svr_bound(0, 1, 1, 0.1, 0.1, 10), "has to be larger than epsilon"),
-        (lambda: bounds.center_of_mass_bound(0, 1.0), "n=0 has to be at least 1"),
-        (lambda: rademacher_complexity(np.ones((2, 3))), "has to be square"),
-        (lambda: rademacher_complexity(np.eye(2), method="exact"), "has to be 'trace' or"),
-        (lambda: rademacher_complexity(np.eye(2), -1.0), "norm=-1.0 has to be positive"),
+        (lambda: bounds.margin_bound(0, 0.0, 1.0, 10), "margin=0.0 must be positive"),
+        (lambda: bounds.margin_bound(0, 1.0, 1.0, 10, delta=1.0), "delta=1.0 must be between"),
+        (lambda: bounds.mistake_bound(6, 10), "n_updates=6 must be between 0 and n / 2 = 5"),
+        (lambda: bounds.compression_bound(10, 10), "n_support=10 must be between 1 and"),
+        (lambda: bounds.leave_one_out_bound(11, 10), "n_support=11 must be between 0 and"),
+        (lambda: bounds.svr_bound(0, 1, 1, 0.1, 0.1, 10), "must be larger than epsilon"),
+        (lambda: bounds.center_of_mass_bound(0, 1.0), "n=0 must be at least 1"),
+        (lambda: rademacher_complexity(np.ones((2, 3))), "must be square"),
+        (lambda: rademacher_complexity(np.eye(2), method="exact"), "must be 'trace' or"),
+        (lambda: rademacher_complexity(np.eye(2), -1.0), "norm=-1.0 must be positive"),
     ],
 )
 def test_refused(call, message):

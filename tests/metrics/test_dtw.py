@@ -134,7 +134,7 @@ def test_a_function_of_local_costs_gives_what_names_give(seed):
         for x in X
     ]
     assert_allclose(pairwise_dtw(X, local=city, radius=9), expected, rtol=1e-14)
-    with pytest.raises(ValueError, match="local has to return costs of shape"):
+    with pytest.raises(ValueError, match="local must return costs of shape"):
         dtw([1, 2], [3], local=lambda a, b: np.zeros(3))
 
 

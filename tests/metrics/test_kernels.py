@@ -75,8 +75,8 @@ def test_borders():
     [
         ("square", lambda: kernel_alignment(np.ones((2, 3)), IDENTITY)),
         ("3 labels for 2 samples", lambda: kernel_alignment(K1, [1, 2, 1])),
-        ("of 2 samples and the target of 3", lambda: kernel_alignment(K1, np.eye(3))),
-        ("diag_X is needed", lambda: kernel_distances(np.ones((2, 3)))),
+        ("K has 2 samples, but target has 3", lambda: kernel_alignment(K1, np.eye(3))),
+        ("diag_X is required", lambda: kernel_distances(np.ones((2, 3)))),
         ("diag_X has 1 entries", lambda: kernel_distances(np.ones((2, 3)), [1.0], [1.0, 1, 1])),
         ("diag_Y is needed", lambda: kernel_distances(np.ones((2, 3)), [1.0, 1.0])),
     ],

@@ -138,7 +138,7 @@ def test_messages_and_small_samples():
     model = KernelCentroidOutlierDetector(contamination="bound").fit(X)
     assert (model.predict(1e3 + X) == 1).all()  # the bound is vacuous for so few
     given = KernelCentroidOutlierDetector("precomputed").fit(X @ X.T)
-    with pytest.raises(ValueError, match="similarity of new samples to themselves"):
+    with pytest.raises(ValueError, match="kernel values of new samples with themselves"):
         given.predict((X @ X.T)[:5])
     with pytest.raises(ValueError, match="needs the square matrix"):
         KernelCentroidOutlierDetector("precomputed").fit(X)

@@ -251,9 +251,9 @@ def test_what_is_no_collection_of_samples_is_refused(step, error, message, X):
 
 @pytest.mark.edge
 def test_messages():
-    with pytest.raises(ValueError, match="leave the step out"):
+    with pytest.raises(ValueError, match="omit this step"):
         KernelTransformer("precomputed").fit(np.eye(2))
-    with pytest.raises(ValueError, match="no use with the kernel object"):
+    with pytest.raises(ValueError, match="cannot be used with the kernel object"):
         KernelTransformer(RBF(), kernel_params={"a": 1}).fit(np.eye(2))
     with pytest.raises(ValueError, match="features"):
         KernelTransformer().fit(np.eye(2)).transform(np.eye(3))

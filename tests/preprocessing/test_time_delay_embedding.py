@@ -281,7 +281,7 @@ def test_constant_series_takes_lag_one_and_says_so(rule):
 def test_limit_of_the_search():
     X = np.sin(2 * np.pi * np.arange(400) / 100)[:, None]
     est = TimeDelayEmbedding(2, lag="auto", lag_rule="zero", max_lag=10)
-    with pytest.warns(UserWarning, match="Raise max_lag"):
+    with pytest.warns(UserWarning, match="Increase max_lag"):
         est.fit(X)
     assert est.lag_ == 10
     long = TimeDelayEmbedding(3, lag="auto", lag_rule="zero", max_lag=10**9).fit(X)

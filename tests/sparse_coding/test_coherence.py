@@ -185,7 +185,7 @@ def test_borders():
         (lambda: exact_recovery_coefficient(np.eye(3), [3]), "numbers below that of atoms, 3"),
         (lambda: exact_recovery_coefficient(np.eye(3), [0.5]), "list of the numbers of atoms"),
         (lambda: exact_recovery_coefficient(np.eye(3), [1, 1]), "name every atom once"),
-        (lambda: exact_recovery_coefficient([[1, 0], [0, 0]], [1]), r"zero atoms, \[1\]: leave"),
+        (lambda: exact_recovery_coefficient([[1, 0], [0, 0]], [1]), r"zero atoms, \[1\]: remove"),
         (lambda: two_bases_recovery_bound(np.eye(3), 2 * np.eye(3)), "second must be an ortho"),
         (lambda: two_bases_recovery_bound(np.eye(3)[:2], np.eye(3)), "first must be an ortho"),
         (lambda: two_bases_recovery_bound(np.eye(3), np.eye(4)), r"got \[3, 4\]"),

@@ -503,11 +503,11 @@ def test_scale_of_signals_does_not_matter(algorithm, scale, seed):
 @pytest.mark.edge
 def test_a_coder_that_is_stopped_says_so(seed):
     X, D = signals(seed)
-    with pytest.warns(ConvergenceWarning, match="raise transform_max_iter or tol, or use"):
+    with pytest.warns(ConvergenceWarning, match="increase transform_max_iter or tol, or use"):
         SparseCoder(
             D, transform_algorithm="ista", transform_alpha=0.01, transform_max_iter=3
         ).fit_transform(X)
-    with pytest.warns(ConvergenceWarning, match="raise transform_max_iter or tol\\.$"):
+    with pytest.warns(ConvergenceWarning, match="increase transform_max_iter or tol\\.$"):
         SparseCoder(
             D[:1] + 1e-5 * D,
             transform_algorithm="lasso",

@@ -253,7 +253,7 @@ def test_a_warning_tells_gap_and_residual(max_iter, seed, monkeypatch):
     with (
         config_context(working_memory=0),
         pytest.warns(
-            ConvergenceWarning, match="gap .*, residual .*; raise max_iter, tol or residual_tol"
+            ConvergenceWarning, match="gap .*, residual .*; increase max_iter, tol or residual_tol"
         ),
     ):
         model.fit(A, rng.normal(size=30) + 0.1)

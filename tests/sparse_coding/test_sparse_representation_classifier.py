@@ -274,7 +274,7 @@ def test_borders(seed):
     # four classes that all take part, which one sweep over them does not settle
     X, y, new, _ = subspaces(seed)
     hasty = SparseRepresentationClassifier("group_lasso", alpha=0.01, max_iter=1, tol=1e-12)
-    with pytest.warns(ConvergenceWarning, match="raise max_iter, tol or alpha"):
+    with pytest.warns(ConvergenceWarning, match="increase max_iter, tol or alpha"):
         hasty.fit(X, y).predict(new)
     with pytest.raises(ValueError, match="values that are not finite on these samples"):
         SparseRepresentationClassifier(kernel="poly", degree=9, gamma=1.0).fit(1e90 * X, y)

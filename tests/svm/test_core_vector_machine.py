@@ -541,11 +541,11 @@ def test_refused_values():
 @pytest.mark.edge
 def test_limits_end_with_a_warning():
     X, y = board(3000)
-    with pytest.warns(ConvergenceWarning, match="with 50 core samples.*raise max_core"):
+    with pytest.warns(ConvergenceWarning, match="with 50 core samples.*increase max_core"):
         model = CoreVectorMachine(50, gamma=4, max_core=50, random_state=0).fit(X, y)
     assert len(model.core_indices_) == 50
     assert model.dual_gap_ > 0.05
-    with pytest.warns(ConvergenceWarning, match="after 3 solutions.*raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="after 3 solutions.*increase max_iter"):
         assert CoreVectorMachine(50, gamma=4, max_iter=3).fit(X, y).n_iter_ == 3
     with pytest.warns(ConvergenceWarning, match="tolerates violations of the margin"):
         CoreVectorMachine(50, gamma=4, radius_tol=1e-3, random_state=0).fit(X, y)
@@ -640,7 +640,7 @@ def test_noise_stays_within_the_memory_allowed():
 @pytest.mark.edge
 def test_ball_without_room_says_so():
     X, y = board(1500)
-    with pytest.warns(ConvergenceWarning, match="raise cache_size"):
+    with pytest.warns(ConvergenceWarning, match="increase cache_size"):
         CoreVectorMachine(50, gamma=4, solver="ball", radius_tol=1e-7, cache_size=0.01).fit(X, y)
 
 

@@ -204,7 +204,7 @@ def test_classes_order_the_labels(seed):
     ("classes", "message"),
     [
         (["low", "mid"], "y holds 'high', which is not in classes"),
-        (["low", "mid", "mid", "high"], "has to list every label once"),
+        (["low", "mid", "mid", "high"], "must list every label once"),
         ("low", "The 'classes' parameter"),
         (None, "could not convert string|numeric"),
     ],
@@ -242,7 +242,7 @@ def test_score_is_kendalls_tau(seed):
         ({}, "requires y to be passed"),
         ({"y": np.ones(20)}, "needs a query with two different grades"),
         ({"y": range(20), "query_ids": range(20)}, "needs a query with two different grades"),
-        ({"y": range(20), "query_ids": [1, 2]}, "query_ids has to name the query of each of 20"),
+        ({"y": range(20), "query_ids": [1, 2]}, "query_ids must name the query of each of 20"),
         ({"y": [*range(19), None]}, "missing.*position 19"),
         ({"pairs": [[0, 1, 2]]}, r"of shape \(n_pairs, 2\)"),
         ({"pairs": [[0.0, 1.0]]}, r"of shape \(n_pairs, 2\)"),
@@ -281,7 +281,7 @@ def test_contradictions_and_equal_samples():
 @pytest.mark.edge
 def test_limits_end_with_a_warning():
     X, y, _ = graded(300)
-    with pytest.warns(ConvergenceWarning, match="with 20 core pairs.*raise max_core"):
+    with pytest.warns(ConvergenceWarning, match="with 20 core pairs.*increase max_core"):
         CoreVectorRanker(1.0, gamma=0.5, max_core=20, random_state=0).fit(X, y)
 
 
@@ -362,7 +362,7 @@ def test_noise_takes_seconds_and_little_memory():
 @pytest.mark.edge
 def test_too_few_basis_functions_are_named():
     X, y = noisy_grades(1000)
-    with pytest.warns(ConvergenceWarning, match=r"with 13 basis functions.*raise cache_size"):
+    with pytest.warns(ConvergenceWarning, match=r"with 13 basis functions.*increase cache_size"):
         model = CoreVectorRanker(cache_size=0.1, random_state=0).fit(X, y)
     assert 0.05 < model.dual_gap_ <= 1
     assert len(model.support_) == 13
@@ -371,7 +371,7 @@ def test_too_few_basis_functions_are_named():
 @pytest.mark.edge
 def test_few_iterations_end_with_the_gap_reached():
     X, y = noisy_grades(500)
-    with pytest.warns(ConvergenceWarning, match="relative duality gap.*raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="relative duality gap.*increase max_iter"):
         model = CoreVectorRanker(max_iter=20, random_state=0).fit(X, y)
     assert model.n_iter_ <= 21
     assert 0 < model.dual_gap_ <= 1

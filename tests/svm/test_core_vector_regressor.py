@@ -200,7 +200,7 @@ def test_refused_input():
 @pytest.mark.edge
 def test_limits_end_with_a_warning():
     X, y = wave(3000)
-    with pytest.warns(ConvergenceWarning, match="with 30 core samples.*raise max_core"):
+    with pytest.warns(ConvergenceWarning, match="with 30 core samples.*increase max_core"):
         CoreVectorRegressor(gamma=0.3, max_core=30, random_state=0).fit(X, y)
 
 

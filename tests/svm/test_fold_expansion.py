@@ -97,7 +97,7 @@ def test_other_machines_containers_and_pipelines():
 def test_refusals():
     X, y, _ = peptides()
     machine = SVC(kernel=Normalized(PSpectrum(2))).fit(X, y)
-    with pytest.raises(ValueError, match="they have to be the same"):
+    with pytest.raises(ValueError, match="they must be the same"):
         fold_expansion(machine, SequenceFeatures(PSpectrum(3)))
     with pytest.raises(ValueError, match="normalize=True for a kernel in Normalized"):
         fold_expansion(machine, SequenceFeatures(PSpectrum(2), normalize=False))
@@ -114,7 +114,7 @@ def test_refusals():
     [
         (lambda X, y: SVC(kernel=PSpectrum(2)), "not fitted"),
         (lambda X, y: SVC().fit([[len(x)] for x in X], y), "a kernel object on strings"),
-        (lambda X, y: SVC(kernel=GapWeighted(2)).fit(X, y), "they have to be the same"),
+        (lambda X, y: SVC(kernel=GapWeighted(2)).fit(X, y), "they must be the same"),
         (lambda X, y: make_pipeline(SequenceFeatures(), SVC()).fit(X, y), "end with a Kernel"),
     ],
 )

@@ -211,7 +211,7 @@ def test_new_samples_of_a_precomputed_kernel_need_a_constant_diagonal():
     K = linear_kernel(cloud(50))
     model = SVDD("precomputed").fit(K)
     assert model.predict(K).shape == (50,)
-    with pytest.raises(ValueError, match="similarity of new samples to themselves"):
+    with pytest.raises(ValueError, match="kernel values of new samples with themselves"):
         model.predict(K[:5])
 
 
