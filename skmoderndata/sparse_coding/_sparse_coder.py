@@ -13,15 +13,15 @@ from skmoderndata._base import Base, warn_not_converged
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.codes.bounded_lasso import bounded_lasso_codes
-from skmoderndata._solvers.codes.greedy import (
-    matching_pursuit,
-    nonnegative_matching_pursuit,
-    orthogonal_matching_pursuit,
-)
-from skmoderndata._solvers.codes.group_pursuit import group_matching_pursuit
+from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
 from skmoderndata._solvers.codes.groups import group_lasso_codes
 from skmoderndata._solvers.codes.lasso import METHODS as LASSO
 from skmoderndata._solvers.codes.lasso import lasso_codes
+from skmoderndata._solvers.codes.matching_pursuit import (
+    group_matching_pursuit,
+    matching_pursuit,
+    nonnegative_matching_pursuit,
+)
 from skmoderndata._solvers.codes.proximal import proximal_codes
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,

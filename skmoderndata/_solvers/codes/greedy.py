@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._jit import jit, jit_leaf
-from skmoderndata._solvers.codes.cholesky import SPAN, append_atom, drop, solve_chosen, solve_upper
+from skmoderndata._solvers.codes.cholesky import SPAN, solve_upper
 from skmoderndata._solvers.codes.gram_rows import (
     ask_row,
     code_by_rows,
@@ -18,7 +18,6 @@ from skmoderndata._solvers.codes.gram_rows import (
 from skmoderndata._solvers.codes.products import (
     EPS,
     ZERO,
-    add_rows,
     inner,
     largest_entry,
     low_bits,
@@ -26,7 +25,6 @@ from skmoderndata._solvers.codes.products import (
 )
 from skmoderndata._solvers.codes.signal_blocks import (
     ATOMS,
-    MAX_ITER,
     RANK,
     STALL,
     TOL,
@@ -63,48 +61,6 @@ def orthogonal_matching_pursuit(
 
     def kernel(*given: Any) -> None:
         _omp(*given, n_nonzero, optimised)
-
-    return code_by_rows(X, atoms, kernel, cap=cap, tol_sq=tol_sq, **options)
-
-
-def matching_pursuit(
-    X: Array,
-    atoms: Atoms,
-    *,
-    n_nonzero: int,
-    tol_sq: Array,
-    positive: bool = False,
-    max_iter: int | None = None,
-    **options: Any,
-) -> SparseCodes:
-    """Subtract from the residual its projection on the most correlated atom, again and again.
-
-    An atom may be chosen several times; `n_nonzero` bounds the number of different ones and
-    `max_iter` (None: ten times as many) the number of steps. With ``positive=True`` no step makes
-    a coefficient negative. Options as in `orthogonal_matching_pursuit`.
-    """
-    limit = 10 * n_nonzero if max_iter is None else max_iter
-    cap = max(1, min(n_nonzero, len(atoms.rows)))
-
-    def kernel(*given: Any) -> None:
-        _mp(*given, limit, positive)
-
-    return code_by_rows(X, atoms, kernel, cap=cap, tol_sq=tol_sq, **options)
-
-
-def nonnegative_matching_pursuit(
-    X: Array, atoms: Atoms, *, n_nonzero: int, tol_sq: Array, **options: Any
-) -> SparseCodes:
-    """Orthogonal matching pursuit with coefficients of at least zero.
-
-    The atom with the largest positive ``d_i^T r`` enters, and the signal is fitted by non-negative
-    least squares on the chosen atoms; an atom whose coefficient reaches zero leaves, and may
-    return. At most ``3 * n_nonzero`` steps. Options as in `orthogonal_matching_pursuit`.
-    """
-    cap = max(1, min(n_nonzero, X.shape[1], len(atoms.rows)))
-
-    def kernel(*given: Any) -> None:
-        _nonnegative_omp(*given, n_nonzero)
 
     return code_by_rows(X, atoms, kernel, cap=cap, tol_sq=tol_sq, **options)
 
@@ -235,185 +191,3 @@ def _fit_residual_sq(signals, dictionary, i, L, h, index, t, a, value, r):
         a[s] = h[s]
     solve_upper(L, t, a)
     return returned_residual_sq(signals, dictionary, i, index, a, t, value, r)
-
-
-@jit
-def _mp(signals, dictionary, found, G, place, most, max_iter, positive):
-    """Run matching pursuit: each step takes a row of the Gram matrix from the correlations."""
-    m, k = signals.b.shape
-    n = signals.x.shape[1]
-    cap = found.chosen.shape[1]
-    low = low_bits(k)
-    r, a = np.empty(n), np.empty(cap)
-    alpha, score = np.empty(k), np.empty(k)
-    code, taken = np.zeros(k), np.zeros(k, np.bool_)
-    score_bits = score.view(np.int64)
-    for i in range(m):
-        next_signal(signals, i, place, most)
-        index, value, bound = found.chosen[i], found.values[i], signals.tol_sq[i]
-        size = inner(signals.x[i], signals.x[i], n)
-        rho, floor = size, 10 * EPS * np.sqrt(size)
-        t, steps = ZERO, 0
-        for j in range(k):
-            alpha[j] = signals.b[i, j]
-        while True:
-            if rho <= bound:
-                stop = TOL
-                break
-            for j in range(k):
-                # a step may take back what was given, and no more
-                score[j] = max(alpha[j], min(-alpha[j], code[j])) if positive else alpha[j]
-            new = largest_entry(score_bits, k, low)
-            if abs(score[new]) <= floor:
-                stop = STALL
-                break
-            if steps >= max_iter:
-                stop = MAX_ITER
-                break
-            if not taken[new]:
-                if t >= cap:
-                    stop = ATOMS
-                    break
-                taken[new] = True
-                index[t] = new
-                t += 1
-            steps += 1
-            step = max(alpha[new], -code[new]) if positive else alpha[new]
-            code[new] += step
-            G = ask_row(new, dictionary.columns, signals.known[i], signals.scale[i], G, place)
-            g = G[place[new]]
-            rho = max(0.0, rho - step * (2 * alpha[new] - step * g[new]))
-            for j in range(k):
-                alpha[j] -= step * g[j]
-            if rho <= bound or rho < 1e-6 * size:
-                for s in range(t):
-                    a[s] = code[index[s]]
-                rho = returned_residual_sq(signals, dictionary, i, index, a, t, value, r)
-        count = ZERO
-        for s in range(t):
-            j = index[s]
-            if code[j] != 0.0:
-                index[count] = j
-                a[count] = code[j]
-                count += 1
-            code[j] = 0.0
-            taken[j] = False
-        rho = returned_residual_sq(signals, dictionary, i, index, a, count, value, r)
-        sort_pairs(index, value, count)
-        found.counts[i] = count
-        found.residual_sq[i] = rho
-        found.stop[i] = TOL if rho <= bound else stop
-        found.steps[i] = steps
-
-
-@jit_leaf
-def nonnegative_on_support(L, index, t, b, a, z):
-    """Go on with non-negative least squares on ``index[:t]`` from the feasible `a`.
-
-    `L` is the Cholesky factor of the chosen atoms, and is kept up to date. Atoms that reach zero
-    are dropped; returns how many remain (Lawson and Hanson's inner loop).
-    """
-    while t > 0:
-        solve_chosen(L, index, t, b, z)
-        step, lowest = 1.0, 0
-        for s in range(t):
-            if z[s] < z[lowest]:
-                lowest = s
-            if z[s] <= 0.0:
-                step = min(step, a[s] / (a[s] - z[s]) if a[s] > 0.0 else 0.0)
-        if z[lowest] > 0.0:
-            for s in range(t):
-                a[s] = z[s]
-            return t
-        before = t
-        for s in range(before - 1, -1, -1):
-            new = a[s] + step * (z[s] - a[s])
-            if z[s] <= 0.0 and new <= 1e-14 * a[s]:
-                t = _drop_atom(L, index, t, a, s)
-            else:
-                a[s] = new
-        if t == before:  # rounding
-            t = _drop_atom(L, index, t, a, lowest)
-    return t
-
-
-@jit_leaf
-def _drop_atom(L, index, t, a, position):
-    """Remove one of t chosen atoms; returns how many remain."""
-    drop(L, t, position)
-    for s in range(position, t - 1):
-        a[s] = a[s + 1]
-        index[s] = index[s + 1]
-    return t - 1
-
-
-@jit
-def _nonnegative_omp(signals, dictionary, found, G, place, most, n_nonzero):
-    """Pursuit with non-negative least squares on the chosen atoms."""
-    m, k = signals.b.shape
-    n = signals.x.shape[1]
-    cap = found.chosen.shape[1]
-    low = low_bits(k)
-    L = np.empty((cap, cap))
-    a, z, r, at = np.empty(cap), np.empty(cap), np.empty(n), np.empty(cap, np.int64)
-    alpha, banned = np.empty(k), np.zeros(k, np.bool_)
-    bits = alpha.view(np.int64)
-    for i in range(m):
-        next_signal(signals, i, place, most)
-        room = min(cap, signals.room[i])
-        known, scale, b = signals.known[i], signals.scale[i], signals.b[i]
-        index, value, bound = found.chosen[i], found.values[i], signals.tol_sq[i]
-        size = inner(signals.x[i], signals.x[i], n)
-        rho, floor = size, 10 * EPS * np.sqrt(size)
-        t, steps, n_banned = ZERO, 0, 0
-        while True:
-            if rho <= bound:
-                stop = TOL
-                break
-            if t >= n_nonzero or t >= room:
-                stop = ATOMS if t >= n_nonzero else RANK
-                break
-            if steps >= 3 * n_nonzero:
-                stop = MAX_ITER
-                break
-            for j in range(k):
-                alpha[j] = b[j]
-            for s in range(t):
-                at[s] = place[index[s]]
-            add_rows(alpha, -1.0, a, G, at, t)
-            for j in range(k):
-                alpha[j] = 0.0 if banned[j] else max(alpha[j], 0.0)
-            for s in range(t):
-                alpha[index[s]] = 0.0
-            new = largest_entry(bits, k, low)
-            if alpha[new] <= floor:
-                stop = RANK if n_banned > 0 else STALL
-                break
-            steps += 1
-            G = ask_row(new, dictionary.columns, known, scale, G, place)
-            entered = append_atom(L, t, G[place[new]], index, new) > 0.0
-            if entered:
-                index[t] = new
-                a[t] = 0.0
-                solve_chosen(L, index, t + 1, b, z)
-                entered = z[t] > 0.0  # always, but for rounding
-            if not entered:
-                banned[new] = True
-                n_banned += 1
-                continue
-            before = t
-            t = nonnegative_on_support(L, index, t + 1, b, a, z)
-            if t <= before and n_banned > 0:  # what was dependent may not be any more
-                for j in range(k):
-                    banned[j] = False
-                n_banned = 0
-            rho = returned_residual_sq(signals, dictionary, i, index, a, t, value, r)
-        for j in range(k):
-            banned[j] = False
-        if t == 0:
-            rho = size
-        sort_pairs(index, value, t)
-        found.counts[i] = t
-        found.residual_sq[i] = rho
-        found.stop[i] = stop
-        found.steps[i] = steps
