@@ -529,6 +529,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                 )  # fmt: skip
             options["max_iter"] = max_iter or 1000
             if groups is not None:
+                del options["memory"]  # no Gram matrix
                 return group_lasso_codes(X, self._atoms, groups=groups, **options)
             if self._bounded():
                 options["alpha"] = None if alpha is None else weight

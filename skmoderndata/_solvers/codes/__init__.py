@@ -6,7 +6,7 @@ of groups and of codes >= 0. `thresholding`: IHT, HTP, CoSaMP, subspace pursuit.
 `lasso_signal`; `bounded_lasso`; `proximal`. `groups`: the group lasso (Yuan and Lin 2006) of
 `group_lasso` and `group_newton`.
 Under them, `signal_blocks` prepares the dictionary and collects the codes; `gram_rows` computes
-inner products of atoms on demand; `cholesky` grows, shrinks and solves; `gaps` certifies;
-`supports` fits many signals at a time; `products` has the inner loops. Called by `SparseCoder`, `GroupLasso` and everything that learns a
-dictionary.
+inner products of atoms on demand; `supports` fits many signals at a time; `cholesky` grows,
+shrinks and solves; `gaps` certifies; `products` has the inner loops. Called by `SparseCoder`,
+`GroupLasso` and everything that learns a dictionary.
 """
