@@ -3,17 +3,18 @@
 Signals `x` and atoms `d_j` are rows; a code `a` stands for the signal ``a D = sum_j a_j d_j``.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.cholesky import SPAN, solve_upper
 from skmoderndata._solvers.codes.gram_rows import (
+    ROWS_KEPT,
+    all_rows,
     ask_row,
-    code_by_rows,
-    next_signal,
-    returned_residual_sq,
+    forget_rows,
+    no_rows,
 )
 from skmoderndata._solvers.codes.products import (
     EPS,
@@ -21,18 +22,62 @@ from skmoderndata._solvers.codes.products import (
     inner,
     largest_entry,
     low_bits,
+    residual_sq,
     sort_pairs,
 )
 from skmoderndata._solvers.codes.signal_blocks import (
     ATOMS,
+    BLOCK,
+    FEW,
+    MEMORY,
     RANK,
     STALL,
     TOL,
     Atoms,
     SparseCodes,
+    by_pattern,
+    code_in_blocks,
+    from_pairs,
+    gram_pays,
 )
+from skmoderndata._solvers.codes.supports import BARRED
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Signals(NamedTuple):
+    """A block of m signals, and the dictionary.
+
+    `x` (m, n) are the signals, zero where `known` (m, n) is 0 instead of 1. `scale` (m, k) holds
+    the reciprocal norms of the masked atoms, 0 for barred ones, so that `b` (m, k) are inner
+    products with atoms of unit norm. `tol_sq` (m,) bounds squared residuals, `room` (m,) is the
+    number of known entries, and `fresh` (m,) tells where a mask is not that of the signal before.
+    The atoms are in `rows` (k, n) and in `columns` (n, k).
+    """
+
+    x: Array
+    known: Array
+    scale: Array
+    b: Array
+    tol_sq: Array
+    room: Array
+    fresh: Array
+    rows: Array
+    columns: Array
+
+
+class Found(NamedTuple):
+    """What `_omp` fills in: `counts[i]` pairs for signal i, and how its code ended.
+
+    Coefficients refer to atoms of unit norm.
+    """
+
+    chosen: Array
+    values: Array
+    counts: Array
+    residual_sq: Array
+    stop: Array
+    steps: Array
 
 
 def orthogonal_matching_pursuit(
@@ -42,7 +87,9 @@ def orthogonal_matching_pursuit(
     n_nonzero: int,
     tol_sq: Array,
     optimised: bool = False,
-    **options: Any,
+    mask: Array | None = None,
+    n_jobs: int | None = None,
+    memory: float = MEMORY,
 ) -> SparseCodes:
     """Choose atoms one by one, and fit the signal by all chosen ones after each choice.
 
@@ -55,21 +102,76 @@ def orthogonal_matching_pursuit(
     follow from the Gram matrix: a progressive Cholesky factorisation in which each step costs one
     row of the Gram matrix and t rows of U [Rubinstein, Zibulevsky, Elad 2008].
 
-    Other parameters, and the options `mask`, `n_jobs` and `memory`, as in `code_by_rows`.
+    Parameters
+    ----------
+    X : array of shape (N, n)
+        Finite numbers; entries that the mask hides are ignored.
+    atoms : Atoms
+        Of unit norm. Without `gram`, it is computed where that pays and takes at most `memory`;
+        else rows of it are, when they are asked for.
+    tol_sq : array of shape (N,)
+        Bound for ``|r|^2``, never exceeded by a code that ends with reason "tol"; -1 for none. It
+        is the residual of the code as it is returned that counts, computed from the signal.
+    mask : boolean array of shape (N, n) or None
+        True where an entry counts. Signals that share a mask share a dictionary of masked atoms
+        of unit norm.
     """
     cap = max(1, min(n_nonzero, X.shape[1], len(atoms.rows)))
+    tol_sq = np.ascontiguousarray(tol_sq, dtype=np.float64)
 
-    def kernel(*given: Any) -> None:
-        _omp(*given, n_nonzero, optimised)
+    def solve(signals: Array, some: Atoms, which: Any, mask: Array | None = None) -> SparseCodes:
+        (m, n), k = signals.shape, len(some.rows)
+        gram = None if mask is not None else some.gram
+        if mask is None and gram is None and gram_pays(k, m * cap, memory):
+            gram = some.rows @ some.rows.T
+        most = k if gram is not None else max(FEW, cap, ROWS_KEPT // (8 * k))
+        rows, columns = np.ascontiguousarray(some.rows), np.ascontiguousarray(some.rows.T)
+        bounds, size = tol_sq[which], max(16, min(BLOCK, 2**22 // max(n, k)))
+        known, scale = np.ones((size, n)), np.ones((size, k))
 
-    return code_by_rows(X, atoms, kernel, cap=cap, tol_sq=tol_sq, **options)
+        def work(part: slice) -> SparseCodes:
+            x = np.array(signals[part], dtype=np.float64, order="C")
+            m, b = len(x), x @ columns
+            fixed = (np.full(m, n), np.zeros(m, np.bool_), rows, columns)
+            block = Signals(x, known[:m], scale[:m], b, bounds[part], *fixed)
+            if mask is not None:
+                block = _masked(block, mask[part])
+            found = Found(
+                np.zeros((m, cap), np.int64), np.zeros((m, cap)), np.zeros(m, np.int32),
+                np.zeros(m), np.zeros(m, np.int8), np.zeros(m, np.int32),
+            )  # fmt: skip
+            G, place = no_rows(k) if gram is None else all_rows(gram)
+            _omp(block, found, G, place, most, n_nonzero, optimised)
+            used = np.arange(cap) < found.counts[:, None]
+            chosen = found.chosen[used]
+            return from_pairs(
+                found.counts, chosen, found.values[used] / some.norms[chosen], found.residual_sq,
+                found.stop, np.full(m, np.nan), found.steps,
+            )  # fmt: skip
+
+        return code_in_blocks(m, work, n_jobs=n_jobs, block=size)
+
+    return by_pattern(
+        X, mask, atoms, solve, renormalize=True, barred=BARRED, memory=memory, each=True
+    )
+
+
+def _masked(signals: Signals, mask: Array) -> Signals:
+    """Signals of which each has its own mask."""
+    known = mask.astype(np.float64)
+    norms_sq = known @ signals.columns**2
+    usable = norms_sq > BARRED
+    scale = usable / np.sqrt(np.where(usable, norms_sq, 1.0))
+    fresh = np.append(False, (mask[1:] != mask[:-1]).any(axis=1))
+    return signals._replace(
+        known=known, scale=scale, b=signals.b * scale, room=mask.sum(axis=1), fresh=fresh
+    )
 
 
 @jit
-def _omp(signals, dictionary, found, G, place, most, n_nonzero, optimised):
+def _omp(signals, found, G, place, most, n_nonzero, optimised):
     """Pursuit by a progressive Cholesky factorisation."""
-    m, k = signals.b.shape
-    n = signals.x.shape[1]
+    (m, k), n = signals.b.shape, signals.x.shape[1]
     cap = found.chosen.shape[1]
     low = low_bits(k)
     U, L = np.empty((cap, k)), np.empty((cap, cap))
@@ -79,7 +181,8 @@ def _omp(signals, dictionary, found, G, place, most, n_nonzero, optimised):
     alpha_bits, score_bits = alpha.view(np.int64), score.view(np.int64)
     banned = np.empty(k, np.int64)
     for i in range(m):
-        next_signal(signals, i, place, most)
+        if signals.fresh[i] or place[k] > most:
+            forget_rows(place)
         room = min(cap, signals.room[i])
         known, scale, b = signals.known[i], signals.scale[i], signals.b[i]
         index, value, bound = found.chosen[i], found.values[i], signals.tol_sq[i]
@@ -110,7 +213,7 @@ def _omp(signals, dictionary, found, G, place, most, n_nonzero, optimised):
                 break
             steps += 1
             if place[new] < 0:
-                G = ask_row(new, dictionary.columns, known, scale, G, place)
+                G = ask_row(new, signals.columns, known, scale, G, place)
             g, u = G[place[new]], U[t]
             pivot = g[new]
             for s in range(t):
@@ -161,7 +264,7 @@ def _omp(signals, dictionary, found, G, place, most, n_nonzero, optimised):
                 u[index[s]] = 0.0
             rho = max(0.0, rho - step * step)
             if rho <= bound:  # the recursion is exact to rounding of |x|^2 only
-                rho = _fit_residual_sq(signals, dictionary, i, L, h, index, t, a, value, r)
+                rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)
                 if rho < best_rho:
                     best_t, best_rho = t, rho
         if bound < 0.0 and rho > 1e-6 * size:  # no decision depends on more digits
@@ -171,10 +274,10 @@ def _omp(signals, dictionary, found, G, place, most, n_nonzero, optimised):
             for s in range(t):
                 value[s] = a[s] * scale[index[s]]
         elif stop != TOL:
-            rho = _fit_residual_sq(signals, dictionary, i, L, h, index, t, a, value, r)
+            rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)
             if best_rho < rho:  # rounding made it worse after
                 t = best_t
-                rho = _fit_residual_sq(signals, dictionary, i, L, h, index, t, a, value, r)
+                rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)
             if rho <= bound:
                 stop = TOL
         sort_pairs(index, value, t)
@@ -185,9 +288,15 @@ def _omp(signals, dictionary, found, G, place, most, n_nonzero, optimised):
 
 
 @jit_leaf
-def _fit_residual_sq(signals, dictionary, i, L, h, index, t, a, value, r):
-    """Code ``L^T a = h`` of the first t atoms, and the squared residual of what is returned."""
+def _fit_residual_sq(signals, i, L, h, index, t, a, value, r):
+    """Code ``L^T a = h`` of the first t atoms, and the squared residual of what is returned.
+
+    `value` receives the coefficients for atoms of unit norm, `a` has those for masked atoms of
+    unit norm, `r` receives the residual.
+    """
     for s in range(t):
         a[s] = h[s]
     solve_upper(L, t, a)
-    return returned_residual_sq(signals, dictionary, i, index, a, t, value, r)
+    for s in range(t):
+        value[s] = a[s] * signals.scale[i, index[s]]
+    return residual_sq(signals.x[i], signals.known[i], signals.rows, index, value, t, r)

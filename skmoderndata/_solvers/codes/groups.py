@@ -60,46 +60,41 @@ def group_lasso_codes(
     start : array or CSR array of shape (N, k) or None
         Codes to start from.
     """
-    if mask is not None:
-        return by_pattern(
-            X,
-            mask,
-            atoms,
-            lambda signals, masked, rows: group_lasso_codes(
-                signals, masked, alpha=alpha[rows], groups=groups, positive=positive, tol=tol,
-                max_iter=max_iter, start=None if start is None else start[rows], n_jobs=n_jobs,
-            ),
-            renormalize=False, gram=False,
-        )  # fmt: skip
-    atoms, order, edges = in_group_order(atoms, groups)
-    rows, weights = atoms.rows, np.sqrt(np.diff(edges))
-    columns = Columns(rows.T)
-    everything = WorkingSet(columns, edges)
-    if len(rows) <= WHOLE:
-        everything.add(np.arange(len(weights)))
 
-    def work(part: slice) -> SparseCodes:
-        x = np.array(X[part], dtype=np.float64)
-        given = np.zeros((len(x), len(rows)))
-        if start is not None:
-            given += start[part].toarray() if sparse.issparse(start) else start[part]
-            given = given[:, order] * atoms.norms
-        a, gap, rr = np.empty_like(given), np.empty(len(x)), np.empty(len(x))
-        stop, n_iter = np.empty((2, len(x)), np.int64)
-        for i, (signal, lam) in enumerate(zip(x, alpha[part], strict=True)):
-            # a set of its own where groups join: the code of a signal does not depend on others
-            own = everything if len(rows) <= WHOLE else WorkingSet(columns, edges)
-            penalty = Penalty(edges, weights, float(lam), positive=positive)
-            found = group_lasso(
-                signal, own, penalty, tol=tol, max_iter=max_iter, start=given[i],
-                of_objective=True,
-            )  # fmt: skip
-            half = 0.5 * float(signal @ signal)
-            met = found.gap * half <= max(tol * found.objective, ROUNDING * half)
-            r = signal - found.coef @ rows
-            a[i], rr[i], n_iter[i] = found.coef, float(r @ r), found.n_iter
-            gap[i] = found.gap * half / found.objective if found.objective > 0 else 0.0
-            stop[i] = TOL if met else MAX_ITER
-        return from_dense(a / atoms.norms, rr, stop, gap, n_iter)
+    def solve(signals: Array, atoms: Atoms, which: Any) -> SparseCodes:
+        atoms, order, edges = in_group_order(atoms, groups)
+        rows, weights = atoms.rows, np.sqrt(np.diff(edges))
+        levels, starts = alpha[which], None if start is None else start[which]
+        columns = Columns(rows.T)
+        everything = WorkingSet(columns, edges)
+        if len(rows) <= WHOLE:
+            everything.add(np.arange(len(weights)))
 
-    return from_group_order(code_in_blocks(len(X), work, n_jobs=n_jobs), order)
+        def work(part: slice) -> SparseCodes:
+            x = np.array(signals[part], dtype=np.float64)
+            given = np.zeros((len(x), len(rows)))
+            if starts is not None:
+                some = starts[part]
+                given += some.toarray() if sparse.issparse(some) else some
+                given = given[:, order] * atoms.norms
+            a, gap, rr = np.empty_like(given), np.empty(len(x)), np.empty(len(x))
+            stop, n_iter = np.empty((2, len(x)), np.int64)
+            for i, (signal, lam) in enumerate(zip(x, levels[part], strict=True)):
+                # a set of its own where groups join: codes do not depend on other signals
+                own = everything if len(rows) <= WHOLE else WorkingSet(columns, edges)
+                penalty = Penalty(edges, weights, float(lam), positive=positive)
+                found = group_lasso(
+                    signal, own, penalty, tol=tol, max_iter=max_iter, start=given[i],
+                    of_objective=True,
+                )  # fmt: skip
+                half = 0.5 * float(signal @ signal)
+                met = found.gap * half <= max(tol * found.objective, ROUNDING * half)
+                r = signal - found.coef @ rows
+                a[i], rr[i], n_iter[i] = found.coef, float(r @ r), found.n_iter
+                gap[i] = found.gap * half / found.objective if found.objective > 0 else 0.0
+                stop[i] = TOL if met else MAX_ITER
+            return from_dense(a / atoms.norms, rr, stop, gap, n_iter)
+
+        return from_group_order(code_in_blocks(len(signals), work, n_jobs=n_jobs), order)
+
+    return by_pattern(X, mask, atoms, solve)

@@ -90,31 +90,27 @@ def group_matching_pursuit(
     the number of the group of each atom, 0, 1, ... Among the codes of a group for the same signal,
     that of least norm is returned. Other parameters and options as in `code_by_problems`.
     """
-    if mask is not None:
-        return by_pattern(
-            X, mask, atoms,
-            lambda signals, masked, rows: group_matching_pursuit(
-                signals, masked, groups, n_nonzero=n_nonzero, tol_sq=tol_sq[rows], **options
-            ),
-            renormalize=False, barred=BARRED, gram=False,
-        )  # fmt: skip
-    atoms, order, edges = in_group_order(atoms, groups)
-    W, start = _whitening(atoms.rows, edges)
-    Q = np.ascontiguousarray(W @ atoms.rows)
 
-    def solve(p: Problem, rows: slice) -> Pursued:
-        return _fit_after_each_choice(p, tol_sq[rows], n_nonzero, start)
+    def solve(signals: Array, atoms: Atoms, which: Any) -> SparseCodes:
+        atoms, order, edges = in_group_order(atoms, groups)
+        W, start = _whitening(atoms.rows, edges)
+        bases = Atoms(np.ascontiguousarray(W @ atoms.rows), np.ones(W.shape[0]), None)
+        bounds = tol_sq[which]
 
-    widest = min(len(Q), n_nonzero * int(np.diff(edges).max()))
-    bases = Atoms(Q, np.ones(len(Q)), None)
-    found = code_by_problems(X, bases, solve, widest=widest, **options)
-    codes = to_csr(found, len(Q)) @ W
-    codes.data /= atoms.norms[codes.indices]
-    found = found._replace(indptr=codes.indptr, indices=codes.indices, values=codes.data)
-    residual_sq = squared_residuals(found, X, atoms, None)
-    missed = np.where(found.stop == TOL, STALL, found.stop)
-    stop = np.where(residual_sq <= tol_sq, TOL, missed).astype(np.int8)
-    return from_group_order(found._replace(residual_sq=residual_sq, stop=stop), order)
+        def pursue(p: Problem, rows: slice) -> Pursued:
+            return _fit_after_each_choice(p, bounds[rows], n_nonzero, start)
+
+        widest = min(W.shape[0], n_nonzero * int(np.diff(edges).max()))
+        found = code_by_problems(signals, bases, pursue, widest=widest, **options)
+        codes = to_csr(found, W.shape[0]) @ W
+        codes.data /= atoms.norms[codes.indices]
+        found = found._replace(indptr=codes.indptr, indices=codes.indices, values=codes.data)
+        residual_sq = squared_residuals(found, signals, atoms, None)
+        missed = np.where(found.stop == TOL, STALL, found.stop)
+        stop = np.where(residual_sq <= bounds, TOL, missed).astype(np.int8)
+        return from_group_order(found._replace(residual_sq=residual_sq, stop=stop), order)
+
+    return by_pattern(X, mask, atoms, solve, barred=BARRED)
 
 
 def _whitening(rows: Array, edges: Array) -> tuple[sparse.csr_array, Array]:
