@@ -75,7 +75,7 @@ def group_lasso_codes(
             given = np.zeros((len(x), len(rows)))
             if starts is not None:
                 some = starts[part]
-                given += some.toarray() if sparse.issparse(some) else some
+                given += some if isinstance(some, np.ndarray) else some.toarray()
                 given = given[:, order] * atoms.norms
             a, gap, rr = np.empty_like(given), np.empty(len(x)), np.empty(len(x))
             stop, n_iter = np.empty((2, len(x)), np.int64)

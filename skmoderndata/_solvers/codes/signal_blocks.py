@@ -118,8 +118,11 @@ def _first_of_equals(rows: Array, signed: bool) -> Array:
         keys = np.where(peak < 0, -keys, keys)
     # each row at its own scale: a small atom is not the same as another small one
     keys = np.column_stack([keys, np.round(np.log(peaks), 11)]) + 0.0
-    first = np.zeros(len(rows), np.bool_)
-    first[np.unique(keys, axis=0, return_index=True)[1]] = True
+    # rows of equal sums alone are compared: sorting all takes as long as half of a Gram matrix
+    _, which, counts = np.unique(keys.sum(axis=1), return_inverse=True, return_counts=True)
+    alike = np.flatnonzero(counts[which] > 1)
+    first = counts[which] == 1
+    first[alike[np.unique(keys[alike], axis=0, return_index=True)[1]]] = True
     return first
 
 
