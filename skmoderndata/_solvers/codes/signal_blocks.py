@@ -112,18 +112,26 @@ def _first_of_equals(rows: Array, signed: bool) -> Array:
     """Mark the first of rows that are equal up to rounding (and up to sign, unless `signed`)."""
     peaks = np.abs(rows).max(axis=1, initial=0.0)
     peaks[peaks == 0] = 1.0
-    keys = np.round(rows / peaks[:, None], 12)
-    if not signed:
+    # each row at its own scale: a small atom is not the same as another small one
+    scales = np.round(np.log(peaks), 11)
+    some = _repeated(scales)
+    keys = np.round(rows[some] / peaks[some, None], 12)
+    if not signed and some.size:
         peak = np.take_along_axis(keys, np.abs(keys).argmax(axis=1)[:, None], axis=1)
         keys = np.where(peak < 0, -keys, keys)
-    # each row at its own scale: a small atom is not the same as another small one
-    keys = np.column_stack([keys, np.round(np.log(peaks), 11)]) + 0.0
-    # rows of equal sums alone are compared: sorting all takes as long as half of a Gram matrix
-    _, which, counts = np.unique(keys.sum(axis=1), return_inverse=True, return_counts=True)
-    alike = np.flatnonzero(counts[which] > 1)
-    first = counts[which] == 1
-    first[alike[np.unique(keys[alike], axis=0, return_index=True)[1]]] = True
+    keys = np.column_stack([keys, scales[some]]) + 0.0
+    # rows are sorted where their sums are equal: all would take as long as half of a Gram matrix
+    alike = _repeated(keys.sum(axis=1))
+    first = np.ones(len(rows), np.bool_)
+    first[some[alike]] = False
+    first[some[alike[np.unique(keys[alike], axis=0, return_index=True)[1]]]] = True
     return first
+
+
+def _repeated(values: Array) -> Array:
+    """Where values are that occur more than once."""
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.flatnonzero(counts[which] > 1)
 
 
 def block_size(n: int, k: int, memory: float = MEMORY) -> int:
