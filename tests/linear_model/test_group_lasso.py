@@ -125,7 +125,7 @@ def test_dual_norm_by_bisection(mix, seed):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize(("samples", "times"), [(0, 1), (20, 1), (60, 1), (20, 15)])
+@pytest.mark.parametrize(("samples", "times"), [(0, 1), (20, 1), (60, 1), (200, 15)])
 def test_newton_direction_by_the_hessian(samples, times, seed):
     """Curvature by differences; systems of the size of the coefficients, or of the samples."""
     rng = np.random.default_rng(seed)
@@ -143,8 +143,10 @@ def test_newton_direction_by_the_hessian(samples, times, seed):
     if samples == 0:  # the norms alone have no curvature along the groups
         slope = H @ slope
     d = newton_direction(rows, slope, z, first, lams / np.sqrt(np.add.reduceat(z * z, first)))
-    # the accuracy of the differences
-    assert_allclose(H @ d, -slope, atol=1e-6 * np.abs(H).max() * np.abs(d).max())
+    # the accuracy of the differences, or of conjugate gradients
+    atol = 1e-6 * np.abs(H).max() * np.abs(d).max() if times == 1 else 0.0
+    assert np.linalg.norm(H @ d + slope) <= 1e-2 * np.linalg.norm(slope)
+    assert times > 1 or np.abs(H @ d + slope).max() <= atol
 
 
 @pytest.mark.oracle

@@ -59,6 +59,8 @@ class Columns:
         self.X: Any = X if self.is_sparse else np.asfortranarray(X)
         self.mean: Any = mean
         self.root: Any = root
+        # group -> largest eigenvalue and inner products of its columns, for all working sets
+        self.blocks: dict[int, tuple[float, Array]] = {}
 
     def times(self, w: Array) -> Array:
         """Linear combination of the columns that `w` uses."""
@@ -113,7 +115,7 @@ class WorkingSet:
     def __init__(self, X: Columns, edges: Array) -> None:
         self.X, self.all_edges = X, edges
         self.groups = np.zeros(0, np.int64)
-        self.known: dict[int, tuple[float, Array]] = {}
+        self.blocks_of_factor: dict[int, tuple[float, Array]] = {}
         self.add(self.groups)
 
     def add(self, groups: Array) -> None:
@@ -133,7 +135,8 @@ class WorkingSet:
             self.Z = np.empty((count, rank))
             self.Z[pivots - 1] = self.factor
         # inner products within new groups, those of one size together
-        new = np.array([g not in self.known for g in self.groups.tolist()], np.bool_)
+        known = self.X.blocks if self.factor is None else self.blocks_of_factor
+        new = np.array([g not in known for g in self.groups.tolist()], np.bool_)
         for size in np.unique(sizes[new]):
             which = np.flatnonzero(new & (sizes == size))
             rows = self.Z[self.edges[which][:, None] + np.arange(size)]
@@ -143,8 +146,8 @@ class WorkingSet:
             largest = np.linalg.eigvalsh(parts)[:, -1].tolist()
             blocks = parts.reshape(len(which), -1) if few else np.zeros((len(which), 0))
             values = zip(largest, blocks, strict=True)
-            self.known.update(zip(self.groups[which].tolist(), values, strict=True))
-        pairs = [self.known[g] for g in self.groups.tolist()]
+            known.update(zip(self.groups[which].tolist(), values, strict=True))
+        pairs = [known[g] for g in self.groups.tolist()]
         self.largest = np.array([largest for largest, _ in pairs])
         self.blocks = np.concatenate([np.zeros(0), *(block for _, block in pairs)])
 

@@ -14,7 +14,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 NEWTON_SIZE = 3000  # equations of a step, at most
 DENSE = 500  # coefficients up to which a step solves for all of them
-RTOL, STEPS = 1e-6, 20  # of conjugate gradients
+RTOL, STEPS = 1e-2, 20  # of conjugate gradients
+RIDGE = 1e-6  # curvature of a norm along the group, relative, so that there is a solution
 ALONG = 1e-4  # curvature of a norm along the group in systems of the size of the samples
 
 
@@ -108,7 +109,7 @@ def newton_direction(
             return scaled(s - T @ linalg.cho_solve(factor, s @ T, check_finite=False))
 
         def hessian(v: Array) -> Array:
-            return np.asarray(rows @ (v @ rows) + bend * (v - along(v)))
+            return np.asarray(rows @ (v @ rows) + bend * (v - (1 - RIDGE) * along(v)))
 
         square = (len(z), len(z))
         operator = LinearOperator(square, hessian, dtype=np.float64)
