@@ -17,10 +17,8 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.codes.greedy import (
-    nonnegative_matching_pursuit,
-    orthogonal_matching_pursuit,
-)
+from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
+from skmoderndata._solvers.codes.matching_pursuit import nonnegative_matching_pursuit
 from skmoderndata._solvers.codes.signal_blocks import (
     bounds_for_rounding,
     prepare_atoms,

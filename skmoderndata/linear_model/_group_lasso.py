@@ -4,7 +4,6 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy import sparse
-from sklearn import get_config
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
@@ -24,8 +23,8 @@ from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.codes.group_lasso import (
     Columns,
     GroupLassoResult,
+    Penalty,
     WorkingSet,
-    dual_norms,
     group_lasso,
     group_lasso_gap,
     one_thread_if_small,
@@ -115,12 +114,11 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
     coefficients and Newton steps find the values of the others. The duality gap then covers all
     features, with a freshly computed residual. A fit costs ``n_samples n_features`` for every
     growth of the working set (some five to ten), and ``n_samples k^2`` for a working set of k
-    features. If it holds more features than samples and `X` is dense, a sweep costs
-    ``n_samples k`` and each of a few Newton steps ``n_samples^2 k`` instead.
+    features. If it holds more features than samples, a sweep costs ``n_samples k`` and each of a
+    few Newton steps ``n_samples^2 k`` instead.
 
-    Sparse `X` is neither centred nor converted to dense. If the inner products of the working set
-    do not fit in scikit-learn's `working_memory`, accelerated proximal gradient steps on `X` are
-    used instead, which need more iterations.
+    Sparse `X` is neither centred nor converted to dense, except for the columns of a working set
+    of more than half as many features as samples.
 
     All computations are in double precision; float32 input gives float32 coefficients. Features
     are not scaled, and groups are not orthonormalised: standardise features with different units.
@@ -242,7 +240,6 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         edges = np.concatenate([[0], np.cumsum(np.bincount(labels))]).astype(np.int64)
         total = float(X.shape[0])
         found = []
-        memory = get_config()["working_memory"] * 2**20
         if self.solver == "cvxpy" and sparse.issparse(X):
             raise ValueError(
                 "GroupLasso(solver='cvxpy') needs dense X: use X.toarray(), or solver='descent'."
@@ -257,23 +254,18 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
             unit = y_unit / x_unit  # of coefficients
             work = WorkingSet(columns, edges)
             for t in range(Y.shape[1]):
-                problem = {
-                    "lam": total * self.alpha * (1 / x_unit) * (1 / y_unit[t]),
-                    "weights": weights,
-                    "mix": self.l1_ratio,
-                    "positive": self.positive,
-                }
+                lam = total * self.alpha * (1 / x_unit) * (1 / y_unit[t])
+                penalty = Penalty(edges, weights, lam, self.l1_ratio, self.positive)
                 if self.solver == "cvxpy":
-                    found.append(_by_cvxpy(columns, Y[:, t], edges, problem))
+                    found.append(_by_cvxpy(columns, Y[:, t], penalty))
                     continue
                 result = group_lasso(
                     Y[:, t],
                     work,
-                    **problem,
+                    penalty,
                     tol=self.tol,
                     max_iter=self.max_iter,
                     start=None if start is None else start[t][order] / unit[t],
-                    most_columns=int(np.sqrt(memory / 8)),
                     progress=progress,
                 )
                 found.append(result)
@@ -399,19 +391,18 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         return tags
 
 
-def _by_cvxpy(columns, y, edges, problem):
+def _by_cvxpy(columns, y, penalty):
     """Solve the problem of one target as stated, and certify the solution."""
     scale = 0.5 * float(y @ y)
     if scale == 0:
-        return GroupLassoResult(np.zeros(int(edges[-1])), 0.0, 0, 0.0)
-    stated = convex_problems.group_lasso(columns.X, y, edges, **problem)
+        return GroupLassoResult(np.zeros(int(penalty.edges[-1])), 0.0, 0, 0.0)
+    stated = convex_problems.group_lasso(columns.X, y, **penalty._asdict())
     if not convex_problems.solve(stated, solver="CLARABEL"):
         raise ValueError("GroupLasso(solver='cvxpy') failed: use solver='descent'.")
     w = np.asarray(stated.variable.value)
-    gap = group_lasso_gap(columns, y, w, edges=edges, **problem)
-    penalty = (problem["weights"], problem["mix"], problem["positive"])
-    largest = float(dual_norms(columns.cross(y), edges, *penalty).max())
-    return GroupLassoResult(w, max(0.0, gap) / scale, 0, largest)
+    gap = group_lasso_gap(columns, y, w, penalty)
+    largest = float(penalty.dual_norms(columns.cross(y)).max())
+    return GroupLassoResult(w, gap / scale, 0, largest)
 
 
 def _unit(X):

@@ -13,15 +13,15 @@ from skmoderndata._base import Base, warn_not_converged
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.codes.bounded_lasso import bounded_lasso_codes
-from skmoderndata._solvers.codes.greedy import (
-    matching_pursuit,
-    nonnegative_matching_pursuit,
-    orthogonal_matching_pursuit,
-)
-from skmoderndata._solvers.codes.group_pursuit import group_matching_pursuit
+from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
 from skmoderndata._solvers.codes.groups import group_lasso_codes
 from skmoderndata._solvers.codes.lasso import METHODS as LASSO
 from skmoderndata._solvers.codes.lasso import lasso_codes
+from skmoderndata._solvers.codes.matching_pursuit import (
+    group_matching_pursuit,
+    matching_pursuit,
+    nonnegative_matching_pursuit,
+)
 from skmoderndata._solvers.codes.proximal import proximal_codes
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
@@ -535,6 +535,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                 )  # fmt: skip
             options["max_iter"] = max_iter or 1000
             if groups is not None:
+                del options["memory"]  # no Gram matrix
                 return group_lasso_codes(X, self._atoms, groups=groups, **options)
             if self._bounded():
                 options["alpha"] = None if alpha is None else weight

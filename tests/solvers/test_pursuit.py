@@ -6,12 +6,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
-from skmoderndata._solvers.codes.greedy import (
+from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
+from skmoderndata._solvers.codes.matching_pursuit import (
+    group_matching_pursuit,
     matching_pursuit,
     nonnegative_matching_pursuit,
-    orthogonal_matching_pursuit,
 )
-from skmoderndata._solvers.codes.group_pursuit import group_matching_pursuit
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
     TOL,

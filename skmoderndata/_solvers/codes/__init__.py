@@ -1,12 +1,12 @@
 """Sparse codes of many signals for a given dictionary.
 
-`greedy`: matching pursuit (Mallat and Zhang 1993), OMP (Pati et al. 1993); `group_pursuit`.
-`thresholding`: IHT, HTP, CoSaMP, subspace pursuit, on least squares of `supports`. `lasso`:
+`greedy`: OMP (Pati et al. 1993). `matching_pursuit`: the original (Mallat and Zhang 1993), and OMP
+of groups and of codes >= 0. `thresholding`: IHT, HTP, CoSaMP, subspace pursuit. `lasso`:
 `homotopy`, `feature_sign`, `coordinate_descent` (Efron et al. 2004; Lee et al. 2006), on
 `lasso_signal`; `bounded_lasso`; `proximal`. `groups`: the group lasso (Yuan and Lin 2006) of
 `group_lasso` and `group_newton`.
 Under them, `signal_blocks` prepares the dictionary and collects the codes; `gram_rows` computes
-inner products of atoms on demand; `cholesky` grows, shrinks and solves; `gaps` certifies;
-`products` has the inner loops. Called by `SparseCoder`, `GroupLasso` and everything that learns a
-dictionary.
+inner products of atoms on demand; `supports` fits many signals at a time; `cholesky` grows,
+shrinks and solves; `gaps` certifies; `products` has the inner loops. Called by `SparseCoder`,
+`GroupLasso` and everything that learns a dictionary.
 """

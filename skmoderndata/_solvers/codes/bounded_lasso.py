@@ -14,7 +14,6 @@ from skmoderndata._solvers.codes.lasso import (
     block_coder,
     in_blocks,
     lasso_codes,
-    with_mask,
 )
 from skmoderndata._solvers.codes.products import EPS
 from skmoderndata._solvers.codes.signal_blocks import (
@@ -24,6 +23,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     TOL,
     Atoms,
     SparseCodes,
+    by_pattern,
     from_dense,
     replace_codes,
     to_dense,
@@ -89,7 +89,7 @@ def bounded_lasso_codes(
 
         return in_blocks(signals, some, settings, work)
 
-    codes = with_mask(X, mask, atoms, solve, memory)
+    codes = by_pattern(X, mask, atoms, solve, gram=True, memory=memory, each=True)
     unmet = np.flatnonzero(codes.stop == MAX_ITER)
     if unmet.size == 0:
         return codes

@@ -1,6 +1,6 @@
 """The duality gap of penalised codes, in one place."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -37,37 +37,20 @@ def penalised_gap(xr: Any, rr: Any, penalty: Any, largest: Any, lam: Any) -> tup
     return objective - factor * (xr - 0.5 * factor * rr), objective
 
 
-class Groups(NamedTuple):
-    """Atoms ``edges[g]`` to ``edges[g + 1]``, whose norm costs ``weights[g]``."""
-
-    edges: Array
-    weights: Array
-
-
-def dual_norms(C: Array, positive: bool, groups: Groups | None = None) -> Array:
+def dual_norms(C: Array, positive: bool) -> Array:
     """Least penalties for which the code with correlations C (N, k) of the residual is zero."""
-    if groups is None:
-        largest: Array = C.max(axis=1, initial=0.0)
-        return largest if positive else np.maximum(largest, -C.min(axis=1, initial=0.0))
-    norms = group_norms(np.maximum(C, 0.0) if positive else C, groups) / groups.weights
-    return np.asarray(norms.max(axis=1))
-
-
-def group_norms(A: Array, groups: Groups) -> Array:
-    """Euclidean norms of the groups of each row."""
-    return np.asarray(np.sqrt(np.add.reduceat(A * A, groups.edges[:-1], axis=1)))
+    largest: Array = C.max(axis=1, initial=0.0)
+    return largest if positive else np.maximum(largest, -C.min(axis=1, initial=0.0))
 
 
 def code_gaps(
-    X: Array, R: Array, A: Array, rows: Array, alpha: Array, positive: bool,
-    groups: Groups | None = None,
-) -> tuple[Array, Array, Array]:  # fmt: skip
-    """Duality gaps, objectives and squared residuals of lasso or group lasso codes A (N, k).
+    X: Array, R: Array, A: Array, rows: Array, alpha: Array, positive: bool
+) -> tuple[Array, Array, Array]:
+    """Duality gaps, objectives and squared residuals of lasso codes A (N, k).
 
     All from the residuals ``R = X - A D``, zero where entries are missing.
     """
-    penalty = np.abs(A).sum(axis=1) if groups is None else group_norms(A, groups) @ groups.weights
     xr, rr = np.einsum("ij,ij->i", X, R), np.einsum("ij,ij->i", R, R)
-    largest = dual_norms(R @ rows.T, positive, groups)
-    gap, objective = penalised_gap(xr, rr, penalty, largest, alpha)
+    largest = dual_norms(R @ rows.T, positive)
+    gap, objective = penalised_gap(xr, rr, np.abs(A).sum(axis=1), largest, alpha)
     return np.maximum(gap, 0.0), objective, rr

@@ -3,38 +3,81 @@
 Signals `x` and atoms `d_j` are rows; a code `a` stands for the signal ``a D = sum_j a_j d_j``.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from skmoderndata._jit import jit, jit_leaf
-from skmoderndata._solvers.codes.cholesky import SPAN, append_atom, drop, solve_chosen, solve_upper
+from skmoderndata._solvers.codes.cholesky import SPAN, solve_upper
 from skmoderndata._solvers.codes.gram_rows import (
+    ROWS_KEPT,
+    all_rows,
     ask_row,
-    code_by_rows,
-    next_signal,
-    returned_residual_sq,
+    forget_rows,
+    no_rows,
 )
 from skmoderndata._solvers.codes.products import (
     EPS,
     ZERO,
-    add_rows,
     inner,
     largest_entry,
     low_bits,
+    residual_sq,
     sort_pairs,
 )
 from skmoderndata._solvers.codes.signal_blocks import (
     ATOMS,
-    MAX_ITER,
+    BLOCK,
+    FEW,
+    MEMORY,
     RANK,
     STALL,
     TOL,
     Atoms,
     SparseCodes,
+    by_pattern,
+    code_in_blocks,
+    from_pairs,
+    gram_pays,
 )
+from skmoderndata._solvers.codes.supports import BARRED
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Signals(NamedTuple):
+    """A block of m signals, and the dictionary.
+
+    `x` (m, n) are the signals, zero where `known` (m, n) is 0 instead of 1. `scale` (m, k) holds
+    the reciprocal norms of the masked atoms, 0 for barred ones, so that `b` (m, k) are inner
+    products with atoms of unit norm. `tol_sq` (m,) bounds squared residuals, `room` (m,) is the
+    number of known entries, and `fresh` (m,) tells where a mask is not that of the signal before.
+    The atoms are in `rows` (k, n) and in `columns` (n, k).
+    """
+
+    x: Array
+    known: Array
+    scale: Array
+    b: Array
+    tol_sq: Array
+    room: Array
+    fresh: Array
+    rows: Array
+    columns: Array
+
+
+class Found(NamedTuple):
+    """What `_omp` fills in: `counts[i]` pairs for signal i, and how its code ended.
+
+    Coefficients refer to atoms of unit norm.
+    """
+
+    chosen: Array
+    values: Array
+    counts: Array
+    residual_sq: Array
+    stop: Array
+    steps: Array
 
 
 def orthogonal_matching_pursuit(
@@ -44,7 +87,9 @@ def orthogonal_matching_pursuit(
     n_nonzero: int,
     tol_sq: Array,
     optimised: bool = False,
-    **options: Any,
+    mask: Array | None = None,
+    n_jobs: int | None = None,
+    memory: float = MEMORY,
 ) -> SparseCodes:
     """Choose atoms one by one, and fit the signal by all chosen ones after each choice.
 
@@ -57,63 +102,76 @@ def orthogonal_matching_pursuit(
     follow from the Gram matrix: a progressive Cholesky factorisation in which each step costs one
     row of the Gram matrix and t rows of U [Rubinstein, Zibulevsky, Elad 2008].
 
-    Other parameters, and the options `mask`, `n_jobs` and `memory`, as in `code_by_rows`.
+    Parameters
+    ----------
+    X : array of shape (N, n)
+        Finite numbers; entries that the mask hides are ignored.
+    atoms : Atoms
+        Of unit norm. Without `gram`, it is computed where that pays and takes at most `memory`;
+        else rows of it are, when they are asked for.
+    tol_sq : array of shape (N,)
+        Bound for ``|r|^2``, never exceeded by a code that ends with reason "tol"; -1 for none. It
+        is the residual of the code as it is returned that counts, computed from the signal.
+    mask : boolean array of shape (N, n) or None
+        True where an entry counts. Signals that share a mask share a dictionary of masked atoms
+        of unit norm.
     """
     cap = max(1, min(n_nonzero, X.shape[1], len(atoms.rows)))
+    tol_sq = np.ascontiguousarray(tol_sq, dtype=np.float64)
 
-    def kernel(*given: Any) -> None:
-        _omp(*given, n_nonzero, optimised)
+    def solve(signals: Array, some: Atoms, which: Any, mask: Array | None = None) -> SparseCodes:
+        (m, n), k = signals.shape, len(some.rows)
+        gram = None if mask is not None else some.gram
+        if mask is None and gram is None and gram_pays(k, m * cap, memory):
+            gram = some.rows @ some.rows.T
+        most = k if gram is not None else max(FEW, cap, ROWS_KEPT // (8 * k))
+        rows, columns = np.ascontiguousarray(some.rows), np.ascontiguousarray(some.rows.T)
+        bounds, size = tol_sq[which], max(16, min(BLOCK, 2**22 // max(n, k)))
+        known, scale = np.ones((size, n)), np.ones((size, k))
 
-    return code_by_rows(X, atoms, kernel, cap=cap, tol_sq=tol_sq, **options)
+        def work(part: slice) -> SparseCodes:
+            x = np.array(signals[part], dtype=np.float64, order="C")
+            m, b = len(x), x @ columns
+            fixed = (np.full(m, n), np.zeros(m, np.bool_), rows, columns)
+            block = Signals(x, known[:m], scale[:m], b, bounds[part], *fixed)
+            if mask is not None:
+                block = _masked(block, mask[part])
+            found = Found(
+                np.zeros((m, cap), np.int64), np.zeros((m, cap)), np.zeros(m, np.int32),
+                np.zeros(m), np.zeros(m, np.int8), np.zeros(m, np.int32),
+            )  # fmt: skip
+            G, place = no_rows(k) if gram is None else all_rows(gram)
+            _omp(block, found, G, place, most, n_nonzero, optimised)
+            used = np.arange(cap) < found.counts[:, None]
+            chosen = found.chosen[used]
+            return from_pairs(
+                found.counts, chosen, found.values[used] / some.norms[chosen], found.residual_sq,
+                found.stop, np.full(m, np.nan), found.steps,
+            )  # fmt: skip
+
+        return code_in_blocks(m, work, n_jobs=n_jobs, block=size)
+
+    return by_pattern(
+        X, mask, atoms, solve, renormalize=True, barred=BARRED, memory=memory, each=True
+    )
 
 
-def matching_pursuit(
-    X: Array,
-    atoms: Atoms,
-    *,
-    n_nonzero: int,
-    tol_sq: Array,
-    positive: bool = False,
-    max_iter: int | None = None,
-    **options: Any,
-) -> SparseCodes:
-    """Subtract from the residual its projection on the most correlated atom, again and again.
-
-    An atom may be chosen several times; `n_nonzero` bounds the number of different ones and
-    `max_iter` (None: ten times as many) the number of steps. With ``positive=True`` no step makes
-    a coefficient negative. Options as in `orthogonal_matching_pursuit`.
-    """
-    limit = 10 * n_nonzero if max_iter is None else max_iter
-    cap = max(1, min(n_nonzero, len(atoms.rows)))
-
-    def kernel(*given: Any) -> None:
-        _mp(*given, limit, positive)
-
-    return code_by_rows(X, atoms, kernel, cap=cap, tol_sq=tol_sq, **options)
-
-
-def nonnegative_matching_pursuit(
-    X: Array, atoms: Atoms, *, n_nonzero: int, tol_sq: Array, **options: Any
-) -> SparseCodes:
-    """Orthogonal matching pursuit with coefficients of at least zero.
-
-    The atom with the largest positive ``d_i^T r`` enters, and the signal is fitted by non-negative
-    least squares on the chosen atoms; an atom whose coefficient reaches zero leaves, and may
-    return. At most ``3 * n_nonzero`` steps. Options as in `orthogonal_matching_pursuit`.
-    """
-    cap = max(1, min(n_nonzero, X.shape[1], len(atoms.rows)))
-
-    def kernel(*given: Any) -> None:
-        _nonnegative_omp(*given, n_nonzero)
-
-    return code_by_rows(X, atoms, kernel, cap=cap, tol_sq=tol_sq, **options)
+def _masked(signals: Signals, mask: Array) -> Signals:
+    """Signals of which each has its own mask."""
+    known = mask.astype(np.float64)
+    norms_sq = known @ signals.columns**2
+    usable = norms_sq > BARRED
+    scale = usable / np.sqrt(np.where(usable, norms_sq, 1.0))
+    fresh = np.append(False, (mask[1:] != mask[:-1]).any(axis=1))
+    return signals._replace(
+        known=known, scale=scale, b=signals.b * scale, room=mask.sum(axis=1), fresh=fresh
+    )
 
 
 @jit
-def _omp(signals, dictionary, found, G, place, most, n_nonzero, optimised):
+def _omp(signals, found, G, place, most, n_nonzero, optimised):
     """Pursuit by a progressive Cholesky factorisation."""
-    m, k = signals.b.shape
-    n = signals.x.shape[1]
+    (m, k), n = signals.b.shape, signals.x.shape[1]
     cap = found.chosen.shape[1]
     low = low_bits(k)
     U, L = np.empty((cap, k)), np.empty((cap, cap))
@@ -123,7 +181,8 @@ def _omp(signals, dictionary, found, G, place, most, n_nonzero, optimised):
     alpha_bits, score_bits = alpha.view(np.int64), score.view(np.int64)
     banned = np.empty(k, np.int64)
     for i in range(m):
-        next_signal(signals, i, place, most)
+        if signals.fresh[i] or place[k] > most:
+            forget_rows(place)
         room = min(cap, signals.room[i])
         known, scale, b = signals.known[i], signals.scale[i], signals.b[i]
         index, value, bound = found.chosen[i], found.values[i], signals.tol_sq[i]
@@ -154,7 +213,7 @@ def _omp(signals, dictionary, found, G, place, most, n_nonzero, optimised):
                 break
             steps += 1
             if place[new] < 0:
-                G = ask_row(new, dictionary.columns, known, scale, G, place)
+                G = ask_row(new, signals.columns, known, scale, G, place)
             g, u = G[place[new]], U[t]
             pivot = g[new]
             for s in range(t):
@@ -205,7 +264,7 @@ def _omp(signals, dictionary, found, G, place, most, n_nonzero, optimised):
                 u[index[s]] = 0.0
             rho = max(0.0, rho - step * step)
             if rho <= bound:  # the recursion is exact to rounding of |x|^2 only
-                rho = _fit_residual_sq(signals, dictionary, i, L, h, index, t, a, value, r)
+                rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)
                 if rho < best_rho:
                     best_t, best_rho = t, rho
         if bound < 0.0 and rho > 1e-6 * size:  # no decision depends on more digits
@@ -215,10 +274,10 @@ def _omp(signals, dictionary, found, G, place, most, n_nonzero, optimised):
             for s in range(t):
                 value[s] = a[s] * scale[index[s]]
         elif stop != TOL:
-            rho = _fit_residual_sq(signals, dictionary, i, L, h, index, t, a, value, r)
+            rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)
             if best_rho < rho:  # rounding made it worse after
                 t = best_t
-                rho = _fit_residual_sq(signals, dictionary, i, L, h, index, t, a, value, r)
+                rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)
             if rho <= bound:
                 stop = TOL
         sort_pairs(index, value, t)
@@ -229,191 +288,15 @@ def _omp(signals, dictionary, found, G, place, most, n_nonzero, optimised):
 
 
 @jit_leaf
-def _fit_residual_sq(signals, dictionary, i, L, h, index, t, a, value, r):
-    """Code ``L^T a = h`` of the first t atoms, and the squared residual of what is returned."""
+def _fit_residual_sq(signals, i, L, h, index, t, a, value, r):
+    """Code ``L^T a = h`` of the first t atoms, and the squared residual of what is returned.
+
+    `value` receives the coefficients for atoms of unit norm, `a` has those for masked atoms of
+    unit norm, `r` receives the residual.
+    """
     for s in range(t):
         a[s] = h[s]
     solve_upper(L, t, a)
-    return returned_residual_sq(signals, dictionary, i, index, a, t, value, r)
-
-
-@jit
-def _mp(signals, dictionary, found, G, place, most, max_iter, positive):
-    """Run matching pursuit: each step takes a row of the Gram matrix from the correlations."""
-    m, k = signals.b.shape
-    n = signals.x.shape[1]
-    cap = found.chosen.shape[1]
-    low = low_bits(k)
-    r, a = np.empty(n), np.empty(cap)
-    alpha, score = np.empty(k), np.empty(k)
-    code, taken = np.zeros(k), np.zeros(k, np.bool_)
-    score_bits = score.view(np.int64)
-    for i in range(m):
-        next_signal(signals, i, place, most)
-        index, value, bound = found.chosen[i], found.values[i], signals.tol_sq[i]
-        size = inner(signals.x[i], signals.x[i], n)
-        rho, floor = size, 10 * EPS * np.sqrt(size)
-        t, steps = ZERO, 0
-        for j in range(k):
-            alpha[j] = signals.b[i, j]
-        while True:
-            if rho <= bound:
-                stop = TOL
-                break
-            for j in range(k):
-                # a step may take back what was given, and no more
-                score[j] = max(alpha[j], min(-alpha[j], code[j])) if positive else alpha[j]
-            new = largest_entry(score_bits, k, low)
-            if abs(score[new]) <= floor:
-                stop = STALL
-                break
-            if steps >= max_iter:
-                stop = MAX_ITER
-                break
-            if not taken[new]:
-                if t >= cap:
-                    stop = ATOMS
-                    break
-                taken[new] = True
-                index[t] = new
-                t += 1
-            steps += 1
-            step = max(alpha[new], -code[new]) if positive else alpha[new]
-            code[new] += step
-            G = ask_row(new, dictionary.columns, signals.known[i], signals.scale[i], G, place)
-            g = G[place[new]]
-            rho = max(0.0, rho - step * (2 * alpha[new] - step * g[new]))
-            for j in range(k):
-                alpha[j] -= step * g[j]
-            if rho <= bound or rho < 1e-6 * size:
-                for s in range(t):
-                    a[s] = code[index[s]]
-                rho = returned_residual_sq(signals, dictionary, i, index, a, t, value, r)
-        count = ZERO
-        for s in range(t):
-            j = index[s]
-            if code[j] != 0.0:
-                index[count] = j
-                a[count] = code[j]
-                count += 1
-            code[j] = 0.0
-            taken[j] = False
-        rho = returned_residual_sq(signals, dictionary, i, index, a, count, value, r)
-        sort_pairs(index, value, count)
-        found.counts[i] = count
-        found.residual_sq[i] = rho
-        found.stop[i] = TOL if rho <= bound else stop
-        found.steps[i] = steps
-
-
-@jit_leaf
-def nonnegative_on_support(L, index, t, b, a, z):
-    """Go on with non-negative least squares on ``index[:t]`` from the feasible `a`.
-
-    `L` is the Cholesky factor of the chosen atoms, and is kept up to date. Atoms that reach zero
-    are dropped; returns how many remain (Lawson and Hanson's inner loop).
-    """
-    while t > 0:
-        solve_chosen(L, index, t, b, z)
-        step, lowest = 1.0, 0
-        for s in range(t):
-            if z[s] < z[lowest]:
-                lowest = s
-            if z[s] <= 0.0:
-                step = min(step, a[s] / (a[s] - z[s]) if a[s] > 0.0 else 0.0)
-        if z[lowest] > 0.0:
-            for s in range(t):
-                a[s] = z[s]
-            return t
-        before = t
-        for s in range(before - 1, -1, -1):
-            new = a[s] + step * (z[s] - a[s])
-            if z[s] <= 0.0 and new <= 1e-14 * a[s]:
-                t = _drop_atom(L, index, t, a, s)
-            else:
-                a[s] = new
-        if t == before:  # rounding
-            t = _drop_atom(L, index, t, a, lowest)
-    return t
-
-
-@jit_leaf
-def _drop_atom(L, index, t, a, position):
-    """Remove one of t chosen atoms; returns how many remain."""
-    drop(L, t, position)
-    for s in range(position, t - 1):
-        a[s] = a[s + 1]
-        index[s] = index[s + 1]
-    return t - 1
-
-
-@jit
-def _nonnegative_omp(signals, dictionary, found, G, place, most, n_nonzero):
-    """Pursuit with non-negative least squares on the chosen atoms."""
-    m, k = signals.b.shape
-    n = signals.x.shape[1]
-    cap = found.chosen.shape[1]
-    low = low_bits(k)
-    L = np.empty((cap, cap))
-    a, z, r, at = np.empty(cap), np.empty(cap), np.empty(n), np.empty(cap, np.int64)
-    alpha, banned = np.empty(k), np.zeros(k, np.bool_)
-    bits = alpha.view(np.int64)
-    for i in range(m):
-        next_signal(signals, i, place, most)
-        room = min(cap, signals.room[i])
-        known, scale, b = signals.known[i], signals.scale[i], signals.b[i]
-        index, value, bound = found.chosen[i], found.values[i], signals.tol_sq[i]
-        size = inner(signals.x[i], signals.x[i], n)
-        rho, floor = size, 10 * EPS * np.sqrt(size)
-        t, steps, n_banned = ZERO, 0, 0
-        while True:
-            if rho <= bound:
-                stop = TOL
-                break
-            if t >= n_nonzero or t >= room:
-                stop = ATOMS if t >= n_nonzero else RANK
-                break
-            if steps >= 3 * n_nonzero:
-                stop = MAX_ITER
-                break
-            for j in range(k):
-                alpha[j] = b[j]
-            for s in range(t):
-                at[s] = place[index[s]]
-            add_rows(alpha, -1.0, a, G, at, t)
-            for j in range(k):
-                alpha[j] = 0.0 if banned[j] else max(alpha[j], 0.0)
-            for s in range(t):
-                alpha[index[s]] = 0.0
-            new = largest_entry(bits, k, low)
-            if alpha[new] <= floor:
-                stop = RANK if n_banned > 0 else STALL
-                break
-            steps += 1
-            G = ask_row(new, dictionary.columns, known, scale, G, place)
-            entered = append_atom(L, t, G[place[new]], index, new) > 0.0
-            if entered:
-                index[t] = new
-                a[t] = 0.0
-                solve_chosen(L, index, t + 1, b, z)
-                entered = z[t] > 0.0  # always, but for rounding
-            if not entered:
-                banned[new] = True
-                n_banned += 1
-                continue
-            before = t
-            t = nonnegative_on_support(L, index, t + 1, b, a, z)
-            if t <= before and n_banned > 0:  # what was dependent may not be any more
-                for j in range(k):
-                    banned[j] = False
-                n_banned = 0
-            rho = returned_residual_sq(signals, dictionary, i, index, a, t, value, r)
-        for j in range(k):
-            banned[j] = False
-        if t == 0:
-            rho = size
-        sort_pairs(index, value, t)
-        found.counts[i] = t
-        found.residual_sq[i] = rho
-        found.stop[i] = stop
-        found.steps[i] = steps
+    for s in range(t):
+        value[s] = a[s] * signals.scale[i, index[s]]
+    return residual_sq(signals.x[i], signals.known[i], signals.rows, index, value, t, r)

@@ -15,29 +15,31 @@ from scipy import linalg, sparse
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.codes.gaps import penalised_gap
-from skmoderndata._solvers.codes.group_newton import NEWTON_SIZE, newton_step, times_rows
+from skmoderndata._solvers.codes.group_newton import NEWTON_SIZE, newton_step
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.threads import blas_controller
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-FLOOR = 64 * np.finfo(np.float64).eps  # a relative gap below this is rounding
+FLOOR = 64 * np.finfo(np.float64).eps  # of 1/2 |y|^2: a gap below this is rounding
 SWEEPS = 10  # of coordinate descent between two looks at the gap
 NEWTON_STEPS = 8  # while each is worth it
-NEWTON_CHEAP = 200  # up to this many a step is always taken
+NEWTON_CHEAP = 200  # up to this many equations a step is always taken
+WIDE = 1000  # columns of a group up to which its inner products are stored
 SMALL = 2**24  # entries of X up to which one thread is enough
 
 
 class GroupLassoResult(NamedTuple):
-    """Coefficients (p,), the duality gap relative to ``1/2 |y|^2``, sweeps or steps taken.
+    """Coefficients (p,), the duality gap relative to ``1/2 |y|^2``, sweeps taken.
 
-    From `lam_max` on all coefficients are zero.
+    From `lam_max` on all coefficients are zero. `objective` is absolute.
     """
 
     coef: Array
     gap: float
     n_iter: int
     lam_max: float
+    objective: float = 0.0
 
 
 class Columns:
@@ -50,50 +52,44 @@ class Columns:
         Weighted means of the columns of a sparse X, zero without an intercept; None if dense.
     root : array (n,)
         Square roots of the weights of a sparse X.
-    products : array (p, p) or None
-        Inner products of all columns, where they are there already.
     """
 
-    def __init__(
-        self,
-        X: Any,
-        mean: Array | None = None,
-        root: Array | None = None,
-        products: Array | None = None,
-    ) -> None:
+    def __init__(self, X: Any, mean: Array | None = None, root: Array | None = None) -> None:
         self.is_sparse = sparse.issparse(X)
         self.X: Any = X if self.is_sparse else np.asfortranarray(X)
-        self.mean, self.root = mean, root
-        self.total = 0.0 if root is None else float(root @ root)
-        self.products = products
-        self.blocks: dict[int, tuple[float, Array]] = {}  # group -> largest eigenvalue, X_g' X_g
+        self.mean: Any = mean
+        self.root: Any = root
+        # group -> largest eigenvalue and inner products of its columns, for all working sets
+        self.blocks: dict[int, tuple[float, Array]] = {}
 
     def times(self, w: Array) -> Array:
         """Linear combination of the columns that `w` uses."""
         used = np.flatnonzero(w)
         if not self.is_sparse:
-            return np.asarray(times_rows(self.X.T, used, w[used]))
-        out = self.X[:, used] @ w[used] if 4 * used.size < w.size else self.X @ w
-        if self.mean is not None:
-            out = out - self.root * (self.mean @ w)
-        return np.asarray(out)
+            return np.asarray(w[used] @ self.X.T[used])
+        out = self.X[:, used] @ w[used]
+        return np.asarray(out if self.mean is None else out - self.root * (self.mean @ w))
 
     def cross(self, r: Array) -> Array:
         """Inner products of a vector with all columns."""
         out = self.X.T @ r
-        if self.mean is not None:
-            out = out - self.mean * (self.root @ r)
-        return np.asarray(out)
+        return np.asarray(out if self.mean is None else out - self.mean * (self.root @ r))
 
-    def gram(self, rows: Array, columns: Array) -> Array:
-        """Inner products of some columns with some columns."""
-        if self.products is not None:
-            return np.asarray(self.products[np.ix_(rows, columns)])
+    def rows(self, which: Array) -> Array:
+        """Dense columns, in rows."""
         if not self.is_sparse:
-            return np.asarray(self.X[:, rows].T @ self.X[:, columns])
-        out = (self.X[:, rows].T @ self.X[:, columns]).toarray()
+            return np.asarray(self.X.T[which])
+        out = np.ascontiguousarray(self.X[:, which].toarray().T)
+        return out if self.mean is None else out - np.outer(self.mean[which], self.root)
+
+    def gram(self, which: Array) -> Array:
+        """Inner products of some columns."""
+        if not self.is_sparse:
+            rows = self.X.T[which]
+            return np.asarray(rows @ rows.T)
+        out = (self.X[:, which].T @ self.X[:, which]).toarray()
         if self.mean is not None:
-            out = out - self.total * np.outer(self.mean[rows], self.mean[columns])
+            out -= (self.root @ self.root) * np.outer(self.mean[which], self.mean[which])
         return np.asarray(out)
 
 
@@ -108,77 +104,99 @@ def one_thread_if_small(size: int) -> AbstractContextManager[Any]:
 
 
 class WorkingSet:
-    """Groups taken into the problem so far, with inner products of their columns.
+    """Groups taken into the problem so far, with coefficients for the rows of a matrix Z.
 
-    `edges` are the first columns of all groups of the problem and their end. Kept are all inner
-    products (`gram`) or, with more columns than a dense `X` has rows, those within groups only
-    (`blocks`, one after the other; `gram` is None): that is less, and less work.
+    These are the columns of X in the set, or, with more samples than columns, rows with the same
+    inner products: with Z the Cholesky factor of ``X_A' X_A`` the problem has the same solutions
+    for ``Z^-1 X_A' y`` in the place of y. `all_edges` are the first columns of all groups and
+    their end, `edges` those of the set.
     """
 
     def __init__(self, X: Columns, edges: Array) -> None:
         self.X, self.all_edges = X, edges
         self.groups = np.zeros(0, np.int64)
-        self.columns = np.zeros(0, np.int64)
-        self.edges = np.zeros(1, np.int64)
-        self.largest = np.zeros(0)  # eigenvalue of each block
-        self.blocks = np.zeros(0)
-        self.gram: Array | None = np.zeros((0, 0))
-
-    def fits(self, groups: Array, most: int) -> bool:
-        """Whether at most the square of `most` inner products are stored with more groups."""
-        sizes = np.diff(self.all_edges)[np.append(self.groups, groups)]
-        count = int(sizes.sum())
-        return int((sizes**2).sum() if self._by_columns(count) else count**2) <= most**2
+        self.blocks_of_factor: dict[int, tuple[float, Array]] = {}
+        self.add(self.groups)
 
     def add(self, groups: Array) -> None:
         """Take groups in."""
-        sizes = np.diff(self.all_edges)[groups]
-        new = _ranges(self.all_edges[groups], sizes)
-        old = len(self.columns)
-        ends = old + np.cumsum(sizes)
         self.groups = np.append(self.groups, groups)
-        self.columns = np.append(self.columns, new)
-        self.edges = np.append(self.edges, ends)
-        if self._by_columns(len(self.columns)):
-            self.gram = None
-        if self.gram is not None:
-            gram = np.empty((len(self.columns), len(self.columns)))
-            gram[:old, :old] = self.gram
-            gram[old:] = self.X.gram(new, self.columns)
-            gram[:old, old:] = gram[old:, :old].T
-            self.gram = gram
-        known = self.X.blocks
-        fresh = np.array([g not in known for g in groups.tolist()], dtype=bool)
-        for size in np.unique(sizes[fresh]):  # blocks of one size together
-            which = np.flatnonzero(fresh & (sizes == size))
-            at = (ends[which] - size)[:, None] + np.arange(size)
-            if self.gram is not None:
-                part = self.gram[at[:, :, None], at[:, None, :]]
-            else:
-                rows = self.X.X.T[self.columns[at]]
-                part = rows @ rows.transpose(0, 2, 1)
-            largest = np.linalg.eigvalsh(part)[:, -1].tolist()
-            known.update(zip(groups[which].tolist(), zip(largest, part, strict=True), strict=True))
-        pairs = [known[g] for g in groups.tolist()]
-        self.largest = np.append(self.largest, [value for value, _ in pairs])
-        self.blocks = np.concatenate([self.blocks, *(block.ravel() for _, block in pairs)])
+        sizes = np.diff(self.all_edges)[self.groups]
+        self.edges = np.append(0, np.cumsum(sizes))
+        count = int(self.edges[-1])
+        within = np.arange(count) - np.repeat(self.edges[:-1], sizes)
+        self.columns = np.repeat(self.all_edges[self.groups], sizes) + within
+        self.factor: Array | None = None
+        if 2 * count > self.X.X.shape[0]:
+            self.Z = self.X.rows(self.columns)
+        else:
+            factor, pivots, rank, _ = linalg.lapack.dpstrf(self.X.gram(self.columns), lower=1)
+            self.factor, self.pivots = np.tril(factor)[:, :rank], pivots[:rank] - 1
+            self.Z = np.empty((count, rank))
+            self.Z[pivots - 1] = self.factor
+        # inner products within new groups, those of one size together
+        known = self.X.blocks if self.factor is None else self.blocks_of_factor
+        new = np.array([g not in known for g in self.groups.tolist()], np.bool_)
+        for size in np.unique(sizes[new]):
+            which = np.flatnonzero(new & (sizes == size))
+            rows = self.Z[self.edges[which][:, None] + np.arange(size)]
+            turned = rows.transpose(0, 2, 1)
+            few = size <= WIDE
+            parts = rows @ turned if few or size <= self.Z.shape[1] else turned @ rows
+            largest = np.linalg.eigvalsh(parts)[:, -1].tolist()
+            blocks = parts.reshape(len(which), -1) if few else np.zeros((len(which), 0))
+            values = zip(largest, blocks, strict=True)
+            known.update(zip(self.groups[which].tolist(), values, strict=True))
+        pairs = [known[g] for g in self.groups.tolist()]
+        self.largest = np.array([largest for largest, _ in pairs])
+        self.blocks = np.concatenate([np.zeros(0), *(block for _, block in pairs)])
 
-    def _by_columns(self, count: int) -> bool:
-        return not self.X.is_sparse and count > self.X.X.shape[0]
+    def target(self, y: Array, b: Array) -> Array:
+        """Compute what takes the place of y from ``b = X' y``."""
+        if self.factor is None:
+            return y
+        L = self.factor[: len(self.pivots)]
+        return np.asarray(linalg.solve_triangular(L, b[self.columns[self.pivots]], lower=True))
+
+
+class Penalty(NamedTuple):
+    """``lam sum_g ((1 - mix) weight_g |w_g| + mix |w_g|_1)``, also with ``w >= 0``.
+
+    Group g holds the coefficients ``edges[g]:edges[g + 1]``.
+    """
+
+    edges: Array
+    weights: Array
+    lam: float
+    mix: float = 0.0
+    positive: bool = False
+
+    def of(self, w: Array) -> float:
+        """Penalty divided by `lam`."""
+        norms = np.sqrt(np.add.reduceat(w * w, self.edges[:-1]))
+        return float((1 - self.mix) * (self.weights @ norms) + self.mix * np.abs(w).sum())
+
+    def dual_norms(self, c: Array) -> Array:
+        """Dual norm for each group: the smallest `lam` for which it stays zero.
+
+        For group g it is the root v of ``|soft(c_g, mix v)|_2 = (1 - mix) weight_g v``; with
+        `positive` only positive entries count.
+        """
+        out = np.empty(len(self.edges) - 1)
+        size = np.maximum(c, 0.0) if self.positive else np.abs(c)
+        _dual_norms(size, self.edges, self.weights, self.mix, out)
+        return out
 
 
 def group_lasso(
     y: Array,
     work: WorkingSet,
+    penalty: Penalty,
     *,
-    lam: float,
-    weights: Array,
-    mix: float = 0.0,
-    positive: bool = False,
     tol: float = 1e-8,
     max_iter: int = 1000,
     start: Array | None = None,
-    most_columns: int = 10_000,
+    of_objective: bool = False,
     progress: Progress | None = None,
 ) -> GroupLassoResult:
     """Solve ``min 1/2 |y - X w|^2 + lam sum_g ((1 - mix) weight_g |w_g| + mix |w_g|_1)``.
@@ -193,242 +211,117 @@ def group_lasso(
         Centred, if there is an intercept.
     work : WorkingSet
         Of the columns; it grows, and serves several `y` and `lam`.
-    lam : float
-        Positive.
-    weights : array (n_groups,)
-        Positive.
-    mix : float in [0, 1]
-        Fraction of the l1 norm.
+    penalty : Penalty
+        Over all groups, with positive `lam` and weights.
     tol : float
-        Duality gap relative to ``1/2 |y|^2``.
+        Duality gap relative to ``1/2 |y|^2``, or with `of_objective` to the objective.
     max_iter : int
-        Sweeps of coordinate descent, or steps of proximal gradient.
+        Sweeps of coordinate descent.
     start : array (p,) or None
         Coefficients to start from.
-    most_columns : int
-        Size of the working set beyond which inner products are not stored, and accelerated
-        proximal gradient steps [Beck and Teboulle 2009] are taken instead.
     """
-    X, edges = work.X, work.all_edges
-    w = np.zeros(int(edges[-1])) if start is None else np.array(start, dtype=np.float64)
-    if positive:
+    X, lam = work.X, penalty.lam
+    w = np.zeros(int(penalty.edges[-1])) if start is None else np.array(start, dtype=np.float64)
+    if penalty.positive:
         w = np.maximum(w, 0.0)
     scale = 0.5 * float(y @ y)
     if scale == 0:
         return GroupLassoResult(np.zeros_like(w), 0.0, 0, 0.0)
-    of_group = np.repeat(np.arange(len(weights)), np.diff(edges))
-    inside = np.zeros(len(weights), np.bool_)
-    inside[work.groups] = True
-    taken, idle = 0, 0
-    best_w, best_gap = w, np.inf
-    momentum = _Momentum(w)
+    of_group = np.repeat(np.arange(len(penalty.weights)), np.diff(penalty.edges))
+    taken, idle, best = 0, 0, GroupLassoResult(w, np.inf, 0, 0.0)
     b = X.cross(y)
-    lam_max = float(dual_norms(b, edges, weights, mix, positive).max())
+    lam_max = float(penalty.dual_norms(b).max())
     while True:
         r = y - X.times(w)
-        c = X.cross(r) if w.any() else b
-        scores = dual_norms(c, edges, weights, mix, positive)
-        penalty = _penalty(w, edges, weights, mix)
-        gap = penalised_gap(float(y @ r), float(r @ r), penalty, scores.max(), lam)[0] / scale
-        idle = 0 if gap < 0.9 * best_gap else idle + 1
-        if gap < best_gap:
-            best_w, best_gap = w, gap
-        if best_gap <= max(tol, FLOOR) or taken >= max_iter or idle > 5:
+        scores = penalty.dual_norms(X.cross(r) if w.any() else b)
+        gap, objective = _gap(float(y @ r), float(r @ r), w, scores, penalty)
+        idle = 0 if gap < 0.9 * best.gap else idle + 1
+        if gap < best.gap:
+            best = GroupLassoResult(w, gap, taken, lam_max, objective)
+        wanted_gap = max(tol * (best.objective if of_objective else scale), FLOOR * scale)
+        if best.gap <= wanted_gap or taken >= max_iter or idle > 5:
             break
         if progress is not None:
             progress.begin()
-        active = np.zeros(len(weights), np.bool_)
+        active = np.zeros(len(scores), np.bool_)
         active[of_group[w != 0]] = True
-        wanted = (scores > lam * (1 + 1e-12)) | active
-        missing = np.flatnonzero(wanted & ~inside)
-        if missing.size:
-            most = max(20, 2 * int(np.count_nonzero(active)), len(weights) // 20)
-            urgency = np.where(active[missing], np.inf, scores[missing])
-            missing = missing[np.argsort(-urgency, kind="stable")[:most]]
-        if work.fits(missing, most_columns):
-            if missing.size:
-                work.add(np.sort(missing))
-                inside[missing] = True
-            # no closer than needed while other groups wait
-            goal = max(0.3 * tol, 0.1 * gap) if missing.size else 0.3 * tol
-            w, steps = _solve_working_set(
-                y, work, w, r, c, b, lam, weights, mix, positive, goal, max_iter - taken
-            )
-            taken += steps
-        else:
-            w = momentum.steps(
-                X, y, w, edges, lam * (1 - mix) * weights, lam * mix, positive, SWEEPS
-            )
-            taken += SWEEPS
-            idle = 0
+        missing = active | (scores > lam * (1 + 1e-12))
+        missing[work.groups] = False
+        new = np.flatnonzero(missing)
+        if new.size:
+            most = max(20, 2 * int(np.count_nonzero(active)), len(scores) // 20)
+            urgency = np.where(active[new], np.inf, scores[new])
+            work.add(np.sort(new[np.argsort(-urgency, kind="stable")[:most]]))
+        # no closer than needed while other groups wait
+        goal = max(0.3 * wanted_gap, 0.1 * gap if new.size else 0.0)
+        w, steps = _solve_working_set(y, b, work, w, penalty, goal, max_iter - taken)
+        taken += steps
         if progress is not None and progress.end():
             break
-    return GroupLassoResult(best_w, max(0.0, best_gap), taken, lam_max)
+    return best._replace(gap=best.gap / scale, n_iter=taken)
 
 
-def group_lasso_gap(
-    X: Columns,
-    y: Array,
-    w: Array,
-    *,
-    lam: float,
-    edges: Array,
-    weights: Array,
-    mix: float,
-    positive: bool,
-) -> float:
+def group_lasso_gap(X: Columns, y: Array, w: Array, penalty: Penalty) -> float:
     """Duality gap of any coefficients; the dual point is the best multiple of the residual.
 
     The dual problem is ``max y'v - 1/2 |v|^2`` with ``dual_norms(X'v) <= lam`` for every group.
     """
     r = y - X.times(w)
-    largest = float(dual_norms(X.cross(r), edges, weights, mix, positive).max())
-    penalty = _penalty(w, edges, weights, mix)
-    return float(penalised_gap(float(y @ r), float(r @ r), penalty, largest, lam)[0])
+    return _gap(float(y @ r), float(r @ r), w, penalty.dual_norms(X.cross(r)), penalty)[0]
 
 
-def dual_norms(c: Array, edges: Array, weights: Array, mix: float, positive: bool) -> Array:
-    """Dual norm of the penalty for each group: the smallest penalty for which it stays zero.
-
-    For group g it is the root v of ``|soft(c_g, mix v)|_2 = (1 - mix) weight_g v``; with
-    ``positive`` only positive entries count.
-    """
-    out = np.empty(len(edges) - 1)
-    _dual_norms(np.maximum(c, 0.0) if positive else np.abs(c), edges, weights, mix, out)
-    return out
-
-
-def _ranges(first: Array, sizes: Array) -> Array:
-    """``first[i], first[i] + 1, ...``, `sizes[i]` of them, for all i."""
-    before = np.cumsum(sizes) - sizes
-    out: Array = np.repeat(first - before, sizes) + np.arange(int(sizes.sum()))
-    return out
-
-
-def _penalty(w: Array, edges: Array, weights: Array, mix: float) -> float:
-    norms = np.sqrt(np.add.reduceat(w * w, edges[:-1]))
-    return float((1 - mix) * (weights @ norms) + mix * np.abs(w).sum())
+def _gap(yr: float, rr: float, w: Array, scores: Array, penalty: Penalty) -> tuple[float, float]:
+    """Duality gap, at least 0, and objective; `scores` are the dual norms of ``X' r``."""
+    gap, objective = penalised_gap(yr, rr, penalty.of(w), scores.max(), penalty.lam)
+    return max(0.0, float(gap)), float(objective)
 
 
 def _solve_working_set(
-    y: Array,
-    work: WorkingSet,
-    w: Array,
-    r: Array,
-    c: Array,
-    b: Array,
-    lam: float,
-    weights: Array,
-    mix: float,
-    positive: bool,
-    tol: float,
-    max_iter: int,
+    y: Array, b: Array, work: WorkingSet, w: Array, penalty: Penalty, goal: float, max_iter: int
 ) -> tuple[Array, int]:
     """Coefficients of the problem on the working set, all others zero, and the sweeps taken.
 
-    ``r = y - X w``, ``c = X' r`` and ``b = X' y``.
+    ``b = X' y``; it ends with a duality gap of at most `goal`.
     """
-    G, edges, columns = work.gram, work.edges, work.columns
-    a, b, c = w[columns], b[columns], c[columns]
-    rows = work.X.X.T
-    r = r.copy()
-    size = float(y @ y)
-    part = weights[work.groups]
-    group_lam, single_lam = lam * (1 - mix) * part, lam * mix
-    tol = max(tol, FLOOR)
+    Z, edges, a = work.Z, work.edges, w[work.columns]
+    target = work.target(y, b)
+    size, outside = float(y @ y), float(y @ y - target @ target)
+    some = penalty._replace(edges=edges, weights=penalty.weights[work.groups])
+    group_lam, single_lam = some.lam * (1 - some.mix) * some.weights, some.lam * some.mix
 
-    def slopes() -> Array:
-        return np.asarray(_cross(rows, columns, r) if G is None else b - G @ a)
+    def look() -> tuple[Array, Array, float]:
+        r = target - a @ Z
+        c = Z @ r
+        yr, rr = outside + float(target @ r), outside + float(r @ r)
+        return r, c, _gap(yr, rr, a, some.dual_norms(c), some)[0]
 
-    def gap_of_set() -> float:
-        largest = float(dual_norms(c, edges, part, mix, positive).max())
-        yr, rr = size - float(a @ b), max(0.0, size - float(a @ (b + c)))
-        penalty = _penalty(a, edges, part, mix)
-        return float(penalised_gap(yr, rr, penalty, largest, lam)[0]) / (0.5 * size)
-
-    gap = gap_of_set()
+    r, c, gap = look()
     taken, best, idle = 0, np.inf, 0
-    while taken < max_iter and gap > tol:
-        before = gap
-        count = min(SWEEPS, max_iter - taken)
-        matrix, starts, state = (rows, columns[edges[:-1]], r) if G is None else (G, edges, c)
+    while taken < max_iter and gap > goal:
+        before, count = gap, min(SWEEPS, max_iter - taken)
         taken += descend(
-            matrix, starts, state, G is not None, work.blocks, a, edges, group_lam, single_lam,
-            work.largest, positive, count,
-        )  # fmt: skip
-        c = slopes()
-        gap = gap_of_set()
-        used = int(np.count_nonzero(a))
-        system = used if G is not None else min(used, len(y))
+            Z, edges, r, work.blocks, a, group_lam, single_lam, work.largest, some.positive, count
+        )
+        r, c, gap = look()
+        system = min(np.count_nonzero(a), Z.shape[1])
         worth = system <= NEWTON_CHEAP
-        if not worth and system <= NEWTON_SIZE and gap > tol:
+        if not worth and system <= NEWTON_SIZE and gap > goal:
             # sweeps to come would take longer than a step, by measurement
-            worth = np.log(gap / tol) > system / 200 * np.log(max(1.0, before / gap))
-        if worth:
-            for _ in range(NEWTON_STEPS):
-                former, used = gap, int(np.count_nonzero(a))
-                a = newton_step(work, a, c, group_lam, single_lam, positive)
-                r = r if G is not None else y - times_rows(rows, columns, a)
-                c = slopes()
-                gap = gap_of_set()
-                zeroed = np.count_nonzero(a) < used
-                if gap <= tol or (gap > 0.1 * former and not zeroed):
-                    break
+            worth = np.log(gap / goal) > system / 200 * np.log(max(1.0, before / gap))
+        for _ in range(NEWTON_STEPS if worth else 0):
+            former, used = gap, np.count_nonzero(a)
+            a = newton_step(Z, edges, a, c, group_lam, single_lam, some.positive)
+            r, c, gap = look()
+            zeroed = np.count_nonzero(a) < used
+            if gap <= goal or (gap > 0.1 * former and not zeroed):
+                break
         idle = 0 if gap < 0.99 * best else idle + 1
         best = min(best, gap)
-        if idle >= 20 and gap <= 1e3 * FLOOR:  # rounding
+        if idle >= 20 and gap <= 500 * FLOOR * size:  # rounding
             break
     out = np.zeros_like(w)
-    out[columns] = a
+    out[work.columns] = a
     return out, taken
-
-
-class _Momentum:
-    """Accelerated proximal gradient steps, in stretches."""
-
-    def __init__(self, w: Array) -> None:
-        self.t, self.former, self.bound = 1.0, w, 0.0
-
-    def steps(
-        self,
-        X: Columns,
-        y: Array,
-        w: Array,
-        edges: Array,
-        group_lam: Array,
-        single_lam: float,
-        positive: bool,
-        count: int,
-    ) -> Array:
-        """Take `count` steps from `w`; momentum starts afresh where it points uphill."""
-        if self.bound == 0:
-            v = X.cross(y)
-            for _ in range(30):
-                v = X.cross(X.times(v / linalg.norm(v)))
-            self.bound = 1.1 * float(linalg.norm(v))
-        point = w
-        for _ in range(count):
-            for _ in range(60):
-                residual = y - X.times(point)
-                new = np.empty_like(w)
-                _shrink(
-                    point + X.cross(residual) / self.bound, edges, group_lam / self.bound,
-                    single_lam / self.bound, positive, new,
-                )  # fmt: skip
-                move = new - point
-                curved = float(np.square(X.times(move)).sum())
-                if curved <= self.bound * float(move @ move) * (1 + 1e-12):
-                    break
-                self.bound *= 2  # the estimate was too small
-            change = new - w
-            if float((point - new) @ change) > 0:
-                self.t, point = 1.0, new
-            else:
-                t = 0.5 * (1 + np.sqrt(1 + 4 * self.t**2))
-                point = new + (self.t - 1) / t * change
-                self.t = t
-            w = new
-        return w
 
 
 @jit
@@ -465,115 +358,71 @@ def _dual_norms(size, edges, weights, mix, out):
 
 
 @jit
-def _shrink(z, edges, group_lam, single_lam, positive, out):
-    """Proximal operator of the penalty."""
-    for g in range(len(group_lam)):
-        first, last = edges[g], edges[g + 1]
-        _shrink_group(z[first:last], group_lam[g], single_lam, positive, out[first:last])
-
-
-@jit
-def _shrink_group(z, group_lam, single_lam, positive, out):
-    """Soft thresholding, then shrinking of the group."""
+def _shrink_group(z, group_lam, single_lam, positive):
+    """Soft thresholding in place, then shrinking of the group: the proximal operator."""
     total = 0.0
     for j in range(len(z)):
-        v = z[j]
-        if v > single_lam:
-            v -= single_lam
-        elif v < -single_lam and not positive:
-            v += single_lam
-        else:
-            v = 0.0
-        out[j] = v
-        total += v * v
+        v = max(abs(z[j]) - single_lam, 0.0)
+        z[j] = v if z[j] > 0.0 else (0.0 if positive else -v)
+        total += z[j] * z[j]
     norm = np.sqrt(total)
     for j in range(len(z)):
-        out[j] = out[j] * (1.0 - group_lam / norm) if norm > group_lam else 0.0
+        z[j] = z[j] * (1.0 - group_lam / norm) if norm > group_lam else 0.0
 
 
 @jit
-def descend(
-    matrix, starts, state, by_products, blocks, a, edges, group_lam, single_lam, largest,
-    positive, max_sweeps,
-):  # fmt: skip
+def descend(Z, edges, r, blocks, a, group_lam, single_lam, largest, positive, max_sweeps):
     """Sweeps of block coordinate descent in place, the first and last over all groups.
 
-    With `by_products`, `matrix` is G and `state` is ``c = b - G a``; else they hold the columns,
-    one in a row, and the residual. Group g begins in row ``starts[g]`` of the matrix. Each block
-    takes proximal gradient steps with its own curvature until it moves little. Returns the number
-    of sweeps.
+    The rows of Z hold the columns, and r the residual. Each block takes proximal gradient steps
+    with its own curvature until it moves little. Returns the number of sweeps.
     """
-    n_groups = len(group_lam)
-    widest = 0
-    for g in range(n_groups):
-        widest = max(widest, edges[g + 1] - edges[g])
-    old, slope = np.empty(widest), np.empty(widest)
-    z, new = np.empty(widest), np.empty(widest)
-    every = True
-    sweeps = 0
-    reference = 0.0
-    while sweeps < max_sweeps:
-        sweeps += 1
-        moved = 0.0
-        offset = 0
-        for g in range(n_groups):
-            first, last = edges[g], edges[g + 1]
-            size = last - first
-            block = offset
-            offset += size * size
-            L = largest[g]
+    widest = np.diff(edges).max()
+    old, slope, z = np.empty(widest), np.empty(widest), np.empty(widest)
+    every, reference = True, 0.0
+    for sweep in range(1, max_sweeps + 1):
+        moved, after = 0.0, 0
+        for g in range(len(group_lam)):
+            first, size, L, block = edges[g], edges[g + 1] - edges[g], largest[g], after
+            after += size * size if size <= WIDE else 0
             used = False
-            for j in range(first, last):
+            for j in range(first, first + size):
                 used = used or a[j] != 0.0
-            if not used and not every:
-                continue
-            if not L > 0.0:  # columns of zeros
-                for j in range(first, last):
-                    a[j] = 0.0
+            if not used and not (every and L > 0.0):  # columns of zeros have L = 0
                 continue
             for j in range(size):
                 old[j] = a[first + j]
-                if by_products:
-                    slope[j] = state[first + j]
-                else:
-                    slope[j] = np.dot(matrix[starts[g] + j], state)
-            for _ in range(10):
+                slope[j] = np.dot(Z[first + j], r)
+            for _ in range(10 if 1 < size <= WIDE else 1):
                 for j in range(size):
                     z[j] = a[first + j] + slope[j] / L
-                _shrink_group(z[:size], group_lam[g] / L, single_lam / L, positive, new)
+                _shrink_group(z[:size], group_lam[g] / L, single_lam / L, positive)
                 step, norm_sq = 0.0, 0.0
                 for j in range(size):
-                    z[j] = new[j] - a[first + j]
-                    step += z[j] * z[j]
-                    norm_sq += new[j] * new[j]
-                    a[first + j] = new[j]
-                if size == 1 or step <= 1e-6 * norm_sq:
+                    norm_sq += z[j] * z[j]
+                    v = z[j] - a[first + j]
+                    a[first + j] = z[j]
+                    z[j] = v
+                    step += v * v
+                if step <= 1e-6 * norm_sq:
                     break
-                for q in range(size):
-                    if z[q] != 0.0:
-                        for j in range(size):
-                            slope[j] -= blocks[block + q * size + j] * z[q]
+                if 1 < size <= WIDE:
+                    for q in range(size):
+                        if z[q] != 0.0:
+                            for j in range(size):
+                                slope[j] -= blocks[block + q * size + j] * z[q]
             for j in range(size):
                 v = a[first + j] - old[j]
                 if v != 0.0:
                     moved += v * v * L
-                    row = matrix[starts[g] + j]
-                    for q in range(len(state)):
-                        state[q] -= v * row[q]
+                    row = Z[first + j]
+                    for q in range(len(r)):
+                        r[q] -= v * row[q]
         reference = max(reference, moved)
         if moved <= 1e-3 * reference:
             if every:
-                break
+                return sweep
             every = True
         else:
             every = False
-    return sweeps
-
-
-@jit
-def _cross(rows, columns, r):
-    """Inner products of a vector with some rows."""
-    out = np.empty(len(columns))
-    for j in range(len(columns)):
-        out[j] = np.dot(rows[columns[j]], r)
-    return out
+    return max_sweeps

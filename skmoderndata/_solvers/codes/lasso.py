@@ -13,7 +13,7 @@ from scipy import sparse
 from skmoderndata._solvers.codes.coordinate_descent import code_by_coordinate_descent
 from skmoderndata._solvers.codes.feature_sign import code_by_feature_sign
 from skmoderndata._solvers.codes.gaps import code_gaps, dual_norms
-from skmoderndata._solvers.codes.gram_rows import all_rows, no_rows
+from skmoderndata._solvers.codes.gram_rows import ROWS_KEPT, all_rows, no_rows
 from skmoderndata._solvers.codes.homotopy import code_by_homotopy
 from skmoderndata._solvers.codes.lasso_signal import Signals, room_for
 from skmoderndata._solvers.codes.products import EPS
@@ -51,7 +51,6 @@ ROUTES = {
     "coordinate_descent": (_descend, code_by_feature_sign, _descend_thoroughly),
 }
 METHODS = tuple(ROUTES)
-ROWS_KEPT = 2**25  # bytes of rows of the Gram matrix that are taken over to the next signal
 
 
 class Settings(NamedTuple):
@@ -129,24 +128,7 @@ def lasso_codes(
 
         return in_blocks(signals, some, settings, work)
 
-    return with_mask(X, mask, atoms, solve, memory)
-
-
-def with_mask(
-    X: Array, mask: Array | None, atoms: Atoms, solve: Callable[..., SparseCodes], memory: float
-) -> SparseCodes:
-    """``solve(signals, atoms, which, known)`` for all signals, or for each pattern of the mask."""
-    if mask is None:
-        return solve(X, atoms, slice(None))
-    return by_pattern(
-        X,
-        mask,
-        atoms,
-        solve,
-        renormalize=False,
-        memory=memory,
-        each=lambda signals, known, which: solve(signals, atoms, which, known),
-    )
+    return by_pattern(X, mask, atoms, solve, gram=True, memory=memory, each=True)
 
 
 def in_blocks(

@@ -112,15 +112,26 @@ def _first_of_equals(rows: Array, signed: bool) -> Array:
     """Mark the first of rows that are equal up to rounding (and up to sign, unless `signed`)."""
     peaks = np.abs(rows).max(axis=1, initial=0.0)
     peaks[peaks == 0] = 1.0
-    keys = np.round(rows / peaks[:, None], 12)
-    if not signed:
+    # each row at its own scale: a small atom is not the same as another small one
+    scales = np.round(np.log(peaks), 11)
+    some = _repeated(scales)
+    keys = np.round(rows[some] / peaks[some, None], 12)
+    if not signed and some.size:
         peak = np.take_along_axis(keys, np.abs(keys).argmax(axis=1)[:, None], axis=1)
         keys = np.where(peak < 0, -keys, keys)
-    # each row at its own scale: a small atom is not the same as another small one
-    keys = np.column_stack([keys, np.round(np.log(peaks), 11)]) + 0.0
-    first = np.zeros(len(rows), np.bool_)
-    first[np.unique(keys, axis=0, return_index=True)[1]] = True
+    keys = np.column_stack([keys, scales[some]]) + 0.0
+    # rows are sorted where their sums are equal: all would take as long as half of a Gram matrix
+    alike = _repeated(keys.sum(axis=1))
+    first = np.ones(len(rows), np.bool_)
+    first[some[alike]] = False
+    first[some[alike[np.unique(keys[alike], axis=0, return_index=True)[1]]]] = True
     return first
+
+
+def _repeated(values: Array) -> Array:
+    """Where values are that occur more than once."""
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.flatnonzero(counts[which] > 1)
 
 
 def block_size(n: int, k: int, memory: float = MEMORY) -> int:
@@ -159,25 +170,28 @@ def code_in_blocks(
 
 def by_pattern(
     X: Array,
-    mask: Array,
+    mask: Array | None,
     atoms: Atoms,
-    solve: Callable[[Array, Atoms, Array], SparseCodes],
+    solve: Callable[..., SparseCodes],
     *,
-    renormalize: bool,
+    renormalize: bool = False,
     barred: float = 0.0,
-    gram: bool = True,
+    gram: bool = False,
     memory: float = MEMORY,
-    each: Callable[[Array, Array, Array], SparseCodes] | None = None,
+    each: bool = False,
 ) -> SparseCodes:
     """Code signals with missing entries: ``solve(signals, masked atoms, rows)`` per pattern.
 
     Signals with the same entries known share a dictionary of masked atoms. Those of which the mask
     leaves at most the fraction `barred` of the squared norm are zero in it; with
     ``renormalize=True`` the others are of unit norm again, and their Gram matrix is computed
-    unless ``gram=False``. Signals whose pattern too few others share, or all where a Gram matrix
-    takes more than `memory`, go together to ``each(signals, mask, rows)``, if it is given: in an
-    order in which equal masks follow one another, with zeros for what is missing.
+    with ``gram=True``. With ``each=True`` signals whose pattern too few others share, or all where
+    a Gram matrix takes more than `memory`, go together to ``solve(signals, atoms, rows, mask)``:
+    in an order in which equal masks follow one another, with zeros for what is missing. Without a
+    mask all signals are solved for at once.
     """
+    if mask is None:
+        return solve(X, atoms, slice(None))
     packed = np.packbits(mask, axis=1)
     patterns, which = np.unique(packed, axis=0, return_inverse=True)
     which = which.reshape(-1)
@@ -185,7 +199,7 @@ def by_pattern(
     edges = np.searchsorted(which[order], np.arange(len(patterns) + 1))
     full = np.einsum("ij,ij->i", atoms.rows, atoms.rows)
     shared = np.ones(len(patterns), np.bool_)
-    if each is not None:
+    if each:
         k = len(atoms.rows)
         # below, the rows of the Gram matrix that are used are less work than all of it
         shared = (np.diff(edges) >= max(2, k // FEW)) & gram_pays(k, k, memory)
@@ -204,9 +218,9 @@ def by_pattern(
             parts.append(solve(np.ascontiguousarray(X[rows][:, known]), masked, rows))
         done.append(rows)
     others = order[~np.repeat(shared, np.diff(edges))]
-    if others.size and each is not None:
+    if others.size and each:
         known = mask[others]
-        parts.append(each(np.where(known, X[others], X.dtype.type(0)), known, others))
+        parts.append(solve(np.where(known, X[others], X.dtype.type(0)), atoms, others, known))
         done.append(others)
     return take_back(concatenate_codes(parts), np.concatenate(done))
 

@@ -4,13 +4,25 @@ Codes (m, k) and supports, Boolean arrays of the same shape, have a row for each
 are weights 0 and 1 of the entries: nothing is computed for each pattern.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.codes.cholesky import append_atom, solve_chosen
-from skmoderndata._solvers.codes.signal_blocks import Atoms
+from skmoderndata._solvers.codes.signal_blocks import (
+    BLOCK,
+    MEMORY,
+    ROOM,
+    STALL,
+    TOL,
+    Atoms,
+    SparseCodes,
+    code_in_blocks,
+    from_dense,
+    gram_pays,
+)
 from skmoderndata._solvers.common.nnls import nnls
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -56,6 +68,12 @@ class Problem(NamedTuple):
         C: Array = R @ self.rows.T
         return np.asarray(C if self.scale is None else C * self.scale)
 
+    def atoms(self, which: Array) -> Array:
+        """Take the (masked) atom ``which[i]`` for each signal i."""
+        if self.scale is None or self.known is None:
+            return self.rows[which]
+        return self.rows[which] * self.known * self.scale[np.arange(len(which)), which, None]
+
     def images_sq(self, A: Array) -> Array:
         """``|known (a D)|^2``."""
         Z = (A if self.scale is None else A * self.scale) @ self.rows
@@ -71,8 +89,10 @@ class Problem(NamedTuple):
         out = np.zeros(support.shape)
         if width == 0:
             return out
-        place = np.where(support, start == 0, 2).astype(np.int8)
-        index = np.argsort(place, axis=1, kind="stable")[:, :width]
+        row, atom = np.nonzero(support)
+        atom = atom[np.lexsort((start[row, atom] == 0, row))]
+        index = np.zeros((len(counts), width), np.int64)
+        index[row, np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)] = atom
         outside = np.arange(width) >= counts[:, None]
         if self.gram is not None:
             G = self.gram[index[:, :, None], index[:, None, :]]
@@ -89,8 +109,66 @@ class Problem(NamedTuple):
         else:
             values = np.zeros(b.shape)
             _solve_each(G, b, counts, values)
-        np.put_along_axis(out, index, np.where(outside, 0.0, values), axis=1)
+        out[row, atom] = values[~outside]
         return out
+
+
+class Pursued(NamedTuple):
+    """Codes (m, k) for atoms of unit norm, squared residuals, reasons to stop, steps."""
+
+    a: Array
+    residual_sq: Array
+    stop: Array
+    n_iter: Array
+
+    def certified(self, p: Problem, tol_sq: Array) -> "Pursued":
+        """Residuals of the codes as they are, which decide on the bounds."""
+        rho = squares(p.residuals(self.a))
+        stop = np.where(self.stop == TOL, STALL, self.stop)
+        return self._replace(residual_sq=rho, stop=np.where(rho <= tol_sq, TOL, stop))
+
+
+def code_by_problems(
+    X: Array,
+    atoms: Atoms,
+    solve: Callable[[Problem, slice], Pursued],
+    *,
+    widest: int,
+    positive: bool = False,
+    mask: Array | None = None,
+    n_jobs: int | None = None,
+    memory: float = MEMORY,
+) -> SparseCodes:
+    """Codes by ``solve(problem, rows)`` of blocks of signals.
+
+    Parameters
+    ----------
+    X : array of shape (N, n)
+        Finite numbers; entries that the mask hides are ignored.
+    atoms : Atoms
+        Of unit norm. Without `gram`, it is computed where that pays and takes at most `memory`.
+    widest : int
+        Largest number of atoms in a support.
+    mask : boolean array of shape (N, n) or None
+        True where an entry counts.
+    """
+    (m, n), k = X.shape, len(atoms.rows)
+    gram = atoms.gram if mask is None else None
+    if mask is None and gram is None and gram_pays(k, m * widest, memory):
+        gram = atoms.rows @ atoms.rows.T
+
+    def work(part: slice) -> SparseCodes:
+        known = None if mask is None else mask[part]
+        p = block_problem(X[part], atoms, gram, known, positive)
+        found = solve(p, part)
+        a = found.a if p.scale is None else found.a * p.scale
+        return from_dense(
+            a / atoms.norms, found.residual_sq, found.stop, np.full(len(a), np.nan), found.n_iter
+        )
+
+    size = 8 * (widest * (widest + (n if gram is None else 0)) + 8 * k + 4 * n)
+    block = int(max(1, min(BLOCK, min(memory, ROOM) // size)))
+    return code_in_blocks(m, work, n_jobs=n_jobs, block=block)
 
 
 def block_problem(
@@ -110,6 +188,17 @@ def block_problem(
 def squares(R: Array) -> Array:
     """Squared norms of rows."""
     return np.asarray(np.einsum("ij,ij->i", R, R))
+
+
+def first_largest(size: Array) -> tuple[Array, Array]:
+    """Largest of each row of magnitudes, the first of those that are equal up to rounding."""
+    new = without_last_bits(size).argmax(axis=1)
+    return new, size[np.arange(len(size)), new]
+
+
+def without_last_bits(size: Array) -> Array:
+    """Magnitudes without their last eight bits, as integers in the same order."""
+    return np.asarray(size.view(np.int64) & ~np.int64(255))
 
 
 @jit

@@ -12,21 +12,21 @@ import numpy as np
 
 from skmoderndata._solvers.codes.products import EPS
 from skmoderndata._solvers.codes.signal_blocks import (
-    BLOCK,
     MAX_ITER,
-    MEMORY,
-    ROOM,
     STALL,
     TOL,
     Atoms,
     SparseCodes,
-    code_in_blocks,
-    from_dense,
     from_group_order,
-    gram_pays,
     in_group_order,
 )
-from skmoderndata._solvers.codes.supports import block_problem, squares
+from skmoderndata._solvers.codes.supports import (
+    Problem,
+    Pursued,
+    code_by_problems,
+    squares,
+    without_last_bits,
+)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -35,15 +35,6 @@ PATIENCE = 30  # steps without a better code, after which supports are taken to 
 SETTLED = 10  # gradient steps on one support, after which the limit of such steps is computed
 WANDERING = 40  # gradient steps, after which it is computed whatever the support
 RTOL = 1e-8  # a gradient step that lowers the squared residual by less has come to its limit
-
-
-class Pursued(NamedTuple):
-    """Codes (m, k) for atoms of unit norm, squared residuals, reasons to stop, steps."""
-
-    a: Array
-    residual_sq: Array
-    stop: Array
-    n_iter: Array
 
 
 def hard_thresholding(
@@ -56,9 +47,7 @@ def hard_thresholding(
     groups: Array | None = None,
     positive: bool = False,
     max_iter: int = 100,
-    mask: Array | None = None,
-    n_jobs: int | None = None,
-    memory: float = MEMORY,
+    **options: Any,
 ) -> SparseCodes:
     """Code signals with `n_nonzero` atoms by one of four iterations.
 
@@ -73,30 +62,19 @@ def hard_thresholding(
     ``|r|^2 <= tol_sq``, when the support or the residual does not change any more, or after
     `max_iter` steps. A signal with ``|x|^2 <= tol_sq`` has the code zero.
 
-    Other parameters as in `code_by_rows`.
+    Other parameters and options as in `code_by_problems`.
     """
-    (m, n), k = X.shape, len(atoms.rows)
+    k = len(atoms.rows)
     order, start = np.arange(k), np.arange(k + 1)
     if groups is not None:
         atoms, order, start = in_group_order(atoms, groups)
     best = Best(min(n_nonzero, len(start) - 1), None if groups is None else start, positive)
     widest = min(k, 3 * best.s * int(np.diff(start).max()))
-    gram = atoms.gram if mask is None else None
-    if mask is None and gram is None and gram_pays(k, m * widest, memory):
-        gram = atoms.rows @ atoms.rows.T
 
-    def work(part: slice) -> SparseCodes:
-        known = None if mask is None else mask[part]
-        p = block_problem(X[part], atoms, gram, known, positive)
-        found = pursue(method, p, best, tol_sq[part], max_iter)
-        a = found.a if p.scale is None else found.a * p.scale
-        return from_dense(
-            a / atoms.norms, found.residual_sq, found.stop, np.full(len(a), np.nan), found.n_iter
-        )
+    def solve(p: Problem, rows: slice) -> Pursued:
+        return pursue(method, p, best, tol_sq[rows], max_iter)
 
-    size = 8 * (widest * (widest + (n if gram is None else 0)) + 8 * k + 4 * n)
-    block = int(max(1, min(BLOCK, min(memory, ROOM) // size)))
-    codes = code_in_blocks(m, work, n_jobs=n_jobs, block=block)
+    codes = code_by_problems(X, atoms, solve, widest=widest, positive=positive, **options)
     return codes if groups is None else from_group_order(codes, order)
 
 
@@ -113,7 +91,7 @@ class Best(NamedTuple):
         if self.start is not None:
             size = np.add.reduceat(size * size, self.start[:-1], axis=1)
         # without the last bits: ties up to rounding are ties
-        size = (size.view(np.int64) & ~np.int64(255)).view(np.float64)
+        size = without_last_bits(size).view(np.float64)
         s = min(times * self.s, size.shape[1])
         least = np.partition(size, -s, axis=1)[:, -s][:, None]
         chosen, tied = size > least, size == least

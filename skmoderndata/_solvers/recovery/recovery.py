@@ -11,10 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skmoderndata._solvers.codes.greedy import (
-    nonnegative_matching_pursuit,
-    orthogonal_matching_pursuit,
-)
+from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
+from skmoderndata._solvers.codes.matching_pursuit import nonnegative_matching_pursuit
 from skmoderndata._solvers.codes.signal_blocks import MAX_ITER, prepare_atoms, to_dense
 from skmoderndata._solvers.codes.thresholding import METHODS as PRUNING
 from skmoderndata._solvers.codes.thresholding import hard_thresholding

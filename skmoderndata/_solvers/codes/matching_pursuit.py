@@ -1,0 +1,213 @@
+"""Matching pursuit and two variants of orthogonal matching pursuit, many signals at a time.
+
+Matching pursuit [Mallat and Zhang 1993] subtracts projections on atoms; the others fit the chosen
+atoms by non-negative least squares [Bruckstein, Elad and Zibulevsky 2008] or take whole groups of
+them. The pursuit that is compiled, for codes in large numbers, stands in `greedy`.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from skmoderndata._solvers.codes.cholesky import SPAN
+from skmoderndata._solvers.codes.products import EPS
+from skmoderndata._solvers.codes.signal_blocks import (
+    ATOMS,
+    MAX_ITER,
+    RANK,
+    STALL,
+    TOL,
+    Atoms,
+    SparseCodes,
+    by_pattern,
+    from_group_order,
+    in_group_order,
+    squared_residuals,
+    to_csr,
+)
+from skmoderndata._solvers.codes.supports import (
+    BARRED,
+    Problem,
+    Pursued,
+    code_by_problems,
+    first_largest,
+    squares,
+)
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def matching_pursuit(
+    X: Array,
+    atoms: Atoms,
+    *,
+    n_nonzero: int,
+    tol_sq: Array,
+    positive: bool = False,
+    max_iter: int | None = None,
+    **options: Any,
+) -> SparseCodes:
+    """Subtract from the residual its projection on the most correlated atom, again and again.
+
+    An atom may be chosen several times; `n_nonzero` bounds the number of coefficients and
+    `max_iter` (None: ten times as many) the number of steps. With ``positive=True`` no step makes
+    a coefficient negative. Options as in `code_by_problems`.
+    """
+    limit = 10 * n_nonzero if max_iter is None else max_iter
+
+    def solve(p: Problem, rows: slice) -> Pursued:
+        return _subtract_projections(p, tol_sq[rows], n_nonzero, limit)
+
+    return code_by_problems(X, atoms, solve, widest=n_nonzero, positive=positive, **options)
+
+
+def nonnegative_matching_pursuit(
+    X: Array, atoms: Atoms, *, n_nonzero: int, tol_sq: Array, **options: Any
+) -> SparseCodes:
+    """Orthogonal matching pursuit with coefficients of at least zero.
+
+    The atom with the largest positive ``d_i^T r`` enters, and the signal is fitted by non-negative
+    least squares on the chosen atoms; an atom whose coefficient reaches zero leaves, and may
+    return. At most ``3 * n_nonzero`` steps. Options as in `code_by_problems`.
+    """
+    cap = max(1, min(n_nonzero, X.shape[1], len(atoms.rows)))
+
+    def solve(p: Problem, rows: slice) -> Pursued:
+        return _fit_after_each_choice(p, tol_sq[rows], n_nonzero, None)
+
+    return code_by_problems(X, atoms, solve, widest=cap, positive=True, **options)
+
+
+def group_matching_pursuit(
+    X: Array, atoms: Atoms, groups: Array, *, n_nonzero: int, tol_sq: Array,
+    mask: Array | None = None, **options: Any,
+) -> SparseCodes:  # fmt: skip
+    """Orthogonal matching pursuit that takes whole groups of atoms.
+
+    The group g whose span holds the largest part of the residual enters: the largest ``|Q_g r|``,
+    with `Q_g` an orthonormal basis of the group. `n_nonzero` counts groups. `groups` (k,) holds
+    the number of the group of each atom, 0, 1, ... Among the codes of a group for the same signal,
+    that of least norm is returned. Other parameters and options as in `code_by_problems`.
+    """
+
+    def solve(signals: Array, atoms: Atoms, which: Any) -> SparseCodes:
+        atoms, order, edges = in_group_order(atoms, groups)
+        W, start = _whitening(atoms.rows, edges)
+        bases = Atoms(np.ascontiguousarray(W @ atoms.rows), np.ones(W.shape[0]), None)
+        bounds = tol_sq[which]
+
+        def pursue(p: Problem, rows: slice) -> Pursued:
+            return _fit_after_each_choice(p, bounds[rows], n_nonzero, start)
+
+        widest = min(W.shape[0], n_nonzero * int(np.diff(edges).max()))
+        found = code_by_problems(signals, bases, pursue, widest=widest, **options)
+        codes = to_csr(found, W.shape[0]) @ W
+        codes.data /= atoms.norms[codes.indices]
+        found = found._replace(indptr=codes.indptr, indices=codes.indices, values=codes.data)
+        residual_sq = squared_residuals(found, signals, atoms, None)
+        missed = np.where(found.stop == TOL, STALL, found.stop)
+        stop = np.where(residual_sq <= bounds, TOL, missed).astype(np.int8)
+        return from_group_order(found._replace(residual_sq=residual_sq, stop=stop), order)
+
+    return by_pattern(X, mask, atoms, solve, barred=BARRED)
+
+
+def _whitening(rows: Array, edges: Array) -> tuple[sparse.csr_array, Array]:
+    """W such that ``W D`` are orthonormal bases of the groups, and where each begins.
+
+    With ``D_g D_g^T = U S U^T`` it has the blocks ``S^-1/2 U^T``, without what is dependent, so
+    that ``z W`` is the code of least norm for ``z W D``.
+    """
+    sizes = np.diff(edges)
+    data, columns, widths, ranks = [], [], [], []
+    for width in np.unique(sizes[sizes > 0]):  # groups of one size together
+        at = edges[:-1][sizes == width][:, None] + np.arange(width)
+        D = rows[at]
+        S, U = np.linalg.eigh(D @ D.transpose(0, 2, 1))
+        independent = S > SPAN * S[:, -1:]
+        independent[:, -1] = True  # a group of zeros has one zero row, which is never chosen
+        blocks = (U / np.sqrt(np.where(S > 0, S, np.inf))[:, None]).transpose(0, 2, 1)
+        rank = independent.sum(axis=1)
+        data.append(blocks[independent].ravel())
+        columns.append(np.repeat(at, rank, axis=0).ravel())
+        widths.append(np.full(rank.sum(), width))
+        ranks.append(rank)
+    indptr = np.cumsum(np.concatenate([[0], *widths]))
+    shape = (len(indptr) - 1, len(rows))
+    W = sparse.csr_array((np.concatenate(data), np.concatenate(columns), indptr), shape)
+    return W, np.cumsum(np.concatenate([[0], *ranks]))
+
+
+def _subtract_projections(p: Problem, tol_sq: Array, s: int, max_iter: int) -> Pursued:
+    """Take steps of matching pursuit; signals leave the block when they are done."""
+    size = squares(p.X)
+    out = Pursued(
+        np.zeros(p.shape), size.copy(), np.zeros(len(size), np.int64), np.zeros_like(size)
+    )
+    q, live, A, C = p, np.arange(len(size)), np.zeros(p.shape), p.b
+    R, floor, bound = p.X, 10 * EPS * np.sqrt(size), tol_sq
+    for step in range(max_iter + 1):
+        # with `positive` a step may take back what was given, and no more
+        new, gain = first_largest(np.maximum(C, np.minimum(-C, A)) if q.positive else np.abs(C))
+        at = np.arange(len(live)), new
+        full = (A[at] == 0) & (np.count_nonzero(A, axis=1) >= s)
+        done = [squares(R) <= bound, gain <= floor, np.full(len(live), step == max_iter), full]
+        reason = np.select(done, [TOL, STALL, MAX_ITER, ATOMS], -1)
+        ended = live[reason >= 0]
+        if ended.size:
+            on = reason < 0
+            out.a[ended], out.stop[ended], out.n_iter[ended] = A[~on], reason[~on], step
+            q, live, new = q.of(on), live[on], new[on]
+            A, C, R, floor, bound = (v[on] for v in (A, C, R, floor, bound))
+            at = np.arange(len(live)), new
+        if live.size == 0:
+            break
+        change = np.maximum(C[at], -A[at]) if q.positive else C[at]
+        A[at] += change
+        d = q.atoms(new)
+        R = R - change[:, None] * d
+        C = C - change[:, None] * (q.cross(d) if q.gram is None else q.gram[new])
+    return out.certified(p, tol_sq)
+
+
+def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | None) -> Pursued:
+    """Orthogonal matching pursuit by least squares from scratch, for the problem's sign.
+
+    Takes rows one by one, or those from ``start[g]`` to ``start[g + 1]`` together.
+    """
+    size = squares(p.X)
+    m, floor = len(size), 10 * EPS * np.sqrt(size)
+    out = Pursued(np.zeros(p.shape), size.copy(), np.full(m, MAX_ITER), np.zeros(m, np.int64))
+    R, live = p.X.copy(), np.arange(m)
+    owner = np.arange(p.shape[1])
+    if start is not None:
+        owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
+    for _ in range(3 * s + 1):
+        q, A = p.of(live), out.a[live]
+        C, chosen = q.cross(R[live]), A != 0
+        if start is None:
+            score = np.where(chosen, 0.0, np.maximum(C, 0.0))
+        else:
+            chosen = np.logical_or.reduceat(chosen, start[:-1], axis=1)
+            score = np.sqrt(np.add.reduceat(C * C, start[:-1], axis=1)) * ~chosen
+        new, gain = first_largest(score)
+        count = chosen.sum(axis=1)
+        full = count >= q.room if start is None else np.zeros(len(live), np.bool_)
+        done = [squares(R[live]) <= tol_sq[live], count >= s, full, gain <= floor[live]]
+        reason = np.select(done, [TOL, ATOMS, RANK, STALL], -1)
+        on = reason < 0
+        out.stop[live[~on]] = reason[~on]
+        if not on.any() or out.n_iter[live[on][0]] >= 3 * s:
+            break
+        q, live, A, new = q.of(on), live[on], A[on], new[on]
+        entering = (
+            np.arange(p.shape[1]) == new[:, None] if owner is None else owner == new[:, None]
+        )
+        out.n_iter[live] += 1
+        out.a[live] = fitted = q.fit((A != 0) | entering, A)
+        R[live] = q.residuals(fitted)
+        entered = (fitted * entering).any(axis=1)  # always, but for rounding
+        out.stop[live[~entered]] = STALL
+        live = live[entered]
+    return out.certified(p, tol_sq)
