@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._registry import Comparison, KernelCard
-from skmoderndata.kernels._base import Array, BaseKernel
+from skmoderndata._typing import Array
+from skmoderndata.kernels._base import BaseKernel
 
 FAMILY = "kernels on vectors"
 PAGE = "anova_kernels"

@@ -15,9 +15,8 @@ from sklearn.gaussian_process.kernels import (
     KernelOperator,
 )
 
+from skmoderndata._typing import Array
 from skmoderndata.kernels._encoded import Encoded
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Sample:

@@ -8,8 +8,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
+from skmoderndata._typing import Array
 from skmoderndata._validation import check_array
-from skmoderndata.kernels._base import Array, Sample, as_samples, is_sparse
+from skmoderndata.kernels._base import Sample, as_samples, is_sparse
 
 
 class Corpus:

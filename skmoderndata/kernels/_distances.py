@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 EPS = float(np.finfo(np.float64).eps)
 TOLERANCE = 1e-12  # error of a Gaussian value above which it is recomputed

@@ -9,7 +9,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from skmoderndata._compat import NON_NEGATIVE, Interval, validate_params
 from skmoderndata._solvers.sequences.edits import EditCosts, edit_distances
-from skmoderndata.kernels._base import Array
+from skmoderndata._typing import Array
 from skmoderndata.kernels._sequences import Packed, one_alphabet, pack
 
 CELLS = 2**24  # of the tables that one thread computes in one task

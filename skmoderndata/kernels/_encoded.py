@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 class Encoded:

@@ -8,9 +8,10 @@ from scipy import sparse
 from sklearn.utils.parallel import Parallel, delayed
 
 from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._typing import Array
 from skmoderndata.kernels._distances import refine
 from skmoderndata.kernels._encoded import Encoded
-from skmoderndata.kernels._resolve import Array, Gram, count_samples, settle_gamma, take
+from skmoderndata.kernels._resolve import Gram, count_samples, settle_gamma, take
 
 TILE_BYTES = 2**19  # kernel values of one tile stay in the cache of a core
 GATHER_ROWS = 2**15  # rows picked from the data at a time

@@ -16,15 +16,8 @@ from skmoderndata._solvers.kernel.incomplete_cholesky import (
     cholesky_rows,
     incomplete_cholesky,
 )
-from skmoderndata.kernels._resolve import (
-    Array,
-    Columns,
-    Gram,
-    all_equal,
-    count_samples,
-    row_blocks,
-    take,
-)
+from skmoderndata._typing import Array
+from skmoderndata.kernels._resolve import Columns, Gram, all_equal, count_samples, row_blocks, take
 
 BLOCK_BYTES = 2**25  # kernel values in a block, which is multiplied and discarded
 EXACT_LIMIT = 3000  # samples up to which solver="auto" factors the kernel matrix

@@ -20,7 +20,8 @@ from skmoderndata._solvers.generative.normals import (
     log_densities,
     mean_scores,
 )
-from skmoderndata.kernels._base import Array, BaseKernel, as_vectors, show
+from skmoderndata._typing import Array
+from skmoderndata.kernels._base import BaseKernel, as_vectors, show
 from skmoderndata.kernels._encoded import Encoded
 from skmoderndata.kernels._hidden_markov import (
     HiddenMarkovModel,

@@ -7,8 +7,8 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._registry import KernelCard
+from skmoderndata._typing import Array
 from skmoderndata.kernels._base import (
-    Array,
     BaseKernel,
     as_samples,
     as_vectors,

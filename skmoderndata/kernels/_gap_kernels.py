@@ -14,7 +14,7 @@ from skmoderndata._solvers.sequences.windows import (
     window_numbers,
     windows,
 )
-from skmoderndata.kernels._base import Array
+from skmoderndata._typing import Array
 from skmoderndata.kernels._sequences import Packed, SequenceKernel, joined, one_alphabet
 from skmoderndata.kernels._spectrum_kernels import distinct_windows, hashed_columns
 

@@ -8,7 +8,8 @@ from skmoderndata._registry import KernelCard
 from skmoderndata._solvers.generative.common_paths import common_path_logarithms
 from skmoderndata._solvers.generative.normals import log_densities
 from skmoderndata._solvers.generative.pair_markov import PairModel, pair_logarithms
-from skmoderndata.kernels._base import Array, BaseKernel, as_vectors
+from skmoderndata._typing import Array
+from skmoderndata.kernels._base import BaseKernel, as_vectors
 from skmoderndata.kernels._hidden_markov import (
     HiddenMarkovModel,
     checked_model,

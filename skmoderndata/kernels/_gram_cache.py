@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from skmoderndata.kernels._base import Array, show
+from skmoderndata._typing import Array
+from skmoderndata.kernels._base import show
 
 
 class GramCache:

@@ -8,14 +8,8 @@ from scipy import linalg
 from sklearn.gaussian_process.kernels import Kernel
 
 from skmoderndata._registry import Comparison, KernelCard
-from skmoderndata.kernels._base import (
-    Array,
-    BaseKernel,
-    Sample,
-    as_samples,
-    check_real,
-    is_sparse,
-)
+from skmoderndata._typing import Array
+from skmoderndata.kernels._base import BaseKernel, Sample, as_samples, check_real, is_sparse
 
 FAMILY = "kernels from graphs"
 PAGE = "graph_kernels"

@@ -9,7 +9,8 @@ from sklearn.base import clone
 
 from skmoderndata._solvers.generative.hidden_markov import Observations
 from skmoderndata._solvers.generative.normals import log_densities
-from skmoderndata.kernels._base import Array, as_samples
+from skmoderndata._typing import Array
+from skmoderndata.kernels._base import as_samples
 from skmoderndata.kernels._sequences import Packed, pack
 
 KINDS = {"emissionprob_": "symbols", "means_": "normal", "lambdas_": "counts"}

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._registry import KernelCard
-from skmoderndata.kernels._base import Array, BaseKernel, function_values, settled
+from skmoderndata._typing import Array
+from skmoderndata.kernels._base import BaseKernel, function_values, settled
 from skmoderndata.kernels._encoded import Encoded
 
 FAMILY = "kernel algebra"

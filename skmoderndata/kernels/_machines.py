@@ -15,9 +15,10 @@ from skmoderndata._compat import (
     Interval,
     check_sample_weight,
 )
+from skmoderndata._typing import Array
 from skmoderndata._validation import check_magnitude, check_target
 from skmoderndata.kernels._expansion import Expansion, surely_psd
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, Array, Gram, count_samples, take
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, Gram, count_samples, take
 from skmoderndata.kernels._row_store import RowStore
 from skmoderndata.kernels._samples import KernelClassifierMixin, KernelSamples
 

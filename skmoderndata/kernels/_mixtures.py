@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from skmoderndata.kernels._base import Array, show
+from skmoderndata._typing import Array
+from skmoderndata.kernels._base import show
 
 
 class NormalMixture(NamedTuple):

@@ -8,8 +8,9 @@ from scipy import sparse
 
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.margins.online import Expanded
+from skmoderndata._typing import Array
 from skmoderndata.kernels._expansion import Expansion
-from skmoderndata.kernels._resolve import Array, Gram, take
+from skmoderndata.kernels._resolve import Gram, take
 
 BLOCK = 512  # samples whose kernel values are computed together
 

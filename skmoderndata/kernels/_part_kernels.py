@@ -6,14 +6,8 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._registry import KernelCard
-from skmoderndata.kernels._base import (
-    Array,
-    BaseKernel,
-    as_samples,
-    as_vectors,
-    check_real,
-    settled,
-)
+from skmoderndata._typing import Array
+from skmoderndata.kernels._base import BaseKernel, as_samples, as_vectors, check_real, settled
 
 FAMILY = "kernel algebra"
 PAGE = "kernel_algebra"

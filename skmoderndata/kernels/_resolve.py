@@ -14,10 +14,9 @@ from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils.extmath import row_norms
 
 from skmoderndata._compat import Interval, StrOptions
+from skmoderndata._typing import Array
 from skmoderndata.kernels._base import settled
 from skmoderndata.kernels._distances import cancels, gaussian, laplacian, refine
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 FUNCTIONS = {"rbf": gaussian, "laplacian": laplacian}  # more accurate than those of scikit-learn
 

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._typing import Array
 from skmoderndata.kernels._expansion import KernelRows
-from skmoderndata.kernels._resolve import Array, Gram, count_samples, take
+from skmoderndata.kernels._resolve import Gram, count_samples, take
 
 TOGETHER = 64  # rows computed at a time, by one matrix product
 SMALL = 2000  # samples up to which rows are stored in double precision

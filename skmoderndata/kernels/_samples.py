@@ -12,10 +12,11 @@ from sklearn.base import (
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
+from skmoderndata._typing import Array
 from skmoderndata._validation import validate_data
 from skmoderndata.kernels._base import BaseKernel, as_samples
 from skmoderndata.kernels._expansion import scale_gamma
-from skmoderndata.kernels._resolve import Array, Gram, count_samples, resolve_kernel
+from skmoderndata.kernels._resolve import Gram, count_samples, resolve_kernel
 
 
 def structured_samples(kernel: Any, X: Any, name: str) -> Any:

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skmoderndata.kernels._base import Array, BaseKernel, is_sparse
+from skmoderndata._typing import Array
+from skmoderndata.kernels._base import BaseKernel, is_sparse
 from skmoderndata.kernels._encoded import Encoded
 
 

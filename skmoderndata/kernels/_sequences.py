@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from skmoderndata.kernels._base import Array, BaseKernel, as_samples
+from skmoderndata._typing import Array
+from skmoderndata.kernels._base import BaseKernel, as_samples
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._solvers.alignment.corridors import FREE, ITAKURA, SAKOE_CHIBA, SLANTED, Band
+from skmoderndata._typing import Array
 from skmoderndata._validation import check_magnitude
-from skmoderndata.kernels._base import Array, BaseKernel, as_samples
+from skmoderndata.kernels._base import BaseKernel, as_samples
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,8 @@ from skmoderndata._solvers.alignment.global_alignment import (
 )
 from skmoderndata._solvers.alignment.paths import aligned_by_scales
 from skmoderndata._solvers.alignment.warping import alignment_costs
-from skmoderndata.kernels._base import Array, BaseKernel
+from skmoderndata._typing import Array
+from skmoderndata.kernels._base import BaseKernel
 from skmoderndata.kernels._series import (
     Series,
     SeriesKernel,

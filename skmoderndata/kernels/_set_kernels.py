@@ -7,8 +7,9 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._registry import Comparison, KernelCard
+from skmoderndata._typing import Array
 from skmoderndata._validation import tidy
-from skmoderndata.kernels._base import Array, BaseKernel, Sample, as_samples, check_real, is_sparse
+from skmoderndata.kernels._base import BaseKernel, Sample, as_samples, check_real, is_sparse
 from skmoderndata.kernels._resolve import row_blocks
 
 FAMILY = "kernels on sets"

@@ -26,7 +26,8 @@ from skmoderndata._solvers.sequences.windows import (
     window_numbers,
     windows,
 )
-from skmoderndata.kernels._base import Array, BaseKernel
+from skmoderndata._typing import Array
+from skmoderndata.kernels._base import BaseKernel
 from skmoderndata.kernels._sequences import (
     Packed,
     SequenceKernel,

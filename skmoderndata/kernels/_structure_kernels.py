@@ -12,7 +12,8 @@ from sklearn.base import clone
 from skmoderndata._registry import KernelCard
 from skmoderndata._solvers.sequences.windows import count_windows, gram_of_counts, squared_norms
 from skmoderndata._solvers.trees.interning import refine
-from skmoderndata.kernels._base import Array, BaseKernel, as_samples, as_vectors, settled
+from skmoderndata._typing import Array
+from skmoderndata.kernels._base import BaseKernel, as_samples, as_vectors, settled
 from skmoderndata.kernels._sequences import Packed, joined, pack
 
 FAMILY = "kernels on trees and structures"

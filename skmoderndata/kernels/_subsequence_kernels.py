@@ -15,7 +15,7 @@ from skmoderndata._solvers.sequences.subsequences import (
     subsequence_slopes,
     subsequence_sums,
 )
-from skmoderndata.kernels._base import Array
+from skmoderndata._typing import Array
 from skmoderndata.kernels._sequences import Packed, SequenceKernel, one_alphabet, over_alphabet
 
 FAMILY = "kernels on strings"

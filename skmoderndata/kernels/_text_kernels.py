@@ -9,8 +9,9 @@ from sklearn.utils import check_random_state
 
 from skmoderndata._registry import Comparison, KernelCard
 from skmoderndata._solvers.text.spectra import Spectrum, diffused, leading_terms, spectrum
+from skmoderndata._typing import Array
 from skmoderndata._validation import check_array
-from skmoderndata.kernels._base import Array, BaseKernel, is_sparse, same_value, show
+from skmoderndata.kernels._base import BaseKernel, is_sparse, same_value, show
 from skmoderndata.kernels._corpus import (
     Corpus,
     document_frequencies,

@@ -14,7 +14,7 @@ from skmoderndata._solvers.trees.subtrees import (
     sort_nodes,
     subtree_sums,
 )
-from skmoderndata.kernels._base import Array
+from skmoderndata._typing import Array
 from skmoderndata.kernels._trees import Forest, TreeKernel, together
 
 FAMILY = "kernels on trees and structures"

@@ -22,7 +22,7 @@ LAZY_MODULES = ("cvxpy", "numba", "matplotlib")
 
 # who may import whom, from the bottom up
 LAYERS = (
-    ("_compat", "_registry", "_jit"),
+    ("_compat", "_registry", "_jit", "_typing"),
     ("_base", "_solvers", "_validation"),
     ("kernels", "datasets"),
 )

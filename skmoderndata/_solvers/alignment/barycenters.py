@@ -12,8 +12,7 @@ from skmoderndata._solvers.alignment.paths import walk
 from skmoderndata._solvers.alignment.soft_warping import soft_costs
 from skmoderndata._solvers.alignment.warping import Packed, alignment_costs
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 class Barycenter(NamedTuple):

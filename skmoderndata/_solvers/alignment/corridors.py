@@ -1,12 +1,11 @@
 """Which cells of the table of an alignment may be visited: bands, as an interval in each row."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from skmoderndata._jit import jit
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 FREE, SAKOE_CHIBA, SLANTED, ITAKURA = 0, 1, 2, 3
 

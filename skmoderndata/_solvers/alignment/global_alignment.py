@@ -1,14 +1,13 @@
 """Sums over all alignments of two series: the global alignment kernel, in logarithms."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.alignment.warping import Packed, side_by_side
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 LANES = 8  # series that one is compared with at a time; a constant, so that LLVM unrolls the loops
 LOG2, LOG2_E = float(np.log(2.0)), float(1 / np.log(2.0))

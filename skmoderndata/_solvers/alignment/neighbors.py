@@ -1,14 +1,13 @@
 """Nearest series under dynamic time warping, exactly, by lower bounds and early abandoning."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.alignment.corridors import FREE, Band, fill_corridor, steps
 from skmoderndata._solvers.alignment.warping import cost_of_pair, local_cost
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 # a bound may exceed the cost that it bounds by rounding
 SLACK = 1.0 - 1e-12

@@ -1,14 +1,11 @@
 """The alignment itself: the way back through the table, and alignments from coarse to fine."""
 
-from typing import Any
-
 import numpy as np
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.alignment.corridors import Band, corridor
 from skmoderndata._solvers.alignment.warping import local_cost
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 DIAGONAL, IN_X, IN_Z = 0, 1, 2  # the step to a cell; among equals the first is taken
 

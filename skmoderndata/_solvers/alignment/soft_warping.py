@@ -1,14 +1,10 @@
 """Soft dynamic time warping: a smooth minimum over alignments, and its gradient."""
 
-from typing import Any
-
 import numpy as np
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.alignment.corridors import fill_corridor
 from skmoderndata._solvers.alignment.warping import local_cost
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @jit

@@ -1,14 +1,14 @@
 """Costs of the best alignments of many pairs of series, by dynamic programming."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import joblib
 import numpy as np
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.alignment.corridors import Band, fill_corridor
+from skmoderndata._typing import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Packed = tuple[Array, Array]  # values of all series, one after the other, and where each begins
 
 LANES = 64  # series that are compared with one at a time; 8 lanes take 2.3 times as long

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from skmoderndata._jit import jit
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 def pack_rows(X: Array) -> Array:

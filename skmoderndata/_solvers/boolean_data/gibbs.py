@@ -1,7 +1,5 @@
 """Posterior samples of Boolean sources, for multi-assignment clustering under much noise."""
 
-from typing import Any
-
 import numpy as np
 
 from skmoderndata._solvers.boolean_data.boolean import assignment_sets
@@ -18,8 +16,7 @@ from skmoderndata._solvers.boolean_data.multi_assignment import (
     rates_of,
     union_counts,
 )
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 def gibbs(

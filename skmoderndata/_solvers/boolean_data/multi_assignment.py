@@ -20,8 +20,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
 )
 from skmoderndata._solvers.common.iterate import Iterations, WatchedProgress
 from skmoderndata._solvers.common.threads import one_blas_thread
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 BETA_RANGE = 1e-4  # emissions stay this far from 0 and 1 while they are probabilities
 NOISE_RANGE = 1e-3  # the fraction of noisy bits likewise

@@ -28,8 +28,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     replace_codes,
     to_dense,
 )
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 SEARCH = 60  # steps of the search for a penalty
 

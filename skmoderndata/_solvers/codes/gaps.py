@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 def penalised_gap(xr: Any, rr: Any, penalty: Any, largest: Any, lam: Any) -> tuple[Any, Any]:

@@ -5,14 +5,11 @@ for every mask, of which a sparse code needs the rows of the few atoms that it t
 code with a dictionary whose whole Gram matrix would not fit in memory.
 """
 
-from typing import Any
-
 import numpy as np
 
 from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.products import ZERO, add_rows
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 ROWS_KEPT = 2**25  # bytes of rows that the next signal takes over
 

@@ -41,8 +41,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     gram_pays,
 )
 from skmoderndata._solvers.codes.supports import BARRED
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 class Signals(NamedTuple):

@@ -18,8 +18,7 @@ from skmoderndata._solvers.codes.gaps import penalised_gap
 from skmoderndata._solvers.codes.group_newton import NEWTON_SIZE, newton_step
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.threads import blas_controller
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 FLOOR = 64 * np.finfo(np.float64).eps  # of 1/2 |y|^2: a gap below this is rounding
 SWEEPS = 10  # of coordinate descent between two looks at the gap

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, cg
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 NEWTON_SIZE = 3000  # equations of a step, at most
 DENSE = 500  # coefficients up to which a step solves for all of them

@@ -21,8 +21,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     from_group_order,
     in_group_order,
 )
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 WHOLE = 500  # atoms up to which all groups are in the problem from the start
 ROUNDING = 64 * np.finfo(np.float64).eps  # of 1/2 |x|^2: a gap below this is rounding

@@ -31,8 +31,8 @@ from skmoderndata._solvers.codes.signal_blocks import (
     gram_pays,
     with_gram,
 )
+from skmoderndata._typing import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Start = Array | sparse.csr_array | None
 
 

@@ -6,7 +6,7 @@ are computed when an atom first needs them (`gram_rows`); G is passed on as a va
 may have to grow.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.cholesky import append_atom, drop, solve
 from skmoderndata._solvers.codes.gram_rows import forget_rows, same_entries
 from skmoderndata._solvers.codes.products import add_rows, residual_sq
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 class Signals(NamedTuple):

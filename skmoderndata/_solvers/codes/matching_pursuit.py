@@ -34,8 +34,7 @@ from skmoderndata._solvers.codes.supports import (
     first_largest,
     squares,
 )
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 def matching_pursuit(
@@ -185,7 +184,8 @@ def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | Non
         owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
     for _ in range(3 * s + 1):
         q, A = p.of(live), out.a[live]
-        C, chosen = q.cross(R[live]), A != 0
+        chosen = A != 0
+        C = q.cross(R[live]) if q.gram is None else q.b - sparse.csr_array(A) @ q.gram
         if start is None:
             score = np.where(chosen, 0.0, np.maximum(C, 0.0))
         else:

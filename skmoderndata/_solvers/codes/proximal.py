@@ -1,7 +1,5 @@
 """Codes of the lasso by proximal gradient steps, many signals at a time: ISTA and FISTA."""
 
-from typing import Any
-
 import numpy as np
 
 from skmoderndata._solvers.codes.gaps import code_gaps, dual_norms
@@ -18,8 +16,8 @@ from skmoderndata._solvers.codes.signal_blocks import (
     gram_pays,
     with_gram,
 )
+from skmoderndata._typing import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 LOOKS = 10  # steps between two looks at the gap
 
 

@@ -7,8 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._solvers.common.threads import one_blas_thread
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 # why the code of a signal ended where it did
 STOP_REASONS = ("tol", "atoms", "rank", "stall", "max_iter")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.codes.cholesky import append_atom, solve_chosen
@@ -24,8 +25,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     gram_pays,
 )
 from skmoderndata._solvers.common.nnls import nnls
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 BARRED = 1e-3  # an atom of which a mask leaves less (squared norm) would get a huge coefficient
 
@@ -60,7 +60,8 @@ class Problem(NamedTuple):
 
     def residuals(self, A: Array) -> Array:
         """``known (x - a D)``."""
-        R: Array = self.X - (A if self.scale is None else A * self.scale) @ self.rows
+        codes = sparse.csr_array(A if self.scale is None else A * self.scale)
+        R: Array = self.X - codes @ self.rows
         return R if self.known is None else R * self.known
 
     def cross(self, R: Array) -> Array:

@@ -27,8 +27,7 @@ from skmoderndata._solvers.codes.supports import (
     squares,
     without_last_bits,
 )
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 METHODS = ("iht", "htp", "cosamp", "subspace_pursuit")
 PATIENCE = 30  # steps without a better code, after which supports are taken to go in circles

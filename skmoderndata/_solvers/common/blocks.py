@@ -1,13 +1,9 @@
 """Rows for compiled functions: in bounded stretches, and multiplied at single entries."""
 
 from collections.abc import Iterator
-from typing import Any
-
-import numpy as np
 
 from skmoderndata._jit import jit
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 WORK = 2**31  # multiplications in one compiled call, so that an interrupt is heard after seconds
 

@@ -1,13 +1,12 @@
 """Linear algebra with the house's choices of rank, sign and order."""
 
 import contextlib
-from typing import Any
 
 import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 DENSE = 400  # rows up to which all eigenvalues are computed
 

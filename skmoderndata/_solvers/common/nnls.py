@@ -5,15 +5,14 @@ is ``min 1/2 |x - z C|^2``; a penalty ``1/2 beta |z|_1^2`` adds beta to every en
 ``lam |z|_1`` takes lam from f.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, optimize
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.blocks import row_blocks
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 PIVOT = 1e-13  # a pivot below this fraction of the diagonal is a dependent column
 RIDGE = 1e-12  # fraction of the diagonal that is added where columns depend on each other

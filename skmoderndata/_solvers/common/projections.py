@@ -1,12 +1,9 @@
 """Euclidean projections onto sets of vectors with a given sparseness."""
 
-from typing import Any
-
 import numpy as np
 
 from skmoderndata._jit import jit
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 BLOCK = 256  # entries summed at a time
 

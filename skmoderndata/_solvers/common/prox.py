@@ -1,10 +1,8 @@
 """Huber loss, the Moreau envelope of the absolute value."""
 
-from typing import Any
-
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 def huber(X: Array, slope: float, width: float) -> Array:

@@ -4,8 +4,6 @@ Signals X (N, n) and atoms D (k, n) are rows; ``X ~ A D`` with sparse codes A, a
 values the sweeps change in place.
 """
 
-from typing import Any
-
 import numpy as np
 from scipy import sparse
 from scipy.linalg import lstsq
@@ -13,8 +11,7 @@ from scipy.linalg import lstsq
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes
 from skmoderndata._solvers.common.linalg import eigen_range
 from skmoderndata._solvers.common.nnls import nnls
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 UPDATES = ("approximate", "exact", "mod")
 BLOCK = 2**21  # entries of residuals that are held at a time

@@ -4,7 +4,7 @@
 dictionary of class j. Samples X (N, n) are rows, `target` holds the numbers of their classes.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp, softmax
@@ -16,8 +16,7 @@ from skmoderndata._solvers.dictionaries.atom_updates import (
     residual_without,
     users_of_atoms,
 )
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 HALVINGS = 6  # of the step of a dictionary before it is given up
 

@@ -1,11 +1,10 @@
 """Fixed dictionaries, atoms in rows of unit norm."""
 
 from math import comb
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 ALIKE = 0.999  # inner product of unit atoms above which the later one is left out
 BLOCK_ENTRIES = 2**22  # of a block of inner products

@@ -5,7 +5,7 @@ atoms are in `atom_updates`, their replacement in `atom_replacement`.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -32,8 +32,8 @@ from skmoderndata._solvers.dictionaries.atom_updates import (
     update_all,
     users_of_atoms,
 )
+from skmoderndata._typing import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Coder = Callable[[Atoms, Array | slice], SparseCodes]  # of the given rows
 
 RHO = 10.0  # power of the fraction of signals that came before

@@ -15,8 +15,8 @@ from scipy.linalg import cho_factor, cho_solve
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes, to_csr
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._typing import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Coder = Callable[[Array, "sparse.csr_array | None"], SparseCodes]
 
 # least multiplier, relative to the largest diagonal entry of S: S may be singular

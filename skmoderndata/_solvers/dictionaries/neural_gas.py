@@ -11,8 +11,7 @@ from scipy import sparse
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Progress
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 NEGLIGIBLE = 1e-12  # strength of the last rank that still counts
 BLOCK_BYTES = 2**24

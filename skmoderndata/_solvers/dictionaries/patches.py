@@ -6,7 +6,7 @@ before a patch is coded, and put back afterwards.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from skmoderndata._solvers.dictionaries.fixed import (
     overcomplete_cosines,
     unit_rows,
 )
+from skmoderndata._typing import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 PatchCoder = Callable[[Array, "Array | None"], SparseCodes]  # of patches and what is known of them
 
 BAND_BYTES = 2**25  # patches of a band, where `working_memory` does not ask for less

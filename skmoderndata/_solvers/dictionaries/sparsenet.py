@@ -6,11 +6,11 @@ functions of the square of a coefficient, so that at any a the parabola with the
 the parabola never raises f, and needs no search.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 # the program of Olshausen has 0.001 and 0.02, which swings: gains overtake what is averaged
 VARIANCE_RATE, GAIN_RATE = 0.05, 0.005

@@ -9,8 +9,8 @@ from scipy.spatial.distance import squareform
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations
+from skmoderndata._typing import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 GRADIENT = 1e-6  # norm below which descent may end, for distances of mean 1
 WINDOW = 5  # steps over which the stress must not fall any more
 

@@ -25,8 +25,7 @@ from skmoderndata._solvers.factors.factorization import (
     update,
     worst,
 )
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 TINY = 1e-300
 SWEEPS = 10  # of coordinate descent on the codes in a pass

@@ -16,8 +16,8 @@ from skmoderndata._solvers.common.linalg import eigen_range
 from skmoderndata._solvers.common.nnls import descend_rows, nnls
 from skmoderndata._solvers.common.projections import project_sparseness
 from skmoderndata._solvers.factors.sparseness_cone import cone_codes, descend_cone
+from skmoderndata._typing import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Kind = Literal["nonnegative", "free", "columns_unit", "columns", "rows"]
 
 BLOCK_BYTES = 2**26  # of Gram matrices held at once where entries are missing

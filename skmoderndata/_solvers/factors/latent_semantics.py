@@ -4,7 +4,7 @@ Notation: counts x in CSR format, documents in rows; mixtures C (n, k) with rows
 U (p, k) with columns of sum 1, so that ``P(word w | document d) = sum_z C[d, z] U[w, z]``.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -13,8 +13,7 @@ from skmoderndata._jit import jit
 from skmoderndata._solvers.common.blocks import entries_at
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.nnls import descend_rows
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 BLOCK = 2**18  # products, or entries of second derivatives, held at a time
 MODEL_SWEEPS = 100  # of coordinate descent on a quadratic model, at most

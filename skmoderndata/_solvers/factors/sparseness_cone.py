@@ -4,14 +4,13 @@ Each row z of Z solves ``min 1/2 z G z' - f z'`` over ``z >= 0`` with Hoyer's sp
 that is ``sum z = ratio |z|_2``: a ray of any norm in a set of directions that is not convex.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from skmoderndata._solvers.common.nnls import nnls
 from skmoderndata._solvers.common.projections import project_sparseness
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 SINGLES = 2  # starts at the best single entries
 SHORT = 12  # rounds from each start, at most

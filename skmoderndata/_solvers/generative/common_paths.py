@@ -1,10 +1,8 @@
 """Pairs of samples that share a hidden state at each node of a tree, or step of a line."""
 
-from typing import Any
-
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 def common_path_logarithms(

@@ -1,14 +1,13 @@
 """Forward-backward over packed sequences, and the derivatives of the log-likelihood."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn import get_config
 
 from skmoderndata._jit import jit, jit_leaf
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 class Observations(NamedTuple):

@@ -5,14 +5,11 @@ n_features). Derivatives are those of ``sum_t gamma_t(k) log N(x_t; mu_k, C_k)``
 the steps of each sequence; for a mixture a sequence is one sample.
 """
 
-from typing import Any
-
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from skmoderndata._solvers.generative.hidden_markov import sums_by_sequence
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 def log_densities(X: Array, means: Array, covariances: Array) -> Array:

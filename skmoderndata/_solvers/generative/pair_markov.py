@@ -1,12 +1,12 @@
 """Pair hidden Markov models: the probability of two strings over all alignments."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from skmoderndata._jit import jit, jit_leaf
+from skmoderndata._typing import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 SMALL, LARGE = 2.0**-256, 2.0**256
 
 

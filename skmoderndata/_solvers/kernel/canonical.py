@@ -32,8 +32,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, svds
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import leading_eigen
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 SMALL = 400  # decompositions up to this size are computed in full
 PRODUCTS = 400  # with each kernel matrix, about, before eigendecompositions are the shorter way

@@ -9,8 +9,7 @@ from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator
 
 from skmoderndata._solvers.common.linalg import leading_eigen, row_signs
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 DENSE = 1000  # samples up to which all eigenvectors of a Laplacian are computed
 

@@ -8,8 +8,7 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._solvers.common.threads import blas_controller, one_blas_thread
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 BLOCK = 64  # pivots found before all rows are brought up to date
 SAMPLES_OF_TRACE = 256  # from which the trace of a centred kernel is estimated

@@ -1,13 +1,12 @@
 """Directions that separate classes in feature space, by kernel values or by coordinates."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
 
 from skmoderndata._solvers.common.linalg import row_signs
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 class Classes(NamedTuple):

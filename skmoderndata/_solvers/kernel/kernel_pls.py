@@ -1,14 +1,13 @@
 """Partial least squares with a kernel that is only applied, never deflated."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 class KernelPLSResult(NamedTuple):

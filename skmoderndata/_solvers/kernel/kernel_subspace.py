@@ -1,12 +1,11 @@
 """Leading principal components in feature space, with weights, and the residuals."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from skmoderndata._solvers.common.linalg import leading_eigen, row_signs
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 class Subspace(NamedTuple):

@@ -1,12 +1,10 @@
 """Thresholds of novelty detectors."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
+from skmoderndata._typing import Array
 
 ENOUGH = 500  # held-out samples: the rate of outliers is known to 1.3 points where it is a tenth
 

@@ -14,8 +14,7 @@ from scipy import linalg, sparse
 from skmoderndata._solvers.common.blocks import entries_at
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.lowrank.svt import operator, svt, top_singular_pair
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 MATRICES = 2**21  # entries of the matrices of rows held at once
 CHECK_EVERY = 10  # passes between two looks at the duality gap

@@ -4,7 +4,7 @@ The problem itself and its solver are in `completion`.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -23,8 +23,7 @@ from skmoderndata._solvers.lowrank.completion import (
     row_penalty,
     solve_rows,
 )
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 HIDDEN = 0.1  # fraction of the known cells on which lam is chosen
 ENOUGH_CELLS = 30  # fewer known cells than this cannot spare any to choose lam

@@ -1,11 +1,11 @@
 """Least absolute deviations and Huber regression of many rows on the same few components."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 CELLS = 2**15  # entries of the rows that are solved at once, whose arrays stay in the cache
 RIDGE = 1e-13  # of a Newton step, relative, where the entries do not determine the scores

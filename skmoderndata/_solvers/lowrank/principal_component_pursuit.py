@@ -16,8 +16,7 @@ from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.prox import huber
 from skmoderndata._solvers.lowrank.svt import orthonormal, spectral_norm, svt
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 RELAX_AFTER, RELAXATION = 40, 1.6
 TINY = float(np.finfo(float).tiny)

@@ -15,8 +15,7 @@ from scipy import linalg
 from scipy.sparse.linalg import LinearOperator
 
 from skmoderndata._solvers.common.linalg import eigen_range, leading_eigen
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 OVERSAMPLING = 10
 DENSE_FRACTION = 0.35  # of the smaller dimension, beyond which a dense decomposition is cheaper

@@ -8,8 +8,7 @@ from scipy import linalg
 from skmoderndata._solvers.common.convex_problems import ACCURATE, box_program, solve
 from skmoderndata._solvers.margins.box_qp import BoxResult, Rows, box_qp, box_state
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 LOOKED_AT = 64  # samples whose rows tell who is far from the others
 DIRECT = 3000  # samples up to which the tube of width zero is solved by Cholesky

@@ -21,14 +21,13 @@ they are asked for.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 TOGETHER = 64  # rows asked for at a time
 BLOCKED = 1e200  # stands for an infinite gradient where a bound is reached

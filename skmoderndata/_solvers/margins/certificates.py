@@ -1,11 +1,10 @@
 """Duality gaps of support vector problems, from the values of a function at all samples."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 def squared_hinge_gap(margins: Array, costs: Array, norm: float, rho: float) -> float:

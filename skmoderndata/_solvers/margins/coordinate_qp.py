@@ -8,8 +8,7 @@ import numpy as np
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.margins.box_qp import POLISHED, TOGETHER, BoxResult, BoxState, Rows
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 LONGER = 500  # passes after the tolerance is met, with few samples
 

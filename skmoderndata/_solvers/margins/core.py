@@ -14,8 +14,7 @@ from skmoderndata._solvers.margins.simplex_qp import (
     simplex_by_cvxpy,
     simplex_qp,
 )
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 ROOM = 512  # rows of the first matrix; it grows by doubling
 WORKING_SET = 4000  # variables on which a core set without a matrix is solved at a time

@@ -30,8 +30,7 @@ from skmoderndata._solvers.margins.ranking import (
     next_below,
     worst_below,
 )
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 START_SAMPLE = 100  # points of which the first two are chosen
 LOOKED_AT = 100_000_000  # rows of lower grades that one search for further pairs goes through

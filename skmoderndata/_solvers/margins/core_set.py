@@ -12,8 +12,7 @@ import numpy as np
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.margins.core import Core
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, simplex_qp
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 FIRST_BLOCK, LAST_BLOCK = 1000, 200_000  # units scored at a time, growing
 MOST_PASSES = 1000  # full passes before the search for a certificate is given up

@@ -15,8 +15,7 @@ from skmoderndata._solvers.margins.simplex_qp import (
     simplex_gap,
     simplex_qp,
 )
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 QUIET_SAMPLES = 20  # samples inside the ball before all points are looked at
 BLOCK = 2**16  # rows at a time

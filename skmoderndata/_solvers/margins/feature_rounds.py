@@ -19,8 +19,7 @@ from skmoderndata._solvers.margins.zero_norm import (
     log_objective,
     reweighted_l1,
 )
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 N_PERMUTATIONS = 5  # label permutations that a further round is compared with
 QUANTILE = 0.1  # of their sizes

@@ -9,8 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._solvers.common.convex_problems import solve, sparse_separation
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 BATCH = 60  # columns of the first program, and at most so many more at a time
 PRICE_TOL = 1e-9  # fraction of its cost below minus which the reduced cost of a column prices out

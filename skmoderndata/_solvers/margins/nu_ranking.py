@@ -27,8 +27,7 @@ from skmoderndata._solvers.margins.box_qp import (
     try_exchange,
 )
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 POLISHED_RANKS = 500  # samples up to which the optimum is found to rounding
 HANDED_OVER = 1e-2  # gap from which on the active set method takes less time than more pairs

@@ -1,13 +1,13 @@
 """Machines that look at one sample after the other and change their function on mistakes."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
 
 from skmoderndata._jit import jit
+from skmoderndata._typing import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 # squared distance from the span of the support, relative to the squared norm: a sample that is
 # nearer would make the matrix of the support ill-conditioned, and is projected
 NEARLY_INSIDE = 1e-6

@@ -1,15 +1,14 @@
 """Ranking with all pairs at once: the pairs are implicit, the unknowns belong to samples."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy import linalg
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 SKETCH = 5000  # rows of the factor that make up the preconditioner
 MOST_CG_STEPS = 200

@@ -1,14 +1,13 @@
 """Quadratic programs on the simplex: `min a' K a - v' a` over `a >= 0`, `sum(a) = 1`."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.convex_problems import ACCURATE, simplex_program, solve
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 FRESH = 4000  # steps after which the gradient is computed anew
 MOST_STEPS = 1_000_000  # along pairs, before the active-set method takes over

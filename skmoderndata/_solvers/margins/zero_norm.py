@@ -15,8 +15,7 @@ from skmoderndata._solvers.margins.linear_programs import (
     Vertex,
     dense,
 )
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 HARD = 1e6  # cost of squared slack that stands for infinity
 MARGIN_TOL = 1e-2  # margin that may be missing then

@@ -1,10 +1,11 @@
 """Forward selection by orthogonal least squares, the number of columns by leave-one-out."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
+
 PATIENCE = 10  # columns without a gain in leave-one-out after which selection ends
 
 

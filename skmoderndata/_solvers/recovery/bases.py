@@ -8,8 +8,6 @@ from scipy.sparse.linalg import LinearOperator
 
 from skmoderndata._solvers.recovery.measurements import Operator, basis_operator, from_matrix
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
 AXIS = 4096  # values of an axis for which a matrix is made, where there is no fast transform
 
 

@@ -25,9 +25,7 @@ from skmoderndata._solvers.recovery.optimality import (
     quick_piece,
     relative_gap,
 )
-
-Array = np.ndarray[Any, np.dtype[Any]]
-
+from skmoderndata._typing import Array
 
 SURE = 1e-12  # gap and violation that need no orthogonal factorisation
 

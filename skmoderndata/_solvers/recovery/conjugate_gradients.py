@@ -1,12 +1,12 @@
 """Conjugate gradients for columns that are known by products with them only."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
+
 Product = Callable[[Array], Array]
 
 EPS = float(np.finfo(np.float64).eps)

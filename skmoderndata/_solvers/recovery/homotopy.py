@@ -5,13 +5,10 @@ Presnell and Turlach 2000; Efron, Hastie, Johnstone and Tibshirani 2004, section
 ends in basis pursuit, and passes its noisy form where the residual meets the bound.
 """
 
-from typing import Any
-
 import numpy as np
 
 from skmoderndata._solvers.recovery.optimality import Piece, largest_slope, quick_piece
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 ROUNDING = 1e-12  # relative to the largest penalty, or to a slope
 CORRECTIONS = 12  # of a support at one penalty

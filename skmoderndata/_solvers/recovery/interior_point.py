@@ -4,12 +4,10 @@
 parts of the coefficients, with s = (1, -1), or the coefficients themselves, with s = (1,).
 """
 
-from typing import Any
-
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 def interior_point(

@@ -9,8 +9,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from skmoderndata._solvers.recovery.conjugate_gradients import Product, on_support
 from skmoderndata._solvers.recovery.measurements import Operator, to_matrix
 from skmoderndata._solvers.recovery.optimality import largest_slope, relative_gap
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 LONG = 20_000  # values, beyond which random vectors are orthogonal enough
 PROBES = 16  # random vectors that an operator is looked at through

@@ -9,7 +9,7 @@ Equations that cannot be met are replaced by the nearest that can. What is retur
 computed from the definition, whatever stage it comes from.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,7 @@ from skmoderndata._solvers.recovery.conjugate_gradients import least_squares_ste
 from skmoderndata._solvers.recovery.l1_problem import Candidate, Facts, Problem, facts_of
 from skmoderndata._solvers.recovery.measurements import Operator, to_matrix
 from skmoderndata._solvers.recovery.primal_dual import primal_dual
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 FORMED_ROWS, FORMED_ENTRIES = 600, 2**23  # up to which the matrix is formed at once
 LAST_ENTRIES = 2**25  # up to which it is formed where the iteration does not end

@@ -11,8 +11,7 @@ import numpy as np
 from scipy import fft, linalg, sparse
 
 from skmoderndata._solvers.dictionaries.fixed import cosines, daubechies_filter, fourier, wavelets
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 RANDOM = ("gaussian", "bernoulli", "sparse")
 FAST = ("dct", "fourier", "hadamard", "scrambled_hadamard", "single_pixel")

@@ -6,7 +6,7 @@ is the number of non-zeros, and each stops where the residual is within `bound`.
 for columns of unit norm, the number of steps, and whether they came to an end.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
@@ -20,8 +20,8 @@ from skmoderndata._solvers.recovery.conjugate_gradients import least_squares_ste
 from skmoderndata._solvers.recovery.l1_problem import facts_of
 from skmoderndata._solvers.recovery.measurements import Operator, columns_of
 from skmoderndata._solvers.recovery.optimality import EPS
+from skmoderndata._typing import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Pursued = tuple[Array, int, bool]
 
 STEPS = 300  # of hard thresholding, at most

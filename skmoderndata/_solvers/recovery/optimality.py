@@ -11,8 +11,7 @@ from scipy import linalg
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from skmoderndata._solvers.codes.signal_blocks import prepare_atoms
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 EPS = float(np.finfo(np.float64).eps)
 DEPENDENT = 1e-11  # distance of a unit column from the span of others that counts as none

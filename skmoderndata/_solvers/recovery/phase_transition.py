@@ -1,12 +1,10 @@
 """How many non-zeros can be recovered from how many measurements: what the theory says."""
 
-from typing import Any
-
 import numpy as np
 from scipy.optimize import brentq, minimize
 from scipy.special import expit, ndtr
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 def l1_threshold(delta: Array, *, positive: bool = False) -> Array:

@@ -9,8 +9,7 @@ from skmoderndata._solvers.recovery.l1_problem import Candidate, Problem, operat
 from skmoderndata._solvers.recovery.measurements import Operator
 from skmoderndata._solvers.recovery.optimality import EPS
 from skmoderndata._solvers.recovery.support_newton import sharpen
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 LOOK = 20  # steps between two looks at the gap
 FIRST = 60  # steps before Newton's method tries the support; then twice as many each time

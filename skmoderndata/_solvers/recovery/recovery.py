@@ -7,7 +7,7 @@ its transpose alone (`operator_pursuit`, `l1_recovery`).
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,7 @@ from skmoderndata._solvers.recovery.operator_pursuit import (
     pursue_columns,
 )
 from skmoderndata._solvers.recovery.optimality import first_of_repeated
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 METHODS = ("omp", "basis_pursuit", *PRUNING)
 DENSE_COLUMNS = 2048  # with more, and few signals, inner products of all columns do not pay

@@ -4,8 +4,6 @@ Columns enter and leave until the optimality conditions hold; the systems on the
 solved by conjugate gradients.
 """
 
-from typing import Any
-
 import numpy as np
 
 from skmoderndata._solvers.recovery.conjugate_gradients import (
@@ -13,8 +11,7 @@ from skmoderndata._solvers.recovery.conjugate_gradients import (
     normal_equations,
 )
 from skmoderndata._solvers.recovery.l1_problem import Candidate, Problem
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 def sharpen(p: Problem, a: Array, lam: float, tol: float) -> Candidate:

@@ -1,12 +1,11 @@
 """Edit distances of sequences: bit-parallel for unit costs, one row of the table otherwise."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from skmoderndata._jit import jit
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 BITS = 64
 

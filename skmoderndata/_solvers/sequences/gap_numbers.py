@@ -1,12 +1,9 @@
 """Common subsequences weighted by the number of their gaps."""
 
-from typing import Any
-
 import numpy as np
 
 from skmoderndata._jit import jit
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 @jit

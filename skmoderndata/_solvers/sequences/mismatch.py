@@ -2,14 +2,12 @@
 
 from itertools import pairwise
 from math import comb
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from skmoderndata._jit import jit
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 @jit

@@ -1,12 +1,11 @@
 """Sums over common subsequences of two sequences, by dynamic programming."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from skmoderndata._jit import jit
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 LOG2 = float(np.log(2.0))
 PLANES = 32  # symbols whose weights against four sequences are kept, one for each remainder

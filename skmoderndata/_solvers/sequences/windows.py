@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from skmoderndata._jit import jit
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 TABLE = 2**24  # numbers of windows up to which a table with one entry for each replaces sorting
 WORD = 2**62  # numbers below this fit into 64 bits, with a sign

@@ -1,10 +1,10 @@
 """Expansions of blocks of rows, written into a buffer the caller owns."""
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 class Expansion(Protocol):

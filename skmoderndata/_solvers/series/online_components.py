@@ -17,8 +17,8 @@ from skmoderndata._solvers.series.online_rules import (
     principal_rows,
     slow_rows,
 )
+from skmoderndata._typing import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Orders = Callable[[], "Array | None"]  # order of the rows in the next pass; None: as they are
 
 

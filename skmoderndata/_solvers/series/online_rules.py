@@ -6,13 +6,12 @@ order, update the arrays of a state in place and allocate nothing. Their arithme
 in the data: rows of another unit give the same directions.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from skmoderndata._jit import jit
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 class AmnesicSchedule(NamedTuple):

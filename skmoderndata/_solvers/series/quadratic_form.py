@@ -1,11 +1,11 @@
 """Quadratic functions of a row, and where on a sphere they are extreme."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, optimize
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 class QuadraticForm(NamedTuple):

@@ -10,9 +10,7 @@ from scipy.linalg.blas import dsyrk
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.expansion import Expansion
-
-Array = np.ndarray[Any, np.dtype[Any]]
-
+from skmoderndata._typing import Array
 
 BLOCK = 512  # rows or steps whose squares are added at once
 

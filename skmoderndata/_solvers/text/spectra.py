@@ -6,8 +6,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from skmoderndata._solvers.common.linalg import fix_signs
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 DENSE = 500  # side up to which all eigenvectors are found, and not only the wanted ones
 

@@ -1,12 +1,9 @@
 """Equal numbers for equal rows of integers: productions, complete subtrees, refined labels."""
 
-from typing import Any
-
 import numpy as np
 
 from skmoderndata._jit import jit
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 @jit

@@ -5,14 +5,13 @@ of productions over the subtrees that begin at v and at w alike: 0 unless both h
 production, and then ``decay * prod_c (1 + Delta(c-th child of v, c-th child of w))``.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.trees.interning import children, productions
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from skmoderndata._typing import Array
 
 
 class Nodes(NamedTuple):

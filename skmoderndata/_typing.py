@@ -1,0 +1,7 @@
+"""Types that annotations share."""
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
