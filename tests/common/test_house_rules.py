@@ -20,7 +20,7 @@ def name(path):
 
 
 def module_of(path):
-    """`_solvers` for skmoderndata/_solvers/common/prox.py, `_base` for skmoderndata/_base.py."""
+    """`_solvers` for skmoderndata/_solvers/common/linalg.py, `_base` for skmoderndata/_base.py."""
     parts = path.relative_to(rules.ROOT / "skmoderndata").with_suffix("").parts
     return parts[0]
 

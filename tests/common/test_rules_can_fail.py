@@ -85,7 +85,7 @@ def test_solvers_that_climb_are_seen(folder, target):
     source = f"from skmoderndata._solvers.{target}.files import solve"
     assert rules.solver_imports(source, folder) != []
     assert rules.solver_imports(source, target) == []
-    assert rules.solver_imports("from skmoderndata._solvers.common.prox import l1", folder) == []
+    assert rules.solver_imports("from skmoderndata._solvers.common.linalg import l1", folder) == []
 
 
 def test_cycles_are_seen():

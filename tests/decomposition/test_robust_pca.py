@@ -15,10 +15,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from skmoderndata._solvers.common.convex_problems import robust_pca, solve
-from skmoderndata._solvers.common.prox import huber
 from skmoderndata._solvers.lowrank.least_absolute import robust_scores
 from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     duality_gap,
+    huber,
     principal_component_pursuit,
 )
 from skmoderndata.datasets import make_low_rank_plus_sparse, make_video

@@ -15,10 +15,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from skmoderndata._solvers.common.projections import sparseness
 from skmoderndata._solvers.factors.factorization import Data, squared_error
 from skmoderndata.decomposition import SparseNMF
 from tests.oracles import sparse_nmf as oracle
+from tests.oracles.sparse_nmf import sparseness
 
 
 def planted(n=60, p=30, k=4, seed=0, noise=0.0, density=0.4):

@@ -5,9 +5,12 @@ import itertools
 import numpy as np
 
 
-def sparseness(x):
-    n = len(x)
-    return (np.sqrt(n) - np.abs(x).sum() / np.linalg.norm(x)) / (np.sqrt(n) - 1)
+def sparseness(X):
+    """Hoyer's sparseness of each row: 0 for equal magnitudes, 1 for a single entry."""
+    n = X.shape[-1]
+    with np.errstate(invalid="ignore"):  # rows of zeros have none
+        ratio = np.abs(X).sum(axis=-1) / np.linalg.norm(X, axis=-1)
+    return (np.sqrt(n) - ratio) / (np.sqrt(n) - 1)
 
 
 def nearest_of_sparseness(x, level, norm):

@@ -5,9 +5,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skmoderndata._solvers.common.nnls import nnls
-from skmoderndata._solvers.common.projections import project_sparseness, sparseness
+from skmoderndata._solvers.common.projections import project_sparseness
 from skmoderndata._solvers.factors.sparseness_cone import cone_codes, descend_cone
 from tests.oracles import sparse_nmf as oracle
+from tests.oracles.sparse_nmf import sparseness
 
 
 def problem(seed, m=40, p=12, k=5, units=0):

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from skmoderndata._solvers.common.prox import huber
 from skmoderndata._solvers.lowrank import svt as svt_module
+from skmoderndata._solvers.lowrank.principal_component_pursuit import huber
 from skmoderndata._solvers.lowrank.svt import operator, orthonormal, spectral_norm, svt
 from tests.oracles.nuclear_norm_imputer import prox_nuclear
 

@@ -8,26 +8,6 @@ from skmoderndata._typing import Array
 BLOCK = 256  # entries summed at a time
 
 
-def sparseness(X: Array) -> Array:
-    """Hoyer's sparseness of each row: 0 where all entries are equal in size, 1 where one is left.
-
-    It is ``(sqrt(n) - |x|_1 / |x|_2) / (sqrt(n) - 1)``; NaN for rows of zeros, which have none.
-
-    >>> np.abs(sparseness(np.array([[0.0, -3.0], [2.0, 2.0]]))).round(12)
-    array([1., 0.])
-    """
-    X = np.atleast_2d(np.asarray(X, dtype=np.float64))
-    n = X.shape[1]
-    if n < 2:
-        raise ValueError(f"sparseness needs at least 2 entries a row, got {n}.")
-    size = np.abs(X).max(axis=1, keepdims=True)
-    with np.errstate(invalid="ignore"):
-        X = X / size  # neither overflow nor underflow
-        ratio = np.abs(X).sum(axis=1) / np.sqrt((X * X).sum(axis=1))
-    out: Array = (np.sqrt(n) - ratio) / (np.sqrt(n) - 1)
-    return out
-
-
 def project_sparseness(
     X: Array, level: float, *, norm: Array | float | None = None, signed: bool = False
 ) -> Array:

@@ -14,7 +14,6 @@ from scipy import linalg
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.common.prox import huber
 from skmoderndata._solvers.lowrank.svt import orthonormal, spectral_norm, svt
 from skmoderndata._typing import Array
 
@@ -279,3 +278,17 @@ def noise_scale(
 def noise_width(sigma: float, shape: tuple[int, int]) -> float:
     """Quadratic width ``delta`` of stable pursuit for noise of standard deviation `sigma`."""
     return sigma * float(np.sqrt(2 * max(shape)))
+
+
+def huber(X: Array, slope: float, width: float) -> Array:
+    """Huber loss: ``X**2 / (2 * width)`` near zero, with slope `slope` in the tails.
+
+    It is the Moreau envelope ``min_S slope * |S| + (X - S)**2 / (2 * width)``; `width=0` gives
+    ``slope * |X|``.
+    """
+    size = np.abs(X)
+    inner = np.minimum(size, slope * width)
+    out: Array = slope * (size - inner)
+    if width > 0:
+        out = out + inner**2 / (2 * width)
+    return out
