@@ -127,12 +127,14 @@ def transform_measurements(
         return _fourier_measurements(m, shape, decay, rng)
     if kind == "dct":
         frequency = np.sqrt(sum(np.square(g, dtype=float) for g in np.indices(shape))).ravel()
-        return _some_rows(_cosine_transform(shape), np.sort(_draw(frequency, m, decay, rng)))
+        rows = np.sort(_draw(frequency, m, decay, rng))
+        return _some_rows(_cosine_transform(shape), rows, np.sqrt(n / m))
     if kind == "hadamard":
-        return _some_rows(_hadamard(n), np.sort(_draw(_sequencies(shape), m, decay, rng)))
+        rows = np.sort(_draw(_sequencies(shape), m, decay, rng))
+        return _some_rows(_hadamard(n), rows, 1 / np.sqrt(m))
     scramble = _permuted(rng.permutation(n), 2.0 * rng.randint(0, 2, size=n) - 1.0)
     rows = np.sort(_draw(np.zeros(n), m, decay, rng))
-    return compose(_some_rows(_hadamard(n), rows), scramble)
+    return compose(_some_rows(_hadamard(n), rows, 1 / np.sqrt(m)), scramble)
 
 
 def _cosine_transform(shape: tuple[int, ...]) -> Operator:
@@ -149,10 +151,10 @@ def _cosine_transform(shape: tuple[int, ...]) -> Operator:
 
 
 def _hadamard(n: int) -> Operator:
-    """Orthonormal Walsh-Hadamard transform of 2^b values: Kronecker product of small matrices."""
+    """Walsh-Hadamard transform of 2^b values, of entries -1 and 1, by Kronecker products."""
 
     def transform(X: Any) -> Array:
-        Z, done = np.asarray(X, dtype=np.float64) / np.sqrt(n), 1
+        Z, done = np.asarray(X, dtype=np.float64), 1
         while done < n:  # the last axis, which comes to the front
             side = min(16, n // done)
             Z = linalg.hadamard(side, dtype=float) @ Z.reshape(-1, n // side, side).swapaxes(1, 2)
@@ -162,10 +164,9 @@ def _hadamard(n: int) -> Operator:
     return Operator((n, n), transform, transform)
 
 
-def _some_rows(transform: Operator, rows: Array) -> Operator:
-    """Rows of a transform (n, n) times the root of n over their number."""
+def _some_rows(transform: Operator, rows: Array, scale: float) -> Operator:
+    """Rows of a transform (n, n) times `scale`."""
     m, n = len(rows), transform.shape[1]
-    scale = np.sqrt(n / m)
 
     def adjoint(Y: Array) -> Array:
         Z = np.zeros((len(Y), n))
@@ -191,12 +192,11 @@ def single_pixel_patterns(m: int, n: int, *, rng: np.random.RandomState) -> Oper
     """
     shuffle = _permuted(rng.permutation(n), np.ones(n))
     rows = np.concatenate([[0], 1 + rng.permutation(n - 1)[: m - 1]]).astype(np.int64)
-    H = compose(_some_rows(_hadamard(n), rows), shuffle)  # rows h / sqrt(m)
-    half = 0.5 * np.sqrt(m)
+    H = compose(_some_rows(_hadamard(n), rows, 0.5), shuffle)
     return Operator(
         (m, n),
-        lambda X: half * H.forward(X) + 0.5 * X.sum(axis=1, keepdims=True),
-        lambda Y: half * H.adjoint(Y) + 0.5 * Y.sum(axis=1, keepdims=True),
+        lambda X: H.forward(X) + 0.5 * X.sum(axis=1, keepdims=True),
+        lambda Y: H.adjoint(Y) + 0.5 * Y.sum(axis=1, keepdims=True),
     )
 
 
