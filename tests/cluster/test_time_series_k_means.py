@@ -12,6 +12,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
+from skmoderndata._solvers.alignment import barycenters
+from skmoderndata._solvers.alignment.corridors import SAKOE_CHIBA, SLANTED, Band
 from skmoderndata.cluster import ClusterPrototypesDisplay, TimeSeriesKMeans
 from skmoderndata.metrics import (
     dtw,
@@ -280,3 +282,17 @@ def test_picture_of_the_prototypes():
         assert len(ax.lines) == (model.labels_ == c).sum() + 1
         assert_array_equal(ax.lines[-1].get_ydata(), model.cluster_centers_[c][:, 0])
     plt.close(display.figure_)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("band", [Band(), Band(SAKOE_CHIBA, 4.0), Band(SLANTED, 1.0)])
+def test_long_series_are_averaged_as_short_ones(channels, band, seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    series = [rng.normal(size=(rng.integers(9, 13), channels)).cumsum(axis=0) for _ in range(50)]
+    offsets = np.concatenate([[0], np.cumsum([len(z) for z in series])])
+    X, weights = (np.concatenate(series), offsets), rng.uniform(0.5, 2, size=50)
+    center = rng.normal(size=(11, channels)).cumsum(axis=0)
+    short = barycenters.average_step(X, weights, center, band)
+    monkeypatch.setattr(barycenters, "CELLS", 0)
+    assert_allclose(barycenters.average_step(X, weights, center, band), short, rtol=1e-12)

@@ -10,9 +10,18 @@ from skmoderndata._jit import jit
 from skmoderndata._solvers.alignment.corridors import Band, fill_corridor
 from skmoderndata._solvers.alignment.paths import walk
 from skmoderndata._solvers.alignment.soft_warping import soft_costs
-from skmoderndata._solvers.alignment.warping import Packed, alignment_costs
+from skmoderndata._solvers.alignment.warping import (
+    Packed,
+    alignment_costs,
+    lane_batches,
+    next_row,
+    side_by_side,
+)
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._typing import Array
+
+CELLS = 2**18  # of a table of costs up to which several are kept at once, 64 MB
+WIDTH = 32  # how many: with 8 it takes twice as long
 
 
 class Barycenter(NamedTuple):
@@ -41,8 +50,6 @@ def gather(center, values, offsets, weights, band, sums, masses):
     """Sum up what is aligned with each point of the center; the weighted cost of alignment."""
     low = np.empty(len(center), dtype=np.int64)
     high = np.empty(len(center), dtype=np.int64)
-    sums[:] = 0.0
-    masses[:] = 0.0
     total, nothing = 0.0, np.empty((0, 0))
     for p in range(len(offsets) - 1):
         z = values[offsets[p] : offsets[p + 1]]
@@ -57,10 +64,69 @@ def gather(center, values, offsets, weights, band, sums, masses):
     return total
 
 
+@jit
+def gather_side_by_side(center, lanes, lengths, weights, band, sums, masses, tables):
+    """`gather` for a few short series at a time, whose whole tables of costs fit into `tables`."""
+    n, (longest, n_channels, width) = len(center), lanes.shape
+    low, high = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    fill_corridor(n, longest, band, low, high)
+    shape, work = (n + 1, longest + 1, width), np.empty((2, width))
+    D = tables[: shape[0] * shape[1] * width].reshape(shape)
+    D[0] = np.inf
+    D[0, 0] = 0.0
+    for i in range(n):
+        D[i + 1] = D[i]
+        next_row(center[i], i, lanes, low[i], high[i], False, D[i + 1], work, width)
+    total = 0.0
+    for k in range(width):
+        i, j = n, lengths[k]
+        if not low[n - 1] < j <= high[n - 1]:
+            return np.inf
+        total += weights[k] * D[i, j, k]
+        while i > 0 and D[n, lengths[k], k] < np.inf:
+            masses[i - 1] += weights[k]
+            for c in range(n_channels):
+                sums[i - 1, c] += weights[k] * lanes[j - 1, c, k]
+            above, left = D[i - 1, j, k], D[i, j - 1, k]
+            if D[i - 1, j - 1, k] <= min(above, left):
+                i, j = i - 1, j - 1
+            elif above <= left:
+                i -= 1
+            else:
+                j -= 1
+    return total
+
+
+def _gatherer(
+    X: Packed, weights: Array, length: int, band: Band
+) -> Callable[[Array], tuple[Array, Array, float]]:
+    """Return a function from centers to the sums and masses of their points, and the cost."""
+    lengths = np.diff(X[1])
+    batches: list[tuple[Any, ...]] = []
+    if length * int(lengths.max()) <= CELLS:
+        order = np.argsort(lengths, kind="stable")
+        intervals = lane_batches(lengths[order], whole=not band.needs_lengths, size=WIDTH)
+        chosen = [order[slice(*interval)] for interval in intervals]
+        batches = [(*side_by_side(X, those), weights[those]) for those in chosen]
+
+    cells = (length + 1) * (int(lengths.max()) + 1)
+    tables = np.empty(cells * WIDTH if batches else 0)
+
+    def gathered(center: Array) -> tuple[Array, Array, float]:
+        sums, masses = np.zeros_like(center), np.zeros(len(center))
+        if not batches:
+            return sums, masses, gather(center, *X, weights, band, sums, masses)
+        costs = [
+            gather_side_by_side(center, *batch, band, sums, masses, tables) for batch in batches
+        ]
+        return sums, masses, sum(costs)
+
+    return gathered
+
+
 def average_step(X: Packed, weights: Array, center: Array, band: Band) -> Array:
     """Return the weighted means of the points that are aligned with each point of the center."""
-    sums, masses = np.empty_like(center), np.empty(len(center))
-    gather(center, *X, weights, band, sums, masses)
+    sums, masses, _ = _gatherer(X, weights, len(center), band)(center)
     return _means(sums, masses, center)
 
 
@@ -78,12 +144,12 @@ def average(
     raises the objective. Ends when it falls by no more than the fraction `tol`.
     """
     center = center.copy()
-    sums, masses = np.empty_like(center), np.empty(len(center))
+    gathered = _gatherer(X, weights, len(center), band)
     it = Iterations(max_iter, tol)
-    objective = gather(center, *X, weights, band, sums, masses)
+    sums, masses, objective = gathered(center)
     for _ in it:
         new = _means(sums, masses, center)
-        value = gather(new, *X, weights, band, sums, masses)
+        sums, masses, value = gathered(new)
         if not value < objective:  # by rounding
             it.converged = True
             continue

@@ -40,7 +40,7 @@ def side_by_side(series: Packed, chosen: Array) -> Lanes:
 
 
 @jit
-def _next_row(xi, i, lanes, low, high, rooted, row, work, width):
+def next_row(xi, i, lanes, low, high, rooted, row, work, width):
     """Go from row i - 1 of the tables to row i: ``D(i, j) = d(i, j) + min`` of three neighbours.
 
     `row[j + 1]` holds D(i, j) of all lanes, and `row[low]` the cell left of the corridor.
@@ -114,7 +114,7 @@ def _compare(values, offsets, rows, widths, lanes, lengths, band, rooted, cutoff
             if low[i] >= high[i]:
                 ended = True
                 break
-            _next_row(x[i], i, lanes, low[i], high[i], rooted, row, work, width)
+            next_row(x[i], i, lanes, low[i], high[i], rooted, row, work, width)
             if i % 8 == 7 and cutoff < np.inf and _all_above(row, low[i], high[i], width, cutoff):
                 ended = True
                 break
@@ -162,7 +162,7 @@ def alignment_costs(
     values, offsets = X
     rows = np.argsort(np.diff(offsets), kind="stable")
     order = np.argsort(np.diff(columns[1]), kind="stable")
-    batches = _batches(np.diff(columns[1])[order], whole=not band.needs_lengths)
+    batches = lane_batches(np.diff(columns[1])[order], whole=not band.needs_lengths)
 
     def one(start: int, stop: int) -> tuple[Array, Array, Array]:
         those = order[start:stop][::-1]
@@ -191,14 +191,14 @@ def alignment_costs(
     return costs
 
 
-def _batches(lengths: Array, whole: bool) -> list[tuple[int, int]]:
-    """Intervals of at most `LANES` series; of equal lengths unless `whole`."""
+def lane_batches(lengths: Array, whole: bool, size: int = LANES) -> list[tuple[int, int]]:
+    """Intervals of at most `size` series; of equal lengths unless `whole`."""
     cuts = [0] if whole else [0, *(np.flatnonzero(np.diff(lengths)) + 1)]
     ends = [*cuts[1:], len(lengths)]
     return [
-        (start, min(start + LANES, end))
+        (start, min(start + size, end))
         for cut, end in zip(cuts, ends, strict=True)
-        for start in range(cut, end, LANES)
+        for start in range(cut, end, size)
     ]
 
 
