@@ -21,9 +21,8 @@ from skmoderndata._solvers.common.threads import blas_controller
 from skmoderndata._typing import Array
 
 FLOOR = 64 * np.finfo(np.float64).eps  # of 1/2 |y|^2: a gap below this is rounding
-SWEEPS = 10  # of coordinate descent between two looks at the gap
+SWEEPS = 20  # of coordinate descent between two looks at the gap
 NEWTON_STEPS = 8  # while each is worth it
-NEWTON_CHEAP = 200  # up to this many equations a step is always taken
 WIDE = 1000  # columns of a group up to which its inner products are stored
 SMALL = 2**24  # entries of X up to which one thread is enough
 
@@ -303,8 +302,8 @@ def _solve_working_set(
         )
         r, c, gap = look()
         system = min(np.count_nonzero(a), Z.shape[1])
-        worth = system <= NEWTON_CHEAP
-        if not worth and system <= NEWTON_SIZE and gap > goal:
+        worth = False
+        if system <= NEWTON_SIZE and gap > goal:
             # sweeps to come would take longer than a step, by measurement
             worth = np.log(gap / goal) > system / 200 * np.log(max(1.0, before / gap))
         for _ in range(NEWTON_STEPS if worth else 0):
