@@ -657,7 +657,7 @@ class SlowFeatureAnalysis(
             warn_fewer(self, asked=self.n_components, found=found.rank, reason=reason)
         mean, components, delta = moments.mean, found.components, found.delta_values
         rounding = np.finfo(np.float64).eps * found.amplification
-        if X is not None and rounding > 1e-9 * min(0.1, delta[0]):
+        if X is not None and rounding > 3e-9 * min(0.1, delta[0]):
             outputs = LinearOutputs(self._expansion, mean, components)
             measured = SlowMoments(outputs, self.lag)
             self._accumulate(measured, X, rows)

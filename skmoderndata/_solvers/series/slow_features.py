@@ -12,7 +12,7 @@ from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.expansion import Expansion
 from skmoderndata._typing import Array
 
-BLOCK = 512  # rows or steps whose squares are added at once
+BLOCK = 2**17  # features of the rows or steps whose squares are added at once, about
 
 
 class SlowMoments:
@@ -209,9 +209,10 @@ class SlowMoments:
         if n == 0:
             return
         origin, total = F[:, :1], np.zeros(len(F))  # so that the mean of a constant is exact
-        for start in range(0, n, BLOCK):
-            U = F[:, start : start + BLOCK] - origin
-            total += U.sum(axis=1)
+        size = max(512, BLOCK // len(F))
+        for start in range(0, n, size):
+            U = F[:, start : start + size] - origin
+            total += U @ np.ones(U.shape[1])
             _add_squares(U, squares, 1.0, lower=True)
         shift = total[:, None] / n
         _add_squares(shift, squares, -n, lower=True)
@@ -235,15 +236,16 @@ class SlowMoments:
         weight = np.ones(len(begin))
         if rows.times is not None:
             weight = rows.times[begin + lag] - rows.times[begin]
-        for start in range(0, len(begin), BLOCK):
+        size = max(512, BLOCK // len(F))
+        for start in range(0, len(begin), size):
             if linked:
-                stop = min(start + BLOCK, len(begin))
+                stop = min(start + size, len(begin))
                 steps = F[:, start + lag : stop + lag] - F[:, start:stop]
             else:
-                first = begin[start : start + BLOCK]
+                first = begin[start : start + size]
                 steps = F[:, column[first + lag]] - F[:, column[first]]
             if rows.times is not None:
-                steps /= np.sqrt(weight[start : start + BLOCK])
+                steps /= np.sqrt(weight[start : start + size])
             _add_squares(steps, self._sums[:, 1:], 1.0, lower=False)
         self.n_steps += len(begin)
         self.step_weight += float(weight.sum())
