@@ -182,6 +182,9 @@ class Penalty(NamedTuple):
         """
         out = np.empty(len(self.edges) - 1)
         size = np.maximum(c, 0.0) if self.positive else np.abs(c)
+        if self.mix > 0:  # descending in each group
+            owner = np.repeat(np.arange(len(out)), np.diff(self.edges))
+            size = size[np.lexsort((-size, owner))]
         _dual_norms(size, self.edges, self.weights, self.mix, out)
         return out
 
@@ -324,7 +327,10 @@ def _solve_working_set(
 
 @jit
 def _dual_norms(size, edges, weights, mix, out):
-    """Root v of ``sum (size - mix v)_+^2 = ((1 - mix) weight v)^2`` in each group."""
+    """Root v of ``sum (size - mix v)_+^2 = ((1 - mix) weight v)^2`` in each group.
+
+    Sizes descend in each.
+    """
     for g in range(len(out)):
         first, last = edges[g], edges[g + 1]
         a = (1.0 - mix) * weights[g]
@@ -335,9 +341,9 @@ def _dual_norms(size, edges, weights, mix, out):
             out[g] = np.sqrt(total) / (a + mix)
             continue
         if mix == 1.0:
-            out[g] = size[first:last].max()
+            out[g] = size[first]
             continue
-        ordered = -np.sort(-size[first:last])
+        ordered = size[first:last]
         s1, s2 = 0.0, 0.0
         out[g] = 0.0
         if ordered[0] == 0.0:
