@@ -65,17 +65,18 @@ def gather(center, values, offsets, weights, band, sums, masses):
 
 
 @jit
-def gather_side_by_side(center, lanes, lengths, weights, band, sums, masses, tables):
-    """`gather` for a few short series at a time, whose whole tables of costs fit into `tables`."""
+def gather_side_by_side(center, lanes, lengths, weights, D, band, sums, masses):
+    """`gather` for a few short series at a time, whose tables of costs D are kept whole."""
     n, (longest, n_channels, width) = len(center), lanes.shape
     low, high = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     fill_corridor(n, longest, band, low, high)
-    shape, work = (n + 1, longest + 1, width), np.empty((2, width))
-    D = tables[: shape[0] * shape[1] * width].reshape(shape)
+    work = np.empty((2, width))
     D[0] = np.inf
     D[0, 0] = 0.0
     for i in range(n):
-        D[i + 1] = D[i]
+        for j in range(longest + 1):
+            for k in range(width):
+                D[i + 1, j, k] = D[i, j, k]
         next_row(center[i], i, lanes, low[i], high[i], False, D[i + 1], work, width)
     total = 0.0
     for k in range(width):
@@ -106,19 +107,18 @@ def _gatherer(
     if length * int(lengths.max()) <= CELLS:
         order = np.argsort(lengths, kind="stable")
         intervals = lane_batches(lengths[order], whole=not band.needs_lengths, size=WIDTH)
-        chosen = [order[slice(*interval)] for interval in intervals]
-        batches = [(*side_by_side(X, those), weights[those]) for those in chosen]
-
-    cells = (length + 1) * (int(lengths.max()) + 1)
-    tables = np.empty(cells * WIDTH if batches else 0)
+        tables = np.empty((length + 1) * (int(lengths.max()) + 1) * WIDTH)
+        for those in (order[slice(*interval)] for interval in intervals):
+            lanes = side_by_side(X, those)
+            shape = (length + 1, len(lanes.values) + 1, len(those))
+            D = tables[: int(np.prod(shape))].reshape(shape)
+            batches.append((*lanes, weights[those], D))
 
     def gathered(center: Array) -> tuple[Array, Array, float]:
         sums, masses = np.zeros_like(center), np.zeros(len(center))
         if not batches:
             return sums, masses, gather(center, *X, weights, band, sums, masses)
-        costs = [
-            gather_side_by_side(center, *batch, band, sums, masses, tables) for batch in batches
-        ]
+        costs = [gather_side_by_side(center, *batch, band, sums, masses) for batch in batches]
         return sums, masses, sum(costs)
 
     return gathered
