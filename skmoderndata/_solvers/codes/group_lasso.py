@@ -327,10 +327,7 @@ def _solve_working_set(
 
 @jit
 def _dual_norms(size, edges, weights, mix, out):
-    """Root v of ``sum (size - mix v)_+^2 = ((1 - mix) weight v)^2`` in each group.
-
-    Sizes descend in each.
-    """
+    """Roots v of ``sum (size - mix v)_+^2 = ((1 - mix) weight v)^2``; sizes of groups descend."""
     for g in range(len(out)):
         first, last = edges[g], edges[g + 1]
         a = (1.0 - mix) * weights[g]

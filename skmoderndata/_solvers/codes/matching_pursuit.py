@@ -233,7 +233,8 @@ def _enter_one_by_one(b, G, size, tol_sq, s, room, A, stop, n_iter):
         for step in range(3 * s + 1):
             for q in range(t):
                 z[q] = a[index[q]]
-            c[:] = b[i]
+            for j in range(k):
+                c[j] = b[i, j]
             add_rows(c, -1.0, z, G, index, t)
             rho = size[i]
             for q in range(t):
