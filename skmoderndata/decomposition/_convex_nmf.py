@@ -117,7 +117,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Norm of the projected gradient relative to that of the linear terms; the maximum over codes
         and weights.
     n_components_ : int
-        Number of components.
+        Number of components, each of them an average of rows.
     n_iter_ : int
         Number of passes of the best start.
     n_features_in_ : int
