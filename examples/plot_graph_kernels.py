@@ -66,7 +66,7 @@ left.scatter(*Z[known].T, s=160, facecolors="none", edgecolors="k")
 left.set(xticks=[], yticks=[], title="Heat from two labelled people (circled)")
 for name, values in hits.items():
     right.plot(range(4), values.mean(axis=0), "o-", label=name)
-labels = [f"lam {r:g}\nshare {s:g}" for r, s in zip(rates, shares, strict=True)]
+labels = [f"decay {r:g}\nshare {s:g}" for r, s in zip(rates, shares, strict=True)]
 right.set(
     xticks=range(4), xticklabels=labels, ylim=(0.5, 1), title="Right sides, mean of 20 clubs"
 )

@@ -324,19 +324,19 @@ class _BetweenNodes(BaseKernel):
 
 
 class ExponentialDiffusion(_BetweenNodes):
-    """Exponential of a similarity matrix, ``exp(lam B)``: walks of length k weigh ``lam^k / k!``.
+    """Exponential of a similarity matrix, ``exp(c B)``: walks of length k weigh ``c^k / k!``.
 
     Parameters
     ----------
     similarity : array-like or sparse matrix of shape (n_nodes, n_nodes)
         Symmetric similarities B between the nodes, such as an adjacency matrix.
-    lam : float, default=1.0
-        Rate of diffusion. Negative values are allowed.
+    decay : float, default=1.0
+        Weight c of a step: the rate of diffusion. Negative values are allowed.
     laplacian : bool, default=False
         Subtract the degrees from the diagonal of B, which gives the negative Laplacian and the
         heat kernel; its rows sum to 1.
-    lam_bounds : pair of floats or "fixed", default="fixed"
-        Range of `lam` in hyperparameter search, where it must be above 0.
+    decay_bounds : pair of floats or "fixed", default="fixed"
+        Range of `decay` in hyperparameter search, where it must be above 0.
 
     See Also
     --------
@@ -359,7 +359,7 @@ class ExponentialDiffusion(_BetweenNodes):
     --------
     >>> from skmoderndata.kernels import ExponentialDiffusion
     >>> path = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
-    >>> ExponentialDiffusion(path, lam=0.5)([0, 1]).round(4)
+    >>> ExponentialDiffusion(path, decay=0.5)([0, 1]).round(4)
     array([[1.1303, 0.5427],
            [0.5427, 1.2606]])
     """
@@ -371,49 +371,53 @@ class ExponentialDiffusion(_BetweenNodes):
             baseline="sklearn.svm.SVC",
             problem="communities",
             params={"similarity": None},
-            grid={"lam": (0.1, 0.3, 0.6, 1.0)},
+            grid={"decay": (0.1, 0.3, 0.6, 1.0)},
             baseline_params={"C": 10.0},
             baseline_grid={"gamma": (0.001, 0.003, 0.01, 0.03)},
         ),
     )  # fmt: skip
-    _tunable = ("lam",)
+    _tunable = ("decay",)
 
     def __init__(
-        self, similarity: Any, lam: float = 1.0, laplacian: bool = False, lam_bounds: Any = "fixed"
+        self,
+        similarity: Any,
+        decay: float = 1.0,
+        laplacian: bool = False,
+        decay_bounds: Any = "fixed",
     ) -> None:
         self.similarity = similarity
-        self.lam = lam
+        self.decay = decay
         self.laplacian = laplacian
-        self.lam_bounds = lam_bounds
+        self.decay_bounds = decay_bounds
 
     def _validate(self) -> None:
-        self._check_real("lam", 0.0 if self._is_tuned("lam") else -np.inf)
+        self._check_real("decay", 0.0 if self._is_tuned("decay") else -np.inf)
 
     def _of_spectrum(self, w: Array) -> Array:
-        return np.exp(self.lam * w)
+        return np.exp(self.decay * w)
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
         w = self._spectrum()[0]
-        return {"lam": self._from(X, self.lam * w * np.exp(self.lam * w))}
+        return {"decay": self._from(X, self.decay * w * np.exp(self.decay * w))}
 
 
 class VonNeumann(_BetweenNodes):
-    """Resolvent of a similarity matrix, ``(I - lam B)^-1``: walks of length k weigh ``lam^k``.
+    """Resolvent of a similarity matrix, ``(I - c B)^-1``: walks of length k weigh ``c^k``.
 
     Parameters
     ----------
     similarity : array-like or sparse matrix of shape (n_nodes, n_nodes)
         Symmetric similarities B between the nodes.
-    lam : float, default=None
-        Weight of a step, at least 0 and below ``1 / rho`` with rho the spectral radius of B; None
-        uses ``relative / rho``.
+    decay : float, default=None
+        Weight c of a step, at least 0 and below ``1 / rho``, with rho the spectral radius of B.
+        None uses ``relative / rho``.
     relative : float, default=0.5
-        Fraction of the largest possible `lam`, above 0 and below 1; used where `lam` is None.
+        Fraction of the largest possible `decay`, above 0 and below 1; used where `decay` is None.
     include_identity : bool, default=True
-        Whether walks of length 0 count. Without them the kernel is ``B (I - lam B)^-1``, which is
+        Whether walks of length 0 count. Without them the kernel is ``B (I - c B)^-1``, which is
         positive semi-definite only if B is; any other B is refused.
     relative_bounds : pair of floats or "fixed", default="fixed"
-        Range of `relative` in hyperparameter search, used where `lam` is None.
+        Range of `relative` in hyperparameter search, used where `decay` is None.
 
     See Also
     --------
@@ -422,7 +426,7 @@ class VonNeumann(_BetweenNodes):
     Notes
     -----
     A sample is the number of a node. Positive semi-definite for any symmetric B. One
-    eigendecomposition is computed and cached as long as `similarity` is the same object. A `lam`
+    eigendecomposition is computed and cached as long as `similarity` is the same object. A `decay`
     out of range is refused, never lowered. The definition is the standard one.
 
     References
@@ -433,7 +437,7 @@ class VonNeumann(_BetweenNodes):
     --------
     >>> from skmoderndata.kernels import VonNeumann
     >>> path = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
-    >>> VonNeumann(path, lam=0.5)([0, 1, 2]).round(6)
+    >>> VonNeumann(path, decay=0.5)([0, 1, 2]).round(6)
     array([[1.5, 1. , 0.5],
            [1. , 2. , 1. ],
            [0.5, 1. , 1.5]])
@@ -446,11 +450,11 @@ class VonNeumann(_BetweenNodes):
     _tunable = ("relative",)
 
     def __init__(
-        self, similarity: Any, lam: Any = None, relative: float = 0.5,
+        self, similarity: Any, decay: Any = None, relative: float = 0.5,
         include_identity: bool = True, relative_bounds: Any = "fixed",
     ) -> None:  # fmt: skip
         self.similarity = similarity
-        self.lam = lam
+        self.decay = decay
         self.relative = relative
         self.include_identity = include_identity
         self.relative_bounds = relative_bounds
@@ -459,19 +463,19 @@ class VonNeumann(_BetweenNodes):
         self._check_real("relative", 0.0)
         if self.relative >= 1:
             raise self._refuse("relative", "above 0 and below 1")
-        if self.lam is not None:
-            self._check_real("lam", 0.0, low_included=True)
+        if self.decay is not None:
+            self._check_real("decay", 0.0, low_included=True)
 
     def _rate(self, w: Array) -> float:
         rho = float(np.abs(w).max(initial=0.0))
-        if self.lam is None:
+        if self.decay is None:
             return self.relative / rho if rho > 0 else 0.0
-        if self.lam * rho >= 1:
+        if self.decay * rho >= 1:
             raise ValueError(
-                f"VonNeumann: lam={self.lam:g}; the series converges only below 1 / rho = "
+                f"VonNeumann: decay={self.decay:g}; the series converges only below 1 / rho = "
                 f"{1 / rho:.6g}, with rho the spectral radius of similarity."
             )
-        return float(self.lam)
+        return float(self.decay)
 
     def _of_spectrum(self, w: Array) -> Array:
         values: Array = 1 / (1 - self._rate(w) * w)
@@ -488,6 +492,6 @@ class VonNeumann(_BetweenNodes):
         w = self._spectrum()[0]
         rate = self._rate(w)
         slope = rate * w / (1 - rate * w) ** 2
-        if self.lam is not None:
+        if self.decay is not None:
             slope = np.zeros_like(w)  # `relative` is not used
         return {"relative": self._from(X, slope if self.include_identity else w * slope)}

@@ -490,12 +490,12 @@ class SemanticDiffusion(TextKernel):
     kind : {"von_neumann", "exponential"}, default="von_neumann"
         Decay of the weight of chains with their length: powers of :math:`\lambda` for
         "von_neumann", powers divided by factorials for "exponential".
-    lam : float, default=None
+    decay : float, default=None
         The factor :math:`\lambda`, above 0; below the reciprocal of the
         largest eigenvalue of G for the von Neumann kernel. None computes it from `relative`.
     relative : float, default=0.5
         The factor :math:`\lambda` times the largest eigenvalue of G, above 0; below 1 for the von
-        Neumann kernel. Used if `lam` is None.
+        Neumann kernel. Used if `decay` is None.
     vectorizer : object, default=None
         A vectorizer of scikit-learn, which is cloned and fitted on the corpus; samples are then
         texts. None means that samples are rows of counts.
@@ -522,9 +522,9 @@ class SemanticDiffusion(TextKernel):
     --------
     >>> from skmoderndata.kernels import SemanticDiffusion
     >>> X = [[2, 1, 0, 0], [0, 1, 1, 0], [1, 0, 2, 1]]
-    >>> SemanticDiffusion(lam=0.05, corpus=X)(X[:1], X).round(3)
+    >>> SemanticDiffusion(decay=0.05, corpus=X)(X[:1], X).round(3)
     array([[7.358, 1.986, 4.192]])
-    >>> SemanticDiffusion("exponential", lam=0.05, corpus=X)(X[:1], X).round(3)
+    >>> SemanticDiffusion("exponential", decay=0.05, corpus=X)(X[:1], X).round(3)
     array([[6.798, 1.695, 3.528]])
     """
 
@@ -534,11 +534,11 @@ class SemanticDiffusion(TextKernel):
     )  # fmt: skip
 
     def __init__(
-        self, kind: str = "von_neumann", lam: float | None = None, relative: float = 0.5,
+        self, kind: str = "von_neumann", decay: float | None = None, relative: float = 0.5,
         vectorizer: Any = None, corpus: Any = None,
     ) -> None:  # fmt: skip
         self.kind = kind
-        self.lam = lam
+        self.decay = decay
         self.relative = relative
         self.vectorizer = vectorizer
         self.corpus = corpus
@@ -546,21 +546,21 @@ class SemanticDiffusion(TextKernel):
     def _validate_parameters(self) -> None:
         super()._validate_parameters()
         self._check_choice("kind", ("von_neumann", "exponential"))
-        if self.lam is not None:
-            self._check_real("lam", 0.0)
+        if self.decay is not None:
+            self._check_real("decay", 0.0)
         self._check_real("relative", 0.0)
-        if self.lam is None and self.kind == "von_neumann" and self.relative >= 1:
+        if self.decay is None and self.kind == "von_neumann" and self.relative >= 1:
             raise self._refuse("relative", "below 1 for the von Neumann kernel")
 
     def _factor(self, found: Spectrum) -> float:
         largest = float(found.values[-1]) if len(found.values) else 0.0
-        if self.lam is None:
+        if self.decay is None:
             return self.relative / largest if largest > 0 else 0.0
-        if self.kind == "von_neumann" and self.lam * largest >= 1:
+        if self.kind == "von_neumann" and self.decay * largest >= 1:
             raise self._refuse(
-                "lam", f"below {1 / largest:.6g}, one over the largest eigenvalue of the corpus"
+                "decay", f"below {1 / largest:.6g}, one over the largest eigenvalue of the corpus"
             )
-        return float(self.lam)
+        return float(self.decay)
 
     def _blocks(self, counts: sparse.csr_array, corpus: Any) -> list[Any]:
         found = corpus.derive("spectrum", lambda: spectrum(corpus.counts))

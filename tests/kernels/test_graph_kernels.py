@@ -63,15 +63,15 @@ def test_special_graphs(seed):
 @pytest.mark.oracle
 def test_series_of_powers(seed):
     A = np.random.default_rng(seed).random((8, 8))
-    B, lam = A + A.T, 0.05
+    B, decay = A + A.T, 0.05
     power, total, exponential, factor = np.eye(8), np.zeros((8, 8)), np.zeros((8, 8)), 1.0
     for k in range(80):
         total += power
         exponential += power * factor
-        power, factor = lam * power @ B, factor / (k + 1)
-    assert_allclose(VonNeumann(B, lam)(range(8)), total, rtol=1e-8)
-    assert_allclose(ExponentialDiffusion(B, lam)(range(8)), exponential, rtol=1e-10)
-    assert_allclose(exponential, expm(lam * B), rtol=1e-10)
+        power, factor = decay * power @ B, factor / (k + 1)
+    assert_allclose(VonNeumann(B, decay)(range(8)), total, rtol=1e-8)
+    assert_allclose(ExponentialDiffusion(B, decay)(range(8)), exponential, rtol=1e-10)
+    assert_allclose(exponential, expm(decay * B), rtol=1e-10)
 
 
 @pytest.mark.recovery
@@ -102,11 +102,11 @@ def test_numbering_and_containers(seed):
 def test_the_spectrum_kept_follows_the_parameters():
     kernel = ExponentialDiffusion(PATH, 0.5)
     first = kernel(range(3))
-    kernel.set_params(lam=1.0)
+    kernel.set_params(decay=1.0)
     assert_allclose(kernel(range(3)), expm(PATH), rtol=1e-12)
     kernel.set_params(laplacian=True)
     assert_allclose(kernel(range(3)).sum(axis=1), 1)
-    kernel.set_params(similarity=2 * PATH, lam=0.25, laplacian=False)
+    kernel.set_params(similarity=2 * PATH, decay=0.25, laplacian=False)
     assert_allclose(kernel(range(3)), first, rtol=1e-12)
 
 
@@ -121,7 +121,7 @@ def test_outside_of_its_range_the_series_would_not_be_positive():
 @pytest.mark.parametrize(
     ("kernel", "X", "message"),
     [
-        (VonNeumann(PATH, 0.8), [0], "lam=0.8.*1 / rho = 0.707107"),
+        (VonNeumann(PATH, 0.8), [0], "decay=0.8.*1 / rho = 0.707107"),
         (VonNeumann(PATH, relative=1.0), [0], "relative=1.0"),
         (VonNeumann(PATH, include_identity=False), [0], "eigenvalue -1.41"),
         (ExponentialDiffusion(PATH), [3], "node 3 is not in the graph.*0 to 2"),
@@ -130,7 +130,7 @@ def test_outside_of_its_range_the_series_would_not_be_positive():
         (ExponentialDiffusion(PATH), ["a"], "an integer"),
         (ExponentialDiffusion(PATH[:2]), [0], "square"),
         (ExponentialDiffusion(np.triu(PATH)), [0], r"\(A \+ A.T\) / 2"),
-        (ExponentialDiffusion(PATH, np.nan), [0], "lam"),
+        (ExponentialDiffusion(PATH, np.nan), [0], "decay"),
         (DAGPath([(0, 1, 1.0), (1, 0, 1.0)], 0, 1), [[0.0]], "cycle; use GraphPath"),
         (DAGPath([(0, 1, -1.0)], 0, 1), [[0.0]], "has the weight -1.0"),
         (DAGPath([(0, 1)], 0, 1), [[0.0]], "an edge is"),

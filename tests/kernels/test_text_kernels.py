@@ -68,8 +68,8 @@ each = pytest.mark.parametrize("kernel", UNSETTLED, ids=lambda k: type(k).__name
             [[5.25, 2.25, 4], [2.25, 4.5, 4.5], [4, 4.5, 7]],
         ),
         (GeneralizedVectorSpace(corpus=D), [[30, 11, 24], [11, 9, 18], [24, 18, 44]]),
-        (SemanticDiffusion(lam=0.05, corpus=D), [[7.35797, 1.98566, 4.19195]]),
-        (SemanticDiffusion("exponential", lam=0.05, corpus=D), [[6.79815, 1.69500, 3.52838]]),
+        (SemanticDiffusion(decay=0.05, corpus=D), [[7.35797, 1.98566, 4.19195]]),
+        (SemanticDiffusion("exponential", decay=0.05, corpus=D), [[6.79815, 1.69500, 3.52838]]),
         (LatentSemantic(1, corpus=D), [[2.58630, 1.52719, 3.53721]]),
         (LatentSemantic(2, corpus=D), [[4.99667, 1.05788, 1.97744]]),
     ],
@@ -111,24 +111,24 @@ def test_latent_features_are_those_of_truncated_svd(shape, seed):
 @pytest.mark.parametrize("n", [4, 30], ids=["fewer documents", "fewer terms"])
 @pytest.mark.parametrize("kind", ["von_neumann", "exponential"])
 def test_diffused_features_solve_the_equation_of_diffusion(n, kind, seed):
-    """``(I - lam G) R = I``, and ``d exp(lam G) / d lam = G exp(lam G)``."""
+    """``(I - decay G) R = I``, and ``d exp(decay G) / d decay = G exp(decay G)``."""
     rng = np.random.default_rng(seed)
     D, one = sparse.csr_array(rng.poisson(1.0, size=(n, 9)).astype(float)), sparse.eye_array(9)
     G, s = (D.T @ D).toarray(), spectrum(D)
     assert s.of_terms == (n > 9)
-    lam = 0.7 / s.values[-1]
+    decay = 0.7 / s.values[-1]
 
-    def relation(lam):
-        F = diffused(sparse.csr_array(one), D, s, lam, kind)
+    def relation(decay):
+        F = diffused(sparse.csr_array(one), D, s, decay, kind)
         return np.eye(9) + F @ F.T
 
     if kind == "von_neumann":
-        assert_allclose((np.eye(9) - lam * G) @ relation(lam), np.eye(9), atol=1e-12)
+        assert_allclose((np.eye(9) - decay * G) @ relation(decay), np.eye(9), atol=1e-12)
     else:
-        step = 1e-5 * lam
-        slope = (relation(lam + step) - relation(lam - step)) / (2 * step)
+        step = 1e-5 * decay
+        slope = (relation(decay + step) - relation(decay - step)) / (2 * step)
         # central differences have an error of about step^2
-        assert_allclose(slope, G @ relation(lam), rtol=1e-7, atol=1e-7 * s.values[-1])
+        assert_allclose(slope, G @ relation(decay), rtol=1e-7, atol=1e-7 * s.values[-1])
 
 
 @pytest.mark.oracle
@@ -392,8 +392,8 @@ def test_more_components_than_the_rank():
         (SemanticSmoothing(similarity=[[1, 2], [0, 1]]), D[:, :2], ValueError, "symmetric"),
         (SemanticDiffusion("heat", corpus=D), D, ValueError, "'von_neumann', 'exponential'"),
         (SemanticDiffusion(relative=1.0, corpus=D), D, ValueError, "below 1 for the von Neumann"),
-        (SemanticDiffusion(lam=0.2, corpus=D), D, ValueError, "lam=0.2; it must be below"),
-        (SemanticDiffusion(lam=-1.0, corpus=D), D, ValueError, "above 0"),
+        (SemanticDiffusion(decay=0.2, corpus=D), D, ValueError, "decay=0.2; it must be below"),
+        (SemanticDiffusion(decay=-1.0, corpus=D), D, ValueError, "above 0"),
         (LatentSemantic(0, corpus=D), D, ValueError, "an integer of at least 1"),
     ],
 )

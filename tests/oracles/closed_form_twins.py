@@ -325,12 +325,12 @@ def exponential_diffusion(k, u, v):
     B = np.asarray(k.similarity)
     if k.laplacian:
         B = B - np.diag(B.sum(axis=1))
-    return linalg.expm(k.lam * B)[u, v]
+    return linalg.expm(k.decay * B)[u, v]
 
 
 def von_neumann(k, u, v):
     B = np.asarray(k.similarity)
-    lam = k.relative / max(abs(np.linalg.eigvals(B))) if k.lam is None else k.lam
+    lam = k.relative / max(abs(np.linalg.eigvals(B))) if k.decay is None else k.decay
     K = np.linalg.inv(np.eye(len(B)) - lam * B)
     return (K if k.include_identity else B @ K)[u, v]
 
@@ -523,7 +523,7 @@ TWINS = {
             sk.ExponentialDiffusion(abs(similarity()), 0.1, True),
         ],
         exponential_diffusion, nodes,
-        lambda: [sk.ExponentialDiffusion(similarity(), 0.3, lam_bounds=BOUNDS)],
+        lambda: [sk.ExponentialDiffusion(similarity(), 0.3, decay_bounds=BOUNDS)],
     ),
     "VonNeumann": Twin(
         lambda: [

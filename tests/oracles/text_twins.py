@@ -40,7 +40,7 @@ def relation(kernel):
     if name == "LatentSemantic":
         V = np.linalg.svd(D)[2][: kernel.n_components]
         return V.T @ V
-    lam = kernel.lam
+    lam = kernel.decay
     if lam is None:
         lam = kernel.relative / np.linalg.eigvalsh(G)[-1]
     if kernel.kind == "exponential":
@@ -73,7 +73,7 @@ TWINS = {
         lambda: [
             sk.SemanticDiffusion(corpus=CORPUS),
             sk.SemanticDiffusion(corpus=FEW, relative=0.9),
-            sk.SemanticDiffusion("exponential", lam=0.1, corpus=CORPUS),
+            sk.SemanticDiffusion("exponential", decay=0.1, corpus=CORPUS),
             sk.SemanticDiffusion("exponential", relative=2.0, corpus=FEW),
         ],
         pair,
