@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._solvers.codes.group_lasso import Columns, Penalty, WorkingSet, group_lasso
+from skmoderndata._solvers.codes.group_lasso import (
+    FLOOR,
+    Columns,
+    Penalty,
+    WorkingSet,
+    group_lasso,
+)
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
     TOL,
@@ -24,7 +30,6 @@ from skmoderndata._solvers.codes.signal_blocks import (
 from skmoderndata._typing import Array
 
 WHOLE = 500  # atoms up to which all groups are in the problem from the start
-ROUNDING = 64 * np.finfo(np.float64).eps  # of 1/2 |x|^2: a gap below this is rounding
 
 
 def group_lasso_codes(
@@ -87,7 +92,7 @@ def group_lasso_codes(
                     of_objective=True,
                 )  # fmt: skip
                 half = 0.5 * float(signal @ signal)
-                met = found.gap * half <= max(tol * found.objective, ROUNDING * half)
+                met = found.gap * half <= max(tol * found.objective, FLOOR * half)
                 r = signal - found.coef @ rows
                 a[i], rr[i], n_iter[i] = found.coef, float(r @ r), found.n_iter
                 gap[i] = found.gap * half / found.objective if found.objective > 0 else 0.0

@@ -186,7 +186,7 @@ def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | Non
     owner = np.arange(p.shape[1])
     if start is not None:
         owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    for _ in range(3 * s + 1):
+    for step in range(3 * s + 1):
         q, A = p.of(live), out.a[live]
         chosen = A != 0
         C = q.cross(R[live]) if q.gram is None else q.b - sparse.csr_array(A) @ q.gram
@@ -202,12 +202,10 @@ def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | Non
         reason = np.select(done, [TOL, ATOMS, RANK, STALL], -1)
         on = reason < 0
         out.stop[live[~on]] = reason[~on]
-        if not on.any() or out.n_iter[live[on][0]] >= 3 * s:
+        if not on.any() or step == 3 * s:
             break
         q, live, A, new = q.of(on), live[on], A[on], new[on]
-        entering = (
-            np.arange(p.shape[1]) == new[:, None] if owner is None else owner == new[:, None]
-        )
+        entering = owner == new[:, None]
         out.n_iter[live] += 1
         out.a[live] = fitted = q.fit((A != 0) | entering, A)
         R[live] = q.residuals(fitted)

@@ -43,6 +43,7 @@ class SlowMoments:
         self.expansion, self.lag = expansion, lag
         self.n_samples = self.n_steps = self.n_sequences = 0
         self.step_weight = 0.0
+        self._block = max(512, BLOCK // D)
         self.mean = np.zeros(D)
         # two symmetric matrices: rows in the lower triangle, steps in the upper one, a column on
         self._sums = np.zeros((D, D + 1), order="F")
@@ -209,9 +210,8 @@ class SlowMoments:
         if n == 0:
             return
         origin, total = F[:, :1], np.zeros(len(F))  # so that the mean of a constant is exact
-        size = max(512, BLOCK // len(F))
-        for start in range(0, n, size):
-            U = F[:, start : start + size] - origin
+        for start in range(0, n, self._block):
+            U = F[:, start : start + self._block] - origin
             total += U @ np.ones(U.shape[1])
             _add_squares(U, squares, 1.0, lower=True)
         shift = total[:, None] / n
@@ -236,16 +236,15 @@ class SlowMoments:
         weight = np.ones(len(begin))
         if rows.times is not None:
             weight = rows.times[begin + lag] - rows.times[begin]
-        size = max(512, BLOCK // len(F))
-        for start in range(0, len(begin), size):
+        for start in range(0, len(begin), self._block):
             if linked:
-                stop = min(start + size, len(begin))
+                stop = min(start + self._block, len(begin))
                 steps = F[:, start + lag : stop + lag] - F[:, start:stop]
             else:
-                first = begin[start : start + size]
+                first = begin[start : start + self._block]
                 steps = F[:, column[first + lag]] - F[:, column[first]]
             if rows.times is not None:
-                steps /= np.sqrt(weight[start : start + size])
+                steps /= np.sqrt(weight[start : start + self._block])
             _add_squares(steps, self._sums[:, 1:], 1.0, lower=False)
         self.n_steps += len(begin)
         self.step_weight += float(weight.sum())
