@@ -43,7 +43,7 @@ class SlowMoments:
         self.expansion, self.lag = expansion, lag
         self.n_samples = self.n_steps = self.n_sequences = 0
         self.step_weight = 0.0
-        self._block = max(512, BLOCK // D)
+        self._block = max(512, BLOCK // max(D, 1))
         self.mean = np.zeros(D)
         # two symmetric matrices: rows in the lower triangle, steps in the upper one, a column on
         self._sums = np.zeros((D, D + 1), order="F")
