@@ -214,8 +214,8 @@ def make_video(
     >>> video = make_video(random_state=0)
     >>> video.data.shape, int(np.linalg.matrix_rank(video.background))
     ((200, 1280), 2)
-    >>> 0.01 < video.mask.mean() < 0.06
-    np.True_
+    >>> round(float(video.mask.mean()), 2)   # fraction of the pixels that objects cover
+    0.04
     """
     height, width = shape = _image_shape(image_shape)
     rng = check_random_state(random_state)

@@ -327,7 +327,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         if size > self.max_expert_size:
             raise ValueError(
                 f"n_experts={self.n_experts} leaves {size} samples for an expert, above "
-                f"max_expert_size={self.max_expert_size}: raise one of them."
+                f"max_expert_size={self.max_expert_size}: increase one of them."
             )
         rows = np.arange(n)
         shared = []
@@ -440,7 +440,7 @@ def _factor(K, noise):
         return cholesky(K, lower=True, overwrite_a=True, check_finite=False)
     except np.linalg.LinAlgError:
         raise ValueError(
-            "kernel is not positive definite on the samples: raise the lower bound of the noise "
+            "kernel is not positive definite on the samples: increase the lower bound of the noise "
             "(noise_level_bounds), or take another kernel."
         ) from None
 

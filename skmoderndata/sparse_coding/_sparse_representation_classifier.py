@@ -301,7 +301,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
                 warnings.warn(
                     f"{type(self).__name__} represents {n} samples in the span of {rank} of them, "
                     f"which misses {outside:.1e} of their squared norms: set max_rank to accept "
-                    "that, or raise working_memory with sklearn.set_config.",
+                    "that, or increase working_memory with sklearn.set_config.",
                     stacklevel=3,
                 )
             return found.factor

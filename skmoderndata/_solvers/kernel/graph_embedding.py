@@ -45,7 +45,7 @@ def graph_directions(inner: Array, outer: Array, k: int, *, alpha: float) -> Gra
     except linalg.LinAlgError:
         raise ValueError(
             f"The intrinsic form plus a ridge of {ridge:.1e} is not positive definite in double "
-            "precision: raise alpha, or lower max_rank."
+            "precision: increase alpha, or lower max_rank."
         ) from None
     T = linalg.solve_triangular(root, (outer + outer.T) / 2, lower=True)
     T = linalg.solve_triangular(root, T.T, lower=True)

@@ -83,7 +83,7 @@ def _solve(A: Array, B: Array, ridge: float) -> Array:
     except linalg.LinAlgError:
         raise ValueError(
             f"The scatter within the classes plus a ridge of {ridge:.1e} is not positive definite "
-            "in double precision: raise alpha, or centre the samples and rescale them, so that "
+            "in double precision: increase alpha, or centre the samples and rescale them, so that "
             "their kernel values do not cancel. A kernel that is not positive semi-definite "
             "needs SpectrumCorrector first."
         ) from None

@@ -69,7 +69,7 @@ class Settings(NamedTuple):
     def out_of_reach(self) -> ValueError:
         return ValueError(
             f"no {'non-negative ' * self.positive}coefficients reproduce the measurements to "
-            "within residual_tol: raise it, or set it to None for the smallest residual."
+            "within residual_tol: increase it, or set it to None for the smallest residual."
         )
 
 
