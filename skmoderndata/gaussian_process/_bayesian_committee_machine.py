@@ -440,8 +440,8 @@ def _factor(K, noise):
         return cholesky(K, lower=True, overwrite_a=True, check_finite=False)
     except np.linalg.LinAlgError:
         raise ValueError(
-            "kernel is not positive definite on the samples: increase the lower bound of the noise "
-            "(noise_level_bounds), or take another kernel."
+            "kernel is not positive definite on the samples: increase the lower bound of the "
+            "noise (noise_level_bounds), or take another kernel."
         ) from None
 
 

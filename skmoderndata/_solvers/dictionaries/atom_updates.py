@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import lstsq
 
-from skmoderndata._solvers.codes.signal_blocks import SparseCodes
+from skmoderndata._solvers.codes.signal_blocks import SparseCodes, to_csr
 from skmoderndata._solvers.common.linalg import eigen_range
 from skmoderndata._solvers.common.nnls import nnls
 from skmoderndata._typing import Array
@@ -20,11 +20,9 @@ ROUNDING = 1e-14  # fraction below which a coefficient, or an atom, is rounding
 
 def users_of_atoms(codes: SparseCodes, k: int) -> tuple[Array, Array, Array]:
     """Where the users of each atom begin, their rows, and the places of their coefficients."""
-    start = np.zeros(k + 1, np.int64)
-    np.cumsum(np.bincount(codes.indices, minlength=k), out=start[1:])
-    place = np.argsort(codes.indices, kind="stable")
-    rows = np.repeat(np.arange(len(codes.indptr) - 1), np.diff(codes.indptr))[place]
-    return start, rows, place
+    places = codes._replace(values=np.arange(len(codes.indices)))
+    by_atom = to_csr(places, k, np.int64).tocsc()
+    return by_atom.indptr, by_atom.indices, by_atom.data
 
 
 def update_all(D: Array, S: Array, T: Array, order: Array, positive: bool, center: bool) -> None:
@@ -128,31 +126,32 @@ def sweep(
     R = X - A @ D
     if known is not None:
         R[~known] = 0.0
+    d: Array | None
     for j in order:
         i, own = rows[start[j] : start[j + 1]], place[start[j] : start[j + 1]]
         if i.size == 0:
             continue
-        g = A.data[own]
+        g, residual = A.data[own], R[i]
         if known is not None:
             K = known[i].astype(np.float64)
-            E = R[i] + K * np.outer(g, D[j])
-            d, g = _masked_step(E, K, D[j], g, positive, center)
-            R[i] = E - K * np.outer(g, d)
+            E = residual + K * np.outer(g, D[j])
+            d, new_g = _masked_step(E, K, D[j], g, positive, center)
+            R[i] = E - K * np.outer(new_g, d)
         else:
-            E = R[i] + np.outer(g, D[j])
             if exact and not positive:
-                new = leading_direction(_allowed(E, False, center), np.ones(len(E)))
-                new = new if new is None or new @ D[j] >= 0 else -new
+                E = _allowed(residual + np.outer(g, D[j]), False, center)
+                d = leading_direction(E, np.ones(len(E)))
+                d = d if d is None or d @ D[j] >= 0 else -d
             else:
-                p = _allowed(g @ E, positive, center)
+                p = _allowed(g @ residual + (g @ g) * D[j], positive, center)
                 norm = np.sqrt(p @ p)
-                new = p / norm if norm > ROUNDING * (g @ g) else None
-            if new is None:
+                d = p / norm if norm > ROUNDING * (g @ g) else None
+            if d is None:
                 continue
-            d = new
-            g = np.maximum(E @ d, 0.0) if positive else E @ d
-            R[i] = E - np.outer(g, d)
-        D[j], A.data[own] = d, g
+            new_g = residual @ d + (D[j] @ d) * g
+            new_g = np.maximum(new_g, 0.0) if positive else new_g
+            R[i] = residual + np.column_stack([g, -new_g]) @ np.stack([D[j], d])
+        D[j], A.data[own] = d, new_g
 
 
 def _masked_step(
