@@ -77,7 +77,6 @@ def worst_signals(
     worst = worst[residual_sq[worst] > 1e-12 * scale[worst]]
     candidate = 0
     for j in np.flatnonzero(bad):
-        good = np.flatnonzero(~bad)
         while candidate < len(worst):
             i = worst[candidate]
             candidate += 1
@@ -91,7 +90,7 @@ def worst_signals(
             if norm <= 1e-10 * size:
                 continue
             d = d / norm
-            if good.size and np.abs(D[good] @ d).max() > ALIKE:
+            if np.abs(D @ d)[~bad].max(initial=0.0) > ALIKE:
                 continue
             bad[j] = False
             yield int(j), d

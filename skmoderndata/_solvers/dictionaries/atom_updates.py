@@ -150,7 +150,7 @@ def sweep(
                 continue
             new_g = residual @ d + (D[j] @ d) * g
             new_g = np.maximum(new_g, 0.0) if positive else new_g
-            R[i] = residual + np.column_stack([g, -new_g]) @ np.stack([D[j], d])
+            R[i] = residual + np.array([g, -new_g]).T @ np.array([D[j], d])
         D[j], A.data[own] = d, new_g
 
 
