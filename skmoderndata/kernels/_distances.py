@@ -41,7 +41,7 @@ def gaussian(X: Any, Y: Any = None, *, gamma: float) -> Array:
         E *= 2.0 * gamma
         E -= a[rows, None] + b
         refine(E, X[rows], Y, a[rows], b, gamma)
-        np.exp(np.minimum(E, 0.0, out=E), out=E)
+        exponential(E)
     if same:
         np.fill_diagonal(K, 1.0)
     return K.astype(np.float32) if single else K
@@ -86,6 +86,13 @@ def refine(E: Array, X: Any, Y: Any, a: Array, b: Array, gamma: float) -> None:
             left, right = i[first : first + pairs], j[first : first + pairs]
             apart = X[left].astype(np.float64) - Y[right]
             E[left, right] = -gamma * row_norms(apart, squared=True)
+
+
+def exponential(E: Array) -> Array:
+    """Replace exponents by their exponentials, those that rounding made positive by 1."""
+    if E.max(initial=0.0) > 0.0:  # the maximum takes a sixth of the time of the minimum
+        np.minimum(E, 0.0, out=E)
+    return np.exp(E, out=E)
 
 
 def laplacian(X: Any, Y: Any = None, *, gamma: float) -> Array:

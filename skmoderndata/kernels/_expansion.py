@@ -9,7 +9,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._typing import Array
-from skmoderndata.kernels._distances import refine
+from skmoderndata.kernels._distances import cancels, exponential, refine
 from skmoderndata.kernels._encoded import Encoded
 from skmoderndata.kernels._resolve import Gram, count_samples, settle_gamma, take
 
@@ -95,8 +95,7 @@ class Expansion:
             A, B = self._augmented(X, np.float64), self._basis(np.float64)
             K = A @ B
             self._refine(K, X, A[:, -1])
-            np.minimum(K, 0.0, out=K)
-            return np.asarray(np.exp(K, out=K))
+            return exponential(K)
         if self.kind in ("linear", "poly") and not sparse.issparse(self.samples):
             with np.errstate(over="ignore", invalid="ignore"):
                 return self.gram.check_finite(self._map(_double(X) @ self._basis(np.float64)))
@@ -179,15 +178,16 @@ class Expansion:
         size = np.dtype(dtype).itemsize
         tile = max(16, TILE_BYTES // (size * basis.shape[1]))
         buffer = np.empty((min(tile, len(A)), basis.shape[1]), dtype)
+        in_double = self.kind == "rbf" and dtype == np.float64
+        spoilt = in_double and cancels(norms, -basis[-2])
         for start in range(0, len(A), tile):
             rows = slice(start, min(start + tile, len(A)))
             K = buffer[: rows.stop - start]
             np.matmul(A[rows], basis, out=K)
             if self.kind == "rbf":
-                if dtype == np.float64:
+                if spoilt:
                     self._refine(K, X[rows], norms[rows])
-                np.minimum(K, 0.0, out=K)
-                np.exp(K, out=K)
+                exponential(K)
             else:
                 K = self._map(K)
             out[rows] = K @ coef

@@ -16,7 +16,7 @@ from sklearn.utils.extmath import row_norms
 from skmoderndata._compat import Interval, StrOptions
 from skmoderndata._typing import Array
 from skmoderndata.kernels._base import settled
-from skmoderndata.kernels._distances import cancels, gaussian, laplacian, refine
+from skmoderndata.kernels._distances import cancels, exponential, gaussian, laplacian, refine
 
 FUNCTIONS = {"rbf": gaussian, "laplacian": laplacian}  # more accurate than those of scikit-learn
 
@@ -322,8 +322,7 @@ class GaussianWriter:
             out -= a[:, None] + b
         if cancels(a, b):
             refine(out, self.X[chosen], self.X[rows], a, b, self.gamma)
-        np.minimum(out, 0.0, out=out)
-        return np.exp(out, out=out)
+        return exponential(out)
 
 
 @dataclass(frozen=True)
