@@ -9,6 +9,7 @@ and with missing entries, where the estimator takes them.
 
 import argparse
 import os
+import pickle
 import platform
 import statistics
 import subprocess
@@ -25,11 +26,11 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "first_call
 LIMITS = {"defaults": 5.0, "options": 12.0}  # seconds on an idle core
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 FIT = """
-import warnings
+import pickle, warnings
 warnings.simplefilter("ignore")
 import skmoderndata
 from skmoderndata.compile import small_data
-model = skmoderndata.{name}(**{parameters})
+model = skmoderndata.{name}(**pickle.loads({parameters}))
 X, y = small_data(model)
 if {missing}:
     X[::7, ::3] = float("nan")
@@ -116,7 +117,7 @@ def measure(name, parameters, missing=False):
     """Seconds of a process with an empty cache, and of the next one."""
     with tempfile.TemporaryDirectory() as folder:
         env = {**os.environ, **ONE_THREAD, "NUMBA_CACHE_DIR": folder}
-        code = FIT.format(name=name, parameters=repr(dict(parameters)), missing=missing)
+        code = FIT.format(name=name, parameters=pickle.dumps(dict(parameters)), missing=missing)
         times = []
         for _ in range(2):
             start = perf_counter()
