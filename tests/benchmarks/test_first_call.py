@@ -7,5 +7,4 @@ from benchmarks.first_call import measure
 
 def test_parameters_may_be_estimators():
     parameters = {"estimator": KMeans(n_init=1), "param_range": (2, 3), "n_splits": 2}
-    first, later = measure("ClusteringStability", parameters)
-    assert first > 0 and later > 0
+    assert min(measure("ClusteringStability", parameters)) > 0

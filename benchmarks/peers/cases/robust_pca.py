@@ -201,7 +201,7 @@ CASE = Case(
         "RobustPCA, coarse": Contender(
             run=ours(tol=1e-3),
             peer=False,
-            note="`tol=1e-3`: about as far above the optimum as the reference, where there is noise",
+            note="`tol=1e-3`: about as far above the optimum as the reference",
             sizes=NOISY,
             why_not="shown where there is noise",
         ),
