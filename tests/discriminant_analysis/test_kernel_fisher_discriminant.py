@@ -227,7 +227,7 @@ def test_what_is_singular_in_double_precision_is_said(solver, shift, alpha):
     X, y = classes(0)
     kernel = "linear" if shift else "rbf"
     model = KernelFisherDiscriminant(kernel, alpha=alpha, solver=solver)
-    with pytest.raises(ValueError, match="raise alpha, or centre the samples"):
+    with pytest.raises(ValueError, match="increase alpha, or centre the samples"):
         model.fit(np.repeat(X, 2, axis=0) + shift, np.repeat(y, 2))
     KernelFisherDiscriminant("rbf").fit(X + 1e9, y)  # a kernel of differences does not care
 

@@ -210,5 +210,5 @@ def test_messages(message, call):
 @pytest.mark.edge
 def test_what_is_singular_in_double_precision_is_said():
     X = load_iris().data
-    with pytest.raises(ValueError, match="raise alpha, or lower max_rank"):
+    with pytest.raises(ValueError, match="increase alpha, or lower max_rank"):
         KernelGraphEmbedding(alpha=1e-20).fit(X)

@@ -669,11 +669,11 @@ def test_equations_without_solution_are_refused(memory):
     free = SparseRecovery(algorithm="basis_pursuit", residual_tol=0.1)
     with config_context(working_memory=memory):
         with pytest.raises(
-            ValueError, match=r"no non-negative coefficients reproduce .* residual_tol: raise it"
+            ValueError, match=r"no non-negative coefficients reproduce .* residual_tol: increase it"
         ):
             bounded.fit(np.abs(Phi), signs)
         with pytest.raises(
-            ValueError, match=r"no coefficients reproduce .* residual_tol: raise it"
+            ValueError, match=r"no coefficients reproduce .* residual_tol: increase it"
         ):
             free.fit(Phi[:, :4], y)
 
