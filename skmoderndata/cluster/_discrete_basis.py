@@ -190,9 +190,9 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         found, costs = {}, []  # different thresholds often give the same components
         n_passes = len(thresholds)
         with FitProgress(self, X, y, max_passes=n_passes, task_name="threshold") as progress:
-            for tau in thresholds:
+            sets = associated_features(counts, thresholds)
+            for tau, candidates in zip(thresholds, sets, strict=True):
                 progress.begin()
-                candidates = associated_features(counts, tau)
                 cost, U, Z = _greedy_basis(words, candidates, self.n_clusters, *weights)
                 costs.append(found.setdefault(U.tobytes(), [cost, U, Z, 0, float(tau)]))
                 if progress.end():

@@ -4,6 +4,7 @@ Compiled loops write arrays entry by entry: an assignment of one array to a part
 compile numba's messages on shapes as well, which takes 1.6 s.
 """
 
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import combinations
 from math import comb
@@ -334,17 +335,17 @@ def cooccurrence(X: Any) -> Array:
     return total
 
 
-def associated_features(counts: Array, tau: float) -> Array:
-    """List distinct sets of features of which at least the fraction tau occurs with one feature.
+def associated_features(counts: Array, thresholds: Iterable[float]) -> Iterator[Array]:
+    """Yield, for each threshold tau, the distinct sets of features associated with one feature.
 
-    `counts` are the rows with both of two features. A feature that no row has gives no set.
-    Returns packed sets, in the order of the features.
+    Feature j is associated with i if at least the fraction tau of the rows with i have j; `counts`
+    are the rows with both. A feature that no row has gives no set. Sets are packed, in the order
+    of the features.
     """
     own = np.diag(counts)
-    some = own > 0
-    # fractions such as 0.7 are not exact
-    associated = counts[some] / own[some, None] >= tau - 1e-12
-    return distinct_rows(pack_rows(associated))[0]
+    fractions = counts[own > 0] / own[own > 0, None]
+    for tau in thresholds:
+        yield distinct_rows(pack_rows(fractions >= tau - 1e-12))[0]  # fractions are not exact
 
 
 @jit

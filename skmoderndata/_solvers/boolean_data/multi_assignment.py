@@ -441,8 +441,7 @@ def _best_candidate(
     """Set of associated features that gains most on the bits not covered, and the gain."""
     counts = cooccurrence(unpack_rows(words & ~covered, p))
     found, most = np.zeros((1, words.shape[1]), dtype=np.uint64), 0.0
-    for tau in ASSOCIATIONS:
-        candidates = associated_features(counts, tau)
+    for candidates in associated_features(counts, ASSOCIATIONS):
         gains = total_gains(words, covered, candidates, bonus, penalty)
         if len(gains) > 0 and gains.max() > most:
             most, found = float(gains.max()), candidates[gains.argmax()][None]
