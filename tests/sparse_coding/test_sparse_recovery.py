@@ -669,7 +669,7 @@ def test_equations_without_solution_are_refused(memory):
     free = SparseRecovery(algorithm="basis_pursuit", residual_tol=0.1)
     with config_context(working_memory=memory):
         with pytest.raises(
-            ValueError, match=r"no non-negative coefficients reproduce .* residual_tol: increase it"
+            ValueError, match=r"no non-negative coefficients .* residual_tol: increase it"
         ):
             bounded.fit(np.abs(Phi), signs)
         with pytest.raises(
