@@ -9,7 +9,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._typing import Array
-from skmoderndata.kernels._distances import cancels, exponential, refine
+from skmoderndata.kernels._distances import exponential, refine
 from skmoderndata.kernels._encoded import Encoded
 from skmoderndata.kernels._resolve import Gram, count_samples, settle_gamma, take
 
@@ -178,14 +178,12 @@ class Expansion:
         size = np.dtype(dtype).itemsize
         tile = max(16, TILE_BYTES // (size * basis.shape[1]))
         buffer = np.empty((min(tile, len(A)), basis.shape[1]), dtype)
-        in_double = self.kind == "rbf" and dtype == np.float64
-        spoilt = in_double and cancels(norms, -basis[-2])
         for start in range(0, len(A), tile):
             rows = slice(start, min(start + tile, len(A)))
             K = buffer[: rows.stop - start]
             np.matmul(A[rows], basis, out=K)
             if self.kind == "rbf":
-                if spoilt:
+                if dtype == np.float64:
                     self._refine(K, X[rows], norms[rows])
                 exponential(K)
             else:
