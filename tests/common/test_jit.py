@@ -39,6 +39,18 @@ def test_nested_functions_agree_with_plain_python():
     assert "numba" in sys.modules
 
 
+def test_jitted_functions_call_one_without_the_code_for_python():
+    sum_of_squares(np.arange(3.0))
+    assert square(2.0) == 4.0  # not the one that sum_of_squares calls
+    called = sum_of_squares.compiled.py_func.__globals__["square"]
+    assert called is square.inner
+    assert called.targetoptions["no_cpython_wrapper"]
+    assert not square.compiled.targetoptions.get("no_cpython_wrapper")
+    assert called.stats.cache_path == square.compiled.stats.cache_path
+    names = {d._cache._cache_file._index_name for d in (called, square.compiled)}
+    assert len(names) == 2
+
+
 def returned_arrays(source):
     """Names of what a function indexes and returns as well."""
     nodes = list(ast.walk(ast.parse(source)))
