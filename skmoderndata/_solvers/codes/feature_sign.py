@@ -8,7 +8,6 @@ whose correlation exceeds the penalty when the signs are right.
 import numpy as np
 
 from skmoderndata._jit import jit, jit_leaf
-from skmoderndata._solvers.codes.cholesky import solve_chosen
 from skmoderndata._solvers.codes.gram_rows import ask_row
 from skmoderndata._solvers.codes.lasso_signal import (
     correlations,
@@ -29,78 +28,71 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
 
     `codes` holds the start of each signal, of which the independent atoms are taken.
     """
-    a, theta = active.a, active.theta
-    for i in range(signals.X.shape[0]):
-        known, code, t = known_entries(signals, i), codes[i], ZERO
-        for j in range(code.shape[0]):
-            if code[j] != 0.0 and (code[j] > 0.0 or not signals.positive):
-                G = ask_row(j, signals.columns, known, signals.scale, G, signals.place)
-                grown = enter(active, t, G[signals.place[j]], signals.place[j], j)
-                if grown > t:
-                    a[t] = code[j]
-                    theta[t] = 1.0 if code[j] > 0.0 else -1.0
-                t = grown
-        t, steps[i], G = feature_sign(signals, i, known, active, scratch, G, t)
-        write_code(signals, i, known, active, t, code, R[i])
-    return G
-
-
-@jit
-def feature_sign(signals, i, known, active, scratch, G, t):
-    """Search from the `t` active atoms; returns how many there are at the end, steps, and G."""
     index, _, a, theta, z, _ = active
     c, _, score, banned, _ = scratch
-    b, place, lam, positive = signals.B[i], signals.place, signals.alpha[i], signals.positive
-    k, bits, low = c.shape[0], score.view(np.int64), low_bits(c.shape[0])
-    for j in range(k):
-        score[j] = b[j]
-    enough = lam * (1 + SLACK) + 8 * EPS * abs(score[largest_entry(bits, k, low)])
-    fresh, steps, solved, some_banned = ZERO - 1, ZERO, t == 0, False
-    for _ in range(20 * k + 50):
-        steps += 1
-        if solved:
-            correlations(b, active, G, t, c)
-            for j in range(k):
-                score[j] = max(c[j], 0.0) if positive else c[j]
+    place, positive, k = signals.place, signals.positive, c.shape[0]
+    bits, low = score.view(np.int64), low_bits(k)
+    for i in range(signals.X.shape[0]):
+        known, b, lam, code = known_entries(signals, i), signals.B[i], signals.alpha[i], codes[i]
+        t = ZERO
+        for j in range(k):
+            score[j] = b[j]
+            if code[j] != 0.0 and (code[j] > 0.0 or not positive):
+                G = ask_row(j, signals.columns, known, signals.scale, G, place)
+                before, t = t, enter(active, t, G[place[j]], place[j], j)
+                if t > before:
+                    a[before] = code[j]
+                    theta[before] = 1.0 if code[j] > 0.0 else -1.0
+        enough = lam * (1 + SLACK) + 8 * EPS * abs(score[largest_entry(bits, k, low)])
+        solved, some_banned = t == 0, False
+        for _ in range(20 * k + 50):
+            steps[i] += 1
+            fresh = ZERO - 1
+            if solved:
+                correlations(b, active, G, t, c)
+                for j in range(k):
+                    score[j] = max(c[j], 0.0) if positive else c[j]
+                if some_banned:
+                    for j in range(k):
+                        score[j] = 0.0 if banned[j] else score[j]
+                for s in range(t):
+                    score[index[s]] = 0.0
+                new = largest_entry(bits, k, low)
+                if abs(score[new]) <= enough:
+                    break
+                if place[new] < 0:
+                    G = ask_row(new, signals.columns, known, signals.scale, G, place)
+                before, sign = t, 1.0 if c[new] > 0.0 else -1.0
+                t = _admit(active, t, G[place[new]], place[new], new, sign)
+                if t < 0:  # no atom would have to leave: against theory, hence rounding
+                    t = before
+                    banned[new] = some_banned = True
+                    continue
+                if t > before:
+                    fresh = new
+            solved = solve_signs(b, active, t, lam)
+            if solved:
+                for s in range(t):
+                    a[s] = z[s]
+            elif fresh >= 0 and z[t - 1] * theta[t - 1] <= 0.0:
+                # an atom that enters moves along its sign: rounding again
+                t -= 1
+                banned[fresh] = some_banned = solved = True
+                continue
+            else:
+                step = _best_step(b, active, G, t, lam)
+                if step == 0.0:
+                    break  # no descent but for rounding
+                t = _move(active, t, step, positive)
+                solved = t == 0
             if some_banned:
                 for j in range(k):
-                    score[j] = 0.0 if banned[j] else score[j]
-            for s in range(t):
-                score[index[s]] = 0.0
-            new = largest_entry(bits, k, low)
-            if abs(score[new]) <= enough:
-                break
-            if place[new] < 0:
-                G = ask_row(new, signals.columns, known, signals.scale, G, place)
-            before, sign = t, 1.0 if c[new] > 0.0 else -1.0
-            t = _admit(active, t, G[place[new]], place[new], new, sign)
-            if t < 0:  # no atom would have to leave: against theory, hence rounding
-                t = before
-                banned[new] = some_banned = True
-                continue
-            fresh = new if t > before else ZERO - 1
-            solved = False
-        if solve_signs(b, active, t, lam):
-            for s in range(t):
-                a[s] = z[s]
-            solved = True
-        elif fresh >= 0 and z[t - 1] * theta[t - 1] <= 0.0:
-            # an atom that enters moves along its sign: rounding again
-            t -= 1
-            banned[fresh] = some_banned = solved = True
-            fresh = ZERO - 1
-            continue
-        else:
-            step = _best_step(b, active, G, t, lam)
-            if step == 0.0:
-                break  # no descent but for rounding
-            t = _move(active, t, step, positive)
-            solved = t == 0
-        fresh = ZERO - 1
-        if some_banned:
-            banned[:] = some_banned = False
-    banned[:] = False
-    return t, steps, G
+                    banned[j] = False
+                some_banned = False
+        for j in range(k):
+            banned[j] = False
+        write_code(signals, i, known, active, t, code, R[i])
+    return G
 
 
 @jit_leaf
@@ -115,7 +107,7 @@ def _admit(active, t, g, at, new, sign):
     if grown > t:
         a[t], theta[t] = 0.0, sign
         return grown
-    solve_chosen(active.L, active.chosen, t, g, z)
+    solve_signs(g, active, t, 0.0)  # the atom as a combination of the active ones
     step, gone = np.inf, ZERO - 1
     for s in range(t):
         direction = -z[s] * sign

@@ -13,7 +13,7 @@ import numpy as np
 from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.cholesky import append_atom, drop, solve
 from skmoderndata._solvers.codes.gram_rows import forget_rows, same_entries
-from skmoderndata._solvers.codes.products import add_rows, residual_sq
+from skmoderndata._solvers.codes.products import add_rows
 from skmoderndata._typing import Array
 
 
@@ -112,12 +112,16 @@ def leave(active, t, position):
 @jit_leaf
 def write_code(signals, i, known, active, t, code, r):
     """Write the code of the active atoms, and its residual from the signal itself."""
-    index, a = active.chosen, active.a
+    index, a, x = active.chosen, active.a, signals.X[i]
     for j in range(code.shape[0]):
         code[j] = 0.0
     for s in range(t):
         code[index[s]] = a[s]
-    residual_sq(signals.X[i], known, signals.rows, index, a, t, r)
+    for p in range(r.shape[0]):
+        r[p] = x[p]
+    add_rows(r, -1.0, a, signals.rows, index, t)
+    for p in range(r.shape[0]):
+        r[p] *= known[p]
 
 
 @jit_leaf
