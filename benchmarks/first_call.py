@@ -2,9 +2,10 @@
 
 Each parameter set of a card is fitted in a process of its own whose `NUMBA_CACHE_DIR` is an empty
 folder; the clock runs from the start of the process to the end of `fit` (`fit_transform`, where
-there is one). A second process with the filled cache shows what later sessions wait for. With
-`--options` every value of every named option follows, each also with every switch, with groups,
-and with missing entries, where the estimator takes them.
+there is one). A second process with the filled cache shows what later sessions wait for.
+
+With `--options` every value of every named option follows, each also with groups and with missing
+entries, where the estimator takes them, and every switch; of each estimator the slowest is shown.
 """
 
 import argparse
@@ -16,13 +17,14 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import perf_counter
 
 from skmoderndata import all_estimators
 from skmoderndata.compile import small_data
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "first_call.md"
+PAGES = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
 LIMITS = {"defaults": 5.0, "options": 12.0}  # seconds on an idle core
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 FIT = """
@@ -49,55 +51,65 @@ def main(arguments=None):
         "--options", action="store_true", help="every named option, switch, groups and missing"
     )
     parser.add_argument("--repeat", type=int, default=1, help="rounds; the median is shown")
-    parser.add_argument("--write-docs", action="store_true", help=f"write {PAGE.name}")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
+    parser.add_argument("--write-docs", action="store_true", help="write the page")
     options = parser.parse_args(arguments)
     rows = []
-    for cls in all_estimators():
-        if options.names and cls.__name__ not in options.names:
-            continue
-        sets = [(parameters, False) for parameters in cls._card.checks]
-        if options.options:
-            sets += [given for given in option_sets(cls) if given not in sets]
-        for parameters, missing in sets[: 1 if options.defaults else None]:
-            if small_data(cls(**parameters))[0] is None:
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for cls in all_estimators():
+            if options.names and cls.__name__ not in options.names:
                 continue
-            rounds = [measure(cls.__name__, parameters, missing) for _ in range(options.repeat)]
-            first, later = (statistics.median(times) for times in zip(*rounds, strict=True))
-            shown = _shown(parameters) + ", missing entries" * missing
-            rows.append((cls.__name__, shown, first, later))
-            print(f"{first:6.1f} s {later:6.1f} s  {cls.__name__}({shown})", flush=True)
-    beyond = [row for row in rows if row[2] > limit(row[1])]
-    print(f"{len(rows)} first calls, {len(beyond)} beyond their limit")
+            sets = [(parameters, False) for parameters in cls._card.checks]
+            if options.options:
+                sets += [given for given in option_sets(cls) if given not in sets]
+            sets = [given for given in sets if small_data(cls(**given[0]))[0] is not None]
+            sets = sets[: 1 if options.defaults else None]
+            timed = pool.map(lambda given, cls=cls: _row(cls, *given, options.repeat), sets)
+            rows.append(list(timed))
+    flat = [row for some in rows for row in some]
+    beyond = [row for row in flat if row[2] > limit(row[1])]
+    print(f"{len(flat)} first calls, {len(beyond)} beyond their limit")
     if options.write_docs:
-        given = " --defaults" * options.defaults + " --options" * options.options
-        given += f" --repeat {options.repeat}"
-        PAGE.write_text(page(rows, options.repeat, given), encoding="utf-8")
+        given = "".join(f" --{name}" for name in ("defaults", "options") if vars(options)[name])
+        given += f" --repeat {options.repeat}" + f" --jobs {options.jobs}" * (options.jobs > 1)
+        if options.options:
+            title = f"First calls with any option: the slowest of {len(flat)} sets of parameters"
+            flat = [max(some, key=lambda row: row[2]) for some in rows if some]
+            name = "first_call_options.md"
+        else:
+            title, name = "First calls", "first_call.md"
+        text = page(title, flat, options.repeat, given, options.jobs)
+        (PAGES / name).write_text(text, encoding="utf-8")
     return int(bool(beyond))
+
+
+def _row(cls, parameters, missing, repeat):
+    """Time one set of parameters: name, parameters as shown, seconds of first and later calls."""
+    rounds = [measure(cls.__name__, parameters, missing) for _ in range(repeat)]
+    first, later = (statistics.median(times) for times in zip(*rounds, strict=True))
+    named = [f"{key}={value!r}" for key, value in parameters.items()]
+    shown = ", ".join(named + ["missing entries"] * missing)
+    print(f"{first:6.1f} s {later:6.1f} s  {cls.__name__}({shown})", flush=True)
+    return cls.__name__, shown, first, later
 
 
 def option_sets(cls):
     """Pairs of parameters and whether entries are missing; what the class refuses is left out."""
-    constraints = cls._parameter_constraints
+    constraints, default = cls._parameter_constraints, cls().get_params()
     named = [{}]
     for name, kinds in constraints.items():
         values = {value for kind in kinds for value in getattr(kind, "options", ())}
-        named += [{name: value} for value in sorted(values, key=str)]
-    switches = [{}]
-    default = cls().get_params()
-    for name, kinds in constraints.items():
-        if kinds == ["boolean"]:
-            switches.append({name: not default[name]})
+        named += [{name: value} for value in sorted(values, key=str) if value != default[name]]
+    switches = [
+        {name: not default[name]} for name in constraints if constraints[name] == ["boolean"]
+    ]
+    given = [(option, False) for option in named + switches]
     if "groups" in constraints:
-        switches += [{"groups": [0, 0, 1, 1, 2, 2] * 2}, {"groups": [0, 0, 1, 1, 2, 2]}]
-    found = []
-    for option in named:
-        given = [({**option, **switch}, False) for switch in switches]
-        if cls().__sklearn_tags__().input_tags.allow_nan:
-            given.append((option, True))
-        found += [
-            (parameters, missing) for parameters, missing in given if _is_taken(cls, parameters)
-        ]
-    return found
+        for groups in ([0, 0, 1, 1, 2, 2] * 2, [0, 0, 1, 1, 2, 2]):
+            given += [({**option, "groups": groups}, False) for option in named]
+    if cls().__sklearn_tags__().input_tags.allow_nan:
+        given += [(option, True) for option in named]
+    return [(parameters, missing) for parameters, missing in given if _is_taken(cls, parameters)]
 
 
 def _is_taken(cls, parameters):
@@ -131,10 +143,10 @@ def limit(shown):
     return LIMITS["options" if shown else "defaults"]
 
 
-def page(rows, repeat, given):
+def page(title, rows, repeat, given, jobs=1):
     """Text of the page."""
     lines = [
-        "# First calls",
+        f"# {title}",
         "",
         "How long does the first `fit` take, from the start of Python to its end, when the cache",
         "of numba is empty? And later, when it is filled? The data are a table of 40 rows.",
@@ -156,16 +168,13 @@ def page(rows, repeat, given):
         f"python -m benchmarks.first_call{given} --write-docs",
         "```",
         "",
-        f"Median of {repeat} rounds, one process at a time, one BLAS thread; "
+        f"Rounds: {repeat}, of which the median is shown; processes at a time: {jobs}, with one "
+        "BLAS thread; "
         f"Python {platform.python_version()}, {os.cpu_count()} cores. These are seconds of one",
         "machine, and not ratios: they say what a newcomer waits for.",
         "",
     ]
     return "\n".join(lines)
-
-
-def _shown(parameters):
-    return ", ".join(f"{key}={value!r}" for key, value in parameters.items())
 
 
 if __name__ == "__main__":

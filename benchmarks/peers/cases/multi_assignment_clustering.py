@@ -82,7 +82,8 @@ CASE = Case(
     title="Multi-assignment clustering of many rows",
     question="What do ten times the rows cost? No other package has the method.",
     remarks=f"{K} sources, up to {LARGEST} per row (176 assignment sets), one start. "
-    "The memory counts what the fit adds to the input.",
+    "The memory counts what the fit adds to the input; at 1,000 rows the limit is 4 MB, and the "
+    "tables that a step works on come on top.",
     ours="MultiAssignmentClustering",
     sizes={
         "1,000 x 500": (1000, N_FEATURES),
