@@ -105,7 +105,11 @@ CASE = Case(
     "the hyperparameters; setting up the model is counted for all. `gpytorch` needs torch, "
     "whose version without graphics cards is enough.",
     ours="SparseGaussianProcessRegressor",
-    sizes={"2,000 x 8, 100 inducing": (2000, 100), LARGE: (20_000, 200)},
+    sizes={
+        "200 x 8, 20 inducing": (200, 20),
+        "2,000 x 8, 100 inducing": (2000, 100),
+        LARGE: (20_000, 200),
+    },
     quick_sizes={"1,000 x 8, 50 inducing": (1000, 50)},
     warmup=(300, 20),
     work=work,
