@@ -151,9 +151,13 @@ def block_coder(
     if mask is None and gram_pays(k, len(X) * max(1, min(n, k) // FEW), settings.memory):
         atoms = with_gram(atoms)
     gram = None if mask is not None else atoms.gram
-    columns = np.ascontiguousarray(atoms.rows.T)
-    squares = columns**2
+    columns = np.ascontiguousarray(atoms.rows.T) if gram is None else np.empty((0, k))
     ones = np.ones(k)
+
+    def norms_sq(known: Array) -> Array:
+        if mask is None:
+            return np.einsum("kn,kn->k", atoms.rows, atoms.rows)[None]
+        return np.asarray(known @ atoms.rows.T**2)
 
     def code(part: slice, alpha: Array, bound: Array | None = None, start: Start = None) -> Codes:
         x = np.array(X[part], dtype=np.float64, order="C")
@@ -161,7 +165,7 @@ def block_coder(
         known = np.ones((1, n)) if mask is None else mask[part].astype(np.float64)
         G, place = no_rows(k) if gram is None else all_rows(gram)
         signals = Signals(
-            x, known, x @ columns, known @ squares, np.einsum("ij,ij->i", x, x), alpha,
+            x, known, x @ atoms.rows.T, norms_sq(known), np.einsum("ij,ij->i", x, x), alpha,
             np.full(m, -1.0) if bound is None else bound, atoms.rows, columns, ones, place,
             ROWS_KEPT // (8 * k) if gram is None else -1, settings.positive,
             float(settings.tol), int(settings.max_iter),
