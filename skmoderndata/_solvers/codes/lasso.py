@@ -156,7 +156,7 @@ def block_coder(
 
     def norms_sq(known: Array) -> Array:
         if mask is None:
-            return np.einsum("kn,kn->k", atoms.rows, atoms.rows)[None]
+            return np.asarray(np.einsum("kn,kn->k", atoms.rows, atoms.rows))[None]
         return np.asarray(known @ atoms.rows.T**2)
 
     def code(part: slice, alpha: Array, bound: Array | None = None, start: Start = None) -> Codes:
