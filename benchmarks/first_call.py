@@ -113,13 +113,15 @@ def option_sets(cls):
             given += [({**option, "groups": groups}, False) for option in named]
     if cls().__sklearn_tags__().input_tags.allow_nan:
         given += [(option, True) for option in named]
-    return [(parameters, missing) for parameters, missing in given if _is_taken(cls, parameters)]
+    return [some for some in given if _is_taken(cls, *some)]
 
 
-def _is_taken(cls, parameters):
-    """Whether the class takes the parameters."""
+def _is_taken(cls, parameters, missing):
+    """Whether the class takes the parameters, and missing entries with them."""
     estimator = cls(**parameters)
     X, y = small_data(estimator)
+    if missing:
+        X[::7, ::3] = float("nan")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
