@@ -77,11 +77,8 @@ def main(arguments=None):
     if options.write_docs:
         given = "".join(f" --{name}" for name in ("defaults", "options") if vars(options)[name])
         given += f" --repeat {options.repeat}" + f" --jobs {options.jobs}" * (options.jobs > 1)
-        title = "First calls"
-        if options.options:
-            title = f"First calls with any option: the slowest of {tried} sets of parameters"
         name = "first_call_options.md" if options.options else "first_call.md"
-        (PAGES / name).write_text(page(title, rows, options.repeat, given), encoding="utf-8")
+        (PAGES / name).write_text(page(rows, options.repeat, given, tried), encoding="utf-8")
     return int(bool(beyond))
 
 
@@ -149,13 +146,15 @@ def limit(shown):
     return LIMITS["options" if shown else "defaults"]
 
 
-def page(title, rows, repeat, given):
-    """Text of the page."""
+def page(rows, repeat, given, tried=0):
+    """Text of the page; `rows` are the slowest of `tried` sets of parameters, if not 0."""
+    which = f"Of {tried} sets of parameters the slowest of each estimator is shown. "
     lines = [
-        f"# {title}",
+        "# First calls with any option" if tried else "# First calls",
         "",
         "How long does the first `fit` take, from the start of Python to its end, when the cache",
         "of numba is empty? And later, when it is filled? The data are a table of 40 rows.",
+        f"{which if tried else ''}"
         f"At most {LIMITS['defaults']:g} s are allowed with default parameters, and "
         f"{LIMITS['options']:g} s with others.",
         "",
