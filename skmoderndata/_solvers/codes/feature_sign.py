@@ -26,7 +26,8 @@ SLACK = 1e-10  # relative excess of a correlation over the penalty that counts a
 def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
     """Write the code of one signal after the other, its residual, and its steps; returns G.
 
-    `codes` holds the start of each signal, of which the independent atoms are taken.
+    `codes` holds the start of each signal. `solved` says that the coefficients have their signs
+    and solve the equations of the active atoms; `fresh` is an atom that has just become active.
     """
     index, _, a, theta, z, _ = active
     c, _, score, banned, _ = scratch
@@ -35,7 +36,7 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
     for i in range(signals.X.shape[0]):
         known, b, lam, code = known_entries(signals, i), signals.B[i], signals.alpha[i], codes[i]
         t = ZERO
-        for j in range(k):
+        for j in range(k):  # start from the independent atoms of the given code
             score[j] = b[j]
             if code[j] != 0.0 and (code[j] > 0.0 or not positive):
                 G = ask_row(j, signals.columns, known, signals.scale, G, place)
@@ -48,7 +49,7 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
         for _ in range(20 * k + 50):
             steps[i] += 1
             fresh = ZERO - 1
-            if solved:
+            if solved:  # admit the atom of the largest correlation
                 correlations(b, active, G, t, c)
                 for j in range(k):
                     score[j] = max(c[j], 0.0) if positive else c[j]
@@ -70,6 +71,7 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
                     continue
                 if t > before:
                     fresh = new
+            # go to the solution for the present signs, or to where one changes
             solved = solve_signs(b, active, t, lam)
             if solved:
                 for s in range(t):
