@@ -280,6 +280,21 @@ def test_quadratic_programs_three_ways(seed):
 
 
 @pytest.mark.certificate
+def test_steps_among_few_variables_reach_the_optimum_over_all(seed):
+    X, labels = board(800, seed)
+    y = np.where(labels == labels[0], 1.0, -1.0)
+    K = rbf_kernel(X, gamma=4) + 1.0
+    K[np.diag_indices(800)] += 0.02
+    a, v = np.full(800, 1 / 800), np.zeros(800)
+    found = simplex_qp(K, v, a, tol=1e-9, signs=y)
+    assert found.converged
+    assert 0 < np.count_nonzero(found.a) < 200  # so that most steps went among some
+    Q = K * y * y[:, None]
+    assert_allclose(found.gradient, Q @ found.a, atol=1e-13)
+    assert simplex_gap(Q, v, found.a) <= 4e-9
+
+
+@pytest.mark.certificate
 def test_one_dimensional_minimisers(seed):
     rng = np.random.default_rng(seed)
     f, cost = rng.normal(0.3, 1, 50), rng.uniform(0.1, 2, 50)

@@ -142,7 +142,7 @@ class Core:
             self.a = simplex_by_cvxpy(gram_factor(self.K), self.v)
             self.g = self.K @ self.a - 0.5 * self.v
         else:
-            found = simplex_qp(self._K, self.v, self.a, tol=tol, size=m, gradient=self.g)
+            found = simplex_qp(self._K, self.v, self.a, tol=tol, gradient=self.g)
             self.a, self.g = found.a, found.gradient
         self._measure()
 

@@ -135,7 +135,8 @@ def whole_set(
             unit = problem.margin_unit(rho)
         values = problem.unit_values(g, a)
         used = np.flatnonzero(a)
-        it.residual = gap = problem.relative_gap(values, used, a[used], rho)
+        gap = problem.relative_gap(values, used, a[used], rho)
+        it.residual = max(gap, 1e-300)  # with tol = 0 a gap of 0 by rounding does not end it
         it.ended = rho <= 0 or spread < TIGHT  # as good as rounding allows
         spread *= 0.01
     return CoreSetResult(
