@@ -75,7 +75,7 @@ def simplex_qp(
     g = y * (k @ (y * a)) - 0.5 * v if gradient is None else np.array(gradient)
     done = since = 0
     while done < patience:
-        few = max(3 * np.count_nonzero(a) // 2, LEAST)
+        few = max(3 * int(np.count_nonzero(a)) // 2, LEAST)
         if done >= m // 2 and 2 * few <= m:  # go on among the weights and the least gradients
             some = np.argpartition(np.where(a > 0.0, -np.inf, g), few)[:few]
             part, sub = a[some], k[np.ix_(some, some)]
