@@ -1,4 +1,4 @@
-# Every target calls a plain Python command, which sets up .venv in this checkout by itself.
+# Every target calls a plain Python command, which sets up its environment in this checkout by itself.
 PYTHON ?= python3
 ARGS ?=
 DEV = @command -v $(PYTHON) >/dev/null 2>&1 \
@@ -15,4 +15,4 @@ new:
 	$(DEV) new METHOD=$(METHOD) MODULE=$(MODULE)
 
 clean:
-	rm -rf build dist .venv .venv-bench .venv-oldest
+	rm -rf build dist .venv .venv-*

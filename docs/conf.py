@@ -76,6 +76,8 @@ sphinx_gallery_conf = {
     "filename_pattern": r"plot_",
     "doc_module": ("skmoderndata",),
     "backreferences_dir": "generated/backreferences",
+    # classes are also at the top, and their pages in their modules
+    "prefer_full_module": {r"skmoderndata\.\w+"},
     "inspect_global_variables": False,
     "within_subsection_order": "ExampleTitleSortKey",
     "remove_config_comments": True,

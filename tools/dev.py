@@ -18,8 +18,12 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+# one folder for each set of dependencies: in a shared one, a task would find what only another
+# task installs, and fail in a fresh clone
 VENV = ROOT / ".venv"
-VENV_BENCH = ROOT / ".venv-bench"  # other people's libraries, kept apart from ours
+VENV_DOCS = ROOT / ".venv-docs"
+VENV_EVIDENCE = ROOT / ".venv-evidence"  # with a cluster
+VENV_BENCH = ROOT / ".venv-bench"  # with other people's libraries for the same work
 VENV_OLDEST = ROOT / ".venv-oldest"  # the lowest version of every dependency
 
 
@@ -115,7 +119,7 @@ def test_oldest(rest):
 def evidence(rest):
     """Run the tests marked slow, with twenty seeds."""
     return run(
-        environment(VENV, "test,distributed"),
+        environment(VENV_EVIDENCE, "test,distributed"),
         *("-m", "pytest", "-q", "-m", "slow", *rest),
         TEST_SEEDS="all",
     )
@@ -136,7 +140,7 @@ def check(rest):
 
 def docs(rest):
     """Build the documentation into build/docs; warnings are errors."""
-    python = environment(VENV, "docs")
+    python = environment(VENV_DOCS, "docs")
     command = [
         "-m",
         "sphinx",
@@ -167,7 +171,7 @@ def papers(rest):
 
 def changelog(rest):
     """Collect the fragments of docs/changes (pass --draft to look only)."""
-    return run(environment(VENV, "docs"), "-m", "towncrier", "build", *rest)
+    return run(environment(VENV_DOCS, "docs"), "-m", "towncrier", "build", *rest)
 
 
 def new(rest):

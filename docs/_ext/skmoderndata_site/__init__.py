@@ -24,6 +24,7 @@ from . import (
     figures,
     gallery,
     guide,
+    headings,
     links,
     machines,
     mathml,
@@ -36,6 +37,7 @@ def setup(app):
     links.setup(app)
     names.setup(app)
     gallery.setup(app)
+    headings.setup(app)
     app.connect("builder-inited", _generate, priority=100)  # before the gallery and autodoc
     app.connect("source-read", cards.append_facts)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -7,6 +7,8 @@ from catalogue import summary
 
 from skmoderndata._registry import method_stem, public_modules
 
+from . import examples
+
 TOP_LEVEL = ("all_estimators", "all_kernels")
 
 
@@ -59,11 +61,12 @@ def _module_page(module, names):
 
 def _object_page(module_name, name, value, docs):
     lines = [_title(name, len(name)), "", f".. currentmodule:: {module_name}", ""]
+    shown = _examples(module_name, name, docs)
     if inspect.ismodule(value):  # a collection of functions under one public name
         members = [f".. automodule:: {value.__name__}", "   :members:", ""]
-        return "\n".join([*lines, f".. module:: {module_name}.{name}", "", *members])
+        return "\n".join([*lines, f".. module:: {module_name}.{name}", "", *members, *shown])
     if not inspect.isclass(value):
-        return "\n".join([*lines, f".. autofunction:: {name}", ""])
+        return "\n".join([*lines, f".. autofunction:: {name}", "", *shown])
     if hasattr(value, "_card") and (docs / "methods" / f"{method_stem(value)}.md").exists():
         lines += [f"User guide: :doc:`/methods/{method_stem(value)}`", ""]
     ours, theirs = _methods(value)
@@ -74,9 +77,12 @@ def _object_page(module_name, name, value, docs):
     if theirs:
         links = ", ".join(f"``{method}``" for method in theirs)
         lines += [".. rubric:: From scikit-learn", "", f"With their usual meaning: {links}.", ""]
-    if hasattr(value, "fit"):
-        lines += [".. rubric:: Examples of use", "", f".. minigallery:: {module_name}.{name}", ""]
-    return "\n".join(lines)
+    return "\n".join([*lines, *shown])
+
+
+def _examples(module_name, name, docs):
+    paths = examples.using(module_name, name, docs.parent / "examples")
+    return [".. rubric:: Examples of use", "", *examples.thumbnails(paths)] if paths else []
 
 
 def _methods(cls):

@@ -7,7 +7,7 @@ import catalogue
 
 from skmoderndata._registry import all_estimators, all_kernels, method_stem
 
-from . import evidence
+from . import evidence, examples
 
 
 def by_page():
@@ -36,14 +36,34 @@ def append_facts(app, docname, source):
     # doctest wants a blank line before the fence that closes an example; readers do not
     source[0] = source[0].replace("\n\n```\n", "\n```\n")
     folder, _, stem = docname.partition("/")
-    if folder == "methods" and stem in (pages := by_page()):
+    if folder != "methods":
+        return
+    parts = [source[0].rstrip()]
+    if stem in (pages := by_page()):
         for cls in pages[stem]:  # rebuild the page when a card or a test changes
             app.env.note_dependency(inspect.getfile(cls))
             app.env.note_dependency(str(evidence.file_of(cls)))
-        source[0] = f"{source[0].rstrip()}\n\n{render_facts(stem, pages[stem], Path(app.srcdir))}"
+        parts.append(render_facts(pages[stem]))
+    parts.append(render_examples(stem, pages.get(stem, []), Path(app.srcdir)))
+    source[0] = "\n\n".join(parts)
 
 
-def render_facts(stem, classes, docs):
+def render_examples(stem, classes, docs):
+    """Markdown with thumbnails of the examples of a method's page and of its classes."""
+    folder = docs.parent / "examples"
+    paths = {path for cls in classes for path in examples.using(*_home(cls), folder)}
+    paths |= set(folder.glob(f"plot_{stem}*.py"))
+    if not paths:
+        return ""
+    shown = examples.thumbnails(sorted(paths))
+    return "\n".join(["## Examples", "", "```{eval-rst}", *shown, "```", ""])
+
+
+def _home(cls):
+    return catalogue.public_module(cls), cls.__name__
+
+
+def render_facts(classes):
     """Markdown of the part of a method's page that comes from its cards and tests."""
     out = ["## Facts", "", "| | |", "|---|---|"]
     for cls in classes:
@@ -58,9 +78,6 @@ def render_facts(stem, classes, docs):
     shown = ", ".join(f"{number} {kind}" for kind, number in counts.items() if number)
     out += [f"| tests by {{doc}}`kind of evidence </evidence>` | {shown or 'none yet'} |", ""]
     out += _deviations(classes)
-    if any((docs.parent / "examples").glob(f"plot_{stem}*.py")):
-        paths = " ".join(public_path(cls) for cls in classes)
-        out += ["## Examples", "", "```{eval-rst}", f".. minigallery:: {paths}", "```", ""]
     return "\n".join(out)
 
 
