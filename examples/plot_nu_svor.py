@@ -36,7 +36,7 @@ axes[0].set(title="errors of unseen patients", xlabel="ranks off", ylabel="patie
 axes[0].legend()
 
 model = NuSVOR(0.8, gamma=0.1).fit(StandardScaler().fit_transform(X), ranks)
-values = model.decision_function(StandardScaler().fit_transform(X))
+values = model.rank_score(StandardScaler().fit_transform(X))
 axes[1].scatter(values, progress, c=ranks, s=10, cmap="viridis")
 for b in model.thresholds_:
     axes[1].axvline(b, color="0.4")

@@ -13,12 +13,14 @@ import importlib
 from pathlib import Path
 
 __version__ = "0.1.0.dev0"
-__all__ = ["__version__", "all_estimators", "all_kernels"]
+_FUNCTIONS = ("all_estimators", "all_kernels")
 
 
 def __getattr__(name):
-    if name in ("all_estimators", "all_kernels"):
+    if name in _FUNCTIONS:
         return getattr(importlib.import_module("skmoderndata._registry"), name)
+    if name == "__all__":  # `from skmoderndata import *` loads all classes
+        return sorted(["__version__", *_FUNCTIONS, *_classes()])
     homes = {} if name.startswith("_") else _homes()
     if name in homes.values():
         return importlib.import_module(f"skmoderndata.{name}")
@@ -34,8 +36,11 @@ def __getattr__(name):
 
 
 def __dir__():
-    homes = _homes()
-    return sorted({*__all__, *homes.values(), *(name for name in homes if name[0].isupper())})
+    return sorted({"__version__", *_FUNCTIONS, *_homes().values(), *_classes()})
+
+
+def _classes():
+    return [name for name in _homes() if name[0].isupper()]
 
 
 @functools.cache

@@ -49,11 +49,13 @@ __all__ = [
     "HasMethods",
     "Hidden",
     "Interval",
+    "N_JOBS",
     "NON_NEGATIVE",
     "Options",
     "POSITIVE",
     "RealNotInt",
     "StrOptions",
+    "all_or_nothing",
     "as_numpy",
     "check_array_namespace",
     "check_feature_names_in",
@@ -68,6 +70,12 @@ __all__ = [
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 POSITIVE = Interval(Real, 0, None, closed="neither")
 NON_NEGATIVE = Interval(Real, 0, None, closed="left")
+# joblib knows no 0, and would say so only where there is work for several jobs
+N_JOBS = [
+    Interval(Integral, 1, None, closed="left"),
+    Interval(Integral, None, -1, closed="right"),
+    None,
+]
 
 
 # scikit-learn before 1.9 lets weights that are all zero pass
@@ -130,29 +138,32 @@ def check_array_namespace(X, fitted, owner):
 _CALLBACK_STATE = ("_callback_fit_ctx", "_skl_callbacks_to_teardown")
 
 
-def fit_context(*, prefer_skip_nested_validation=True):
-    """Decorate `fit`: check parameters, tear callbacks down, leave no half-fitted object.
+def all_or_nothing(method):
+    """Decorate a method: an exception or an interrupt leaves the attributes of before the call.
 
-    An exception or an interrupt inside `fit` restores the attributes from before the call, so a
-    fitted estimator stays usable and an unfitted one stays unfitted. The restoration is shallow:
-    a method that updates arrays in place (`partial_fit`) works on copies until it is done.
+    A fitted estimator stays usable and an unfitted one stays unfitted. What an attribute holds is
+    not copied: a method that goes on from it makes another one, and changes nothing in place.
     """
 
-    def decorator(fit):
-        @functools.wraps(fit)
-        def all_or_nothing(estimator, *args, **kwargs):
-            before = vars(estimator).copy()
-            try:
-                return fit(estimator, *args, **kwargs)
-            except BaseException:
-                state = vars(estimator)
-                callback_state = {key: state[key] for key in _CALLBACK_STATE if key in state}
-                state.clear()
-                state.update(before | callback_state)
-                raise
+    @functools.wraps(method)
+    def whole(estimator, *args, **kwargs):
+        before = vars(estimator).copy()
+        try:
+            return method(estimator, *args, **kwargs)
+        except BaseException:
+            state = vars(estimator)
+            callback_state = {key: state[key] for key in _CALLBACK_STATE if key in state}
+            estimator.__dict__ = before | callback_state  # at once
+            raise
 
-        return _sklearn_fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)(
-            all_or_nothing
-        )
+    return whole
+
+
+def fit_context(*, prefer_skip_nested_validation=True):
+    """Decorate `fit`: check parameters, tear callbacks down, leave no half-fitted object."""
+
+    def decorator(fit):
+        context = _sklearn_fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
+        return context(all_or_nothing(fit))
 
     return decorator

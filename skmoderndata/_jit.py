@@ -73,22 +73,69 @@ def _compile(func, options):
     if names:
         func = _with_globals(func, {**func.__globals__, **names})
     try:
-        return numba.njit(cache=True, nogil=True, **options)(func)
+        dispatcher = numba.njit(cache=True, nogil=True, **options)(func)
     except RuntimeError:  # no place to write the cache, as in a read-only container
         if Path(func.__code__.co_filename).exists():  # else typed in by hand: nothing to keep
-            _warn_once()
+            _warn_once("no folder", f"numba finds no folder to keep compiled functions in{AGAIN}")
         return numba.njit(nogil=True, **options)(func)
+    dispatcher._cache = _ForgivingCache(dispatcher._cache)
+    return dispatcher
 
 
-@functools.cache
-def _warn_once():
-    warnings.warn(
-        "numba finds no folder to keep compiled functions in, so every new process compiles them "
-        "again, for seconds: set the environment variable NUMBA_CACHE_DIR to a folder that can be "
-        "written to.",
-        RuntimeWarning,
-        stacklevel=2,
-    )
+class _ForgivingCache:
+    """numba's cache of one function, in which a damaged file or a full disk costs time only."""
+
+    def __init__(self, cache):
+        self._cache = cache
+
+    def __getattr__(self, name):
+        return getattr(self._cache, name)
+
+    def load_overload(self, signature, target):
+        """Load compiled code, or return None if there is none that can be read."""
+        try:
+            return self._cache.load_overload(signature, target)
+        except Exception as error:  # bytes that are no pickle raise whatever they look like
+            _warn_once(
+                "damaged",
+                f"A file with compiled functions in {self._cache.cache_path} is damaged "
+                f"({_name(error)}): they are compiled again, and saved again.",
+            )
+        try:
+            self._cache.flush()  # else the damaged index would be read before each write
+        except OSError:
+            self._cache.disable()
+        return None
+
+    def save_overload(self, signature, compiled):
+        """Save compiled code if it can be written."""
+        try:
+            self._cache.save_overload(signature, compiled)
+        except OSError as error:
+            _warn_once(
+                "not written",
+                f"numba cannot write compiled functions to {self._cache.cache_path} "
+                f"({_name(error)}){AGAIN}",
+            )
+
+
+AGAIN = (
+    ", so every new process compiles them again, for seconds: set the environment variable "
+    "NUMBA_CACHE_DIR to a folder that can be written to."
+)
+
+
+def _name(error):
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+_warned = set()
+
+
+def _warn_once(kind, message):
+    if kind not in _warned:
+        _warned.add(kind)
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
 def _with_globals(func, namespace):

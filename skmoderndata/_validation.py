@@ -1,5 +1,6 @@
 """Input checks that several estimators share."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,8 @@ def validate_data(
 
     Magnitudes outside [1e-100, 1e100] are refused, zeros aside (`check_magnitude`); a sparse
     matrix with repeated or stored zero entries is replaced by a tidy copy, so that no solver has
-    to tidy what belongs to the caller; a target with None or NaN in it is refused.
+    to tidy what belongs to the caller; targets that are sparse, incomplete or of several kinds are
+    refused (`check_target`).
 
     Parameters
     ----------
@@ -47,10 +49,11 @@ def validate_data(
     """
     given_X = not (isinstance(X, str) and X == "no_validation")
     given_y = not (y is None or (isinstance(y, str) and y == "no_validation"))
-    if given_y:
-        check_target(y)
-    out = sklearn_validate_data(estimator, X, y, reset=reset, **checks)
     name = type(estimator).__name__
+    numbers = is_regressor(estimator) or bool(checks.get("y_numeric"))
+    if given_y:
+        check_target(y, owner=name, numbers=numbers)
+    out = sklearn_validate_data(estimator, X, y, reset=reset, **checks)
     if not given_X:
         return out
     X, y = out if given_y else (out, None)
@@ -58,7 +61,7 @@ def validate_data(
     X = check_magnitude(
         tidy(X, stored_zeros), owner=name, kernel_values=pairwise, fourth_powers=fourth_powers
     )
-    if given_y and (is_regressor(estimator) or checks.get("y_numeric")):
+    if given_y and numbers:
         check_magnitude(y, owner=name, input_name="y")
     return (X, y) if given_y else X
 
@@ -206,21 +209,85 @@ def check_codes(X, n_components, *, estimator, accept_sparse=False):
     return X
 
 
-def check_target(y: Any) -> None:
-    """Refuse None and NaN among targets that are objects; numbers are checked elsewhere."""
-    y = as_numpy(y)
-    if sparse.issparse(y) or (getattr(y, "dtype", None) is not None and y.dtype.kind != "O"):
-        return
-    y = np.asarray(y)
-    if y.dtype.kind != "O":
-        return
-    missing = np.fromiter(map(_is_missing, y.reshape(-1)), bool, y.size)
-    if missing.any():
-        first = int(missing.argmax())
-        where = f"at position {first}" if y.ndim < 2 else f"in row {first // (y.size // len(y))}"
+def check_target(y: Any, *, owner: str, numbers: bool = False, remedy: str = "") -> None:
+    """Refuse targets that scikit-learn would convert, pass on, or refuse in words of others.
+
+    Missing values and infinities in arrays of numbers are left to scikit-learn.
+
+    Parameters
+    ----------
+    y : array-like
+        Targets: an array, a list, or a column or table of a data frame of any library.
+    owner : str
+        Named in messages.
+    numbers : bool, default=False
+        Whether only numbers make sense, as for a regressor.
+    remedy : str
+        What to do with strings, where there is more to say than to give numbers.
+
+    Raises
+    ------
+    ValueError
+        If y is sparse; if it mixes strings with other values; if values among objects or strings
+        are missing (None, NaN) or infinite; with `numbers`, if it holds strings or dates.
+    """
+    if sparse.issparse(y):
         raise ValueError(
-            f"y is missing (None or NaN) for {np.count_nonzero(missing)} of {y.size} values, the "
-            f"first {where}: leave these samples out."
+            f"{owner} needs y as a dense array, and received a sparse matrix: pass y.toarray(), "
+            "of one column y.toarray().ravel()."
+        )
+    values = np.asarray(as_numpy(y))
+    if values.dtype.kind in "US" and isinstance(y, list | tuple):
+        values = np.array(y, dtype=object)  # NumPy has made strings of numbers among strings
+    if values.dtype.kind == "O":
+        _check_objects(values, owner)
+    if not numbers or values.dtype.kind in "biufc":
+        return
+
+    # a regressor: objects that are numbers pass, and strings that read as numbers
+    flat = values.reshape(-1)
+    try:
+        if flat.dtype.kind not in "mM":
+            flat.astype(np.float64)
+            return
+    except (TypeError, ValueError):
+        pass
+    raise ValueError(
+        f"{owner} needs numbers as y, and received {flat[:1].tolist()[0]!r}"
+        f"{': ' + remedy if remedy else ''}."
+    )
+
+
+def _check_objects(values: Any, owner: str) -> None:
+    """Refuse what is missing, infinite, or of another kind than the rest."""
+    flat = values.reshape(-1)
+
+    def where(wrong: Any) -> str:
+        first = int(wrong.argmax())
+        if values.ndim < 2:
+            return f"position {first}"
+        return f"row {first // (values.size // len(values))}"
+
+    missing = np.fromiter(map(_is_missing, flat), bool, flat.size)
+    if missing.any():
+        raise ValueError(
+            f"y is missing (None or NaN) for {np.count_nonzero(missing)} of {flat.size} values, "
+            f"the first at {where(missing)}: leave these samples out."
+        )
+
+    infinite = np.fromiter(map(_is_infinite, flat), bool, flat.size)
+    if infinite.any():
+        raise ValueError(
+            f"{owner}: y is infinite at {where(infinite)}: leave such samples out, or give them "
+            "another value."
+        )
+
+    words = np.fromiter((isinstance(value, str | bytes) for value in flat), bool, flat.size)
+    if words.any() and not words.all():
+        rare = ~words if 2 * words.sum() > flat.size else words
+        raise ValueError(
+            f"{owner}: y mixes strings and other values, such as "
+            f"{flat[int(rare.argmax())]!r} at {where(rare)}: use one type for all."
         )
 
 
@@ -233,6 +300,10 @@ def _is_missing(value):
         return True
     except ValueError:  # an array among the values: not ours to judge
         return False
+
+
+def _is_infinite(value):
+    return isinstance(value, float | np.floating) and bool(np.isinf(value))
 
 
 def tidy(X: Any, stored_zeros: bool = False) -> Any:
@@ -452,15 +523,44 @@ def check_atoms(dictionary):
     return check_magnitude(atoms, input_name="dictionary")
 
 
+def order_of_labels(y: Any, classes: Any) -> Any:
+    """Order of labels: `classes` if given, else that of an ordered categorical, else None.
+
+    Parameters
+    ----------
+    y : array-like
+        Labels, before they are converted: a column of a data frame knows its categories.
+    classes : array-like or None
+        All labels, lowest first.
+
+    Returns
+    -------
+    classes : array-like or None
+        All labels, lowest first; None where neither says it.
+    """
+    if classes is not None:
+        return classes
+    if len(getattr(y, "columns", ())) == 1:  # a table of one column
+        y = y[y.columns[0]]
+    dtype = getattr(y, "dtype", None)
+    if getattr(dtype, "ordered", False):  # of pandas
+        return np.asarray(dtype.categories)
+    if type(dtype).__name__ == "Enum":  # of polars
+        return np.asarray(dtype.categories.to_list(), dtype=object)
+    return None
+
+
 def ordered_classes(y: Any, classes: Any, *, owner: str) -> tuple[Any, Any]:
     """Return the classes in y in ascending order, and the rank of each sample from 0.
+
+    Warns if nothing but the alphabet orders more than two words.
 
     Parameters
     ----------
     y : ndarray of shape (n_samples,)
         Labels.
     classes : array-like or None
-        All labels, lowest first; None sorts those of y.
+        All labels, lowest first, as from `order_of_labels`; None sorts those of y.
     owner : str
         Named in messages.
 
@@ -471,7 +571,15 @@ def ordered_classes(y: Any, classes: Any, *, owner: str) -> tuple[Any, Any]:
     """
     present, codes = np.unique(y, return_inverse=True)
     if classes is None:
+        if len(present) > 2 and present.dtype.kind in "OSU":
+            warnings.warn(
+                f"{owner} takes the ranks in alphabetical order, "
+                f"{' < '.join(map(repr, present.tolist()))}: give classes, all labels from the "
+                "lowest to the highest, or y as an ordered categorical.",
+                stacklevel=3,
+            )
         return present, codes
+
     order = np.asarray(classes)
     known = order.tolist()
     if order.ndim != 1 or len(set(known)) < len(known):
@@ -479,9 +587,20 @@ def ordered_classes(y: Any, classes: Any, *, owner: str) -> tuple[Any, Any]:
     place = {label: rank for rank, label in enumerate(known)}
     unknown = [label for label in present.tolist() if label not in place]
     if unknown:
-        raise ValueError(f"{owner}: y holds {unknown[0]!r}, which is not in classes={known}.")
+        raise ValueError(unknown_label(unknown[0], known, owner))
     places = np.array([place[label] for label in present.tolist()])
     by_rank = np.argsort(places)
     rank = np.empty(len(present), dtype=int)
     rank[by_rank] = np.arange(len(present))
     return present[by_rank], rank[codes]
+
+
+def unknown_label(label: Any, known: list[Any], owner: str) -> str:
+    """Message on a label that is not among the known ones."""
+    text = f"{owner}: y holds {label!r}, which is not in classes={known}."
+    if isinstance(label, int) and all(isinstance(one, str) for one in known):
+        text += (
+            " Stacking, voting and bagging number string labels in alphabetical order before they "
+            "fit: give them y as integers in the order of the ranks, and leave classes out."
+        )
+    return text

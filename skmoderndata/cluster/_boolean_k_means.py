@@ -164,6 +164,8 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
         given = None if isinstance(self.init, str) else self._given_centers()
         n_init = self.n_init if given is None else 1
         rng = check_random_state(self.random_state)
+
+        # the best of several starts
         best = None
         with FitProgress(self, X, y, max_passes=n_init, task_name="start") as progress:
             for _ in range(n_init):
@@ -179,6 +181,7 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
                     best = start
                 if progress.end():
                     break
+
         centers, labels, inertia, self.n_iter_, converged = best
         if not converged:
             warn_not_converged(
@@ -187,6 +190,7 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
                 f"max_iter={self.max_iter} passes",
                 remedy="increase max_iter",
             )
+
         self.components_ = unpack_rows(centers, self.n_features_in_)
         self.cluster_centers_ = self.components_
         self.labels_ = labels
@@ -300,6 +304,8 @@ def _majority(words, labels, k):
         n_planes += 1
     planes = np.zeros((k, n_words, n_planes), dtype=np.uint64)
     size = np.zeros(k, dtype=np.int64)
+
+    # counts of set bits in binary, one word for each digit: a row is added with its carries
     for i in range(n):
         label = labels[i]
         size[label] += 1
@@ -311,12 +317,15 @@ def _majority(words, labels, k):
                 planes[label, w, digit] ^= carry
                 carry = both
                 digit += 1
+
     centers = np.zeros((k, n_words), dtype=np.uint64)
     for label in range(k):
         if size[label] == 0:
             for w in range(n_words):
                 centers[label, w] = words[0, w]
             continue
+
+        # compare the counts with half, digit by digit, all bits of a word at once
         half = size[label] // 2
         for w in range(n_words):
             above, equal = np.uint64(0), ~np.uint64(0)  # compare with half, digit by digit

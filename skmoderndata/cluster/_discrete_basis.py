@@ -250,6 +250,8 @@ def _greedy_basis(words, candidates, k, bonus, penalty):
     U = np.zeros((k, n_words), dtype=np.uint64)
     Z = np.zeros((n, k), dtype=np.bool_)
     covered = np.zeros_like(words)
+
+    # sizes of the candidates, in columns of bits
     near = np.zeros((n_words, width), dtype=np.uint64)  # candidates that share bits with a choice
     old, new = np.empty(width, dtype=np.int64), np.empty(width, dtype=np.int64)
     size = np.zeros(width, dtype=np.int64)
@@ -257,6 +259,8 @@ def _greedy_basis(words, candidates, k, bonus, penalty):
         for w in range(n_words):
             near[w, c] = candidates[c, w]
             size[c] += popcount(near[w, c])
+
+    # gain of each candidate for all rows together
     totals = np.zeros(width)
     missed, extra = 0, 0
     for i in range(n):
@@ -270,13 +274,18 @@ def _greedy_basis(words, candidates, k, bonus, penalty):
         for c in range(width):
             totals[c] += cover_gain(new[c], bonus, penalty)
     totals = totals[:n_candidates]
+
     index = np.empty(n_candidates, dtype=np.int64)
     used = np.empty(n, dtype=np.int64)
     change = np.empty(width)
+
+    # 1. choose the candidate of largest gain
     for step in range(k if n_candidates > 0 else 0):
         best = totals.argmax()
         if totals[best] <= 0:
             break
+
+        # 2. only candidates that share bits with it change
         chosen, n_near = candidates[best], 0
         for c in range(n_candidates):
             shared = np.uint64(0)
@@ -288,6 +297,8 @@ def _greedy_basis(words, candidates, k, bonus, penalty):
         width = (n_near + 7) // 8 * 8
         near[:, n_near:width] = 0
         change[:width] = 0.0
+
+        # 3. rows that gain from it take it
         n_used = 0
         for i in range(n):
             count = np.int64(0)
@@ -300,8 +311,11 @@ def _greedy_basis(words, candidates, k, bonus, penalty):
             Z[i, step] = gains
             missed -= (count >> 32) * gains
             extra += ((count & 0xFFFFFFFF) - (count >> 32)) * gains
+
         if n_used == 0:  # the total was rounding error
             break
+
+        # 4. gains of the near candidates, before and after, in these rows
         for i in used[:n_used]:
             for c in range(width):
                 old[c] = new[c] = 0
@@ -320,6 +334,7 @@ def _greedy_basis(words, candidates, k, bonus, penalty):
                 change[c] += cover_gain(new[c], bonus, penalty) - cover_gain(
                     old[c], bonus, penalty
                 )
+
         for c in range(n_near):
             totals[index[c]] += change[c]
         for w in range(n_words):

@@ -167,17 +167,22 @@ def _next_concept(columns, uncovered, n):
     trial = np.empty(n_words, dtype=np.uint64)
     best_extent = extent.copy()
     best_gain = np.int64(0)
+
+    # try each feature outside of the intent
     while True:
         grown = False
         for j in range(p):
             if intent[j]:
                 continue
+
             some = False
             for w in range(n_words):
                 trial[w] = extent[w] & columns[j, w]
                 some = some or trial[w] != 0
             if not some:
                 continue
+
+            # ones that the concept of the smaller extent would cover
             gain = np.int64(0)
             for d in range(p):
                 inside = True
@@ -188,12 +193,15 @@ def _next_concept(columns, uncovered, n):
                 if inside:
                     for w in range(n_words):
                         gain += popcount(trial[w] & uncovered[d, w])
+
             if gain > best_gain:
                 best_gain, grown = gain, True
                 for w in range(n_words):
                     best_extent[w] = trial[w]
         if not grown:
             break
+
+        # the intent is what all rows of the extent have
         for w in range(n_words):
             extent[w] = best_extent[w]
         for d in range(p):
@@ -202,6 +210,7 @@ def _next_concept(columns, uncovered, n):
                 if extent[w] & ~columns[d, w]:
                     intent[d] = False
                     break
+
     for d in range(p):
         if intent[d]:
             for w in range(n_words):

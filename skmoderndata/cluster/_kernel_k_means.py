@@ -1,7 +1,6 @@
 """K-means in the feature space of a kernel."""
 
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base, run_starts, warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
+    N_JOBS,
     NON_NEGATIVE,
     CallbackSupportMixin,
     StrOptions,
@@ -227,7 +227,7 @@ class KernelKMeans(
         "max_rank": [AT_LEAST_ONE],
         "max_iter": [AT_LEAST_ONE],
         "tol": [NON_NEGATIVE],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "random_state": ["random_state"],
     }
 

@@ -2,7 +2,7 @@
 
 import warnings
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from scipy.special import logsumexp
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import run_starts
 from skmoderndata._compat import (
     AT_LEAST_ONE,
+    N_JOBS,
     NON_NEGATIVE,
     POSITIVE,
     CallbackSupportMixin,
@@ -217,7 +218,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         "tol": [NON_NEGATIVE],
         "refit": ["boolean"],
         "refine": [StrOptions({"gibbs"}), None],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "random_state": ["random_state"],
     }
 

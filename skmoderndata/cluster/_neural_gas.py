@@ -1,7 +1,7 @@
 """Neural gas: vector quantisation with ranked distances."""
 
 from copy import copy
-from numbers import Integral, Real
+from numbers import Real
 from threading import Event, Lock
 
 import numpy as np
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
+    N_JOBS,
     POSITIVE,
     CallbackSupportMixin,
     Interval,
@@ -101,7 +102,9 @@ class NeuralGas(
         Total weight of the samples for which two units are the nearest two. Its pattern is the
         graph of competitive Hebbian learning, which connects units that are neighbours on the
         support of the data [3]_.
-    objective_ : ndarray of shape (n_iter_,)
+    objective_ : float
+        Last entry of `objective_history_`.
+    objective_history_ : ndarray of shape (n_iter_,)
         Objective before the update of each pass, for the range of that pass; for online learning,
         the final inertia.
     neighborhoods_ : ndarray of shape (n_iter_,)
@@ -197,7 +200,7 @@ class NeuralGas(
         "learning_rate": [Interval(Real, 0, 1, closed="right")],
         "final_learning_rate": [Interval(Real, 0, 1, closed="right")],
         "online_steps": [AT_LEAST_ONE],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "random_state": ["random_state"],
     }
 
@@ -285,7 +288,8 @@ class NeuralGas(
         done = [(gas, one) for gas, one in zip(found, passes, strict=True) if gas is not None]
         best, one = min(done, key=lambda pair: pair[0].inertia)
         self.cluster_centers_ = (best.centers + shift).astype(X.dtype, copy=False)
-        self.objective_, self.neighborhoods_ = best.objective * unit, best.ranges
+        self.objective_history_, self.neighborhoods_ = best.objective * unit, best.ranges
+        self.objective_ = float(self.objective_history_[-1])
         self.n_iter_ = best.n_iter
         self.n_steps_ = one.count * len(kept) if self.algorithm == "online" else 0
         self._describe(X, w, unit)
@@ -330,7 +334,7 @@ class NeuralGas(
         self.n_steps_ = seen + len(order)
         self.n_iter_ = 1 if first else self.n_iter_ + 1
         self._describe(X, w)
-        self.objective_ = np.array([self.inertia_])
+        self.objective_, self.objective_history_ = self.inertia_, np.array([self.inertia_])
         fraction = min(1.0, self.n_steps_ / self.online_steps)
         wide, narrow = self._widths()
         self.neighborhoods_ = np.array([wide * (narrow / wide) ** fraction])

@@ -17,7 +17,11 @@ from skmoderndata._solvers.boolean_data.boolean import (
     popcount,
     unpack_rows,
 )
+from skmoderndata._solvers.common.pieces import PIECE_CELLS
 from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
+
+FIRST_ROOM = 1 << 12  # candidates that fit before the table grows
+DONE, FULL, PAUSED = 0, 1, 2
 
 
 class RoleMiner(BooleanFactors):
@@ -193,24 +197,57 @@ class RoleMiner(BooleanFactors):
         return candidates
 
 
-@jit
 def _intersections(rows, max_candidates, complete):
     """List distinct nonempty rows, then their intersections: of pairs, or of any number.
 
     An intersection of any number of rows is one of a row with a former intersection. Returns the
     packed list, and the number of rows done, which is less than all if the list is full.
     """
-    n_words = rows.shape[1]
-    room = min(max_candidates, 1 << 12)
-    store = np.zeros((room, n_words), dtype=np.uint64)
-    n_slots = 4 * room
-    table = np.full(n_slots, -1, dtype=np.int64)  # open addressing: places in `store`
+    store = np.zeros((min(max_candidates, FIRST_ROOM), rows.shape[1]), dtype=np.uint64)
+    table = np.full(4 * len(store), -1, dtype=np.int64)  # open addressing: places in `store`
+    state = np.array([-1, 0, 0])
+    while True:
+        status = _intersect(rows, complete, store, table, state, PIECE_CELLS)
+        source, _, n_found = state.tolist()
+        if status == DONE:
+            return store[:n_found].copy(), len(rows)
+        if status == FULL and n_found == max_candidates:
+            return store[:n_found].copy(), min(max(source, 0), len(rows) - 1)
+
+        # the table grows, and is filled again
+        if status == FULL:
+            grown = np.zeros((min(max_candidates, 2 * len(store)), rows.shape[1]), dtype=np.uint64)
+            grown[:n_found] = store
+            store, table = grown, np.full(4 * len(grown), -1, dtype=np.int64)
+            _fill(table, store, n_found)
+
+
+@jit
+def _fill(table, store, n_found):
+    """Enter the patterns of the store into an empty table."""
+    for i in range(n_found):
+        table[_find(table, store, store[i])] = i
+
+
+@jit
+def _intersect(rows, complete, store, table, state, cells):
+    """Go on with the list of candidates, for about so many words; return the status.
+
+    `state` has the source that rows are intersected with, -1 for the rows themselves, the next
+    row, and the number of candidates found.
+    """
+    n_rows, n_words = rows.shape
     new = np.zeros(n_words, dtype=np.uint64)
-    n_found = 0
-    source = -1  # which lists the rows themselves
-    while source < (n_found if complete else rows.shape[0]):
-        first = source + 1 if source >= 0 and not complete else 0
-        for j in range(first, rows.shape[0]):
+    source, first, n_found = state
+    done = 0
+    while source < (n_found if complete else n_rows):
+        for j in range(first, n_rows):
+            if done > cells:
+                state[0], state[1], state[2] = source, j, n_found
+                return PAUSED
+            done += n_words
+
+            # the row itself, or its intersection with what was found
             some = False
             for w in range(n_words):
                 if source < 0:
@@ -222,28 +259,24 @@ def _intersections(rows, max_candidates, complete):
                 some = some or new[w] != 0
             if not some:
                 continue
+
+            # known already, or no more room for candidates
             slot = _find(table, store, new)
             if table[slot] >= 0:
                 continue
-            if n_found == max_candidates:
-                return store[:n_found].copy(), min(max(source, 0), rows.shape[0] - 1)
-            if n_found == room:
-                room = min(max_candidates, 2 * room)
-                bigger = np.zeros((room, n_words), dtype=np.uint64)
-                for i in range(n_found):
-                    for w in range(n_words):
-                        bigger[i, w] = store[i, w]
-                store, n_slots = bigger, 4 * room
-                table = np.full(n_slots, -1, dtype=np.int64)
-                for i in range(n_found):
-                    table[_find(table, store, store[i])] = i
-                slot = _find(table, store, new)
+            if n_found == len(store):
+                state[0], state[1], state[2] = source, j, n_found
+                return FULL
+
             for w in range(n_words):
                 store[n_found, w] = new[w]
             table[slot] = n_found
             n_found += 1
+
         source += 1
-    return store[:n_found].copy(), rows.shape[0]
+        first = 0 if complete else source + 1
+    state[0], state[1], state[2] = source, 0, n_found
+    return DONE
 
 
 @jit
@@ -292,9 +325,13 @@ def _choose_greedily(candidates, rows, count, k):
     fresh = np.zeros(candidates.shape[0], dtype=np.int64)  # step in which the gain was counted
     chosen = np.empty(k, dtype=np.int64)
     n_chosen = 0
+
     for step in range(k):
         if candidates.shape[0] == 0:
             break
+
+        # gains only decrease: an old one is a bound, and the largest is counted anew until it
+        # is exact
         best = np.argmax(gain)
         while fresh[best] < step:
             gain[best] = _new_ones(candidates[best], rows, count, covered)
@@ -302,8 +339,11 @@ def _choose_greedily(candidates, rows, count, k):
             best = np.argmax(gain)
         if gain[best] <= 0:
             break
+
         chosen[step] = best
         n_chosen += 1
+
+        # cover the rows that contain the candidate
         for i in range(rows.shape[0]):
             inside = True
             for w in range(rows.shape[1]):
@@ -313,6 +353,7 @@ def _choose_greedily(candidates, rows, count, k):
             if inside:
                 for w in range(rows.shape[1]):
                     covered[i, w] |= candidates[best, w]
+
     return chosen[:n_chosen].copy()
 
 

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
+    N_JOBS,
     NON_NEGATIVE,
     POSITIVE,
     CallbackSupportMixin,
@@ -50,6 +51,8 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         Smoothing parameter of "soft_dtw", above 0.
     radius : int, float or None, default=None
         Radius of the band in assignment and averaging, as in `metrics.dtw`.
+    slanted : bool, default=True
+        Whether the band follows the diagonal if series have unequal lengths, as in `metrics.dtw`.
     n_init : int, default=1
         Number of starts; the best result is kept. There is one start if `init` is a collection.
     max_iter : int, default=50
@@ -134,12 +137,13 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
             Interval(Real, 0, 1, closed="left"),
             None,
         ],
+        "slanted": ["boolean"],
         "n_init": [AT_LEAST_ONE],
         "max_iter": [AT_LEAST_ONE],
         "averaging_iter": [AT_LEAST_ONE],
         "tol": [NON_NEGATIVE],
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(
@@ -150,6 +154,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         metric="dtw",
         gamma=1.0,
         radius=None,
+        slanted=True,
         n_init=1,
         max_iter=50,
         averaging_iter=30,
@@ -162,6 +167,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         self.metric = metric
         self.gamma = gamma
         self.radius = radius
+        self.slanted = slanted
         self.n_init = n_init
         self.max_iter = max_iter
         self.averaging_iter = averaging_iter
@@ -215,7 +221,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         if not np.isfinite(best.objective):
             raise ValueError(
                 f"{name}: radius={self.radius} admits no alignment of some series with any "
-                "prototype, as their lengths differ by more; choose a larger radius, or None."
+                "prototype, as their lengths differ by more; set slanted=True, or a larger radius."
             )
         self.cluster_centers_, self.labels_ = best.centers, best.labels
         self.inertia_, self.objective_history_ = best.objective, best.history
@@ -285,7 +291,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
 
     def _band(self, lengths):
         if self.metric != "euclidean":
-            return warping_band(type(self).__name__, radius=self.radius)
+            return warping_band(type(self).__name__, radius=self.radius, slanted=self.slanted)
         if np.ptp(lengths):
             raise ValueError(
                 f'{type(self).__name__}: metric="euclidean" needs series of equal lengths, but '

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
-from skmoderndata._compat import NON_NEGATIVE, StrOptions, fit_context
+from skmoderndata._compat import NON_NEGATIVE, StrOptions, all_or_nothing, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._validation import check_array, validate_data
 
@@ -147,6 +147,7 @@ class JamesStein(Base):
         self._shrink(len(X), raw, float(np.sum((X - raw) ** 2)))
         return self
 
+    @all_or_nothing
     def merge(self, other):
         """Add the rows of another fitted estimator; exact, in any order.
 
@@ -186,6 +187,8 @@ class JamesStein(Base):
         fixed = not (isinstance(self.target, str) and self.target == "mean")
         target = self._target(raw, scale)
         degrees = m if fixed else m - 1
+
+        # fewer means than the theorem asks for stay as they are
         factor, risk = 1.0, 1.0
         if degrees <= 2:
             warnings.warn(
@@ -201,6 +204,7 @@ class JamesStein(Base):
                 c=(degrees - 2) * correction,
                 positive_part=self.positive_part,
             )
+
         self.n_samples_seen_, self._squares = n, squares
         self.raw_location_ = raw
         self.target_ = target

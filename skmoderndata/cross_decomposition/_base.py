@@ -241,6 +241,10 @@ class MultiviewTransformer(
             )
         else:
             views = [X]
+        if all(view is None for view in views):
+            raise ValueError(
+                f"{name} received None for X: give a collection of samples, or a list of views."
+            )
         if reset and len(views) < 2:
             raise ValueError(f"{name} needs at least two views, and received {len(views)}.")
         if not reset and len(views) > 1 and len(views) != self.n_views_:
@@ -418,12 +422,14 @@ def missing_rows(X, v):
 
 def refuse_labels(y, name):
     """Refuse class labels, which a Pipeline or a search passes on, as second view."""
-    values = y if hasattr(y, "dtype") else np.asarray(y)
-    if np.ndim(values) != 1 or values.dtype.kind == "f":
+    if np.ndim(y) != 1:
         return
-    check_target(values)
+    values = np.asarray(y)
+    if values.dtype.kind == "f":
+        return
+    check_target(y, owner=name)
     kind = "strings" if values.dtype.kind not in "iub" else "integers or Booleans"
-    different = len(set(np.asarray(values).tolist()))
+    different = len(set(values.tolist()))
     if kind != "strings" and 2 * different > len(values):
         return
     raise ValueError(

@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
-from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
+from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.kernel.canonical import (
     INDEFINITE,
     SMALL,
@@ -33,10 +33,11 @@ from skmoderndata.cross_decomposition._base import (
     signs_of_peaks,
 )
 from skmoderndata.kernels._base import as_samples
+from skmoderndata.kernels._distances import dense_blocks
 from skmoderndata.kernels._expansion import scale_gamma
 from skmoderndata.kernels._features import check_definite, is_low_rank
 from skmoderndata.kernels._resolve import KERNEL_NAMES, Columns, Gram, resolve_kernel, take
-from skmoderndata.kernels._samples import structured_samples
+from skmoderndata.kernels._samples import is_structured, refuse_texts, structured_samples
 
 
 class KernelViews(MultiviewTransformer):
@@ -49,17 +50,23 @@ class KernelViews(MultiviewTransformer):
     _sparse_views = True
 
     def _view_scores(self, v, X):
-        dual = self.dual_coef_[v]
-        X = self._kernels[v].prepare(X)
+        dual, kernel = self.dual_coef_[v], self._kernels[v]
         scores = np.empty((count_rows(X), dual.shape[1]))
-        for rows, K in self._kernels[v].gram.blocks(X, self.X_fit_[v]):
-            scores[rows] = K @ dual
+
+        # subtracting a mean makes sparse rows dense: a few at a time
+        few = kernel.shift is not None and sparse.issparse(X)
+        for part, samples in dense_blocks(X) if few else [(slice(None), X)]:
+            values = scores[part]
+            for rows, K in kernel.gram.blocks(kernel.prepare(samples), self.X_fit_[v]):
+                values[rows] = K @ dual
         return scores + self.intercept_[v]
 
     def _check_view(self, v, X, *, reset):
         kernel = self._kernel_of(v)
         if is_structured(kernel):
-            return structured_samples(kernel, X, type(self).__name__)
+            return structured_samples(kernel, X, type(self).__name__, own=reset)
+        if v == 0:  # further views of strings look like labels, and are refused as such
+            refuse_texts(kernel, X, type(self).__name__)
         X = super()._check_view(v, X, reset=reset)
         if is_precomputed(kernel) and reset:
             _check_kernel_matrix(X, v, self._allows_missing())
@@ -133,7 +140,10 @@ class KernelViews(MultiviewTransformer):
                 shift = X.mean(axis=0, dtype=np.float64) if w is None else w @ X / w.sum()
             values = dict(zip(names[1:], setting[1:], strict=True))
             values["gamma"] = scale_gamma(values["gamma"], kernel, X, w)
-            kernels.append(ViewKernel(resolve_kernel(kernel, X, **values), shift))
+            gram = resolve_kernel(kernel, X, **values)
+            if sparse.issparse(X) and w is None:
+                gram = gram.seen_from_mean(X)
+            kernels.append(ViewKernel(gram, shift))
         return kernels
 
     def _solve(self, views, samples, progress, *, alphas, rule, **problem):
@@ -175,6 +185,7 @@ class KernelViews(MultiviewTransformer):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = is_precomputed(self._kernel_of(0)) and self.view_slices is None
+        tags.input_tags.two_d_array = not is_structured(self._kernel_of(0))
         return tags
 
 
@@ -353,6 +364,8 @@ def _low_rank_view(v, X, gram, rows, w, settings):
     """Centred features of low rank, by pivots drawn by their residuals, or uniformly."""
     n = count_rows(X)
     rank = min(settings.max_rank, n)
+    rng = np.random.RandomState(0) if settings.random_state is None else settings.random_state
+    rng = check_random_state(rng)
     with np.errstate(over="ignore", invalid="ignore"):
         diagonal = gram.diag(X)
     refuse_extreme(diagonal, v)
@@ -361,15 +374,15 @@ def _low_rank_view(v, X, gram, rows, w, settings):
     if settings.solver == "low_rank":
         check_definite(gram)
         try:
-            found = centred_cholesky(gram, X, rank=rank, tol=settings.rank_tol)
+            found = centred_cholesky(gram, X, rank=rank, tol=settings.rank_tol, rng=rng)
         except linalg.LinAlgError as error:
             raise ValueError(_indefinite(v)) from error
         G, pivots = found.factor, found.pivots
         lift = TriangularLift(G[pivots])
-        residual = found.residual_trace / total if total else 0.0
+        residual = relative_gap(found.residual_trace, 0.0, unit=total)
     else:
-        rng = check_random_state(settings.random_state)
-        pivots = np.sort(rng.permutation(n)[:rank])
+        drawn = check_random_state(settings.random_state).permutation(n)[:rank]
+        pivots = np.sort(gram.order(X)[drawn])
         landmarks = gram.subset(X, pivots)
         block = np.asarray(gram(take(X, pivots), landmarks), dtype=np.float64)
         omega, U = linalg.eigh((block + block.T) / 2, check_finite=False)
@@ -381,7 +394,7 @@ def _low_rank_view(v, X, gram, rows, w, settings):
         for part, K in gram.blocks(X, landmarks):
             G[part] = K @ R
         lift = MatrixLift(R)
-        residual = max(0.0, 1 - float(np.einsum("ij,ij->", G, G)) / total) if total else 0.0
+        residual = relative_gap(total, np.einsum("ij,ij->", G, G), unit=total)
     means = G.mean(axis=0) if w is None else w @ G / w.sum()
     G -= means
     if w is not None:
@@ -473,11 +486,6 @@ def _indefinite(v):
 def _unweighted(scores, weights):
     """Scores without the roots of the weights."""
     return scores if weights is None else scores / np.sqrt(weights)[:, None]
-
-
-def is_structured(kernel):
-    """Whether the samples of a kernel are not vectors."""
-    return isinstance(kernel, Kernel) and not kernel.requires_vector_input
 
 
 def is_precomputed(kernel):

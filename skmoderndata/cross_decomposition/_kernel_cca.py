@@ -56,13 +56,14 @@ class KernelCCA(KernelViews):
     solver : {"auto", "exact", "low_rank", "nystroem"}, default="auto"
         "exact" uses the kernel matrices. "low_rank" replaces each by an incomplete Cholesky factor
         with pivots drawn in proportion to the residuals, "nystroem" by a factor from uniformly
-        drawn samples; neither forms the matrix. "auto" means "exact" for up to 3000 samples and
+        drawn samples; neither forms the matrix. "auto" means "exact" for up to 1000 samples and
         for precomputed kernels, otherwise "low_rank".
     max_rank : int, default=300
         Largest rank of the approximations.
     rank_tol : float, default=1e-3
         The incomplete factorisation stops when its residual is at most this fraction of the trace
-        of the centred kernel.
+        of the centred kernel: directions of less variance are cut away. 0 keeps all that
+        `max_rank` allows.
     criterion : {"maxvar", "sumcor", "gcca"}, default="maxvar"
         Objective for more than two views. "maxvar": the mean correlation over pairs of views,
         where the regularised variances have mean 1 over the views; an eigenproblem. "sumcor": the
@@ -80,7 +81,9 @@ class KernelCCA(KernelViews):
         Whether the model stores copies of the training samples. False may save memory, but then
         the samples must not be modified.
     random_state : int, RandomState instance or None, default=None
-        Controls the samples of ``solver="nystroem"``. Pass an int for reproducible results.
+        Controls the samples of ``solver="nystroem"``, and the pivots of "low_rank", for which
+        None means the same ones in each call. Pass an int for reproducible results. Neither
+        depends on the order and the storage of the rows.
 
     Attributes
     ----------
@@ -270,6 +273,7 @@ class KernelCCA(KernelViews):
                         else "at least 0."
                     )
                 )
+
         kernels, solution = self._solve(
             views,
             samples,
@@ -281,6 +285,7 @@ class KernelCCA(KernelViews):
             tol=self.tol,
         )
         self._store(kernels, solution, progress)
+
         pairs = solution.pairs
         self.regularized_correlations_, self.dual_gap_ = pairs.values, pairs.gap
         self.correlations_ = mean_correlations(

@@ -41,7 +41,10 @@ from skmoderndata.kernels._resolve import (
     resolve_kernel,
     take,
 )
-from skmoderndata.kernels._samples import structured_samples
+from skmoderndata.kernels._samples import refuse_texts, structured_samples
+
+EXACT_LIMIT = 2000  # samples up to which few products take about as long as a factorisation
+EPS = float(np.finfo(np.float64).eps)
 
 
 class KernelPLSRegression(
@@ -82,7 +85,7 @@ class KernelPLSRegression(
         Further parameters of a named kernel or a callable.
     solver : {"auto", "exact", "low_rank"}, default="auto"
         "exact" uses the kernel matrix, "low_rank" an incomplete Cholesky factor of it. "auto"
-        means "exact" for up to 3000 samples and for precomputed kernels.
+        means "exact" for up to 2000 samples and for precomputed kernels.
     max_rank : int, default=300
         Largest rank of the factor.
     rank_tol : float, default=1e-3
@@ -239,15 +242,18 @@ class KernelPLSRegression(
         roots = np.ones(n) if w is None else np.sqrt(w)
         solver = self.solver
         if solver == "auto":
-            solver = "low_rank" if is_low_rank(solver, gram, n) else "exact"
+            solver = "low_rank" if is_low_rank(solver, gram, n, EXACT_LIMIT) else "exact"
         size = np.abs(Y - mean).max() or 1.0
         targets = roots[:, None] * (Y - mean) / size
         if solver == "exact":
             K = kernel_matrix(gram, X)
             if (K.diagonal() < -INDEFINITE * np.abs(K).max()).any():
                 raise ValueError(self._indefinite())
+            rounding = n * EPS * np.abs(K).max(initial=0.0)
             means = centre_kernel(K, w)
             scale = np.abs(K.diagonal()).max() or 1.0
+            if scale <= rounding:  # the kernel is constant
+                K[:] = 0.0
             K /= scale
             found = self._components(everything, y, lambda B: K @ B, targets)
             rotations = centre_dual(found.rotations, w) / scale
@@ -266,8 +272,11 @@ class KernelPLSRegression(
             G, pivots = low.factor, low.pivots
             L = G[pivots]
             column_means = G.mean(axis=0) if w is None else w @ G / w.sum()
+            rounding = n * EPS * np.abs(G).max(initial=0.0)
             G = roots[:, None] * (G - column_means)
             root = float(np.abs(G).max(initial=0.0)) or 1.0
+            if root <= rounding:  # the kernel is constant
+                G[:] = 0.0
             G /= root
             found = self._components(everything, y, lambda B: G @ (G.T @ B), targets)
             weights = G.T @ found.rotations / root
@@ -354,11 +363,12 @@ class KernelPLSRegression(
 
     def _validate(self, X, *, reset):
         if not self._vectors():
-            return structured_samples(self.kernel, X, type(self).__name__)
+            return structured_samples(self.kernel, X, type(self).__name__, own=reset)
         return validate_data(self, X, dtype=FLOATS, accept_sparse="csr", reset=reset)
 
     def _validate_fit(self, X, y):
         if self._vectors():
+            refuse_texts(self.kernel, X, type(self).__name__)
             X, y = validate_data(
                 self,
                 X,
@@ -371,7 +381,7 @@ class KernelPLSRegression(
             )
             X = X.astype(np.float64, copy=False)
         else:
-            X = structured_samples(self.kernel, X, type(self).__name__)
+            X = structured_samples(self.kernel, X, type(self).__name__, own=True)
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         if len(y) != count_samples(X):
             raise ValueError(f"X has {count_samples(X)} samples and y {len(y)}.")
@@ -392,5 +402,6 @@ class KernelPLSRegression(
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         tags.input_tags.sparse = True
+        tags.input_tags.two_d_array = self._vectors()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -52,7 +52,8 @@ class KernelPLSSVD(KernelViews):
         Whether the model keeps copies of the training samples. False may save memory; the samples
         must not be changed then.
     random_state : int, RandomState instance or None, default=None
-        Draws the samples of ``solver="nystroem"``.
+        Draws the samples of ``solver="nystroem"``, and the pivots of "low_rank", for which None
+        means the same ones in each call.
 
     Attributes
     ----------

@@ -1,5 +1,8 @@
 """Principal components regression, primal, dual and with kernels."""
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, svds
@@ -20,7 +23,12 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.common.linalg import fix_signs, leading_eigen
+from skmoderndata._solvers.common.linalg import (
+    eigen_of_fraction,
+    leading_eigen,
+    leading_eigen_until,
+    row_signs,
+)
 from skmoderndata._solvers.kernel.canonical import (
     INDEFINITE,
     SMALL,
@@ -30,14 +38,25 @@ from skmoderndata._solvers.kernel.canonical import (
 )
 from skmoderndata._validation import check_array, validate_data
 from skmoderndata.cross_decomposition._base import FLOATS, unequal_weights
-from skmoderndata.cross_decomposition._kernel_base import (
-    is_structured,
-    kernel_matrix,
-    take_samples,
-)
+from skmoderndata.cross_decomposition._kernel_base import kernel_matrix, take_samples
+from skmoderndata.kernels._encoded import Encoded
 from skmoderndata.kernels._expansion import scale_gamma, surely_psd
+from skmoderndata.kernels._features import is_low_rank, low_rank_features
+from skmoderndata.kernels._keys import key_of_sample
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, Columns, resolve_kernel
-from skmoderndata.kernels._samples import structured_samples
+from skmoderndata.kernels._samples import is_structured, refuse_texts, structured_samples
+
+START = 64  # components from which on leave-one-out looks for the best number
+
+
+class Components(NamedTuple):
+    """Principal components of centred samples, in descending order."""
+
+    values: np.ndarray  # (k,), squared lengths of the training scores
+    units: np.ndarray  # (n, k), training scores of length one, roots of the weights included
+    total: float  # sum of squares of the centred samples
+    rotate: Callable  # values, units -> rotations R and shifts: scores are `features @ R + shift`
+    signs: Callable  # R -> the signs that the convention asks for
 
 
 class PrincipalComponentsRegression(
@@ -71,9 +90,15 @@ class PrincipalComponentsRegression(
         Constant of the polynomial and sigmoid kernels.
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
-    solver : {"auto", "primal", "dual"}, default="auto"
+    solver : {"auto", "primal", "dual", "low_rank"}, default="auto"
         "primal" works with the columns (for the linear kernel), "dual" with the kernel matrix of
-        the samples; both give the same result. "auto" chooses the smaller matrix.
+        the samples; both give the same result. "low_rank", for the other kernels, looks for the
+        components in the span of at most `max_rank` samples chosen by incomplete Cholesky
+        factorisation. "auto" takes the smaller matrix for the linear kernel; for others it is
+        "dual" up to 1000 samples, for more components than `max_rank` and for precomputed kernels,
+        otherwise "low_rank".
+    max_rank : int, default=300
+        Largest number of samples that span the components, for `solver="low_rank"`.
     copy_X : bool, default=True
         Whether the model stores a copy of the training samples, for kernels other than "linear".
         False may save memory, but then the samples must not be modified.
@@ -82,24 +107,25 @@ class PrincipalComponentsRegression(
     ----------
     coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
         Coefficients of the columns, for the linear kernel.
-    dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
+    dual_coef_ : ndarray of shape (n_fit,) or (n_fit, n_targets)
         Coefficients of the kernel values with `X_fit_`, for the other kernels.
     X_fit_ : array or list
-        Training samples, for the other kernels.
+        Training samples, for the other kernels; with the solver "low_rank" those that span the
+        components.
     intercept_ : float or ndarray of shape (n_targets,)
         Constant of the prediction.
     explained_variance_ : ndarray of shape (n_components_,)
         Variances of the components (with divisor n).
     explained_variance_ratio_ : ndarray of shape (n_components_,)
         Fractions of the total variance.
-    loo_errors_ : ndarray of shape (rank,)
+    loo_errors_ : ndarray of shape (n_candidates,)
         With ``n_components="loo"``: leave-one-out mean squared error of the regression on 1, 2,
         ... components, relative to the variance of the target (averaged over targets). Infinite if
         a component depends on a single sample.
     n_components_ : int
         Number of components used, at most the rank.
     solver_ : str
-        "primal" or "dual".
+        "primal", "dual" or "low_rank".
     stationarity_ : float
         Certificate: the largest correlation of a residual with a component, 0 at the minimum.
     n_features_in_ : int
@@ -115,10 +141,13 @@ class PrincipalComponentsRegression(
 
     Notes
     -----
-    Cost ``n p min(n, p)`` for the linear kernel and ``n^3`` for others. Components are cut at
-    ``1e-10`` of the largest variance in the dual and for sparse X, otherwise at rounding level.
+    Cost ``n p min(n, p)`` for the linear kernel; for others ``n^3`` at most, and ``n r^2`` with
+    the solver "low_rank" of rank r. Components are cut at ``1e-10`` of the largest variance in the
+    dual, for a low rank and for sparse X, otherwise at rounding level.
 
-    Leave-one-out costs ``n k`` for all numbers of components together: a sample i with residual e
+    Leave-one-out looks at all components of up to 400 samples or columns; of a larger kernel
+    matrix at 64, 128, ... leading ones, until the best number is in their first half. It costs
+    ``n k`` for all numbers of components together: a sample i with residual e
     and leverage h has the error ``e / (1 - h)`` in the regression without it. The components do
     not depend on the target and are those of all samples. Copies of a sample are left out
     together, so that weights and copies give the same result.
@@ -149,12 +178,13 @@ class PrincipalComponentsRegression(
     _card = MethodCard(
         family="regression on components",
         cite=("shawetaylor2004kernel", "massy1965principal"),
-        cost="n p min(n, p), or n^3",
+        cost="n p min(n, p); kernels n^3, or n r^2 with rank r",
         checks=(
             {},
             {"n_components": None},
             {"n_components": 0.9, "solver": "dual"},
             {"kernel": "rbf", "n_components": 0.95},
+            {"kernel": "rbf", "solver": "low_rank", "max_rank": 20},
         ),
         comparison=Comparison(
             baseline="sklearn.cross_decomposition.PLSRegression",
@@ -171,7 +201,8 @@ class PrincipalComponentsRegression(
             None,
         ],
         **KERNEL_CONSTRAINTS,
-        "solver": [StrOptions({"auto", "primal", "dual"})],
+        "solver": [StrOptions({"auto", "primal", "dual", "low_rank"})],
+        "max_rank": [AT_LEAST_ONE],
         "copy_X": ["boolean"],
     }
 
@@ -185,6 +216,7 @@ class PrincipalComponentsRegression(
         coef0=1,
         kernel_params=None,
         solver="auto",
+        max_rank=300,
         copy_X=True,
     ):
         self.n_components = n_components
@@ -194,6 +226,7 @@ class PrincipalComponentsRegression(
         self.coef0 = coef0
         self.kernel_params = kernel_params
         self.solver = solver
+        self.max_rank = max_rank
         self.copy_X = copy_X
 
     @fit_context()
@@ -215,99 +248,49 @@ class PrincipalComponentsRegression(
         self : PrincipalComponentsRegression
             The fitted estimator.
         """
-        if is_structured(self.kernel):
-            X = structured_samples(self.kernel, X, type(self).__name__)
-            check_consistent_length(X, y)
-        else:
-            X, y = validate_data(
-                self,
-                X,
-                y,
-                dtype=FLOATS,
-                accept_sparse="csr",
-                multi_output=True,
-                y_numeric=True,
-                ensure_min_samples=2,
-            )
-            X = X.astype(np.float64, copy=False)
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        Y = y.reshape(len(y), -1)
-        linear = isinstance(self.kernel, str) and self.kernel == "linear"
-        if self.solver == "primal" and not linear:
-            raise ValueError(
-                "PrincipalComponentsRegression(solver='primal') is for kernel='linear', got "
-                f"kernel={self.kernel!r}; use solver='dual'."
-            )
-        w = unequal_weights(sample_weight, Y, owner="PrincipalComponentsRegression", at_least=2)
-        rows = np.arange(len(Y))
-        if w is not None:
-            rows = np.flatnonzero(w)
-            X, Y, w = take_samples(X, rows, self.kernel), Y[rows], w[rows]
-        n = len(Y)
-        dual = not linear or self.solver == "dual" or (self.solver == "auto" and X.shape[1] > n)
-        self.solver_ = "dual" if dual else "primal"
-        roots = np.ones(n) if w is None else np.sqrt(w)
-        total_weight = float(roots @ roots)
-        target_means = Y.mean(axis=0) if w is None else w @ Y / total_weight
+        # 1. samples of positive weight, and centred targets
+        X, Y, one_target, rows, w = self._training_samples(X, y, sample_weight)
+        roots = np.ones(len(Y)) if w is None else np.sqrt(w)
+        target_means = Y.mean(axis=0) if w is None else w @ Y / w.sum()
         residual = roots[:, None] * (Y - target_means)
-        gram = None
-        if linear:
-            means, centred = _centred(X, w, roots)
-            values, V, W, total = self._linear(centred, dual)
+
+        # 2. principal components, as many as the choice among them needs
+        enough = self._enough(X, Y, roots, residual)
+        if isinstance(self.kernel, str) and self.kernel == "linear":
+            found = self._linear_components(X, w, roots, enough)
         else:
-            gram = resolve_kernel(
-                self.kernel,
-                X,
-                gamma=scale_gamma(self.gamma, self.kernel, X, w),
-                degree=self.degree,
-                coef0=self.coef0,
-                kernel_params=self.kernel_params,
-            )
-            K = kernel_matrix(gram, X)
-            K_means = centre_kernel(K, w)
-            floor = n * 1e-15 * np.abs(K_means).max(initial=0.0)
-            values, V = self._leading(K, floor, surely_psd(gram))
-            total = float(K.trace())
+            found = self._kernel_components(X, rows, w, roots, enough)
+
+        # 3. their number
         if self.n_components == "loo":
-            errors = leave_one_out(V, roots, residual, copies_of(X, Y))
-            k = int(errors.argmin()) + 1 if errors.size else 0
-            self.loo_errors_ = errors
+            self.loo_errors_ = leave_one_out(found.units, roots, residual, copies_of(X, Y))
+            k = int(self.loo_errors_.argmin()) + 1 if self.loo_errors_.size else 0
         else:
-            k = self._number(values, total)
-        values, V = values[:k], V[:, :k]
-        fitted = V.T @ residual  # coefficients of unit scores
-        if linear:
-            W = fix_signs(W[:, :k].T).T
-            signs = np.sign(((centred @ W) * V).sum(axis=0))
-            self._rotations, self._score_shift = W, -(means @ W)
-            coef = (W * signs) @ (fitted / np.sqrt(values)[:, None])
-            shift = -(means @ coef)
-            self.coef_ = coef[:, 0] if y.ndim == 1 else coef.T
+            k = self._number(found.values, found.total)
+        values, units = found.values[:k], found.units[:, :k]
+
+        # 4. scores from new samples, and the regression on them
+        rotations, shift = found.rotate(values, units)
+        fitted = units.T @ residual  # coefficients of unit scores
+        on_scores = fitted / np.sqrt(values)[:, None]
+        coef = rotations @ on_scores
+        intercept = target_means + shift @ on_scores
+
+        # 5. signs, attributes
+        signs = found.signs(rotations)
+        self._rotations, self._score_shift = rotations * signs, shift * signs
+        if self._gram is None:
+            self.coef_ = coef[:, 0] if one_target else coef.T
         else:
-            # scores are K alphas; signs as for so many copies of the samples
-            alphas = centre_dual(V / np.sqrt(values), w)
-            copies = np.ones((n, 1)) if w is None else w[:, None]
-            alphas = fix_signs((alphas / copies).T).T * copies
-            signs = np.sign((alphas / copies * (V / roots[:, None])).sum(axis=0))
-            self.X_fit_ = X
-            if gram.precomputed:
-                self.X_fit_ = Columns(rows)
-            elif self.copy_X:
-                self.X_fit_ = X.copy()
-            self._rotations, self._score_shift = alphas, -(K_means @ alphas)
-            coef = (alphas * signs) @ (fitted / np.sqrt(values)[:, None])
-            shift = -(K_means @ coef)
-            self.dual_coef_ = coef[:, 0] if y.ndim == 1 else coef
-        self._gram = gram
-        intercept = target_means + shift
-        self.intercept_ = float(intercept[0]) if y.ndim == 1 else intercept
-        unexplained = residual - V @ fitted
+            self.dual_coef_ = coef[:, 0] if one_target else coef
+        self.intercept_ = float(intercept[0]) if one_target else intercept
+        unexplained = residual - units @ fitted
         self.stationarity_ = float(
-            np.abs(V.T @ unexplained).max(initial=0.0) / (linalg.norm(residual) or 1.0)
+            np.abs(units.T @ unexplained).max(initial=0.0) / (linalg.norm(residual) or 1.0)
         )
         self.n_components_ = k
-        self.explained_variance_ = values / total_weight
-        self.explained_variance_ratio_ = values / total if total > 0 else values
+        self.explained_variance_ = values / float(roots @ roots)
+        self.explained_variance_ratio_ = values / found.total if found.total > 0 else values
         return self
 
     def predict(self, X):
@@ -344,38 +327,165 @@ class PrincipalComponentsRegression(
         check_is_fitted(self)
         X = self._rows(X)
         scores = self._apply(X, self._rotations) + self._score_shift
-        return scores.astype(getattr(X, "dtype", np.float64), copy=False)
+        single = getattr(X, "dtype", None) == np.float32
+        return scores.astype(np.float32 if single else np.float64, copy=False)
 
     def _rows(self, X):
         if is_structured(self.kernel):
-            return structured_samples(self.kernel, X, type(self).__name__)
+            return structured_samples(self.kernel, X, type(self).__name__, own=False)
         return validate_data(self, X, dtype=FLOATS, accept_sparse="csr", reset=False)
 
-    def _linear(self, G, dual):
+    def _training_samples(self, X, y, sample_weight):
+        """Return samples and targets of positive weight, if y is one target, rows, weights."""
+        if is_structured(self.kernel):
+            X = structured_samples(self.kernel, X, type(self).__name__, own=True)
+            check_consistent_length(X, y)
+        else:
+            refuse_texts(self.kernel, X, type(self).__name__)
+            X, y = validate_data(
+                self,
+                X,
+                y,
+                dtype=FLOATS,
+                accept_sparse="csr",
+                multi_output=True,
+                y_numeric=True,
+                ensure_min_samples=2,
+            )
+            X = X.astype(np.float64, copy=False)
+        if self.solver == "primal" and self.kernel != "linear":
+            raise ValueError(
+                "PrincipalComponentsRegression(solver='primal') is for kernel='linear', got "
+                f"kernel={self.kernel!r}; use solver='dual'."
+            )
+        if self.solver == "low_rank" and self.kernel == "linear":
+            raise ValueError(
+                "PrincipalComponentsRegression(solver='low_rank') is for kernels other than "
+                "'linear', which needs no approximation; use solver='auto'."
+            )
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        Y = y.reshape(len(y), -1)
+        w = unequal_weights(sample_weight, Y, owner="PrincipalComponentsRegression", at_least=2)
+        rows = np.arange(len(Y))
+        if w is not None:
+            rows = np.flatnonzero(w)
+            X, Y, w = take_samples(X, rows, self.kernel), Y[rows], w[rows]
+        return X, Y, y.ndim == 1, rows, w
+
+    def _enough(self, X, Y, roots, residual):
+        """Return the function that tells whether the leading components hold the best number."""
+        if self.n_components != "loo":
+            return None
+        copies = copies_of(X, Y)
+
+        def enough(values, V):
+            errors = leave_one_out(V, roots, residual, copies)
+            return int(errors.argmin()) + 1 <= len(errors) // 2
+
+        return enough
+
+    def _linear_components(self, X, w, roots, enough):
+        """Components of the columns, by the smaller of two matrices."""
+        self._gram = None
+        means, centred = _centred(X, w, roots)
+        n, p = centred.shape
+        dual = self.solver == "dual" or (self.solver == "auto" and p > n)
+        self.solver_ = "dual" if dual else "primal"
+        values, V, W, total = self._linear(centred, dual, enough)
+
+        def rotate(values, units):
+            kept = W[:, : len(values)]
+            return kept, -(means @ kept)
+
+        return Components(values, V, total, rotate, lambda R: row_signs(R.T))
+
+    def _kernel_components(self, X, rows, w, roots, enough):
+        """Components in feature space, by the kernel matrix or in the span of few samples."""
+        gram = self._gram = resolve_kernel(
+            self.kernel,
+            X,
+            gamma=scale_gamma(self.gamma, self.kernel, X, w),
+            degree=self.degree,
+            coef0=self.coef0,
+            kernel_params=self.kernel_params,
+        )
+        many = not isinstance(self.n_components, str) and (self.n_components or 0) > self.max_rank
+        low = self.solver == "low_rank" or (
+            not many and is_low_rank(self.solver, gram, len(roots))
+        )
+        self.solver_ = "low_rank" if low else "dual"
+        if low:
+            return self._low_rank_components(X, rows, w, roots, gram)
+        K = kernel_matrix(gram, X)
+        K_means = centre_kernel(K, w)
+        floor = len(K) * 1e-15 * np.abs(K_means).max(initial=0.0)
+        values, V = self._leading(K, floor, surely_psd(gram), enough)
+        self.X_fit_ = X.copy() if self.copy_X and hasattr(X, "copy") else X
+        if gram.precomputed:
+            self.X_fit_ = Columns(rows)
+        copies = np.ones((len(K), 1)) if w is None else w[:, None]
+
+        def rotate(values, units):
+            alphas = centre_dual(units / np.sqrt(values), w)
+            return alphas, -(K_means @ alphas)
+
+        # signs as for so many copies of the samples
+        return Components(values, V, float(K.trace()), rotate, lambda R: row_signs((R / copies).T))
+
+    def _low_rank_components(self, X, rows, w, roots, gram):
+        """Components of the coordinates in the span of at most `max_rank` samples."""
+        features, low = low_rank_features(gram, X, rank=min(self.max_rank, len(roots)))
+        means, centred = _centred(low.factor, w, roots)
+        V, s, Wt = linalg.svd(centred, full_matrices=False, check_finite=False)
+        values = s**2
+        keep = values > 1e-10 * values.max(initial=0.0)
+        W, values = Wt[keep].T, values[keep]
+        beyond = float(roots**2 @ np.maximum(low.residual, 0.0))
+        self.X_fit_ = Columns(rows[low.pivots]) if gram.precomputed else features.landmarks
+
+        def rotate(values, units):
+            kept = W[:, : len(values)]
+            shift = -(means @ kept)
+            return linalg.solve_triangular(features.root, kept, lower=True, trans=1), shift
+
+        total = float(values.sum()) + beyond
+        return Components(values, V[:, keep], total, rotate, lambda R: row_signs(R.T))
+
+    def _linear(self, G, dual, enough):
         """Squared singular values, left and right vectors of centred rows; sum of squares."""
         n, p = G.shape
         k = self.n_components
+
+        # sparse rows: few vectors by Lanczos iterations, many by the smaller product
         if isinstance(G, CentredRows):
             total = max(float(G.X.data @ G.X.data) - G.total * float(G.mean @ G.mean), 0.0)
             if isinstance(k, int | np.integer) and min(n, p) > SMALL and k < min(n, p) // 8:
                 return *_few(G, k), total
             A = G.gram() if dual else G.inner(G)
-            values, U = self._leading((A + A.T) / 2, 0.0, psd=True)
+            values, U = self._leading((A + A.T) / 2, 0.0, True, enough if dual else None)
             other = (G.inner(U) if dual else G @ U) / np.sqrt(values)
             return (values, U, other, total) if dual else (values, other, U, total)
+
         if dual:
             K = G @ G.T
-            values, V = self._leading(K, 0.0, psd=True)
+            values, V = self._leading(K, 0.0, True, enough)
             return values, V, G.T @ (V / np.sqrt(values)), float(K.trace())
         V, s, Vt = linalg.svd(G, full_matrices=False, check_finite=False)
         keep = s > max(n, p) * np.finfo(np.float64).eps * s[0] if s[0] > 0 else s > 0
         values = s[keep] ** 2
         return values, V[:, keep], Vt[keep].T, float(values.sum())
 
-    def _leading(self, K, floor, psd=False):
+    def _leading(self, K, floor, psd, enough):
         """Positive eigenvalues, descending, and eigenvectors; few of a matrix known as `psd`."""
-        few = psd and isinstance(self.n_components, int | np.integer)
-        values, V = leading_eigen(K, self.n_components if few else len(K))
+        k = self.n_components
+        if psd and enough is not None:
+            values, V = leading_eigen_until(K, enough, START)
+        elif not psd or k is None or k == "loo":
+            values, V = leading_eigen(K, len(K))
+        elif k < 1:
+            values, V = eigen_of_fraction(K, k)
+        else:
+            values, V = leading_eigen(K, int(k))
         if values[-1] < -max(INDEFINITE * np.abs(values).max(), floor):
             raise ValueError(
                 f"PrincipalComponentsRegression: the kernel matrix of kernel={self.kernel!r} "
@@ -413,6 +523,7 @@ class PrincipalComponentsRegression(
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         tags.input_tags.sparse = True
+        tags.input_tags.two_d_array = not is_structured(self.kernel)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -458,7 +569,9 @@ def leave_one_out(V, roots, residual, group):
 
 def copies_of(X, Y):
     """Assign the same number to all copies of a sample."""
-    if sparse.issparse(X):
+    if isinstance(X, list | Encoded):  # samples that are no rows of numbers
+        rows = [key_of_sample(x, "A sample", any_object=True) for x in X]
+    elif sparse.issparse(X):
         X = sparse.csr_array(X)
         cuts = zip(X.indptr[:-1], X.indptr[1:], strict=True)
         rows = [X.indices[i:j].tobytes() + X.data[i:j].tobytes() for i, j in cuts]

@@ -55,6 +55,8 @@ def load_japanese_vowels(*, folder=None, subset="train", return_X_y=False):
             + ("in an installed aeon" if folder is None else f"in {folder}")
             + ": pip install aeon, or name a folder with the files of the UEA archive."
         )
+
+    # a line for each utterance: channels, then the speaker
     X, y = [], []
     inside = False
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -64,6 +66,7 @@ def load_japanese_vowels(*, folder=None, subset="train", return_X_y=False):
             y.append(int(label))
         inside = inside or line.strip().lower() == "@data"
     y = np.array(y)
+
     if return_X_y:
         return X, y
     about = (

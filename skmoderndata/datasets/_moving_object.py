@@ -93,6 +93,8 @@ def make_moving_object(
         raise ValueError(
             f"image_shape must be two positive integers (height, width), got {image_shape!r}."
         )
+
+    # objects: four spots around a centre, of different heights
     rng = check_random_state(random_state)
     angle = np.pi / 2 * np.arange(4) + rng.uniform(-0.4, 0.4, size=(n_objects, 4))
     angle += rng.uniform(0, 2 * np.pi, size=(n_objects, 1))
@@ -100,18 +102,23 @@ def make_moving_object(
     offsets = np.stack([radius * np.sin(angle), radius * np.cos(angle)], axis=-1)
     heights = np.array([rng.permutation(_HEIGHTS) for _ in range(n_objects)])
     border = np.array(shape) - 1.0
+
+    # paths that are reflected at the borders
     path = rng.uniform(size=(n_sequences, 1, 2)) * border
     path = path + speed * np.cumsum(_velocity(rng, n_sequences, n_steps), axis=1)
     position = _reflect(path, border).reshape(-1, 2)
     ids = np.repeat(np.arange(n_sequences), n_steps)
     identity = ids % n_objects
     centers = position[:, None, :] + offsets[identity]  # (rows, spots, 2)
+
+    # images: each spot is a Gaussian
     down, across = (
         np.exp(-((np.arange(shape[axis]) - centers[:, :, axis, None]) ** 2) / (2 * size**2))
         for axis in range(2)
     )
     data = np.einsum("ts,tsi,tsj->tij", heights[identity], down, across, optimize=True)
     data = data.reshape(len(ids), -1) + noise * rng.standard_normal((len(ids), data[0].size))
+
     return Bunch(
         data=data, position=position, identity=identity, sequence_ids=ids, image_shape=shape
     )

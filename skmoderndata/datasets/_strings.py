@@ -42,7 +42,7 @@ def load_peptides(*, return_X_y=False):
     """Load sequences of amino acids: antimicrobial peptides and transmembrane regions.
 
     Classification of strings, with classes that differ in short motifs and in composition. The
-    length alone reaches an accuracy of .71.
+    length alone, with one threshold, reaches an accuracy of .74.
 
     Parameters
     ----------

@@ -16,6 +16,7 @@ from skmoderndata.decomposition._ksvd import KSVD
 from skmoderndata.decomposition._minor_component_analysis import MinorComponentAnalysis
 from skmoderndata.decomposition._probabilistic_lsa import ProbabilisticLSA
 from skmoderndata.decomposition._robust_pca import RobustPCA
+from skmoderndata.decomposition._robust_pca_display import RobustPCADisplay
 from skmoderndata.decomposition._semi_nmf import SemiNMF
 from skmoderndata.decomposition._slow_feature_analysis import SlowFeatureAnalysis
 from skmoderndata.decomposition._sparse_nmf import SparseNMF
@@ -32,6 +33,7 @@ __all__ = [
     "MinorComponentAnalysis",
     "ProbabilisticLSA",
     "RobustPCA",
+    "RobustPCADisplay",
     "SemiNMF",
     "SlowFeatureAnalysis",
     "SparseNMF",

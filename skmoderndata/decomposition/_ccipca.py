@@ -244,6 +244,7 @@ class CCIPCA(OnlineSubspace):
         mean, total = source.moments()
         state = PrincipalState.empty(k, p)
         state.mean[:] = mean
+
         with FitProgress(self, X, y, max_passes=self.max_iter, task_name="pass") as progress:
             passes = principal_passes(
                 source,
@@ -254,11 +255,13 @@ class CCIPCA(OnlineSubspace):
                 tol=self.tol,
                 progress=progress,
             )
+
         error = orthogonality_error(state.V)
         if self.refine:
             V, lam = refine_principal(source, mean, state.V)
             state.V[:], state.lam[:] = V, lam
         state.total[:], state.n_seen[:] = total, n
+
         self._publish(state, X.dtype, error)
         lam = self.explained_variance_
         remedy = "increase max_iter or tol, or lower n_components"

@@ -8,7 +8,6 @@ from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -42,7 +41,7 @@ from skmoderndata.decomposition._nmf_base import (
 from skmoderndata.kernels._encoded import Encoded
 from skmoderndata.kernels._features import kernel_matrix
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, resolve_kernel
-from skmoderndata.kernels._samples import structured_samples
+from skmoderndata.kernels._samples import is_structured, refuse_texts, structured_samples
 
 
 def _is_linear(estimator):
@@ -348,8 +347,9 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
     def _validate(self, X, *, reset):
-        if isinstance(self.kernel, Kernel) and not self.kernel.requires_vector_input:
-            return structured_samples(self.kernel, X, type(self).__name__)
+        if is_structured(self.kernel):
+            return structured_samples(self.kernel, X, type(self).__name__, own=reset)
+        refuse_texts(self.kernel, X, type(self).__name__)
         missing = (
             "its components are averages of rows, which are undefined if entries are missing. "
             "Impute them, or use SparseNMF or SemiNMF, where NaN marks a missing entry."
@@ -408,6 +408,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         tags.input_tags.sparse = True
         precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
         tags.input_tags.pairwise = precomputed
+        tags.input_tags.two_d_array = not is_structured(self.kernel)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -1,6 +1,6 @@
 """Dictionary learning with an l1 penalty, with duality gaps of both subproblems."""
 
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from scipy import sparse
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
+    N_JOBS,
     NON_NEGATIVE,
     POSITIVE,
     CallbackSupportMixin,
@@ -230,7 +231,7 @@ class FeatureSignDictionaryLearning(
         "store_codes": ["boolean"],
         "warm_start": ["boolean"],
         "forget": [Interval(Real, 0, 1, closed="both")],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "random_state": ["random_state"],
     }
 

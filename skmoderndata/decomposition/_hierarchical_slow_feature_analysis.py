@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base, FitProgress, warn_fewer
 from skmoderndata._compat import (
     AT_LEAST_ONE,
+    N_JOBS,
     NON_NEGATIVE,
     POSITIVE,
     CallbackSupportMixin,
@@ -208,7 +209,7 @@ class HierarchicalSlowFeatureAnalysis(
         "allow_uncovered": ["boolean"],
         "rank_tol": [NON_NEGATIVE, None],
         "batch_size": [AT_LEAST_ONE, None],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "random_state": ["random_state"],
     }
     __metadata_request__fit = {"sequence_ids": True}

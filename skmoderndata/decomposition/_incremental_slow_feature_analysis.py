@@ -297,6 +297,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
                 f"{type(self).__name__} needs a step between two rows of one sequence, but every "
                 f"one of the {len(X)} rows is a sequence of its own. Check sequence_ids."
             )
+
         schedule, step = self._schedule(), self._step()
         expansion = PolynomialExpansion(X.shape[1], self.degree)
         k, K = self._sizes(expansion.n_outputs, limit=len(X))
@@ -308,24 +309,31 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
                 f"{type(self).__name__}: every feature is constant, so no output has unit "
                 "variance. Check X."
             )
+
         principal = PrincipalState.empty(K, source.p)
         principal.mean[:] = mean
         for name in ("whitening_change_", "eigen_residuals_"):
             vars(self).pop(name, None)
         self._whitened_tol = _STREAM_TOL
+
+        # passes over the rows, exact or plain
         run = self._refined if self.refine else self._plain
         with FitProgress(
             self, X, y, max_passes=self.max_iter * (1 + self.refine), task_name="pass"
         ) as progress:
             found = run(source, follows, principal, k, schedule, step, rng, progress)
         principal, minor, B, delta, passes = found
+
+        # the state from which `partial_fit` goes on
         n, n_steps = len(X), int(np.count_nonzero(follows))
         principal.total[:], principal.n_seen[:], minor.n_seen[0] = total, n, n_steps
         last = next(RowSource(X[-1:], expansion).blocks())[0].copy()
         self._state = principal, minor, last, None if ids is None else ids[-1]
         self._publish(B, delta)
+
         self.subspace_change_ = passes[-1].residual
         self.n_iter_ = sum(one.n_iter for one in passes)
+
         short = [one for one in passes if not one.converged]
         if short and not any(one.stopped for one in passes):
             which = "whitening_change_" if short[0] is not passes[-1] else "subspace_change_"
@@ -334,6 +342,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
                 reached=shortfall(short[0], which, self.tol),
                 remedy="increase max_iter or tol, or change n_components or n_whitened",
             )
+
         missing = int(np.isinf(delta).sum())
         if missing:
             warnings.warn(
@@ -377,6 +386,8 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         ids = check_ids(sequence_ids, X)
         follows = follows_before(ids, len(X))
         schedule, step = self._schedule(), self._step()
+
+        # the first call starts the state, later ones work on copies of it
         if first:
             expansion = PolynomialExpansion(X.shape[1], self.degree)
             k, K = self._sizes(expansion.n_outputs)
@@ -394,9 +405,11 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
             follows[0] = (
                 not new_sequence and same_kind and (ids is None or bool(ids[0] == last_id))
             )
+
         source = self._source(X, expansion)
         tol = self._stream_tol()
         slow_update(source, follows, True, last, principal, minor, schedule, step, rank_tol=tol)
+
         self._state = principal, minor, last, None if ids is None else ids[-1]
         vars(self).pop("eigen_residuals_", None)
         self._publish(*slow_components(principal, minor, rank_tol=tol))
@@ -453,6 +466,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
 
     def _refined(self, source, follows, principal, k, schedule, step, rng, progress):
         """Exact whitening in the subspace of CCIPCA, then minor components of its steps."""
+        # 1. whitening
         K, p = principal.V.shape
         whitening = principal_passes(
             source,
@@ -464,12 +478,17 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
             weighted=False,  # all whitened directions have unit variance
             progress=progress,
         )
+
         mean = principal.mean
+
+        # 2. exact in the subspace that was found
         exact_tol = _EXACT_TOL if self.rank_tol is None else float(self.rank_tol)
         V, lam = refine_principal(source, mean, principal.V, rank_tol=exact_tol)
         kept = lam > 0
         self._whitened_tol = min(_STREAM_TOL, 0.1 * float(lam[kept].min() / lam.max()))
         rank = int(np.count_nonzero(kept))
+
+        # 3. slow directions of the whitened steps
         rows = whitener(source, mean, V[kept], lam[kept])
         steps = RowSource(whitened_steps(source, mean, follows, rows))
         zero = np.zeros(rank)
@@ -486,6 +505,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
             tol=self.tol,
             progress=None if whitening.stopped else progress,
         )
+
         W, delta = refine_minor(steps, zero, minor.W)
         B = np.zeros((k, p))
         B[: len(W)] = W @ rows
@@ -493,13 +513,15 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         residuals = np.zeros(k)
         residuals[: len(W)] = eigen_residual(steps, zero, W, delta, float(minor.gamma[0]))
         self.eigen_residuals_ = residuals
-        # state from which partial_fit continues: all K directions, all k features
+
+        # 4. state from which partial_fit continues: all K directions, all k features
         state = MinorState.start(np.zeros((k, K)))
         state.W[: len(W), :rank] = W
         state.eigenvalues[: len(W)] = delta
         state.top[:, :rank], state.gamma[:] = minor.top, minor.gamma
         state.n_seen[1] = clock_of_rate(step, rate)
         principal.V[:], principal.lam[:] = V, lam
+
         delta = np.concatenate([delta, np.full(k - len(W), np.inf)])
         return principal, state, B, delta, [whitening, slow]
 

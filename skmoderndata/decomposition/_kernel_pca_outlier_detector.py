@@ -12,7 +12,7 @@ from skmoderndata._solvers.kernel.kernel_subspace import (
     count_for,
     feature_subspace,
     kernel_subspace,
-    residuals,
+    squared_distances,
 )
 from skmoderndata._solvers.kernel.novelty import folds, outlier_threshold
 from skmoderndata.kernels._features import (
@@ -61,7 +61,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     solver : {"auto", "exact", "low_rank"}, default="auto"
         "exact" uses the kernel matrix of all samples, "low_rank" a subspace of the span of at most
         `max_rank` samples chosen by incomplete Cholesky factorisation. "auto" is "exact" up to
-        3000 samples and for precomputed kernels.
+        1000 samples and for precomputed kernels.
     max_rank : int, default=300
         Largest number of samples whose span contains the subspace, for `solver="low_rank"`.
 
@@ -221,7 +221,9 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         coef = np.c_[found.coef[:, :k], found.mean]
         self._project = Projection(source, coef, second)
         fitted = values @ coef
-        scores = -residuals(diagonal, fitted[:, :k] - self._shift, fitted[:, k], self._norm)
+        scores = -squared_distances(
+            diagonal, fitted[:, :k] - self._shift, fitted[:, k], self._norm
+        )
         held_out = -self._held_out(X, kept, w, train, diagonal, values, fitted[:, k], low)
         there = np.isfinite(held_out)
         if self.contamination == "max":
@@ -255,8 +257,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     def _subspace(self, values, w, low):
         """Compute all components that may be needed, from coordinates or from a kernel matrix."""
         solve = feature_subspace if low else kernel_subspace
-        whole = isinstance(self.n_components, Integral)
-        return solve(values, w, self.n_components if whole else values.shape[1])
+        return solve(values, w, self.n_components)
 
     def _held_out(self, X, kept, w, train, diagonal, values, key, low):
         """Residuals of held-out samples from the subspace of the others; NaN if not held out."""
@@ -276,7 +277,9 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
             if not isinstance(k, Integral):
                 k = count_for(found.eigenvalues, total, k) if total > 0 else 0
             scores = rows @ found.coef[:, :k] - found.shift[:k]
-            held_out[outside] = residuals(diagonal[outside], scores, rows @ found.mean, found.norm)
+            held_out[outside] = squared_distances(
+                diagonal[outside], scores, rows @ found.mean, found.norm
+            )
         return held_out
 
     def _count(self, eigenvalues, total, scale, n):
@@ -310,4 +313,4 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     def _score_samples(self, X):
         own = np.asarray(self._project.source_gram.diag(as_double(X)), dtype=np.float64)
         values = self._project(X)
-        return -residuals(own, values[:, :-1] - self._shift, values[:, -1], self._norm)
+        return -squared_distances(own, values[:, :-1] - self._shift, values[:, -1], self._norm)

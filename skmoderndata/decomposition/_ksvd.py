@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
+    N_JOBS,
     NON_NEGATIVE,
     CallbackSupportMixin,
     Interval,
@@ -258,7 +259,7 @@ class KSVD(
         "store_codes": ["boolean"],
         "warm_start": ["boolean"],
         "forget": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "random_state": ["random_state"],
     }
 

@@ -187,16 +187,21 @@ class AlternatingFactorization(
         X = self._validate(X, reset=True)
         weights = check_weights(sample_weight, X)
         start = given_start(self, X.shape[1], nonnegative=self._nonnegative)
+
+        # samples of weight zero only get codes
         counted = X
         if weights is not None and not weights.all():
             counted, weights = X[weights > 0], weights[weights > 0]
         check_number(self, counted.shape)
         self._check(counted, weights)
+
         data = Data.of(counted, weights)
         sides = self._sides()
         rng = check_random_state(self.random_state)
         n_init = 1 if start is not None else self.n_init
         best = None
+
+        # the best of several starts
         with FitProgress(self, X, y, max_passes=n_init * self.max_iter) as progress:
             for number in range(n_init):
                 if start is not None:
@@ -208,6 +213,7 @@ class AlternatingFactorization(
                     best = result
                 if progress.stopped:
                     break
+
         self._store(data, best, keep_order=start is not None, dtype=X.dtype)
         if not best.converged and not progress.stopped:
             warn_of_passes(self, best)

@@ -1,7 +1,7 @@
 """Probabilistic latent semantic analysis: topics of documents."""
 
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from scipy import sparse
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base, run_starts, warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
+    N_JOBS,
     NON_NEGATIVE,
     CallbackSupportMixin,
     Interval,
@@ -177,7 +178,7 @@ class ProbabilisticLSA(
         "n_init": [AT_LEAST_ONE],
         "max_iter": [AT_LEAST_ONE],
         "tol": [NON_NEGATIVE],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "random_state": ["random_state"],
     }
 

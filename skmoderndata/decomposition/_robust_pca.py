@@ -4,11 +4,12 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
+from scipy import linalg
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._base import Base, FitProgress, warn_fewer, warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
@@ -18,20 +19,14 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.common.convex_problems import robust_pca, solve_for_factors
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.lowrank.least_absolute import robust_scores
-from skmoderndata._solvers.lowrank.principal_component_pursuit import (
-    PursuitResult,
-    duality_gap,
-    noise_scale,
-    noise_width,
-    polish,
-    principal_component_pursuit,
-)
+from skmoderndata._solvers.lowrank.table import TableSettings, decompose_table
+from skmoderndata._solvers.lowrank.table_noise import noise_width
 from skmoderndata._validation import check_codes, validate_data
 
 FOLDS = 5  # groups of columns that `score` predicts in turn
+EXACT_RESIDUAL = 1e-5  # of new exact rows, relative to the root mean square of a row
 CVXPY_LIMIT = 200  # rows plus columns up to which solver="cvxpy" is allowed
 
 
@@ -43,50 +38,61 @@ class Decomposition(NamedTuple):
 
 
 class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
-    r"""Estimate principal components of data with gross errors, as low rank plus sparse.
+    r"""Estimate principal components of data with gross errors, and find these errors.
 
-    With ``algorithm="pcp"`` (principal component pursuit [1]_) `fit` solves the convex problem
+    `fit` finds out whether the cells are exact, apart from gross errors. If they are,
+    `algorithm_` is "pcp", principal component pursuit [1]_, the convex problem
 
     .. math::
         \min_{L, S}\ \|L\|_* + \alpha \sum_{(i,j)\ \mathrm{observed}} |S_{ij}|
         \quad\text{subject to}\quad L_{ij} + S_{ij} = X_{ij},
 
     where the nuclear norm is the sum of the singular values. If the rank is low and the errors are
-    few, of any size, and at random positions, the minimiser recovers both matrices exactly. With
-    ``algorithm="stable"`` [2]_ dense noise is allowed as well:
+    few, of any size, and at random positions, the minimiser recovers both matrices exactly. If
+    every cell carries noise, `algorithm_` is "stable" [2]_,
 
     .. math::
         \min_{L, S}\ \|L\|_* + \alpha \sum |S_{ij}|
         + \frac{1}{2 \delta} \sum (X_{ij} - L_{ij} - S_{ij})^2,
-        \qquad \delta = \sigma \sqrt{2 \max(n, p)}.
+        \qquad \delta = \sigma \sqrt{2 \max(n, p)},
 
-    Missing entries are NaN and enter neither sum. New rows are fitted by robust regression on the
+    for columns that are divided by `column_scale_`, so that all have the same noise. Its solution
+    is the start of a refit: the components above the noise are counted, cells beyond
+    `outlier_threshold` standard deviations of the noise are left out, and the others are fitted
+    by least squares.
+
+    Missing entries are NaN and enter no sum. New rows are fitted by robust regression on the
     components, which is robust to gross errors in new rows, too.
 
     Parameters
     ----------
     n_components : int, default=None
         Largest number of components, those with the largest singular values; None keeps all. It
-        does not change `low_rank_` and the certificate, which belong to the convex problem.
+        does not change `low_rank_` and the certificate.
     alpha : float, default=None
         Weight of the sparse matrix. None means ``1 / sqrt(q max(n, p))`` with q the fraction of
         observed entries, the value of the recovery theorems. Smaller values classify more entries
         as errors.
-    algorithm : {"pcp", "stable"}, default="pcp"
-        "pcp" assumes that entries without gross errors are exact; "stable" allows dense noise.
+    algorithm : {"auto", "pcp", "stable"}, default="auto"
+        "pcp" assumes that entries without gross errors are exact; "stable" allows dense noise;
+        "auto" finds out.
     noise_std : float, default=None
-        Standard deviation of the noise, for ``algorithm="stable"``; None estimates it from the
-        data. With 0 the algorithm is "pcp".
+        Standard deviation of the noise, the same in all columns; None estimates it. A positive
+        value makes "auto" take "stable"; with 0 the algorithm is "pcp".
+    outlier_threshold : float, default=5.0
+        Standard deviations of the noise of its column beyond which an entry is an outlier. Without
+        effect on entries that are exact.
     solver : {"auto", "full", "subspace", "gram", "cvxpy"}, default="auto"
         Computation of the singular value thresholding: "full" uses LAPACK's decomposition,
         "subspace" block subspace iteration started from the last pass, "gram" the Gram matrix, and
         "auto" the faster of the last two. "cvxpy" passes the problem to a conic solver, for small
         matrices (rows plus columns up to 200).
-    schedule : {"balanced", "constant", "ialm"}, default="balanced"
+    schedule : {"auto", "balanced", "constant", "ialm"}, default="auto"
         Penalty parameter of the augmented Lagrangian: "balanced" adapts it to the residuals;
         "constant" is as in [1]_; "ialm" multiplies it by 1.5 in each pass as in the inexact method
         of [3]_, which can stop at non-optimal points and is continued with a constant penalty
-        until the duality gap is small.
+        until the duality gap is small. "auto" lets it grow for entries without noise, and starts
+        again with "balanced" where that does not lead to the optimum.
     tol : float, default=1e-6
         Largest relative duality gap; the residuals, relative to the low-rank matrix, must be below
         a tenth of it. Up to ten times that residual is accepted if the gap is smaller by the same
@@ -96,29 +102,33 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     center : {"median"} or bool, default=False
         "median" (or True) first subtracts the medians of the columns. The problem above has no
         centring, and means are not robust to the errors.
-    polish : bool, default=False
-        With ``algorithm="pcp"``: whether to fit the entries outside the support of the sparse
-        matrix to machine precision, if they have exactly the estimated rank. Otherwise it has no
-        effect.
+    polish : {"auto"} or bool, default="auto"
+        Whether to refit the solution of the convex problem. For noisy entries "auto" and True
+        fit those within `outlier_threshold` by least squares. For exact entries True fits those
+        outside the support of the sparse matrix to machine precision, if they have exactly
+        the estimated rank, and "auto" does not.
     store_matrices : bool, default=True
         Whether to store `low_rank_`, `sparse_`, `dual_` and `support_`, each of the size of `X`.
     random_state : int, RandomState instance or None, default=None
-        Controls the initial columns of subspace iteration. None means a fixed seed; results are
-        independent of it up to the tolerances.
+        Controls the initial columns of subspace iteration, and the rows and columns that tell the
+        noise of a large table. None means a fixed seed.
 
     Attributes
     ----------
     low_rank_ : ndarray of shape (n_samples, n_features)
-        L, with `mean_` added; entries missing in `X` are imputed.
+        L, with `mean_` added; entries missing in `X` are imputed. Of the refit if `polished_`.
     sparse_ : ndarray of shape (n_samples, n_features)
-        S, with exact zeros; zero in missing entries.
+        Gross errors, with exact zeros elsewhere and in missing entries: S, or for noisy entries
+        ``X - low_rank_`` on `support_`. (The S of the "stable" problem is ``X - L`` reduced by
+        ``alpha_ * delta`` in units of `column_scale_`.)
     support_ : ndarray of shape (n_samples, n_features)
-        True where `sparse_` is not zero.
+        True where `sparse_` is not zero. For noisy entries: where ``|X - low_rank_|`` exceeds
+        ``outlier_threshold * noise_scale_``.
     dual_ : ndarray of shape (n_samples, n_features)
-        Dual matrix that certifies `dual_gap_`.
+        Dual matrix that certifies `dual_gap_`, of the convex problem.
     components_ : ndarray of shape (n_components_, n_features)
         Right singular vectors of the low-rank matrix (without `mean_`), largest singular value
-        first, the largest loading of each positive.
+        first, the largest loading of each positive. Of the refit if `polished_`.
     singular_values_ : ndarray of shape (n_components_,)
         Singular values of the low-rank matrix that belong to `components_`.
     n_components_ : int
@@ -129,16 +139,23 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         Values subtracted from the columns; zero without `center`.
     alpha_ : float
         Weight of the sparse matrix that was used.
+    algorithm_ : str
+        "pcp" if the entries are exact, "stable" if they carry noise.
     noise_std_ : float
-        Standard deviation of the noise that was used, 0 for "pcp".
+        Standard deviation of the noise, in the refit's units of `column_scale_`; 0 for "pcp".
+    noise_scale_ : ndarray of shape (n_features,)
+        Standard deviation of the noise of each column, in units of `X`; 0 for "pcp". In columns
+        with tails heavier than Gaussian it is that of the tails.
+    column_scale_ : ndarray of shape (n_features,)
+        Divisors of the columns in the convex problem; 1 unless their noise differs.
     objective_ : float
-        Objective at `low_rank_` with the optimal S for it.
+        Objective of the convex problem at its solution, with the optimal S for it.
     dual_gap_ : float
         Upper bound on the suboptimality of `objective_`, relative to `objective_`.
     polished_ : bool
-        Whether polishing was requested and accepted.
+        Whether `low_rank_` is that of a refit.
     n_iter_ : int
-        Number of passes.
+        Number of passes, those that tell exact from noisy entries included.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -151,16 +168,24 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     Notes
     -----
+    A matrix of rank r meets at most ``r (n + p - r)`` entries of noisy data exactly. Where pursuit
+    meets more than those, and where least squares on the entries that it meets comes to
+    nothing, the entries are exact. Columns with more than half of their entries alike say nothing.
+
     The alternating direction method of multipliers starts with the sparse step, so that the rank
     stays low and a pass takes a few products with thin matrices: about ``4 n p k`` operations with
     k slightly above the rank. It ends when the duality gap is below `tol` and the residuals are
     below a tenth of it. The gap is computed from a dual matrix whose norm is bounded by the
     eigenvalues of a Gram matrix (for a smaller dimension up to 2500; estimated beyond).
 
+    The certificate belongs to the convex problem; ``polish=False`` keeps its solution. The refit
+    is not kept, and `polished_` is False, where it explains the entries worse than the convex
+    solution with as many components, or where the components are a third of the smaller side or
+    more.
+
     `transform` minimises the absolute deviations ``|x - a components_|_1`` row by row (Huber's
     function for "stable"). `fit_transform` does the same with the training rows. If recovery is
-    exact, this gives ``U * singular_values_``; otherwise the nuclear norm shrinks the low-rank
-    matrix but not the scores.
+    exact, this gives ``U * singular_values_``.
 
     float32 input is computed in float64 and returned as float32.
 
@@ -178,13 +203,11 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     >>> from skmoderndata.datasets import make_low_rank_plus_sparse
     >>> from skmoderndata.decomposition import RobustPCA
     >>> X, low_rank, sparse = make_low_rank_plus_sparse(
-    ...     60, 40, rank=2, outlier_fraction=0.05, random_state=0
+    ...     60, 40, rank=2, outlier_fraction=0.05, magnitude=20, noise=0.1, random_state=0
     ... )
     >>> rpca = RobustPCA().fit(X)
-    >>> rpca.n_components_
-    2
-    >>> round(float(np.abs(rpca.low_rank_ - low_rank).max()), 4)   # largest error
-    0.0
+    >>> rpca.algorithm_, rpca.n_components_, round(rpca.noise_std_, 1)
+    ('stable', 2, 0.1)
     >>> int(rpca.support_.sum()), int((rpca.support_ != (sparse != 0)).sum())  # outliers, mistakes
     (120, 0)
     """
@@ -215,14 +238,15 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, None],
         "alpha": [POSITIVE, None],
-        "algorithm": [StrOptions({"pcp", "stable"})],
+        "algorithm": [StrOptions({"auto", "pcp", "stable"})],
         "noise_std": [NON_NEGATIVE, None],
+        "outlier_threshold": [POSITIVE],
         "solver": [StrOptions({"auto", "full", "subspace", "gram", "cvxpy"})],
-        "schedule": [StrOptions({"balanced", "constant", "ialm"})],
+        "schedule": [StrOptions({"auto", "balanced", "constant", "ialm"})],
         "tol": [NON_NEGATIVE],
         "max_iter": [AT_LEAST_ONE],
         "center": ["boolean", StrOptions({"median"})],
-        "polish": ["boolean"],
+        "polish": ["boolean", StrOptions({"auto"})],
         "store_matrices": ["boolean"],
         "random_state": ["random_state"],
     }
@@ -232,14 +256,15 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         n_components=None,
         *,
         alpha=None,
-        algorithm="pcp",
+        algorithm="auto",
         noise_std=None,
+        outlier_threshold=5.0,
         solver="auto",
-        schedule="balanced",
+        schedule="auto",
         tol=1e-6,
         max_iter=5000,
         center=False,
-        polish=False,
+        polish="auto",
         store_matrices=True,
         random_state=None,
     ):
@@ -247,6 +272,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self.alpha = alpha
         self.algorithm = algorithm
         self.noise_std = noise_std
+        self.outlier_threshold = outlier_threshold
         self.solver = solver
         self.schedule = schedule
         self.tol = tol
@@ -272,7 +298,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self : RobustPCA
             The fitted estimator.
         """
-        self._check_settings()
+        row_names = _row_names(X)
         X = self._validate(X, reset=True)
         dtype = X.dtype
         data, observed = X.astype(np.float64), ~np.isnan(X)
@@ -287,26 +313,28 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 f"{type(self).__name__}(solver='cvxpy') is for rows plus columns up to "
                 f"{CVXPY_LIMIT}, got X of shape {X.shape}; use solver='auto'."
             )
+
         mean = _column_medians(data) if self.center else np.zeros(X.shape[1])
         data -= mean
         rng = check_random_state(0 if self.random_state is None else self.random_state)
         lam = self.alpha or (n_observed / X.size * max(X.shape)) ** -0.5
+        settings = TableSettings(
+            lam=lam,
+            algorithm=self.algorithm,
+            noise_std=self.noise_std,
+            threshold=self.outlier_threshold,
+            solver=self.solver,
+            schedule=self.schedule,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            polish=self.polish,
+        )
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
-            sigma = self._noise(data, lam, rng)
-            result = self._solve(data, lam, noise_width(sigma, X.shape), progress, rng)
-        self.polished_ = False
-        if self.polish and result.s.size:
-            result, self.polished_ = _polished(data, result, lam, self.tol)
-        self.alpha_, self.noise_std_ = float(lam), float(sigma)
-        self._store(result, mean, dtype)
-        if not result.converged:
-            warn_not_converged(
-                self,
-                reached=f"after {result.n_iter} passes the relative duality gap is "
-                f"{result.dual_gap:.1e} (tol={self.tol:g}) and the residual "
-                f"{result.residual:.1e} (at most a tenth of it)",
-                remedy="increase max_iter or tol",
-            )
+            terms = decompose_table(data, settings, progress=progress, rng=rng)
+
+        self.alpha_ = float(lam)
+        self._store(terms, mean, dtype, row_names)
+        self._warn(terms, X.shape)
         return self
 
     def transform(self, X):
@@ -367,15 +395,65 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         low_rank : ndarray of shape (n_samples, n_features)
             ``inverse_transform(transform(X))``; missing entries are imputed.
         sparse : ndarray of shape (n_samples, n_features)
-            ``X - low_rank``, soft-thresholded by ``alpha_ * delta`` for the stable algorithm,
-            which removes dense noise. Zero in missing entries.
+            ``X - low_rank`` where it exceeds ``outlier_threshold * noise_scale_``, else zero; zero
+            in missing entries.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
         low_rank = self._scores(X)[0] @ self.components_ + self.mean_
         residual = np.where(np.isnan(X), 0.0, X - low_rank)
-        sparse = residual - np.clip(residual, -self._huber_width, self._huber_width)
+        threshold = self.outlier_threshold * self.noise_scale_
+        sparse = np.where(np.abs(residual) > threshold, residual, 0.0)
         return Decomposition(low_rank.astype(X.dtype, copy=False), sparse.astype(X.dtype))
+
+    def find_outliers(self, X=None):
+        """List the cells that are grossly wrong, the largest errors first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            Rows, decomposed by `decompose`; None lists the cells of `support_`.
+
+        Returns
+        -------
+        outliers : DataFrame or structured ndarray
+            A row for each cell: `row`, `column`, `value`, the value `expected` by the low-rank
+            part, and the `size` of their difference in standard deviations of the noise of the
+            column, infinite if `algorithm_` is "pcp". Rows and columns have their names in
+            `X`, or are numbered. A DataFrame if pandas is installed.
+        """
+        check_is_fitted(self)
+        if X is None:
+            if not self.store_matrices:
+                raise ValueError(
+                    f"{type(self).__name__}.find_outliers() lists the cells of the fitted table, "
+                    "which store_matrices=False does not keep: pass X, or fit with "
+                    "store_matrices=True."
+                )
+            low_rank, sparse, row_names = self.low_rank_, self.sparse_, self._row_names
+        else:
+            row_names = _row_names(X)
+            low_rank, sparse = self.decompose(X)
+            if self.algorithm_ == "pcp":  # the residuals of exact cells are small, not zero
+                typical = np.sqrt(np.mean(low_rank**2, axis=1, keepdims=True))
+                sparse = np.where(np.abs(sparse) > EXACT_RESIDUAL * typical, sparse, 0.0)
+
+        row, column = np.nonzero(sparse)
+        error = sparse[row, column].astype(np.float64)
+        expected = low_rank[row, column].astype(np.float64)
+        with np.errstate(divide="ignore"):
+            size = np.abs(error) / self.noise_scale_.astype(np.float64)[column]
+        order = np.lexsort((-np.abs(error), -size))
+
+        names = getattr(self, "feature_names_in_", None)
+        columns = {
+            "row": row if row_names is None else row_names[row],
+            "column": column if names is None else names[column],
+            "value": expected + error,
+            "expected": expected,
+            "size": size,
+        }
+        return _as_table({name: values[order] for name, values in columns.items()})
 
     def outlier_scores(self, X):
         """Compute the sum of absolute residuals of each row.
@@ -435,13 +513,6 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             error += np.abs(wrong).sum()
         return -float(error / size)
 
-    def _check_settings(self):
-        if self.polish and self.algorithm != "pcp":
-            raise ValueError(
-                f"{type(self).__name__}(polish=True) fits entries exactly and needs "
-                f"algorithm='pcp', got algorithm={self.algorithm!r}."
-            )
-
     def _validate(self, X, *, reset):
         return validate_data(
             self,
@@ -451,58 +522,72 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             reset=reset,
         )
 
-    def _noise(self, data, lam, rng):
-        """Return the standard deviation of the noise."""
-        if self.algorithm == "pcp":
-            return 0.0
-        if self.noise_std is not None:
-            return float(self.noise_std)
-        solver = "auto" if self.solver == "cvxpy" else self.solver
-        return noise_scale(data, lam=lam, solver=solver, rng=rng)
-
-    def _solve(self, data, lam, delta, progress, rng):
-        if self.solver == "cvxpy":
-            return _by_cvxpy(data, lam, delta, self.tol)
-        return principal_component_pursuit(
-            data,
-            lam=lam,
-            delta=delta,
-            solver=self.solver,
-            schedule=self.schedule,
-            tol=0.1 * self.tol,
-            tol_gap=self.tol,
-            max_iter=self.max_iter,
-            progress=progress,
-            rng=rng,
-        )
-
-    def _store(self, result, mean, dtype):
-        kept = len(result.s) if self.n_components is None else self.n_components
-        self.rank_ = len(result.s)
-        self.components_ = fix_signs(result.Vt[:kept]).astype(dtype)
-        self.singular_values_ = result.s[:kept].astype(dtype)
+    def _store(self, terms, mean, dtype, row_names):
+        convex = terms.convex
+        largest = len(terms.s) if self.n_components is None else self.n_components
+        self.rank_ = len(terms.s)
+        self.components_ = fix_signs(terms.Vt[:largest]).astype(dtype)
+        self.singular_values_ = terms.s[:largest].astype(dtype)
         self.n_components_ = len(self.components_)
         self.mean_ = mean.astype(dtype)
-        self.objective_ = float(result.objective)
-        self.dual_gap_ = float(result.dual_gap)
-        self.n_iter_ = result.n_iter
-        self._huber_width = 0.0
-        if self.noise_std_ > 0:
-            n_samples, n_features = len(result.sparse), result.sparse.shape[1]
-            self._huber_width = self.alpha_ * noise_width(self.noise_std_, (n_samples, n_features))
+
+        self.algorithm_ = "stable" if terms.noise_std > 0 else "pcp"
+        self.polished_ = bool(terms.polished)
+        self.noise_std_ = float(terms.noise_std)
+        self.noise_scale_ = terms.noise_scale.astype(dtype)
+        self.column_scale_ = terms.column_scale.astype(dtype)
+        self.objective_ = float(convex.objective)
+        self.dual_gap_ = float(convex.dual_gap)
+        self.n_iter_ = convex.n_iter
+
+        self._huber_width = self.alpha_ * noise_width(self.noise_std_, terms.sparse.shape)
         if self.store_matrices:
-            low_rank = (result.U * result.s) @ result.Vt + mean
+            low_rank = (terms.U * terms.s) @ terms.Vt + mean
             self.low_rank_ = low_rank.astype(dtype, copy=False)
-            self.sparse_ = result.sparse.astype(dtype, copy=False)
-            self.support_ = self.sparse_ != 0
-            self.dual_ = result.dual.astype(dtype, copy=False)
+            self.sparse_ = terms.sparse.astype(dtype, copy=False)
+            self.support_ = terms.support
+            self.dual_ = convex.dual.astype(dtype, copy=False)
+            self._row_names = row_names
+
+    def _warn(self, terms, shape):
+        if self.n_components is not None and self.n_components > min(shape):
+            reason = f"the smaller side {min(shape)} of X"
+            warn_fewer(self, asked=self.n_components, found=self.n_components_, reason=reason)
+        if self.algorithm_ == "stable" and self.polished_ and self.rank_ == 0:
+            warnings.warn(
+                f"{type(self).__name__} found no component above the noise (noise_std_="
+                f"{self.noise_std_:.3g}): low_rank_ is mean_, and transform returns no columns.",
+                UserWarning,
+                stacklevel=3,
+            )
+        result = terms.convex
+        if not result.converged:
+            warn_not_converged(
+                self,
+                reached=f"after {result.n_iter} passes the relative duality gap is "
+                f"{result.dual_gap:.1e} (tol={self.tol:g}) and the residual "
+                f"{result.residual:.1e} (at most a tenth of it)",
+                remedy="increase max_iter or tol",
+            )
 
     def _scores(self, X):
         """Robust scores of validated rows in float64, and a mask of underdetermined rows."""
-        rows = X.astype(np.float64) - self.mean_
+        scale = self.column_scale_.astype(np.float64)
+        rows = (X.astype(np.float64) - self.mean_) / scale
         components = self.components_.astype(np.float64)
-        solved = robust_scores(rows, components, width=self._huber_width)
-        return solved.scores, solved.deficient
+        if (scale == 1.0).all():
+            solved = robust_scores(rows, components, width=self._huber_width)
+            return solved.scores, solved.deficient
+
+        # columns of unequal noise: components / scale = R' Q' with orthonormal Q
+        weighted = (components / scale).T
+        Q, R = linalg.qr(weighted, mode="economic")
+        solved = robust_scores(rows, Q.T, width=self._huber_width)
+        scores = linalg.solve_triangular(R, solved.scores.T).T
+        for i in np.flatnonzero(solved.deficient):
+            seen = weighted[~np.isnan(rows[i])]
+            scores[i] = linalg.pinv(seen) @ (seen @ scores[i])
+        return scores, solved.deficient
 
     @property
     def _n_features_out(self):
@@ -515,44 +600,31 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         return tags
 
 
+def _row_names(X):
+    """Names of the rows of a DataFrame; None where they are numbered, or for arrays."""
+    index = getattr(X, "index", None)
+    if index is None or callable(index):
+        return None
+    names = np.asarray(index)
+    return None if np.array_equal(names, np.arange(len(names))) else names
+
+
+def _as_table(columns):
+    """Make a DataFrame, or without pandas a structured array."""
+    try:
+        import pandas as pd
+    except ImportError:
+        fields = [(name, values.dtype) for name, values in columns.items()]
+        table = np.empty(len(columns["row"]), dtype=fields)
+        for name, values in columns.items():
+            table[name] = values
+        return table
+    return pd.DataFrame(columns)
+
+
 def _column_medians(data):
     """Medians of the observed entries; 0 for columns without observed entries."""
     medians = np.zeros(data.shape[1])
     known = ~np.isnan(data).all(axis=0)
     medians[known] = np.nanmedian(data[:, known], axis=0)
     return medians
-
-
-def _polished(data, result, lam, tol):
-    """Replace both terms by the exact fit outside the support, if it is equally optimal."""
-    exact = polish(data, result.Vt.T, result.sparse)
-    if exact is None:
-        return result, False
-    U, s, Vt, sparse = exact
-    better = result._replace(U=U, s=s, Vt=Vt, sparse=sparse)
-    objective, gap = duality_gap(data, better, better.dual, lam=lam)
-    if gap > max(tol, result.dual_gap):
-        return result, False
-    return better._replace(objective=objective, dual_gap=gap), True
-
-
-def _by_cvxpy(data, lam, delta, tol):
-    """Solve the problem as a semidefinite program with cvxpy and Clarabel."""
-    size = np.nanmax(np.abs(data)) or 1.0  # the tolerances of Clarabel are absolute
-    stated = robust_pca(data / size, lam, delta=delta / size)
-    U, s, Vt = solve_for_factors(stated, size, "solver='auto'")
-    observed = ~np.isnan(data)
-    residual = np.where(observed, data - (U * s) @ Vt, 0.0)
-    if delta > 0:
-        dual = np.clip(residual / delta, -lam, lam)
-    else:
-        dual = np.where(observed, stated.constraint.dual_value, 0.0)
-        dual *= np.sign(np.nansum(dual * data))
-    sparse = residual - delta * dual
-    sparse[np.abs(sparse) <= 1e-6 * size] = 0.0
-    result = PursuitResult(U, s, Vt, sparse, dual, 0.0, 0.0, 0.0, 1, True)
-    value, gap = duality_gap(data, result, dual, lam=lam, delta=delta)
-    passes = int(stated.problem.solver_stats.num_iters or 1)
-    return result._replace(
-        objective=value, dual_gap=gap, n_iter=passes, converged=gap <= max(tol, 1e-5)
-    )

@@ -156,16 +156,21 @@ def check_states_add_up(model, other, follows):
         )
     check_is_fitted(model)
     check_is_fitted(other)
+
+    # parameters and features
     mine, theirs = model.get_params(deep=False), other.get_params(deep=False)
     for name in mine.keys() - {"batch_size", "expansion"}:
         if mine[name] != theirs[name]:
             _refuse_merge(who, name, mine[name], theirs[name])
+
     a, b = model._moments, other._moments
     if model.n_features_in_ != other.n_features_in_:
         _refuse_merge(who, "n_features_in_", model.n_features_in_, other.n_features_in_)
     names = [vars(one).get("feature_names_in_") for one in (model, other)]
     if all(n is not None for n in names) and not np.array_equal(*names):
         _refuse_merge(who, "feature_names_in_", *map(list, names))
+
+    # expansions are compared by what they do to some rows
     if a.lag != b.lag:  # `set_params` after `fit`
         _refuse_merge(who, "the lag of the steps seen", a.lag, b.lag)
     rows = np.concatenate([a.sample(), b.sample()])
@@ -173,6 +178,8 @@ def check_states_add_up(model, other, follows):
         F, G = a.expansion(rows), b.expansion(rows)
         if F.shape != G.shape or not np.allclose(F, G, rtol=1e-12, atol=0):
             _refuse_merge(who, "expansion_", model.expansion_, other.expansion_)
+
+    # times must go on
     before, then = a.last_time, b.first_time
     if (before is None) != (then is None):
         raise ValueError("times must be given to both estimators, or to none.")

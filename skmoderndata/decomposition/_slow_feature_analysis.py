@@ -16,6 +16,7 @@ from skmoderndata._compat import (
     HasMethods,
     Interval,
     StrOptions,
+    all_or_nothing,
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
@@ -386,6 +387,7 @@ class SlowFeatureAnalysis(
         return self
 
     @available_if(_knows_input_of_expansion)
+    @all_or_nothing
     def merge(self, other, *, follows=True):
         """Add the rows that another estimator has seen.
 
@@ -566,11 +568,14 @@ class SlowFeatureAnalysis(
             )
         if not valid.any() and not may_be_empty:
             raise ValueError(_NO_ROW.format(type(self).__name__))
+
         n_inputs = X.shape[1]
         self.input_mean_ = self.input_components_ = None
         if self.pre_pca is not None:
             self.input_mean_, self.input_components_ = whiten_input(self, X, valid)
             n_inputs = len(self.input_components_)
+
+        # polynomials, or any expansion, fitted to the rows if it can be
         if self.expansion is None:
             self.expansion_ = None
             self._expansion = PolynomialExpansion(n_inputs, self.degree, self.include_bias)
@@ -583,6 +588,7 @@ class SlowFeatureAnalysis(
             if hasattr(self.expansion, "transform"):
                 self.expansion_ = clone(self.expansion).fit(sample, None)
             self._expansion = CallableExpansion(self.expansion_, sample[:1], self.include_bias)
+
         self._moments = SlowMoments(self._expansion, self.lag)
         self._input_eps = 0.0
 
@@ -633,6 +639,7 @@ class SlowFeatureAnalysis(
                 "within a sequence: it needs at least one. Give more consecutive rows, or check "
                 "sequence_ids and NaN."
             )
+
         # variance at the level of rounding: of the input itself, and of our sums
         rounding = max(32 * np.finfo(np.float64).eps, 2 * self._input_eps)
         try:
@@ -650,11 +657,14 @@ class SlowFeatureAnalysis(
                 f"{who}(solver='cholesky'): the expanded features depend linearly on each other. "
                 "Use solver='auto' or 'eigh'."
             ) from None
+
         if found.rank == 0:
             raise ValueError(CONSTANT.format(who, " expanded"))
         if self.n_components is not None and self.n_components > found.rank:
             reason = f"the rank {found.rank} of the expanded data"
             warn_fewer(self, asked=self.n_components, found=found.rank, reason=reason)
+
+        # nearly collinear features: measure the outputs, and correct them
         mean, components, delta = moments.mean, found.components, found.delta_values
         rounding = np.finfo(np.float64).eps * found.amplification
         if X is not None and rounding > 3e-9 * min(0.1, delta[0]):
@@ -663,9 +673,12 @@ class SlowFeatureAnalysis(
             self._accumulate(measured, X, rows)
             rotation, delta = polish_directions(measured.covariance(), measured.step_moment())
             components = fix_signs(rotation @ components)
+
+        # slowness in periods of a sequence
         period = moments.n_samples / (moments.n_sequences * self.lag)
         if moments.last_time is not None:
             period = moments.step_weight / (moments.n_sequences * self.lag)
+
         self.components_, self.mean_ = components, mean
         self.delta_values_ = delta
         self.eigenvalues_ = np.concatenate([delta, found.eigenvalues[len(delta) :]])

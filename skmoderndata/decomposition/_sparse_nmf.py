@@ -280,11 +280,13 @@ class SparseNMF(AlternatingFactorization):
                 "no sample_weight: the sparseness over rows counts them equally; set "
                 "codes_axis='sample' or repeat the rows."
             )
+
         self.ridge_ = 0.0
         if self.penalty == "l1" and self.side != "both":
             values = X.data if hasattr(X, "indptr") else X
             top = float(np.nanmax(values, initial=0.0)) if values.size else 0.0
             self.ridge_ = top * top if self.ridge == "max2" else float(self.ridge)
+
         if self.penalty != "hoyer":
             for parameter in ("sparseness_components", "sparseness_codes"):
                 if getattr(self, parameter) is not None:
@@ -295,11 +297,13 @@ class SparseNMF(AlternatingFactorization):
             if self.penalty is None:
                 warn_of_rank(self, shape, remedy="Use fewer, or penalty='l1'.")
             return
+
         if self.sparseness_components is None and self.sparseness_codes is None:
             raise ValueError(
                 f"{name}(penalty='hoyer') needs sparseness_components, sparseness_codes or both, "
                 "between 0 and 1, but both are None; use penalty=None for no sparseness."
             )
+
         sizes = {}
         if self.sparseness_components is not None:
             sizes["sparseness_components"] = ("n_features", shape[1])
@@ -312,6 +316,7 @@ class SparseNMF(AlternatingFactorization):
                     f"to be sparse, got {what}={size} (n_samples={shape[0]}, "
                     f"n_features={shape[1]}); use {parameter}=None."
                 )
+
         if self.sparseness_codes is not None and not self._codes_over_rows:
             if self.n_components > LONGEST:
                 raise ValueError(
@@ -319,6 +324,7 @@ class SparseNMF(AlternatingFactorization):
                     f"{self.sparseness_codes}, codes_axis='sample') would take minutes for each "
                     f"row: use at most {LONGEST} components, or penalty='l1'."
                 )
+
         # codes of given sparseness may need more components than there are columns
         rows_only = self.sparseness_codes is not None
         warn_of_rank(self, shape, rows_only=rows_only, remedy="Use fewer, or penalty='l1'.")

@@ -1,7 +1,5 @@
 """Sparsenet: dictionary learning with a sparse prior on the codes."""
 
-from numbers import Integral
-
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -12,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
+    N_JOBS,
     NON_NEGATIVE,
     POSITIVE,
     CallbackSupportMixin,
@@ -172,7 +171,7 @@ class Sparsenet(
         "max_iter": [AT_LEAST_ONE],
         "tol_code": [NON_NEGATIVE],
         "init": [StrOptions({"random"}), "array-like"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "random_state": ["random_state"],
     }
 

@@ -59,7 +59,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
     solver : {"auto", "exact", "low_rank"}, default="auto"
         "exact" uses the kernel matrix of all samples, "low_rank" directions in the span of at most
         `max_rank` samples chosen by incomplete Cholesky factorisation. "auto" is "exact" up to
-        3000 samples and for precomputed kernels.
+        1000 samples and for precomputed kernels.
     max_rank : int, default=300
         Largest number of samples that span the directions of `solver="low_rank"`.
 
@@ -192,6 +192,8 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
                 f"n_components={self.n_components} is above {most}, the number of classes "
                 "without one, beyond which the means span no direction."
             )
+
+        # directions, as combinations of the samples or in the span of few
         self.priors_ = self._check_priors(mass / mass.sum())
         model = classes_of(codes, w, self.priors_)
         G = mean_differences(model, self.priors_)
@@ -203,17 +205,21 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         else:
             found = dual_directions(train.matrix(), model, G, alpha=self.alpha)
             source, second = train.gram, train.second()
+
         q = self.n_components or most
         coef, scores = found.coef[:, :q], found.scores[:, :q]
         self._project = Projection(source, coef, second)
         if second is not None:
             self.dual_coef_ = np.zeros((count_samples(X), q))
             self.dual_coef_[train.kept] = coef
+
+        # means of the classes along them
         sums = np.zeros((len(mass), q))
         np.add.at(sums, codes, w[:, None] * scores)
         means = sums / mass[:, None]
         self._centre = self.priors_ @ means
         self.class_scores_ = means - self._centre
+
         self.eigenvalues_ = found.values[:q]
         total = found.values.sum()
         self.explained_variance_ratio_ = self.eigenvalues_ / (total if total > 0 else 1.0)

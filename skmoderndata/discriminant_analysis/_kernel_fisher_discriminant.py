@@ -55,7 +55,7 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
     solver : {"auto", "exact", "low_rank"}, default="auto"
         "exact" uses the kernel matrix of all samples, "low_rank" directions in the span of at most
         `max_rank` samples chosen by incomplete Cholesky factorisation. "auto" is "exact" up to
-        3000 samples and for precomputed kernels.
+        1000 samples and for precomputed kernels.
     max_rank : int, default=300
         Largest number of samples that span the direction of `solver="low_rank"`.
 

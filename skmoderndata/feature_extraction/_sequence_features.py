@@ -168,6 +168,8 @@ class SequenceFeatures(TransformerMixin, Base):
         _check_features(kernel)
         self.kernel_ = kernel.settle(X)
         self.kernel_._validate()
+
+        # columns: hashed, those of the kernel, or the substrings that occur
         if self.n_features is not None:
             if isinstance(kernel, Mismatch | ScoreKernel | TextKernel):
                 raise ValueError(
@@ -189,6 +191,7 @@ class SequenceFeatures(TransformerMixin, Base):
             lengths = [q for q, weight in self.kernel_.length_weights() if weight > 0]
             self.words_ = [distinct_windows(packed, q) for q in lengths]
             self.n_features_out_ = sum(map(len, self.words_))
+
         if self.n_features_out_ == 0:
             raise ValueError(
                 f"SequenceFeatures: no training sample has a substring for {self.kernel_!r}, and "
@@ -213,6 +216,7 @@ class SequenceFeatures(TransformerMixin, Base):
             self._validate_params()
             self._fit(X)
         check_is_fitted(self)
+
         if isinstance(self.kernel_, ScoreKernel | TextKernel):
             features = self.kernel_.features(X)
             if not sparse.issparse(features):
@@ -225,6 +229,8 @@ class SequenceFeatures(TransformerMixin, Base):
                 features = self.kernel_.hashed_sums(packed, int(self.n_features))
             else:
                 features = self.kernel_.sums_of_words(packed, self.words_[0])
+
+        # substrings of each length
         else:
             packed = self.kernel_.encode(X).form
             weights = [(q, np.sqrt(w)) for q, w in self.kernel_.length_weights() if w > 0]
@@ -237,6 +243,7 @@ class SequenceFeatures(TransformerMixin, Base):
                     for (q, w), words in zip(weights, self.words_, strict=True)
                 ]
                 features = sparse.hstack(parts, format="csr")
+
         features = sparse.csr_array(features)
         features.sort_indices()
         return normalize(features, copy=False) if self.normalize else features

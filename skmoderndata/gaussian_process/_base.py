@@ -1,5 +1,8 @@
 """Base of the approximate Gaussian processes: kernels, noise, optimiser."""
 
+import warnings
+from typing import NamedTuple
+
 import numpy as np
 from scipy.optimize import minimize
 from sklearn.base import clone
@@ -34,6 +37,12 @@ PROCESS = {  # constraints of the parameters that the regressors share
     "random_state": ["random_state"],
 }
 WINDOW = 10
+REJECTED = -1e25  # objective where there is none: the line search steps back
+RISE = 10  # times the tolerance of the optimiser: a rise beyond a bound that matters
+AT_BOUND = 1e-8  # distance of a logarithm from its bound
+FEWEST_SAMPLES = 20  # below, the likelihood is flat, and ends at bounds by chance
+MANY_COPIES = 0.1  # of all samples; from twice as many on the likelihood finds too little noise
+CONSTANT = 1e-14  # standard deviation, relative to the largest value, that is rounding alone
 MATERN = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52"}
 
 
@@ -73,13 +82,20 @@ class Covariance:
             return stationary(self.kernel).variance + 0 * A[:, 0]
         return self.kernel.diag(A)
 
-    def slope(self, A, B, K, G):
-        """Gradient of ``sum G_ab k(a, b)`` by theta and, on the fast route, by the points A."""
+    def slope(self, A, B, K, G, prior=None):
+        """Gradient by theta and, on the fast route, by the points A.
+
+        Of ``sum G_ab k(a, b)``, where ``K = k(A, B)``, plus ``sum prior_b k(b, b)`` if given.
+        """
         if not self.fast:
-            return self._slope_by_scikit_learn(A, B, G), None
+            return self._slope_by_scikit_learn(A, B, G, prior), None
+
         parameters, xp = self._stationary(A)
         by = contract(parameters, A, B, K, G, xp)
-        values = {"constant_value": [by.variance], "alpha": [by.alpha]}
+        # of the diagonal, the variance alone: as a covariance at distance zero
+        at_zero = 0.0 if prior is None else float(xp.sum(prior)) * parameters.variance
+        values = {"constant_value": [by.variance + at_zero], "alpha": [by.alpha]}
+
         theta = []
         for part in _parts(self.kernel):
             for parameter in part.hyperparameters:
@@ -92,35 +108,32 @@ class Covariance:
                     theta += values[parameter.name]
         return np.array(theta, dtype=np.float64), by.points
 
-    def _slope_by_scikit_learn(self, A, B, G):
+    def _slope_by_scikit_learn(self, A, B, G, prior):
+        """Compute it from the gradient of the kernel itself, which is that of a square matrix."""
         m, total = len(A), np.zeros(self.kernel.n_dims)
         for start in range(0, len(B), m):
-            block = B[start : start + m]
-            _, by = self.kernel(np.vstack([A, block]), eval_gradient=True)
-            total += np.einsum("ij,ijk->k", G[:, start : start + m], by[:m, m:])
+            block = slice(start, start + m)
+            _, by = self.kernel(np.vstack([A, B[block]]), eval_gradient=True)
+            total += np.einsum("ij,ijk->k", G[:, block], by[:m, m:])
+            if prior is not None:
+                total += np.einsum("i,iik->k", prior[block], by[m:, m:])
         return total
 
-    def diagonal_slope(self, A, g):
-        """Gradient of ``sum g_a k(a, a)`` by theta."""
-        if self.fast:  # the variance alone: as a covariance at distance zero
-            theta = []
-            xp, _ = get_array_namespace(g)
-            weight = float(xp.sum(g)) * stationary(self.kernel).variance
-            for part in _parts(self.kernel):
-                for parameter in part.hyperparameters:
-                    if not parameter.fixed:
-                        constant = parameter.name == "constant_value"
-                        theta += [weight if constant else 0.0] * parameter.n_elements
-            return np.array(theta, dtype=np.float64)
-        # central differences of the diagonal: exact to 1e-9, and linear in the samples
-        theta, h = self.kernel.theta, 1e-5
-        by = np.zeros(len(theta))
-        for j in range(len(theta)):
-            step = np.zeros(len(theta))
-            step[j] = h
-            up, down = (self.kernel.clone_with_theta(theta + e).diag(A) for e in (step, -step))
-            by[j] = g @ (up - down) / (2 * h)
-        return by
+
+def check_noise_bounds(noise_level_bounds):
+    """Refuse bounds of the noise that are no interval of positive numbers."""
+    low, high = noise_level_bounds
+    if not 0 < low <= high:
+        raise ValueError(
+            f"noise_level_bounds must be two positive numbers in order: got {(low, high)}."
+        )
+    return low, high
+
+
+def log_bounds(kernel, noise_level_bounds):
+    """Bounds of the logarithms of a kernel's parameters, if it has any, and of the noise."""
+    noise = check_noise_bounds(noise_level_bounds)
+    return np.vstack([kernel.bounds.reshape(-1, 2), np.log([noise])])
 
 
 def _parts(kernel):
@@ -197,10 +210,39 @@ def start_kernel(kernel, X, noise_level):
     """
     if kernel is not None:
         return split_noise(clone(kernel), noise_level)
-    spread = X.std(axis=0)
-    scales = np.where(spread > 0, spread, 1.0) * np.sqrt(X.shape[1])
+    scales = column_scales(X) * np.sqrt(X.shape[1])
     bounds = np.column_stack([1e-3 * scales, 1e3 * scales])
     return ConstantKernel(1.0, (1e-3, 1e3)) * RBF(scales, bounds), noise_level
+
+
+def column_scales(X):
+    """Compute standard deviations of columns; 1 where that of equal floats is rounding alone."""
+    spread = X.std(axis=0)
+    return np.where(spread > CONSTANT * np.abs(X).max(axis=0), spread, 1.0)
+
+
+class Maximum(NamedTuple):
+    """Where an optimiser ended.
+
+    Attributes
+    ----------
+    x : ndarray
+        The parameters.
+    value : float
+        The objective.
+    gradient : ndarray
+        Its gradient.
+    n_iter : int
+        Number of iterations.
+    converged : bool
+        Whether the optimiser ended by itself.
+    """
+
+    x: np.ndarray
+    value: float
+    gradient: np.ndarray
+    n_iter: int
+    converged: bool
 
 
 def maximise(
@@ -219,14 +261,15 @@ def maximise(
     """Largest value of an objective with gradient, from some starts.
 
     `objective(x)` gives value and gradient; the first `n_logs` entries of x are logarithms, whose
-    restarts are drawn between their bounds. Returns the best x, its value, the number of
-    iterations, and whether the optimiser converged.
+    restarts are drawn between their bounds.
     """
 
     def negative(x, eval_gradient=True):
-        value, gradient = objective(x)
+        with np.errstate(over="ignore", invalid="ignore"):  # far steps of the line search
+            value, gradient = objective(x)
         return (-value, -gradient) if eval_gradient else -value
 
+    # 1. starts: the given one, and others between the bounds
     n_logs = len(start) if n_logs is None else n_logs
     starts = [start]
     for _ in range(restarts):
@@ -237,14 +280,16 @@ def maximise(
                 "the kernel are infinite: give finite ones."
             )
         starts.append(np.concatenate([rng.uniform(low, high), start[n_logs:]]))
+
+    # 2. the best of the ends
     best = None
     for x in starts:
         if callable(optimizer):
             x, value = optimizer(negative, x, bounds)
-            found = np.asarray(x), -float(value), 0, True
+            found = Maximum(np.asarray(x), -float(value), objective(np.asarray(x))[1], 0, True)
         else:
             found = _l_bfgs(negative, x, bounds, max_iter, tol, progress)
-        if best is None or found[1] > best[1]:
+        if best is None or found.value > best.value:
             best = found
     return best
 
@@ -280,7 +325,8 @@ def _l_bfgs(negative, start, bounds, max_iter, tol, progress):
     if begun:
         progress.end()
     converged = len(trace) < max_iter  # or rounding ends the line search: nothing more to gain
-    return result.x, -float(result.fun), len(trace), converged
+    slope = -result.get("jac", np.zeros_like(result.x))  # none where all bounds are equal
+    return Maximum(result.x, -float(result.fun), slope, len(trace), converged)
 
 
 def warn_optimizer(estimator, n_iter):
@@ -290,3 +336,64 @@ def warn_optimizer(estimator, n_iter):
         reached=f"the likelihood still rises after {n_iter} iterations",
         remedy="increase max_iter or tol, or start from a kernel that is closer to the data",
     )
+
+
+def warn_of_bounds_and_copies(estimator, found, bounds, tol, kernel, X, Y):
+    """Warn where the likelihood still rises beyond a bound, or where samples are given twice.
+
+    `found` is the maximum for the rows X with targets Y, to the tolerance `tol`; `bounds` are
+    those of the logarithms, the parameters of the kernel and the noise.
+    """
+    if not Y.any() or len(X) < FEWEST_SAMPLES:  # constant targets: any noise is too much
+        return
+
+    names = [*_names_of_theta(kernel), "noise_level"]
+    x, gradient = found.x[: len(names)], found.gradient[: len(names)]
+    low, high = bounds[: len(names)].T
+    tol = RISE * tol
+    below = (x <= low + AT_BOUND) & (gradient < -tol) & (low < high)
+    above = (x >= high - AT_BOUND) & (gradient > tol) & (low < high)
+    copies = count_copies(X, Y)
+    many = copies > MANY_COPIES * len(X)
+
+    ended = [
+        f"the {side} bound {np.exp(bound[j]):.3g} of {names[j]}"
+        for side, beyond, bound in (("lower", below, low), ("upper", above, high))
+        for j in np.flatnonzero(beyond)
+    ]
+    tells = (
+        f"{copies} of {len(X)} samples are copies of others, which tell the likelihood that there "
+        "is no noise"
+    )
+    if ended:
+        others = f" and {len(ended) - 3} more" if len(ended) > 3 else ""
+        of = "noise_level_bounds" if (below | above)[-1] else "bounds of the kernel"
+        warn_not_converged(
+            estimator,
+            reached=f"the likelihood still rises beyond {', '.join(ended[:3])}{others}",
+            remedy=f"{tells}: give each sample once"
+            if many
+            else f"give wider {of}, or another kernel",
+        )
+    elif many:
+        warnings.warn(f"{type(estimator).__name__}: {tells}; give each sample once.", stacklevel=3)
+
+
+def _names_of_theta(kernel):
+    """Name of each entry of `kernel.theta`."""
+    for parameter in kernel.hyperparameters:
+        if not parameter.fixed:
+            many = parameter.n_elements > 1
+            for j in range(parameter.n_elements):
+                yield f"{parameter.name}[{j}]" if many else parameter.name
+
+
+def count_copies(X, Y):
+    """Count the samples that repeat an earlier one, row and targets.
+
+    0 where equal rows have different targets as well: there they are measurements.
+    """
+    rows = len(np.unique(X, axis=0))
+    samples = len(np.unique(np.hstack([X, Y]), axis=0))
+    copies, measurements = len(X) - samples, samples - rows
+    return copies if measurements < MANY_COPIES * copies else 0

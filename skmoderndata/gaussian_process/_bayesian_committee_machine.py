@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import (
     AT_LEAST_ONE,
+    N_JOBS,
     NON_NEGATIVE,
     CallbackSupportMixin,
     Interval,
@@ -30,14 +31,20 @@ from skmoderndata._solvers.gaussian.committee import (
 from skmoderndata._validation import validate_data
 from skmoderndata.gaussian_process._base import (
     PROCESS,
+    REJECTED,
     Covariance,
+    column_scales,
+    log_bounds,
     maximise,
     refuse_structured,
     start_kernel,
+    warn_of_bounds_and_copies,
     warn_optimizer,
 )
 
 BLOCK = 2**21  # kernel values held at once for predictions: 16 MB
+SMALLEST_VARIANCE = 1e-200  # of a prior, whose logarithm and inverse are taken
+ROUNDING = 1e-14  # of a variance, relative to that of the prior
 
 
 class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupportMixin, Base):
@@ -95,8 +102,8 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
     noise_level_ : float
         Noise variance used, of standardised targets.
     experts_ : list of ndarray of int
-        Indices of the samples of each expert. With "grbcm", the samples of the first expert belong
-        to all others, too.
+        Indices of the samples of each expert; no sample is listed twice. With "grbcm" the others
+        are conditioned on the samples of the first as well, which are listed there only.
     log_marginal_likelihood_value_ : float
         Sum of the log marginal likelihoods of the experts.
     n_iter_ : int
@@ -187,7 +194,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         "max_iter": [AT_LEAST_ONE],
         "tol": [NON_NEGATIVE],
         "subset_experts": [AT_LEAST_ONE],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(
@@ -250,9 +257,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         Y = y.astype(np.float64).reshape(len(y), -1)
         self._mean, self._std = np.zeros(Y.shape[1]), np.ones(Y.shape[1])
         if self.normalize_y:
-            spread = Y.std(axis=0)
-            varies = spread > 1e-14 * np.abs(Y).max(axis=0)
-            self._mean, self._std = Y.mean(axis=0), np.where(varies, spread, 1.0)
+            self._mean, self._std = Y.mean(axis=0), column_scales(Y)
         Y = (Y - self._mean) / self._std
         rng = check_random_state(self.random_state)
         self.experts_ = self._parts(X, rng)
@@ -269,7 +274,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         )
         return self
 
-    def predict(self, X, return_std=False, include_noise=False):
+    def predict(self, X, return_std=False, include_noise=True):
         """Predict targets, and their uncertainty if requested.
 
         Parameters
@@ -278,9 +283,9 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
             Samples.
         return_std : bool, default=False
             Whether the standard deviations are returned too.
-        include_noise : bool, default=False
-            Whether the uncertainty includes the noise, that is, refers to targets instead of the
-            function.
+        include_noise : bool, default=True
+            Whether the uncertainty is that of new targets, which have noise, or, if False, that of
+            the latent function.
 
         Returns
         -------
@@ -338,8 +343,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         if self.partition == "random":
             parts = np.array_split(rng.permutation(rows), n_experts)
             return shared + [np.sort(part) for part in parts]
-        spread = X.std(axis=0)
-        U = X[rows] / np.where(spread > 0, spread, 1.0)
+        U = (X[rows] - X.mean(axis=0)) / column_scales(X)
         means = MiniBatchKMeans(
             n_experts, random_state=rng.randint(2**31 - 1), n_init=1, batch_size=2048
         )
@@ -357,11 +361,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         return [first] + [np.concatenate([first, part]) for part in self.experts_[1:]]
 
     def _optimise(self, kernel, noise, X, Y, rng):
-        low, high = self.noise_level_bounds
-        if not 0 < low <= high:
-            raise ValueError(
-                f"noise_level_bounds must be two positive numbers in order: got {(low, high)}."
-            )
+        bounds = log_bounds(kernel, self.noise_level_bounds)
         chosen = rng.permutation(len(self.experts_))[: self.subset_experts]
         parts = [self.experts_[k] for k in np.sort(chosen)]
 
@@ -370,23 +370,28 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
             found = self._parallel(_log_likelihood, [(*at, X[part], Y[part]) for part in parts])
             return sum(value for value, _ in found), sum(gradient for _, gradient in found)
 
-        start = np.append(kernel.theta, np.log(np.clip(noise, low, high)))
+        start = np.append(kernel.theta, np.clip(np.log(noise), *bounds[-1]))
+        rows = np.concatenate(parts)
+        tol = self.tol * len(rows) * Y.shape[1]
         passes = self.max_iter * (1 + self.n_restarts_optimizer)
         with FitProgress(self, X, Y, max_passes=passes) as progress:
-            theta, _, self.n_iter_, converged = maximise(
+            found = maximise(
                 objective,
                 start,
-                np.vstack([kernel.bounds, np.log([self.noise_level_bounds])]),
+                bounds,
                 optimizer=self.optimizer,
                 max_iter=self.max_iter,
-                tol=self.tol * sum(len(part) for part in parts) * Y.shape[1],
+                tol=tol,
                 restarts=self.n_restarts_optimizer,
                 rng=rng,
                 progress=progress,
             )
-        if not converged and not progress.stopped:
-            warn_optimizer(self, self.n_iter_)
-        return kernel.clone_with_theta(theta[:-1]), float(np.exp(theta[-1]))
+        self.n_iter_ = found.n_iter
+        if not progress.stopped:
+            if not found.converged:
+                warn_optimizer(self, found.n_iter)
+            warn_of_bounds_and_copies(self, found, bounds, tol, kernel, X[rows], Y[rows])
+        return kernel.clone_with_theta(found.x[:-1]), float(np.exp(found.x[-1]))
 
     def _parallel(self, function, parts):
         return Parallel(n_jobs=self.n_jobs, require="sharedmem")(
@@ -405,9 +410,12 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
                 _Expert.predict, [(expert, self.kernel_, block) for expert in self._committee]
             )
             means = np.stack([mean for mean, _ in found])
-            prior = self.kernel_.diag(block)
-            # a sample that is known exactly has a variance of rounding errors
-            variances = np.maximum(np.stack([v for _, v in found]), 1e-14 * prior)
+            prior = np.maximum(self.kernel_.diag(block), SMALLEST_VARIANCE)
+            # a sample that is known exactly has a variance of rounding errors, and one whose
+            # kernel value with itself is 0 that of the prior
+            variances = np.stack([v for _, v in found])
+            variances = np.maximum(variances, ROUNDING * prior)
+            variances[:, prior == SMALLEST_VARIANCE] = SMALLEST_VARIANCE
             yield means, variances, prior
 
     def _shaped(self, values):
@@ -424,6 +432,11 @@ class _Expert:
     @classmethod
     def condition(cls, kernel, noise, X, Y):
         L = _factor(kernel(X), noise)
+        if L is None:
+            raise ValueError(
+                "kernel is not positive definite on the samples: increase the lower bound of the "
+                "noise (noise_level_bounds), or take another kernel."
+            )
         alpha = cho_solve((L, True), Y, check_finite=False)
         return cls(X, L, alpha, _value(L, Y, alpha))
 
@@ -434,15 +447,14 @@ class _Expert:
 
 
 def _factor(K, noise):
+    """Cholesky factor of ``K + noise I``; None if there is none."""
     K = K + 0.0
     K[np.diag_indices_from(K)] += noise
     try:
-        return cholesky(K, lower=True, overwrite_a=True, check_finite=False)
+        L = cholesky(K, lower=True, overwrite_a=True, check_finite=False)
     except np.linalg.LinAlgError:
-        raise ValueError(
-            "kernel is not positive definite on the samples: increase the lower bound of the "
-            "noise (noise_level_bounds), or take another kernel."
-        ) from None
+        return None
+    return L if np.isfinite(np.diag(L)).all() else None
 
 
 def _value(L, Y, alpha):
@@ -462,6 +474,9 @@ def _log_likelihood(kernel, noise, X, Y):
     else:
         K, by = kernel(X, eval_gradient=True)
     L = _factor(K, noise)
+    if L is None:
+        return REJECTED, np.zeros(kernel.n_dims + 1)
+
     alpha = cho_solve((L, True), Y, check_finite=False)
     G = alpha @ alpha.T - Y.shape[1] * cho_solve((L, True), np.eye(len(X)), check_finite=False)
     theta = np.tensordot(G, by, axes=2) if by is not None else covariance.slope(X, X, K, G)[0]

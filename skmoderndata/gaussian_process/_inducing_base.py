@@ -1,5 +1,6 @@
 """The model with inducing inputs that an optimiser moves: value and gradient, block by block."""
 
+import math
 import warnings
 from copy import copy
 from typing import Any, NamedTuple
@@ -25,7 +26,7 @@ from skmoderndata._solvers.gaussian.inducing import (
     trace_penalty,
     upper_bound,
 )
-from skmoderndata.gaussian_process._base import Covariance
+from skmoderndata.gaussian_process._base import REJECTED, Covariance, log_bounds
 
 MOST_FOR_CENTRES = 20_000  # samples that inducing inputs are chosen from
 KEPT = 4  # blocks whose kernel values are kept for the gradient
@@ -70,7 +71,7 @@ class InducingModel(NamedTuple):
 
     def bounds(self, noise_bounds, points):
         """Return the bounds of such a vector."""
-        logs = np.vstack([self.covariance.kernel.bounds, np.log([noise_bounds])])
+        logs = log_bounds(self.covariance.kernel, noise_bounds)
         if not points:
             return logs
         free = np.broadcast_to([-np.inf, np.inf], (self.Z.shape[0] * self.Z.shape[1], 2))
@@ -94,8 +95,8 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
     xp, _ = get_array_namespace(model.Z)
     K_uu = model.covariance(model.Z, model.Z)
     L, jitter = cholesky_with_jitter(K_uu, jitter, xp)
-    if L is None:  # the line search steps back
-        return -1e25, np.zeros(len(model.vector(points)))
+    if L is None:
+        return REJECTED, np.zeros(len(model.vector(points)))
     s, fitc, kept = model.noise, method == "fitc", {}
 
     def columns(rows):
@@ -113,6 +114,9 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
     total = None
     for part in run(block_sums, blocks):
         total = part if total is None else add(total, part, xp)
+    if not math.isfinite(float(xp.sum(total.P)) + total.prior):  # kernel values overflow
+        return REJECTED, np.zeros(len(model.vector(points)))
+
     zero = 0 * total.shift
     total = scaled(total, zero, zero + 1, 1.0 if fitc else s)
     fac = factors(L, total, xp)
@@ -125,8 +129,7 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
         K, A, _, d = kept[id(rows)] if id(rows) in kept else columns(rows)
         D = d if fitc else s * d
         by = block_slopes(L, A, Y, w, D, s, method, slope, fac.u, xp)
-        theta, by_points = model.covariance.slope(model.Z, rows, K, by.K_uf)
-        theta = theta + model.covariance.diagonal_slope(rows, by.prior)
+        theta, by_points = model.covariance.slope(model.Z, rows, K, by.K_uf, by.prior)
         return theta, by_points, by.K_uu, by.log_s
 
     theta, by_points, by_uu, log_s = 0.0, 0.0, slope.K_uu, slope.log_s
@@ -173,6 +176,8 @@ def choose_points(X, w, covariance, how, m, rng):
 def nearest_rows(X, Z):
     """Find the sample nearest to each inducing input, each once."""
     A, B = np.asarray(as_numpy(Z)), np.asarray(as_numpy(X))
+    centre = A.mean(axis=0)  # products of what is far from the origin lose digits
+    A, B = A - centre, B - centre
     rows = np.unique(((B * B).sum(axis=1)[None, :] - 2 * A @ B.T).argmin(axis=1))
     return move_array(rows, *get_array_namespace(X))
 

@@ -12,10 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import (
     AT_LEAST_ONE,
+    N_JOBS,
     NON_NEGATIVE,
     CallbackSupportMixin,
     Interval,
     StrOptions,
+    all_or_nothing,
     as_numpy,
     check_array_namespace,
     check_sample_weight,
@@ -29,9 +31,12 @@ from skmoderndata._validation import check_array, validate_data
 from skmoderndata.gaussian_process._base import (
     PROCESS,
     Covariance,
+    check_noise_bounds,
+    column_scales,
     maximise,
     refuse_structured,
     start_kernel,
+    warn_of_bounds_and_copies,
     warn_optimizer,
 )
 from skmoderndata.gaussian_process._inducing_base import (
@@ -189,7 +194,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
     >>> model = model.fit(X[:2000], y[:2000])
     >>> round(model.score(X[2000:], y[2000:]), 2)
     0.96
-    >>> mean, std = model.predict(X[2000:], return_std=True, include_noise=True)
+    >>> mean, std = model.predict(X[2000:], return_std=True)
     >>> round(float((abs(mean - y[2000:]) < std).mean()), 1)   # two thirds are expected
     0.7
     """
@@ -238,7 +243,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         "polish_iter": [Interval(Integral, 0, None, closed="left")],
         "jitter": [NON_NEGATIVE],
         "batch_size": [AT_LEAST_ONE, None],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(
@@ -352,6 +357,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         self._condition(posterior, X, Y, w)
         return self
 
+    @all_or_nothing
     def merge(self, other):
         """Add the samples of another estimator with equal hyperparameters; exact, in any order.
 
@@ -392,7 +398,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         self._store(self._posterior.merge(other._posterior).solve(self.normalize_y))
         return self
 
-    def predict(self, X, return_std=False, return_cov=False, include_noise=False):
+    def predict(self, X, return_std=False, return_cov=False, include_noise=True):
         """Predict targets, and their uncertainty if requested.
 
         Parameters
@@ -403,9 +409,9 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
             Whether the standard deviations are returned too.
         return_cov : bool, default=False
             Whether the covariances are returned too.
-        include_noise : bool, default=False
-            Whether the uncertainty includes the noise, that is, refers to targets instead of the
-            function.
+        include_noise : bool, default=True
+            Whether the uncertainty is that of new targets, which have noise, or, if False, that of
+            the latent function.
 
         Returns
         -------
@@ -439,24 +445,27 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         mean = self._shaped(xp.concat(means, axis=0))
         return (mean, self._shaped(xp.concat(spreads, axis=0))) if return_std else mean
 
-    def sample_y(self, X, n_samples=1, random_state=0):
-        """Draw functions from the posterior at X.
+    def sample_y(self, X, n_samples=1, random_state=0, include_noise=True):
+        """Draw targets, or functions, from the posterior at X.
 
         Parameters
         ----------
         X : array-like of shape (n_points, n_features)
             Points.
         n_samples : int, default=1
-            Number of functions.
+            Number of draws.
         random_state : int, RandomState instance or None, default=0
-            Controls the random functions. Pass an int for reproducible results.
+            Controls the draws. Pass an int for reproducible results.
+        include_noise : bool, default=True
+            Whether the draws are targets, with independent noise at each point, or, if False,
+            values of the latent function.
 
         Returns
         -------
         y : ndarray of shape (n_points, n_samples) or (n_points, n_targets, n_samples)
-            Values of the functions.
+            The draws.
         """
-        mean, cov = self.predict(X, return_cov=True)
+        mean, cov = self.predict(X, return_cov=True, include_noise=include_noise)
         mean, cov = np.asarray(as_numpy(mean)), np.asarray(as_numpy(cov))
         rng = check_random_state(random_state)
 
@@ -579,11 +588,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
     def _open(self, X, w, rng):
         """Model to start from."""
         xp, device = get_array_namespace(X)
-        low, high = self.noise_level_bounds
-        if not 0 < low <= high:
-            raise ValueError(
-                f"noise_level_bounds must be two positive numbers in order: got {(low, high)}."
-            )
+        low, high = check_noise_bounds(self.noise_level_bounds)
         some = np.asarray(as_numpy(X[: min(X.shape[0], MOST_FOR_CENTRES), :]))
         kernel, noise = start_kernel(self.kernel, some, self.noise_level)
         covariance = Covariance(kernel)
@@ -594,8 +599,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
             )
         Z = move_array(self._inducing(X, w, covariance, rng), xp, device)
         self._m = Z.shape[0]
-        spread = np.asarray(as_numpy(Z)).std(axis=0)
-        unit = move_array(np.where(spread > 0, spread, 1.0), xp, device)
+        unit = move_array(column_scales(np.asarray(as_numpy(Z))), xp, device)
         return InducingModel(covariance, float(np.clip(noise, low, high)), Z, unit)
 
     def _target_moments(self, Y, w, xp):
@@ -638,24 +642,31 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
             for data, most, restarts in stages:
                 if progress.stopped:
                     continue
-                found, _, n_iter, converged = maximise(
+                bounds = model.bounds(self.noise_level_bounds, points)
+                tol = self.tol * data[0].shape[0] * Y.shape[1]
+                found = maximise(
                     lambda x, start=model, data=data: self._value(
                         start.with_vector(x, points), data, points
                     ),
                     model.vector(points),
-                    model.bounds(self.noise_level_bounds, points),
+                    bounds,
                     optimizer=self.optimizer,
                     max_iter=most,
-                    tol=self.tol * data[0].shape[0] * Y.shape[1],
+                    tol=tol,
                     restarts=restarts,
                     rng=rng,
                     n_logs=model.n_logs,
                     progress=progress,
                 )
-                model = model.with_vector(found, points)
-                self.n_iter_ += n_iter
-                if not converged and n_iter >= most and not progress.stopped:
-                    warn_optimizer(self, n_iter)
+                model = model.with_vector(found.x, points)
+                self.n_iter_ += found.n_iter
+                if not found.converged and found.n_iter >= most and not progress.stopped:
+                    warn_optimizer(self, found.n_iter)
+
+        if not progress.stopped:
+            rows, targets = (np.asarray(as_numpy(a)) for a in part[:2])
+            kernel = model.covariance.kernel
+            warn_of_bounds_and_copies(self, found, bounds, tol, kernel, rows, targets)
         return model
 
     def _value(self, model, data, points):

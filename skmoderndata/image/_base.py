@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 
 from skmoderndata._compat import (
     AT_LEAST_ONE,
+    N_JOBS,
     NON_NEGATIVE,
     POSITIVE,
     StrOptions,
@@ -36,7 +37,7 @@ COMMON_CONSTRAINTS = {
     "n_nonzero_coefs": [AT_LEAST_ONE, None],
     "max_iter": [AT_LEAST_ONE],
     "max_patches": [AT_LEAST_ONE],
-    "n_jobs": [Integral, None],
+    "n_jobs": N_JOBS,
     "random_state": ["random_state"],
 }
 HUGE = 1e100  # of a standard deviation: all is noise

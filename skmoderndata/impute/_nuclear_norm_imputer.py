@@ -277,20 +277,25 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
                 f"{type(self).__name__} needs at least one known cell, and all "
                 f"{X.shape[0]} x {X.shape[1]} cells of X are missing."
             )
+
         if self.solver == "cvxpy" and (sum(X.shape) > CVXPY_LIMIT or self.n_components):
             raise ValueError(
                 f"{type(self).__name__}(solver='cvxpy') is for rows plus columns up to "
                 f"{CVXPY_LIMIT} and n_components=None, got X of shape {X.shape} and "
                 f"n_components={self.n_components}; use solver='thresholding'."
             )
+
+        # columns with known cells, in units of their own
         rng = check_random_state(self.random_state)
         self._fit_features(n_known, X.shape[0])
         X, known = X[:, self.features_], known[:, self.features_]
         self._fit_units(X, known)
         table = self._standardise(X, known)
+
         lam_max = top_singular_pair(table.matrix(table.data))[0]
         with FitProgress(self, X, y, max_passes=None) as progress:
             solution = self._solve(table, lam_max, rng, progress)
+
         self._store(solution, lam_max)
         if not (solution.converged or progress.stopped):
             warn_not_converged(
@@ -466,6 +471,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
                 f"missing_values of {type(self).__name__} must be a number, NaN or pandas.NA, "
                 f"got {self.missing_values!r}."
             )
+
         marked_by_nan = _is_nan(self.missing_values)
         X = validate_data(
             self,
@@ -476,6 +482,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             dtype=[np.float64, np.float32],
             ensure_all_finite="allow-nan" if marked_by_nan else True,
         )
+
         if not sparse.issparse(X):
             return X, ~np.isnan(X) if marked_by_nan else X != self.missing_values
         if self.missing_values == 0:
@@ -483,6 +490,8 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
                 f"{type(self).__name__}(missing_values=0) does not fit sparse input, where cells "
                 "that are not stored are missing anyway; pass a dense array."
             )
+
+        # stored cells that count as missing are taken out
         X = sparse.csr_array(X)
         stored = ~np.isnan(X.data) if marked_by_nan else X.data != self.missing_values
         if not stored.all():

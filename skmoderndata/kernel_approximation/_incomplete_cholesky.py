@@ -199,6 +199,7 @@ class IncompleteCholesky(KernelFeatures):
                 'IncompleteCholesky(kernel="precomputed") needs a symmetric matrix; (K + K.T) / 2 '
                 "is symmetric."
             )
+
         diagonal = np.asarray(gram.diag(X), dtype=np.float64)
         if not np.isfinite(diagonal).all() or (diagonal < 0).any():
             raise ValueError(
@@ -206,6 +207,7 @@ class IncompleteCholesky(KernelFeatures):
                 "finite and at least 0; the kernel is not positive semi-definite, or the samples "
                 "are out of its range."
             )
+
         found = incomplete_cholesky(
             gram,
             X,
@@ -214,6 +216,7 @@ class IncompleteCholesky(KernelFeatures):
             greedy=self.algorithm == "greedy",
             rng=check_random_state(self.random_state),
         )
+
         lowest = found.residual.min(initial=0.0)
         if lowest < -1e-6 * diagonal.max():
             raise ValueError(
@@ -221,6 +224,7 @@ class IncompleteCholesky(KernelFeatures):
                 "rounding: the kernel is not positive semi-definite on these samples. "
                 "Correct the matrix with SpectrumCorrector."
             )
+
         self._gram = gram
         self.component_indices_ = found.pivots
         self.components_ = gram.subset(X, found.pivots)

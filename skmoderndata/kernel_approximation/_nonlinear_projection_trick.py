@@ -10,7 +10,7 @@ from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs, leading_eigen
 from skmoderndata._solvers.kernel.incomplete_cholesky import cholesky_rows, incomplete_cholesky
 from skmoderndata.kernel_approximation._base import KernelFeatures
-from skmoderndata.kernels._features import check_definite
+from skmoderndata.kernels._features import check_definite, is_low_rank
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
 
 
@@ -40,8 +40,9 @@ class NonlinearProjectionTrick(KernelFeatures):
         Constant of the polynomial and sigmoid kernels.
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
-    algorithm : {"exact", "nystroem"}, default="exact"
-        Use the whole kernel matrix, or its columns of `max_rank` samples.
+    algorithm : {"auto", "exact", "nystroem"}, default="auto"
+        Use the whole kernel matrix, or its columns of `max_rank` samples. "auto" is "exact" up to
+        1000 samples, for more coordinates than `max_rank` and for precomputed kernels.
     max_rank : int, default=300
         Largest number of samples whose images span the space, for "nystroem".
     landmarks : {"random_pivots", "greedy", "random"}, default="random_pivots"
@@ -61,6 +62,8 @@ class NonlinearProjectionTrick(KernelFeatures):
         Sums of squares of the coordinates over the training samples, largest first.
     n_components_ : int
         Number of coordinates.
+    algorithm_ : str
+        "exact" or "nystroem".
     landmark_indices_ : ndarray of shape (rank,)
         Samples that span the space; all of them for "exact".
     residual_trace_ : float
@@ -135,7 +138,7 @@ class NonlinearProjectionTrick(KernelFeatures):
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, None],
         **KERNEL_CONSTRAINTS,
-        "algorithm": [StrOptions({"exact", "nystroem"})],
+        "algorithm": [StrOptions({"auto", "exact", "nystroem"})],
         "max_rank": [AT_LEAST_ONE],
         "landmarks": [StrOptions({"random_pivots", "greedy", "random"})],
         "center": ["boolean"],
@@ -152,7 +155,7 @@ class NonlinearProjectionTrick(KernelFeatures):
         degree=3,
         coef0=1,
         kernel_params=None,
-        algorithm="exact",
+        algorithm="auto",
         max_rank=300,
         landmarks="random_pivots",
         center=True,
@@ -183,7 +186,10 @@ class NonlinearProjectionTrick(KernelFeatures):
                 "finite and at least 0; the kernel is not positive semi-definite, or the samples "
                 "are out of its range."
             )
-        if self.algorithm == "exact":
+        many = (self.n_components or 0) > self.max_rank
+        low = not many and is_low_rank(self.algorithm, gram, n)
+        self.algorithm_ = "nystroem" if low or self.algorithm == "nystroem" else "exact"
+        if self.algorithm_ == "exact":
             self._fit_exact(gram, X, n)
         else:
             self._fit_landmarks(gram, X, n, diagonal)
@@ -254,7 +260,7 @@ class NonlinearProjectionTrick(KernelFeatures):
         for start in range(0, n, step):
             rows = slice(start, min(start + step, n))
             part = take(X, rows)
-            if self.algorithm == "exact":
+            if self.algorithm_ == "exact":
                 K = np.asarray(self._gram(part, self._spanning), dtype=np.float64)
                 if self.center:
                     K = K - K.mean(axis=1)[:, None] - self._means + self._mean_square
@@ -272,7 +278,7 @@ class NonlinearProjectionTrick(KernelFeatures):
 
     def _mean_products(self, X):
         """Inner products of samples with the mean of the training samples."""
-        if self.algorithm == "exact":
+        if self.algorithm_ == "exact":
             return np.asarray(self._gram(X, self._spanning)).mean(axis=1)
         if not len(self.landmark_indices_):
             return np.zeros(count_samples(X))

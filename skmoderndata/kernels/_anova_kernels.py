@@ -57,7 +57,8 @@ class _OverInputs(BaseKernel):
             own = X[:, i] ** 2 if self.base_kernels is None else self._base(i).diag(X[:, [i]])
             yield w[i] * own
 
-    def _of_terms(self, terms: list[Array]) -> Array:
+    def _of_terms(self, terms: list[Array], shape: tuple[int, ...]) -> Array:
+        """Combine terms of a shape; there are none for samples without features."""
         raise NotImplementedError
 
     def _slope(self, terms: list[Array], i: int) -> Array:
@@ -65,10 +66,10 @@ class _OverInputs(BaseKernel):
         raise NotImplementedError
 
     def _gram(self, X: Any, Y: Any) -> Array:
-        return self._of_terms(list(self._terms(X, Y)))
+        return self._of_terms(list(self._terms(X, Y)), (len(X), len(X if Y is None else Y)))
 
     def _diag(self, X: Any) -> Array:
-        return self._of_terms(list(self._diagonal_terms(X)))
+        return self._of_terms(list(self._diagonal_terms(X)), (len(X),))
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
         n, p = X.shape
@@ -147,8 +148,10 @@ class AllSubsets(_OverInputs):
             K *= a
         return K
 
-    def _of_terms(self, terms: list[Array]) -> Array:
-        product: Array = np.prod([1 + a for a in terms], axis=0)
+    def _of_terms(self, terms: list[Array], shape: tuple[int, ...]) -> Array:
+        product = np.ones(shape)
+        for a in terms:
+            product *= 1 + a
         return product
 
     def _slope(self, terms: list[Array], i: int) -> Array:
@@ -259,11 +262,11 @@ class ANOVA(_OverInputs):
             K[rows] = self._select(_symmetric(terms, self.degree, (rows.stop - start, m), p))
         return K
 
-    def _of_terms(self, terms: list[Array]) -> Array:
-        shape = terms[0].shape
+    def _of_terms(self, terms: list[Array], shape: tuple[int, ...]) -> Array:
         if self.method == "newton":
-            powers = [sum(a**r for a in terms) for r in range(1, self.degree + 1)]
-            return self._newton(powers, np.sum([a != 0 for a in terms], axis=0))
+            zero = np.zeros(shape)
+            powers = [sum((a**r for a in terms), start=zero) for r in range(1, self.degree + 1)]
+            return self._newton(powers, sum((a != 0 for a in terms), start=zero))
         return self._select(_symmetric(iter(terms), self.degree, shape, len(terms)))
 
     def _slope(self, terms: list[Array], i: int) -> Array:

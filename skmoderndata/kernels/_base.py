@@ -2,7 +2,7 @@
 
 import inspect
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from sklearn.gaussian_process.kernels import (
 
 from skmoderndata._typing import Array
 from skmoderndata.kernels._encoded import Encoded
+from skmoderndata.kernels._keys import key_of_kernel
 
 
 class Sample:
@@ -80,10 +81,10 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         self._validate()
         if not isinstance(X, Encoded):
             return self._diag(self._real(X))
-        name = repr(self)
-        if name not in X.diagonals:
-            X.diagonals[name] = self._diag(self._real(X))
-        return X.diagonals[name].copy()
+        key = key_of_kernel(self)
+        if key not in X.diagonals:
+            X.diagonals[key] = self._diag(self._real(X))
+        return X.diagonals[key].copy()
 
     def encode(self, X: Any) -> Encoded:
         """Convert samples once, for use in many calls.
@@ -98,19 +99,23 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         encoded : Encoded
             A sequence of the samples that stores their converted form; every kernel accepts it.
         """
-        samples = as_samples(X, type(self).__name__)
+        samples = self._collection(X, type(self).__name__)
         key = self.encoding
         if isinstance(X, Encoded) and X.key == key:
             return X
         return Encoded(samples, None if key is None else self._encode(samples), key)
 
     @property
-    def encoding(self) -> str | None:
+    def encoding(self) -> Hashable | None:
         """Name of the form that `encode` stores; None if samples are converted at each call."""
         return None
 
     def _encode(self, X: list[Any]) -> Any:
         return self._check(X)
+
+    def _collection(self, X: Any, name: str) -> list[Any]:
+        """Return samples of any kind as a list; `name` is that of the caller, for messages."""
+        return as_samples(X, name)
 
     def settle(self, X: Any) -> "BaseKernel":
         """Return a copy whose data-dependent parameters are set from training samples.
@@ -134,6 +139,8 @@ class BaseKernel(Kernel):  # type: ignore[misc]
             return X.form if X.key and X.key == self.encoding else self._check(X.samples)
         if self.requires_vector_input:
             check_real(X, type(self).__name__)
+            if not self._needs_vectors:  # a kernel of others, which need not check
+                check_finite(X, type(self).__name__)
         return self._check(X)
 
     def is_stationary(self) -> bool:
@@ -145,6 +152,11 @@ class BaseKernel(Kernel):  # type: ignore[misc]
             False unless the kernel is known to be stationary.
         """
         return False
+
+    @property
+    def _diagonal_is_constant(self) -> bool:
+        """Whether the diagonal of the kernel matrix is known to be constant."""
+        return self.is_stationary()
 
     @property
     def requires_vector_input(self) -> bool:
@@ -347,6 +359,10 @@ def as_samples(X: Any, name: str = "The kernel") -> list[Any]:
     samples : list
         The same objects.
     """
+    if X is None:
+        raise ValueError(
+            f"{name} received None for X: give a collection of samples, a list for instance."
+        )
     if isinstance(X, str | bytes) or not hasattr(X, "__len__"):
         raise TypeError(
             f"{name} needs a collection of samples, a list for instance, and received one "
@@ -384,6 +400,20 @@ def settled(kernel: Any, X: Any) -> Any:
     if isinstance(kernel, Exponentiation):
         return Exponentiation(settled(kernel.kernel, X), kernel.exponent)
     return clone(kernel)
+
+
+def constant_diagonal(kernel: Any) -> bool:
+    """Whether the diagonal of the matrix of a kernel object is known to be constant.
+
+    It is for stationary kernels, and for others, which need not depend on differences only.
+    """
+    if isinstance(kernel, BaseKernel):
+        return kernel._diagonal_is_constant
+    if isinstance(kernel, KernelOperator):
+        return constant_diagonal(kernel.k1) and constant_diagonal(kernel.k2)
+    if isinstance(kernel, Exponentiation):
+        return constant_diagonal(kernel.kernel)
+    return bool(kernel.is_stationary())
 
 
 def as_vectors(X: Any, name: str = "The kernel") -> Array:
@@ -431,6 +461,17 @@ def check_real(X: Any, name: str) -> None:
             f"{name} needs real numbers, and received complex ones: give real and imaginary parts "
             "as separate features."
         )
+
+
+def check_finite(X: Any, name: str) -> None:
+    """Refuse NaN and infinity among numbers."""
+    numbers = X.data if is_sparse(X) else X
+    try:
+        finite = bool(np.isfinite(np.asarray(numbers, dtype=np.float64)).all())
+    except (TypeError, ValueError):  # no numbers, which is checked elsewhere
+        return
+    if not finite:
+        raise ValueError(f"{name} needs finite samples, and received NaN or infinity.")
 
 
 def show(value: Any) -> str:

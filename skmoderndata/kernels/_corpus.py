@@ -11,6 +11,7 @@ from sklearn.base import clone
 from skmoderndata._typing import Array
 from skmoderndata._validation import check_array
 from skmoderndata.kernels._base import Sample, as_samples, is_sparse
+from skmoderndata.kernels._keys import Key, key_of_kernel
 
 
 class Corpus:
@@ -30,6 +31,7 @@ class Corpus:
     def __init__(self, counts: sparse.csr_array, vectorizer: Any) -> None:
         self.counts, self.vectorizer = counts, vectorizer
         self._derived: dict[Any, Any] = {}
+        self._key: Key | None = None
         parts = (counts.indptr, counts.indices, counts.data)
         names = getattr(vectorizer, "vocabulary_", None)
         mark = zlib.crc32(repr(sorted(names.items()) if names else vectorizer).encode())
@@ -43,16 +45,20 @@ class Corpus:
             self._derived[key] = make()
         return self._derived[key]
 
+    def value_key(self) -> Key:
+        """Return the key of the counts and the vectorizer, computed once."""
+        if self._key is None:
+            self._key = key_of_kernel([self.counts, self.vectorizer])
+        return self._key
+
     def __deepcopy__(self, memo: dict[int, Any]) -> "Corpus":
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_derived": {}}
+        return {**vars(self), "_derived": {}, "_key": None}
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Corpus) and (
-            (self.counts.shape, self.checksum) == (other.counts.shape, other.checksum)
-        )
+        return isinstance(other, Corpus) and self.value_key() == other.value_key()
 
     __hash__ = None  # type: ignore[assignment]
 

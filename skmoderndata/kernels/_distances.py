@@ -1,5 +1,6 @@
 """Gaussian and Laplacian kernel values without cancellation, for dense and sparse rows."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ TOLERANCE = 1e-12  # error of a Gaussian value above which it is recomputed
 SAFE = TOLERANCE / (8 * EPS)  # sum of `gamma |x|^2` and `gamma |y|^2` up to which no value is
 NEGLIGIBLE = 60.0  # exp(-60) is below any rounding error
 TILE = 2**18  # entries that stay in the cache
+DENSE_ENTRIES = 2**20  # entries of a sparse table that are made dense at a time
 
 
 def gaussian(X: Any, Y: Any = None, *, gamma: float) -> Array:
@@ -97,10 +99,25 @@ def exponential(E: Array) -> Array:
 
 def laplacian(X: Any, Y: Any = None, *, gamma: float) -> Array:
     """Values of `exp(-gamma |x - y|_1)`, shape `(n_X, n_Y)`."""
+    # the distances want samples of one kind: that of Y, which is held already
+    if Y is not None and _is_sparse(X) and not _is_sparse(Y):
+        blocks = [laplacian(rows, Y, gamma=gamma) for _, rows in dense_blocks(X)]
+        return np.concatenate(blocks) if blocks else np.zeros((0, len(Y)))
+    if Y is not None and _is_sparse(Y):
+        X = sparse.csr_matrix(X)
+
     if _is_sparse(X):
         X = _plain(X)
         Y = None if Y is None else _plain(Y)
     return np.asarray(laplacian_kernel(X, Y, gamma=gamma))
+
+
+def dense_blocks(X: Any) -> Iterator[tuple[slice, Array]]:
+    """Yield `rows, X[rows]` of a sparse table, the rows as a dense array of bounded size."""
+    step = max(1, DENSE_ENTRIES // max(1, X.shape[1]))
+    for start in range(0, X.shape[0], step):
+        rows = slice(start, min(start + step, X.shape[0]))
+        yield rows, X[rows].toarray()
 
 
 def _plain(X: Any) -> Any:

@@ -1,13 +1,13 @@
 """Edit distances of collections of sequences, for metrics and transformers."""
 
 from itertools import pairwise
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from skmoderndata._compat import NON_NEGATIVE, Interval, validate_params
+from skmoderndata._compat import N_JOBS, NON_NEGATIVE, Interval, validate_params
 from skmoderndata._solvers.sequences.edits import EditCosts, edit_distances
 from skmoderndata._typing import Array
 from skmoderndata.kernels._sequences import Packed, one_alphabet, pack
@@ -20,7 +20,7 @@ CELLS = 2**24  # of the tables that one thread computes in one task
         "gap_cost": [Interval(Real, 0, None, closed="neither")],
         "substitution_cost": [NON_NEGATIVE],
         "normalize": ["boolean"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     },
     prefer_skip_nested_validation=True,
 )

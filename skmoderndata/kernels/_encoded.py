@@ -1,6 +1,6 @@
 """Samples with the converted form that a kernel computes with."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,13 @@ class Encoded:
         The samples as the user gave them.
     form : object
         Converted samples, indexed like the samples; None if the kernel converts at each call.
-    key : str or None
+    key : hashable or None
         Name of the encoding.
     """
 
-    def __init__(self, samples: list[Any], form: Any, key: str | None) -> None:
+    def __init__(self, samples: list[Any], form: Any, key: Hashable | None) -> None:
         self.samples, self.form, self.key = samples, form, key
-        self.diagonals: dict[str, Array] = {}  # by kernel, filled by `BaseKernel.diag`
+        self.diagonals: dict[Hashable, Array] = {}  # by kernel, filled by `BaseKernel.diag`
 
     @property
     def shape(self) -> tuple[int]:

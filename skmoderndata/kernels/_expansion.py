@@ -9,7 +9,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._typing import Array
-from skmoderndata.kernels._distances import exponential, refine
+from skmoderndata.kernels._distances import dense_blocks, exponential, refine
 from skmoderndata.kernels._encoded import Encoded
 from skmoderndata.kernels._resolve import Gram, count_samples, settle_gamma, take
 
@@ -63,6 +63,15 @@ class KernelRows:
         samples = self.gram.subset(self.X, b)
         return Expansion(self.gram, samples, coef, origin=self.origin)
 
+    def squared_norm(self, coef: Array) -> float:
+        """Squared norm of `sum_j coef_j k(x, x_j)` over all samples."""
+        used = np.flatnonzero(coef)
+        if _kind(self.gram, self.X) == "linear":  # a sum of squares, which does not cancel
+            weights = self.gram.weighted_sum(coef[used], _double(take(self.X, used)))
+            return float(weights @ weights)
+        values = self.values(self.expansion(used, coef[used]), used)
+        return max(float(values @ coef[used]), 0.0)
+
     def values(self, expansion: "Expansion", rows: Array | slice, *, exact: bool = True) -> Array:
         """Values of an expansion at some of the samples."""
         values = expansion.values(self.X, rows, exact=exact, n_jobs=self.n_jobs)
@@ -91,12 +100,18 @@ class Expansion:
 
     def kernel(self, X: Any) -> Array:
         """Kernel values between the rows of `X` (one block) and all samples."""
+        if self._takes_dense_rows() and sparse.issparse(X):
+            K = np.empty((count_samples(X), len(self)))
+            for rows, block in dense_blocks(X):
+                K[rows] = self.kernel(block)
+            return K
         if self.kind == "rbf":
             A, B = self._augmented(X, np.float64), self._basis(np.float64)
             K = A @ B
             self._refine(K, X, A[:, -1])
             return exponential(K)
-        if self.kind in ("linear", "poly") and not sparse.issparse(self.samples):
+        dense = self.gram.origin is None and not sparse.issparse(self.samples)
+        if self.kind in ("linear", "poly") and dense:
             with np.errstate(over="ignore", invalid="ignore"):
                 return self.gram.check_finite(self._map(_double(X) @ self._basis(np.float64)))
         return self.gram(X, self.samples)
@@ -154,11 +169,19 @@ class Expansion:
                     work(start)
         return self.gram.check_finite(out)
 
+    def _takes_dense_rows(self) -> bool:
+        """Whether the fast path of the kernel works on the entries of dense rows."""
+        return self.kind in ("rbf", "poly")
+
     @np.errstate(over="ignore", invalid="ignore")  # what is not finite is refused afterwards
     def _fill(self, X: Any, out: Array, exact: bool) -> None:
         assert self.coef is not None
+        if self._takes_dense_rows() and sparse.issparse(X):
+            for rows, block in dense_blocks(X):
+                self._fill(block, out[rows], exact)
+            return
         if self.kind == "linear":
-            out[:] = X @ self._primal()
+            out[:] = self.gram.linear_values(X, self._primal())
             return
         if self.kind == "other":
             tile = max(1, 2**24 // (8 * len(self)))
@@ -228,7 +251,8 @@ class Expansion:
         """Weights of the linear function."""
         if "primal" not in self._packed:
             assert self.coef is not None
-            self._packed["primal"] = np.asarray(_double(self.samples).T @ self.coef)
+            weights = self.gram.weighted_sum(self.coef.T, _double(self.samples))
+            self._packed["primal"] = weights.T
         return self._packed["primal"]
 
     def _map(self, K: Array) -> Array:

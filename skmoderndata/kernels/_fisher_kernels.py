@@ -413,6 +413,11 @@ class MarkovFisher(ScoreKernel):
             M = len(self.symbols)
         else:
             M = 1 + max((int(max(x)) for x in samples if len(x)), default=0)
+        if M == 0:
+            raise ValueError(
+                "MarkovFisher: all training samples are empty, and there are no symbols; give "
+                "symbols, or drop empty samples."
+            )
         windows, _, _, first = self._contexts(samples, M)
         n_contexts = M ** (self.p - 1)
         counts = np.bincount(windows, minlength=M**self.p).reshape(n_contexts, M)

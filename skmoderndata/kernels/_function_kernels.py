@@ -302,14 +302,9 @@ class DistanceKernel(BaseKernel):
         self._check_real("gamma", 0.0)
         self._check_real("power", 0.0)
 
-    def is_stationary(self) -> bool:
-        """Tell whether the kernel depends on differences only.
-
-        Returns
-        -------
-        stationary : bool
-            True: the diagonal is one.
-        """
+    @property
+    def _diagonal_is_constant(self) -> bool:
+        """True: the diagonal is one."""
         return True
 
     def _check(self, X: Any) -> Any:

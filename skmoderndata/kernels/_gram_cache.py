@@ -1,15 +1,17 @@
 """Cache of kernel values for the folds of a parameter search."""
 
-import sys
 import threading
 from collections import OrderedDict
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
 from skmoderndata._typing import Array
 from skmoderndata.kernels._base import show
+from skmoderndata.kernels._keys import Key, key_of_kernel, key_of_sample
+
+KEY_BYTES = 256  # of the key of a sample
+GROWTH = 1.25  # of the number of samples that a full table has room for
 
 
 class GramCache:
@@ -22,8 +24,8 @@ class GramCache:
     Parameters
     ----------
     max_bytes : int, default=1073741824
-        Memory for kernel values and samples, in bytes; the least recently used kernels are dropped
-        first.
+        Memory for kernel values, in bytes; the least recently used kernels are dropped first.
+        Where the samples of one call need more, their values are computed and not stored.
 
     See Also
     --------
@@ -32,10 +34,12 @@ class GramCache:
     Notes
     -----
     The key is the kernel with all its parameters and the value of each sample: equal strings,
-    numbers, tuples, frozen sets and arrays count as one sample, because a kernel depends on values
-    only. Other objects are identified by identity. The cache holds references to the samples. For
-    each kernel it stores one square matrix over all samples seen so far, which is exact for
-    kernels without state. Threads use one cache; each process has its own.
+    lists, sets, arrays or graphs count as one sample, because a kernel depends on values only, and
+    a list that changes is another sample from then on. Functions among the parameters of a kernel
+    are the same while they are the same object; call `clear` after a change of anything else that
+    a function reads. A sample that cannot be pickled is refused, because no change of it would be
+    noticed. For each kernel the cache stores one square matrix over all samples seen so far, which
+    is exact for kernels without state. Threads use one cache; each process has its own.
 
     Examples
     --------
@@ -52,13 +56,14 @@ class GramCache:
 
     def __init__(self, max_bytes: int = 2**30) -> None:
         self.max_bytes = max_bytes
+        self._lock = threading.RLock()
         self.clear()
 
     def clear(self) -> None:
         """Delete all stored values."""
-        self._lock = threading.RLock()
-        self._tables: OrderedDict[str, _Table] = OrderedDict()
-        self.n_computed = 0
+        with self._lock:
+            self._tables: OrderedDict[Key, _Table] = OrderedDict()
+            self.n_computed = 0
 
     def values(self, kernel: Any, X: list[Any], Y: list[Any] | None = None) -> Array:
         """Return the kernel values of all pairs; compute only those that are not stored.
@@ -77,20 +82,50 @@ class GramCache:
         K : ndarray of shape (n_X, n_Y)
             Kernel values.
         """
-        Y = X if Y is None else Y
+        own, others = Y is None or Y is X, X if Y is None else Y
+        row_keys = _keys(X)
+        column_keys = row_keys if own else _keys(others)
         with self._lock:
-            key = show(kernel)
-            table = self._tables.pop(key, None) or _Table()
-            self._tables[key] = table  # the one used last is at the end
-            rows, columns = table.number(X), table.number(Y)
-            self.n_computed += table.complete(kernel, rows, columns)
-            K: Array = table.K[np.ix_(rows, columns)].copy()
-            while self._size() > self.max_bytes and self._tables:
+            table = self._table(kernel, [*row_keys, *column_keys])
+            if table is None:  # too many samples for `max_bytes`
+                K = finite(kernel, kernel(X) if own else kernel(X, others))
+                self.n_computed += int(K.size)
+                return K
+
+            rows, columns = table.numbers_of(row_keys), table.numbers_of(column_keys)
+            samples = dict(zip(rows.tolist(), X, strict=True))
+            samples |= dict(zip(columns.tolist(), others, strict=True))
+            self.n_computed += table.complete(kernel, samples, rows, columns)
+            values: Array = table.K[np.ix_(rows, columns)]  # a copy
+            return values
+
+    def _table(self, kernel: Any, keys: list[Key]) -> "_Table | None":
+        """Return the table of a kernel with room for samples, None if they need too much memory.
+
+        The bound holds at every moment: a table that grows is in memory twice.
+        """
+        name = key_of_kernel(kernel)
+        table = self._tables.pop(name, None) or _Table()
+        n_needed = len(set(keys) | table.numbers.keys())
+        if n_needed > len(table.K) and n_bytes_of(n_needed) + table.n_bytes > self.max_bytes:
+            table, n_needed = _Table(), len(set(keys))  # without the samples of other calls
+        if n_bytes_of(n_needed) > self.max_bytes:
+            return None
+
+        # other kernels make room, the one that was not used for the longest time first
+        size = n_needed
+        if n_needed > len(table.K):
+            while self._size() + table.n_bytes + n_bytes_of(n_needed) > self.max_bytes:
                 self._tables.popitem(last=False)
-            return K
+            spare = max(n_needed, int(GROWTH * len(table.K)))
+            if self._size() + table.n_bytes + n_bytes_of(spare) <= self.max_bytes:
+                size = spare
+        table.grow(size, keys)
+        self._tables[name] = table  # the one used last is at the end
+        return table
 
     def _size(self) -> int:
-        return sum(table.K.nbytes + table.n_bytes for table in self._tables.values())
+        return sum(table.n_bytes for table in self._tables.values())
 
     def __sklearn_clone__(self) -> "GramCache":
         return self
@@ -103,6 +138,7 @@ class GramCache:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.max_bytes = state["max_bytes"]
+        self._lock = threading.RLock()
         self.clear()
 
     def __repr__(self) -> str:
@@ -113,40 +149,43 @@ class _Table:
     """Symmetric matrix of one kernel, NaN where a value has not been computed."""
 
     def __init__(self) -> None:
-        self.samples: list[Any] = []
-        self.numbers: dict[Any, int] = {}
-        self.n_bytes = 0  # of the samples that are referenced
+        self.numbers: dict[Key, int] = {}
         self.K: Array = np.empty((0, 0))
 
-    def number(self, samples: list[Any]) -> Array:
-        found = []
-        for x in samples:
-            key = _value(x)
-            if key not in self.numbers:
-                self.numbers[key] = len(self.samples)
-                self.samples.append(x)  # referenced, so that no other object gets its id
-                self.n_bytes += int(getattr(x, "nbytes", 0)) or sys.getsizeof(x)
-            found.append(self.numbers[key])
-        return np.array(found, dtype=np.intp)
+    @property
+    def n_bytes(self) -> int:
+        """Memory of the matrix and of the keys."""
+        return n_bytes_of(len(self.K))
 
-    def complete(self, kernel: Any, rows: Array, columns: Array) -> int:
-        n, old = len(self.samples), len(self.K)
-        if n > old:
-            size = max(n, 2 * old)
+    def grow(self, size: int, keys: list[Key]) -> None:
+        """Give numbers to samples, and make the matrix larger if it is smaller than `size`."""
+        old = len(self.K)
+        if size > old:
             grown = np.full((size, size), np.nan)
             grown[:old, :old] = self.K
             self.K = grown
+        for key in keys:
+            self.numbers.setdefault(key, len(self.numbers))
+
+    def numbers_of(self, keys: list[Key]) -> Array:
+        """Return the places of samples in the matrix."""
+        return np.array([self.numbers[key] for key in keys], dtype=np.intp)
+
+    def complete(self, kernel: Any, samples: dict[int, Any], rows: Array, columns: Array) -> int:
+        """Compute what is missing in a block; return the number of values computed."""
         rows, columns = np.unique(rows), np.unique(columns)
         unknown = np.isnan(self.K[np.ix_(rows, columns)])
         needed = rows[unknown.any(axis=1)]
         count = 0
-        while needed.size:  # rows with the same missing columns together
+        while needed.size:
+            # rows with the same missing columns together
             gaps = np.isnan(self.K[np.ix_(needed, columns)])
             same = (gaps == gaps[0]).all(axis=1)
             group, missing = needed[same], columns[gaps[0]]
-            K = kernel([self.samples[i] for i in group], [self.samples[j] for j in missing])
-            if not np.isfinite(K).all():
-                raise ValueError(f"GramCache: {show(kernel)} has values that are not finite.")
+            K = kernel([samples[i] for i in group], [samples[j] for j in missing])
+            finite(kernel, K)
+
+            # a kernel is symmetric
             self.K[np.ix_(group, missing)] = K
             self.K[np.ix_(missing, group)] = np.asarray(K).T
             count += int(K.size)
@@ -157,17 +196,17 @@ class _Table:
         return count
 
 
-def _value(x: Any) -> Any:
-    """Key of a sample: its value where that is cheap to compare, otherwise its identity."""
-    if isinstance(x, str | bytes):
-        return x
-    if isinstance(x, int | float | np.generic):
-        return type(x).__name__, repr(x)
-    if isinstance(x, tuple):
-        return ("tuple", *map(_value, x))
-    if isinstance(x, frozenset):
-        return x
-    if isinstance(x, np.ndarray) and x.dtype != object:
-        digest = blake2b(np.ascontiguousarray(x).tobytes(), digest_size=16).digest()
-        return x.dtype.str, x.shape, digest
-    return "object", id(x)
+def n_bytes_of(n_samples: int) -> int:
+    """Memory of a table of so many samples."""
+    return 8 * n_samples**2 + KEY_BYTES * n_samples
+
+
+def finite(kernel: Any, K: Any) -> Array:
+    """Refuse kernel values that are not finite."""
+    if not np.isfinite(K).all():
+        raise ValueError(f"GramCache: {show(kernel)} has values that are not finite.")
+    return np.asarray(K)
+
+
+def _keys(samples: list[Any]) -> list[Key]:
+    return [key_of_sample(x, f"GramCache: sample {i}") for i, x in enumerate(samples)]

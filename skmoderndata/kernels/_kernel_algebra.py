@@ -1,14 +1,21 @@
 """Kernels derived from one kernel: conformal, pullback, polynomial, exponential, normalised."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from skmoderndata._registry import KernelCard
 from skmoderndata._typing import Array
-from skmoderndata.kernels._base import BaseKernel, function_values, settled
+from skmoderndata.kernels._base import (
+    BaseKernel,
+    check_finite,
+    constant_diagonal,
+    function_values,
+    settled,
+)
 from skmoderndata.kernels._encoded import Encoded
+from skmoderndata.kernels._keys import key_of_kernel
 
 FAMILY = "kernel algebra"
 PAGE = "kernel_algebra"
@@ -25,12 +32,17 @@ class _OfKernel(BaseKernel):
         return bool(self.kernel.requires_vector_input)
 
     @property
-    def encoding(self) -> str | None:
+    def encoding(self) -> Hashable | None:
         """Name of the form that `encode` stores, that of the inner kernel."""
         return self.kernel.encoding if isinstance(self.kernel, BaseKernel) else None
 
     def _encode(self, X: list[Any]) -> Any:
         return self.kernel._encode(X)
+
+    def _collection(self, X: Any, name: str) -> list[Any]:
+        if isinstance(self.kernel, BaseKernel):
+            return self.kernel._collection(X, name)
+        return super()._collection(X, name)
 
     def settle(self, X: Any) -> BaseKernel:
         """Return a copy with the inner kernel settled on training samples.
@@ -55,6 +67,21 @@ class _OfKernel(BaseKernel):
 
     def _check(self, X: Any) -> Any:
         return X
+
+    def is_stationary(self) -> bool:
+        """Tell whether the kernel depends on differences only.
+
+        Returns
+        -------
+        stationary : bool
+            True if the inner kernel is stationary.
+        """
+        return bool(self.kernel.is_stationary())
+
+    @property
+    def _diagonal_is_constant(self) -> bool:
+        """Whether the diagonal is constant, as that of the inner kernel is."""
+        return constant_diagonal(self.kernel)
 
     def _inner_gradient(self, X: Any) -> Array:
         gradient: Array = self.kernel(X, eval_gradient=True)[1]
@@ -112,6 +139,21 @@ class Conformal(_OfKernel):
     def __init__(self, kernel: Any, func: Callable[[Any], Any]) -> None:
         self.kernel = kernel
         self.func = func
+
+    def is_stationary(self) -> bool:
+        """Tell whether the kernel depends on differences only.
+
+        Returns
+        -------
+        stationary : bool
+            False: `func` depends on the samples.
+        """
+        return False
+
+    @property
+    def _diagonal_is_constant(self) -> bool:
+        """False: the values of `func` are unknown."""
+        return False
 
     def _gram(self, X: Any, Y: Any) -> Array:
         f = function_values(self.func, X, "Conformal")
@@ -174,15 +216,10 @@ class Pullback(BaseKernel):
         self.kernel = kernel
         self.func = func
 
-    def is_stationary(self) -> bool:
-        """Tell whether the kernel depends on differences only.
-
-        Returns
-        -------
-        stationary : bool
-            True if the inner kernel is stationary: then the diagonal is constant.
-        """
-        return bool(self.kernel.is_stationary())
+    @property
+    def _diagonal_is_constant(self) -> bool:
+        """Whether the diagonal is constant, as that of the inner kernel is."""
+        return constant_diagonal(self.kernel)
 
     def settle(self, X: Any) -> BaseKernel:
         """Return a copy with the inner kernel settled on the images of training samples.
@@ -201,7 +238,10 @@ class Pullback(BaseKernel):
         return copy
 
     def _check(self, X: Any) -> Any:
-        return self.func(X)
+        images = self.func(X)
+        if self.kernel.requires_vector_input:
+            check_finite(images, "Pullback: what func returns")
+        return images
 
     def _gram(self, X: Any, Y: Any) -> Array:
         K: Array = self.kernel(X) if Y is None else self.kernel(X, Y)
@@ -255,16 +295,6 @@ class PolynomialOf(_OfKernel):
     def __init__(self, kernel: Any, coef: Sequence[float] = (1.0, 1.0)) -> None:
         self.kernel = kernel
         self.coef = coef
-
-    def is_stationary(self) -> bool:
-        """Tell whether the kernel depends on differences only.
-
-        Returns
-        -------
-        stationary : bool
-            True if the inner kernel is stationary.
-        """
-        return bool(self.kernel.is_stationary())
 
     def _validate(self) -> None:
         self._check_real("coef", 0.0, low_included=True)
@@ -334,16 +364,6 @@ class ExponentialOf(_OfKernel):
         self.kernel = kernel
         self.scale = scale
         self.scale_bounds = scale_bounds
-
-    def is_stationary(self) -> bool:
-        """Tell whether the kernel depends on differences only.
-
-        Returns
-        -------
-        stationary : bool
-            True if the inner kernel is stationary.
-        """
-        return bool(self.kernel.is_stationary())
 
     def _validate(self) -> None:
         self._check_real("scale", 0.0)
@@ -419,14 +439,9 @@ class GaussianOf(_OfKernel):
         self.sigma = sigma
         self.sigma_bounds = sigma_bounds
 
-    def is_stationary(self) -> bool:
-        """Tell whether the kernel depends on differences only.
-
-        Returns
-        -------
-        stationary : bool
-            True: the diagonal is one.
-        """
+    @property
+    def _diagonal_is_constant(self) -> bool:
+        """True: the diagonal is one."""
         return True
 
     def _validate(self) -> None:
@@ -501,24 +516,14 @@ class Normalized(_OfKernel):
     def __init__(self, kernel: Any) -> None:
         self.kernel = kernel
 
-    def is_stationary(self) -> bool:
-        """Tell whether the kernel depends on differences only.
-
-        Returns
-        -------
-        stationary : bool
-            True if the inner kernel is stationary.
-        """
-        return bool(self.kernel.is_stationary())
-
     def _log_diagonal(self, X: Any, A: Any) -> Array:
         """Logarithms of the diagonal for `A`, the form of `X`; cached if `X` is encoded."""
         if not isinstance(X, Encoded):
             return np.asarray(self.kernel._log_diag(A))
-        name = f"log {self.kernel!r}"
-        if name not in X.diagonals:
-            X.diagonals[name] = np.asarray(self.kernel._log_diag(A))
-        return X.diagonals[name]
+        key = ("logarithms", key_of_kernel(self.kernel))
+        if key not in X.diagonals:
+            X.diagonals[key] = np.asarray(self.kernel._log_diag(A))
+        return X.diagonals[key]
 
     def _roots(self, X: Any) -> Array:
         d = np.asarray(self.kernel.diag(X), dtype=np.float64)

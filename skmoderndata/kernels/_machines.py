@@ -6,18 +6,20 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import warn_not_converged
 from skmoderndata._compat import (
+    N_JOBS,
     NON_NEGATIVE,
     CallbackSupportMixin,
     Interval,
     check_sample_weight,
 )
 from skmoderndata._typing import Array
-from skmoderndata._validation import check_magnitude, check_target
+from skmoderndata._validation import check_magnitude
 from skmoderndata.kernels._expansion import Expansion, surely_psd
+from skmoderndata.kernels._features import refuse_cancellation
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, Gram, count_samples, take
 from skmoderndata.kernels._row_store import RowStore
 from skmoderndata.kernels._samples import KernelClassifierMixin, KernelSamples
@@ -27,25 +29,20 @@ MACHINE_CONSTRAINTS = {
     "tol": [NON_NEGATIVE],
     "cache_size": [Interval(Real, 0, None, closed="neither")],
     "max_iter": [Interval(Integral, -1, None, closed="left")],
-    "n_jobs": [Integral, None],
+    "n_jobs": N_JOBS,
 }
 LOOKED_AT = 2000  # samples whose kernel matrix is factored to check definiteness
 
 
 class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
-    """Mixin of estimators that are fitted on kernel rows and store their support vectors."""
+    """Mixin of estimators that are fitted on kernel rows and store their support vectors.
 
-    def _samples_and_target(self, X: Any, y: Any, **checks: Any) -> tuple[Any, Array]:
-        """Check samples and one number or label for each."""
-        X = self._samples(X, y, reset=True, **checks)
-        if isinstance(X, tuple):
-            X, y = X
-        else:  # samples that are not rows of numbers
-            check_target(y)
-            y = column_or_1d(y, warn=True)
-        if len(y) != count_samples(X):
-            raise ValueError(f"X has {count_samples(X)} samples and y {len(y)} entries.")
-        return X, y
+    With a free offset a linear kernel sees the samples from their mean. The coefficients of the
+    function then sum to zero, so that it is `sum_j coef_j k(x, z_j)` less its value at the mean.
+    """
+
+    _free_offset = False  # whether a constant added to the function changes nothing
+    _at_mean: Any = 0.0  # value of the function at the origin of the kernel
 
     def _weights_of(self, X: Any, sample_weight: Any) -> Array:
         """Check weights of samples; ones for None."""
@@ -73,6 +70,9 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
         """Return the kernel, and a cache of kernel rows for the samples in a given order."""
         gram = self._resolve(X, weights / weights.max())
         chosen = X[np.ix_(order, order)] if gram.precomputed else take(X, order)
+        if self._free_offset:
+            gram = gram.seen_from_mean(chosen)
+            refuse_cancellation(gram, chosen)
         cache: float = self.cache_size
         store = RowStore(gram, chosen, cache_size=cache, plus=plus)
         if not np.isfinite(store.diagonal).all():
@@ -105,12 +105,18 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
         self.support_, self.dual_coef_ = support, dual_coef
         self._gram, self._basis = gram, gram.subset(X, support)
         self.support_vectors_ = np.zeros((0, 0)) if gram.precomputed else self._basis
+        self._at_mean = 0.0 if gram.origin is None else self._linear_weights() @ gram.origin
+
+    def _linear_weights(self) -> Array:
+        """Weights of the features, for the linear kernel."""
+        return self._gram.weighted_sum(self.dual_coef_, self._basis)
 
     def _function_values(self, X: Any) -> Array:
         """Values of the function at validated samples."""
         coef = self.dual_coef_ if self.dual_coef_.ndim == 1 else self.dual_coef_.T
         expansion = Expansion(self._gram, self._basis, coef)
-        return expansion.values(X, n_jobs=getattr(self, "n_jobs", None))
+        values: Array = expansion.values(X, n_jobs=getattr(self, "n_jobs", None)) + self._at_mean
+        return values
 
     def _keep_work(self, gap: float, n_iter: int, converged: bool) -> None:
         """Store the duality gap; warn if it is above `tol`."""

@@ -431,6 +431,7 @@ class GammaExponential(BaseKernel):
         return values
 
     def _diag(self, X: Any) -> Array:
+        self._per_feature("length_scale", X.shape[1])  # refuses what the matrix refuses
         return np.ones(len(X))
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:

@@ -7,7 +7,14 @@ import numpy as np
 
 from skmoderndata._registry import KernelCard
 from skmoderndata._typing import Array
-from skmoderndata.kernels._base import BaseKernel, as_samples, as_vectors, check_real, settled
+from skmoderndata.kernels._base import (
+    BaseKernel,
+    as_samples,
+    as_vectors,
+    check_finite,
+    check_real,
+    settled,
+)
 
 FAMILY = "kernel algebra"
 PAGE = "kernel_algebra"
@@ -83,6 +90,7 @@ class _OverParts(BaseKernel):
             if kernel.requires_vector_input and part:
                 part = np.stack([np.atleast_1d(np.asarray(v)) for v in part])
                 check_real(part, name)
+                check_finite(part, name)
                 part = part.astype(np.float64)
             found.append((part, here))
         return found

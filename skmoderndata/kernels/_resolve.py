@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
@@ -15,7 +15,7 @@ from sklearn.utils.extmath import row_norms
 
 from skmoderndata._compat import Interval, StrOptions
 from skmoderndata._typing import Array
-from skmoderndata.kernels._base import settled
+from skmoderndata.kernels._base import constant_diagonal, settled
 from skmoderndata.kernels._distances import cancels, exponential, gaussian, laplacian, refine
 
 FUNCTIONS = {"rbf": gaussian, "laplacian": laplacian}  # more accurate than those of scikit-learn
@@ -168,10 +168,48 @@ class Gram:
         The parameter of the estimator; a kernel object is cloned.
     params : mapping
         Resolved parameters of a named kernel or a callable.
+    origin : ndarray of shape (n_features,) or None
+        Point from which the linear kernel sees the samples.
     """
 
     kernel: Any
     params: Mapping[str, Any] = field(default_factory=dict)
+    origin: Array | None = field(default=None, compare=False)
+
+    def seen_from_mean(self, X: Any) -> "Gram":
+        """Return the linear kernel of samples less their mean; other kernels as they are.
+
+        For a function with a free offset this changes nothing but that distances of samples far
+        from the origin do not drown in the rounding of their inner products.
+        """
+        if not (isinstance(self.kernel, str) and self.kernel == "linear"):
+            return self
+        return replace(self, origin=np.asarray(X.mean(axis=0, dtype=np.float64)).ravel())
+
+    def seen(self, X: Any) -> Any:
+        """Return dense samples less the origin, if there is one, in double precision."""
+        return X if self.origin is None else np.subtract(X, self.origin, dtype=np.float64)
+
+    def weighted_sum(self, coef: Array, samples: Any) -> Array:
+        """Weights of the features, `coef @ (samples - origin)`, for the linear kernel."""
+        if self.origin is None or not _is_sparse(samples):
+            return _dense(coef @ self.seen(samples))
+        return np.asarray(coef @ samples - np.multiply.outer(coef.sum(axis=-1), self.origin))
+
+    def linear_values(self, X: Any, weights: Array) -> Array:
+        """Inner products of samples less the origin with weights of the features."""
+        if self.origin is None or not _is_sparse(X):
+            return np.asarray(self.seen(X) @ weights)
+        return np.asarray(X @ weights - self.origin @ weights)
+
+    def _linear(self, X: Any, Y: Any) -> Array:
+        """Inner products of samples less the origin, without making sparse ones dense."""
+        if not (_is_sparse(X) or _is_sparse(Y)):
+            return np.asarray(self.seen(X) @ self.seen(Y).T)
+        origin: Any = self.origin
+        K: Array = _dense(X @ Y.T) - np.asarray(Y @ origin)
+        K += (float(origin @ origin) - np.asarray(X @ origin))[:, None]
+        return K
 
     @property
     def precomputed(self) -> bool:
@@ -182,7 +220,7 @@ class Gram:
     def constant_diagonal(self) -> bool:
         """Whether the diagonal of the kernel matrix is known to be constant."""
         if isinstance(self.kernel, Kernel):
-            return bool(self.kernel.is_stationary())
+            return constant_diagonal(self.kernel)
         return self.kernel in ("rbf", "laplacian", "chi2")
 
     def __call__(self, X: Any, Y: Any = None) -> Array:
@@ -192,6 +230,8 @@ class Gram:
         with np.errstate(over="ignore", invalid="ignore"):  # refused below
             if isinstance(self.kernel, Kernel):
                 K = self.kernel(X) if Y is None else self.kernel(X, Y)
+            elif self.origin is not None:
+                K = self._linear(X, X if Y is None else Y)
             elif isinstance(self.kernel, str):
                 function = FUNCTIONS.get(self.kernel, PAIRWISE_KERNEL_FUNCTIONS[self.kernel])
                 K = function(X, Y, **self.params)
@@ -236,7 +276,10 @@ class Gram:
         if self.constant_diagonal:
             return np.ones(n)
         if self.kernel == "linear":
-            return np.asarray(row_norms(X, squared=True))
+            if self.origin is None or not _is_sparse(X):
+                return np.asarray(row_norms(self.seen(X), squared=True))
+            shift = float(self.origin @ self.origin) - 2.0 * np.asarray(X @ self.origin)
+            return np.asarray(row_norms(X, squared=True) + shift)
         if self.kernel in ("poly", "polynomial"):
             inner = self.params["gamma"] * row_norms(X, squared=True) + self.params["coef0"]
             with np.errstate(over="ignore", invalid="ignore"):
@@ -261,6 +304,23 @@ class Gram:
             return Columns(np.arange(count_samples(X))[indices])
         samples = take(X, indices)
         return samples.copy() if isinstance(indices, slice) and hasattr(X, "shape") else samples
+
+    def order(self, X: Any) -> Array:
+        """Order of samples by what they are, where that can be told, not by where they are.
+
+        Rows of numbers are ordered along a direction, whatever their storage, rows of a kernel
+        matrix by the sums of their magnitudes, other samples by their kernel values with
+        themselves. Equal ones stay in their order.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.precomputed:
+                keys = np.abs(X).sum(axis=1)
+            elif getattr(X, "ndim", 1) == 2 and X.dtype.kind in "fiub":
+                direction = np.random.RandomState(0).uniform(0.5, 1.5, size=X.shape[1])
+                keys = np.asarray(X @ direction)
+            else:
+                keys = self.diag(X)
+        return np.argsort(keys, kind="stable")
 
     def writer(self, X: Any) -> "GaussianWriter | None":
         """Fast function for kernel values among the rows of one table; None if there is none."""
@@ -309,6 +369,10 @@ class GaussianWriter:
 
     def __call__(self, chosen: Array, rows: Any, out: Array) -> Array:
         """Write the kernel values of the samples `chosen` with those of `rows` into `out`."""
+        return exponential(self.exponents(chosen, rows, out))
+
+    def exponents(self, chosen: Array, rows: Any, out: Array) -> Array:
+        """Write the logarithms of the kernel values, which rounding may have made positive."""
         a, b = self.norms[chosen], self.norms[rows]
         if self.augmented:
             left = self.table[chosen]
@@ -322,7 +386,7 @@ class GaussianWriter:
             out -= a[:, None] + b
         if cancels(a, b):
             refine(out, self.X[chosen], self.X[rows], a, b, self.gamma)
-        return exponential(out)
+        return out
 
 
 @dataclass(frozen=True)

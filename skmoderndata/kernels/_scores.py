@@ -8,6 +8,7 @@ from scipy import sparse
 from skmoderndata._typing import Array
 from skmoderndata.kernels._base import BaseKernel, is_sparse
 from skmoderndata.kernels._encoded import Encoded
+from skmoderndata.kernels._keys import Key, key_of_kernel
 
 
 class Scored:
@@ -18,10 +19,10 @@ class Scored:
     """
 
     def __init__(
-        self, samples: Any, indices: Any = None, found: dict[str, Any] | None = None
+        self, samples: Any, indices: Any = None, found: dict[Key, Any] | None = None
     ) -> None:
         self.samples, self.indices = samples, indices
-        self.found: dict[str, Any] = {} if found is None else found
+        self.found: dict[Key, Any] = {} if found is None else found
 
     def __getitem__(self, indices: Array) -> "Scored":
         chosen = indices if self.indices is None else self.indices[indices]
@@ -29,12 +30,12 @@ class Scored:
 
     def under(self, kernel: "ScoreKernel") -> Any:
         """Return one row of scores for each sample; the scores of the last kernel are cached."""
-        name = repr(kernel)
-        if name not in self.found:
+        key = key_of_kernel(kernel)
+        scores = self.found.get(key)
+        if scores is None:
             scores = kernel.scores(self.samples)
             self.found.clear()
-            self.found[name] = scores
-        scores = self.found[name]
+            self.found[key] = scores
         return scores if self.indices is None else scores[self.indices]
 
 

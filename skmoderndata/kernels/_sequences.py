@@ -86,6 +86,7 @@ def pack(X: Any, name: str = "The kernel") -> Packed:
     packed : Packed
         Symbols sorted by value for text, bytes and integers, in order of appearance otherwise.
     """
+    # one kind of sequence for all samples
     samples = as_samples(X, name)
     kinds = [_kind(x, i, name) for i, x in enumerate(samples)]
     found = dict.fromkeys(kinds)
@@ -97,8 +98,11 @@ def pack(X: Any, name: str = "The kernel") -> Packed:
             "sequences of tokens."
         )
     kind = kinds[0] if kinds else "text"
+
     lengths = np.fromiter(map(len, samples), dtype=np.int64, count=len(samples))
     offsets = np.concatenate([[0], np.cumsum(lengths)])
+
+    # symbols become small numbers in their order
     if kind == "text":
         points = np.frombuffer("".join(samples).encode("utf-32-le", "surrogatepass"), dtype="<u4")
         codes, present = _ranks(points.astype(np.int64))
@@ -106,10 +110,12 @@ def pack(X: Any, name: str = "The kernel") -> Packed:
     if kind == "bytes":
         codes, present = _ranks(np.frombuffer(b"".join(samples), dtype=np.uint8).astype(np.int64))
         return Packed(codes, offsets, tuple(present.tolist()), kind)
+
     if all(isinstance(x, np.ndarray) for x in samples):
         joined = np.concatenate([x.astype(np.int64) for x in samples])
         present, ranks = np.unique(joined, return_inverse=True)
         return Packed(ranks.astype(np.int32), offsets, tuple(present.tolist()), kind)
+
     numbers: dict[Hashable, int] = {}
     flat: list[int] = []
     for i, x in enumerate(samples):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_array
 
 from skmoderndata._solvers.alignment.corridors import FREE, ITAKURA, SAKOE_CHIBA, SLANTED, Band
 from skmoderndata._typing import Array
@@ -63,8 +64,8 @@ def pack_series(X: Any, name: str = "The kernel") -> Series:
     Parameters
     ----------
     X : collection of arrays of shape (length,) or (length, n_channels)
-        Samples. The rows of a 2-D array are series of equal lengths; a 3-D array has shape
-        (n_series, length, n_channels).
+        Samples. The rows of a 2-D array, or of a data frame of numbers, are series of equal
+        lengths; a 3-D array has shape (n_series, length, n_channels).
     name : str
         Name of the caller, for error messages.
 
@@ -75,6 +76,8 @@ def pack_series(X: Any, name: str = "The kernel") -> Series:
     """
     if isinstance(X, Series):
         return X
+    if is_frame(X):
+        X = rows_of_frame(X, name)
     if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and X.ndim in (2, 3) and X.size:
         n, length = X.shape[:2]
         values = np.array(X, dtype=np.float64, order="C").reshape(n * length, -1)
@@ -96,6 +99,32 @@ def pack_series(X: Any, name: str = "The kernel") -> Series:
     _check_finite(series, name)
     check_magnitude(series.values, owner=name)
     return series
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a data frame, of pandas or of polars."""
+    return hasattr(X, "columns") and hasattr(X, "shape")
+
+
+def rows_of_frame(X: Any, name: str) -> Array:
+    """Return a data frame of numbers as an array; refuse frames that hold series otherwise."""
+    try:
+        if n_levels(X) > 1:
+            raise ValueError("its index has several levels")
+        return np.asarray(
+            check_array(X, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0)
+        )
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} takes a data frame of numbers with one series in each row, and received one "
+            f"of another form ({error}): convert it with preprocessing.SeriesFormatter, or select "
+            "one column."
+        ) from None
+
+
+def n_levels(X: Any) -> int:
+    """Count the levels of the index of a data frame."""
+    return int(getattr(getattr(X, "index", None), "nlevels", 1))
 
 
 def _points(x: Any, position: int, name: str) -> Array:
@@ -150,7 +179,7 @@ def same_channels(X: Series, Z: Series, name: str) -> None:
 
 
 def warping_band(
-    name: str, band: Any = None, radius: Any = None, max_slope: Any = 2.0, slanted: bool = False
+    name: str, band: Any = None, radius: Any = None, max_slope: Any = 2.0, slanted: bool = True
 ) -> Band:
     """Check the parameters that restrict alignments, and return them as one band.
 
@@ -226,3 +255,6 @@ class SeriesKernel(BaseKernel):
 
     def _check(self, X: Any) -> Series:
         return pack_series(X, type(self).__name__)
+
+    def _collection(self, X: Any, name: str) -> list[Any]:
+        return as_samples(rows_of_frame(X, name) if is_frame(X) else X, name)

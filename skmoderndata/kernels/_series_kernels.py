@@ -49,6 +49,8 @@ class DTWKernel(SeriesKernel):
         Radius of the band in steps; a float below 1 is a fraction of the longer series.
     max_slope : float, default=2.0
         Largest slope, for `band="itakura"`.
+    slanted : bool, default=True
+        Whether the band follows the diagonal if series have unequal lengths, as in `metrics.dtw`.
     multiscale_radius : int, default=None
         If given, distances are those of `metrics.multiscale_dtw` with this radius: upper bounds
         that are computed in linear time.
@@ -96,6 +98,7 @@ class DTWKernel(SeriesKernel):
         band: str | None = None,
         radius: Any = None,
         max_slope: float = 2.0,
+        slanted: bool = True,
         multiscale_radius: int | None = None,
         power: float = 2.0,
         gamma_bounds: Any = "fixed",
@@ -106,6 +109,7 @@ class DTWKernel(SeriesKernel):
         self.band = band
         self.radius = radius
         self.max_slope = max_slope
+        self.slanted = slanted
         self.multiscale_radius = multiscale_radius
         self.power = power
         self.gamma_bounds = gamma_bounds
@@ -128,7 +132,9 @@ class DTWKernel(SeriesKernel):
         self._rule()
 
     def _rule(self) -> Band:
-        return warping_band("DTWKernel", self.band, self.radius, self.max_slope)
+        return warping_band(
+            "DTWKernel", self.band, self.radius, self.max_slope, bool(self.slanted)
+        )
 
     def _powers(self, X: Series, Y: Series | None) -> Array:
         """Distances to the power q."""

@@ -9,7 +9,14 @@ from scipy import sparse
 from skmoderndata._registry import Comparison, KernelCard
 from skmoderndata._typing import Array
 from skmoderndata._validation import tidy
-from skmoderndata.kernels._base import BaseKernel, Sample, as_samples, check_real, is_sparse
+from skmoderndata.kernels._base import (
+    BaseKernel,
+    Sample,
+    as_samples,
+    check_finite,
+    check_real,
+    is_sparse,
+)
 from skmoderndata.kernels._resolve import row_blocks
 
 FAMILY = "kernels on sets"
@@ -427,6 +434,7 @@ class DerivedSubsets(BaseKernel):
                 continue
             x = x if isinstance(x, np.ndarray) else list(x)
             check_real(x, "DerivedSubsets")
+            check_finite(x, "DerivedSubsets")
             table = np.asarray(x, dtype=np.float64)
             samples.append(table[:, None] if table.ndim == 1 else table)
         return samples

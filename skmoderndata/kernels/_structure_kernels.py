@@ -14,6 +14,7 @@ from skmoderndata._solvers.sequences.windows import count_windows, gram_of_count
 from skmoderndata._solvers.trees.interning import refine
 from skmoderndata._typing import Array
 from skmoderndata.kernels._base import BaseKernel, as_samples, as_vectors, settled
+from skmoderndata.kernels._keys import key_of_sample
 from skmoderndata.kernels._sequences import Packed, joined, pack
 
 FAMILY = "kernels on trees and structures"
@@ -37,7 +38,8 @@ class Convolution(BaseKernel):
         ``decompose(x)`` yields pairs ``(type, parts)`` for a sample, where `parts` is a sequence.
     kernels : list, or dict from types to lists
         One kernel for each part, the same for all types or one list for each type. None instead of
-        a kernel means 1 for equal parts and 0 otherwise.
+        a kernel means 1 for equal parts and 0 otherwise; lists, sets and arrays are equal if their
+        entries are.
 
     See Also
     --------
@@ -229,12 +231,23 @@ class _Distinct:
 
 
 def _key(part: Any) -> Any:
-    """Value of a part, or its identity if it is not hashable."""
+    """Return a key of a part: equal parts have equal keys, also if they cannot be hashed."""
     try:
         hash(part)
     except TypeError:
-        return id(part)
-    return part
+        pass
+    else:
+        return part
+    if isinstance(part, np.ndarray):
+        entries = [v if v == v else "NaN" for v in map(_key, part.ravel().tolist())]
+        return "array", part.shape, tuple(entries)
+    if isinstance(part, list | tuple):
+        return type(part), *map(_key, part)
+    if isinstance(part, set):
+        return frozenset(part)
+    if isinstance(part, dict):
+        return frozenset((name, _key(value)) for name, value in part.items())
+    return key_of_sample(part, "Convolution: a part", any_object=True)
 
 
 def _collection(kernel: Any, parts: list[Any]) -> Any:
@@ -305,6 +318,7 @@ def read_graphs(X: Any, name: str = "The kernel") -> Graphs:
 
 def _read_graph(x: Any, name: str) -> tuple[list[Any], list[list[tuple[int, Any]]]]:
     """Return the labels of the nodes, and for each node its neighbours and edge labels."""
+    # a graph of networkx
     if hasattr(x, "nodes") and hasattr(x, "adjacency"):
         number = {v: i for i, v in enumerate(x.nodes)}
         missing = [v for v in number if "label" not in x.nodes[v]]
@@ -321,6 +335,8 @@ def _read_graph(x: Any, name: str) -> tuple[list[Any], list[list[tuple[int, Any]
                 ends += [(number[u], edge.get("label")) for edge in every]
             below.append(ends)
         return [x.nodes[v]["label"] for v in number], below
+
+    # labels, edges and perhaps labels of edges
     if not isinstance(x, list | tuple) or len(x) not in (2, 3):
         raise TypeError(
             f"{name} is of type {type(x).__name__}; a graph is a networkx graph whose nodes have "
@@ -330,13 +346,16 @@ def _read_graph(x: Any, name: str) -> tuple[list[Any], list[list[tuple[int, Any]
     pairs = np.asarray(x[1], dtype=np.int64 if len(x[1]) == 0 else None)
     if not len(pairs):
         pairs = pairs.reshape(0, 2)
+
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
         raise ValueError(f"{name}: edges must be pairs of node numbers.")
     if len(pairs) and (pairs.min() < 0 or pairs.max() >= len(labels)):
         raise ValueError(f"{name}: edges refer to nodes outside 0 to {len(labels) - 1}.")
+
     kinds = [None] * len(pairs) if len(x) == 2 else list(x[2])
     if len(kinds) != len(pairs):
         raise ValueError(f"{name} has {len(pairs)} edges and {len(kinds)} edge labels.")
+
     below = [[] for _ in labels]
     for (u, v), kind in zip(pairs.tolist(), kinds, strict=True):
         below[u].append((v, kind))

@@ -286,6 +286,7 @@ class GapWeighted(_Subsequences):
             self._check_real("lengths", 0.0, low_included=True)
             if np.size(self.lengths) != self.p:
                 raise self._refuse("lengths", f"of length p={self.p}, one for each length")
+
         for name in ("match_weights", "skip_weights"):
             weights = getattr(self, name)
             if weights is None:
@@ -295,11 +296,13 @@ class GapWeighted(_Subsequences):
                 for w in weights.values()
             ):
                 raise self._refuse(name, "a dict from symbols to numbers of at least 0")
+
         if self.length_normalise and self.match_weights is not None:
             raise ValueError(
                 "GapWeighted: with length_normalise=True matched symbols have factor 1; do not "
                 "set match_weights."
             )
+
         if self.similarity is None:
             if self.alphabet is not None:
                 raise ValueError("GapWeighted: alphabet requires a similarity matrix.")

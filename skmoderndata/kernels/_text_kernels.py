@@ -1,6 +1,7 @@
 """Kernels on texts: rows of counts, with relations between terms from a corpus."""
 
 import warnings
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -41,11 +42,11 @@ class TextKernel(BaseKernel):
         return self.vectorizer is None
 
     @property
-    def encoding(self) -> str | None:
+    def encoding(self) -> Hashable | None:
         """Name of the form that `encode` stores: rows from one vectorizer."""
         if self.vectorizer is None or not isinstance(self.corpus, Corpus):
             return None
-        return f"counts {self.corpus.checksum}"
+        return "counts", self.corpus.value_key()
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Get the parameters.

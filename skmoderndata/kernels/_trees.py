@@ -9,6 +9,7 @@ import numpy as np
 
 from skmoderndata._typing import Array
 from skmoderndata.kernels._base import BaseKernel, as_samples
+from skmoderndata.kernels._nested import TRUSTED_NODES, refuse_endless
 from skmoderndata.kernels._sequences import Packed, joined, pack
 
 FORMS = (
@@ -75,18 +76,20 @@ def plant(X: Any, name: str = "The kernel") -> Forest:
 def flatten(tree: Any, name: str = "The tree") -> tuple[list[Hashable], list[int]]:
     """Return labels and numbers of children in post-order.
 
-    A stack visits the nodes in reverse order, last child first, without recursion, so that trees
-    may be deep.
+    The nodes are visited in reverse order, last child first, without recursion, so that trees may
+    be deep. A tree that contains itself, or has more than `MAX_NODES` nodes, is refused.
     """
     root, look = _reader(tree, name)
     labels: list[Hashable] = []
     degrees: list[int] = []
     stack = [root]
     while stack:
-        label, found = look(stack.pop())
+        label, below = look(stack.pop())
         labels.append(label)
-        degrees.append(len(found))
-        stack.extend(found)
+        degrees.append(len(below))
+        stack.extend(below)
+        if len(labels) == TRUSTED_NODES:
+            refuse_endless(root, look, name)
     labels.reverse()
     degrees.reverse()
     return labels, degrees
@@ -271,6 +274,7 @@ def sort_children(tree: Any) -> tuple[list[int], list[Hashable]]:
     >>> sort_children(("a", "c", ("b", "d"))), sort_children(("a", ("b", "d"), "c"))
     (([-1, 0, 0, 2], ['a', 'c', 'b', 'd']), ([-1, 0, 0, 2], ['a', 'c', 'b', 'd']))
     """
+    # nodes by their height, children first
     labels, degrees = flatten(tree)
     below: list[list[int]] = []
     levels: list[list[int]] = []  # nodes by their height
@@ -285,6 +289,8 @@ def sort_children(tree: Any) -> tuple[list[int], list[Hashable]]:
             levels.append([])
         levels[height].append(node)
         stack.append(node)
+
+    # ranks of the subtrees of one height, by label and ranks of their children
     for height, level in enumerate(levels):
         content = {}
         for node in level:
@@ -295,6 +301,8 @@ def sort_children(tree: Any) -> tuple[list[int], list[Hashable]]:
         rank = {found: i for i, found in enumerate(sorted(set(content.values())))}
         for node in level:
             order[node] = (height, rank[content[node]])
+
+    # write the tree again, in preorder
     parents: list[int] = []
     names: list[Hashable] = []
     waiting = [(len(labels) - 1, -1)]

@@ -15,6 +15,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.recovery.basis_pursuit import (
     MatrixPursuit,
     feasible_dual,
@@ -195,10 +196,13 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         X, y = validate_data(
             self, X, y, dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
         )
+
         dtype = X.dtype
         A, Y = X.astype(np.float64, copy=False), y.reshape(len(y), -1).astype(np.float64)
         x_mean, y_mean = np.zeros(A.shape[1]), np.zeros(Y.shape[1])
         rows = A, Y, np.ones(len(A))
+
+        # centred rows, times the roots of the weights
         if sample_weight is not None or self.fit_intercept:
             weight = check_sample_weight(sample_weight, A, ensure_non_negative=True)
             kept = weight > 0
@@ -209,10 +213,12 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
                 A, Y = A - x_mean, Y - y_mean
             root = np.sqrt(weight)[:, None]
             A, Y = A * root, Y * root
+
         bounds = np.full(Y.shape[1], float(self.residual_tol or 0.0))
         pursuit = MatrixPursuit(
             A, bound=self.residual_tol, positive=self.positive, tol=self.tol, solver=self.solver
         )
+
         found = []
         with FitProgress(self, X, y, max_passes=None) as progress:
             for t, bound in enumerate(bounds):
@@ -221,6 +227,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
                 if result is None or (self.residual_tol == 0 and result.residual > limit):
                     self._refuse(bound, A, Y[:, t])
                 found.append(result)
+
         self._store(found, rows, A, Y, bounds, x_mean, y_mean, dtype, y.ndim == 1)
         return self
 
@@ -285,7 +292,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             dual = feasible_dual(A, result.dual.astype(dtype), positive=self.positive)
             parts.append((*rounded(coef, t), dual, missed(coef, t)))
             gaps.append(gap)
-            excess.append((result.residual - bounds[t]) / size)
+            excess.append(relative_gap(result.residual, bounds[t], unit=size))
         coef, intercept, dual, residual = (np.array(part) for part in zip(*parts, strict=True))
         self.dual_gap_ = float(max(gaps))
         self.n_iter_ = max(1, *(result.n_iter for result in found))
@@ -301,7 +308,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             warn_not_converged(
                 self,
                 reached=f"relative duality gap {self.dual_gap_:.1e} (tol={self.tol:g}), "
-                f"constraint missed by {max(0.0, *excess):.1e} of the norm of y",
+                f"constraint missed by {max(excess):.1e} of the norm of y",
                 remedy="increase tol, or scale the columns of X alike",
             )
 

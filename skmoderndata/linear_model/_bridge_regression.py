@@ -166,20 +166,24 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         w = w / w.max()
         w /= w.sum()
+
         y = y.astype(np.float64)
         size, unit = _largest(X), _largest(y)  # products of entries stay finite
         G, c, yy, x_mean, y_mean = self._moments(X, y / unit, w, size)
+
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
             found = bridge(
                 G, c, yy, alpha=self.alpha / unit / unit * (unit / size) ** self.exponent,
                 q=float(self.exponent), positive=self.positive, max_iter=self.max_iter,
                 tol=self.tol, progress=progress,
             )  # fmt: skip
+
         coef = found.coef * (unit / size)
         self.coef_ = coef.astype(X.dtype)
         self.intercept_ = float(y_mean * unit - x_mean @ coef)
         self.dual_gap_, self.kkt_residual_ = found.gap, found.kkt_residual
         self.n_iter_ = found.n_iter
+
         reached = found.kkt_residual if self.exponent < 1 else found.gap
         if reached > max(self.tol, 1e-12) and not progress.stopped:
             what = "residual of the optimality conditions" if self.exponent < 1 else "duality gap"

@@ -228,6 +228,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
             self, X, y, dtype=[np.float64, np.float32], accept_sparse="csc",
             multi_output=True, y_numeric=True,
         )  # fmt: skip
+
         labels = self._labels(X.shape[1])
         weights = self._weights(np.bincount(labels))
         weight = np.ones(X.shape[0])
@@ -236,14 +237,18 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
             weight = weight * (len(weight) / weight.sum())
+
+        # columns in the order of the groups
         order = np.argsort(labels, kind="stable")
         edges = np.concatenate([[0], np.cumsum(np.bincount(labels))]).astype(np.int64)
         total = float(X.shape[0])
+
         found = []
         if self.solver == "cvxpy" and sparse.issparse(X):
             raise ValueError(
                 "GroupLasso(solver='cvxpy') needs dense X: use X.toarray(), or solver='descent'."
             )
+
         with (
             FitProgress(self, X, y, max_passes=None) as progress,
             one_thread_if_small(X.size),
@@ -252,6 +257,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
             Y, y_mean, y_unit = self._targets(y, weight)
             start = self._start(X.shape[1], Y.shape[1])
             unit = y_unit / x_unit  # of coefficients
+
             work = WorkingSet(columns, edges)
             for t in range(Y.shape[1]):
                 lam = total * self.alpha * (1 / x_unit) * (1 / y_unit[t])
@@ -269,11 +275,14 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
                     progress=progress,
                 )
                 found.append(result)
+
+        # back to the units and the order of the columns
         largest = np.array([result.lam_max for result in found])
         self.alpha_max_ = float(np.max(largest * y_unit) * x_unit / total)
         coef = np.empty((len(found), X.shape[1]))
         coef[:, order] = np.array([result.coef for result in found]) * unit[:, None]
         self._store(coef, labels, y_mean - coef @ x_mean, X.dtype, y.ndim == 1)
+
         self.dual_gap_ = max(result.gap for result in found)
         self.n_iter_ = max(1, *(result.n_iter for result in found))
         if self.dual_gap_ > max(self.tol, 1e-13):
@@ -336,11 +345,13 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
                 mean = (scaled.T @ weight) / weight.sum()
             scaled.data *= root[scaled.indices]
             columns = Columns(scaled, mean, root)
+
         else:
             if (order != np.arange(len(order))).any():
                 X = X[:, order]
             A = np.multiply(X, 1 / unit, order="F", dtype=np.float64)
             mean = np.zeros(X.shape[1])
+
             if self.fit_intercept:
                 mean = (weight @ A) / weight.sum()
                 same = np.flatnonzero(A[0] == A[-1])
@@ -350,6 +361,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
             if not (weight == 1).all():
                 A *= root[:, None]
             columns = Columns(A)
+
         x_mean = np.empty(X.shape[1])
         x_mean[order] = mean * unit
         return columns, x_mean, unit

@@ -1,6 +1,8 @@
 """Kernel perceptron: batch or online, averaged, or with a budget."""
 
+from dataclasses import replace
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.metrics import accuracy_score
@@ -19,7 +21,7 @@ from skmoderndata._solvers.margins.online import Expanded, perceptron_block, pro
 from skmoderndata.kernels._expansion import Expansion
 from skmoderndata.kernels._machines import MACHINE_CONSTRAINTS, KernelMachine
 from skmoderndata.kernels._online import BLOCK, Stream
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, take
 from skmoderndata.kernels._samples import KernelClassifierMixin
 
 WEIGHTS_ARE_NO_COPIES = {
@@ -27,6 +29,30 @@ WEIGHTS_ARE_NO_COPIES = {
     "mistake; a copy of the sample is looked at after that step"
     for kind in ("dense", "sparse")
 }
+
+
+class State(NamedTuple):
+    """What the samples so far have made of the model; a pass makes another one."""
+
+    stream: Stream
+    primal: bool  # whether the stream counts samples only, and the weights are the functions
+    weights: np.ndarray  # of the features and the offset, (n_functions, n_features + 1)
+    late: np.ndarray  # sum of their changes, times when they happened
+    sizes: np.ndarray  # of the steps of each function, added up
+    squares: np.ndarray  # of these sizes, added up
+    radius_sq: float  # largest k(x, x)
+
+    def after(self, stream, sizes, squares):
+        """State after a pass that made steps of these sizes."""
+        return self._replace(
+            stream=stream, sizes=self.sizes + sizes, squares=self.squares + squares
+        )
+
+    def margin_bound(self):
+        """Upper bound on the margin of any function of norm one, by Novikoff's theorem."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bound = np.sqrt(self.radius_sq * self.squares) / self.sizes
+        return np.where(self.sizes > 0, bound, np.inf)
 
 
 class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
@@ -256,32 +282,37 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         active = np.flatnonzero(weights)
         self.classes_ = np.unique(y[active])
         rng = check_random_state(self.random_state)
-        self._begin(X)
+        state = self._begin(X)
         steps = self._signed_steps(y, weights, self.classes_)
         train, held_out = self._split(y, active, rng)
-        scores, waited = self.validation_scores_, 0
+
+        mistakes, scores, waited = [], [], 0
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
             it = Iterations(self.max_iter, 0.0, progress)
             for _ in it:
                 order = rng.permutation(train) if self.shuffle else train
-                self._one_pass(X, steps, order)
-                self._stream.gather()
-                it.residual = self.mistakes_[-1]
+                state, n_wrong = self._one_pass(state, X, steps, order)
+                state = state._replace(stream=state.stream.gathered())
+                mistakes.append(n_wrong)
+                it.residual = n_wrong
                 if self.early_stopping:
-                    self._settle()
+                    self._keep(state, mistakes)
                     labels = self._decided(self._values(take(X, held_out)))
                     score = accuracy_score(y[held_out], labels, sample_weight=weights[held_out])
                     waited = 0 if score > max(scores, default=-1.0) else waited + 1
                     scores.append(float(score))
                     it.ended = waited >= self.n_iter_no_change
-        self._settle()
+
+        self._keep(state, mistakes)
+        self.validation_scores_ = scores
         if not self._primal:
-            self.support_ = self._stream.index[self._used]
+            self.support_ = state.stream.index[self._used]
+
         steady = self.early_stopping or self.average or self.budget is not None
-        if self.mistakes_[-1] and not steady:
+        if mistakes[-1] and not steady:
             warn_not_converged(
                 self,
-                reached=f"the last of {self.n_iter_} passes made {self.mistakes_[-1]} mistakes",
+                reached=f"the last of {self.n_iter_} passes made {mistakes[-1]} mistakes",
                 remedy="increase max_iter, set average=True, or use a kernel that separates the "
                 "classes",
             )
@@ -313,28 +344,26 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
                 f"{name}.partial_fit needs a kernel that can be evaluated for samples of "
                 "different calls, got kernel='precomputed'."
             )
+
         if self.early_stopping:
             raise ValueError(
                 f"{name}.partial_fit sets no samples aside: set early_stopping=False."
             )
+
         if isinstance(self.class_weight, str):
             raise ValueError(
                 f"{name}.partial_fit does not support class_weight='balanced', because the class "
                 "frequencies are unknown: give a dict, for example from "
                 "sklearn.utils.compute_class_weight on a sample of the labels."
             )
-        first = not hasattr(self, "_stream")
+
+        first = not hasattr(self, "_state")
         if first and classes is None:
             raise ValueError(f"{name}.partial_fit: give all classes in the first call.")
-        if first:
-            X, y = self._samples_and_target(X, y)
-            labels = np.unique(classes)
-        else:
-            X, y = self._samples(X, reset=False), np.asarray(y)
-            labels = self.classes_
-        if count_samples(X) != len(y):
-            raise ValueError(f"X has {count_samples(X)} samples and y {len(y)} entries.")
+        X, y = self._samples_and_target(X, y, reset=first)
+        labels = np.unique(classes) if first else self.classes_
         check_classification_targets(y)
+
         unknown = np.setdiff1d(y, labels)
         if len(unknown):
             raise ValueError(
@@ -342,11 +371,13 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
             )
         weights = self._weights_of(X, sample_weight)
         steps = self._signed_steps(y, weights, labels)
+
         if first:
-            self.classes_ = labels
-            self._begin(X)
-        self._one_pass(X, steps, np.flatnonzero(weights))
-        self._settle()
+            self.classes_, self.validation_scores_ = labels, []
+        state, mistakes = (self._begin(X), []) if first else (self._state, self.mistakes_)
+        state, n_wrong = self._one_pass(state, X, steps, np.flatnonzero(weights))
+
+        self._keep(state, [*mistakes, n_wrong])
         vars(self).pop("support_", None)
         return self
 
@@ -398,6 +429,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         return active[np.sort(train)], active[np.sort(held_out)]
 
     def _begin(self, X):
+        """Return the state before the first sample."""
         name = type(self).__name__
         if len(self.classes_) < 2:
             raise ValueError(
@@ -405,110 +437,131 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
             )
         if self.average and self.budget is not None:
             raise ValueError(f"{name}: average=True keeps all samples: set budget=None.")
-        self._gram = self._resolve(X)
+        gram = self._resolve(X)
         n_functions = 1 if len(self.classes_) == 2 else len(self.classes_)
-        self._stream = Stream(self._gram, self._gram.subset(X, np.zeros(0, int)), (n_functions,))
-        self._primal = self._gram.kernel == "linear" and self.budget is None
-        # weights of the features and the offset, and the sum of their changes times the time
-        n_weights = X.shape[1] + 1 if self._primal else 0
-        self._weights, self._late = np.zeros((2, n_functions, n_weights))
-        self._sizes, self._squares = np.zeros((2, n_functions))
-        self._radius_sq, self.mistakes_, self.validation_scores_ = 0.0, [], []
+        primal = gram.kernel == "linear" and self.budget is None
+        weights = np.zeros((n_functions, X.shape[1] + 1 if primal else 0))
+        none = np.zeros(n_functions)
+        stream = Stream.empty(gram, X, (n_functions,))
+        return State(stream, primal, weights, weights, none, none, 0.0)
 
-    def _one_pass(self, X, steps, order):
-        """Pass over samples in a given order, starting from the current functions."""
-        norms_sq = X.diagonal() if self._gram.precomputed else self._gram.diag(X)
-        size = float(np.max(norms_sq[order])) + self.fit_intercept
-        self._radius_sq = max(self._radius_sq, size)
-        counts = np.zeros(len(steps), int)
-        if self._primal:
-            self._weights, self._late = self._weights.copy(), self._late.copy()
+    def _one_pass(self, state, X, steps, order):
+        """Pass over samples in a given order; return the new state and the number of mistakes."""
+        gram = state.stream.gram
+        norms_sq = X.diagonal() if gram.precomputed else gram.diag(X)
+        largest = float(np.max(norms_sq[order])) + self.fit_intercept
+        state = state._replace(radius_sq=max(state.radius_sq, largest))
+
+        if state.primal:
+            n_wrong = 0
             for start in range(0, len(order), BLOCK):
-                counts += self._primal_block(X, steps, order[start : start + BLOCK])
-        else:
-            stream, plus = self._stream, float(self.fit_intercept)
+                state, count = self._primal_block(state, X, steps, order[start : start + BLOCK])
+                n_wrong += count
+            return state, n_wrong
 
-            def step(K, function, chosen, time):
-                here = self._block(X, K + plus, function, steps[:, chosen], time)
-                counts[:] += here
-                return int(here.sum())
+        def step(stream, K, function, chosen):
+            return self._block(stream, X, K, function, steps[:, chosen])
 
-            stream.go_through(X, order, step)
-        self.mistakes_ = [*self.mistakes_, int(counts.sum())]
-        self.n_iter_ = len(self.mistakes_)
+        stream, (counts, sizes, squares) = state.stream.pass_over(X, order, step)
+        return state.after(stream, sizes, squares), int(counts.sum())
 
-    def _block(self, X, K, function, steps, time):
-        """Pass of each function over a block."""
-        stream = self._stream
+    def _block(self, stream, X, K, function, steps):
+        """Pass of each function over a block; return mistakes, sizes of the steps, and squares."""
+        K = K + float(self.fit_intercept)
         budget = -1 if self.budget is None else int(self.budget)
-        parts = [Expanded(*part) for part in zip(*function, strict=True)]
+        parts = list(zip(each_function(function), steps, strict=True))
+
         if budget > 0 and self.budget_policy == "project":
             own = np.zeros((0, 0))
             if len(stream.index):
-                rows = take(X, stream.index) if self._gram.precomputed else stream.samples
-                own = Expansion(self._gram, stream.samples).kernel(rows) + float(
-                    self.fit_intercept
-                )
-            return np.array(
-                [
-                    projectron_block(K, own, part, step, budget)
-                    for part, step in zip(parts, steps, strict=True)
-                ]
-            )
-        smallest = self.budget_policy == "smallest" and budget > 0
-        counts = [
-            perceptron_block(K, K @ part.coef, part, step, time, budget, smallest)
-            for part, step in zip(parts, steps, strict=True)
-        ]
-        self._sum_up(function.coef[:, -K.shape[0] :])
-        return np.array(counts)
+                rows = take(X, stream.index) if stream.gram.precomputed else stream.samples
+                own = Expansion(stream.gram, stream.samples).kernel(rows)
+                own = own + float(self.fit_intercept)
+            counts = [projectron_block(K, own, part, step, budget) for part, step in parts]
+            return np.stack([counts, np.zeros(len(steps)), np.zeros(len(steps))])
 
-    def _primal_block(self, X, steps, chosen):
+        counts = [
+            perceptron_block(
+                K,
+                K @ part.coef,
+                part,
+                step,
+                time=stream.time,
+                budget=budget,
+                smallest=self.budget_policy == "smallest" and budget > 0,
+            )
+            for part, step in parts
+        ]
+        return np.stack([counts, *sizes_of(function.coef[:, -len(K) :])])
+
+    def _primal_block(self, state, X, steps, chosen):
         """Pass over a block with weights of the features instead of samples."""
-        stream, block = self._stream, take(X, chosen)
+        stream, block = state.stream, take(X, chosen)
         plus = float(self.fit_intercept)
         with one_blas_thread():
             K = np.asarray(safe_sparse_dot(block, block.T, dense_output=True), np.float64) + plus
-            start = safe_sparse_dot(block, self._weights[:, :-1].T, dense_output=True)
-        values = np.asarray(start, np.float64) + self._weights[:, -1]
+            before = safe_sparse_dot(block, state.weights[:, :-1].T, dense_output=True)
+        values = np.asarray(before, np.float64) + state.weights[:, -1]
+
+        # coefficients of the samples of this block only
         none = np.zeros((len(steps), len(chosen)))
         function = Expanded(none, none.copy(), none - 1)
-        count = [
+        n_wrong = sum(
             perceptron_block(
-                K, values[:, c].copy(), Expanded(*part), steps[c, chosen], stream.time, -1, False
+                K,
+                values[:, c].copy(),
+                part,
+                steps[c, chosen],
+                time=stream.time,
+                budget=-1,
+                smallest=False,
             )
-            for c, part in enumerate(zip(*function, strict=True))
-        ]
-        self._sum_up(function.coef)
-        for weights, change in ((self._weights, function.coef), (self._late, function.late)):
-            weights[:, :-1] += safe_sparse_dot(change, block, dense_output=True)
-            weights[:, -1] += plus * change.sum(axis=1)
-        stream.time += len(chosen)
-        return np.array(count)
+            for c, part in enumerate(each_function(function))
+        )
 
-    def _sum_up(self, steps):
-        """Add the sizes of the steps of a block, and their squares, for `margin_bound_`."""
-        self._sizes = self._sizes + np.abs(steps).sum(axis=1)
-        self._squares = self._squares + (steps**2).sum(axis=1)
+        # the weights that they amount to
+        def as_weights(coef):
+            of_features = safe_sparse_dot(coef, block, dense_output=True)
+            return np.column_stack([of_features, plus * coef.sum(axis=1)])
 
-    def _settle(self):
-        """Set the functions for prediction: the last ones or their averages."""
-        stream = self._stream
-        self.n_updates_ = int(sum(self.mistakes_))
-        self.margin_bound_ = np.full(len(self._sizes), np.inf)
-        if self.budget is None and self._sizes.any():
-            with np.errstate(divide="ignore", invalid="ignore"):
-                bound = np.sqrt(self._radius_sq * self._squares) / self._sizes
-            self.margin_bound_ = np.where(self._sizes > 0, bound, np.inf)
-        if self._primal:
-            mean = self._weights - self._late / max(1, stream.time)
-            weights = mean if self.average else self._weights
+        after = replace(stream, time=stream.time + len(chosen))
+        state = state.after(after, *sizes_of(function.coef))
+        weights = state.weights + as_weights(function.coef)
+        return state._replace(
+            weights=weights, late=state.late + as_weights(function.late)
+        ), n_wrong
+
+    def _keep(self, state, mistakes):
+        """Store the state, and for prediction its last functions or the averages."""
+        stream = state.stream
+        self._state, self._gram, self._primal = state, stream.gram, state.primal
+        self.mistakes_, self.n_iter_ = mistakes, len(mistakes)
+        self.n_updates_ = int(sum(mistakes))
+        self.margin_bound_ = np.full(len(state.sizes), np.inf)
+        if self.budget is None:
+            self.margin_bound_ = state.margin_bound()
+
+        if state.primal:
+            weights = state.weights
+            if self.average:
+                weights = weights - state.late / max(1, stream.time)
             self.coef_, self.intercept_ = weights[:, :-1].copy(), weights[:, -1].copy()
             self.support_vectors_ = np.zeros((0, self.coef_.shape[1]))
             return
-        coef = stream.mean() if self.average else stream.coef
+
+        coef = stream.mean() if self.average else stream.function.coef
         self._used = np.flatnonzero(coef.any(axis=0))
         self.dual_coef_ = coef[:, self._used]
         self.intercept_ = float(self.fit_intercept) * self.dual_coef_.sum(axis=1)
         self._basis = stream.take(self._used)
         self.support_vectors_ = np.zeros((0, 0)) if self._gram.precomputed else self._basis
+
+
+def each_function(functions):
+    """Return the functions one by one; they are views."""
+    return [Expanded(*parts) for parts in zip(*functions, strict=True)]
+
+
+def sizes_of(steps):
+    """Sum of the sizes of the steps of each function, and of their squares."""
+    return np.abs(steps).sum(axis=1), (steps**2).sum(axis=1)

@@ -15,6 +15,7 @@ from skmoderndata._solvers.kernel.graph_embedding import (
     laplacian_form,
     neighbour_graph,
 )
+from skmoderndata._validation import check_target
 from skmoderndata.kernels._features import Projection, TrainingSet, as_double, is_low_rank
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, row_blocks, take
 from skmoderndata.kernels._samples import KernelProjectionMixin
@@ -63,7 +64,7 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         Ridge, relative to the trace of the form of L.
     solver : {"auto", "exact", "low_rank"}, default="auto"
         "exact" uses directions in the span of all samples, "low_rank" in that of at most
-        `max_rank` chosen by incomplete Cholesky factorisation. "auto" is "exact" up to 3000
+        `max_rank` chosen by incomplete Cholesky factorisation. "auto" is "exact" up to 1000
         samples and for precomputed kernels.
     max_rank : int, default=300
         Largest number of samples that span the directions of `solver="low_rank"`.
@@ -259,6 +260,7 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
                 f"{type(self).__name__}(graph={self.graph!r}) requires y to be passed, but the "
                 "target y is None."
             )
+        check_target(y, owner=type(self).__name__)
         y = column_or_1d(y)
         check_consistent_length(X, y)
         check_classification_targets(y)

@@ -152,6 +152,7 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         n = count_samples(X)
         if n < 2:
             raise ValueError(f"{type(self).__name__} needs at least 2 samples, and found {n}.")
+
         w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         kept = np.flatnonzero(w > 0)
         if len(kept) < 2:
@@ -160,6 +161,7 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
                 f"n_samples={len(kept)}."
             )
         w = None if (w == 1).all() else w[kept]
+
         train = TrainingSet(self, X, kept, w)
         K = train.matrix()
         lowest = float(K.min())
@@ -168,17 +170,21 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
                 f"kernel={self.kernel!r} gives similarities down to {lowest:.3g}; "
                 f"{type(self).__name__} needs them without negative values: take another kernel."
             )
+
         most = len(kept) - 1
         if self.n_components > most:
             reason = f"the number {most} of coordinates of {len(kept)} samples"
             warn_fewer(self, asked=self.n_components, found=most, reason=reason)
         self.eigenvalues_, T = smallest_laplacian(K, min(self.n_components, most), w)
+
         self.objective_ = 2 * float(self.eigenvalues_.sum())
         dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
         self._places = T
         self._weights = np.ones(len(kept)) if w is None else w
         self._gram, self._second = train.gram, train.second()
         self._largest = float((K @ self._weights).max())
+
+        # samples of weight zero are placed as new ones
         places = np.empty((n, T.shape[1]))
         places[kept] = T
         if len(kept) < n:

@@ -1,7 +1,7 @@
 """Maximum variance unfolding."""
 
 import warnings
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from scipy import sparse
@@ -12,14 +12,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, warn_not_converged
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, StrOptions, fit_context
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    N_JOBS,
+    NON_NEGATIVE,
+    Interval,
+    StrOptions,
+    fit_context,
+)
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.embeddings.unfolding import (
     Graph,
     Unfolding,
+    gap_below,
     geodesic_start,
-    relative_gap,
     smooth_start,
     softness,
     unfold_at_most,
@@ -191,7 +198,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         "max_iter": [AT_LEAST_ONE],
         "tol": [NON_NEGATIVE],
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(
@@ -420,6 +427,4 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return found, unit
 
     def _gap(self, found):
-        if found.bound == 0:
-            return 0.0
-        return float(relative_gap(found.value, found.bound))
+        return 0.0 if found.bound == 0 else gap_below(found.bound, found.value)

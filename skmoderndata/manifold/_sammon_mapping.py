@@ -1,7 +1,5 @@
 """Sammon mapping."""
 
-from numbers import Integral
-
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.sparse.linalg import eigsh
@@ -12,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, warn_not_converged
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions, fit_context
+from skmoderndata._compat import AT_LEAST_ONE, N_JOBS, NON_NEGATIVE, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.embeddings.sammon import (
@@ -148,7 +146,7 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         "tol": [NON_NEGATIVE],
         "solver": [StrOptions(set(SOLVERS))],
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(
@@ -284,6 +282,7 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         rows = X.astype(np.float64, copy=False)
         Z = np.empty((len(X), self._places.shape[1]))
         size = max(1, 2**22 // self._places.size)
+        unit = float(np.abs(self._places).max()) or 1.0  # of the map, not of these samples
         for a in range(0, len(X), size):
             part = rows[a : a + size]
             if self.metric == "precomputed":
@@ -291,7 +290,6 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                 d = part[:, self._rows]
             else:
                 d = self._distances(part, self._rows)
-            unit = float(d.mean()) or 1.0
             Z[a : a + size] = place(d / unit, self._places / unit) * unit
         return Z.astype(X.dtype, copy=False)
 

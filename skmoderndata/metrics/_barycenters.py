@@ -1,6 +1,9 @@
 """Averages of series under warping."""
 
+import warnings
+
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from skmoderndata._solvers.alignment.barycenters import average, soft_average
 from skmoderndata._solvers.alignment.corridors import Band
@@ -10,7 +13,15 @@ from skmoderndata.kernels._series import pack_series, warping_band
 
 
 def dtw_barycenter(
-    X, weights=None, *, length=None, init="medoid", radius=None, max_iter=30, tol=1e-5
+    X,
+    weights=None,
+    *,
+    length=None,
+    init="medoid",
+    radius=None,
+    slanted=True,
+    max_iter=30,
+    tol=1e-5,
 ):
     r"""Average of series that minimises the sum of squared warping distances.
 
@@ -33,10 +44,14 @@ def dtw_barycenter(
         series.
     radius : int or float, default=None
         Radius of the Sakoe-Chiba band, as in :func:`dtw`.
+    slanted : bool, default=True
+        Whether the band follows the diagonal if the series have unequal lengths, as in
+        :func:`dtw`.
     max_iter : int, default=30
         Largest number of iterations.
     tol : float, default=1e-5
-        Iterations stop when the objective decreases by at most this fraction.
+        Iterations stop when the objective decreases by at most this fraction; a
+        `ConvergenceWarning` says that they ended before.
 
     Returns
     -------
@@ -60,14 +75,15 @@ def dtw_barycenter(
     array([0., 0., 2., 0.])
     """
     name = "dtw_barycenter"
-    band = warping_band(name, radius=radius)
+    band = warping_band(name, radius=radius, slanted=slanted)
     series, w, start = _prepare(name, X, weights, length, init, band, max_iter, tol)
     found = average(series.arrays, w, start, band=band, max_iter=max_iter, tol=tol)
     if not np.isfinite(found.objective):
         raise ValueError(
             f"{name}: radius={radius} admits no alignment of the start with some series, whose "
-            "lengths differ by more; choose a larger radius, or None."
+            "lengths differ by more; set slanted=True, or a larger radius."
         )
+    _warn_unless_converged(name, found, max_iter)
     return found.center
 
 
@@ -97,7 +113,8 @@ def soft_dtw_barycenter(
     max_iter : int, default=100
         Largest number of iterations.
     tol : float, default=1e-6
-        Iterations stop when the objective decreases by at most this fraction.
+        Iterations stop when the objective decreases by at most this fraction; a
+        `ConvergenceWarning` says that they ended before.
 
     Returns
     -------
@@ -125,7 +142,18 @@ def soft_dtw_barycenter(
     found = soft_average(
         series.arrays, w, start, gamma=float(gamma), band=Band(), max_iter=max_iter, tol=tol
     )
+    _warn_unless_converged(name, found, max_iter)
     return found.center
+
+
+def _warn_unless_converged(name, found, max_iter):
+    if not found.converged:
+        warnings.warn(
+            f"{name} stopped before it converged: after {found.n_iter} iterations the objective "
+            f"{found.objective:.6g} still decreases; increase max_iter={max_iter}, or tol.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
 
 
 def _prepare(name, X, weights, length, init, band, max_iter, tol):

@@ -74,7 +74,7 @@ def rademacher_complexity(K, norm=1.0, *, method="trace", n_draws=1000, random_s
     if not norm > 0:
         raise ValueError(f"norm={norm} must be positive.")
     if method == "trace":
-        return 2.0 * norm * float(np.sqrt(max(0.0, float(np.trace(K))))) / n
+        return 2.0 * norm * float(np.sqrt(max(float(np.trace(K)), 0.0))) / n
     if method != "monte_carlo":
         raise ValueError(f"method must be 'trace' or 'monte_carlo', got {method!r}.")
     rng = check_random_state(random_state)

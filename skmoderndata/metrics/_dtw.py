@@ -5,7 +5,7 @@ import numpy as np
 from skmoderndata._solvers.alignment.neighbors import envelopes, keogh_bounds
 from skmoderndata._solvers.alignment.paths import aligned, aligned_by_scales
 from skmoderndata._solvers.alignment.soft_warping import soft_costs
-from skmoderndata._solvers.alignment.warping import alignment_costs
+from skmoderndata._solvers.alignment.warping import alignment_cost, alignment_costs
 from skmoderndata.kernels._series import (
     pack_series,
     rooted_local,
@@ -24,7 +24,7 @@ def dtw(
     band=None,
     radius=None,
     max_slope=2.0,
-    slanted=False,
+    slanted=True,
 ):
     r"""Dynamic time warping distance of two series.
 
@@ -51,8 +51,10 @@ def dtw(
         longer series. None means no restriction.
     max_slope : float, default=2.0
         Largest slope of the alignment from either end, for `band="itakura"`; above 1.
-    slanted : bool, default=False
-        Whether the band follows the diagonal if the series have unequal lengths.
+    slanted : bool, default=True
+        Whether the band follows the diagonal, from corner to corner, if the series have unequal
+        lengths. False keeps the band of the archive and of other libraries, around equal
+        positions, which admits no alignment of lengths that differ by more than the radius.
 
     Returns
     -------
@@ -90,12 +92,18 @@ def dtw(
     17.0
     >>> dtw([0, 0, 1, 2, 2], [0, 1, 1, 1, 2], local="euclidean", radius=0)
     2.0
+    >>> dtw([0, 0, 0, 0, 1, 1, 1, 1], [0, 1], radius=1)  # half as long, within one step
+    0.0
     """
-    _, distance = dtw_path(
-        x, z, local=local, root=root, band=band, radius=radius, max_slope=max_slope,
-        slanted=slanted,
-    )  # fmt: skip
-    return distance
+    x, z, rule, costs, rooted = _prepare(
+        "dtw", x, z, local, band=band, radius=radius, max_slope=max_slope, slanted=slanted
+    )
+    if costs is None:
+        cost = alignment_cost(x, z, band=rule, rooted=rooted)
+    else:
+        _, cost = aligned(x, z, band=rule, rooted=rooted, costs=costs)
+    warn_no_alignment("dtw", np.array(cost))
+    return _distance(cost, local, root)
 
 
 def dtw_path(
@@ -107,7 +115,7 @@ def dtw_path(
     band=None,
     radius=None,
     max_slope=2.0,
-    slanted=False,
+    slanted=True,
 ):
     """Optimal alignment of two series, and its distance.
 
@@ -126,8 +134,9 @@ def dtw_path(
         longer series.
     max_slope : float, default=2.0
         Largest slope of the alignment from either end, for `band="itakura"`; above 1.
-    slanted : bool, default=False
-        Whether the band follows the diagonal if the series have unequal lengths.
+    slanted : bool, default=True
+        Whether the band follows the diagonal if the series have unequal lengths, as in
+        :func:`dtw`.
 
     Returns
     -------
@@ -166,6 +175,7 @@ def multiscale_dtw(
     band=None,
     band_radius=None,
     max_slope=2.0,
+    slanted=True,
 ):
     """Upper bound of the warping distance, from coarse to fine in linear time.
 
@@ -189,6 +199,9 @@ def multiscale_dtw(
         Radius of this band, as `radius` in :func:`dtw`.
     max_slope : float, default=2.0
         Largest slope of the alignment, for `band="itakura"`; above 1.
+    slanted : bool, default=True
+        Whether the band follows the diagonal if the series have unequal lengths, as in
+        :func:`dtw`.
 
     Returns
     -------
@@ -216,8 +229,9 @@ def multiscale_dtw(
         )
     rooted = rooted_local("multiscale_dtw", local)
     x, z, rule, _, _ = _prepare(
-        "multiscale_dtw", x, z, local, band=band, radius=band_radius, max_slope=max_slope
-    )
+        "multiscale_dtw", x, z, local, band=band, radius=band_radius, max_slope=max_slope,
+        slanted=slanted,
+    )  # fmt: skip
     _, cost = aligned_by_scales(x, z, radius=int(radius), band=rule, rooted=rooted)
     return _distance(cost, local, root)
 
@@ -231,7 +245,7 @@ def pairwise_dtw(
     band=None,
     radius=None,
     max_slope=2.0,
-    slanted=False,
+    slanted=True,
     max_distance=None,
     n_jobs=None,
 ):
@@ -255,8 +269,9 @@ def pairwise_dtw(
         longer series.
     max_slope : float, default=2.0
         Largest slope of the alignment from either end, for `band="itakura"`; above 1.
-    slanted : bool, default=False
-        Whether the band follows the diagonal if the series have unequal lengths.
+    slanted : bool, default=True
+        Whether the band follows the diagonal if the series have unequal lengths, as in
+        :func:`dtw`.
     max_distance : float, default=None
         Distances above this bound are returned as infinite, which saves time.
     n_jobs : int, default=None
@@ -463,7 +478,7 @@ def functional_distance(x, z, p=2.0, *, period=1.0):
     return float(scale * ((total / scale) ** p).sum() ** (1 / p)) if scale > 0 else 0.0
 
 
-def _prepare(name, x, z, local, *, band=None, radius=None, max_slope=2.0, slanted=False):
+def _prepare(name, x, z, local, *, band=None, radius=None, max_slope=2.0, slanted=True):
     """Return two series as arrays, the band, and the local costs or whether they are rooted."""
     a, b = pack_series([x], f"{name}, x"), pack_series([z], f"{name}, z")
     same_channels(a, b, name)

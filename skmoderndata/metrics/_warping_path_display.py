@@ -67,7 +67,7 @@ class WarpingPathDisplay:
         band=None,
         radius=None,
         max_slope=2.0,
-        slanted=False,
+        slanted=True,
         ax=None,
         **kwargs,
     ):

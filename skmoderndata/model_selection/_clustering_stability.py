@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import (
     AT_LEAST_ONE,
+    N_JOBS,
     CallbackSupportMixin,
     HasMethods,
     Interval,
@@ -215,7 +216,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
         "classifier": [HasMethods(["fit", "predict"]), None],
         "n_splits": [Interval(Integral, 2, None, closed="left")],
         "n_random": [AT_LEAST_ONE],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "random_state": ["random_state"],
     }
 

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skmoderndata._base import Base
-from skmoderndata._compat import AT_LEAST_ONE, Interval, StrOptions, fit_context
+from skmoderndata._compat import AT_LEAST_ONE, N_JOBS, Interval, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.alignment.neighbors import make_index, search
 from skmoderndata._validation import check_magnitude, check_target
@@ -53,7 +53,7 @@ class _DTWNeighbors:
         self._index = self._make_index(series, self.radius_)
 
     def _make_index(self, series, radius):
-        band = warping_band(type(self).__name__, radius=radius)
+        band = warping_band(type(self).__name__, radius=radius, slanted=self.slanted)
         return make_index(*series.arrays, band=band, bounded=self.lower_bounds)
 
     def _search(self, series, index, k, *, alone):
@@ -147,7 +147,7 @@ class _DTWNeighbors:
             raise ValueError(
                 f"{type(self).__name__}: no training series can be aligned with query "
                 f"{int(alone.argmax())} within radius={self.radius_}; its length differs from "
-                "all by more than that. Choose a larger radius, or None."
+                "all by more than that. Set slanted=True, or a larger radius."
             )
         return weights, nearest
 
@@ -185,6 +185,9 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         Radius of the band in steps; a float below 1 is a fraction of the longer series. "cv"
         chooses the percentage of the longest series with the smallest leave-one-out error on the
         training series, and the smallest radius in a tie. None means no restriction.
+    slanted : bool, default=True
+        Whether the band follows the diagonal if series have unequal lengths, as in `metrics.dtw`.
+        False keeps the band of the archive, around equal positions.
     lower_bounds : bool, default=True
         Whether to use lower bounds. They save time and do not change the neighbours.
     n_jobs : int, default=None
@@ -258,16 +261,25 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
             StrOptions({"cv"}),
             None,
         ],
+        "slanted": ["boolean"],
         "lower_bounds": ["boolean"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(
-        self, n_neighbors=1, *, weights="uniform", radius=None, lower_bounds=True, n_jobs=None
+        self,
+        n_neighbors=1,
+        *,
+        weights="uniform",
+        radius=None,
+        slanted=True,
+        lower_bounds=True,
+        n_jobs=None,
     ):
         self.n_neighbors = n_neighbors
         self.weights = weights
         self.radius = radius
+        self.slanted = slanted
         self.lower_bounds = lower_bounds
         self.n_jobs = n_jobs
 
@@ -287,7 +299,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         self : DTWNeighborsClassifier
             The fitted estimator.
         """
-        check_target(y)
+        check_target(y, owner=type(self).__name__)
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         self.classes_, self._y = np.unique(y, return_inverse=True)
@@ -300,14 +312,15 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         Parameters
         ----------
         X : collection of arrays
-            Queries.
+            Queries; None asks for the training series, each without itself as neighbour.
 
         Returns
         -------
         labels : ndarray of shape (n_queries,)
             Labels.
         """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        fractions = self.predict_proba(X)
+        return self.classes_[fractions.argmax(axis=1)]
 
     def predict_proba(self, X):
         """Compute the fractions of votes of the classes.
@@ -315,7 +328,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         Parameters
         ----------
         X : collection of arrays
-            Queries.
+            Queries; None asks for the training series, each without itself as neighbour.
 
         Returns
         -------
@@ -353,6 +366,9 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
         Radius of the band in steps; a float below 1 is a fraction of the longer series. "cv"
         chooses the percentage of the longest series with the smallest leave-one-out error on the
         training series, and the smallest radius in a tie. None means no restriction.
+    slanted : bool, default=True
+        Whether the band follows the diagonal if series have unequal lengths, as in `metrics.dtw`.
+        False keeps the band of the archive, around equal positions.
     lower_bounds : bool, default=True
         Whether to use lower bounds. They save time and do not change the neighbours.
     n_jobs : int, default=None
@@ -407,11 +423,19 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
     _parameter_constraints = DTWNeighborsClassifier._parameter_constraints
 
     def __init__(
-        self, n_neighbors=1, *, weights="uniform", radius=None, lower_bounds=True, n_jobs=None
+        self,
+        n_neighbors=1,
+        *,
+        weights="uniform",
+        radius=None,
+        slanted=True,
+        lower_bounds=True,
+        n_jobs=None,
     ):
         self.n_neighbors = n_neighbors
         self.weights = weights
         self.radius = radius
+        self.slanted = slanted
         self.lower_bounds = lower_bounds
         self.n_jobs = n_jobs
 
@@ -431,7 +455,7 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
         self : DTWNeighborsRegressor
             The fitted estimator.
         """
-        check_target(y)
+        check_target(y, owner=type(self).__name__, numbers=True)
         y = column_or_1d(y, dtype=np.float64, warn=True)
         if not np.isfinite(y).all():
             raise ValueError(f"{type(self).__name__}: y has NaN or infinity.")
@@ -446,7 +470,7 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
         Parameters
         ----------
         X : collection of arrays
-            Queries.
+            Queries; None asks for the training series, each without itself as neighbour.
 
         Returns
         -------

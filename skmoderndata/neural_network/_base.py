@@ -6,7 +6,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin, is_classifier
-from sklearn.utils import check_random_state, compute_sample_weight
+from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
@@ -14,10 +15,12 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from skmoderndata._base import Base
 from skmoderndata._compat import (
     AT_LEAST_ONE,
+    N_JOBS,
     NON_NEGATIVE,
     POSITIVE,
     Interval,
     StrOptions,
+    all_or_nothing,
     as_numpy,
     check_array_namespace,
     check_sample_weight,
@@ -29,6 +32,7 @@ from skmoderndata._solvers.networks.forward_selection import forward_selection
 from skmoderndata._solvers.networks.hidden_layers import ACTIVATIONS, draw_weights
 from skmoderndata._solvers.networks.ridge_path import (
     add,
+    cross_validated_squares,
     held_out,
     n_parameters,
     optimality,
@@ -48,8 +52,8 @@ WEIGHTS_ARE_NO_COPIES = {
 WIDEST = 12  # decades of the default penalties
 
 
-def _alpha_is_a_number(network):
-    return not isinstance(network.alpha, str)
+def _takes_parts(network):
+    return network._not_additive() is None
 
 
 class RidgeNetwork(Base):
@@ -60,7 +64,7 @@ class RidgeNetwork(Base):
     """
 
     _SPARSE = "csr"
-    _SOLUTION = ("_coef", "coef_", "intercept_", "alpha_", "optimality_", "n_parameters_")
+    _SOLUTION = ("_coef", "output_coef_", "intercept_", "alpha_", "optimality_", "n_parameters_")
 
     @fit_context()
     def fit(self, X, y, sample_weight=None):
@@ -104,6 +108,7 @@ class RidgeNetwork(Base):
         self._forget()
         return self
 
+    @all_or_nothing
     def merge(self, other):
         """Add the samples that another estimator was fitted to; exact, in any order.
 
@@ -154,10 +159,11 @@ class RidgeNetwork(Base):
             **self._TARGETS,
         )  # fmt: skip
         xp, device = get_array_namespace(X)
-        Y, w = self._targets(as_numpy(y), classes, reset)
+        y = as_numpy(y)
+        Y, w = self._targets(y, classes, reset), np.ones(len(y))
         w_given = as_numpy(sample_weight)
         if w_given is not None:
-            w = w * check_sample_weight(
+            w = check_sample_weight(
                 w_given, np.empty((len(w), 1)), dtype=np.float64, ensure_non_negative=True
             )
             if not w.any():
@@ -165,6 +171,8 @@ class RidgeNetwork(Base):
                     f"{type(self).__name__} needs a sample of positive weight: all sample_weight "
                     "are zero."
                 )
+        w = w * self._class_factors(y, w)
+
         if reset and is_classifier(self) and self.classes_.dtype.kind in "iufb":
             self.classes_ = move_array(self.classes_, xp, device)
         return X, move_array(Y, xp, device), move_array(w, xp, device)
@@ -181,12 +189,14 @@ class RidgeNetwork(Base):
     def _coef_like(self):
         return self._total.h_mean
 
+    def _not_additive(self):
+        """Why the first layer cannot be made before all samples are there; None if it can."""
+        return None
+
     def _check_additive(self, what):
-        if isinstance(self.alpha, str):
-            raise ValueError(
-                f'{type(self).__name__}.{what} needs a number for alpha, not "loo": leave-one-out '
-                "takes all samples at once. Choose alpha by `fit` on a subset."
-            )
+        reason = self._not_additive()
+        if reason is not None:
+            raise ValueError(f"{type(self).__name__}.{what} {reason}")
 
     # ---- statistics and solution ---------------------------------------------------------
 
@@ -258,10 +268,8 @@ class RidgeNetwork(Base):
         for more_squares, more_hits, determined in self._parallel(judge, blocks):
             squares, hits = squares + as_numpy(more_squares), hits + as_numpy(more_hits)
             good &= as_numpy(determined)
-        variation = as_numpy(total.y_sq)
-        constant = variation <= 1e-28 * total.weight * (1e-300 + as_numpy(total.y_mean) ** 2)
-        r2 = 1 - squares / np.where(constant, 1, variation)
-        r2 = np.where(constant, 1.0, r2).mean(axis=1)
+
+        r2 = self._held_out_r2(squares)
         score = self._loo_score(r2, hits / total.weight)
         path = np.where(good, score, -np.inf)
         if not good.any():  # every sample alone determines a direction: the safest is left
@@ -271,8 +279,7 @@ class RidgeNetwork(Base):
         self.loo_path_ = move_array(path, xp, device)
         self.loo_score_ = float(path[best])
         self.alpha_ = float(grid[best])
-        coef = ridge_from_spectrum(parts, self.alpha_)
-        self._store(coef, n_par=float(xp.sum(parts.values / (parts.values + self.alpha_))))
+        self._store_spectral(parts)
 
     def _grid(self, L):
         if self.alphas is None:
@@ -294,9 +301,37 @@ class RidgeNetwork(Base):
         return alphas.copy()
 
     def _solve(self):
-        xp, _ = get_array_namespace(self._total.S)
-        self.alpha_ = float(self.alpha)
-        self._store(ridge(self._total, self.alpha_, xp))
+        """Coefficients from the sums alone; the penalty, too, where it is not given."""
+        total = self._total
+        xp, device = get_array_namespace(total.S)
+        if not isinstance(self.alpha, str):
+            self.alpha_ = float(self.alpha)
+            self._store(ridge(total, self.alpha_, xp))
+            return
+
+        # the samples are gone: their mean leverage stands for that of each
+        parts, grid = spectrum(total, xp), self._grid(total.S.shape[0])
+        squares = cross_validated_squares(
+            total, parts, move_array(grid, xp, device), intercept=self.fit_intercept, xp=xp
+        )
+        r2 = self._held_out_r2(as_numpy(squares))
+        self.alphas_ = move_array(grid, xp, device)
+        self.alpha_ = float(grid[np.argmax(r2) if np.isfinite(r2).any() else np.argmax(grid)])
+        self._store_spectral(parts)
+
+    def _held_out_r2(self, squares):
+        """Mean over targets of r^2, from the squares (n_alphas, t) of held-out residuals."""
+        total = self._total
+        variation = as_numpy(total.y_sq)
+        constant = variation <= 1e-28 * total.weight * (1e-300 + as_numpy(total.y_mean) ** 2)
+        r2 = 1 - squares / np.where(constant, 1, variation)
+        return np.where(constant & np.isfinite(squares), 1.0, r2).mean(axis=1)
+
+    def _store_spectral(self, parts):
+        """Store the coefficients at `alpha_` from the eigenvalues."""
+        xp, _ = get_array_namespace(parts.values)
+        coef = ridge_from_spectrum(parts, self.alpha_)
+        self._store(coef, n_par=float(xp.sum(parts.values / (parts.values + self.alpha_))))
 
     def _store(self, coef, n_par=None):
         total = self._total
@@ -308,7 +343,7 @@ class RidgeNetwork(Base):
         self.n_parameters_ = n_par
         intercept = total.y_mean - total.h_mean @ coef
         one = self._one_column()
-        self.coef_ = coef[:, 0] if one else coef.T
+        self.output_coef_ = coef[:, 0] if one else coef.T
         self.intercept_ = self._intercept(intercept)
 
     def _intercept(self, intercept):
@@ -319,15 +354,12 @@ class RidgeNetwork(Base):
             vars(self).pop(name, None)
 
     def __getattr__(self, name):
-        if name in RidgeNetwork._SOLUTION and vars(self).get("_total") is not None:
+        lazy = name in RidgeNetwork._SOLUTION or (name == "alphas_" and self.alpha == "loo")
+        if lazy and vars(self).get("_total") is not None:
             self._solve()
             return vars(self)[name]
-        if name == "partial_fit":  # hidden with alpha="loo"
-            raise AttributeError(
-                f"{type(self).__name__}(alpha=\"loo\") has no attribute 'partial_fit': "
-                "leave-one-out takes all samples at once. Choose alpha by `fit` on a subset, "
-                "and give it as a number."
-            )
+        if name == "partial_fit":  # hidden where it would always raise
+            raise AttributeError(f"{type(self).__name__}.partial_fit {self._not_additive()}")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
@@ -358,7 +390,7 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin):
 
     _TARGETS = {"multi_output": True, "y_numeric": True}
 
-    @available_if(_alpha_is_a_number)
+    @available_if(_takes_parts)
     def partial_fit(self, X, y, sample_weight=None):
         """Add samples; exact, in any order.
 
@@ -405,7 +437,10 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin):
                 f"y has {Y.shape[1]} targets, but {type(self).__name__} was begun with "
                 f"{self._total.B.shape[1]}."
             )
-        return Y, np.ones(len(Y))
+        return Y
+
+    def _class_factors(self, y, w):
+        return 1.0
 
     def _check_targets_of(self, other):
         if self._total.B.shape[1] != other._total.B.shape[1]:
@@ -426,7 +461,7 @@ class NetworkClassifier(ClassifierMixin):
 
     _TARGETS = {}
 
-    @available_if(_alpha_is_a_number)
+    @available_if(_takes_parts)
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Add samples; exact, in any order.
 
@@ -515,9 +550,14 @@ class NetworkClassifier(ClassifierMixin):
             )
         codes = np.searchsorted(known, y)
         K = len(known)
-        Y = np.where(codes[:, None] == np.arange(1 if K == 2 else 0, K), 1.0, -1.0)
-        weight = compute_sample_weight(self.class_weight, y)
-        return Y, np.asarray(weight, dtype=np.float64)
+        return np.where(codes[:, None] == np.arange(1 if K == 2 else 0, K), 1.0, -1.0)
+
+    def _class_factors(self, y, w):
+        """Weight of each sample's class; "balanced" counts samples by their own weights."""
+        y, known = column_or_1d(y), as_numpy(self.classes_)
+        with np.errstate(divide="ignore"):  # the factor of a class without weight is infinite
+            factors = compute_class_weight(self.class_weight, classes=known, y=y, sample_weight=w)
+        return np.where(np.isfinite(factors), factors, 1.0)[np.searchsorted(known, y)]
 
     def _check_targets_of(self, other):
         if not np.array_equal(as_numpy(self.classes_), as_numpy(other.classes_)):
@@ -552,7 +592,7 @@ RANDOM_LAYER = {
     "prune": [StrOptions({"loo"}), None],
     "batch_size": [AT_LEAST_ONE, None],
     "random_state": ["random_state"],
-    "n_jobs": [Integral, None],
+    "n_jobs": N_JOBS,
 }
 
 
@@ -593,13 +633,10 @@ class RandomNetwork(RidgeNetwork):
         self.hidden_weights_ = xp.take(self.hidden_weights_, index, axis=1)
         self.hidden_intercepts_ = xp.take(self.hidden_intercepts_, index, axis=0)
 
-    def _check_additive(self, what):
-        super()._check_additive(what)
-        if self.prune is not None:
-            raise ValueError(
-                f"{type(self).__name__}.{what} cannot prune: neurons are chosen by all samples at "
-                "once. Set prune=None."
-            )
+    def _not_additive(self):
+        if self.prune is None:
+            return None
+        return "cannot prune: neurons are chosen by all samples at once. Set prune=None."
 
     def _neurons(self, X):
         Z = X @ self.hidden_weights_ + self.hidden_intercepts_

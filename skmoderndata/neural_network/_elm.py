@@ -62,8 +62,8 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
         Weights of the neurons.
     hidden_intercepts_ : ndarray of shape (n_hidden,)
         Their intercepts.
-    coef_ : ndarray of shape (n_outputs,) or (n_targets, n_outputs)
-        Output weights.
+    output_coef_ : ndarray of shape (n_outputs,) or (n_targets, n_outputs)
+        Weights of the neurons' outputs, by neuron.
     intercept_ : float or ndarray of shape (n_targets,)
         The constant.
     alpha_ : float
@@ -102,9 +102,12 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
     of the penalty doubles the cost of a fit. They are exact for ridge regression with a free
     intercept. A weighted sample is left out with its whole weight.
 
-    The sums add up: `partial_fit` and `merge` are exact, in any order, and need a number for
-    `alpha`. The recursive update of online sequential learning machines gives the same
-    coefficients, for more work and with growing rounding errors.
+    The sums add up: `partial_fit` and `merge` are exact, in any order. With ``alpha="loo"`` they
+    choose the penalty anew from the sums of all samples: the one with the least error of
+    generalised cross-validation [4]_, which puts the mean leverage in the place of the leverage of
+    each sample (`loo_score_` and `loo_path_` then do not exist). The recursive update of online
+    sequential learning machines gives the same coefficients, for more work and with growing
+    rounding errors.
 
     With an activation by name and array API dispatch switched on in scikit-learn, arrays of other
     libraries are used as they are, and fitted attributes have their type. The sums are formed in
@@ -121,6 +124,8 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
        for prediction, Technometrics 16(1), 1974.
     .. [3] Miche, Sorjamaa, Bas, Simula, Jutten and Lendasse, OP-ELM: optimally pruned extreme
        learning machine, IEEE Transactions on Neural Networks 21(1), 2010: `prune`.
+    .. [4] Golub, Heath and Wahba, Generalized cross-validation as a method for choosing a good
+       ridge parameter, Technometrics 21(2), 1979, equation 1.4.
 
     Examples
     --------
@@ -235,8 +240,8 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
         Weights of the neurons.
     hidden_intercepts_ : ndarray of shape (n_hidden,)
         Their intercepts.
-    coef_ : ndarray of shape (1, n_outputs) or (n_classes, n_outputs)
-        Output weights.
+    output_coef_ : ndarray of shape (1, n_outputs) or (n_classes, n_outputs)
+        Weights of the neurons' outputs, by neuron.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         The constant.
     classes_ : ndarray of shape (n_classes,)

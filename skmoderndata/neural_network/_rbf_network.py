@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skmoderndata._compat import (
     AT_LEAST_ONE,
+    N_JOBS,
     NON_NEGATIVE,
     POSITIVE,
     Interval,
@@ -54,7 +55,7 @@ RADIAL = {
     "fit_intercept": ["boolean"],
     "direct_link": ["boolean"],
     "random_state": ["random_state"],
-    "n_jobs": [Integral, None],
+    "n_jobs": N_JOBS,
 }
 
 
@@ -155,18 +156,20 @@ class RadialNetwork(RidgeNetwork):
 
     def _layer(self, X):
         xp, _ = get_array_namespace(X)
-        dtype = self.centers_.dtype
-        X = xp.astype(X, dtype, copy=False)
-        H = self._functions(X, self.centers_, self.widths_, xp)
+        # in double precision: squares of small distances underflow in single
+        X, centers, widths = (
+            xp.astype(A, xp.float64, copy=False) for A in (X, self.centers_, self.widths_)
+        )
+        H = self._functions(X, centers, widths, xp)
         return xp.concat([X, H], axis=1) if self.direct_link else H
 
-    def _check_additive(self, what):
-        super()._check_additive(what)
-        if isinstance(self.centers, str):
-            raise ValueError(
-                f"{type(self).__name__}.{what} needs the centres: give them as an array, for "
-                "example `centers_` of a fit on a subset."
-            )
+    def _not_additive(self):
+        if not isinstance(self.centers, str):
+            return None
+        return (
+            "needs the centres: give them as an array, for example `centers_` of a fit on a "
+            "subset."
+        )
 
     def _n_outputs(self):
         return self.centers_.shape[0] + self.direct_link * self.n_features_in_
@@ -237,8 +240,8 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
     error_reduction_ : ndarray of shape (n_centers,)
         Fraction of the variance of the targets explained by each centre when it was selected, with
         "ols".
-    coef_ : ndarray of shape (n_outputs,) or (n_targets, n_outputs)
-        Output weights, those of the inputs first.
+    output_coef_ : ndarray of shape (n_outputs,) or (n_targets, n_outputs)
+        Weights of the first layer's outputs, by neuron; those of direct links to inputs first.
     intercept_ : float or ndarray of shape (n_targets,)
         The constant.
     alpha_ : float
@@ -277,9 +280,10 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
     centres. Condition numbers do not matter: coefficients come from eigenvectors, of least norm
     where they are not unique.
 
-    With given `centers` and a number for `alpha` the sums add up: `partial_fit` and `merge` are
-    exact, in any order. With array API dispatch enabled in scikit-learn, arrays of other libraries
-    are used as they are; only the centres are placed by NumPy.
+    With given `centers` the sums add up: `partial_fit` and `merge` are exact, in any order; with
+    ``alpha="loo"`` they choose the penalty by generalised cross-validation, which needs the sums
+    alone, as :class:`ELMRegressor` does. With array API dispatch enabled in scikit-learn, arrays
+    of other libraries are used as they are; only the centres are placed by NumPy.
 
     References
     ----------
@@ -416,8 +420,8 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
     error_reduction_ : ndarray of shape (n_centers,)
         Fraction of the variance of the targets explained by each centre when it was selected, with
         "ols".
-    coef_ : ndarray of shape (1, n_outputs) or (n_classes, n_outputs)
-        Output weights, those of the inputs first.
+    output_coef_ : ndarray of shape (1, n_outputs) or (n_classes, n_outputs)
+        Weights of the first layer's outputs, by neuron; those of direct links to inputs first.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         The constant.
     classes_ : ndarray of shape (n_classes,)
@@ -458,9 +462,10 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
     centres. Condition numbers do not matter: coefficients come from eigenvectors, of least norm
     where they are not unique.
 
-    With given `centers` and a number for `alpha` the sums add up: `partial_fit` and `merge` are
-    exact, in any order. With array API dispatch enabled in scikit-learn, arrays of other libraries
-    are used as they are; only the centres are placed by NumPy.
+    With given `centers` the sums add up: `partial_fit` and `merge` are exact, in any order; with
+    ``alpha="loo"`` they choose the penalty by generalised cross-validation, which needs the sums
+    alone, as :class:`ELMRegressor` does. With array API dispatch enabled in scikit-learn, arrays
+    of other libraries are used as they are; only the centres are placed by NumPy.
 
     References
     ----------

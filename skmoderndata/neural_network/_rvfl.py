@@ -62,8 +62,8 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
         Weights of the neurons.
     hidden_intercepts_ : ndarray of shape (n_hidden,)
         Their intercepts.
-    coef_ : ndarray of shape (n_outputs,) or (n_targets, n_outputs)
-        Output weights, those of the inputs first.
+    output_coef_ : ndarray of shape (n_outputs,) or (n_targets, n_outputs)
+        Weights of the first layer's outputs, by neuron; those of direct links to inputs first.
     intercept_ : float or ndarray of shape (n_targets,)
         The constant.
     alpha_ : float
@@ -223,8 +223,8 @@ class RVFLClassifier(NetworkClassifier, RandomNetwork):
         Weights of the neurons.
     hidden_intercepts_ : ndarray of shape (n_hidden,)
         Their intercepts.
-    coef_ : ndarray of shape (1, n_outputs) or (n_classes, n_outputs)
-        Output weights, those of the inputs first.
+    output_coef_ : ndarray of shape (1, n_outputs) or (n_classes, n_outputs)
+        Weights of the first layer's outputs, by neuron; those of direct links to inputs first.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         The constant.
     classes_ : ndarray of shape (n_classes,)

@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from skmoderndata._compat import StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.alignment import aligned_weights, centred, target_features
-from skmoderndata._validation import check_array, validate_data
-from skmoderndata.kernels._base import as_samples
+from skmoderndata._validation import check_array, check_target, validate_data
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, resolve_kernel
+from skmoderndata.kernels._samples import list_of_samples, refuse_texts
 from skmoderndata.preprocessing._base import AgainstTraining
 
 
@@ -40,8 +40,8 @@ class AlignedKernelCombination(AgainstTraining):
     coef0 : float, default=1
         Constant of the polynomial and sigmoid kernels.
     algorithm : {"joint", "independent"}, default="joint"
-        "joint" maximises the alignment of the sum; "independent" uses the alignment of each kernel
-        as its weight.
+        "joint" maximises the alignment of the sum; "independent" weights each kernel, divided by
+        the Frobenius norm of its centred matrix, by its alignment, or by 0 if that is negative.
 
     Attributes
     ----------
@@ -265,7 +265,8 @@ class AlignedKernelCombination(AgainstTraining):
 
     def _samples(self, X, *, reset):
         if not self._takes_vectors():
-            return as_samples(X, type(self).__name__)
+            return list_of_samples(X, type(self).__name__, own=reset, kernel=self.kernels[0])
+        refuse_texts(self.kernels[0], X, type(self).__name__)
         return validate_data(
             self, X, reset=reset, dtype=np.float64, ensure_min_samples=2 if reset else 1
         )
@@ -276,6 +277,7 @@ class AlignedKernelCombination(AgainstTraining):
             raise ValueError(
                 "AlignedKernelCombination requires y to be passed, but the target y is None."
             )
+        check_target(y, owner=type(self).__name__)
         check_consistent_length(X, y)
         continuous = type_of_target(y, input_name="y").startswith("continuous")
         if continuous:

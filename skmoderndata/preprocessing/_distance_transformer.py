@@ -1,7 +1,5 @@
 """Distances between samples of any type, as a pipeline step."""
 
-from numbers import Integral
-
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -9,11 +7,12 @@ from sklearn.utils import gen_even_slices
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
-from skmoderndata._compat import StrOptions, fit_context
+from skmoderndata._compat import N_JOBS, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata.kernels._base import as_samples
 from skmoderndata.kernels._edits import edit_matrix
+from skmoderndata.kernels._samples import list_of_samples
 from skmoderndata.kernels._sequences import pack
+from skmoderndata.kernels._series import is_frame, rows_of_frame
 
 METRICS = {"edit": edit_matrix}  # functions that take n_jobs themselves
 
@@ -100,7 +99,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     _parameter_constraints = {
         "metric": [StrOptions(set(METRICS)), callable],
         "metric_params": [dict, None],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(self, metric="edit", *, metric_params=None, n_jobs=None):
@@ -124,7 +123,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self : DistanceTransformer
             The fitted transformer.
         """
-        self.X_fit_ = self._samples(X)
+        self.X_fit_ = self._samples(X, reset=True)
         self._n_features_out = len(self.X_fit_)
         return self
 
@@ -160,13 +159,13 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             Distances.
         """
         check_is_fitted(self)
-        return self._distances(self._samples(X), self.X_fit_)
+        return self._distances(self._samples(X, reset=False), self.X_fit_)
 
-    def _samples(self, X):
+    def _samples(self, X, *, reset):
         name = type(self).__name__
-        samples = as_samples(X, name)
-        if not samples:
-            raise ValueError(f"{name} received 0 samples; at least 1 sample is required.")
+        if is_frame(X) and callable(self.metric):
+            X = rows_of_frame(X, name)
+        samples = list_of_samples(X, name, own=reset)
         if self.metric == "edit":
             pack(samples, name)  # refuses samples that are no sequences
         return samples

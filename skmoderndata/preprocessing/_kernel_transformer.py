@@ -14,8 +14,9 @@ from skmoderndata._compat import fit_context
 from skmoderndata._registry import MethodCard
 from skmoderndata._validation import validate_data
 from skmoderndata.kernels import GramCache
-from skmoderndata.kernels._base import BaseKernel, Sample, as_samples, settled
+from skmoderndata.kernels._base import BaseKernel, Sample, settled
 from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, Gram, count_samples, resolve_kernel
+from skmoderndata.kernels._samples import list_of_samples, refuse_texts
 from skmoderndata.preprocessing._base import AgainstTraining
 
 FAMILY = "kernel matrices"
@@ -222,6 +223,7 @@ class KernelTransformer(AgainstTraining):
 
     def _samples(self, X, *, reset):
         if self._takes_vectors():
+            refuse_texts(self.kernel, X, type(self).__name__)
             return validate_data(
                 self,
                 X,
@@ -229,12 +231,7 @@ class KernelTransformer(AgainstTraining):
                 accept_sparse="csr" if isinstance(self.kernel, str | BaseKernel) else False,
                 dtype=[np.float64, np.float32],
             )
-        samples = as_samples(X, type(self).__name__)
-        if not samples:
-            raise ValueError(
-                f"{type(self).__name__} received 0 samples; at least 1 sample is required."
-            )
-        return samples
+        return list_of_samples(X, type(self).__name__, own=reset, kernel=self.kernel)
 
     def _takes_vectors(self):
         if isinstance(self.kernel, Kernel):
@@ -314,8 +311,7 @@ class AsSamples(OneToOneFeatureMixin, TransformerMixin, Base):
         self : AsSamples
             The transformer.
         """
-        if not as_samples(X, type(self).__name__):
-            raise ValueError("AsSamples received 0 samples; at least 1 sample is required.")
+        list_of_samples(X, type(self).__name__, own=False)
         return self
 
     def transform(self, X):
@@ -331,7 +327,7 @@ class AsSamples(OneToOneFeatureMixin, TransformerMixin, Base):
         wrapped : ndarray of objects of shape (n_samples,)
             One object for each sample.
         """
-        samples = as_samples(X, type(self).__name__)
+        samples = list_of_samples(X, type(self).__name__, own=False)
         wrapped = np.empty(len(samples), dtype=object)
         for i, sample in enumerate(samples):
             wrapped[i] = Sample(sample)

@@ -30,7 +30,7 @@ class KernelWhitener(KernelMatrixStep):
         Eigenvalues of the centred matrix, largest first.
     n_components_ : int
         Number of features.
-    coef_ : ndarray of shape (n_train, n_components_)
+    projection_ : ndarray of shape (n_train, n_components_)
         Combinations of centred kernel values that give the features; the largest entry of each
         column is positive.
     n_features_in_ : int
@@ -94,13 +94,13 @@ class KernelWhitener(KernelMatrixStep):
         self.eigenvalues_, self.n_components_ = w, len(w)
         warn_of_rank(self)
         factor = np.sqrt(len(K)) if self.scale == "unit_covariance" else 1.0
-        self.coef_ = U * (factor / w)
+        self.projection_ = U * (factor / w)
         self._n_features_out = len(w)
 
     def _map(self, K):
         centred = K - K.mean(axis=1)[:, None] - self._mean + self._grand
-        return centred @ self.coef_
+        return centred @ self.projection_
 
     def _compared(self, K):
-        training = self.coef_ * self.eigenvalues_
+        training = self.projection_ * self.eigenvalues_
         return self._map(K) @ training.T

@@ -7,14 +7,15 @@ from skmoderndata._base import Base
 from skmoderndata._compat import StrOptions, fit_context
 from skmoderndata._registry import MethodCard
 from skmoderndata.kernels._base import as_samples
-from skmoderndata.kernels._series import pack_series
+from skmoderndata.kernels._series import is_frame, n_levels, pack_series
 
 
 class SeriesFormatter(TransformerMixin, Base):
     """Convert series to a list of arrays without padding, the input of all methods on series.
 
-    Other libraries pad series of unequal lengths with NaN, or put channels before time. This
-    transformer removes the padding and transposes the axes, at the start of a pipeline.
+    Other libraries pad series of unequal lengths with NaN, put channels before time, or keep
+    series in data frames. This transformer removes the padding, transposes the axes and reads the
+    frames, at the start of a pipeline.
 
     Parameters
     ----------
@@ -30,7 +31,10 @@ class SeriesFormatter(TransformerMixin, Base):
 
     Notes
     -----
-    Nothing is learned. NaN inside a series is refused with its position.
+    Nothing is learned. NaN inside a series is refused with its position. A data frame holds one
+    series in each row: in columns of numbers, one for each time, or in nested columns, one for
+    each channel, whose cells are series. Or its index has two levels, series and time, and each
+    column is a channel, as in sktime; series are returned in the order of their first rows.
 
     References
     ----------
@@ -72,7 +76,7 @@ class SeriesFormatter(TransformerMixin, Base):
 
         Parameters
         ----------
-        X : collection of arrays
+        X : collection of arrays, or data frame
             Series.
         y : ignored
             Not used.
@@ -90,7 +94,7 @@ class SeriesFormatter(TransformerMixin, Base):
 
         Parameters
         ----------
-        X : collection of arrays
+        X : collection of arrays, or data frame
             Series.
 
         Returns
@@ -99,8 +103,10 @@ class SeriesFormatter(TransformerMixin, Base):
             In double precision.
         """
         name = type(self).__name__
+        channels_first = self.layout == "channels_first" and not is_frame(X)
+        samples = series_of_frame(X, name) if is_frame(X) else as_samples(X, name)
         out = []
-        for i, x in enumerate(as_samples(X, name)):
+        for i, x in enumerate(samples):
             points = np.asarray(x)
             if points.dtype.kind not in "biufO" or points.ndim not in (1, 2):
                 raise ValueError(
@@ -110,7 +116,7 @@ class SeriesFormatter(TransformerMixin, Base):
             points = points.astype(np.float64)
             if points.ndim == 1:
                 points = points[:, None]
-            elif self.layout == "channels_first":
+            elif channels_first:
                 points = points.T
             if self.trim_nan:
                 known = np.flatnonzero(~np.isnan(points).all(axis=1))
@@ -128,3 +134,44 @@ class SeriesFormatter(TransformerMixin, Base):
         tags.input_tags.three_d_array = True
         tags.requires_fit = False
         return tags
+
+
+def series_of_frame(X, name):
+    """Read the series of a data frame: long, with two levels of the index, nested, or wide."""
+    if n_levels(X) > 1:
+        return _series_of_levels(X, name)
+    columns = [list(X[column]) for column in X.columns]
+    nested = [column for column in columns if column and np.ndim(column[0])]
+    if not nested:
+        return list(np.asarray(X))
+    if len(nested) < len(columns):
+        raise ValueError(
+            f"{name} received a data frame in which some columns hold series and others numbers; "
+            "select the former."
+        )
+
+    # one cell for each channel
+    found = []
+    for i, cells in enumerate(zip(*columns, strict=True)):
+        channels = [np.asarray(cell) for cell in cells]
+        if len({channel.shape for channel in channels}) > 1 or channels[0].ndim != 1:
+            raise ValueError(
+                f"{name}: the channels of series {i} have the shapes "
+                f"{', '.join(str(channel.shape) for channel in channels)}; they must be of equal "
+                "length."
+            )
+        found.append(np.column_stack(channels))
+    return found
+
+
+def _series_of_levels(X, name):
+    """Series from a frame whose rows are times, sorted by time."""
+    if n_levels(X) > 2:
+        raise ValueError(
+            f"{name} received a data frame with {n_levels(X)} levels of the index; there must be "
+            "two, series and time."
+        )
+    numbers, names = X.index.get_level_values(0).factorize()
+    times, values = X.index.get_level_values(1), np.asarray(X)
+    rows = [np.flatnonzero(numbers == i) for i in range(len(names))]
+    return [values[r[np.argsort(times[r], kind="stable")]] for r in rows]

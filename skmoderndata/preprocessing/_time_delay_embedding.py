@@ -407,12 +407,15 @@ def _autocorrelation(X, start, max_lag):
     widths = 1 << np.ceil(np.log2(sizes)).astype(int)  # similar sequences go together
     total, count = np.zeros((max_lag + 1, p)), np.zeros((max_lag + 1, p))
     has_nan = bool(np.isnan(X).any())
+
+    # sequences of similar length share a transform
     for width in np.unique(widths):
         here = widths == width
         offset = np.arange(width)
         inside = offset < sizes[here, None]
         row = np.where(inside, first[here, None] + offset, 0)
         lags = min(int(width), max_lag + 1)
+
         n_fft = fft.next_fast_len(int(width) + lags, real=True)
         block = max(int(_BLOCK_BYTES // (32 * len(row) * n_fft)), 1)
         for j in range(0, p, block):
@@ -422,10 +425,13 @@ def _autocorrelation(X, start, max_lag):
             total[:lags, columns] += _lagged_products(np.where(known, values, 0), n_fft)[:lags]
             if has_nan:
                 count[:lags, columns] += _lagged_products(known.astype(float), n_fft)[:lags]
+
     if has_nan:
         count = np.round(count)
     else:
         count += np.maximum(sizes - np.arange(max_lag + 1)[:, None], 0).sum(axis=1)[:, None]
+
+    # normalised at lag zero, averaged over the features for which it is defined
     r = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
     r /= r[0]
     defined = ~np.isnan(r)

@@ -1,5 +1,6 @@
 """Base of the ranking machines: predictions from values and thresholds."""
 
+import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -9,8 +10,8 @@ from skmoderndata.kernels._machines import KernelMachine
 class KernelRankingMachine(KernelMachine, ClassifierMixin):
     """Mixin of machines that set `thresholds_` for the values of their function."""
 
-    def decision_function(self, X):
-        """Compute the values of the function.
+    def rank_score(self, X):
+        """Compute the values of the function, one for each sample.
 
         Parameters
         ----------
@@ -25,6 +26,24 @@ class KernelRankingMachine(KernelMachine, ClassifierMixin):
         check_is_fitted(self)
         return self._function_values(self._samples(X, reset=False))
 
+    def decision_function(self, X):
+        """Compute how far samples are inside the interval of each class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For more than two classes, the distance of `rank_score` from the nearer end of the
+            interval between the thresholds of the class, negative outside: the largest is that of
+            the predicted class. For two classes `rank_score` less the threshold: positive values
+            mean the second.
+        """
+        return class_scores(self.rank_score(X), self.thresholds_)
+
     def predict(self, X):
         """Predict the labels of samples.
 
@@ -38,8 +57,17 @@ class KernelRankingMachine(KernelMachine, ClassifierMixin):
         labels : ndarray of shape (n_samples,)
             The predicted labels.
         """
-        values = self.decision_function(X)
+        values = self.rank_score(X)
         return self.classes_[ranks_above(values, self.thresholds_)]
+
+
+def class_scores(values, thresholds):
+    """Scores `min(s - b_(k-1), b_k - s)` of the classes k, or `s - b` for two of them."""
+    if len(thresholds) == 1:
+        return values - thresholds[0]
+    # without an order of their own, thresholds count as sorted, as in `ranks_above`
+    ends = np.concatenate([[-np.inf], np.sort(thresholds), [np.inf]])
+    return np.minimum(values[:, None] - ends[:-1], ends[1:] - values[:, None])
 
 
 def ranks_above(values, thresholds):

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base, warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
+    N_JOBS,
     NON_NEGATIVE,
     POSITIVE,
     Interval,
@@ -220,7 +221,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         "decay": [NON_NEGATIVE],
         "tol": [POSITIVE],
         "max_iter": [AT_LEAST_ONE],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "random_state": ["random_state"],
     }
 

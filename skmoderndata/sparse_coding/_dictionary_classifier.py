@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import (
     AT_LEAST_ONE,
+    N_JOBS,
     NON_NEGATIVE,
     POSITIVE,
     CallbackSupportMixin,
@@ -155,7 +156,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         "n_discriminative": [Interval(Integral, 0, None, closed="left")],
         "sharpness": [StrOptions({"scale"}), POSITIVE],
         "reconstruction": [NON_NEGATIVE],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "random_state": ["random_state"],
     }
 

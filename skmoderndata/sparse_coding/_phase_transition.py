@@ -127,9 +127,12 @@ def phase_transition(
         raise ValueError(f"coefficients={coefficients!r} must be one of {COEFFICIENTS}.")
     if n_trials < 1 or n_features < 1:
         raise ValueError(f"n_trials={n_trials} and n_features={n_features} must be at least 1.")
+
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     names = estimator.get_params(deep=False)
     told = "n_nonzero_coefs" if "n_nonzero_coefs" in names else None
+
+    # each cell draws its own problems, whatever runs beside it
     cells = [(i, j) for i in range(len(delta)) for j in range(len(rho))]
     hits = Parallel(n_jobs=n_jobs)(
         delayed(_recovered)(
@@ -145,6 +148,7 @@ def phase_transition(
         )
         for i, j in cells
     )
+
     hits = np.array(hits, dtype=np.float64).reshape(len(delta), len(rho))
     trials = np.full(len(rho), float(n_trials))
     border = np.array([half_success(rho, row, trials) for row in hits])
@@ -295,15 +299,19 @@ class PhaseTransitionDisplay:
         delta, rho, success, border = self._ascending()
         if ax is None:
             _, ax = plt.subplots()
+
+        # one row or column is drawn twice, so that it has a width
         style = {"cmap": "gray", "vmin": 0, "vmax": 1, "shading": "nearest"} | kwargs
         repeat = [2 if len(grid) == 1 else 1 for grid in (delta, rho)]
         cells = np.repeat(np.repeat(success, repeat[0], axis=0), repeat[1], axis=1)
         self.mesh_ = ax.pcolormesh(_spread(delta), _spread(rho), cells.T, **style)
         self.border_line_ = self.theory_line_ = None
+
         if border is not None:
             (self.border_line_,) = ax.plot(
                 delta, border, "o-", color="C1", markersize=4, label="half recovered"
             )
+
         if theory:
             low, high = _limits(delta)
             grid = np.linspace(max(low, 1e-3), min(high, 1.0), 100)
@@ -314,6 +322,7 @@ class PhaseTransitionDisplay:
                 ls="--",
                 label="theory, least l1 norm" + (", non-negative" if theory == "positive" else ""),
             )
+
         if border is not None or theory:
             ax.legend(loc="upper left", fontsize=8)
         ax.set(
@@ -322,6 +331,7 @@ class PhaseTransitionDisplay:
             xlim=_limits(delta),
             ylim=_limits(rho),
         )
+
         name = self.estimator_name if name is None else name
         if name is not None:
             ax.set_title(name)

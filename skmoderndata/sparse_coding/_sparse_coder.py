@@ -1,6 +1,5 @@
 """Sparse codes of signals for a given dictionary."""
 
-from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +9,14 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, warn_not_converged
-from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE, StrOptions, fit_context
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    N_JOBS,
+    NON_NEGATIVE,
+    POSITIVE,
+    StrOptions,
+    fit_context,
+)
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.codes.bounded_lasso import bounded_lasso_codes
 from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
@@ -254,7 +260,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         "tol": [NON_NEGATIVE],
         "transform_max_iter": [AT_LEAST_ONE, None],
         "code_format": [StrOptions({"dense", "csr"})],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(

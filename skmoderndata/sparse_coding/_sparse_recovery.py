@@ -1,7 +1,5 @@
 """Recovery of signals that are sparse in a basis from linear measurements."""
 
-from numbers import Integral
-
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 from sklearn import get_config
@@ -12,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
+    N_JOBS,
     NON_NEGATIVE,
     POSITIVE,
     CallbackSupportMixin,
@@ -178,7 +177,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         "shape": [tuple, list, None],
         "tol": [POSITIVE],
         "max_iter": [AT_LEAST_ONE],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(
@@ -297,7 +296,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         if isinstance(X, LinearOperator):
             check_operator(X, "X")
             self._check_operator(X, reset=True)
-            check_target(y)
+            check_target(y, owner=type(self).__name__, numbers=True)
             y = check_array(
                 y, ensure_2d=False, dtype=[np.float64, np.float32], input_name="y", estimator=self
             )

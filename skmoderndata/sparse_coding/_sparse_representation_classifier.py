@@ -2,7 +2,7 @@
 
 import warnings
 from copy import copy
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from scipy import sparse
@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, warn_not_converged
-from skmoderndata._compat import AT_LEAST_ONE, Interval, StrOptions, fit_context
+from skmoderndata._compat import AT_LEAST_ONE, N_JOBS, Interval, StrOptions, fit_context
 from skmoderndata._compat import NON_NEGATIVE as AT_LEAST_ZERO
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.codes.bounded_lasso import bounded_lasso_codes
@@ -195,7 +195,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         "occlusion": ["boolean"],
         "tol": [AT_LEAST_ZERO],
         "max_iter": [AT_LEAST_ONE],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(
@@ -251,11 +251,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         self : SparseRepresentationClassifier
             The fitted estimator.
         """
-        checked = self._samples(X, y, reset=True)
-        X, y = checked if isinstance(checked, tuple) else (checked, np.asarray(y))
+        X, y = self._samples_and_target(X, y)
         check_classification_targets(y)
-        if len(y) != count_samples(X):
-            raise ValueError(f"X has {count_samples(X)} samples, and y {len(y)} labels.")
         self.classes_, self._class = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -444,7 +441,11 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         step = max(1, int(get_config()["working_memory"] * 2**20 / row_bytes))
         for first in range(0, count_samples(X), step):
             part = take(X, slice(first, first + step))
-            rows = part.astype(np.float64) if self._features is None else self._features(part)
+            if self._features is not None:
+                rows = self._features(part)
+            else:  # the stretch fits into the working memory
+                part = part.toarray() if sparse.issparse(part) else part
+                rows = part.astype(np.float64)
             peak = np.abs(rows).max(axis=1, initial=0.0, keepdims=True)
             rows = np.divide(rows, peak, out=np.zeros_like(rows), where=peak > 0)
             norms = np.linalg.norm(rows, axis=1, keepdims=True)

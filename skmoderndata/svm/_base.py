@@ -9,6 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from skmoderndata._base import warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
+    N_JOBS,
     NON_NEGATIVE,
     Interval,
     check_sample_weight,
@@ -30,7 +31,7 @@ CORE_CONSTRAINTS = {
     "cache_size": [Interval(Real, 0, None, closed="neither")],
     "warm_start": ["boolean"],
     "random_state": ["random_state"],
-    "n_jobs": [Integral, None],
+    "n_jobs": N_JOBS,
 }
 
 ENOUGH = 10_000  # samples from which the scales of the columns are estimated
@@ -60,7 +61,9 @@ class CoreVectors(KernelMachine):
     def _kernel_rows(self, X, weights=None, *, sure=False):
         """Return the kernel rows of the samples, and the largest `k(x, x)`."""
         common = None if weights is None else weights / weights.max()
-        rows = KernelRows(self._resolve(X, common), X, n_jobs=self.n_jobs)
+        gram = self._resolve(X, common)
+        gram = gram.seen_from_mean(X) if self._free_offset else gram
+        rows = KernelRows(gram, X, n_jobs=self.n_jobs)
         diagonal = largest_diagonal(rows, sure=sure)
         if not np.isfinite(diagonal):
             raise ValueError(
@@ -68,7 +71,7 @@ class CoreVectors(KernelMachine):
             )
         return rows, diagonal
 
-    def _search(self, problem, rng, progress, *, last, max_core=None, eps=None):
+    def _search(self, problem, rng, progress, *, last, max_core=None, max_iter=None, eps=None):
         """Solve a problem on a core set; `last` is the state of an earlier one, or None."""
         max_core = self.max_core or max_core
         if self.solver == "cvxpy":
@@ -81,7 +84,7 @@ class CoreVectors(KernelMachine):
             sample_size=self.sample_size,
             batch_size=self.batch_size,
             max_core=max_core,
-            max_iter=self.max_iter,
+            max_iter=min(self.max_iter, max_iter or self.max_iter),
             cache_size=self.cache_size,
             start=problem.begin(*last) if self.warm_start and last is not None else None,
             rng=rng,

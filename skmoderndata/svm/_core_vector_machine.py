@@ -284,8 +284,10 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         rows, diagonal = self._kernel_rows(X, weights, sure=sure)
         rng = check_random_state(self.random_state)
         with one_blas_thread():
-            found, problems = self._separate(rows, diagonal, codes, weights, active, rng, y)
-        self._store(rows, found, problems, codes, active)
+            found, problems, multiples = self._separate(
+                rows, diagonal, codes, weights, active, rng, y
+            )
+        self._store(rows, found, problems, multiples, codes, active)
         self._warn(found, X)
         return self
 
@@ -318,7 +320,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
             self._check_ball(rows, weights)
         classes = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         earlier = self._earlier(len(classes))
-        found, problems, first = [], [], None
+        found, problems, multiples, first = [], [], [], None
         with FitProgress(
             self, rows.X, y, max_passes=self.max_iter * len(classes), task_name="core set"
         ) as progress:
@@ -336,9 +338,14 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
                 problem = first.relabelled(signs)
                 last = earlier[number]
                 result = self._search(problem, rng, progress, last=last, eps=self.radius_tol)
+                used = result.weights > 0
+                _, multiple = problem.best_multiple(
+                    result.values, result.core[used], result.weights[used], result.rho
+                )
                 found.append(result._replace(values=result.values[:0]))
                 problems.append(problem)
-        return found, problems
+                multiples.append(multiple)
+        return found, problems, multiples
 
     def _check_ball(self, rows, weights):
         if not rows.gram.constant_diagonal or weights is not None:
@@ -354,7 +361,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         last = getattr(self, "_cores", None) if self.warm_start else None
         return [None] * count if last is None or len(last) != count else last
 
-    def _store(self, rows, found, problems, codes, active):
+    def _store(self, rows, found, problems, multiples, codes, active):
         def row(indices):
             return indices if active is None else active[indices]
 
@@ -365,12 +372,12 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         self._cores = [p.state(r.core, r.weights) for p, r in zip(problems, found, strict=True)]
         dual_coef = np.zeros((len(found), len(all_support)))
         self.intercept_ = np.zeros(len(found))
-        for k, (result, problem, place) in enumerate(zip(found, problems, support, strict=True)):
+        for k, (result, problem) in enumerate(zip(found, problems, strict=True)):
             used = result.weights > 0
-            # the scaled kernel is 1 / scale times the kernel, whose margin is 1
+            # the scaled kernel is 1 / scale times the kernel
             signed = result.weights[used] * problem.signs[result.core[used]]
-            coef = signed / (result.rho * problem.scale) if result.rho > 0 else 0.0 * signed
-            dual_coef[k, np.searchsorted(all_support, place)] = coef
+            coef = multiples[k] / problem.scale * signed
+            dual_coef[k, np.searchsorted(all_support, support[k])] = coef
             self.intercept_[k] = bias * coef.sum()
         self._keep_support(rows.gram, rows.X, all_support, dual_coef)
         scales = np.array([problem.scale for problem in problems])

@@ -17,12 +17,15 @@ from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
 from skmoderndata._solvers.margins.core_problems import GivenPairs, GradedRows
 from skmoderndata._solvers.margins.ranking import pair_order, rank_on_samples
-from skmoderndata._validation import ordered_classes
+from skmoderndata._validation import check_target, order_of_labels, ordered_classes
 from skmoderndata.kernels._resolve import count_samples
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
 MOST_PAIRS = 2000  # pairs in the core set, beyond which all pairs are used
 FIRST_RANK, GROWTH = 200, 3  # initial number of basis functions, and its growth factor
+STEEP = 1e4  # cost of a pair times its kernel value, from which weights of pairs are hard to find
+FEW_SOLUTIONS = 100  # on the core set, likewise
+FEW_PAIRS = 200  # in the core set before all pairs are taken, where costs are steep
 
 
 class CoreVectorRanker(CoreVectors, Base):
@@ -54,8 +57,9 @@ class CoreVectorRanker(CoreVectors, Base):
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
     classes : array-like of shape (n_labels,), default=None
-        Labels in ascending order, if grades are words such as "low", "mid" and "high". None means
-        that grades are numbers. Labels that do not occur in y are ignored.
+        Labels in ascending order, if grades are words such as "low", "mid" and "high". None takes
+        the order of an ordered categorical of pandas or an Enum of polars, and needs numbers
+        otherwise. Labels that do not occur in y are ignored.
     tol : float, default=0.05
         Target of the relative duality gap.
     solver : {"core_set", "cvxpy"}, default="core_set"
@@ -161,6 +165,7 @@ class CoreVectorRanker(CoreVectors, Base):
             baseline_grid={"C": (3.0, 10.0, 30.0), "gamma": (0.03, 0.1)},
         ),
     )
+    _free_offset = True
     _parameter_constraints = {
         **CORE_CONSTRAINTS,
         "C": [POSITIVE],
@@ -232,11 +237,14 @@ class CoreVectorRanker(CoreVectors, Base):
                 f"{type(self).__name__} requires y to be passed, but the target y is None: give "
                 "the grades of the samples, or pairs."
             )
-        X, y = (
-            (self._samples(X, reset=True), None)
-            if y is None
-            else self._samples_and_target(X, y, y_numeric=self.classes is None)
-        )
+        labels = order_of_labels(y, self.classes)
+        if y is None:
+            X = self._samples(X, reset=True)
+        else:
+            graded = labels is None
+            remedy = "set classes to all labels, lowest first"
+            check_target(y, owner=type(self).__name__, numbers=graded, remedy=remedy)
+            X, y = self._samples_and_target(X, y, y_numeric=graded)
         n = count_samples(X)
         rows, diagonal = self._kernel_rows(X)
         rng = check_random_state(self.random_state)
@@ -248,19 +256,9 @@ class CoreVectorRanker(CoreVectors, Base):
                 pairs = _checked_pairs(pairs, n)
                 problem = GivenPairs(rows, pairs, 2.0 * self.C, diagonal=diagonal)
             else:
-                grades, queries = _graded(self._grades(y), query_ids, n)
+                grades, queries = _graded(self._grades(y, labels), query_ids, n)
                 problem = GradedRows(rows, grades, queries, 2.0 * self.C, diagonal=diagonal)
-            last = getattr(self, "_core", None)
-            limit = None if self.solver == "cvxpy" else MOST_PAIRS
-            found = self._search(problem, rng, progress, last=last, max_core=limit)
-            all_pairs = found.full and self.max_core is None and self.solver == "core_set"
-            if all_pairs:
-                found, support, dual_coef = self._on_samples(rows, problem, found, progress)
-            else:
-                active = found.weights > 0
-                support, coef = problem.coefficients(found.core[active], found.weights[active])
-                # the scaled kernel is 1 / scale of it: margin 1 in the kernel itself
-                dual_coef = coef / found.rho if found.rho > 0 else 0.0 * coef
+            found, support, dual_coef, all_pairs = self._solve(rows, problem, rng, progress)
         self.core_pairs_ = np.stack(problem.ends(found.core), axis=1)
         used = dual_coef != 0
         self._keep_support(rows.gram, rows.X, support[used], dual_coef[used])
@@ -314,37 +312,60 @@ class CoreVectorRanker(CoreVectors, Base):
             ties) is twice the score minus one. One half if no two grades differ.
         """
         scores = self.predict(X)
+        labels = order_of_labels(y, self.classes)
         y = column_or_1d(y)
         queries = np.zeros(len(y)) if query_ids is None else column_or_1d(query_ids)
         queries = np.unique(queries, return_inverse=True)[1]
-        right, tied, every = pair_order(queries, self._grades(y), scores)
+        right, tied, every = pair_order(queries, self._grades(y, labels), scores)
         return (right + 0.5 * tied) / every if every else 0.5
 
-    def _grades(self, y):
-        """Return grades as numbers."""
-        if self.classes is not None:
+    def _grades(self, y, labels):
+        """Return grades as numbers; `labels` are all labels, lowest first, or None."""
+        if labels is not None:
             check_classification_targets(y)
-            y = ordered_classes(y, self.classes, owner=type(self).__name__)[1]
+            y = ordered_classes(y, labels, owner=type(self).__name__)[1]
         return np.asarray(y, dtype=np.float64)
+
+    def _solve(self, rows, problem, rng, progress):
+        """Search for a core set of pairs, and take all pairs where that becomes too large.
+
+        Steep costs leave rounding of the weights of pairs: there all pairs are tried soon, and the
+        core set again if they fail. Returns what was found, samples and their coefficients, and
+        whether all pairs were taken.
+        """
+        last = getattr(self, "_core", None)
+        core_set = self.solver == "core_set"
+
+        if core_set and self.max_core is None and problem.cost > STEEP:
+            few = self._search(
+                problem, rng, progress, last=last, max_core=FEW_PAIRS, max_iter=FEW_SOLUTIONS
+            )
+            if few.converged or progress.stopped:
+                return few, *_from_pairs(problem, few), False
+            found, support, dual_coef = self._on_samples(rows, problem, few, progress)
+            if found.converged or progress.stopped:
+                return found, support, dual_coef, True
+
+        limit = MOST_PAIRS if core_set else None
+        found = self._search(problem, rng, progress, last=last, max_core=limit)
+        if not (found.full and core_set and self.max_core is None):
+            return found, *_from_pairs(problem, found), False
+        return *self._on_samples(rows, problem, found, progress), True
 
     def _on_samples(self, rows, problem, found, progress):
         """Solve with all pairs, for a function that is a sum over an increasing set of samples."""
         n = rows.n_rows
         most = min(n, max(2, int(self.cache_size * 2**20 / (8 * n))))
         rank, theta, n_iter = min(FIRST_RANK, most), None, found.n_iter
-
-        def norm(coef):
-            ids = np.flatnonzero(coef)
-            values = rows.values(rows.expansion(ids, coef[ids]), ids)
-            return max(0.0, float(values @ coef[ids]))
+        order = rows.gram.order(rows.X)
 
         while True:
-            cholesky = incomplete_cholesky(rows.gram, rows.X, rank=rank)
+            cholesky = incomplete_cholesky(rows.gram, rows.X, rank=rank, order=order)
             rows.n_evaluations += cholesky.n_evaluations
             result = rank_on_samples(
                 problem,
                 cholesky.factor,
-                norm,
+                rows.squared_norm,
                 cost=2.0 * self.C,
                 tol=self.tol,
                 max_iter=max(1, self.max_iter - n_iter),
@@ -368,6 +389,14 @@ class CoreVectorRanker(CoreVectors, Base):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def _from_pairs(problem, found):
+    """Return the samples of the function on a core set, and their coefficients."""
+    active = found.weights > 0
+    core, a = found.core[active], found.weights[active]
+    support, coef = problem.coefficients(core, a)
+    return support, problem.best_multiple(found.values, core, a, found.rho)[1] * coef
 
 
 def _graded(grades, query_ids, n):

@@ -226,15 +226,18 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         weights = np.ones(count_samples(X)) if weights is None else weights
         ids = None if weights.min() > 0 else np.flatnonzero(weights)
         rng = check_random_state(self.random_state)
+
         rows, diagonal = self._kernel_rows(X, weights)
         if not diagonal < LARGEST:
             raise ValueError(
                 f"kernel={self.kernel!r} has values of up to {diagonal:.1e}, so that rounding "
                 "errors exceed the targets: rescale X."
             )
+
         target, center, spread = _standardised(y, weights / weights.max())
         costs = self._costs(weights if ids is None else weights[ids])
         level = self.tube_distance * float(costs.sum())
+
         with (
             one_blas_thread(),
             FitProgress(self, X, y, max_passes=self.max_iter, task_name="core set") as progress,
@@ -250,12 +253,15 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
             )
             last = getattr(self, "_core", None)
             found = self._search(problem, rng, progress, last=last)
+
+        # the function in units of the targets
         units, coef = problem.coefficients(found.core, found.weights)
         used = coef != 0
         coef = (problem.scale * coef[used]) * level * spread
         core = np.unique(found.core[found.core < 2 * problem.n_units] // 2)
         self.core_indices_ = core if ids is None else ids[core]
         support = units[used] if ids is None else ids[units[used]]
+
         self._keep_support(rows.gram, rows.X, support, coef)
         self.intercept_ = float(coef.sum()) + center
         active = found.weights > 0
@@ -265,6 +271,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         self.epsilon_ = width * spread
         self._store_work(rows, [found])
         self._core = problem.state(found.core, found.weights)
+
         if not found.converged:
             self._warn_above_tol(found, X)
         return self

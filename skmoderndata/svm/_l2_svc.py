@@ -3,7 +3,6 @@
 from itertools import combinations
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -82,8 +81,8 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         Weights of the features, for the linear kernel.
     margin_ : ndarray of shape (n_pairs,)
         Geometric margins, ``1 / |w|``; 0 if w is zero.
-    objective_ : ndarray of shape (n_pairs,)
-        Values of the objective.
+    objective_ : float
+        Value of the objective; the sum over pairs of classes.
     dual_gap_ : float
         Relative duality gap, the maximum over pairs: an upper bound on the relative suboptimality
         of the objective.
@@ -144,6 +143,7 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
             baseline_grid={"C": (0.1, 1.0, 10.0, 100.0), "gamma": (0.03, 0.1, 0.3, 1.0)},
         ),
     )
+    _free_offset = True
     _parameter_constraints = {
         **MACHINE_CONSTRAINTS,
         "C": [POSITIVE],
@@ -238,14 +238,13 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         for one in found:
             self._check_psd(gram, store, np.flatnonzero(one.coef), ridge)
         self._keep_support(gram, X, order[used], coef[:, used])
-        self.intercept_ = np.array([one.offset for one in found])
-        self.objective_ = np.array([one.objective for one in found])
+        self.intercept_ = np.array([one.offset for one in found]) - self._at_mean
+        self.objective_ = float(sum(one.objective for one in found))
         norms = np.array([one.norm for one in found])
         self.margin_ = np.divide(1.0, np.sqrt(norms), out=np.zeros(len(norms)), where=norms > 0)
         self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
         if gram.kernel == "linear":
-            weight = self.dual_coef_ @ self._basis
-            self.coef_ = weight.toarray() if sparse.issparse(weight) else np.asarray(weight)
+            self.coef_ = self._linear_weights()
         worst = max(found, key=lambda one: (not one.converged, one.gap))
         n_iter = max(one.n_iter for one in found)
         self._keep_work(worst.gap, n_iter, worst.converged)

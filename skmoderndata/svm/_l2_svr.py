@@ -127,6 +127,7 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
             baseline_params={"epsilon": 10.0},
         ),
     )
+    _free_offset = True
     _parameter_constraints = {
         **MACHINE_CONSTRAINTS,
         "C": [POSITIVE],
@@ -202,9 +203,9 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
         used = np.flatnonzero(found.coef)
         self._check_psd(gram, store, used, ridge)
         self._keep_support(gram, X, active[used], found.coef[used])
-        self.intercept_ = found.offset + mean
+        self.intercept_ = float(found.offset + mean - self._at_mean)
         self.objective_ = float(found.objective)
         if gram.kernel == "linear":
-            self.coef_ = np.ravel(self.dual_coef_ @ self._basis)
+            self.coef_ = np.ravel(self._linear_weights())
         self._keep_work(found.gap, found.n_iter, found.converged)
         return self

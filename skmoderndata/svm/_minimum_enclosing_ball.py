@@ -1,7 +1,5 @@
 """The smallest ball around a sample, in input space or under a kernel."""
 
-from numbers import Integral
-
 import numpy as np
 from sklearn.base import OutlierMixin
 from sklearn.utils import check_random_state
@@ -10,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
+    N_JOBS,
     NON_NEGATIVE,
     CallbackSupportMixin,
     StrOptions,
@@ -164,7 +163,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         "tol": [NON_NEGATIVE],
         "max_iter": [AT_LEAST_ONE],
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
     }
 
     def __init__(

@@ -1,6 +1,6 @@
 """Support feature machine: classification with a minimum number of features."""
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
+    N_JOBS,
     NON_NEGATIVE,
     POSITIVE,
     CallbackSupportMixin,
@@ -36,46 +37,64 @@ from skmoderndata._solvers.margins.linear_programs import Infeasible, SolverFail
 from skmoderndata._solvers.margins.zero_norm import squared_hinge_svm
 from skmoderndata._validation import validate_data
 
+# C="scale": a feature has to save a total slack of so many times ln(n)
+SCALE_FACTOR = 0.7
+
 
 class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin, Base):
-    r"""Linear classifier that minimises the number of features, by iterated linear programs.
+    r"""Linear classifier with few features: minimises their number, and the slack of the samples.
 
     For labels :math:`y_i = \pm 1` the problem is
 
     .. math::
-        \min_{w, b, \xi \ge 0}\ \|w\|_0 + C \sum_i u_i \xi_i \quad\text{subject to}\quad
-        y_i (w^\top x_i + b) \ge 1 - \xi_i,
+        \min_{w, b, \xi \ge 0}\ \|w\|_0 + \alpha \|w\|_1 + C \sum_i u_i \xi_i
+        \quad\text{subject to}\quad y_i (w^\top x_i + b) \ge 1 - \xi_i,
 
-    where the zero-norm counts the non-zero weights [1]_, or, with ``formulation="centers"`` [2]_,
+    where the zero-norm counts the non-zero weights [1]_ and the columns are in standard units, or,
+    with ``formulation="centers"`` [2]_,
 
     .. math::
         y_i (w^\top x_i + b) \ge -\xi_i, \qquad w^\top (\mu^+ - \mu^-) = 1,
 
     which fixes the norm of w by the centres :math:`\mu^\pm` of the classes instead of by the
-    nearest points, so that large margins have no advantage. The zero-norm is approximated by
+    nearest points, so that large margins have no advantage. The costs :math:`u_i` are those of
+    `sample_weight`, divided by their mean, and of `class_weight`.
+
+    A sequence of linear programs decreases an approximation, in which the zero-norm is
 
     .. math::
         \sum_j \ln\Bigl(1 + \frac{|w_j|}{\epsilon\,\omega}\Bigr) \Big/
-        \ln\Bigl(1 + \frac{1}{\epsilon}\Bigr),
+        \ln\Bigl(1 + \frac{1}{\epsilon}\Bigr)
 
-    where :math:`\omega` is the largest weight of the first linear program: a weight of that
-    magnitude counts as 1. A sequence of linear programs decreases the sum of this approximation
-    and the cost of slack to a stationary point.
+    with the largest weight :math:`\omega` of the first program; then features are dropped, added
+    and exchanged as long as the objective itself decreases.
 
     Parameters
     ----------
-    C : float, "auto" or None, default=1.0
-        Cost of slack, relative to the cost of one feature, above 0. None allows no slack (hard
-        margin); "auto" allows no slack if the classes are separable, and otherwise means 1.
+    C : float, "scale", "auto" or None, default="scale"
+        Cost of slack, relative to the cost of one feature, above 0. "scale" is
+        :math:`1 / (0.7 \ln n)` for n samples: a feature has to save a total slack that grows with
+        the logarithm of the number of samples, as in an information criterion [4]_. None allows no
+        slack (hard margin); "auto" allows no slack if the classes are separable, and otherwise
+        means "scale".
+    alpha : float, default=1.0
+        Cost of the weights' sizes, at least 0. It keeps sets of features from being chosen that
+        separate the samples at hand with a tiny margin, that is with large weights. With 0 the
+        problem is that of the papers [1]_, [2]_: the fewest features.
     formulation : {"margin", "centers"}, default="margin"
         Normalisation of w: by the margin, or by the class centres.
-    algorithm : {"reweighted", "rescaled", "rescaled_l2"}, default="reweighted"
-        "reweighted" gives each feature a cost proportional to
-        :math:`1 / (\epsilon\,\omega + |w_j|)` in the next program, so that discarded features can
-        return. "rescaled" multiplies the columns by the weights instead [1]_: a weight that is
-        zero remains zero. "rescaled_l2" does the same with the Euclidean norm (a support vector
-        machine with squared slack instead of the linear program); it has no certificate and
-        requires ``formulation="margin"``.
+    algorithm : {"exchange", "reweighted", "rescaled", "rescaled_l2"}, default="exchange"
+        - "exchange": after the programs of "reweighted" features are dropped, added and exchanged
+          one by one, from their result and from features that are found while slack becomes
+          dearer; the weights are those of least :math:`\alpha \|w\|_1` and slack for the features.
+        - "reweighted": each feature has a cost of :math:`\alpha` and of a number proportional to
+          :math:`1 / (\epsilon\,\omega + |w_j|)` in the next program, so that discarded features
+          can return.
+        - "rescaled": multiplies the columns by the weights instead [1]_; a weight that is zero
+          remains zero.
+        - "rescaled_l2": the same with the Euclidean norm (a support vector machine with squared
+          slack instead of the linear program); it has no certificate, does not use `alpha`, and
+          requires ``formulation="margin"``.
     fit_intercept : bool, default=True
         Whether to fit an intercept b.
     penalize_intercept : bool, default=False
@@ -91,8 +110,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         Width of the logarithm, relative to the largest weight of the first program, above 0.
     n_init : int, default=1
         Number of starts. The first has equal costs, the others have random costs. The result with
-        the smallest ``|w|_0 + C sum u xi`` is used: on small tables one start is about 10 % above
-        the minimum, 20 starts a few per cent.
+        the smallest objective is used.
     n_rounds : int or "auto", default=1
         Number of rounds: each excludes the features selected before [3]_. "auto" stops when the
         objective of a round is no better than with permuted labels.
@@ -109,9 +127,10 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         "highs" generates columns for a warm-started simplex method; "cvxpy" solves each complete
         linear program. Both compute the same optimum.
     max_iter : int, default=50
-        Largest number of linear programs per start.
+        Largest number of linear programs per start, and of passes of exchanges.
     tol : float, default=1e-6
-        A start ends when no weight changes by more than this, relative to the largest weight.
+        The linear programs end when no weight changes by more than this, relative to the largest
+        weight.
     n_jobs : int, default=None
         Number of starts and classes that run in parallel, through joblib.
     random_state : int, RandomState instance or None, default=None
@@ -135,22 +154,26 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         Round in which a feature was selected; ``n_rounds_ + 1`` for the others.
     n_rounds_ : int
         Number of rounds.
+    C_ : ndarray of shape (n_problems,)
+        Cost of slack; infinite where slack was forbidden.
     hard_margin_ : ndarray of shape (n_problems,)
         Whether slack was forbidden.
     objective_ : float
-        Approximated zero-norm plus ``C sum u xi`` of `sfm_coef_`, in standard units; the sum over
+        ``|w|_0 + alpha |w|_1 + C sum u xi`` of `sfm_coef_`, in standard units; the sum over
         problems.
     objective_history_ : list of ndarray
-        Objective of each problem after each linear program; it never increases with
-        ``algorithm="reweighted"``.
+        Objective of each problem after each linear program, and after each pass of exchanges. The
+        programs lower its approximation, the exchanges the objective itself.
     n_features_history_ : list of ndarray
-        Number of features after each linear program, for each problem.
+        Number of features after each linear program and pass, for each problem.
     dual_gap_ : float
-        Relative duality gap of the linear program with the costs of the last weights; the maximum
-        over problems. If it is zero, the weights are a stationary point of the objective. NaN for
-        ``algorithm="rescaled_l2"``.
+        How far the objective is at most above the smallest one that the selected features permit,
+        relative to it; the maximum over problems. For ``algorithm="reweighted"`` and "rescaled"
+        the relative duality gap of the linear program with the costs of the last weights: if it is
+        zero, the weights are a stationary point of the approximation. NaN for "rescaled_l2".
     n_iter_ : int
-        Number of linear programs of the best start; the maximum over problems.
+        Number of linear programs and passes of exchanges of the best start; the maximum over
+        problems.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -167,13 +190,17 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
     A linear program with n rows and p columns is solved by pricing all columns, ``n p`` operations
     at a time, and by simplex steps on the few that matter; 3 to 8 programs are usual. All costs
     are positive, hence no program is unbounded. The hard-margin problem has no solution if the
-    classes are not separable: `fit` then raises a ValueError. The problem is not convex: the
-    certificate shows that the result is stationary, not that it is the global minimum.
+    classes are not separable: `fit` then raises a ValueError. The problem is not convex: at the
+    end no feature less, no feature more and no other feature in the place of one lowers the
+    objective (of the five that promise most in each place), but the result need not be the global
+    minimum.
 
     If no feature reduces the slack by its cost (small C, labels without a pattern), none is
     selected: the larger class is predicted for all samples, and `transform` warns.
 
     `sample_weight` multiplies the costs of slack, and weights the class centres and variances.
+    Only the ratios of the weights count: they are divided by the mean of those that are not zero,
+    so that weights of sum one, as boosting gives them, mean the same as weights of mean one.
 
     References
     ----------
@@ -184,6 +211,8 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
     .. [3] Klement, Anders and Martinetz, The support feature machine: classification with the
        least number of features and application to neuroimaging data, Neural Computation 25, 2013,
        pp. 1548-1584.
+    .. [4] Zhang, Wu, Wang and Li, A consistent information criterion for support vector machines
+       in diverging model spaces, Journal of Machine Learning Research 17, 2016.
 
     Examples
     --------
@@ -206,8 +235,14 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
             {"C": 10.0, "formulation": "centers", "class_weight": "balanced", "n_rounds": 2},
             {"algorithm": "rescaled", "penalize_intercept": True, "n_init": 2, "random_state": 0},
             {"algorithm": "rescaled_l2", "n_features_to_select": 2},
-            {"C": "auto", "refit": False, "standardize": False, "solver": "cvxpy"},
+            {"C": 0.5, "alpha": 0.1, "refit": False, "standardize": False, "solver": "cvxpy"},
         ),
+        known_failures={
+            f"check_sample_weight_equivalence_on_{kind}_data": "weights are divided by their "
+            "mean, so that those of any common scale mean the same; a copy of a sample adds to "
+            "the slack in total"
+            for kind in ("dense", "sparse")
+        },
         comparison=Comparison(
             baseline="sklearn.svm.LinearSVC",
             problem="sparse_classes",
@@ -217,9 +252,10 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         ),
     )
     _parameter_constraints = {
-        "C": [POSITIVE, StrOptions({"auto"}), None],
+        "C": [POSITIVE, StrOptions({"scale", "auto"}), None],
+        "alpha": [NON_NEGATIVE],
         "formulation": [StrOptions({"margin", "centers"})],
-        "algorithm": [StrOptions({"reweighted", "rescaled", "rescaled_l2"})],
+        "algorithm": [StrOptions({"exchange", "reweighted", "rescaled", "rescaled_l2"})],
         "fit_intercept": ["boolean"],
         "penalize_intercept": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -233,16 +269,17 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         "solver": [StrOptions({"highs", "cvxpy"})],
         "max_iter": [AT_LEAST_ONE],
         "tol": [NON_NEGATIVE],
-        "n_jobs": [Integral, None],
+        "n_jobs": N_JOBS,
         "random_state": ["random_state"],
     }
 
     def __init__(
         self,
-        C=1.0,
+        C="scale",
         *,
+        alpha=1.0,
         formulation="margin",
-        algorithm="reweighted",
+        algorithm="exchange",
         fit_intercept=True,
         penalize_intercept=False,
         class_weight=None,
@@ -260,6 +297,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         random_state=None,
     ):
         self.C = C
+        self.alpha = alpha
         self.formulation = formulation
         self.algorithm = algorithm
         self.fit_intercept = fit_intercept
@@ -289,7 +327,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Costs of slack; a weight of 0 removes the sample.
+            Costs of slack, up to a common factor; a weight of 0 removes the sample.
 
         Returns
         -------
@@ -305,6 +343,9 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         given = (X, y)
         if not weight.all():
             X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+        if weight.size:
+            weight = weight / weight.max()  # the sum of tiny weights may be no number
+            weight /= weight.mean()
         self.classes_, labels = np.unique(y, return_inverse=True)
         if self.classes_.size < 2:
             raise ValueError(
@@ -326,8 +367,8 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
                     scaled.X,
                     scaled.usable,
                     tasks,
-                    self._form(),
-                    self._search(),
+                    self._form(y.size),
+                    self._search(y.size),
                     n_rounds=self.n_rounds,
                     rng=check_random_state(self.random_state),
                     progress=progress,
@@ -419,7 +460,8 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
 
     def _max_passes(self, n_tasks):
         rounds = MAX_ROUNDS if self.n_rounds == "auto" else self.n_rounds
-        return n_tasks * self.n_init * (rounds * self.max_iter + 1)
+        # linear programs, and exchanges from three sets of features
+        return n_tasks * self.n_init * (rounds * 4 * self.max_iter + 1)
 
     def _scale(self, X, weight):
         """Scale the columns; centre those of dense data if the intercept is free."""
@@ -460,17 +502,20 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
             usable = np.append(usable, True)
         return _Scaled(X, usable, shift / divide, divide * largest)
 
-    def _form(self):
+    def _form(self, n_samples):
         soft = float(self.C) if isinstance(self.C, Real) else None
+        if self.C == "scale":
+            soft = _scale_C(n_samples)
         return Form(
             centers=self.formulation == "centers",
             C=soft,
-            soft_C=1.0 if self.C == "auto" else None,
+            soft_C=_scale_C(n_samples) if self.C == "auto" else None,
+            alpha=float(self.alpha),
             intercept=self.fit_intercept and not self.penalize_intercept,
             penalized=self.penalize_intercept,
         )
 
-    def _search(self):
+    def _search(self, n_samples):
         return Search(
             self.algorithm,
             self.solver,
@@ -480,13 +525,14 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
             self.tol,
             self.n_init,
             self.n_jobs,
+            _scale_C(n_samples),
         )
 
     def _explained(self, error, positives):
         """Explain why a fit has no solution."""
         if isinstance(error, SolverFailure):
             return (
-                f"the linear program could not be solved ({error}): rescale X, set "
+                f"the linear program could not be solved ({error}): centre and rescale X, set "
                 "standardize=True, or lower C."
             )
         label = self.classes_.tolist()[positives[error.args[0]]]
@@ -498,7 +544,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         return (
             f"{type(self).__name__}(C={self.C!r}) allows no slack, but no hyperplane separates "
             f"class {label!r} from the others: the classes are not separable. Use the soft "
-            "version, a finite C such as C=1.0, or C='auto'."
+            "version, C='scale' or a number, or C='auto'."
         )
 
     def _store(self, rounds, tasks, scaled):
@@ -518,8 +564,10 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
                 at = np.flatnonzero(result.w[:n_features])
                 self.ranking_[at] = np.minimum(self.ranking_[at], number)
         self.hard_margin_ = np.array(hard)
-        self.objective_ = float(sum(result.objective[-1] for result in first))
-        self.objective_history_ = [result.objective for result in first]
+        soft = self.C if isinstance(self.C, Real) else _scale_C(tasks[0].side.size)
+        self.C_ = np.where(self.hard_margin_, np.inf, float(soft))
+        self.objective_ = float(sum(result.value for result in first))
+        self.objective_history_ = [result.values for result in first]
         self.n_features_history_ = [result.sizes for result in first]
         self.dual_gap_ = float(np.max([result.gap for result in first]))
         self.n_iter_ = max(result.n_iter for result in first)
@@ -540,10 +588,15 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         if not all(result.converged for result in first):
             warn_not_converged(
                 self,
-                reached=f"after {self.n_iter_} linear programs weights still change by more than "
-                f"tol={self.tol:g} (relative gap {self.dual_gap_:.1e})",
+                reached=f"after {self.n_iter_} linear programs and exchanges weights still change "
+                f"by more than tol={self.tol:g} (relative gap {self.dual_gap_:.1e})",
                 remedy="increase max_iter or tol",
             )
+
+
+def _scale_C(n_samples):
+    """``C="scale"``: n is at least 2, as there are two classes."""
+    return 1.0 / (SCALE_FACTOR * np.log(n_samples))
 
 
 class _Scaled(NamedTuple):

@@ -135,6 +135,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
             baseline_bounds={"nu": 0.95},
         ),
     )
+    _free_offset = True  # of distances
     _parameter_constraints = {
         **MACHINE_CONSTRAINTS,
         "nu": [Interval(Real, 0, 1, closed="both")],
@@ -211,7 +212,8 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         self._check_psd(gram, store, used, np.zeros(len(active)))
         self._keep_support(gram, X, active[used], found.coef[used])
         if gram.kernel == "linear":
-            self.center_ = np.ravel(self.dual_coef_ @ self._basis)
+            center = np.ravel(self._linear_weights())
+            self.center_ = center if gram.origin is None else gram.origin + center
         self._norm = found.norm
         diagonal = store.diagonal
         self._own = float(diagonal[0]) if np.ptp(diagonal) <= 1e-12 * diagonal.max() else None
@@ -244,7 +246,8 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
 
     def _score_samples(self, X):
         """Compute the negative squared distances of validated samples from the centre."""
-        squares = self._diagonal(X) - 2.0 * self._function_values(X) + self._norm
+        inner = self._function_values(X) - self._at_mean
+        squares = self._diagonal(X) - 2.0 * inner + self._norm
         return -np.maximum(squares, 0.0)
 
     def _diagonal(self, X):

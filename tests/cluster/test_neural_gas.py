@@ -387,7 +387,8 @@ def test_common_scale_of_weights_does_not_matter(scale, seed):
     one = NeuralGas(**given).fit(X, sample_weight=w)
     other = NeuralGas(**given).fit(X, sample_weight=scale * w)
     assert_allclose(other.cluster_centers_, one.cluster_centers_, atol=1e-10)
-    for name in ("inertia_", "objective_"):
+    assert one.objective_ == one.objective_history_[-1]
+    for name in ("inertia_", "objective_", "objective_history_"):
         assert_allclose(getattr(other, name), scale * getattr(one, name), rtol=1e-10)
     assert_allclose(other.adjacency_.toarray(), scale * one.adjacency_.toarray(), rtol=1e-10)
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from skmoderndata._solvers.boolean_data.boolean import boolean_product, pack_rows, unpack_rows
-from skmoderndata.cluster import RoleMiner
+from skmoderndata.cluster import RoleMiner, _role_miner
 from skmoderndata.cluster._role_miner import _intersections
 from skmoderndata.datasets import make_boolean_sources
 from skmoderndata.metrics import boolean_over_coverage, source_mismatch
@@ -171,3 +171,16 @@ def test_clear_refusals():
         RoleMiner().fit(np.where(X, np.nan, 0))
     with pytest.raises(ValueError, match="Z has 2 columns, but there are 3 components"):
         RoleMiner().fit(X).inverse_transform(np.ones((4, 2)))
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("complete", [False, True])
+def test_candidates_in_pieces_are_those_of_one_call(monkeypatch, complete, seed):
+    """Between two pieces an interrupt is heard; a small table grows on the way."""
+    rows = pack_rows(np.random.default_rng(seed).random((12, 70)) < 0.6)
+    whole, n_seen = _intersections(rows, 10**6, complete)
+    monkeypatch.setattr(_role_miner, "PIECE_CELLS", 7)
+    monkeypatch.setattr(_role_miner, "FIRST_ROOM", 3)
+    found, n_seen_in_pieces = _intersections(rows, 10**6, complete)
+    assert_array_equal(found, whole)
+    assert n_seen_in_pieces == n_seen

@@ -78,8 +78,11 @@ def test_averages_without_warping_are_means(seed):
     X, weights = rng.normal(size=(6, 10, 2)), rng.uniform(size=6)
     expected = np.average(X, axis=0, weights=weights)
     assert_allclose(dtw_barycenter(X, weights, radius=0), expected, atol=1e-13)
-    start = dtw_barycenter(X, init=X[2], length=17, max_iter=1)
+    with pytest.warns(ConvergenceWarning, match="after 1 iterations .* increase max_iter=1"):
+        start = dtw_barycenter(X, init=X[2], length=17, max_iter=1)
     assert start.shape == (17, 2)
+    with pytest.warns(ConvergenceWarning, match="soft_dtw_barycenter stopped before it converged"):
+        soft_dtw_barycenter(X, max_iter=2)
 
 
 @pytest.mark.oracle
@@ -103,6 +106,25 @@ def test_numbers_of_bumps_are_found(settings, seed):
     assert adjusted_rand_score(y, model.labels_) == 1.0
     new, truth = bumps(seed + 1)
     assert adjusted_rand_score(truth, model.predict(new)) == 1.0
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("slanted", [True, False])
+def test_a_radius_does_not_sort_series_by_length(slanted, seed):
+    """The same numbers of bumps at two speeds, within a radius of few steps."""
+    rng = np.random.default_rng(seed)
+    y, lengths = np.arange(40) % 2, np.where(np.arange(40) % 4 < 2, 60, 100)
+    times = [np.linspace(0, 1, n) for n in lengths]
+    X = [
+        np.sin((1 + c) * np.pi * t) ** 2 + 0.05 * rng.normal(size=len(t))
+        for c, t in zip(y, times, strict=True)
+    ]
+    model = TimeSeriesKMeans(2, radius=6, slanted=slanted, n_init=3, random_state=seed)
+    if slanted:
+        assert adjusted_rand_score(y, model.fit_predict(X)) == 1.0
+        assert adjusted_rand_score(y, model.predict(X[::-1])[::-1]) == 1.0
+    else:  # each cluster has the series of one length
+        assert adjusted_rand_score(lengths, model.fit_predict(X)) == 1.0
 
 
 @pytest.mark.certificate
@@ -230,7 +252,11 @@ def test_end_before_convergence_is_told():
         ([[1.0], [np.nan]], {"n_clusters": 1}, "series 1 has NaN"),
         ([[1.0]], {"n_clusters": 2}, "should be >= n_clusters=2"),
         ([[1.0], [1.0, 2.0]], {"n_clusters": 1, "metric": "euclidean"}, "equal lengths"),
-        ([[1.0], [1.0, 2.0, 3.0]], {"n_clusters": 1, "radius": 1}, "admits no alignment"),
+        (
+            [[1.0], [1.0, 2.0, 3.0]],
+            {"n_clusters": 1, "radius": 1, "slanted": False},
+            "set slanted",
+        ),
         ([[1.0]], {"n_clusters": 1, "init": [[1.0], [2.0]]}, "init has 2 series"),
         ([[1.0]], {"n_clusters": 1, "init": [[[1.0, 2.0]]]}, "same channels"),
         ([[1.0]], {"n_clusters": 1, "init": "random"}, "init"),
@@ -253,7 +279,7 @@ def test_bad_input_is_named(X, settings, message):
         (lambda: dtw_barycenter([[1.0]], length=0), "length=0"),
         (lambda: dtw_barycenter([[1.0]], init="mean"), "init='mean'"),
         (lambda: dtw_barycenter([[1.0]], init=np.zeros((2, 2))), "init has 2 channels"),
-        (lambda: dtw_barycenter([[1.0], [1.0] * 4], radius=1), "admits no alignment"),
+        (lambda: dtw_barycenter([[1.0], [1.0] * 4], radius=1, slanted=False), "set slanted=True"),
         (lambda: soft_dtw_barycenter([[1.0]], gamma=0), "gamma=0"),
         (lambda: soft_dtw_barycenter([[1.0]], tol=-1), "tol=-1"),
     ],

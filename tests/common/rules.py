@@ -171,6 +171,142 @@ def _breaks(body):
                 yield from _breaks(handler.body)
 
 
+# what is compared with a tolerance, by the last word of its name or by the word before "sq"
+STOPPING_WORDS = ("gap", "gaps", "residual", "residuals", "violation", "violations", "missed")
+
+
+def hidden_divergence(source):
+    """No gap, residual or stopping value is cut at zero by hand: NaN would count as converged.
+
+    `max(0.0, nan)` is 0.0, so that 0.0 never comes first. What becomes a gap, a residual or what
+    is compared with a tolerance, also by way of a local name, is made by `relative_gap`, which is
+    infinite there.
+    """
+    tree = ast.parse(source)
+    broken = [
+        f"line {node.lineno}: max(0.0, x) is 0.0 where x is NaN: max(x, 0.0)"
+        for node in ast.walk(tree)
+        if _called(node) == "max" and len(node.args) > 1 and _is_zero(node.args[0])
+        and isinstance(node.args[0].value, float)
+    ]  # fmt: skip
+
+    functions = (ast.FunctionDef, ast.Lambda, ast.Module)
+    for scope in (node for node in ast.walk(tree) if isinstance(node, functions)):
+        values = _local_values(scope)
+        for sink in _stopping_values(scope):
+            broken += [
+                f"line {cut.lineno}: {ast.unparse(cut)} becomes a gap: use relative_gap"
+                for cut in _cuts_at_zero(sink, values)
+            ]
+    return sorted(set(broken))
+
+
+def _called(node):
+    """Last word of the function that a node calls, "" for other nodes."""
+    if not isinstance(node, ast.Call):
+        return ""
+    return getattr(node.func, "attr", getattr(node.func, "id", ""))
+
+
+def _is_zero(node):
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float) and node.value == 0
+
+
+def _stops(name):
+    """Whether something of this name is compared with a tolerance."""
+    words = name.strip("_").removesuffix("_sq").split("_")
+    return words[-1] in STOPPING_WORDS
+
+
+def _own_nodes(scope):
+    """Nodes of a function without those of the functions inside it."""
+    inner = (ast.FunctionDef, ast.Lambda, ast.ClassDef)
+    waiting = list(ast.iter_child_nodes(scope))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, inner):
+            waiting += ast.iter_child_nodes(node)
+
+
+def _assigned(scope):
+    """Yield `(name, value)` of the assignments of a function; tuples are taken apart."""
+    for node in _own_nodes(scope):
+        if isinstance(node, ast.Assign):
+            pairs = [(target, node.value) for target in node.targets]
+        elif isinstance(node, ast.AnnAssign | ast.AugAssign) and node.value is not None:
+            pairs = [(node.target, node.value)]
+        elif isinstance(node, ast.keyword | ast.NamedExpr):
+            pairs = [(getattr(node, "target", node), node.value)]
+        else:
+            continue
+        for target, value in pairs:
+            both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+            if both and len(target.elts) == len(value.elts):
+                pairs += zip(target.elts, value.elts, strict=True)
+                continue
+            target = target.value if isinstance(target, ast.Subscript) else target
+            yield getattr(target, "id", getattr(target, "attr", getattr(target, "arg", ""))), value
+
+
+def _local_values(scope):
+    """Return the expressions that each local name is given."""
+    values = {}
+    for name, value in _assigned(scope):
+        values.setdefault(name, []).append(value)
+    return values
+
+
+def _stopping_values(scope):
+    """Expressions that become a gap, a residual, or are compared with a tolerance."""
+    yield from (value for name, value in _assigned(scope) if name and _stops(name))
+    makes_gap = isinstance(scope, ast.FunctionDef) and _stops(scope.name)
+    for node in _own_nodes(scope):
+        if isinstance(node, ast.Return) and makes_gap and node.value is not None:
+            yield node.value
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            of_tol = [any(_is_tolerance(part) for part in ast.walk(side)) for side in sides]
+            yield from (side for side, tol in zip(sides, of_tol, strict=True) if not all(of_tol)
+                        and any(of_tol) and not tol)  # fmt: skip
+
+
+def _is_tolerance(node):
+    name = getattr(node, "id", getattr(node, "attr", ""))
+    return isinstance(name, str) and "tol" in name.split("_")
+
+
+def _cuts_at_zero(node, values, seen=()):
+    """Yield the calls `max(x, 0)` and `maximum(x, 0)` whose value an expression passes on."""
+    if _called(node) in ("max", "maximum") and any(_is_zero(one) for one in node.args):
+        yield node
+    if isinstance(node, ast.Name) and node.id not in seen and not _is_tolerance(node):
+        for value in values.get(node.id, ()):
+            yield from _cuts_at_zero(value, values, (*seen, node.id))
+    for part in _passed_on(node):
+        yield from _cuts_at_zero(part, values, seen)
+
+
+def _passed_on(node):
+    """Parts of an expression whose value, or the sum of whose entries, it is made of."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        return [node.left, node.right]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return [node.left]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return [one for one in (node.left, node.right) if not isinstance(one, ast.Name)]
+    if isinstance(node, ast.UnaryOp):
+        return [node.operand]
+    if isinstance(node, ast.IfExp):
+        return [node.body, node.orelse]
+    if isinstance(node, ast.Tuple):
+        return node.elts
+    if _called(node) in ("float", "abs", "max", "min", "maximum", "minimum", "sum", "mean"):
+        method = isinstance(node.func, ast.Attribute) and not node.args
+        return [node.func.value] if method else node.args
+    return []
+
+
 def private_sklearn_imports(source):
     """Underscored and experimental names of scikit-learn come through `_compat` only."""
     return [
@@ -241,7 +377,10 @@ MOST_LINES, MOST_ARGUMENTS, MOST_IN_FILE = 120, 12, 700
 
 
 def oversized(source, *, solver=True):
-    """Functions fit on a page, and in solvers take a dozen arguments; files end somewhere, too."""
+    """Functions fit on a page, and in solvers take a dozen arguments; files end somewhere, too.
+
+    Blank lines, comments and docstrings of functions do not count.
+    """
     found = []
     most = MOST_IN_FILE if solver else MOST_IN_FILE + 20  # docstrings of estimators are long
     if len(source.splitlines()) > most:
@@ -250,8 +389,9 @@ def oversized(source, *, solver=True):
         if not isinstance(node, ast.FunctionDef):
             continue
         count = len(node.args.posonlyargs) + len(node.args.args) + len(node.args.kwonlyargs)
-        lines = node.end_lineno - node.lineno + 1
-        lines -= len((ast.get_docstring(node) or "").splitlines())
+        text = map(str.strip, source.splitlines()[node.lineno - 1 : node.end_lineno])
+        lines = sum(bool(line) and not line.startswith("#") for line in text)
+        lines -= sum(map(bool, (ast.get_docstring(node) or "").splitlines()))
         if lines > MOST_LINES:
             found.append(f"line {node.lineno}: {node.name} has {lines} lines")
         if solver and count > MOST_ARGUMENTS:

@@ -263,7 +263,6 @@ ABSOLUTE = {
     "KernelPerceptron": "weights multiply the steps, and so the values of the function",
     "L2SVC": "weights multiply C",
     "L2SVR": "weights multiply C",
-    "SupportFeatureMachine": "weights multiply C",
     "SparseNMF": "weights multiply the loss, and not the penalty",
     "ProbabilisticLSA": "weights multiply the counts, and not the smoothing",
     "NeuralGas": "weights are numbers of steps of the online rule",
@@ -303,3 +302,33 @@ def test_weights_of_any_common_scale_give_the_same_answer(estimator, scale):
     else:
         for name, value in outputs(model, X).items():
             assert np.isfinite(dense(value)).all(), name
+
+
+NOT_BY_WEIGHT = {
+    "KernelPerceptron": "counts samples, as scikit-learn's Perceptron does",
+    "SupportFeatureMachine": "weights of samples scale the columns, too; those of classes do not",
+}
+BALANCED = [
+    one
+    for one in {type(one): one for one in reversed(WEIGHTED)}.values()
+    if "class_weight" in one.get_params() and type(one).__name__ not in NOT_BY_WEIGHT
+]
+
+
+@pytest.mark.parametrize("estimator", BALANCED, ids=repr)
+@pytest.mark.parametrize("n_ignored", [0, 7])
+def test_balanced_classes_have_equal_sums_of_weights(estimator, n_ignored):
+    """Whatever the samples weigh, the classes weigh the same together."""
+    X = form(estimator, sample())
+    y = target(estimator, X)
+    weights = np.random.default_rng(0).uniform(0.1, 1.0, size=len(y)) * np.where(y, 5.0, 1.0)
+    weights[:n_ignored] = 0.0
+    share = np.bincount(y, weights) / weights.sum()
+
+    plain = clone(estimator).set_params(class_weight=None)
+    balanced = clone(estimator).set_params(class_weight="balanced")
+    assert_same(
+        plain.fit(X, y, sample_weight=weights * (0.5 / share)[y]),
+        balanced.fit(X, y, sample_weight=weights),
+        X, X, rtol=1e-6,  # iterations end elsewhere by rounding
+    )  # fmt: skip

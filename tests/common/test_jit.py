@@ -1,6 +1,7 @@
 """The wrapper around numba: lazy, nestable, and the same numbers as plain Python."""
 
 import ast
+import errno
 import importlib
 import inspect
 import os
@@ -13,6 +14,7 @@ import warnings
 import numba
 import numpy as np
 import pytest
+from numba.core import caching
 from numpy.testing import assert_allclose
 
 from skmoderndata import _jit, _solvers, compile
@@ -98,12 +100,87 @@ def test_no_folder_for_the_cache_is_said_once(monkeypatch):
         return real(**settings)
 
     monkeypatch.setattr(numba, "njit", without_folder)
-    _jit._warn_once.cache_clear()
+    monkeypatch.setattr(_jit, "_warned", set())
     with pytest.warns(RuntimeWarning, match="NUMBA_CACHE_DIR"):
         assert jit(lambda x: x + 1)(2) == 3
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert jit(lambda x: x + 2)(2) == 4
+
+
+@pytest.fixture
+def cached(tmp_path, monkeypatch):
+    """Two functions, one of which calls the other, as a new process finds them with a cache."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(_jit, "_warned", set())
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "two_functions.py").write_text(TWO_FUNCTIONS)
+
+    def new_process():
+        monkeypatch.delitem(sys.modules, "two_functions", raising=False)
+        return importlib.import_module("two_functions").twice
+
+    return new_process
+
+
+TWO_FUNCTIONS = """
+from skmoderndata._jit import jit
+
+@jit
+def once(x):
+    return 3 * x
+
+@jit
+def twice(x):
+    return 2 * once(x)
+"""
+
+
+def files(tmp_path, suffix):
+    return sorted(tmp_path.rglob(f"*.{suffix}"))
+
+
+def damage(data):
+    yield "empty", b""
+    yield "cut", data[: len(data) // 2]
+    yield "no pickle", b"not a pickle at all"
+    yield "another", pickle.dumps(("something", {"else": 1}))
+
+
+@pytest.mark.parametrize("kind", ["empty", "cut", "no pickle", "another"])
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+def test_damaged_cache_is_compiled_and_saved_again(cached, tmp_path, monkeypatch, suffix, kind):
+    assert cached()(2.0) == 12.0
+    whole = {path: path.read_bytes() for path in files(tmp_path, suffix)}
+    assert len(whole) == 2
+    for path, data in whole.items():
+        path.write_bytes(dict(damage(data))[kind])
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert cached()(2.0) == 12.0
+    silent = suffix == "nbi" and kind == "another"  # numba takes it for that of another version
+    said = [str(one.message) for one in caught]
+    assert len(said) == (0 if silent else 1)
+    assert silent or f"compiled functions in {tmp_path / 'cache'}" in said[0]
+
+    monkeypatch.setattr(_jit, "_warned", set())
+    again = cached()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert again(2.0) == 12.0
+    assert sum(again.compiled.stats.cache_hits.values()) == 1
+
+
+def test_full_disk_is_said_once(cached, tmp_path, monkeypatch):
+    def full(self, path):
+        raise OSError(errno.ENOSPC, "No space left on device", path)
+
+    monkeypatch.setattr(caching.IndexDataCacheFile, "_open_for_write", full)
+    with pytest.warns(RuntimeWarning, match=r"No space left .* set the environment") as caught:
+        assert [cached()(2.0), cached()(3)] == [12.0, 18]
+    assert len(caught) == 1
+    assert files(tmp_path, "nbi") == files(tmp_path, "nbc") == []
 
 
 def test_compile_fills_the_cache(tmp_path):

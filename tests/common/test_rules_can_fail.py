@@ -33,6 +33,15 @@ BROKEN_SOURCES = [
     (rules.oversized, "def f(a, b, c, d, e, f, g, h, i, j, k, m, *, n): ..."),
     (rules.oversized, "def f():\n" + "    x = 1\n" * 120),
     (rules.oversized, "x = 1\n" * 701),
+    (rules.hidden_divergence, "norm = max(0.0, w @ g)"),
+    (rules.hidden_divergence, "def f():\n    gap = max(primal - dual, 0.0) / primal"),
+    (rules.hidden_divergence, "def f():\n    over = max(p - d, 0.0)\n    it.residual = over / p"),
+    (rules.hidden_divergence, "def f():\n    return Result(w, dual_gap=np.maximum(p - d, 0))"),
+    (rules.hidden_divergence, "def duality_gap(p, d):\n    return p, float(max(p - d, 0) / p)"),
+    (
+        rules.hidden_divergence,
+        "def f():\n    step = max(a - b, 0.0)\n    if step <= tol:\n        g()",
+    ),
     (rules.bare_words, "read('/home/somebody/data.csv')"),
 ]
 
@@ -51,6 +60,8 @@ def fit(X):
     import cvxpy as cp
 
     assert np.allclose(X, X)
+    norm = max(w @ X @ w, 0.0)
+    gap = relative_gap(norm + np.maximum(X, 0.0).sum(), max(bound, 0.0))
     return cp.sum(X)
 """
 

@@ -257,3 +257,47 @@ def test_kernel_that_makes_all_samples_alike_gives_the_mean():
     model = PrincipalComponentsRegression(kernel="rbf", gamma=0.2).fit(1e-8 * X, X[:, 0])
     assert model.n_components_ == 0
     assert_allclose(model.predict(1e-8 * X), X[:, 0].mean())
+
+
+@pytest.mark.oracle
+def test_low_rank_is_the_dual_solution_at_full_rank(seed):
+    X, Y = data(seed)
+    settings = {"kernel": "rbf", "gamma": 0.01, "n_components": 6}
+    dual = PrincipalComponentsRegression(solver="dual", **settings).fit(X, Y)
+    low = PrincipalComponentsRegression(solver="low_rank", **settings).fit(X, Y)
+    new = data(seed + 1)[0]
+    assert low.solver_ == "low_rank"
+    assert_allclose(low.predict(new), dual.predict(new), rtol=1e-6, atol=1e-8)
+    # signs follow the largest dual coefficient, and these differ in spans that differ by rounding
+    assert_allclose(np.abs(low.transform(new)), np.abs(dual.transform(new)), atol=1e-6)
+    ratios = dual.explained_variance_ratio_
+    assert_allclose(low.explained_variance_ratio_, ratios, rtol=1e-8)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("k", [0.5, "loo"])
+def test_leading_components_are_those_of_the_whole_spectrum(monkeypatch, seed, k):
+    """A fraction of the variance, or the best number, without all eigenvectors."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(1001, 5))
+    y = np.sin(X[:, 0]) + 0.3 * rng.normal(size=1001)
+    settings = {"kernel": "rbf", "gamma": 0.02, "solver": "dual"}
+    few = PrincipalComponentsRegression(k, **settings).fit(X, y)
+    monkeypatch.setattr("skmoderndata._solvers.common.linalg.DENSE", 1001)
+    whole = PrincipalComponentsRegression(k, **settings).fit(X, y)
+    assert few.n_components_ == whole.n_components_
+    assert_allclose(few.predict(X[:50]), whole.predict(X[:50]), rtol=1e-6)
+
+
+@pytest.mark.edge
+def test_auto_takes_the_low_rank_where_it_holds_the_components():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1001, 3))
+    y = X[:, 0] ** 2
+    solvers = {
+        k: PrincipalComponentsRegression(k, kernel="rbf", max_rank=30).fit(X, y).solver_
+        for k in ("loo", 10, 0.9, 31)
+    }
+    assert solvers == {"loo": "low_rank", 10: "low_rank", 0.9: "low_rank", 31: "dual"}
+    with pytest.raises(ValueError, match="use solver='auto'"):
+        PrincipalComponentsRegression(solver="low_rank").fit(X, y)

@@ -221,3 +221,16 @@ def test_lists_and_messages():
         given.predict((A @ A.T)[:5])
     with pytest.raises(ValueError, match="not symmetric"):
         KernelPCAOutlierDetector(2, kernel="precomputed").fit(np.triu(A @ A.T))
+
+
+@pytest.mark.oracle
+def test_a_fraction_of_the_variance_is_that_of_the_whole_spectrum(monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(700, 4))
+    settings = {"n_components": 0.7, "gamma": 0.1, "solver": "exact"}
+    few = KernelPCAOutlierDetector(**settings).fit(X)
+    monkeypatch.setattr("skmoderndata._solvers.common.linalg.DENSE", 700)
+    whole = KernelPCAOutlierDetector(**settings).fit(X)
+    assert few.n_components_ == whole.n_components_
+    assert_allclose(few.score_samples(X[:50]), whole.score_samples(X[:50]), rtol=1e-6, atol=1e-9)
+    assert_allclose(few.offset_, whole.offset_, rtol=1e-6)

@@ -1,5 +1,6 @@
 """Evidence that RobustPCA solves the problem it states."""
 
+import sys
 import warnings
 
 import numpy as np
@@ -7,7 +8,13 @@ import pandas as pd
 import pytest
 from numpy.linalg import norm
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import load_digits
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_digits,
+    load_iris,
+    load_wine,
+)
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -22,7 +29,7 @@ from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     principal_component_pursuit,
 )
 from skmoderndata.datasets import make_low_rank_plus_sparse, make_video
-from skmoderndata.decomposition import RobustPCA
+from skmoderndata.decomposition import RobustPCA, RobustPCADisplay
 from tests.oracles import robust_pca as oracle
 
 
@@ -187,8 +194,8 @@ def test_growing_penalty_alone_stops_at_a_wrong_point():
     X = planted((30, 24), 2, 0.08, 1, noise=1.0)[0]
     lam = 30**-0.5
     L, S = oracle.full_svd_ialm(X, lam)
-    best = RobustPCA(max_iter=5000).fit(X)
-    ialm = RobustPCA(schedule="ialm", max_iter=5000).fit(X)
+    best = RobustPCA(algorithm="pcp", max_iter=5000).fit(X)
+    ialm = RobustPCA(algorithm="pcp", schedule="ialm", max_iter=5000).fit(X)
     assert norm(X - L - S) < 1e-6 * norm(X)
     assert oracle.objective(L, S, lam) > best.objective_ * (1 + 1e-3)
     assert_allclose(ialm.objective_, best.objective_, rtol=2e-6)
@@ -221,11 +228,12 @@ def test_polishing_reaches_machine_precision(seed):
 @pytest.mark.certificate
 def test_polishing_never_spoils_an_answer(seed):
     X = planted((60, 50), 2, 0.05, seed, noise=0.1)[0]
-    plain, asked = RobustPCA().fit(X), RobustPCA(polish=True).fit(X)
+    plain = RobustPCA(algorithm="pcp").fit(X)
+    asked = RobustPCA(algorithm="pcp", polish=True).fit(X)
     assert asked.dual_gap_ <= 1e-6
     assert_allclose(asked.objective_, plain.objective_, rtol=2e-6)
     with pytest.warns(ConvergenceWarning):
-        unfinished = RobustPCA(polish=True, max_iter=4).fit(X)
+        unfinished = RobustPCA(algorithm="pcp", polish=True, max_iter=4).fit(X)
     assert not unfinished.polished_
 
 
@@ -270,7 +278,8 @@ def test_new_rows_with_errors_and_missing_entries(seed):
 @pytest.mark.recovery
 def test_stable_algorithm_beats_plain_under_noise(seed):
     X, low_rank, _ = planted((150, 120), 3, 0.05, seed, noise=0.2, magnitude=8)
-    plain, stable = RobustPCA().fit(X), RobustPCA(algorithm="stable").fit(X)
+    plain = RobustPCA(algorithm="pcp").fit(X)
+    stable = RobustPCA(algorithm="stable", polish=False).fit(X)
     assert 0.8 < stable.noise_std_ / 0.2 < 1.3
     assert stable.rank_ < plain.rank_ / 2
     assert error(stable.low_rank_, low_rank) < 0.7 * error(plain.low_rank_, low_rank)
@@ -333,7 +342,7 @@ def test_sixteen_passes_reach_the_accuracy_of_the_paper():
     X = low_rank + sparse
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = RobustPCA(max_iter=16).fit(X)
+        model = RobustPCA(algorithm="pcp", schedule="balanced", max_iter=16).fit(X)
     assert error(model.low_rank_, low_rank) < 1e-5
 
 
@@ -439,7 +448,7 @@ def test_score_prefers_the_true_rank_and_searches_without_y(seed):
 def test_pipeline_and_names():
     X, y = load_digits(n_class=3, return_X_y=True)
     frame = pd.DataFrame(X).rename(columns=str)
-    model = RobustPCA(10, tol=1e-3).set_output(transform="pandas")
+    model = RobustPCA(10, algorithm="pcp", tol=1e-3).set_output(transform="pandas")
     scores = model.fit_transform(frame)
     assert list(scores.columns) == [f"robustpca{i}" for i in range(10)]
     pipeline = make_pipeline(model, LogisticRegression(max_iter=5000))
@@ -467,7 +476,7 @@ def test_zero_data():
 @pytest.mark.parametrize("shape", [(1, 7), (7, 1), (1, 1), (2, 9)])
 def test_few_rows_or_columns(shape, seed):
     X = np.random.default_rng(seed).normal(size=shape)
-    model = RobustPCA().fit(X)
+    model = RobustPCA(algorithm="pcp").fit(X)
     assert model.dual_gap_ <= 1e-6
     assert_allclose(model.low_rank_ + model.sparse_, X, atol=1e-5)
     assert np.isfinite(model.score(X))
@@ -518,7 +527,9 @@ def test_row_with_fewer_entries_than_components(seed):
 def test_n_components_caps_and_never_pads(seed):
     X = planted((50, 40), 3, 0.05, seed)[0]
     full = RobustPCA().fit(X)
-    assert RobustPCA(50).fit(X).n_components_ == 3
+    assert RobustPCA(40).fit(X).n_components_ == 3
+    with pytest.warns(UserWarning, match="n_components=50 exceeds the smaller side 40 of X"):
+        assert RobustPCA(50).fit(X).n_components_ == 3
     capped = RobustPCA(2).fit(X)
     assert_array_equal(capped.components_, full.components_[:2])
     assert_array_equal(capped.low_rank_, full.low_rank_)
@@ -551,7 +562,6 @@ def test_float32_in_float32_out(seed):
 
 REFUSALS = {
     "needs at least one observed entry": ({}, np.full((3, 2), np.nan)),
-    r"polish=True.*needs algorithm='pcp'": ({"algorithm": "stable", "polish": True}, np.eye(5)),
     r"solver='cvxpy'.*up to 200": ({"solver": "cvxpy"}, np.ones((150, 60))),
     "infinity": ({}, np.where(np.eye(5) > 0, np.inf, 1.0)),
 }
@@ -588,3 +598,236 @@ def test_input_is_left_alone():
     model.decompose(X)
     model.score(X)
     assert_array_equal(X, before)
+
+
+# noisy tables: what is exact, what is noise, what is wrong
+
+
+def noisy(shape=(200, 60), rank=3, share=0.05, sigma=0.1, missing=0.0, seed=0):
+    """Low rank of unit variance, noise, gross errors of five to ten: table, low rank, errors."""
+    rng = np.random.default_rng(seed)
+    n, p = shape
+    L = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, p)) / np.sqrt(rank)
+    wrong = rng.random(shape) < share
+    errors = np.where(wrong, rng.choice([-1, 1], shape) * rng.uniform(5, 10, shape), 0.0)
+    X = L + sigma * rng.normal(size=shape) + errors
+    X[rng.random(shape) < missing] = np.nan
+    return X, L, wrong
+
+
+def least_squares_of_known_truth(X, L, wrong, rank):
+    """Fit of the planted rank outside the planted errors, by filling in and cutting the SVD."""
+    free = np.isnan(X) | wrong
+    filled = np.where(free, L, X)
+    for _ in range(300):
+        U, s, Vt = np.linalg.svd(filled, full_matrices=False)
+        fit = (U[:, :rank] * s[:rank]) @ Vt[:rank]
+        filled = np.where(free, fit, X)
+    return fit
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_refit_is_as_good_as_least_squares_with_the_truth_known(share, missing, seed):
+    X, L, wrong = noisy(share=share, missing=missing, seed=seed)
+    model = RobustPCA(tol=1e-4).fit(X)
+    assert (model.algorithm_, model.polished_, model.rank_) == ("stable", True, 3)
+    known = least_squares_of_known_truth(X, L, wrong, 3)
+    assert error(model.low_rank_, L) <= 1.05 * error(known, L)
+    convex = RobustPCA(tol=1e-4, polish=False).fit(X)
+    assert not convex.polished_
+    assert error(convex.low_rank_, L) > 1.5 * error(known, L)
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_support_holds_the_errors_and_noise_scale_the_noise(missing, seed):
+    X, _, wrong = noisy(missing=missing, seed=seed)
+    model = RobustPCA(tol=1e-4).fit(X)
+    observed = ~np.isnan(X)
+    assert (model.support_ & wrong).sum() >= 0.99 * (wrong & observed).sum()
+    assert (model.support_ & ~wrong).mean() <= 1e-3
+    assert model.noise_std_ == pytest.approx(0.1, rel=0.05)  # an estimate
+    assert np.median(model.noise_scale_) == pytest.approx(0.1, rel=0.15)  # 200 cells a column
+
+    beyond = np.abs(np.nan_to_num(X - model.low_rank_)) > 5 * model.noise_scale_
+    assert_array_equal(model.support_, beyond)
+    assert_array_equal(model.support_, model.sparse_ != 0)
+    assert_allclose(model.sparse_[model.support_], (X - model.low_rank_)[model.support_])
+
+
+@pytest.mark.recovery
+def test_columns_of_unequal_noise(seed):
+    rng = np.random.default_rng(seed)
+    L = rng.normal(size=(300, 3)) @ rng.normal(size=(3, 40)) / np.sqrt(3)
+    scale = 0.3 * np.exp(1.2 * rng.normal(size=40))
+    X = L + scale * rng.normal(size=L.shape)
+    model = RobustPCA(tol=1e-4).fit(X)
+    assert model.rank_ == 3
+    assert model.column_scale_.max() > 5 * model.column_scale_.min()
+    # noise of 40 columns to 20 %, as a column has 300 cells
+    assert np.mean(np.abs(np.log(model.noise_scale_ / scale)) < 0.2) >= 0.9
+    weighted = np.linalg.svd(X / scale, full_matrices=False)
+    known = (weighted[0][:, :3] * weighted[1][:3]) @ weighted[2][:3] * scale
+    assert error(model.low_rank_, L) <= 1.3 * error(known, L)
+
+    # scores of new rows weigh the columns, too
+    unweighted = X @ model.components_.T
+    truth = L @ model.components_.T
+    assert error(model.transform(X), truth) < 0.8 * error(unweighted, truth)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("spread", [0.0, 1.0])
+def test_certificate_belongs_to_the_convex_problem_of_scaled_columns(spread, seed):
+    X, _, _ = noisy((80, 50), seed=seed)
+    X *= np.exp(spread * np.random.default_rng(seed).normal(size=50))
+    model = RobustPCA(polish=False).fit(X)
+    table, L = X / model.column_scale_, model.low_rank_ / model.column_scale_
+    delta = model.noise_std_ * np.sqrt(2 * 80)
+    Y = model.dual_ / max(1, norm(model.dual_, 2), np.abs(model.dual_).max() / model.alpha_)
+    primal = norm(L, "nuc") + huber(table - L, model.alpha_, delta).sum()
+    dual = (table * Y).sum() - delta / 2 * norm(Y) ** 2
+    assert_allclose(model.objective_, primal, rtol=1e-9)
+    assert (primal - dual) / primal <= model.dual_gap_ + 1e-9
+    assert model.dual_gap_ <= 1e-6
+    assert RobustPCA().fit(X).objective_ == pytest.approx(model.objective_, rel=1e-9)
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("share", [0.0, 0.1])
+@pytest.mark.parametrize("shape", [(60, 40), (200, 60), (40, 200)])
+@pytest.mark.parametrize("sigma", [0.0, 1e-4, 1e-2, 0.5])
+def test_exact_or_noisy(shape, share, sigma, seed):
+    X, L, _ = noisy(shape, 2, share, sigma, seed=seed)
+    model = RobustPCA(tol=1e-4).fit(X)
+    assert model.algorithm_ == ("stable" if sigma else "pcp")
+    if not sigma:
+        assert error(model.low_rank_, L) < 1e-3  # the tolerance above
+        assert model.noise_std_ == 0
+        assert not model.noise_scale_.any()
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("standardised", [False, True])
+@pytest.mark.parametrize("load", [load_breast_cancer, load_diabetes, load_iris, load_wine])
+def test_real_tables_are_noisy(load, standardised):
+    X = load().data
+    X = X / X.std(axis=0) if standardised else X
+    assert RobustPCA(tol=1e-4).fit(X).algorithm_ == "stable"
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize(
+    ("load", "precision", "marked"),
+    [(load_breast_cancer, 0.5, 0.03), (load_wine, 0.85, 0.03), (load_diabetes, 0.9, 0.03)],
+)
+def test_broken_cells_of_real_tables(load, precision, marked):
+    """Two of a hundred cells are raised by eight standard deviations."""
+    X = load().data
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    assert RobustPCA(tol=1e-4).fit(X).support_.mean() <= marked
+    rng = np.random.default_rng(0)
+    wrong = rng.random(X.shape) < 0.02
+    found = RobustPCA(tol=1e-4).fit(X + 8 * wrong).support_
+    assert (found & wrong).sum() >= 0.95 * wrong.sum()
+    assert (found & wrong).sum() >= precision * found.sum()
+
+
+@pytest.mark.edge
+def test_cells_that_are_all_noise_or_without_noise(seed):
+    X = np.random.default_rng(seed).normal(size=(80, 40))
+    with pytest.warns(UserWarning, match="no component above the noise"):
+        model = RobustPCA().fit(X)
+    assert model.components_.shape == (0, 40)
+    assert not model.low_rank_.any()
+    assert RobustPCA().fit(X > 1).algorithm_ == "pcp"  # Boolean: most cells of a column alike
+    assert RobustPCA().fit(np.full((9, 5), 3.0)).algorithm_ == "pcp"
+
+
+@pytest.mark.edge
+def test_noise_that_is_given_is_taken(seed):
+    X, _, _ = noisy(seed=seed)
+    model = RobustPCA(noise_std=0.1, tol=1e-4).fit(X)
+    assert (model.algorithm_, model.noise_std_) == ("stable", 0.1)
+    assert_array_equal(model.noise_scale_, np.full(60, 0.1))
+    assert RobustPCA(noise_std=0, max_iter=20_000).fit(X[:40, :30]).algorithm_ == "pcp"
+
+
+@pytest.mark.invariance
+def test_noisy_tables_in_other_units_orders_and_precision(seed):
+    X, _, _ = noisy((90, 40), missing=0.1, seed=seed)
+    model = RobustPCA().fit(X)
+    rng = np.random.default_rng(seed)
+    rows, columns = rng.permutation(90), rng.permutation(40)
+    other = RobustPCA().fit(-40 * X[np.ix_(rows, columns)])
+    # the refit ends after a few steps, from a start that is as accurate as `tol`
+    expected = -40 * model.low_rank_[np.ix_(rows, columns)]
+    assert_allclose(other.low_rank_, expected, atol=1e-2)
+    assert_array_equal(other.support_, model.support_[np.ix_(rows, columns)])
+    single = RobustPCA().fit(X.astype(np.float32))
+    assert single.algorithm_ == "stable"
+    assert single.noise_scale_.dtype == single.low_rank_.dtype == np.float32
+    assert_allclose(single.low_rank_, model.low_rank_, atol=1e-3)
+
+
+@pytest.mark.recovery
+def test_outliers_are_listed_with_their_names(seed):
+    X, *_ = noisy((90, 40), share=0.02, seed=seed)
+    frame = pd.DataFrame(X, index=[f"day {i}" for i in range(90)]).rename(columns="s{}".format)
+    model = RobustPCA(tol=1e-4).fit(frame)
+    found = model.find_outliers()
+    assert list(found.columns) == ["row", "column", "value", "expected", "size"]
+    assert len(found) == model.support_.sum()
+    assert (np.diff(found["size"]) <= 0).all()
+    for cell in found.itertuples():
+        i, j = int(cell.row[4:]), int(cell.column[1:])
+        assert model.support_[i, j]
+        assert cell.value == pytest.approx(X[i, j])
+        assert cell.expected == pytest.approx(model.low_rank_[i, j])
+        assert cell.size == pytest.approx(
+            abs(X[i, j] - model.low_rank_[i, j]) / model.noise_scale_[j]
+        )
+
+    rows = model.find_outliers(frame[10:20])
+    inside = [cell for cell in zip(found.row, found.column, strict=True) if cell[0] in rows.row]
+    assert set(zip(rows.row, rows.column, strict=True)) >= set(inside)
+    assert (
+        RobustPCA(tol=1e-4).fit(X).find_outliers().row == [int(r[4:]) for r in found.row]
+    ).all()
+
+
+@pytest.mark.edge
+def test_outliers_without_pandas_without_noise_without_matrices(monkeypatch, seed):
+    X, _, sparse = planted((60, 40), 2, 0.05, seed)
+    model = RobustPCA().fit(X)
+    assert np.isinf(model.find_outliers()["size"]).all()
+    assert len(model.find_outliers()) == len(model.find_outliers(X)) == (sparse != 0).sum()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    table = model.find_outliers()
+    assert table.dtype.names == ("row", "column", "value", "expected", "size")
+    assert_allclose(table["value"], X[table["row"], table["column"]])
+    with pytest.raises(ValueError, match=r"find_outliers\(\).*store_matrices=True"):
+        RobustPCA(store_matrices=False).fit(X).find_outliers()
+
+
+@pytest.mark.edge
+def test_display_shows_the_names_of_the_user(seed):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    X, _, _ = noisy((30, 12), 1, missing=0.1, seed=seed)
+    frame = pd.DataFrame(X, index=[f"day {i}" for i in range(30)]).rename(columns="s{}".format)
+    model = RobustPCA(tol=1e-4).fit(frame)
+    display = RobustPCADisplay.from_estimator(model, frame)
+    assert [ax.get_title() for ax in display.axes_][:2] == ["Table", "Low rank"]
+    assert display.axes_[0].get_xticklabels()[3].get_text() == "s3"
+    assert display.axes_[0].get_yticklabels()[4].get_text() == "day 4"
+    assert_array_equal(display.images_[0].get_array().mask, np.isnan(X))
+    expected = model.decompose(frame).sparse / model.noise_scale_
+    assert_allclose(display.images_[2].get_array(), expected)
+
+    _, axes = matplotlib.pyplot.subplots(1, 2)
+    with pytest.raises(ValueError, match="three axes, got 2"):
+        display.plot(axes)
+    matplotlib.pyplot.close("all")

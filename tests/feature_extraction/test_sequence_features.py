@@ -293,3 +293,18 @@ def test_kernels_without_columns_are_refused(kernel, message):
 def test_columns_that_are_fixed_are_not_hashed(kernel):
     with pytest.raises(ValueError, match="no hashed features"):
         SequenceFeatures(kernel, 16).fit(["ab", "ba"])
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        *(PSpectrum(2), BlendedSpectrum(3), RestrictedGapWeighted(2), Mismatch(2)),
+        *(MarkovFisher(2), MarkovFisher(2, information="diagonal")),
+    ],
+    ids=repr,
+)
+def test_samples_that_are_all_empty_are_refused(kernel):
+    """There are no symbols, and no columns."""
+    with pytest.raises(ValueError, match=r"samples are empty|no training sample has|one at least"):
+        SequenceFeatures(kernel).fit(["", ""])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import make_friedman1
+from sklearn.datasets import load_diabetes, make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import (
@@ -22,7 +22,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skmoderndata.gaussian_process import SparseGaussianProcessRegressor
+from skmoderndata.gaussian_process import BayesianCommitteeMachine, SparseGaussianProcessRegressor
+from skmoderndata.gaussian_process._base import Covariance
 from skmoderndata.kernels import PSpectrum
 from tests.oracles.gaussian_process import exact_log_likelihood, fitc_or_vfe
 
@@ -65,13 +66,13 @@ def test_dense_formulas(method, seed):
     )
     assert_allclose(model.log_marginal_likelihood_value_, value, rtol=1e-7)
     assert_allclose(model.predict(new), mean * y.std() + y.mean(), rtol=1e-6)
-    _, cov = model.predict(new, return_cov=True)
+    _, cov = model.predict(new, return_cov=True, include_noise=False)
     assert_allclose(np.diag(cov), variance * y.var(), rtol=1e-5)  # differences of variances
     if method == "nystroem":  # variances below zero, see below
         return
-    std = model.predict(new, return_std=True)[1]
+    std = model.predict(new, return_std=True, include_noise=False)[1]
     assert_allclose(std**2, np.diag(cov), rtol=1e-6)
-    noisy = model.predict(new, return_std=True, include_noise=True)[1]
+    noisy = model.predict(new, return_std=True)[1]
     assert_allclose(noisy**2 - std**2, 0.1 * y.var(), rtol=1e-6)
 
 
@@ -89,7 +90,8 @@ def test_all_samples_as_inducing_inputs_are_the_exact_process(method, seed):
     mean, std = exact.predict(new, return_std=True)
     assert_allclose(model.predict(new), mean, rtol=1e-6)
     if method != "sor":
-        assert_allclose(model.predict(new, return_std=True)[1], std, rtol=1e-5)
+        found = model.predict(new, return_std=True, include_noise=False)[1]
+        assert_allclose(found, std, rtol=1e-5)
     value = exact.log_marginal_likelihood_value_
     assert_allclose(model.log_marginal_likelihood_value_, value, rtol=1e-6)
     assert_allclose([model.lower_bound_, model.upper_bound_], value, rtol=1e-5)
@@ -256,10 +258,35 @@ def test_units_of_the_target_and_several_targets(seed):
     scaled = fixed().fit(X, 1e6 * y - 3)
     assert_allclose(scaled.predict(X), 1e6 * fixed().fit(X, y).predict(X) - 3, rtol=1e-8)
     model = fixed().fit(X, y)
-    draws = model.sample_y(X[:4], n_samples=4000, random_state=seed)
-    mean, cov = model.predict(X[:4], return_cov=True)
-    assert_allclose(draws.mean(axis=1), mean, atol=5 * np.sqrt(cov.max() / 4000))
-    assert_allclose(np.cov(draws), cov, atol=0.15 * cov.max())  # 4,000 draws
+    for noise in (True, False):
+        draws = model.sample_y(X[:4], n_samples=4000, random_state=seed, include_noise=noise)
+        mean, cov = model.predict(X[:4], return_cov=True, include_noise=noise)
+        assert_allclose(draws.mean(axis=1), mean, atol=5 * np.sqrt(cov.max() / 4000))
+        assert_allclose(np.cov(draws), cov, atol=0.15 * cov.max())  # 4,000 draws
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("method", METHODS)
+def test_targets_have_the_noise_by_default_as_with_a_white_kernel(method, seed):
+    X, y = data(seed)
+    new = data(seed + 1)[0][:20]
+    model = fixed(algorithm=method, noise_level=0.3).fit(X, y)
+    latent = model.predict(new, return_cov=True, include_noise=False)[1]
+    assert_allclose(
+        model.predict(new, return_cov=True)[1], latent + 0.3 * y.var() * np.eye(20), rtol=1e-12
+    )
+    if method != "nystroem":  # variances below zero, see below
+        std = model.predict(new, return_std=True)[1]
+        assert_allclose(std, np.sqrt(np.diag(latent) + 0.3 * y.var()), rtol=1e-6)
+    if method == "vfe":
+        all_samples = SparseGaussianProcessRegressor(
+            KERNELS["rbf"] + WhiteKernel(0.3), inducing=X, optimizer=None, jitter=1e-12
+        ).fit(X, y)
+        exact = GaussianProcessRegressor(
+            KERNELS["rbf"] + WhiteKernel(0.3), optimizer=None, normalize_y=True
+        ).fit(X, y)
+        std = exact.predict(new, return_std=True)[1]
+        assert_allclose(all_samples.predict(new, return_std=True)[1], std, rtol=1e-6)
 
 
 @pytest.mark.invariance
@@ -334,9 +361,56 @@ def test_degenerate_data_have_finite_answers(seed):
         assert model.score(Z, y) > 0.5
     alike = SparseGaussianProcessRegressor(ConstantKernel(1.0), n_inducing=20, random_state=0)
     assert_allclose(alike.fit(X, y).predict(X), y.mean(), rtol=0.01)  # only the mean is known
-    far, std = fixed().fit(X, y).predict(X + 1e6, return_std=True)
+    far, std = fixed().fit(X, y).predict(X + 1e6, return_std=True, include_noise=False)
     assert_allclose(far, y.mean(), rtol=1e-9)
     assert_allclose(std, np.sqrt(1.3) * y.std(), rtol=1e-6)
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("method", ["vfe", "nystroem"])
+@pytest.mark.filterwarnings("ignore:Some variances of algorithm")
+def test_a_far_sample_leaves_mean_and_variances_of_the_others(kernel, method, seed):
+    X, y = data(seed)
+    new = data(seed + 1)[0][:6]
+    model = fixed(kernel, algorithm=method).fit(X, y)
+    mean, std = model.predict(new, return_std=True, include_noise=False)
+    cov = model.predict(new, return_cov=True, include_noise=False)[1]
+
+    for far in (1e5, 1e8, 1e12):
+        batch = np.vstack([new, np.full((1, 5), far), np.full((1, 5), far)])
+        with_far, std_with_far = model.predict(batch, return_std=True, include_noise=False)
+        assert_allclose(with_far[:6], mean, rtol=1e-9)
+        assert_allclose(std_with_far[:6], std, rtol=1e-7)
+        if kernel != "sum":  # whose variance of the far ones is 1e24
+            both = model.predict(batch, return_cov=True, include_noise=False)[1]
+            assert_allclose(both[:6, :6], cov, rtol=1e-7, atol=1e-9 * cov.max())
+            assert_allclose(both[6, 7], both[6, 6], rtol=1e-9)
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("kernel", ["rbf", "matern12", "rational"])
+def test_values_of_near_samples_that_are_far_out(kernel, seed):
+    """Two groups, a million length scales apart, in one matrix."""
+    rng = np.random.default_rng(seed)
+    A, B = rng.normal(size=(2, 10, 5))
+    A[5:], B[5:] = A[5:] + 1e6, B[5:] + 1e6
+    found = Covariance(KERNELS[kernel])(A, B)
+    assert_allclose(found, KERNELS[kernel](A, B), rtol=1e-7, atol=1e-9)  # differences
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("estimator", [SparseGaussianProcessRegressor, BayesianCommitteeMachine])
+@pytest.mark.parametrize("value", [0.1, -1 / 3, 1234.1])
+def test_a_column_of_equal_floats_is_constant(estimator, value, seed):
+    """Its standard deviation is rounding: 1e-17, not 0."""
+    X, y = data(seed, n=300)
+    flat = np.column_stack([X, np.full(300, value)])
+    assert 0 < flat[:100, 5].std() < 1e-10
+    model = estimator(random_state=0).fit(flat[:100], y[:100])
+    assert model.kernel_.k2.length_scale[5] > 1
+    moved = flat[100:] + np.append(np.zeros(5), value * 1e-12)
+    assert model.score(moved, y[100:]) > 0.8
 
 
 @pytest.mark.edge
@@ -347,7 +421,7 @@ def test_variances_of_the_nystroem_method_are_clipped_with_a_warning():
         RBF(0.3), algorithm="nystroem", inducing=X[:3], optimizer=None, noise_level=1e-3
     ).fit(X, np.sin(X[:, 0]))
     with pytest.warns(UserWarning, match="negative and set to 0"):
-        std = model.predict(X, return_std=True)[1]
+        std = model.predict(X, return_std=True, include_noise=False)[1]
     assert (std >= 0).all()
 
 
@@ -410,3 +484,78 @@ def test_a_million_samples_in_bounded_memory():
     tracemalloc.stop()
     assert peak < 500e6
     assert_allclose(np.sqrt(model.noise_level_) * y.std(), 0.1, rtol=0.05)
+
+
+BOTH = pytest.mark.parametrize("cls", [SparseGaussianProcessRegressor, BayesianCommitteeMachine])
+
+
+@pytest.mark.edge
+@BOTH
+def test_noise_at_its_bound_and_copies_of_samples_are_told(cls):
+    X, y = load_diabetes(return_X_y=True)
+    plain = cls(random_state=0).fit(X[:300], y[:300])  # no warning
+    twice = np.repeat(np.arange(300), 2)
+    with pytest.warns(UserWarning, match="300 of 600 samples are copies of others") as caught:
+        copied = cls(random_state=0).fit(X[twice], y[twice])
+    assert copied.score(X[300:], y[300:]) < plain.score(X[300:], y[300:]) - 0.1
+    if cls is BayesianCommitteeMachine:
+        assert caught[0].category is ConvergenceWarning
+        assert "beyond the lower bound 1e-06 of noise_level; 300" in str(caught[0].message)
+    # repeated measurements are no copies, and a few copies do no harm
+    other = y[twice] + np.random.default_rng(0).normal(size=600)
+    cls(random_state=0).fit(X[twice], other)
+    few = np.append(np.arange(300), np.arange(20))
+    cls(random_state=0).fit(X[few], y[few])
+
+
+@pytest.mark.edge
+@BOTH
+@pytest.mark.parametrize(
+    ("kernel", "bounds", "message"),
+    [
+        (
+            RBF(SCALES),
+            (0.2, 1.0),
+            "the lower bound 0.2 of noise_level; give wider noise_level_b",
+        ),
+        (RBF(SCALES, "fixed"), (1e-6, 1e-3), "the upper bound 0.001 of noise_level"),
+        (
+            ConstantKernel() * RBF(SCALES, (1e-3, 0.5)),
+            (1e-6, 1e3),
+            r"upper bound 0.5 of k2__length_scale\[\d\].*; give wider bounds of the kernel",
+        ),
+        (RBF(5.0, (5.0, 50.0)), (1e-6, 1e3), "the lower bound 5 of length_scale;"),
+    ],
+)
+def test_parameters_at_bounds_that_matter_are_told(cls, kernel, bounds, message):
+    X, y = data(0)
+    with pytest.warns(ConvergenceWarning, match=message):
+        cls(kernel, noise_level_bounds=bounds, max_iter=300, random_state=0).fit(X, y)
+
+
+@pytest.mark.edge
+@BOTH
+def test_bounds_that_do_not_matter_are_not_told(cls):
+    """A length scale of an input without influence may end anywhere."""
+    X, y = make_friedman1(400, n_features=8, noise=1.0, random_state=0)
+    model = cls(random_state=0).fit(X, y)
+    at_bound = model.kernel_.theta >= model.kernel_.bounds[:, 1] - 1e-8
+    assert at_bound.any()
+    # given twice, a bound is a fixed value
+    cls(RBF(1.0, (1.0, 1.0)), noise_level_bounds=(0.3, 0.3), random_state=0).fit(X, y)
+    cls(RBF(), optimizer=lambda f, x, b: (x, f(x)[0]), random_state=0).fit(X, y)
+
+
+@pytest.mark.recovery
+@BOTH
+def test_intervals_cover_as_those_of_the_exact_process(cls):
+    X, y = load_diabetes(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    kernel = ConstantKernel() * RBF(3.0)
+    exact = GaussianProcessRegressor(kernel + WhiteKernel(0.1), normalize_y=True)
+    covered = []
+    for model in (cls(kernel, random_state=0), exact):
+        mean, std = model.fit(X[:300], y[:300]).predict(X[300:], return_std=True)
+        covered.append(np.mean(np.abs(mean - y[300:]) < 1.96 * std))
+    assert_allclose(covered[0], covered[1], atol=0.03)  # four of 142 targets
+    assert covered[0] > 0.9

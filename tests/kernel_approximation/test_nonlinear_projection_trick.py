@@ -125,3 +125,13 @@ def test_borders_and_messages():
         NonlinearProjectionTrick(kernel="precomputed").fit(np.ones((2, 3)))
     with pytest.raises(ValueError, match="kernel values of new samples"):
         NonlinearProjectionTrick(kernel="precomputed").fit(np.eye(3)).score(np.ones((2, 3)))
+
+
+@pytest.mark.edge
+def test_auto_takes_landmarks_where_the_matrix_is_large():
+    X = np.random.default_rng(0).normal(size=(1001, 3))
+    few = NonlinearProjectionTrick(10, max_rank=50, random_state=0).fit(X)
+    assert few.algorithm_ == "nystroem"
+    assert len(few.landmark_indices_) == 50
+    assert NonlinearProjectionTrick(60, max_rank=50).fit(X).algorithm_ == "exact"
+    assert NonlinearProjectionTrick(10).fit(X[:1000]).algorithm_ == "exact"

@@ -1,17 +1,34 @@
 """What users of kernels expect of each of them, derived from the registry."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import WhiteKernel
+from sklearn.gaussian_process.kernels import RBF, DotProduct, WhiteKernel
+from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.svm import SVC
 
 from skmoderndata._registry import all_kernels
-from skmoderndata.kernels._base import Sample
+from skmoderndata.kernels import (
+    AllSubsets,
+    Conformal,
+    Convolution,
+    DAGPath,
+    DerivedSubsets,
+    DirectSum,
+    DistanceKernel,
+    ExponentialOf,
+    GaussianOf,
+    Normalized,
+    PolynomialOf,
+    Pullback,
+    TensorProduct,
+)
+from skmoderndata.kernels._base import Sample, constant_diagonal
 from skmoderndata.kernels._resolve import resolve_kernel, take
 from tests.oracles.kernel_twins import all_twins
 
@@ -72,6 +89,55 @@ def test_complex_samples_are_refused(kernel, twin, seed):
         kernel.diag(X)
 
 
+def of_scikit_learn():
+    """Kernels that are made of scikit-learn's, on rows of numbers or on samples that hold them."""
+    inner = [RBF(), DotProduct(), RBF() + WhiteKernel()]
+    rows = [Normalized, GaussianOf, PolynomialOf, ExponentialOf]
+    return [
+        *((make(k), np.asarray) for k in inner for make in rows),
+        *((Conformal(k, lambda X: np.ones(len(X))), np.asarray) for k in inner),
+        *((Pullback(k, np.square), np.asarray) for k in inner),
+        *((DAGPath([("s", "t", k)], "s", "t"), np.asarray) for k in inner),
+        *((AllSubsets(base_kernels=k), np.asarray) for k in inner),
+        *((DirectSum([k], columns=[[0, 1, 2]]), np.asarray) for k in inner),
+        *((TensorProduct([k]), lambda X: [(x,) for x in X]) for k in inner),
+        *((DerivedSubsets(k), lambda X: [x[:, None] for x in X]) for k in inner),
+        *((Convolution(lambda x: [("row", (x,))], [k]), list) for k in inner),
+    ]
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize(("kernel", "form"), of_scikit_learn(), ids=lambda x: type(x).__name__)
+def test_wrappers_of_kernels_refuse_missing_numbers(kernel, form, value):
+    """Kernels of scikit-learn return NaN; ours refuse, and so do ours that are made of them."""
+    X = np.random.default_rng(0).normal(size=(4, 3))
+    assert np.isfinite(kernel(form(X))).all()
+    X[1, 2] = value
+    for call in (kernel, kernel.diag, lambda Z: kernel(Z[:1], Z)):
+        with pytest.raises(ValueError, match="needs finite samples, and received NaN or infinity"):
+            call(form(X))
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(("kernel", "twin"), ON_VECTORS)
+def test_samples_without_columns(kernel, twin):
+    """All samples are equal then: constant values and their diagonal, or a clear refusal."""
+    X, message = np.zeros((3, 0)), None
+    try:
+        K = kernel(X)
+    except ValueError as error:
+        message = str(error)
+    if message is not None:
+        assert len(message) > 20
+        with pytest.raises(ValueError, match=re.escape(message)):
+            kernel.diag(X)
+        return
+    assert_array_equal(K, np.full((3, 3), K[0, 0]))
+    assert_array_equal(kernel.diag(X), np.diag(K))
+    assert_array_equal(kernel(X, X[:2]), K[:, :2])
+
+
 @pytest.mark.certificate
 @each
 def test_matrix_is_symmetric_and_positive(kernel, twin, seed):
@@ -83,8 +149,40 @@ def test_matrix_is_symmetric_and_positive(kernel, twin, seed):
     assert_allclose(kernel.diag(X), np.diag(K), rtol=0, atol=1e-12 * scale)
     if kernel._card.psd:
         assert np.linalg.eigvalsh(K)[0] >= -1e-10 * np.trace(K)
-    if kernel.is_stationary():
+    if constant_diagonal(kernel):
         assert np.ptp(np.diag(K)) <= 1e-12 * scale
+
+
+STATIONARY = [case for case in KERNELS if case.values[0].is_stationary()]
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize(("kernel", "twin"), STATIONARY)
+def test_stationary_kernels_depend_on_differences_only(kernel, twin, seed):
+    """Those of samples without differences, such as strings, cannot claim it."""
+    assert kernel.requires_vector_input
+    X, Y = (np.asarray(draw(twin, s), dtype=float) for s in (seed, seed + 100))
+    for shift in (0.125, 0.5):  # exact in binary; some kernels take numbers of at least 0 only
+        K = kernel(X + shift, Y + shift)
+        assert_allclose(K, kernel(X, Y), rtol=1e-12, atol=1e-12 * np.abs(K).max())
+
+
+def test_who_claims_to_be_stationary():
+    """Which constructions inherit it, and which have a constant diagonal only."""
+    inner, other = RBF(0.5), DotProduct(1.0) ** 2
+    of_kernel = [Normalized, ExponentialOf, PolynomialOf, GaussianOf]
+    assert all(make(inner).is_stationary() for make in of_kernel)
+    assert not any(make(other).is_stationary() for make in of_kernel)
+    assert [constant_diagonal(make(other)) for make in of_kernel] == [False, False, False, True]
+    assert {case.values[0].__class__.__name__ for case in STATIONARY} >= {"CosineSeries"}
+    for kernel in (Pullback(inner, np.square), DistanceKernel(manhattan_distances)):
+        assert not kernel.is_stationary()
+        assert constant_diagonal(kernel)
+        assert constant_diagonal(kernel * inner + kernel**2)
+        assert not constant_diagonal(kernel + other)
+    for kernel in (Pullback(other, np.square), Conformal(inner, np.ravel)):
+        assert not kernel.is_stationary()
+        assert not constant_diagonal(kernel)
 
 
 @pytest.mark.invariance

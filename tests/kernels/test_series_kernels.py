@@ -220,7 +220,10 @@ def test_constant_series_settle_nothing(kernel):
 @pytest.mark.edge
 def test_series_that_cannot_be_aligned_have_similarity_zero():
     X = [np.zeros(3), np.zeros(9)]
-    assert_array_equal(DTWKernel(radius=2)(X), np.eye(2))
+    assert_array_equal(DTWKernel(radius=2, slanted=False)(X), np.eye(2))
+    assert_array_equal(DTWKernel(radius=2)(X), np.ones((2, 2)))
     assert_array_equal(Normalized(GlobalAlignment(triangular=4))(X), np.eye(2))
-    _, gradient = DTWKernel(radius=2, gamma_bounds=(0.1, 10.0))(X, eval_gradient=True)
+    _, gradient = DTWKernel(radius=2, slanted=False, gamma_bounds=(0.1, 10.0))(
+        X, eval_gradient=True
+    )
     assert np.isfinite(gradient).all()

@@ -583,7 +583,7 @@ def test_a_grid_computes_each_value_once(container):
     grid = {"kerneltransformer__kernel__p": [1, 2], "svc__C": [0.1, 1, 10]}
     GridSearchCV(model, grid, cv=3).fit(container(X), y)
     assert cache.n_computed <= 2 * 48**2
-    held = sum(len(table.samples) for table in cache._tables.values())
+    held = sum(len(table.numbers) for table in cache._tables.values())
     assert held == 2 * 48
 
 

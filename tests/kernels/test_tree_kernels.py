@@ -1,6 +1,7 @@
 """Evidence that kernels on trees and structures count what they say, for any form of a tree."""
 
 import ast
+import copy
 import subprocess
 import sys
 import warnings
@@ -15,6 +16,7 @@ import polars as pl
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import DotProduct
 from sklearn.model_selection import GridSearchCV
@@ -405,6 +407,29 @@ class Counting(AllSubtree):
     def _check(self, X):
         Counting.n_encoded += len(X)
         return super()._check(X)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("same", "other"),
+    [
+        ([1, 2], [2, 1]),
+        ([1, [2, 3]], [1, [2, 4]]),
+        (np.array([1.0, 2.0]), np.array([[1.0, 2.0]])),
+        (np.array([1.0, np.nan]), np.array([1.0, 1.0])),
+        ({1, 2}, {1, 3}),
+        ({"a": [1]}, {"a": [2]}),
+        ((1, [2]), (1, [3])),
+        (sparse.csr_array([[1.0]]), sparse.csr_array([[2.0]])),
+    ],
+    ids=repr,
+)
+def test_equal_parts_need_not_be_hashable(same, other):
+    kernel = Convolution(lambda x: [("part", (part,)) for part in x], [None])
+    X = [[same, other], [copy.deepcopy(same)], [other]]
+    assert_array_equal(kernel(X), [[2, 1, 1], [1, 1, 0], [1, 0, 1]])
+    assert_array_equal(kernel(X[1:], X), kernel(X)[1:])
+    assert_array_equal(kernel.diag(X), [2, 1, 1])
 
 
 @pytest.mark.certificate

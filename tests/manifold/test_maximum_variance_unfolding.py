@@ -325,3 +325,16 @@ def test_kernel_holds_the_inner_products(solver, seed):
     assert_allclose(model.edge_errors_, errors, atol=1e-9)
     assert model.score(X) <= 0
     assert model.score(X + 1e-3) > -0.2
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("solver", ["low_rank", "laplacian", "cvxpy"])
+@pytest.mark.parametrize("constraints", ["at_most", "soft"])
+def test_points_are_centred(solver, constraints, seed):
+    X = np.random.default_rng(seed).normal(size=(25, 3))
+    model = MaximumVarianceUnfolding(
+        constraints=constraints, solver=solver, n_neighbors=6, random_state=0, tol=0.05
+    ).fit(X)
+    deviation = np.sqrt(model.variance_ / len(X))
+    assert np.abs(model.embedding_.mean(axis=0)).max() <= 1e-12 * deviation
+    assert np.abs(model.kernel_.sum(axis=0)).max() <= 1e-11 * model.variance_

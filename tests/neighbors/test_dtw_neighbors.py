@@ -36,28 +36,29 @@ def equal(seed, n=60, length=12, channels=2):
     return list(np.random.default_rng(seed).normal(size=(n, length, channels)).cumsum(axis=1))
 
 
-def distances(X, Z, radius):
+def distances(X, Z, radius, slanted):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return pairwise_dtw(X, Z, radius=radius)
+        return pairwise_dtw(X, Z, radius=radius, slanted=slanted)
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("radius", RADII)
 @pytest.mark.parametrize("make", [ragged, equal])
 @pytest.mark.parametrize("lower_bounds", [True, False])
-def test_neighbours_are_those_of_all_distances(radius, make, lower_bounds, seed):
+@pytest.mark.parametrize("slanted", [True, False])
+def test_neighbours_are_those_of_all_distances(radius, make, lower_bounds, slanted, seed):
     X, Z = make(seed), make(seed + 1, n=25)
     X[7] = X[3]  # a tie goes to the smaller number
-    model = DTWNeighborsClassifier(5, radius=radius, lower_bounds=lower_bounds)
+    model = DTWNeighborsClassifier(5, radius=radius, lower_bounds=lower_bounds, slanted=slanted)
     model.fit(X, np.arange(60) % 3)
-    D = distances(X, Z, radius).T
+    D = distances(X, Z, radius, slanted).T
     found, nearest = model.kneighbors(Z)
     expected = np.argsort(D, axis=1, kind="stable")[:, :5]
     assert_array_equal(nearest, expected)
     assert_array_equal(found, np.take_along_axis(D, expected, axis=1))
     assert_array_equal(model.kneighbors(Z[:3], 2, return_distance=False), expected[:3, :2])
-    alone = distances(X, None, radius)
+    alone = distances(X, None, radius, slanted)
     np.fill_diagonal(alone, np.inf)
     found, nearest = model.kneighbors()
     # each series itself comes last, after others at an infinite distance
@@ -83,7 +84,7 @@ def test_an_alignment_is_abandoned_only_above_the_cutoff(channels, rooted, seed)
         fill_corridor(len(x), len(z), Band(SAKOE_CHIBA, 5.0), low, high)
         row, tail = np.empty(len(z) + 1), np.zeros(len(x) + 1)
         costs = [
-            cost_of_pair(x, z, low, high, rooted, tail, cutoff, row)
+            cost_of_pair(x, z, low, high, rooted, tail, cutoff, row, 0, 10**6)[1]
             for cutoff in (np.inf, exact * (1 + 1e-9), 0.99 * exact)
         ]
         assert_allclose(costs[:2], exact, rtol=1e-12)
@@ -92,7 +93,8 @@ def test_an_alignment_is_abandoned_only_above_the_cutoff(channels, rooted, seed)
             assert costs[2] == np.inf or costs[2] == costs[0]
         tail[:] = 0.5 * exact  # every row has a cell of at least the cost from there on
         if np.isfinite(exact) and exact > 0:
-            assert cost_of_pair(x, z, low, high, rooted, tail, 0.4 * exact, row) == np.inf
+            below = (tail, 0.4 * exact, row, 0, 10**6)
+            assert cost_of_pair(x, z, low, high, rooted, *below)[1] == np.inf
 
 
 @pytest.mark.oracle
@@ -122,7 +124,7 @@ def test_learned_radius_is_that_of_least_leave_one_out_error(make, seed):
     assert_array_equal(model.cv_radii_, np.arange(longest + 1))
     errors = []
     for radius in model.cv_radii_:
-        D = distances(X, None, int(radius))
+        D = distances(X, None, int(radius), True)
         np.fill_diagonal(D, np.inf)
         errors.append(np.mean((y[D.argmin(axis=1)] != y) | np.isinf(D.min(axis=1))))
     assert_allclose(model.cv_errors_, errors, rtol=1e-12)
@@ -130,7 +132,7 @@ def test_learned_radius_is_that_of_least_leave_one_out_error(make, seed):
     values = np.random.default_rng(seed).normal(size=30)
     model = DTWNeighborsRegressor(2, radius="cv").fit(X, values)
     for radius, error in zip(model.cv_radii_[5:], model.cv_errors_[5:], strict=True):
-        D = distances(X, None, int(radius))
+        D = distances(X, None, int(radius), True)
         np.fill_diagonal(D, np.inf)
         near = np.argsort(D, axis=1, kind="stable")[:, :2]
         known = np.isfinite(np.take_along_axis(D, near, axis=1))
@@ -270,14 +272,15 @@ def test_bad_input_is_named(X, y, settings, message):
     ("call", "message"),
     [
         (lambda model: model.predict([np.zeros((2, 3))]), "same channels"),
-        (lambda model: model.predict([np.zeros(9)]), "no training series can be aligned"),
+        (lambda model: model.predict([np.zeros(9)]), "no training series .* Set slanted=True"),
         (lambda model: model.kneighbors([[1.0]], 4), "from 1 to 3"),
         (lambda model: model.kneighbors(n_neighbors=3), "from 1 to 2"),
         (lambda model: model.kneighbors([[1.0]], 0.5), "n_neighbors=0.5"),
     ],
 )
 def test_bad_queries_are_named(call, message):
-    model = DTWNeighborsRegressor(radius=1).fit([[1.0], [2.0, 3.0], [0.0]], [1.0, 2.0, 3.0])
+    model = DTWNeighborsRegressor(radius=1, slanted=False)
+    model.fit([[1.0], [2.0, 3.0], [0.0]], [1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match=message):
         call(model)
 

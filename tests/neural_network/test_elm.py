@@ -74,6 +74,34 @@ def test_leave_one_out_accuracy_by_refitting(two, seed):
 
 
 @pytest.mark.oracle
+@pytest.mark.parametrize("n_hidden", [15, 90])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_penalty_of_a_stream_by_hat_matrices(n_hidden, fit_intercept, seed):
+    X, y = data(seed)
+    Y = np.column_stack([y, np.cos(X).sum(axis=1)])
+    w = np.random.default_rng(seed).uniform(0.5, 2, size=len(y))
+    alphas = np.logspace(-3, 3, 13)
+    model = ELMRegressor(n_hidden, alphas=alphas, fit_intercept=fit_intercept, random_state=seed)
+    for rows in (slice(0, 7), slice(7, None)):
+        model.partial_fit(X[rows], Y[rows], sample_weight=w[rows])
+
+    # the matrix that takes the targets, times the roots of the weights, to the fitted values
+    root = np.sqrt(w)[:, None]
+    H, one = root * hidden(model, X), root / np.linalg.norm(root)
+    mean = one @ one.T * fit_intercept
+    H = H - mean @ H
+    scores = []
+    for alpha in alphas:
+        hat = mean + H @ np.linalg.solve(H.T @ H + alpha * np.eye(n_hidden), H.T)
+        residual = root * Y - hat @ (root * Y)
+        scale = (root * Y - mean @ (root * Y)) ** 2
+        held_out = (residual**2).sum(axis=0) / (1 - np.trace(hat) / len(y)) ** 2
+        scores.append(np.mean(1 - held_out / scale.sum(axis=0)))
+    assert model.alpha_ == alphas[np.argmax(scores)]
+    assert_array_equal(model.alphas_, alphas)
+
+
+@pytest.mark.oracle
 @pytest.mark.parametrize("n_hidden", [30, 200])
 def test_ridge_on_the_hidden_outputs(n_hidden, seed):
     X, y = data(seed, n=100)
@@ -82,7 +110,7 @@ def test_ridge_on_the_hidden_outputs(n_hidden, seed):
     model = ELMRegressor(n_hidden, alpha=0.1, random_state=seed).fit(X, Y)
     twin = Ridge(alpha=0.1).fit(hidden(model, X), Y)
     assert_allclose(model.predict(new), twin.predict(hidden(model, new)), rtol=1e-8)
-    assert_allclose(model.coef_, twin.coef_, rtol=1e-6, atol=1e-8)  # condition 1e5
+    assert_allclose(model.output_coef_, twin.coef_, rtol=1e-6, atol=1e-8)  # condition 1e5
     search = ELMRegressor(n_hidden, random_state=seed).fit(X, y)
     known = RidgeCV(search.alphas_).fit(hidden(search, X), y)
     assert known.alpha_ == search.alpha_
@@ -131,7 +159,9 @@ def test_least_norm_without_a_penalty(seed):
     ).fit(X, y)
     H = np.maximum(X @ model.hidden_weights_ + model.hidden_intercepts_, 0)
     assert_allclose(model.predict(X), y, rtol=1e-5)  # normal equations square the condition
-    assert_allclose(model.coef_, np.linalg.lstsq(H, y, rcond=None)[0], atol=1e-4)  # likewise
+    assert_allclose(
+        model.output_coef_, np.linalg.lstsq(H, y, rcond=None)[0], atol=1e-4
+    )  # likewise
 
 
 @pytest.mark.oracle
@@ -158,9 +188,9 @@ def test_gradient_vanishes(seed):
         model = ELMRegressor(40, alpha=alpha, random_state=seed).fit(X, y)
         assert model.optimality_ < 1e-9
         H = hidden(model, X)
-        residual = y - H @ model.coef_ - model.intercept_
+        residual = y - H @ model.output_coef_ - model.intercept_
         H = H - H.mean(axis=0)
-        assert_allclose(H.T @ residual, model.alpha_ * model.coef_, rtol=1e-6, atol=1e-8)
+        assert_allclose(H.T @ residual, model.alpha_ * model.output_coef_, rtol=1e-6, atol=1e-8)
         trace = np.trace(H @ np.linalg.solve(H.T @ H + model.alpha_ * np.eye(40), H.T))
         assert_allclose(model.n_parameters_, trace, rtol=1e-6)
 
@@ -178,22 +208,26 @@ def test_leave_one_out_foretells_new_samples(seed):
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("cls", [ELMRegressor, ELMClassifier])
-def test_streaming_and_merging_in_any_order(cls, seed):
+@pytest.mark.parametrize("alpha", [0.1, "loo"])
+def test_streaming_and_merging_in_any_order(cls, alpha, seed):
     X, y = data(seed) if cls is ELMRegressor else classes(seed)
-    whole = cls(40, alpha=0.1, random_state=7).fit(X, y)
     known = {} if cls is ELMRegressor else {"classes": np.unique(y)}
-    stream = cls(40, alpha=0.1, random_state=7)
+    whole = cls(40, alpha=alpha, random_state=7)
+    whole = whole.fit(X, y) if alpha == 0.1 else whole.partial_fit(X, y, **known)
+    stream = cls(40, alpha=alpha, random_state=7)
     for a, b in ((0, 3), (3, 40), (40, 60)):
         stream.partial_fit(X[a:b], y[a:b], **known)
         stream.predict(X[:2])
     parts = [
-        cls(40, alpha=0.1, random_state=7).partial_fit(X[a::3], y[a::3], **known) for a in range(3)
+        cls(40, alpha=alpha, random_state=7).partial_fit(X[a::3], y[a::3], **known)
+        for a in range(3)
     ]
     parts = [pickle.loads(pickle.dumps(part)) for part in parts]
     merged = parts[2].merge(parts[0]).merge(parts[1])
     for model in (stream, merged):
-        assert_allclose(model.coef_, whole.coef_, rtol=1e-8, atol=1e-10)
+        assert_allclose(model.output_coef_, whole.output_coef_, rtol=1e-8, atol=1e-10)
         assert_allclose(model.intercept_, whole.intercept_, rtol=1e-8, atol=1e-10)
+        assert_allclose(model.alpha_, whole.alpha_, rtol=1e-9)
         assert_array_equal(model.predict(X).shape, y.shape)
         assert model.n_samples_seen_ == 60
         assert model.optimality_ < 1e-9
@@ -254,10 +288,12 @@ def test_arrays_of_another_library(cls, name, library, seed):
             model = cls(60, random_state=0, **parameters).fit(xp.asarray(X), xp.asarray(y))
             found = model.predict(xp.asarray(X))
             assert type(found) is type(xp.asarray(X))
-            assert type(model.coef_) is type(xp.asarray(X))
+            assert type(model.output_coef_) is type(xp.asarray(X))
         assert model.alpha_ == want.alpha_
-        scale = np.abs(want.coef_).max()
-        assert_allclose(np.asarray(model.coef_), want.coef_, rtol=rtol, atol=rtol * scale)
+        scale = np.abs(want.output_coef_).max()
+        assert_allclose(
+            np.asarray(model.output_coef_), want.output_coef_, rtol=rtol, atol=rtol * scale
+        )
         assert_allclose(np.asarray(found), want.predict(X), rtol=rtol)
 
 
@@ -305,7 +341,38 @@ def test_constant_targets_one_sample_and_more_neurons_than_samples():
     wide = ELMRegressor(2000, random_state=0).fit(X, X[:, 0])
     assert np.isfinite(wide.predict(X)).all()
     doubled = ELMRegressor(20, random_state=0).fit(np.repeat(X, 3, axis=0), np.repeat(X[:, 0], 3))
-    assert np.isfinite(doubled.coef_).all()
+    assert np.isfinite(doubled.output_coef_).all()
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("n_hidden", [100, 500])
+def test_a_stream_predicts_as_well_as_one_fit(n_hidden, seed):
+    X, y = data(seed, n=400)
+    new, new_y = data(seed + 100, n=2000)
+    whole = ELMRegressor(n_hidden, random_state=seed).fit(X, y)
+    stream = ELMRegressor(n_hidden, random_state=seed)
+    for rows in np.array_split(np.arange(400), 40):
+        stream.partial_fit(X[rows], y[rows])
+    assert abs(stream.score(new, new_y) - whole.score(new, new_y)) < 0.02
+    # the last rows, after a fit to the others
+    further = ELMRegressor(n_hidden, random_state=seed).fit(X[:300], y[:300])
+    assert_allclose(further.partial_fit(X[300:], y[300:]).alpha_, stream.alpha_, rtol=1e-9)
+
+
+@pytest.mark.edge
+@pytest.mark.filterwarnings("error")
+def test_streams_of_one_sample_constant_targets_and_no_weight():
+    X = np.random.default_rng(0).normal(size=(5, 3))
+    one = ELMRegressor(20, random_state=0).partial_fit(X[:1], [2.0])
+    assert_allclose(one.predict(X), 2)
+    assert_allclose(one.partial_fit(X[1:], np.full(4, 2.0)).predict(X), 2)
+    model = ELMRegressor(20, random_state=0).partial_fit(X, X[:, 0])
+    assert np.isfinite(model.predict(X)).all()
+    before = model.alpha_
+    model.partial_fit(X, X[:, 1], sample_weight=[1e-12, 0, 0, 0, 0])
+    assert model.n_samples_seen_ == 6
+    assert model.alpha_ == pytest.approx(before, rel=1)
+    assert not hasattr(model, "loo_score_")
 
 
 @pytest.mark.edge
@@ -337,14 +404,10 @@ def test_first_call_of_partial_fit_and_class_that_is_missing_in_a_block():
             "not among the classes",
         ),
         (
-            lambda X, y: ELMRegressor(5, alpha=1.0, prune="loo").partial_fit(X, y),
-            "cannot prune",
-        ),
-        (
-            lambda X, y: ELMRegressor(5, random_state=0).fit(X, y).merge(
-                ELMRegressor(5, random_state=0).fit(X, y)
+            lambda X, y: ELMRegressor(5, prune="loo", random_state=0).fit(X, y).merge(
+                ELMRegressor(5, prune="loo", random_state=0).fit(X, y)
             ),
-            "needs a number for alpha",
+            "merge cannot prune",
         ),
         (
             lambda X, y: ELMRegressor(5, alpha=1.0, random_state=0).fit(X, y).merge(
@@ -376,8 +439,8 @@ def test_messages(call, message):
 
 
 @pytest.mark.edge
-def test_partial_fit_needs_a_number():
-    with pytest.raises(AttributeError, match=r"no attribute 'partial_fit'.*Choose alpha"):
-        ELMRegressor().partial_fit([[1.0]], [1.0])
-    assert hasattr(ELMRegressor(alpha=1.0), "partial_fit")
-    assert not hasattr(ELMClassifier(), "partial_fit")
+def test_pruning_has_no_partial_fit():
+    with pytest.raises(AttributeError, match=r"partial_fit cannot prune.*Set prune=None"):
+        ELMRegressor(prune="loo").partial_fit([[1.0]], [1.0])
+    assert not hasattr(ELMClassifier(prune="loo"), "partial_fit")
+    assert hasattr(ELMClassifier(), "partial_fit")

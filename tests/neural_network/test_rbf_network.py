@@ -104,9 +104,12 @@ def test_gradient_vanishes(seed):
     for centers in ("k-means", "neural_gas", "random", "ols"):
         model = RBFNetworkRegressor(15, centers=centers, random_state=seed).fit(X, y)
         H = FORMULAS["gaussian"](cdist(X, model.centers_), model.widths_)
-        residual = y - H @ model.coef_ - model.intercept_
+        residual = y - H @ model.output_coef_ - model.intercept_
         assert_allclose(
-            (H - H.mean(axis=0)).T @ residual, model.alpha_ * model.coef_, rtol=1e-6, atol=1e-8
+            (H - H.mean(axis=0)).T @ residual,
+            model.alpha_ * model.output_coef_,
+            rtol=1e-6,
+            atol=1e-8,
         )
         assert model.optimality_ < 1e-9
 
@@ -171,7 +174,7 @@ def test_streaming_and_merging_with_given_centres(cls, seed):
     stream = cls(centers=centers, alpha=0.1).partial_fit(X[:5], y[:5], **known)
     stream.partial_fit(X[5:], y[5:])
     for model in (merged, stream):
-        assert_allclose(model.coef_, whole.coef_, rtol=1e-7, atol=1e-9)
+        assert_allclose(model.output_coef_, whole.output_coef_, rtol=1e-7, atol=1e-9)
         assert model.n_samples_seen_ == 80
 
 
@@ -223,11 +226,26 @@ def test_messages(parameters, message):
         RBFNetworkRegressor(5, **parameters).fit(*data(0))
 
 
+@pytest.mark.invariance
+@pytest.mark.parametrize("basis", ["gaussian", "multiquadric", "linear"])
+def test_small_numbers_in_single_precision(basis, seed):
+    """Squares of their distances underflow there."""
+    X, y = data(seed)
+    small = (1e-30 * X).astype(np.float32)
+    single = RBFNetworkRegressor(8, basis=basis, random_state=0).fit(small, y)
+    double = RBFNetworkRegressor(8, basis=basis, random_state=0).fit(small.astype(float), y)
+    assert single.predict(small).dtype == np.float32
+    # centres and widths are rounded to single precision
+    assert_allclose(single.predict(small), double.predict(small.astype(float)), rtol=1e-3)
+
+
 @pytest.mark.edge
 def test_adding_samples_needs_given_centres_and_splines_moderate_numbers():
     X, y = data(0)
-    with pytest.raises(ValueError, match="needs the centres"):
+    with pytest.raises(AttributeError, match="partial_fit needs the centres"):
         RBFNetworkRegressor(5, alpha=1.0).partial_fit(X, y)
+    with pytest.raises(ValueError, match="merge needs the centres"):
+        RBFNetworkRegressor(5).fit(X, y).merge(RBFNetworkRegressor(5).fit(X, y))
     one = RBFNetworkRegressor(centers=X[:5], alpha=1.0).fit(X, y)
     with pytest.raises(ValueError, match="first layers differ"):
         one.merge(RBFNetworkRegressor(centers=X[5:10], alpha=1.0).fit(X, y))

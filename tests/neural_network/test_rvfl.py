@@ -34,7 +34,7 @@ def test_without_neurons_it_is_ridge_regression(seed):
     X, y = data(seed)
     twin = Ridge(alpha=2.0).fit(X, y)
     model = RVFLRegressor(0, alpha=2.0).fit(X, y)
-    assert_allclose(model.coef_, twin.coef_, rtol=1e-9)
+    assert_allclose(model.output_coef_, twin.coef_, rtol=1e-9)
     assert_allclose(model.intercept_, twin.intercept_, rtol=1e-9)
     alphas = np.logspace(-3, 3, 7)
     assert RVFLRegressor(0, alphas=alphas).fit(X, y).alpha_ == RidgeCV(alphas).fit(X, y).alpha_
@@ -57,7 +57,7 @@ def test_ridge_and_leave_one_out_on_both_kinds_of_outputs(n_hidden, seed):
     assert_allclose(model.loo_path_, 1 - errors / np.sum((y - y.mean()) ** 2), rtol=1e-9)
     twin = Ridge(alpha=model.alpha_).fit(A, y)
     assert_allclose(model.predict(X), twin.predict(A), rtol=1e-8)
-    assert_allclose(model.coef_, twin.coef_, rtol=1e-6, atol=1e-8)  # condition 1e5
+    assert_allclose(model.output_coef_, twin.coef_, rtol=1e-6, atol=1e-8)  # condition 1e5
 
 
 @pytest.mark.certificate
@@ -65,9 +65,9 @@ def test_gradient_vanishes(seed):
     X, y = data(seed)
     model = RVFLRegressor(40, random_state=seed).fit(X, y)
     A = outputs(model, X)
-    residual = y - A @ model.coef_ - model.intercept_
+    residual = y - A @ model.output_coef_ - model.intercept_
     assert_allclose(
-        (A - A.mean(axis=0)).T @ residual, model.alpha_ * model.coef_, rtol=1e-6, atol=1e-8
+        (A - A.mean(axis=0)).T @ residual, model.alpha_ * model.output_coef_, rtol=1e-6, atol=1e-8
     )
     assert model.optimality_ < 1e-9
 
@@ -155,7 +155,7 @@ def test_pruning_keeps_the_direct_links():
     model = RVFLRegressor(30, prune="loo", random_state=0).fit(X, y)
     k = model.hidden_weights_.shape[1]
     assert 0 < k < 30
-    assert model.coef_.shape == (10 + k,)
+    assert model.output_coef_.shape == (10 + k,)
     chosen = sorted(forward_selection(outputs(full, X)[:, 10:], y, k))
     assert_array_equal(model.hidden_weights_, full.hidden_weights_[:, chosen])
 

@@ -7,6 +7,7 @@ from tests.oracles.dynamic_time_warping import (
     all_alignments,
     itakura,
     sakoe_chiba,
+    slanted,
     square,
     warping_cost,
 )
@@ -26,7 +27,8 @@ def from_distance(kernel, x, z):
     if kernel.band == "itakura":
         rule["allowed"] = itakura(x, z, kernel.max_slope)
     elif kernel.radius is not None:
-        rule["allowed"] = sakoe_chiba(x, z, kernel.radius)
+        band = slanted if kernel.slanted else sakoe_chiba
+        rule["allowed"] = band(x, z, kernel.radius)
     squares = kernel.local == "sqeuclidean"
     cost = square if squares else lambda a, b: np.sqrt(square(a, b))
     distance = warping_cost(x, z, cost, **rule)
@@ -56,6 +58,7 @@ TWINS = {
             sk.DTWKernel(0.3, local="euclidean", power=1.0),
             sk.DTWKernel(0.3, root=False, power=0.5),
             sk.DTWKernel(0.3, radius=2),
+            sk.DTWKernel(0.3, radius=2, slanted=False),
             sk.DTWKernel(0.3, band="itakura", max_slope=3.0),
             sk.DTWKernel(0.2, multiscale_radius=8),
         ],
@@ -63,7 +66,7 @@ TWINS = {
         series,
         lambda: [
             sk.DTWKernel(0.3, gamma_bounds=BOUNDS),
-            sk.DTWKernel(0.3, radius=2, gamma_bounds=BOUNDS),
+            sk.DTWKernel(0.3, radius=2, slanted=False, gamma_bounds=BOUNDS),
         ],
     ),
     "GlobalAlignment": Twin(

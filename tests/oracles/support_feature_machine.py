@@ -87,16 +87,16 @@ def fewest(X, y, *, margin, centers, largest=100.0):
     return round(found.fun)
 
 
-def least_price(X, y, C):
-    """Minimum of ``|w|_0 + C sum slack`` over all sets of columns, a linear program for each."""
+def least_price(X, y, C, alpha=0.0):
+    """Minimum of ``|w|_0 + alpha |w|_1 + C sum slack``, a program for each set of columns."""
     p = X.shape[1]
     sets = [s for size in range(p + 1) for s in itertools.combinations(range(p), size)]
-    return min(len(columns) + least_slack(X, y, list(columns), C) for columns in sets)
+    return min(len(columns) + least_slack(X, y, list(columns), C, alpha) for columns in sets)
 
 
-def least_slack(X, y, columns, C):
-    """Minimum of ``C sum slack`` with weights on the columns given."""
-    costs, price = np.zeros(len(columns)), np.full(y.size, C)
+def least_slack(X, y, columns, C, alpha=0.0):
+    """Minimum of ``alpha |w|_1 + C sum slack`` with weights on the columns given."""
+    costs, price = np.full(len(columns), alpha), np.full(y.size, C)
     return linear_program(X[:, columns], y, costs, margin=1.0, centers=False, slack_cost=price)[2]
 
 

@@ -1,6 +1,8 @@
 """Evidence that SeriesFormatter returns the series that were meant."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
@@ -47,6 +49,29 @@ def test_containers(seed):
     assert_array_equal(before, padded(X))
 
 
+@pytest.mark.invariance
+def test_frames_of_other_libraries(seed):
+    """Nested columns, rows of times under two levels of the index, and padded wide frames."""
+    X = ragged(seed)
+    nested = pd.DataFrame({c: [pd.Series(x[:, c]) for x in X] for c in range(2)})
+    lists = pl.DataFrame({str(c): [x[:, c].tolist() for x in X] for c in range(2)})
+    labels = [(f"series {i}", t) for i, x in enumerate(X) for t in range(len(x))]
+    long = pd.DataFrame(np.concatenate(X), index=pd.MultiIndex.from_tuples(labels))
+    for frame in (nested, lists, long):
+        for found, x in zip(SeriesFormatter("channels_first").transform(frame), X, strict=True):
+            assert_array_equal(found, x)
+
+    # series in the order of their first rows, times in order
+    order = np.random.default_rng(seed).permutation(len(long))
+    shuffled = long.iloc[order]
+    names = shuffled.index.get_level_values(0).unique()
+    for found, name in zip(SeriesFormatter().transform(shuffled), names, strict=True):
+        assert_array_equal(found, X[int(name.split()[1])])
+    wide = pd.DataFrame(padded(ragged(seed, channels=1))[:, :, 0])
+    for found, x in zip(SeriesFormatter().transform(wide), ragged(seed, 1), strict=True):
+        assert_array_equal(found, x)
+
+
 @pytest.mark.oracle
 def test_works_before_other_steps(seed):
     X = ragged(seed)
@@ -68,6 +93,17 @@ def test_works_before_other_steps(seed):
         ([["a"]], {}, "series 0 has shape"),
         ([[1.0]], {"layout": "time"}, "layout"),
         ([], {}, "empty collection"),
+        (pd.DataFrame({"a": [[1.0, 2.0]], "b": [3.0]}), {}, "some columns hold series and others"),
+        (
+            pd.DataFrame({"a": [[1.0, 2.0]], "b": [[3.0]]}),
+            {},
+            "channels of series 0 have the",
+        ),
+        (
+            pd.DataFrame({"a": [1.0]}, index=pd.MultiIndex.from_tuples([(1, 2, 3)])),
+            {},
+            "3 levels of the index",
+        ),
     ],
 )
 def test_bad_input_is_named(X, settings, message):

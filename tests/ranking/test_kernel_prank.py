@@ -40,7 +40,7 @@ def test_steps_sample_by_sample(n, seed):
     assert_array_equal(model.support_, np.flatnonzero(a))
     assert_array_equal(model.dual_coef_, a[a != 0])
     assert_array_equal(model.thresholds_, b)
-    assert_allclose(model.decision_function(X), K @ a, atol=1e-9)
+    assert_allclose(model.rank_score(X), K @ a, atol=1e-9)
 
 
 @pytest.mark.oracle
@@ -49,9 +49,7 @@ def test_average_is_the_mean_of_all_functions(seed):
     K = rbf_kernel(X, gamma=0.2)
     model = KernelPRank(gamma=0.2, shuffle=False, max_iter=2, average=True).fit(X, y)
     functions = prank(K, y, 2)
-    assert_allclose(
-        model.decision_function(X), K @ np.mean([a for a, _ in functions], axis=0), atol=1e-9
-    )
+    assert_allclose(model.rank_score(X), K @ np.mean([a for a, _ in functions], axis=0), atol=1e-9)
     assert_allclose(model.thresholds_, np.mean([b for _, b in functions], axis=0))
 
 
@@ -117,12 +115,12 @@ def test_stream_is_one_pass_over_all(seed):
     parts = KernelPRank(gamma=0.2)
     for rows in np.array_split(np.arange(700), 5):
         parts.partial_fit(X[rows], y[rows], classes=range(4))
-    assert_allclose(parts.decision_function(X), whole.decision_function(X), atol=1e-9)
+    assert_allclose(parts.rank_score(X), whole.rank_score(X), atol=1e-9)
     assert_array_equal(parts.thresholds_, whole.thresholds_)
     assert sum(parts.mistakes_) == whole.n_updates_
     twice = KernelPRank(gamma=0.2, average=True).partial_fit(X, y, [0, 1, 2, 3]).partial_fit(X, y)
     both = KernelPRank(gamma=0.2, average=True, shuffle=False, max_iter=2).fit(X, y)
-    assert_allclose(twice.decision_function(X), both.decision_function(X), atol=1e-9)
+    assert_allclose(twice.rank_score(X), both.rank_score(X), atol=1e-9)
 
 
 @pytest.mark.invariance
@@ -134,12 +132,12 @@ def test_order_of_words_sparse_and_other_kernels(seed):
     named = KernelPRank(gamma=0.2, random_state=0, classes=words).fit(X, words[y])
     assert_array_equal(named.predict(X), words[model.predict(X)])
     thin = KernelPRank(gamma=0.2, random_state=0).fit(sparse.csr_array(X), y)
-    assert_allclose(thin.decision_function(X), model.decision_function(X), atol=1e-9)
+    assert_allclose(thin.rank_score(X), model.rank_score(X), atol=1e-9)
     K = rbf_kernel(X, gamma=0.2)
     gram = KernelPRank("precomputed", random_state=0).fit(K, y)
-    assert_allclose(gram.decision_function(K), model.decision_function(X), atol=1e-9)
+    assert_allclose(gram.rank_score(K), model.rank_score(X), atol=1e-9)
     single = KernelPRank("linear", random_state=0).fit(X.astype(np.float32), y)
-    assert single.decision_function(X).dtype == np.float64
+    assert single.rank_score(X).dtype == np.float64
     text = KernelPRank(PSpectrum(1), random_state=0, max_iter=100)
     text.fit(["a", "aa", "aaaa", "aaaaa"], [1, 1, 2, 2])
     assert_array_equal(text.predict(["a", "aaaaaa"]), [1, 2])
@@ -161,7 +159,7 @@ def test_refused_streams():
     X, y = ranked()
     with pytest.raises(ValueError, match="give all classes, lowest first, in the first call"):
         KernelPRank().partial_fit(X, y)
-    with pytest.raises(ValueError, match="y holds 3, which is not among the classes"):
+    with pytest.raises(ValueError, match="y holds 3, which is not in classes"):
         KernelPRank().partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="got kernel='precomputed'"):
         KernelPRank("precomputed").partial_fit(X @ X.T, y, classes=range(4))

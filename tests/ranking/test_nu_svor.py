@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.datasets import make_friedman1
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine, make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import mean_absolute_error
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, NuSVC
@@ -38,7 +38,7 @@ def test_primal_problem(nu, seed):
     model = NuSVOR(nu, gamma=0.2).fit(X, y, sample_weight=u)
     value, f, b, margin = oracle.ranking_primal(rbf_kernel(X, gamma=0.2), y, bounds_of(y, nu, u))
     assert_allclose(model.objective_, value, rtol=1e-6)
-    assert_allclose(model.decision_function(X), f, atol=1e-4)  # a root of the oracle's tolerance
+    assert_allclose(model.rank_score(X), f, atol=1e-4)  # a root of the oracle's tolerance
     assert_allclose(model.thresholds_, b, atol=1e-4)
     assert_allclose(model.margin_, margin, rtol=1e-4)
 
@@ -49,7 +49,7 @@ def test_steps_of_the_plain_loop(seed):
     K = rbf_kernel(X, gamma=0.2)
     a = oracle.ranking_steps(K, y, bounds_of(y, 0.6), 1e-10)
     model = NuSVOR(0.6, gamma=0.2).fit(X, y)
-    assert_allclose(model.decision_function(X), K @ a / np.sqrt(a @ K @ a), atol=1e-6)
+    assert_allclose(model.rank_score(X), K @ a / np.sqrt(a @ K @ a), atol=1e-6)
 
 
 @pytest.mark.oracle
@@ -69,7 +69,7 @@ def test_two_ranks_are_the_nu_machine(nu, seed):
     ours = NuSVOR(nu, gamma=0.2).fit(X, y)
     theirs = NuSVC(nu=nu, gamma=0.2, tol=1e-8).fit(X, y)
     values = theirs.decision_function(X)
-    own = (ours.decision_function(X) - ours.thresholds_) / ours.margin_
+    own = (ours.rank_score(X) - ours.thresholds_) / ours.margin_
     if nu < 0.9:
         assert_allclose(own, values, atol=1e-5)
     # near the limit no weight of one class is free, and thresholds fill an interval: both ends
@@ -77,7 +77,7 @@ def test_two_ranks_are_the_nu_machine(nu, seed):
     w = theirs.dual_coef_[0]
     norm = np.sqrt(w @ rbf_kernel(X[theirs.support_], gamma=0.2) @ w)
     f = (values - theirs.intercept_) / norm
-    assert_allclose(ours.decision_function(X), f, atol=1e-6)
+    assert_allclose(ours.rank_score(X), f, atol=1e-6)
     slack = np.maximum(0, 1 - (2 * y - 1) * values)
     value = (bounds_of(y, nu) @ slack - 1) / norm
     assert_allclose(ours.objective_, value, rtol=1e-6)
@@ -89,7 +89,7 @@ def test_gap(nu, seed):
     X, y = ranked(700, 5, seed=seed)
     for tol in (1e-1, 1e-3):
         model = NuSVOR(nu, gamma=0.2, tol=tol).fit(X, y)
-        f, c = model.decision_function(X), bounds_of(y, nu)
+        f, c = model.rank_score(X), bounds_of(y, nu)
         assert_allclose(model.dual_coef_ @ f[model.support_], 1, rtol=1e-9)
         b = np.r_[-np.inf, model.thresholds_, np.inf]
         slack = np.maximum(0, f - b[y + 1] + model.margin_)
@@ -117,7 +117,7 @@ def test_small_problems_are_solved_to_rounding(kernel, seed):
 def test_nu_is_the_fraction_of_constraints_with_slack(nu, seed):
     X, y = ranked(300, 5, seed=seed)
     model = NuSVOR(nu, gamma=0.2).fit(X, y)
-    f, b = model.decision_function(X), np.r_[-np.inf, model.thresholds_, np.inf]
+    f, b = model.rank_score(X), np.r_[-np.inf, model.thresholds_, np.inf]
     n_constraints = 2 * 300 - 120
     for sign, compare in ((-1, np.less_equal), (1, np.greater_equal)):
         close = model.margin_ + sign * 1e-9
@@ -145,22 +145,22 @@ def test_scale_order_weights_and_kernels(seed):
     X, y = ranked(seed=seed)
     K = rbf_kernel(X, gamma=0.2)
     model = NuSVOR(0.5, gamma=0.2).fit(X, y)
-    values = model.decision_function(X)
+    values = model.rank_score(X)
     gram = NuSVOR(0.5, "precomputed").fit(100 * K, y)
-    assert_allclose(gram.decision_function(100 * K), 10 * values, atol=1e-8)
+    assert_allclose(gram.rank_score(100 * K), 10 * values, atol=1e-8)
     perm = np.random.default_rng(seed).permutation(90)
     same = NuSVOR(0.5, gamma=0.2).fit(X[perm], y[perm])
-    assert_allclose(same.decision_function(X), values, atol=1e-9)
+    assert_allclose(same.rank_score(X), values, atol=1e-9)
     words = np.array(["low", "mid", "high", "top"])
     named = NuSVOR(0.5, gamma=0.2, classes=words).fit(X, words[y])
     assert_array_equal(named.classes_, words)
     assert_array_equal(named.predict(X), words[model.predict(X)])
     back = NuSVOR(0.5, gamma=0.2, classes=[3, 2, 1, 0]).fit(X, y)
-    assert_allclose(back.decision_function(X), -values, atol=1e-9)
+    assert_allclose(back.rank_score(X), -values, atol=1e-9)
     counts = np.random.default_rng(seed).integers(1, 3, 90)
     weighted = NuSVOR(0.4, gamma=0.2).fit(X, y, sample_weight=counts)
     repeated = NuSVOR(0.4, gamma=0.2).fit(X.repeat(counts, axis=0), y.repeat(counts))
-    assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-9)
+    assert_allclose(weighted.rank_score(X), repeated.rank_score(X), atol=1e-9)
 
 
 @pytest.mark.invariance
@@ -169,9 +169,9 @@ def test_sparse_single_precision_and_strings(seed):
     X[X < 0] = 0
     model = NuSVOR(0.5, gamma=0.2).fit(X, y)
     thin = NuSVOR(0.5, gamma=0.2).fit(sparse.csr_array(X), y)
-    assert_allclose(thin.decision_function(X), model.decision_function(X), atol=1e-9)
+    assert_allclose(thin.rank_score(X), model.rank_score(X), atol=1e-9)
     single = NuSVOR(0.5, gamma=0.2).fit(X.astype(np.float32), y)
-    assert_allclose(single.decision_function(X), model.decision_function(X), atol=1e-5)  # of X
+    assert_allclose(single.rank_score(X), model.rank_score(X), atol=1e-5)  # of X
     text = NuSVOR(0.2, PSpectrum(1)).fit(["a", "aa", "aaaa", "aaaaa"], ["1", "1", "2", "2"])
     assert_array_equal(text.predict(["a", "aaaaaa"]), ["1", "2"])
 
@@ -260,3 +260,56 @@ def test_grid_search_by_absolute_error():
         pipe, {"nusvor__nu": [0.3, 0.7]}, cv=3, scoring="neg_mean_absolute_error"
     )
     assert search.fit(X, y).best_score_ > -0.8
+
+
+def disease():
+    X, t = load_diabetes(return_X_y=True)
+    return X, t, 5
+
+
+def wine():
+    X = load_wine().data
+    return X[:, 1:], X[:, 0], 4
+
+
+def texture():
+    X = load_breast_cancer().data
+    return np.delete(X, 1, axis=1), X[:, 1], 5
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("table", [disease, wine, texture])
+def test_nu_from_the_data_is_near_the_best_of_a_grid(table):
+    """The mean absolute error of ranks, on tables whose best values are far apart."""
+    X, t, n_ranks = table()
+    X = StandardScaler().fit_transform(X)
+    y = np.digitize(t, np.quantile(t, np.arange(1, n_ranks) / n_ranks))
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+
+    def error(machine):
+        return np.abs(cross_val_predict(machine, X, y, cv=folds) - y).mean()
+
+    assert error(NuSVOR()) <= min(error(NuSVOR(nu)) for nu in (0.4, 0.6, 0.8, 0.9)) + 0.02
+
+
+@pytest.mark.invariance
+def test_nu_from_the_data_does_not_depend_on_order_or_copies(seed):
+    X, y = ranked(120, 4, seed=seed)
+    model = NuSVOR().fit(X, y)
+    perm = np.random.default_rng(seed).permutation(120)
+    assert_allclose(NuSVOR().fit(X[perm], y[perm]).nu_, model.nu_, rtol=1e-12)
+    counts = np.random.default_rng(seed).integers(1, 3, 120)
+    weighted = NuSVOR().fit(X, y, sample_weight=counts)
+    repeated = NuSVOR().fit(X.repeat(counts, axis=0), y.repeat(counts))
+    assert_allclose(weighted.nu_, repeated.nu_, rtol=1e-12)
+    by_kernel = NuSVOR(kernel="precomputed").fit(rbf_kernel(X, gamma=0.2), y)
+    assert_allclose(by_kernel.nu_, NuSVOR(gamma=0.2).fit(X, y).nu_, rtol=1e-12)
+
+
+@pytest.mark.edge
+def test_nu_from_the_data_of_few_samples():
+    """Feasible for any number of ranks and samples."""
+    X = np.arange(5.0)[:, None]
+    for y in ([0, 1, 2, 3, 4], [0, 0, 0, 0, 1], [0, 0, 1, 1, 1]):
+        assert 0 < NuSVOR().fit(X, y).nu_ <= 1
+    assert NuSVOR(0.3).fit(X, [0, 0, 1, 1, 1]).nu_ == 0.3

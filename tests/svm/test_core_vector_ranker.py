@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import kendalltau
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
@@ -206,7 +207,7 @@ def test_classes_order_the_labels(seed):
         (["low", "mid"], "y holds 'high', which is not in classes"),
         (["low", "mid", "mid", "high"], "must list every label once"),
         ("low", "The 'classes' parameter"),
-        (None, "could not convert string|numeric"),
+        (None, "needs numbers as y, and received 'low': set classes"),
     ],
 )
 def test_refused_classes(classes, message):
@@ -375,3 +376,18 @@ def test_few_iterations_end_with_the_gap_reached():
         model = CoreVectorRanker(max_iter=20, random_state=0).fit(X, y)
     assert model.n_iter_ <= 21
     assert 0 < model.dual_gap_ <= 1
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("scale", [1e3, 1e8])
+def test_work_does_not_grow_with_the_scale_of_a_linear_kernel(scale, seed):
+    """Steep costs leave the least squares of the pairs, whose answer has a limit."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 4))
+    y = np.digitize(X @ rng.normal(size=4) + 0.5 * rng.normal(size=60), [-1.0, 0.0, 1.0])
+    small = CoreVectorRanker(kernel="linear", C=0.1, tol=1e-3, random_state=0).fit(X, y)
+    large = clone(small).fit(scale * X, y)
+    assert large.dual_gap_ <= 1e-3
+    assert large.n_iter_ <= 3 * small.n_iter_
+    # f = (X w) of least loss; at scale 1 the penalty changes it by a little
+    assert np.corrcoef(small.predict(X), large.predict(scale * X))[0, 1] > 0.999

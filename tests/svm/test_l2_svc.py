@@ -87,6 +87,10 @@ def test_core_vector_machine_with_hardly_penalised_offset(seed):
 def test_cvxpy_gives_the_same_function(seed):
     X, y = load_iris(return_X_y=True)
     ours = L2SVC(5.0).fit(X, y)
+    pairs = [
+        L2SVC(5.0, gamma=ours._gram.params["gamma"]).fit(X[y != k], y[y != k]) for k in range(3)
+    ]
+    assert_allclose(ours.objective_, sum(pair.objective_ for pair in pairs), rtol=1e-6)
     theirs = L2SVC(5.0, solver="cvxpy").fit(X, y)
     assert theirs.dual_gap_ < 1e-6
     assert_allclose(theirs.objective_, ours.objective_, rtol=1e-6)

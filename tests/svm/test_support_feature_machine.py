@@ -7,11 +7,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.ensemble import AdaBoostClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
+from skmoderndata._solvers.margins.feature_exchange import LeastSlack, exchange
 from skmoderndata._solvers.margins.linear_programs import (
     ColumnGeneration,
     CvxpyProgram,
@@ -20,9 +22,11 @@ from skmoderndata._solvers.margins.linear_programs import (
 )
 from skmoderndata._solvers.margins.zero_norm import (
     middle_bias,
+    price,
     reweighted_l1,
     squared_hinge_svm,
     stationarity_gap,
+    support_gap,
 )
 from skmoderndata.datasets import make_sparse_classes
 from skmoderndata.svm import SupportFeatureMachine
@@ -35,6 +39,8 @@ FORMS = [
     {"formulation": "centers", "C": 3.0},
 ]
 each_form = pytest.mark.parametrize("form", FORMS, ids=str)
+# the problem and the iteration of the papers: the fewest features, by linear programs alone
+PAPERS = {"alpha": 0.0, "algorithm": "reweighted"}
 
 
 def support(machine):
@@ -100,7 +106,7 @@ def test_iteration_equals_plain_loop(form, seed):
     X, y, _ = make_sparse_classes(40, 100, n_informative=4, random_state=seed)
     _, scaled, side, settings = problem(X, y, form)
     w, _ = oracle.iterate(scaled, side, **settings)
-    machine = SupportFeatureMachine(**form).fit(X, y)
+    machine = SupportFeatureMachine(**form, **PAPERS).fit(X, y)
     assert_allclose(machine.sfm_coef_[0] * X.std(axis=0), w, atol=1e-6 * np.abs(w).max())
 
 
@@ -108,7 +114,7 @@ def test_iteration_equals_plain_loop(form, seed):
 @each_form
 def test_cvxpy_and_highs_agree(form, seed):
     X, y, _ = make_sparse_classes(50, 300, n_informative=4, flip_y=0.0, random_state=seed)
-    for algorithm in ("reweighted", "rescaled"):
+    for algorithm in ("exchange", "reweighted", "rescaled"):
         one = SupportFeatureMachine(**form, algorithm=algorithm).fit(X, y)
         two = SupportFeatureMachine(**form, algorithm=algorithm, solver="cvxpy").fit(X, y)
         assert_array_equal(one.get_support(), two.get_support())
@@ -137,7 +143,7 @@ def test_rescaled_l2_begins_with_the_euclidean_machine(seed):
     side = np.where(y == 1, 1.0, -1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        machine = SupportFeatureMachine(algorithm="rescaled_l2", refit=False, max_iter=1)
+        machine = SupportFeatureMachine(1.0, algorithm="rescaled_l2", refit=False, max_iter=1)
         machine.fit(X, y)
     w, b = oracle.squared_hinge(X, side, np.ones(30))
     # the cone solver ends at about 1e-8 of the objective
@@ -155,8 +161,9 @@ def test_restarts_reach_the_exact_minimum(formulation, seed):
     scaled, side = oracle.standard(X), np.where(y == 1, 1.0, -1.0)
     centers = formulation == "centers"
     least = oracle.fewest(scaled, side, margin=1.0 - centers, centers=centers)
-    machine = SupportFeatureMachine(None, formulation=formulation, n_init=40, random_state=0)
-    machine.fit(X, y)
+    machine = SupportFeatureMachine(
+        None, alpha=0.0, formulation=formulation, n_init=10, random_state=0
+    ).fit(X, y)
     assert least <= support(machine).size <= least + 1
     if formulation == "margin":
         assert oracle.separable(scaled, side, support(machine))
@@ -172,39 +179,38 @@ def twelve_tables():
 
 
 @pytest.mark.oracle
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
 @pytest.mark.parametrize("C", [0.3, 1.0, 3.0])
-def test_soft_problem_against_all_sets_of_features(C):
-    """A feature costs 1: the least of ``|w|_0 + C sum slack`` over all 2^6 sets, 12 tables."""
-    ratios = {1: [], 20: []}
+def test_soft_problem_against_all_sets_of_features(C, alpha):
+    """The least of ``|w|_0 + alpha |w|_1 + C sum slack`` over all 2^6 sets, 12 tables."""
+    ratios = {"exchange": [], "reweighted": []}
     for X, y in twelve_tables():
         side = np.where(y == 1, 1.0, -1.0)
-        least = oracle.least_price(X, side, C)
-        for n_init, reached in ratios.items():
-            machine = SupportFeatureMachine(C, n_init=n_init, refit=False, random_state=0)
+        least = oracle.least_price(X, side, C, alpha)
+        for algorithm, reached in ratios.items():
+            machine = SupportFeatureMachine(C, alpha=alpha, algorithm=algorithm, refit=False)
             margins = side * machine.fit(X, y).decision_function(X)
             price = support(machine).size + C * np.maximum(1 - margins, 0).sum()
+            price += alpha * np.abs(machine.coef_).sum()
+            assert_allclose(machine.objective_, price, rtol=1e-8)
             assert price >= least - 1e-6
             reached.append(price / least)
-    # the logarithm is not yet flat at small weights, so that even the best features cost slack
-    assert np.mean(ratios[20]) <= 1.05
-    assert np.mean(ratios[1]) <= 1.35
-    assert (np.array(ratios[20]) <= np.array(ratios[1]) + 1e-9).all()
-    assert np.mean(ratios[20]) < np.mean(ratios[1])
+    assert_allclose(ratios["exchange"], 1.0, rtol=1e-6)  # in all twelve
+    assert np.mean(ratios["reweighted"]) > 1.01
 
 
 @pytest.mark.certificate
 @each_form
-def test_objective_counts_a_full_feature_as_one(form, seed):
+def test_approximation_counts_a_full_feature_as_one(form, seed):
     X, y, _ = make_sparse_classes(40, 60, n_informative=4, random_state=seed)
     posed, scaled, side, settings = problem(X, y, form)
-    machine = SupportFeatureMachine(**form, refit=False).fit(scaled, y)
+    found = reweighted_l1(posed, ColumnGeneration(posed), start=np.ones(60))
     first = np.abs(oracle.linear_program(scaled, side, np.ones(60), **settings)[0]).max()
-    w = np.abs(machine.sfm_coef_[0])
-    counted = np.log1p(w / (1e-3 * first)) / np.log1p(1e3)
-    slack = np.maximum(posed.margin - side * machine.decision_function(scaled), 0).sum()
+    counted = np.log1p(np.abs(found.w) / (1e-3 * first)) / np.log1p(1e3)
+    slack = np.maximum(posed.margin - side * (scaled @ found.w + found.bias), 0).sum()
     cost = 0.0 if form["C"] is None else form["C"] * slack
     # the intercept is in the middle of the optimal ones, so that the slack is the least
-    assert_allclose(machine.objective_, counted.sum() + cost, rtol=1e-6, atol=1e-6)
+    assert_allclose(found.approximation[-1], counted.sum() + cost, rtol=1e-6, atol=1e-6)
     one = np.log1p(first / (1e-3 * first)) / np.log1p(1e3)
     assert one == 1
 
@@ -214,7 +220,7 @@ def test_starts_differ_with_slack_too():
     X, y = next(twelve_tables())
     found = set()
     for seed in range(6):
-        machine = SupportFeatureMachine(1.0, n_init=2, random_state=seed, refit=False).fit(X, y)
+        machine = SupportFeatureMachine(1.0, **PAPERS, n_init=2, random_state=seed).fit(X, y)
         found.add(tuple(support(machine)))
     assert len(found) > 1
 
@@ -233,15 +239,79 @@ def test_integer_program_is_right():
 
 @pytest.mark.certificate
 @each_form
-def test_objective_falls_and_ends_stationary(form, seed):
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_approximation_falls_and_ends_stationary(form, alpha, seed):
     X, y, _ = make_sparse_classes(60, 400, n_informative=6, margin=0.2, random_state=seed)
-    machine = SupportFeatureMachine(**form).fit(X, y)
-    trace = machine.objective_history_[0]
+    posed = problem(X, y, form)[0]._replace(alpha=alpha)
+    found = reweighted_l1(posed, ColumnGeneration(posed), start=np.ones(400))
+    trace = found.approximation
     assert (np.diff(trace) <= 1e-9 * np.abs(trace[1:])).all()
-    assert machine.dual_gap_ < 1e-6
-    assert machine.objective_ == trace[-1]
+    assert found.gap < 1e-6
+
+
+@pytest.mark.certificate
+@each_form
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_exchanges_lower_the_objective_to_the_least_on_the_features(form, alpha, seed):
+    X, y, _ = make_sparse_classes(60, 400, n_informative=6, margin=0.2, random_state=seed)
+    machine = SupportFeatureMachine(**form, alpha=alpha).fit(X, y)
+    programs = SupportFeatureMachine(**form, alpha=alpha, algorithm="reweighted").fit(X, y)
+    assert machine.objective_ <= programs.objective_ * (1 + 1e-9)
+    exchanges = machine.objective_history_[0][programs.n_iter_ :]
+    assert (np.diff(exchanges) <= 1e-9 * exchanges[1:]).all()
+    assert_allclose(machine.objective_, exchanges[-1], rtol=1e-6)
+    assert machine.dual_gap_ < 1e-9
     assert machine.n_features_history_[0][-1] == support(machine).size
-    assert machine.n_iter_ == trace.size
+    assert machine.n_iter_ == machine.objective_history_[0].size
+
+    # the oracle on the selected columns
+    _, scaled, side, settings = problem(X, y, form)
+    columns = support(machine)
+    costs = np.full(columns.size, alpha)
+    least = oracle.linear_program(scaled[:, columns], side, costs, **settings)[2]
+    assert_allclose(machine.objective_, columns.size + least, rtol=1e-6)
+
+
+@pytest.mark.certificate
+@each_form
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_least_slack_of_any_set(form, alpha, seed):
+    """Rows that come, go and come again give the same values as a program from the start."""
+    X, y, _ = make_sparse_classes(40, 120, n_informative=4, margin=0.1, random_state=seed)
+    posed, scaled, side, settings = problem(X, y, form)
+    program = LeastSlack(posed._replace(alpha=alpha))
+    rng = np.random.default_rng(seed)
+    for size in (1, 5, 12, 3, 40, 6, 40, 2):
+        columns = np.sort(rng.choice(120, size, replace=False))
+        found = oracle.linear_program(scaled[:, columns], side, np.full(size, alpha), **settings)
+        value = program.solve(columns.tolist())
+        if found is None:
+            assert value == np.inf
+            continue
+        assert_allclose(value, found[2], rtol=1e-7, atol=1e-7)
+        w = program.weights().w
+        assert not np.delete(w, columns).any()
+
+
+@pytest.mark.certificate
+def test_no_single_change_of_the_features_is_better(seed):
+    """All features less, more and exchanged, where there are few enough to try them all."""
+    X, y = overlapping(seed, p=10)
+    posed, *_ = problem(X, y, FORMS[1])
+    posed = posed._replace(alpha=0.5, slack_cost=np.full(y.size, 0.3))
+    found = exchange(LeastSlack(posed), range(10), may=np.ones(10, dtype=bool))
+    chosen = set(np.flatnonzero(found.vertex.w).tolist())
+    assert_allclose(found.value, len(chosen) + LeastSlack(posed).value(chosen), rtol=1e-9)
+    others = set(range(10)) - chosen
+    near = [chosen - {i} for i in chosen] + [chosen | {j} for j in others]
+    near += [chosen - {i} | {j} for i in chosen for j in others]
+    least = min(len(one) + LeastSlack(posed).value(one) for one in near)
+    assert least >= found.value - 1e-6
+    banned = np.arange(10) != min(chosen)
+    without = exchange(LeastSlack(posed), [], may=banned)
+    assert without.vertex.w[min(chosen)] == 0
+    assert without.value >= found.value - 1e-6
+    assert np.count_nonzero(exchange(LeastSlack(posed), [], may=banned, most=1).vertex.w) <= 1
 
 
 @pytest.mark.certificate
@@ -262,6 +332,25 @@ def test_gap_bounds_the_true_distance(form, seed):
             gap = stationarity_gap(posed, costs, w, bias, u, 0.0)
             assert gap >= (reached - value) / reached - 1e-6
     assert gap > 0
+
+
+@pytest.mark.certificate
+@each_form
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+def test_gap_on_the_support_bounds_the_true_distance(form, alpha, seed):
+    X, y, _ = make_sparse_classes(30, 80, n_informative=4, random_state=seed)
+    posed = problem(X, y, form)[0]._replace(alpha=alpha)
+    program = LeastSlack(posed)
+    columns = np.sort(np.random.default_rng(seed).choice(80, 30, replace=False))
+    least = columns.size + program.solve(columns.tolist())
+    best = program.weights()
+    assert support_gap(posed, best) < 1e-9
+    rng = np.random.default_rng(seed)
+    for factor in (1.0, 0.9, 0.0):
+        for dual in (factor * best.dual, rng.uniform(0, 1, size=30)):
+            worse = best._replace(w=best.w * 1.01, dual=dual)
+            reached = price(posed, worse.w, worse.bias)
+            assert support_gap(posed, worse) >= (reached - least) / reached - 1e-9
 
 
 @pytest.mark.certificate
@@ -312,6 +401,54 @@ def test_relevant_features_are_found(seed):
         errors.append(1 - machine.score(X[100:], y[100:]))
     assert exact >= 4
     assert np.median(errors) <= 0.01
+
+
+def plane(seed, n, p, k):
+    """Labels by a plane of the first k features; samples keep no distance from it."""
+    rng = np.random.default_rng(seed)
+    X, coef = rng.normal(size=(n, p)), np.zeros(p)
+    coef[:k] = rng.choice([-1.0, 1.0], size=k)
+    return X, (X @ coef > 0).astype(int)
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize(("C", "alpha"), [("scale", 1.0), ("scale", 0.0), (1.0, 0.0), (None, 0.0)])
+@pytest.mark.parametrize(("n", "p"), [(100, 20), (100, 100), (200, 100)])
+def test_objective_is_at_most_that_of_the_planted_features(n, p, C, alpha, seed):
+    for draw in range(3):
+        X, y = plane(10 * seed + draw, n, p, 4)
+        machine = SupportFeatureMachine(C, alpha=alpha).fit(X, y)
+        posed = problem(X, y, {"formulation": "margin", "C": None})[0]
+        cost = None if C is None else np.full(n, machine.C_[0])
+        posed = posed._replace(alpha=alpha, slack_cost=cost)
+        planted = 4 + LeastSlack(posed).value(range(4))
+        assert machine.objective_ <= planted * (1 + 1e-7)
+        if C == "scale":
+            assert_array_equal(support(machine), np.arange(4))
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize(
+    ("shape", "least"),
+    [
+        ({"n_samples": 60, "n_features": 100, "n_informative": 4}, 3),
+        ({"n_samples": 200, "n_features": 100, "n_informative": 5, "flip_y": 0.05}, 4),
+        ({"n_samples": 200, "n_features": 500, "n_informative": 8, "margin": 0.3}, 4),
+        ({"n_samples": 200, "n_features": 1000, "n_informative": 4, "flip_y": 0.05}, 4),
+    ],
+    ids=str,
+)
+def test_default_finds_the_planted_features(shape, least, seed):
+    exact, right, wrong = 0, 0, 0
+    for draw in range(5):
+        X, y, coef = make_sparse_classes(**shape, random_state=100 * seed + draw)
+        chosen = SupportFeatureMachine().fit(X, y).get_support()
+        exact += np.array_equal(chosen, coef != 0)
+        right += (chosen & (coef != 0)).sum()
+        wrong += (chosen & (coef == 0)).sum()
+    assert exact >= least
+    assert right >= 0.9 * 5 * shape["n_informative"]
+    assert wrong <= 2
 
 
 @pytest.mark.recovery
@@ -431,13 +568,34 @@ def test_sparse_input_gives_the_same(algorithm, seed):
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("form", [FORMS[1], FORMS[3]], ids=str)
-def test_weights_are_copies(form, seed):
+def test_weights_are_copies_with_slack_as_dear_in_total(form, seed):
+    """Weights of mean one: n samples with weights cost as much slack as n samples do."""
     X, y = overlapping(seed)
     times = np.random.default_rng(seed).integers(0, 4, size=y.size)
     weighted = SupportFeatureMachine(**form).fit(X, y, sample_weight=times)
-    copied = SupportFeatureMachine(**form).fit(X.repeat(times, axis=0), y.repeat(times))
+    mean = times[times > 0].mean()
+    copied = SupportFeatureMachine(form["C"] / mean, formulation=form["formulation"])
+    copied.set_params(refit_C=1 / mean).fit(X.repeat(times, axis=0), y.repeat(times))
     assert_allclose(weighted.coef_, copied.coef_, atol=1e-6)
     assert_allclose(weighted.sfm_coef_, copied.sfm_coef_, atol=1e-6)
+
+
+@pytest.mark.invariance
+def test_boosting_is_not_the_majority(seed):
+    """AdaBoost hands weights of sum one to its classifiers."""
+    X, y, _ = make_sparse_classes(
+        700, 40, n_informative=3, margin=0.1, flip_y=0.05, weight=0.3, random_state=seed
+    )
+    alone = SupportFeatureMachine().fit(X[:200], y[:200])
+    boosted = AdaBoostClassifier(SupportFeatureMachine(), n_estimators=3, random_state=seed)
+    boosted.fit(X[:200], y[:200])
+    assert_array_equal(boosted.estimators_[0].get_support(), alone.get_support())
+    majority = max(np.mean(y[200:]), 1 - np.mean(y[200:]))
+    assert boosted.score(X[200:], y[200:]) > majority + 0.1
+    for scale in (1e-300, 1e-3, 1e3, 1e300):
+        weights = np.full(200, scale)
+        scaled = SupportFeatureMachine().fit(X[:200], y[:200], sample_weight=weights)
+        assert_allclose(scaled.coef_, alone.coef_, rtol=1e-9)
 
 
 @pytest.mark.invariance
@@ -446,7 +604,10 @@ def test_class_weight_is_a_sample_weight(seed):
     weights = {0: 0.5, 1: 2.0}
     by_class = SupportFeatureMachine(class_weight=weights, standardize=False).fit(X, y)
     by_sample = SupportFeatureMachine(standardize=False)
-    by_sample.fit(X, y, sample_weight=np.where(y == 1, 2.0, 0.5))
+    # the weights of samples have mean one
+    weight = np.where(y == 1, 2.0, 0.5)
+    by_sample.set_params(C=by_class.C_[0] * weight.mean(), refit_C=weight.mean())
+    by_sample.fit(X, y, sample_weight=weight)
     assert_allclose(by_class.coef_, by_sample.coef_, atol=1e-6)
 
 
@@ -481,11 +642,11 @@ def test_more_starts_are_never_worse(seed):
 def test_hard_margin_of_classes_that_overlap(formulation, solver):
     X, y = overlapping(0)
     machine = SupportFeatureMachine(None, formulation=formulation, solver=solver)
-    with pytest.raises(ValueError, match=r"not separable.*soft version.*C=1\.0"):
+    with pytest.raises(ValueError, match=r"not separable.*soft version.*C='scale'"):
         machine.fit(X, y)
     machine.set_params(C="auto").fit(X, y)
     assert machine.hard_margin_.tolist() == [False]
-    soft = SupportFeatureMachine(1.0, formulation=formulation, solver=solver).fit(X, y)
+    soft = SupportFeatureMachine(formulation=formulation, solver=solver).fit(X, y)
     assert_array_equal(machine.coef_, soft.coef_)
 
 
@@ -561,6 +722,27 @@ def test_no_feature_is_worth_its_cost():
 
 
 @pytest.mark.edge
+@pytest.mark.parametrize("X", [np.zeros((20, 4)), np.full((20, 1), 0.1)], ids=["zeros", "equal"])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_nothing_but_constant_columns(X, kind):
+    """The larger class, or an error of its own where no slack or a direction is asked for."""
+    for y in (np.arange(20) < 7, np.arange(20) % 3 % 2, np.minimum(np.arange(20), 2)):
+        larger = np.unique(y)[np.unique(y, return_counts=True)[1].argmax()]
+        for settings in (
+            {}, {"C": "auto"}, {"algorithm": "rescaled_l2"}, {"penalize_intercept": True},
+            {"solver": "cvxpy", "algorithm": "reweighted"}, {"n_rounds": 3},
+            {"fit_intercept": True, "refit": False},
+        ):  # fmt: skip
+            machine = SupportFeatureMachine(**settings).fit(kind(X), y)
+            assert support(machine).size == 0
+            assert (machine.predict(kind(X)) == larger).all()
+        with pytest.raises(ValueError, match="not separable"):
+            SupportFeatureMachine(None).fit(kind(X), y)
+        with pytest.raises(ValueError, match="coincide"):
+            SupportFeatureMachine(formulation="centers").fit(kind(X), y)
+
+
+@pytest.mark.edge
 def test_constant_columns_are_left_out():
     X, y, _ = make_sparse_classes(40, 60, n_informative=3, random_state=0)
     more = np.c_[np.full(40, 3.0), X, np.zeros(40)]
@@ -605,7 +787,8 @@ def test_fewer_features_on_request():
     X, y, _ = make_sparse_classes(60, 200, n_informative=8, random_state=0)
     machine = SupportFeatureMachine(None, n_features_to_select=3).fit(X, y)
     assert support(machine).size == 3
-    enough = SupportFeatureMachine(None, n_features_to_select=100).fit(X, y)
+    enough = SupportFeatureMachine(None, n_features_to_select=100, algorithm="reweighted")
+    enough.fit(X, y)
     assert enough.n_iter_ == 1
     assert support(enough).size == np.count_nonzero(enough.sfm_coef_)
 

@@ -43,7 +43,12 @@ def machine(solver):
         from skmoderndata.svm import SupportFeatureMachine
 
         model = SupportFeatureMachine(
-            problem.C, formulation=problem.formulation, solver=solver, refit=False
+            problem.C,
+            alpha=0.0,
+            formulation=problem.formulation,
+            algorithm="reweighted",
+            solver=solver,
+            refit=False,
         )
         return model.fit(problem.X, problem.y).sfm_coef_[0]
 

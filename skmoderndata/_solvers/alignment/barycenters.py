@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from skmoderndata._jit import jit
-from skmoderndata._solvers.alignment.corridors import Band, fill_corridor
+from skmoderndata._solvers.alignment.corridors import Band, corridor, fill_corridor
 from skmoderndata._solvers.alignment.paths import walk
 from skmoderndata._solvers.alignment.soft_warping import soft_costs
 from skmoderndata._solvers.alignment.warping import (
@@ -46,21 +46,26 @@ class Barycenter(NamedTuple):
 
 
 @jit
-def gather(center, values, offsets, weights, band, sums, masses):
+def _add_aligned(path, z, weight, sums, masses):
+    """Add the points of a series to the points of the center that they are aligned with."""
+    for step in range(len(path)):
+        i, j = path[step, 0], path[step, 1]
+        masses[i] += weight
+        for c in range(z.shape[1]):
+            sums[i, c] += weight * z[j, c]
+
+
+def gather(
+    center: Array, X: Packed, weights: Array, band: Band, sums: Array, masses: Array
+) -> float:
     """Sum up what is aligned with each point of the center; the weighted cost of alignment."""
-    low = np.empty(len(center), dtype=np.int64)
-    high = np.empty(len(center), dtype=np.int64)
     total, nothing = 0.0, np.empty((0, 0))
-    for p in range(len(offsets) - 1):
-        z = values[offsets[p] : offsets[p + 1]]
-        fill_corridor(len(center), len(z), band, low, high)
+    for p, weight in enumerate(weights):
+        z = X[0][X[1][p] : X[1][p + 1]]
+        low, high = corridor(len(center), len(z), band)
         path, cost = walk(center, z, nothing, low, high, False)
-        total += weights[p] * cost
-        for step in range(len(path)):
-            i, j = path[step, 0], path[step, 1]
-            masses[i] += weights[p]
-            for c in range(z.shape[1]):
-                sums[i, c] += weights[p] * z[j, c]
+        total += weight * cost
+        _add_aligned(path, z, weight, sums, masses)
     return total
 
 
@@ -117,7 +122,7 @@ def _gatherer(
     def gathered(center: Array) -> tuple[Array, Array, float]:
         sums, masses = np.zeros_like(center), np.zeros(len(center))
         if not batches:
-            return sums, masses, gather(center, *X, weights, band, sums, masses)
+            return sums, masses, gather(center, X, weights, band, sums, masses)
         costs = [gather_side_by_side(center, *batch, band, sums, masses) for batch in batches]
         return sums, masses, sum(costs)
 

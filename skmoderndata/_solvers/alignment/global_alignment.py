@@ -7,9 +7,11 @@ import numpy as np
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.alignment.warping import Packed, side_by_side
+from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
 LANES = 8  # series that one is compared with at a time; a constant, so that LLVM unrolls the loops
+CELLS_OF_SIMILARITIES = 2  # cells of others that one with an exponential is worth
 LOG2, LOG2_E = float(np.log(2.0)), float(1 / np.log(2.0))
 ROUND = 1.5 * 2.0**52  # adding it leaves the nearest integer in the lowest bits
 # coefficients of 2^f for |f| <= 1/2, highest power first: the Taylor polynomial of degree 18,
@@ -124,27 +126,32 @@ def _limits(i, m, local):
 
 
 @jit
-def _plain_sums(x, lanes, lengths, local, row, similar, bits, out):
+def _plain_sums(x, lanes, lengths, local, row, scale, lost, similar, bits, out, first, cells):
     """``M(i, j) = kappa(i, j) (M(i-1, j) + M(i, j-1) + M(i-1, j-1))`` with a scale for each lane.
 
     The scale is a power of two, renewed every few rows. What underflows in a cell is less than
     ``2^(scale - 1022)``, and grows at most as the number of alignments does, ``(1 + sqrt 2)^(n -
     i + m - j)`` on its way to the end, since no similarity exceeds one. `lost` is the largest
     exponent of these bounds; lanes whose sum does not exceed all of them together by 2^64 are NaN
-    in `out`.
+    in `out`. Goes on from row `first` for about so many cells; returns the next row, and the cells
+    left.
     """
     n, m = len(x), lanes.shape[0]
-    scale, lost, diagonal = np.empty(LANES), np.empty(LANES), np.empty(LANES)
-    row[:] = 0.0
-    for k in range(LANES):
-        row[0, k], scale[k] = 2.0**TARGET, -TARGET
-        lost[k] = GROWTH * (n + lengths[k]) - TARGET
-    for i in range(n):
+    diagonal = np.empty(LANES)
+    if first == 0:
+        row[:] = 0.0
+        for k in range(LANES):
+            row[0, k], scale[k] = 2.0**TARGET, -TARGET
+            lost[k] = GROWTH * (n + lengths[k]) - TARGET
+    for i in range(first, n):
+        if cells <= 0 and i > first:  # one row at least
+            return i, cells
         if i and i % PERIOD == 0:
             _renew(row, lengths, scale)
             for k in range(LANES):
                 lost[k] = max(lost[k], scale[k] + GROWTH * (n - i + lengths[k]))
         low, high = _limits(i, m, local)
+        cells -= CELLS_OF_SIMILARITIES * LANES * (high - low)
         _local_row(x[i], i, lanes, low, high, local, similar, bits)
         for k in range(LANES):
             diagonal[k], row[low, k] = row[low, k], 0.0
@@ -162,6 +169,7 @@ def _plain_sums(x, lanes, lengths, local, row, similar, bits, out):
             floor = lost[k] - 1022 + 64 + np.log2(n * lengths[k])
             if np.log2(value) + scale[k] >= floor:
                 out[k] = _logarithm(value, scale[k])
+    return n, cells
 
 
 @jit
@@ -181,16 +189,20 @@ def _renew(row, lengths, scale):
 
 
 @jit
-def _sums_with_exponents(x, lanes, lengths, local, rows, similar, bits, out):
+def _sums_with_exponents(x, lanes, lengths, local, rows, similar, bits, out, first, cells):
     """Compute the same recursion with numbers that each have an exponent of their own.
 
     `rows` holds two rows of the table, their numbers and exponents: shape (2, m + 1, 2, LANES).
     """
     m = lanes.shape[0]
-    rows[:, :, 0], rows[:, :, 1] = 0.0, NOWHERE
-    rows[1, 0, 0], rows[1, 0, 1] = 1.0, 0.0
-    for i in range(len(x)):
+    if first == 0:
+        rows[:, :, 0], rows[:, :, 1] = 0.0, NOWHERE
+        rows[1, 0, 0], rows[1, 0, 1] = 1.0, 0.0
+    for i in range(first, len(x)):
+        if cells <= 0 and i > first:  # one row at least
+            return i, cells
         low, high = _limits(i, m, local)
+        cells -= 2 * CELLS_OF_SIMILARITIES * LANES * (high - low)
         _local_row(x[i], i, lanes, low, high, local, similar, bits)
         new, old = rows[i % 2], rows[1 - i % 2]
         new[low, 0], new[low, 1] = 0.0, NOWHERE
@@ -199,6 +211,7 @@ def _sums_with_exponents(x, lanes, lengths, local, rows, similar, bits, out):
     for k in range(LANES):
         end = rows[(len(x) - 1) % 2, lengths[k]]
         out[k] = _logarithm(end[0, k], end[1, k])
+    return len(x), cells
 
 
 @jit
@@ -279,24 +292,55 @@ def logarithm_and_slope(x, z, local):
     return row[m], slope[m]
 
 
+class Sums(NamedTuple):
+    """State of the comparisons with the lanes.
+
+    Attributes
+    ----------
+    at : ndarray of int of shape (3,)
+        Number of the series, next row of its tables, and whether numbers have exponents.
+    row : ndarray of shape (m + 1, LANES)
+        Last row of the plain sums.
+    scales : ndarray of shape (2, LANES)
+        Their scales, and what was lost.
+    two_rows : ndarray of shape (2, m + 1, 2, LANES)
+        Last rows of the sums with exponents.
+    """
+
+    at: Array
+    row: Array
+    scales: Array
+    two_rows: Array
+
+
 @jit
-def _compare(values, offsets, rows, lanes, lengths, costs, local):
+def _compare(values, offsets, rows, lanes, lengths, costs, local, state, out, cells):
     """Logarithms for the series `rows` against the lanes; NaN where another way is needed.
 
-    `costs` bounds ``rate |x_i - z_j|^2`` for each pair.
+    `costs` bounds ``rate |x_i - z_j|^2`` for each pair. Goes on for about so many cells; True at
+    the end.
     """
-    m = lanes.shape[0]
-    out, second = np.empty((len(rows), LANES)), np.empty(LANES)
-    row, similar, bits = (
-        np.empty((m + 1, LANES)),
+    m, at = lanes.shape[0], state.at
+    second, similar, bits = (
+        np.empty(LANES),
         np.empty((m, LANES)),
         np.empty(m * LANES, dtype=np.int64),
     )
-    two_rows = np.empty((2, m + 1, 2, LANES))
-    for p in range(len(rows)):
-        x = values[offsets[rows[p]] : offsets[rows[p] + 1]]
-        found = out[p]
-        _plain_sums(x, lanes, lengths, local, row, similar, bits, found)
+    row, scale, lost = state.row.copy(), state.scales[0].copy(), state.scales[1].copy()
+    two_rows = state.two_rows.copy()
+    for p in range(at[0], len(rows)):
+        x, found = values[offsets[rows[p]] : offsets[rows[p] + 1]], out[p]
+
+        # 1. plain sums
+        if at[2] == 0:
+            done, cells = _plain_sums(
+                x, lanes, lengths, local, row, scale, lost, similar, bits, found, at[1], cells
+            )
+            if done < len(x):
+                at[0], at[1] = p, done
+                state.row[:], state.scales[0], state.scales[1] = row, scale, lost
+                return False
+            at[1] = 0
         again = False
         for k in range(LANES):
             if local.reach > 0.0 and abs(len(x) - lengths[k]) >= local.reach:
@@ -304,11 +348,35 @@ def _compare(values, offsets, rows, lanes, lengths, costs, local):
             elif costs[p, k] > PLAIN_COST:
                 found[k] = np.nan
             again |= np.isnan(found[k]) and costs[p, k] <= EXPONENT_COST
+
+        # 2. where these are not sure, sums of numbers with exponents
         if again:
-            _sums_with_exponents(x, lanes, lengths, local, two_rows, similar, bits, second)
+            done, cells = _sums_with_exponents(
+                x, lanes, lengths, local, two_rows, similar, bits, second, at[1], cells
+            )
+            if done < len(x):
+                at[0], at[1], at[2] = p, done, 1
+                state.two_rows[:] = two_rows
+                return False
+            at[1] = at[2] = 0
             for k in range(LANES):
                 if np.isnan(found[k]) and costs[p, k] <= EXPONENT_COST:
                     found[k] = second[k]
+    return True
+
+
+def _against_lanes(
+    X: Packed, rows: Array, lanes: Array, lengths: Array, costs: Array, local: LocalKernel
+) -> Array:
+    """Logarithms for the series `rows` against eight others; NaN where another way is needed."""
+    m, out = len(lanes), np.empty((len(rows), LANES))
+    state = Sums(
+        np.zeros(3, dtype=np.int64),
+        np.zeros((m + 1, LANES)),
+        np.zeros((2, LANES)),
+        np.zeros((2, m + 1, 2, LANES)),
+    )
+    in_pieces(_compare, *X, rows, lanes, lengths, costs, local, state, out)
     return out
 
 
@@ -341,7 +409,8 @@ def log_alignment_sums(X: Packed, Z: Packed | None = None, *, local: LocalKernel
         # of a matrix with itself each pair is computed once
         here = rows[: start + len(those)] if same else rows
         bounds = costs[np.ix_(here, padded)]
-        block = _compare(*X, here, *side_by_side(columns, padded), bounds, local)[:, : len(those)]
+        sides = side_by_side(columns, padded)
+        block = _against_lanes(X, here, *sides, bounds, local)[:, : len(those)]
         for p, k in np.argwhere(np.isnan(block)):
             x, z = _one(X, here[p]), _one(columns, those[k])
             block[p, k] = logarithm_and_slope(x, z, local)[0]

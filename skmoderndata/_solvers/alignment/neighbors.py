@@ -7,6 +7,8 @@ import numpy as np
 from skmoderndata._jit import jit
 from skmoderndata._solvers.alignment.corridors import FREE, Band, fill_corridor, steps
 from skmoderndata._solvers.alignment.warping import cost_of_pair, local_cost
+from skmoderndata._solvers.common.lengths import check_lengths
+from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
 # a bound may exceed the cost that it bounds by rounding
@@ -102,19 +104,27 @@ def _corner_costs(x, z):
 
 
 @jit
-def _first_bounds(values, offsets, index, bounds):
-    """Add the bounds of all queries by the envelopes of the indexed series, side by side."""
+def _first_bounds(values, offsets, index, bounds, at, cells):
+    """Add the bounds of all queries by the envelopes of the indexed series, side by side.
+
+    Goes on from query ``at[0]`` for about so many cells; True at the end.
+    """
     planes = index.planes
-    for p in range(len(bounds)):
+    for p in range(at[0], len(bounds)):
         x, row = values[offsets[p] : offsets[p + 1]], bounds[p]
         if planes.shape[0] != len(x):  # also where there are no bounds
             continue
+        if cells <= 0:
+            at[0] = p
+            return False
+        cells -= len(x) * len(row)
         for i in range(len(x)):
             for c in range(x.shape[1]):
                 low, high, v = planes[i, c, 0], planes[i, c, 1], x[i, c]
                 for k in range(len(row)):
                     excess = max(max(v - high[k], low[k] - v), 0.0)
                     row[k] += excess * excess
+    return True
 
 
 @jit
@@ -147,59 +157,85 @@ def _with_corners(x, z, tail):
 
 
 @jit
-def _visit(x, order, bounds, index, skipped, costs, nearest):
-    """Search the series in a given order for the nearest ones of x; how many costs were begun.
+def _visit(x, order, bounds, index, skipped, costs, nearest, at, saved, cells):
+    """Search the series in a given order for the nearest ones of x, as far as the cells reach.
 
-    Bounds are raised to the costs, or to what a cost was found to exceed.
+    Bounds are raised to the costs, or to what a cost was found to exceed. Goes on at place
+    ``at[1]`` of the order, with row ``at[2]`` of the table of costs, after the row that is
+    ``saved[0]`` and with the bounds ``saved[1]``; ``at[3]`` counts the costs. Returns whether the
+    search has ended, and how many cells are left.
     """
     size, k = len(x), len(costs)
     low, high = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     lower, upper = index.lower[:0], index.upper[:0]
     tail, other = np.zeros(size + 1), np.zeros(size + 1)
-    begun, m_before = 0, -1
-    row = np.empty(0)
-    for q in order:
-        if bounds[q] * SLACK > costs[k - 1]:
-            break
-        if q == skipped:
-            continue
+    row, m_before = np.empty(0), -1
+    for place in range(at[1], len(order)):
+        q, first = order[place], at[2]
         begin, end = index.offsets[q], index.offsets[q + 1]
         z = index.values[begin:end]
         m = len(z)
-        tail[:] = 0.0
-        if index.bounded:
-            if m == size:
-                _excess(x, index.lower[begin:end], index.upper[begin:end], tail)
-            elif index.band.kind == FREE:
-                _range_excess(x, z, tail)
-            if _with_corners(x, z, tail) * SLACK > costs[k - 1]:
+
+        # 1. bounds, the cheapest first
+        if first == 0:
+            if bounds[q] * SLACK > costs[k - 1]:
+                break
+            if q == skipped:
                 continue
-            if m == size:
-                if not len(lower):
-                    lower, upper = envelopes(x, np.array([0, size]), index.band)
-                if _excess(z, lower, upper, other) * SLACK > costs[k - 1]:
+            if cells <= 0:
+                at[1] = place
+                return False, cells
+            cells -= size
+            tail[:] = 0.0
+            if index.bounded:
+                if m == size:
+                    _excess(x, index.lower[begin:end], index.upper[begin:end], tail)
+                elif index.band.kind == FREE:
+                    _range_excess(x, z, tail)
+                if _with_corners(x, z, tail) * SLACK > costs[k - 1]:
                     continue
+                if m == size:
+                    if not len(lower):
+                        lower, upper = envelopes(x, np.array([0, size]), index.band)
+                    if _excess(z, lower, upper, other) * SLACK > costs[k - 1]:
+                        continue
+            at[3] += 1
+            for i in range(size + 1):
+                tail[i] *= SLACK
+
+        # 2. the cost, until it exceeds the k-th best
         if m != m_before:
             fill_corridor(size, m, index.band, low, high)
             row = np.empty(m + 1)
             m_before = m
-        begun += 1
-        for i in range(size + 1):
-            tail[i] *= SLACK
-        cost = cost_of_pair(x, z, low, high, False, tail, costs[k - 1], row)
+        if first > 0:
+            row[:], tail[:] = saved[0, : m + 1], saved[1, : size + 1]
+        at[2], cost, cells = cost_of_pair(
+            x, z, low, high, False, tail, costs[k - 1], row, first, cells
+        )
+        if at[2] < size:
+            at[1] = place
+            saved[0, : m + 1], saved[1, : size + 1] = row, tail
+            return False, cells
+        at[2] = 0
         bounds[q] = max(bounds[q], min(cost, costs[k - 1]))
         _insert(costs, nearest, cost, q)
-    return begun
+    at[1] = 0
+    return True, cells
 
 
 @jit
-def _visit_all(values, offsets, order, bounds, index, first, costs, nearest):
-    """Search for all queries; query p leaves out the series ``first + p``."""
-    begun = 0
-    for p in range(len(order)):
-        x = values[offsets[p] : offsets[p + 1]]
-        begun += _visit(x, order[p], bounds[p], index, first + p, costs[p], nearest[p])
-    return begun
+def _visit_all(values, offsets, order, bounds, index, first, costs, nearest, at, saved, cells):
+    """Search for all queries; query p leaves out the series ``first + p``; True at the end."""
+    for p in range(at[0], len(order)):
+        x, skipped = values[offsets[p] : offsets[p + 1]], first + p
+        ended, cells = _visit(
+            x, order[p], bounds[p], index, skipped, costs[p], nearest[p], at, saved, cells
+        )
+        if not ended:
+            at[0] = p
+            return False
+    return True
 
 
 def search(
@@ -242,17 +278,29 @@ def search(
         How many costs were begun.
     """
     n, n_indexed = len(offsets) - 1, len(index.offsets) - 1
+    length, n_channels = index.values.shape
+    check_lengths(index.offsets[-1], values=index.values)
+    check_lengths(n_channels, channels=values[0])
+    if index.bounded:
+        check_lengths(length, lower=index.lower, upper=index.upper)
+        check_lengths(n_channels, lower=index.lower[0], upper=index.upper[0])
+
     costs, nearest = np.full((n, k), np.inf), np.full((n, k), -1)
     bounds = np.zeros((n, n_indexed))
-    _first_bounds(values, offsets, index, bounds)
+    longest = int(np.diff(offsets).max(initial=0))
+    in_pieces(_first_bounds, values, offsets, index, bounds, np.zeros(1, dtype=np.int64))
     if known is not None:
         np.maximum(bounds, known, out=bounds)
     order = np.argsort(bounds, axis=1)
     alone = -1 - n if first is None else first
-    begun = _visit_all(values, offsets, order, bounds, index, alone, costs, nearest)
+    at = np.zeros(4, dtype=np.int64)  # query, place, row, costs begun
+    saved = np.empty((2, max(longest, int(np.diff(index.offsets).max())) + 1))
+    in_pieces(
+        *(_visit_all, values, offsets, order, bounds, index, alone, costs, nearest, at, saved)
+    )
     if known is not None:
         known[:] = bounds
-    return costs, nearest, int(begun)
+    return costs, nearest, int(at[3])
 
 
 @jit

@@ -5,27 +5,35 @@ import numpy as np
 from skmoderndata._jit import jit
 from skmoderndata._solvers.alignment.corridors import Band, corridor
 from skmoderndata._solvers.alignment.warping import local_cost
+from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
 DIAGONAL, IN_X, IN_Z = 0, 1, 2  # the step to a cell; among equals the first is taken
 
 
 @jit
-def walk(x, z, costs, low, high, rooted):
-    """Cost of the best alignment inside a corridor, and the cells that it visits.
+def _begins(low, high):
+    """Where each row of the table begins in the bytes of its moves: in a new byte."""
+    begins = np.zeros(len(low) + 1, dtype=np.int64)
+    for i in range(len(low)):
+        begins[i + 1] = begins[i] + (max(high[i] - low[i], 0) + 3) // 4
+    return begins
+
+
+@jit
+def _forward(x, z, costs, low, high, rooted, begins, steps, saved, at, cells):
+    """Fill the table from row ``at[0]`` on, for about so many cells; True if all is done.
 
     Local costs are those of the series, or `costs` if that is not empty. Moves are kept in two
-    bits a cell of the corridor, costs in one row.
+    bits a cell of the corridor, costs in one row, which is `saved`.
     """
-    n, m = len(low), max(costs.shape[1], len(z))
-    begins = np.zeros(n + 1, dtype=np.int64)  # in bytes: each row begins a new one
-    for i in range(n):
-        begins[i + 1] = begins[i] + (max(high[i] - low[i], 0) + 3) // 4
-    moves = np.empty(begins[n], dtype=np.uint8)
-    row = np.full(m + 1, np.inf)
-    row[0] = 0.0
+    row = saved.copy()
     univariate = not costs.size and not rooted and x.shape[1] == 1
-    for i in range(n):
+    for i in range(at[0], len(low)):
+        if cells <= 0:
+            at[0] = i
+            saved[:] = row
+            return False
         diagonal, row[low[i]] = row[low[i]], np.inf
         byte, left = 0, np.inf
         for j in range(low[i], high[i]):
@@ -43,24 +51,50 @@ def walk(x, z, costs, low, high, rooted):
             row[j + 1] = left = cost + best
             byte |= move << (2 * (k & 3))
             if k & 3 == 3 or j == high[i] - 1:
-                moves[begins[i] + (k >> 2)] = byte
+                steps[begins[i] + (k >> 2)] = byte
                 byte = 0
-    total = row[m] if low[n - 1] < m <= high[n - 1] else np.inf
-    if total == np.inf:
-        return np.empty((0, 2), dtype=np.int64), total
+        cells -= high[i] - low[i]
+    saved[:] = row
+    return True
+
+
+@jit
+def _back(low, begins, steps, m):
+    """Cells that the best alignment visits, from the last one back."""
+    n = len(low)
     path = np.empty((n + m, 2), dtype=np.int64)
     i, j, k = n - 1, m - 1, n + m
     while True:
         k -= 1
         path[k, 0], path[k, 1] = i, j
         if i == 0 and j == 0:
-            return path[k:].copy(), total
+            return path[k:].copy()
         at = j - low[i]
-        move = (moves[begins[i] + (at >> 2)] >> (2 * (at & 3))) & 3
+        move = (steps[begins[i] + (at >> 2)] >> (2 * (at & 3))) & 3
         if move != IN_Z:
             i -= 1
         if move != IN_X:
             j -= 1
+
+
+def walk(
+    x: Array, z: Array, costs: Array, low: Array, high: Array, rooted: bool
+) -> tuple[Array, float]:
+    """Return the cells that the best alignment inside a corridor visits, and its cost.
+
+    Local costs are those of the series, or `costs` if that is not empty. Moves are kept in two
+    bits a cell of the corridor, costs in one row.
+    """
+    n, m = len(low), max(costs.shape[1], len(z))
+    begins, at, row = _begins(low, high), np.zeros(1, dtype=np.int64), np.full(m + 1, np.inf)
+    steps = np.empty(begins[n], dtype=np.uint8)
+    row[0] = 0.0
+    in_pieces(_forward, x, z, costs, low, high, rooted, begins, steps, row, at)
+
+    cost = float(row[m]) if low[n - 1] < m <= high[n - 1] else np.inf
+    if cost == np.inf:
+        return np.empty((0, 2), dtype=np.int64), cost
+    return _back(low, begins, steps, m), cost
 
 
 def aligned(
@@ -89,8 +123,7 @@ def aligned(
     """
     low, high = corridor(len(x), len(z), band)
     given = np.empty((0, 0)) if costs is None else costs
-    path, cost = walk(x, z, given, low, high, rooted)
-    return path, float(cost)
+    return walk(x, z, given, low, high, rooted)
 
 
 def _halved(x: Array) -> Array:
@@ -149,5 +182,4 @@ def aligned_by_scales(
     # cells that no monotone path can reach are dropped, so that both ends never decrease
     low = np.maximum.accumulate(low)
     high = np.minimum.accumulate(high[::-1])[::-1]
-    path, cost = walk(x, z, np.empty((0, 0)), low, np.maximum(high, low), rooted)
-    return path, float(cost)
+    return walk(x, z, np.empty((0, 0)), low, np.maximum(high, low), rooted)

@@ -6,12 +6,15 @@ import joblib
 import numpy as np
 
 from skmoderndata._jit import jit
-from skmoderndata._solvers.alignment.corridors import Band, fill_corridor
+from skmoderndata._solvers.alignment.corridors import Band, corridor, fill_corridor
+from skmoderndata._solvers.common import pieces
+from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
 Packed = tuple[Array, Array]  # values of all series, one after the other, and where each begins
 
 LANES = 64  # series that are compared with one at a time; 8 lanes take 2.3 times as long
+FEW_LANES = 5  # below so many, one pair at a time is faster: 8 times with one lane
 
 
 class Lanes(NamedTuple):
@@ -37,6 +40,13 @@ def side_by_side(series: Packed, chosen: Array) -> Lanes:
     for lane, i in enumerate(chosen):
         lanes[: lengths[lane], :, lane] = values[offsets[i] : offsets[i + 1]]
     return Lanes(lanes, lengths)
+
+
+def one_after_another(series: Packed, chosen: Array) -> Packed:
+    """Return some series of a collection as a collection."""
+    values, offsets = series
+    begins = np.concatenate([[0], np.cumsum(np.diff(offsets)[chosen])]).astype(np.int64)
+    return np.concatenate([values[offsets[i] : offsets[i + 1]] for i in chosen]), begins
 
 
 @jit
@@ -92,37 +102,85 @@ def _all_above(row, low, high, width, cutoff):
 
 
 @jit
-def _compare(values, offsets, rows, widths, lanes, lengths, band, rooted, cutoff):
-    """Costs of aligning the series `rows` with so many of the lanes each as `widths` says."""
-    longest, n_lanes = lanes.shape[0], lanes.shape[2]
-    out = np.full((len(rows), n_lanes), np.inf)
+def _compare(values, offsets, rows, widths, lanes, band, rooted, cutoff, at, saved, out, cells):
+    """Costs of aligning the series `rows` with so many of the lanes each as `widths` says.
+
+    Goes on with row ``at[1]`` of the tables of series ``rows[at[0]]``, after the row that is
+    `saved`, for about so many cells; True if all is done.
+    """
+    side, lengths = lanes
+    longest, n_lanes = side.shape[0], side.shape[2]
     row, work = np.empty((longest + 1, n_lanes)), np.empty((2, n_lanes))
     size = 0
     for i in rows:
         size = max(size, offsets[i + 1] - offsets[i])
     low, high = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
-    for p in range(len(rows)):
+
+    for p in range(at[0], len(rows)):
         x = values[offsets[rows[p]] : offsets[rows[p] + 1]]
-        n, width = len(x), widths[p]
+        n, width, first = len(x), widths[p], at[1]
         if width <= 0:
             continue
         fill_corridor(n, longest, band, low, high)
-        row[:] = np.inf
-        row[0] = 0.0
+        if first > 0:
+            row[:] = saved
+            at[1] = 0
+        else:
+            row[:] = np.inf
+            row[0] = 0.0
+
         ended = False
-        for i in range(n):
+        for i in range(first, n):
+            if cells <= 0:
+                at[0], at[1] = p, i
+                saved[:] = row
+                return False
             if low[i] >= high[i]:
                 ended = True
                 break
-            next_row(x[i], i, lanes, low[i], high[i], rooted, row, work, width)
+            next_row(x[i], i, side, low[i], high[i], rooted, row, work, width)
+            cells -= (high[i] - low[i]) * width
             if i % 8 == 7 and cutoff < np.inf and _all_above(row, low[i], high[i], width, cutoff):
                 ended = True
                 break
+
         for k in range(width):
             if not ended and low[n - 1] < lengths[k] <= high[n - 1]:
                 total = row[lengths[k], k]
                 out[p, k] = total if total <= cutoff else np.inf
-    return out
+    return True
+
+
+@jit
+def _compare_one_by_one(
+    values, offsets, rows, widths, others, band, rooted, cutoff, at, saved, out, cells
+):
+    """Compute the same for few lanes, the series `others`, and row ``at[1]`` of lane ``at[2]``."""
+    targets, begins = others
+    row, size = np.empty(len(saved)), 0
+    for i in rows:
+        size = max(size, offsets[i + 1] - offsets[i])
+    low, high = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    tail = np.zeros(size + 1)
+
+    for p in range(at[0], len(rows)):
+        x = values[offsets[rows[p]] : offsets[rows[p] + 1]]
+        for k in range(at[2], widths[p]):
+            z, first = targets[begins[k] : begins[k + 1]], at[1]
+            fill_corridor(len(x), len(z), band, low, high)
+            if first > 0:
+                row[:] = saved[:, 0]
+                at[1] = 0
+            first, cost, cells = cost_of_pair(
+                x, z, low, high, rooted, tail, cutoff, row, first, cells
+            )
+            if first < len(x):
+                at[0], at[1], at[2] = p, first, k
+                saved[:, 0] = row
+                return False
+            out[p, k] = cost if cost <= cutoff else np.inf
+        at[2] = 0
+    return True
 
 
 def alignment_costs(
@@ -166,14 +224,23 @@ def alignment_costs(
 
     def one(start: int, stop: int) -> tuple[Array, Array, Array]:
         those = order[start:stop][::-1]
-        lanes = side_by_side(columns, those)
         # of a matrix with itself each pair is computed once, so the last lanes are left out
         here = rows[: stop - 1] if same else rows
         widths = np.full(len(here), stop - start)
         if same:
             widths = np.minimum(widths, stop - 1 - np.arange(len(here)))
-        found = _compare(values, offsets, here, widths, *lanes, band, rooted, cutoff)
-        return here, those, found
+
+        few = len(those) < FEW_LANES
+        compare = _compare_one_by_one if few else _compare
+        lanes = one_after_another(columns, those) if few else side_by_side(columns, those)
+        longest = int(np.diff(columns[1])[those].max())
+        at, saved = np.zeros(3, dtype=np.int64), np.empty((longest + 1, 1 if few else len(those)))
+        block = np.full((len(here), len(those)), np.inf)
+        in_pieces(
+            *(compare, values, offsets, here, widths, lanes),
+            *(band, rooted, cutoff, at, saved, block),
+        )
+        return here, those, block
 
     found = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
         joblib.delayed(one)(start, stop) for start, stop in batches
@@ -189,6 +256,18 @@ def alignment_costs(
     if same:
         np.fill_diagonal(costs, 0.0)
     return costs
+
+
+def alignment_cost(x: Array, z: Array, *, band: Band, rooted: bool) -> float:
+    """Return the least sum of local costs for two series, without the alignment."""
+    low, high = corridor(len(x), len(z), band)
+    row, tail = np.empty(len(z) + 1), np.zeros(len(x) + 1)
+    first, cost = 0, np.inf
+    while first < len(x):  # in pieces
+        first, cost, _ = cost_of_pair(
+            x, z, low, high, rooted, tail, np.inf, row, first, pieces.PIECE_CELLS
+        )
+    return float(cost)
 
 
 def lane_batches(lengths: Array, whole: bool, size: int = LANES) -> list[tuple[int, int]]:
@@ -212,17 +291,24 @@ def local_cost(a, b, rooted):
 
 
 @jit
-def cost_of_pair(x, z, low, high, rooted, tail, cutoff, row):
+def cost_of_pair(x, z, low, high, rooted, tail, cutoff, row, first, cells):
     """Cost of the best alignment of two series, infinite as soon as it must exceed the cutoff.
 
     `tail[i]` is a lower bound on the costs of the rows from i on (Rakthanmanon et al. 2012,
-    section 4.1.4).
+    section 4.1.4). Goes on from row `first` for about so many cells; returns the next row, which
+    is ``len(x)`` at the end, the cost, and how many cells are left.
     """
-    row[:] = np.inf
-    row[0] = 0.0
     m, univariate = len(z), x.shape[1] == 1 and not rooted
-    for i in range(len(x)):
+    if first == 0:
+        row[: m + 1] = np.inf
+        row[0] = 0.0
+    for i in range(first, len(x)):
+        if cells <= 0 and i > first:  # one row at least
+            return i, np.inf, cells
         start, stop = low[i], min(high[i], m)
+        if start >= stop:
+            return len(x), np.inf, cells
+        cells -= stop - start
         diagonal, row[start] = row[start], np.inf
         before = least = np.inf
         for j in range(start, stop):
@@ -237,5 +323,6 @@ def cost_of_pair(x, z, low, high, rooted, tail, cutoff, row):
             row[j + 1] = before
             least = min(least, before)
         if least + tail[i + 1] > cutoff:
-            return np.inf
-    return row[m] if low[len(x) - 1] < m <= high[len(x) - 1] else np.inf
+            return len(x), np.inf, cells
+    cost = row[m] if low[len(x) - 1] < m <= high[len(x) - 1] else np.inf
+    return len(x), cost, cells

@@ -172,14 +172,18 @@ def nearest_packed(
 def nearest_by_word(
     rows: Array, patterns: Array, bonus: float, penalty: float
 ) -> tuple[Array, Array]:
+    # bits of each pattern
     n_words, n_patterns = patterns.shape
     size = np.zeros(n_patterns, dtype=np.int64)
     for w in range(n_words):
         for j in range(n_patterns):
             size[j] += popcount(patterns[w, j])
+
     common = np.empty(n_patterns, dtype=np.int64)
     index = np.zeros(rows.shape[0], dtype=np.int64)
     cost = np.empty(rows.shape[0])
+
+    # bits in common with each row
     for i in range(rows.shape[0]):
         common[:] = 0
         for w in range(n_words):
@@ -187,6 +191,8 @@ def nearest_by_word(
             if word != 0:
                 for j in range(n_patterns):
                     common[j] += popcount(patterns[w, j] & word)
+
+        # smallest cost, the first of equal ones
         best, best_cost = 0, np.inf
         for j in range(n_patterns):
             new = penalty * size[j] - (bonus + penalty) * common[j]
@@ -202,13 +208,17 @@ def improve_cover(rows: Array, words: Array, Z: Array, bonus: float, penalty: fl
     k_max, n_words = words.shape
     union = np.zeros(n_words, dtype=np.uint64)
     other = np.zeros(n_words, dtype=np.uint64)
+
     for i in range(rows.shape[0]):
+        # union of the components that the row has
         union[:] = 0
         for k in range(k_max):
             if Z[i, k]:
                 for w in range(n_words):
                     union[w] |= words[k, w]
+
         for _ in range(8 * k_max + 8):  # far more steps than occur, unless rounding cycles
+            # 1. add the component that gains most
             best, best_gain = -1, 0.0
             for k in range(k_max):
                 covered, size = np.int64(0), np.int64(0)
@@ -223,6 +233,7 @@ def improve_cover(rows: Array, words: Array, Z: Array, bonus: float, penalty: fl
                 Z[i, best] = True
                 for w in range(n_words):
                     union[w] |= words[best, w]
+
                 continue
             # no addition helps: drop the first component that does more harm than good, or none
             dropped = False
@@ -280,6 +291,8 @@ def best_cover(
         Z = np.zeros((len(rows), k), dtype=bool) if start is None else start.copy()
         improve_cover(rows, words, Z, float(bonus), float(penalty))
         return Z
+
+    # all sets of components, in blocks of patterns
     sets = all_sets(k)
     best = np.zeros(len(rows), dtype=np.int64)
     cost = np.full(len(rows), np.inf)
@@ -289,6 +302,7 @@ def best_cover(
         index, new = nearest_packed(rows, patterns, bonus, penalty)
         better = new < cost
         best[better], cost[better] = first + index[better], new[better]
+
     chosen: Array = sets[best]
     return chosen
 

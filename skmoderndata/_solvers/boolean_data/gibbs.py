@@ -40,11 +40,15 @@ def gibbs(
     q1, q0 = rates_of(model)
     log_sets, log_patterns = np.zeros(len(sets)), np.zeros(len(patterns))
     mean_U, mean_rates, n_kept = np.zeros((K, D)), np.zeros(2), 0
+
     for sweep in range(n_sweeps):
+        # 1. the set of each row, and the frequencies of sets
         sample = boolean_model(sets, U, q1, q0, noise=noise)
         counts = _sample_sets(data, sample, log_sets, rng)
         in_set = (counts.ones + counts.zeros).sum(axis=0) / D
         log_sets = np.log(rng.dirichlet(1 + in_set) + 1e-300)
+
+        # 2. the column of the sources for each feature, and the frequencies of columns
         gain = counts.ones * np.log(q1 / q0) + counts.zeros * np.log((1 - q1) / (1 - q0))
         scores = pattern_scores(patterns, sets, gain) + log_patterns[:, None]
         chosen = (scores + rng.gumbel(size=scores.shape)).argmax(axis=0)
@@ -52,11 +56,15 @@ def gibbs(
         log_patterns = np.log(
             rng.dirichlet(1 + np.bincount(chosen, minlength=len(patterns))) + 1e-300
         )
+
+        # 3. the rates of errors
         q1, q0 = _sample_rates(sets, U, counts, rng)
+
         if sweep >= burn_in:
             mean_U += U
             mean_rates += q1, q0
             n_kept += 1
+
     q1, q0 = mean_rates / n_kept
     final = boolean_model(sets, mean_U > n_kept / 2, q1, q0, noise=noise)
     return final, expectation(data, final, 0)

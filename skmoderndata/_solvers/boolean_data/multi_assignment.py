@@ -116,17 +116,23 @@ def one_start(
     # products of blocks are too small to share: two threads gain little on an idle machine, and
     # cost a factor of ten where the cores have other work
     with one_blas_thread():
+        # 1. annealing, the first levels on a sample
         model = start(data, sets, settings.n_clusters, noise=settings.noise, rng=rng)
         first = 0
         if data.X.shape[0] > 2 * SAMPLE:
             sample = data.take(np.sort(rng.choice(data.X.shape[0], SAMPLE, replace=False)))
             model, first = _coincident(sample, model, settings)
         model, n_iter = anneal(data, model, settings, first=first, progress=progress)
+
         if not settings.refit:
             statistics = expectation(data, model, 0)
             return Start(model, statistics, -statistics.free_energy, n_iter)
+
+        # 2. Boolean sources by hard maximisation, bad ones replaced
         model, statistics = boolean_refit(data, model, noise=settings.noise, progress=progress)
         model, statistics = replace_sources(data, model, statistics, settings, rng, progress)
+
+        # 3. sets that were pruned may come back
         for _ in range(5 if settings.pruned else 0):
             if _stopped(progress):
                 break
@@ -135,6 +141,7 @@ def one_start(
             if more.free_energy >= statistics.free_energy:
                 break
             model, statistics = grown, more
+
     return Start(model, statistics, -statistics.free_energy, n_iter)
 
 
@@ -170,9 +177,13 @@ def expectation(data: Data, model: Model, temperature: float) -> Statistics:
     shape = (data.X.shape[1], len(model.sets))
     ones, free_energy, certain = np.zeros(shape), 0.0, 0.0
     seen_by_set: Array = np.zeros(1)
+
+    # likelihoods of blocks of rows under all sets, the largest one taken out
     for _, X, seen, q in likelihood_blocks(data, model, np.float32):
         peak = q.max(axis=1, keepdims=True)
         free_energy -= float(peak.sum(dtype=np.float64))
+
+        # softmax at the temperature, by powers that do not overflow
         if temperature > 0:
             q -= peak
             q *= 1 / temperature
@@ -183,11 +194,15 @@ def expectation(data: Data, model: Model, temperature: float) -> Statistics:
             largest = 1 / total  # of the best set, whose entry is 1
             certain += float(largest.sum(dtype=np.float64))
             q *= largest
+
         else:
             certain += len(q)
             q = one_hot(q.argmax(axis=1), len(model.sets))
+
+        # counts of ones and zeros
         ones += X.T @ q
         seen_by_set = seen_by_set + (q.sum(axis=0) if seen is None else seen.T @ q)
+
     doubt = 1 - certain / data.X.shape[0]
     return Statistics(ones, np.maximum(seen_by_set - ones, 0.0), free_energy, doubt)
 
@@ -212,12 +227,16 @@ def maximization(
     members = sets[used].astype(float)  # (n_sets, K)
     ones, zeros = statistics.ones[:, used], statistics.zeros[:, used]  # (D, n_sets)
     seen = np.maximum((ones + zeros) @ members, 1e-300)
+
     for _ in range(n_inner):
+        # expectation: which ones and zeros come from the signal, and which from noise
         silent = np.exp(np.log(beta).T @ members.T)
         odds = (1 - eps) / np.maximum(eps * r + (1 - eps) * (1 - silent), 1e-300)
         signal_ones = ones * odds * (1 - silent)
         signal_zeros = zeros * (1 - eps) * silent
         signal_zeros /= np.maximum(eps * (1 - r) + (1 - eps) * silent, 1e-300)
+
+        # maximisation of the sources, then of the noise
         change = (signal_zeros - ones * odds * silent) @ members / seen
         beta = np.clip(beta + (1 - beta) * change.T, BETA_RANGE, 1 - BETA_RANGE)
         if noise is not None:
@@ -226,6 +245,7 @@ def maximization(
             eps = float(np.clip(noisy / (ones + zeros).sum(), NOISE_RANGE, 1 - NOISE_RANGE))
             if noise == "mixture" and noisy > 0:
                 r = float(np.clip(noisy_ones / noisy, NOISE_RANGE, 1 - NOISE_RANGE))
+
     return Model(sets, beta, eps, r)
 
 
@@ -241,10 +261,13 @@ def start(
     n, D = data.X.shape
     seen = n if data.observed is None else data.observed.sum(axis=0)
     mean = np.asarray(data.X.sum(axis=0), dtype=float).ravel() / np.maximum(seen, 1)
+
+    # a random row for each source
     chosen = rng.choice(n, size=n_clusters, replace=n < n_clusters)
     picked = data.X[chosen]
     rows = picked.toarray() if sparse.issparse(data.X) else picked
     jitter = 0.02 * rng.uniform(-1, 1, size=(n_clusters, D))
+
     beta = 1 - (0.5 * mean + 0.25 * rows + jitter)
     beta = np.clip(beta, BETA_RANGE, 1 - BETA_RANGE)
     eps, r = {None: (0.0, 0.5), "flip": (0.1, 0.5), "mixture": (0.1, 0.5)}[noise]
@@ -269,13 +292,19 @@ def anneal(
     for temperature in settings.schedule[first:]:
         if doubt <= DECIDED and temperature != settings.schedule[-1]:
             continue
+
         if progress is not None:
             progress.begin()
+
+        # rounds of EM at this temperature
         model, statistics, n_rounds = _level(data, model, settings, temperature, trace)
         n_iter += n_rounds
         doubt = statistics.doubt
+
+        # sets that nobody takes are left out
         if settings.pruned:
             model = model._replace(sets=active_sets(model.sets, statistics, settings))
+
         if progress is not None and progress.end():
             break
     return model, n_iter
@@ -354,11 +383,14 @@ def boolean_refit(
     model = boolean_model(model.sets, model.beta < 0.5, *rates_of(model), noise=noise)
     statistics = expectation(data, model, 0)
     it = Iterations(max_rounds, 0.0, progress)
+
     for _ in it:
+        # sources, then error rates, then sets
         U = improve_sources(model, statistics)
         q1, q0 = error_rates(union_counts(model.sets, U, statistics))
         new = boolean_model(model.sets, U, q1, q0, noise=noise)
         counts = expectation(data, new, 0)
+
         if counts.free_energy >= statistics.free_energy - 1e-9 * abs(statistics.free_energy):
             it.converged = True
             continue
@@ -386,23 +418,31 @@ def replace_sources(
     words = pack_bits(rows.X)
     hidden = 0 if rows.observed is None else pack_rows(~rows.observed)
     tried = set()
+
     for _ in range(2 * len(model.beta)):
         if _stopped(progress):
             break
+
         U, (q1, q0) = model.beta < 0.5, rates_of(model)
         if q1 <= q0:
             break
         bonus, penalty = np.log(q1 / q0), np.log((1 - q0) / (1 - q1))
+
+        # the sources that are missed least
         losses, best_without = _without_each(rows, model)
         for k in np.argsort(losses, kind="stable")[:MAX_TRIES]:
             key = U.tobytes(), int(k)
             if key in tried or not np.isfinite(losses[k]):
                 continue
             tried.add(key)
+
+            # what would the bits that are not covered gain from a new one?
             covered = unions(model.sets, pack_rows(U))[best_without[k]] | hidden
             newcomer, gain = _best_candidate(words, covered, p, bonus, penalty)
             if gain <= losses[k]:
                 continue
+
+            # accept where the likelihood rises after a refit
             V = U.copy()
             V[k] = newcomer
             new = boolean_model(model.sets, V, q1, q0, noise=settings.noise)
@@ -412,6 +452,7 @@ def replace_sources(
                 break
         else:
             break
+
     return model, statistics
 
 
@@ -419,6 +460,8 @@ def _without_each(rows: Data, model: Model) -> tuple[Array, Array]:
     """Loss of log-likelihood without each source, and the best sets then, (K, n)."""
     K = len(model.beta)
     losses, best = np.zeros(K), np.zeros((K, rows.X.shape[0]), dtype=np.intp)
+
+    # the best set of each row, and the best without source k for its users
     for part, _, _, log_p in likelihood_blocks(rows, model):
         first = log_p.argmax(axis=1)
         best[:, part] = first
@@ -432,6 +475,7 @@ def _without_each(rows: Data, model: Model) -> tuple[Array, Array]:
             second = without[others.argmax(axis=1)]
             best[k, part.start + users] = second
             losses[k] += (log_p[users, first[users]] - log_p[users, second]).sum()
+
     return losses, best
 
 
@@ -459,10 +503,12 @@ def soft_error_rates(
     if noise is None:
         return model
     U = model.beta < 0.5
+
     for _ in range(max_rounds):
         counts = union_counts(model.sets, U, expectation(data, model, 1.0))
         if counts.sum(axis=1).min() < 1:
             break  # less than one bit: nothing to count, and rates would drift to each other
+
         new = boolean_model(model.sets, U, *error_rates(counts), noise=noise)
         done = abs(new.eps - model.eps) <= tol
         model = new
@@ -532,7 +578,10 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
     q1, q0 = rates_of(model)
     if q1 <= q0:
         return U
+
     gain = statistics.ones * np.log(q1 / q0) + statistics.zeros * np.log((1 - q1) / (1 - q0))
+
+    # few sources: the best of all columns
     if 2**K <= MAX_PATTERNS:
         patterns = assignment_sets(K, K)  # smaller ones first, so ties choose fewer sources
         chosen = np.empty(len(gain), dtype=np.intp)
@@ -542,6 +591,8 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
             chosen[part] = pattern_scores(patterns, model.sets, gain[part]).argmax(axis=0)
         best: Array = patterns[chosen]
         return best.T.copy()
+
+    # many: one source after the other, until none changes
     U, gain = U.copy(), np.ascontiguousarray(gain.T)
     count = model.sets.astype(np.float32) @ U.astype(np.float32)  # sources of a set that emit 1
     for _ in range(20):
@@ -554,6 +605,7 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
             U[k] = new
         if (U == before).all():
             break
+
     return U
 
 

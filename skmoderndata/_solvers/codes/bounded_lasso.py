@@ -28,6 +28,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     replace_codes,
     to_dense,
 )
+from skmoderndata._solvers.common.certificates import relative_gaps
 from skmoderndata._typing import Array
 
 SEARCH = 60  # steps of the search for a penalty
@@ -77,6 +78,9 @@ def bounded_lasso_codes(
             x = np.asarray(signals[part], dtype=np.float64)
             bound, lam = bounds[part], reached[part]
             found = code(part, lam, bound)
+
+            # the bound is met, the optimum is certified, or the residual cannot be made
+            # smaller
             rr, gap, margin = _bound_gaps(x, seen, found.a, some.rows, bound, positive)
             top = dual_norms(x @ some.rows.T, positive)
             met = rr <= bound - margin
@@ -88,6 +92,7 @@ def bounded_lasso_codes(
 
         return in_blocks(signals, some, settings, work)
 
+    # codes by homotopy; what missed the bound by rounding is searched for
     codes = by_pattern(X, mask, atoms, solve, gram=True, memory=memory, each=True)
     unmet = np.flatnonzero(codes.stop == MAX_ITER)
     if unmet.size == 0:
@@ -106,12 +111,15 @@ def _search_penalties(
     """Codes whose squared residual is the bound: bisection of penalties."""
     if mask is not None:
         X = np.where(mask, X, 0.0)
+
+    # penalties between zero and the one from which on the code is zero
     high = dual_norms(X @ atoms.rows.T, settings.positive)
     low = FLOOR * high if alpha is None else np.maximum(alpha, FLOOR * high)
     m, k = len(X), len(atoms.rows)
     codes, residual_sq, gap = np.zeros((m, k)), np.zeros(m), np.zeros(m)
     stop, steps = np.full(m, MAX_ITER), np.zeros(m, np.int64)
     given = settings._replace(tol=min(settings.tol, 1e-10))._asdict()
+
     some, lam = np.arange(m), low.copy()  # the least penalty tells whether the bound can be met
     for number in range(SEARCH):
         known = None if mask is None else mask[some]
@@ -120,15 +128,21 @@ def _search_penalties(
         rr, reached, margin = _bound_gaps(
             X[some], known, A, atoms.rows, tol_sq[some], settings.positive
         )
+
+        # codes within the bound are kept, and the first ones in any case
         inside = rr <= tol_sq[some] - margin
         put = inside | np.bool_(number == 0)
         codes[some[put]], residual_sq[some[put]] = A[put], rr[put]
         gap[some[put]] = np.where(inside, reached, found.gap)[put]
         steps[some] += found.n_iter
+
+        # the least penalty cannot meet the bound: out of reach
         if number == 0:
             stop[~inside] = STALL
         stop[some[inside & (reached <= settings.tol)]] = TOL
         low[some[inside]], high[some[~inside]] = lam[inside], lam[~inside]
+
+        # the next penalties, halfway in logarithms
         some = np.flatnonzero(stop == MAX_ITER)
         if some.size == 0:
             break
@@ -149,8 +163,8 @@ def _bound_gaps(
     norm = np.abs(A).sum(axis=1)
     # r x = a c + |r|^2
     dual = np.einsum("ij,ij->i", A, C) + np.sqrt(rr) * (np.sqrt(rr) - np.sqrt(tol_sq))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gap = np.maximum(norm - np.where(q > 0, dual / q, 0.0), 0.0) / norm
+    bound = np.divide(dual, q, out=np.zeros_like(dual), where=q > 0)
+    gap = relative_gaps(norm, bound, unit=norm)
     reach = np.linalg.norm(X, axis=1) + np.abs(A) @ np.linalg.norm(rows, axis=1)
     margin = 8 * EPS * np.sqrt(tol_sq) * reach
     return rr, np.where(norm > 0, gap, 0.0), np.where(norm > 0, margin, 0.0)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.common.certificates import relative_gap, relative_gaps
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 
 Array = NDArray[np.float64]
@@ -37,10 +38,13 @@ def sweep(G, penalties, q, positive, b, g):
         a = G[j, j]
         if a == 0.0:
             continue
+
+        # correlation with the residual in which the coefficient has no part
         z = g[j] + a * b[j]
         new = 0.0
         if not (positive and z < 0):
             new = np.sign(z) * shrink(abs(z), a, penalties[j], q)
+
         step = new - b[j]
         if step != 0.0:
             b[j] = new
@@ -57,12 +61,15 @@ def shrink(z, a, penalty, q):
     The root of ``f(t) = a t + penalty q t^(q - 1) = z`` for q > 1. f is concave for q < 2 and
     convex for q > 2: Newton's method improves in each step from below, or from above.
     """
+    # closed forms
     if q == 1.0:
         return max(z - penalty, 0.0) / a
     if z == 0.0 or penalty == 0.0:
         return z / a
     if q == 2.0:
         return z / (a + 2 * penalty)
+
+    # Newton's method on the slope, from a point not below the root
     p = q - 1.0
     if q < 2.0:
         t = min(0.5 * z / a, (0.5 * z / (penalty * q)) ** (1 / p))
@@ -100,12 +107,16 @@ def bridge(
     """
     b, g = np.zeros(len(c)), c.copy()
     it = Iterations(max_iter, tol, progress)
+
+    # q >= 1 is convex: coordinate descent to a gap
     if q >= 1:
         penalties = np.full(len(c), alpha)
         for _ in it:
             sweep(G, penalties, q, positive, b, g)
             it.residual = duality_gap(b, c, g, yy, alpha, q, positive)
         return BridgeResult(b, it.residual, kkt_residual(b, c, g, alpha, q, positive), it.n_iter)
+
+    # q < 1: a sequence of weighted lassos whose smoothing e is halved when they settle
     scale = float(np.max(np.abs(c), initial=0.0) / max(np.diag(G).max(initial=0.0), 1e-300))
     e = scale
     for _ in it:
@@ -135,8 +146,12 @@ def duality_gap(
     ry = float(yy - c @ b)
     u = np.maximum(g, 0) if positive else np.abs(g)
     primal = rr / 2 + alpha * float(np.sum(np.abs(b) ** q))
+
     if alpha == 0:  # normal equations
-        return float(np.abs(g * b).sum() + u.max(initial=0.0) * np.abs(b).sum()) / (yy / 2)
+        slopes = np.abs(g * b).sum() + u.max(initial=0.0) * np.abs(b).sum()
+        return relative_gap(slopes, 0.0, unit=yy / 2)
+
+    # the best multiple of the residual, or the conjugate of the penalty
     if q == 1:
         s = min(1.0, alpha / max(float(u.max(initial=0.0)), 1e-300))
         dual = s * ry - s * s * rr / 2
@@ -144,7 +159,7 @@ def duality_gap(
         with np.errstate(over="ignore"):
             conjugate = (q - 1) * alpha * (u / (alpha * q)) ** (q / (q - 1))
         dual = ry - rr / 2 - float(conjugate.sum())
-    return float(max(primal - max(dual, 0.0), 0.0) / (yy / 2))  # the dual is 0 at r = 0
+    return relative_gap(primal, max(dual, 0.0), unit=yy / 2)  # the dual is 0 at r = 0
 
 
 def kkt_residual(b: Array, c: Array, g: Array, alpha: float, q: float, positive: bool) -> float:
@@ -161,5 +176,5 @@ def kkt_residual(b: Array, c: Array, g: Array, alpha: float, q: float, positive:
     violation[used] = np.abs(g[used] - slope)
     u = np.maximum(g, 0) if positive else np.abs(g)
     if q >= 1:
-        violation[~used] = np.maximum(u[~used] - (alpha if q == 1 else 0.0), 0)
-    return float(violation.max(initial=0.0) / scale)
+        violation[~used] = relative_gaps(u[~used], alpha if q == 1 else 0.0, unit=1.0)
+    return relative_gap(violation.max(initial=0.0), 0.0, unit=scale)

@@ -35,6 +35,8 @@ def coordinate_descent(signals, i, active, scratch, G, code, thorough):
     known, place, c = known_entries(signals, i), signals.place, scratch.c
     index, at, a = active.chosen, active.at, active.a
     t = ZERO
+
+    # rows of the Gram matrix for the atoms of the start
     for j in range(code.shape[0]):
         if signals.positive:
             code[j] = max(code[j], 0.0)
@@ -43,9 +45,11 @@ def coordinate_descent(signals, i, active, scratch, G, code, thorough):
                 G = ask_row(j, signals.columns, known, signals.scale, G, place)
             index[t], at[t], a[t] = j, place[j], code[j]
             t += 1
+
     correlations(signals.B[i], active, G, t, c)
     every, on_active = True, 0
     for sweep in range(1, signals.max_iter + 1):
+        # one sweep, and the objective without the residual
         moved, G = _sweep(signals, i, known, index, t, c, G, code, every)
         objective, t = 0.5 * signals.sizes[i], ZERO
         for j in range(code.shape[0]):
@@ -55,6 +59,8 @@ def coordinate_descent(signals, i, active, scratch, G, code, thorough):
                 objective -= 0.5 * code[j] * (signals.B[i, j] + c[j])
                 objective += signals.alpha[i] * abs(code[j])
                 t += 1
+
+        # the steps of a sweep bound what another one would gain
         enough = (1e-9 if thorough else 1e-3) * signals.tol * max(objective, 0.0)
         little = moved <= enough / max(1, t)
         on_active = 0 if every else on_active + 1

@@ -33,8 +33,10 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
     c, _, score, banned, _ = scratch
     place, positive, k = signals.place, signals.positive, c.shape[0]
     bits, low = score.view(np.int64), low_bits(k)
+
     for i in range(signals.X.shape[0]):
         known, b, lam, code = known_entries(signals, i), signals.B[i], signals.alpha[i], codes[i]
+
         t = ZERO
         for j in range(k):  # start from the independent atoms of the given code
             score[j] = b[j]
@@ -44,11 +46,15 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
                 if t > before:
                     a[before] = code[j]
                     theta[before] = 1.0 if code[j] > 0.0 else -1.0
+
         enough = lam * (1 + SLACK) + 8 * EPS * abs(score[largest_entry(bits, k, low)])
         solved, some_banned = t == 0, False
+
         for _ in range(20 * k + 50):
             steps[i] += 1
             fresh = ZERO - 1
+
+            # 1. admit the atom of the largest correlation
             if solved:  # admit the atom of the largest correlation
                 correlations(b, active, G, t, c)
                 for j in range(k):
@@ -71,7 +77,8 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
                     continue
                 if t > before:
                     fresh = new
-            # go to the solution for the present signs, or to where one changes
+
+            # 2. go to the solution for the present signs, or to where one changes
             solved = solve_signs(b, active, t, lam)
             if solved:
                 for s in range(t):
@@ -87,10 +94,12 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
                     break  # no descent but for rounding
                 t = _move(active, t, step, positive)
                 solved = t == 0
+
             if some_banned:
                 for j in range(k):
                     banned[j] = False
                 some_banned = False
+
         for j in range(k):
             banned[j] = False
         write_code(signals, i, known, active, t, code, R[i])
@@ -109,12 +118,15 @@ def _admit(active, t, g, at, new, sign):
     if grown > t:
         a[t], theta[t] = 0.0, sign
         return grown
+
+    # dependent: move along the combination until an active atom leaves
     solve_signs(g, active, t, 0.0)  # the atom as a combination of the active ones
     step, gone = np.inf, ZERO - 1
     for s in range(t):
         direction = -z[s] * sign
         if a[s] * direction < 0.0 and -a[s] / direction < step:
             step, gone = -a[s] / direction, s
+
     if gone < 0:
         return gone
     for s in range(t):
@@ -132,6 +144,7 @@ def _best_step(b, active, G, t, lam):
 
     Candidates are the end and the points where a coefficient changes sign.
     """
+    # slope and curvature of the smooth part along the direction
     a, z, theta, index, at = active.a, active.z, active.theta, active.chosen, active.at
     slope, curve, start = 0.0, 0.0, 0.0
     for s in range(t):
@@ -141,6 +154,8 @@ def _best_step(b, active, G, t, lam):
         slope += (z[s] - a[s]) * correlation
         curve += (z[s] - a[s]) * (correlation - lam * theta[s])
         start += lam * abs(a[s])
+
+    # the best of the full step and of those at which a coefficient meets zero
     best, lowest = 0.0, start
     for candidate in range(t + 1):
         step = 1.0

@@ -4,14 +4,15 @@ from typing import Any
 
 import numpy as np
 
+from skmoderndata._solvers.common.certificates import relative_gaps
 from skmoderndata._typing import Array
 
 
-def penalised_gap(xr: Any, rr: Any, penalty: Any, largest: Any, lam: Any) -> tuple[Any, Any]:
-    """Duality gap and objective of ``min over a  1/2 |x - a D|^2 + lam Omega(a)``.
+def penalised_bounds(xr: Any, rr: Any, penalty: Any, largest: Any, lam: Any) -> tuple[Any, Any]:
+    """Objective of ``min over a  1/2 |x - a D|^2 + lam Omega(a)``, and a bound from below.
 
     With the residual ``r = x - a D`` the dual problem is ``max x.v - 1/2 |v|^2`` over v with
-    ``Omega*(D v) <= lam``. The best feasible multiple of r gives the gap.
+    ``Omega*(D v) <= lam``. The best feasible multiple of r gives the bound.
 
     Parameters
     ----------
@@ -27,14 +28,14 @@ def penalised_gap(xr: Any, rr: Any, penalty: Any, largest: Any, lam: Any) -> tup
 
     Returns
     -------
-    gap, objective : float
-        The gap may be negative by rounding.
+    objective, bound : float
+        Rounding may put the first below the second.
     """
     objective = 0.5 * rr + lam * penalty
     factor = np.maximum(xr / np.where(rr > 0, rr, 1.0), 0.0)
     most = np.where(largest > 0, lam / np.where(largest > 0, largest, 1.0), np.inf)
     factor = np.where(rr > 0, np.minimum(factor, most), 0.0)
-    return objective - factor * (xr - 0.5 * factor * rr), objective
+    return objective, factor * (xr - 0.5 * factor * rr)
 
 
 def dual_norms(C: Array, positive: bool) -> Array:
@@ -52,5 +53,5 @@ def code_gaps(
     """
     xr, rr = np.einsum("ij,ij->i", X, R), np.einsum("ij,ij->i", R, R)
     largest = dual_norms(R @ rows.T, positive)
-    gap, objective = penalised_gap(xr, rr, np.abs(A).sum(axis=1), largest, alpha)
-    return np.maximum(gap, 0.0), objective, rr
+    objective, bound = penalised_bounds(xr, rr, np.abs(A).sum(axis=1), largest, alpha)
+    return relative_gaps(objective, bound, unit=1.0), objective, rr

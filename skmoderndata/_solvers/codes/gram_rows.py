@@ -40,12 +40,16 @@ def ask_row(j, columns, known, scale, G, place):
         return G
     n, k = columns.shape
     t = place[k]
+
+    # twice the room, at most all rows
     if t == G.shape[0]:
         larger = np.empty((min(k, 2 * t), k))
         for s in range(t):
             for i in range(k):
                 larger[s, i] = G[s, i]
         G = larger
+
+    # products with the entries that are known
     g = G[t]
     for i in range(k):
         g[i] = 0.0
@@ -60,6 +64,7 @@ def ask_row(j, columns, known, scale, G, place):
         add_rows(g, scale[j], weights, columns, at, count)
         for i in range(k):
             g[i] *= scale[i]
+
     place[j] = t
     place[k] = t + 1
     return G

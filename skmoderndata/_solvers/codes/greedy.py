@@ -123,6 +123,7 @@ def orthogonal_matching_pursuit(
         gram = None if mask is not None else some.gram
         if mask is None and gram is None and gram_pays(k, m * cap, memory):
             gram = some.rows @ some.rows.T
+
         most = k if gram is not None else max(FEW, cap, ROWS_KEPT // (8 * k))
         rows, columns = np.ascontiguousarray(some.rows), np.ascontiguousarray(some.rows.T)
         bounds, size = tol_sq[which], max(16, min(BLOCK, 2**22 // max(n, k)))
@@ -139,8 +140,10 @@ def orthogonal_matching_pursuit(
                 np.zeros((m, cap), np.int64), np.zeros((m, cap)), np.zeros(m, np.int32),
                 np.zeros(m), np.zeros(m, np.int8), np.zeros(m, np.int32),
             )  # fmt: skip
+
             G, place = no_rows(k) if gram is None else all_rows(gram)
             _omp(block, found, G, place, most, n_nonzero, optimised)
+
             used = np.arange(cap) < found.counts[:, None]
             chosen = found.chosen[used]
             return from_pairs(
@@ -179,6 +182,7 @@ def _omp(signals, found, G, place, most, n_nonzero, optimised):
     outside = np.empty(k)  # squared norms of the atoms outside of the span of the chosen ones
     alpha_bits, score_bits = alpha.view(np.int64), score.view(np.int64)
     banned = np.empty(k, np.int64)
+
     for i in range(m):
         if signals.fresh[i] or place[k] > most:
             forget_rows(place)
@@ -188,17 +192,21 @@ def _omp(signals, found, G, place, most, n_nonzero, optimised):
         size = inner(signals.x[i], signals.x[i], n)
         rho, floor = size, 10 * EPS * np.sqrt(size)
         t, n_banned, steps = ZERO, 0, 0
+
         best_t, best_rho = ZERO, np.inf
         for j in range(k):
             alpha[j] = b[j]
             outside[j] = 1.0
         while True:
+            # 1. stop: residual below the bound, or enough atoms
             if rho <= bound:
                 stop = TOL
                 break
             if t >= n_nonzero or t >= room:
                 stop = ATOMS if t >= n_nonzero else RANK
                 break
+
+            # 2. choose: the largest decrease of the residual, or the largest correlation
             if optimised:
                 for j in range(k):
                     score[j] = alpha[j] * alpha[j] / outside[j] if outside[j] > SPAN else 0.0
@@ -207,10 +215,14 @@ def _omp(signals, found, G, place, most, n_nonzero, optimised):
             else:
                 new = largest_entry(alpha_bits, k, low)
                 gain = abs(alpha[new])
+
+            # nothing that could be fitted
             if gain <= floor:
                 stop = RANK if n_banned > 0 else STALL
                 break
             steps += 1
+
+            # 3. extend the factor; an atom in the span of the chosen ones is barred
             if place[new] < 0:
                 G = ask_row(new, signals.columns, known, scale, G, place)
             g, u = G[place[new]], U[t]
@@ -224,7 +236,9 @@ def _omp(signals, found, G, place, most, n_nonzero, optimised):
                 banned[n_banned] = new
                 n_banned += 1
                 continue
-            # u_t = (g - L[t, :t] U) / L[t, t], and what the new Gram-Schmidt vector explains
+
+            # 4. u_t = (g - L[t, :t] U) / L[t, t], and what the new Gram-Schmidt vector
+            # explains
             d = np.sqrt(pivot)
             L[t, t] = d
             for j in range(k):
@@ -243,6 +257,8 @@ def _omp(signals, found, G, place, most, n_nonzero, optimised):
                 for j in range(k):
                     u[j] -= c0 * u0[j]
                 s += 1
+
+            # 5. remove the new direction from correlations and residual
             step, inverse = alpha[new] / d, 1.0 / d
             for j in range(k):
                 u[j] *= inverse
@@ -251,9 +267,11 @@ def _omp(signals, found, G, place, most, n_nonzero, optimised):
                 for j in range(k):
                     outside[j] -= u[j] * u[j]
                 outside[new] = 0.0
+
             h[t] = step
             index[t] = new
             t += 1
+
             # exact zeros where theory has them
             for s in range(t):
                 alpha[index[s]] = 0.0
@@ -261,11 +279,17 @@ def _omp(signals, found, G, place, most, n_nonzero, optimised):
                 alpha[banned[s]] = 0.0
             for s in range(t - 1):
                 u[index[s]] = 0.0
-            rho = max(0.0, rho - step * step)
+
+            rho -= min(step * step, rho)
+
+            # 6. near the bound the residual from the signal itself: the recursion is exact to
+            # rounding of |x|^2 only
             if rho <= bound:  # the recursion is exact to rounding of |x|^2 only
                 rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)
                 if rho < best_rho:
                     best_t, best_rho = t, rho
+
+        # coefficients and residual of what was chosen
         if bound < 0.0 and rho > 1e-6 * size:  # no decision depends on more digits
             for s in range(t):
                 a[s] = h[s]
@@ -279,6 +303,7 @@ def _omp(signals, found, G, place, most, n_nonzero, optimised):
                 rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)
             if rho <= bound:
                 stop = TOL
+
         sort_pairs(index, value, t)
         found.counts[i] = t
         found.residual_sq[i] = rho

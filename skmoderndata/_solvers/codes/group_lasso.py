@@ -7,17 +7,18 @@ and Newton steps on the coefficients that are not zero; groups that the residual
 until the duality gap of the whole problem is small.
 """
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
 
 from skmoderndata._jit import jit
-from skmoderndata._solvers.codes.gaps import penalised_gap
+from skmoderndata._solvers.codes.gaps import penalised_bounds
 from skmoderndata._solvers.codes.group_newton import NEWTON_SIZE, newton_step
+from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Progress
-from skmoderndata._solvers.common.threads import blas_controller
+from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._typing import Array
 
 FLOOR = 64 * np.finfo(np.float64).eps  # of 1/2 |y|^2: a gap below this is rounding
@@ -96,9 +97,7 @@ def one_thread_if_small(size: int) -> AbstractContextManager[Any]:
 
     Measured on two cores, both busy: 4 to 30 times as fast.
     """
-    limits = 1 if size <= SMALL else None
-    limited: AbstractContextManager[Any] = blas_controller().limit(limits=limits, user_api="blas")
-    return limited
+    return one_blas_thread() if size <= SMALL else nullcontext()
 
 
 class WorkingSet:
@@ -124,6 +123,8 @@ class WorkingSet:
         count = int(self.edges[-1])
         within = np.arange(count) - np.repeat(self.edges[:-1], sizes)
         self.columns = np.repeat(self.all_edges[self.groups], sizes) + within
+
+        # the columns, or their Cholesky factor where they are few
         self.factor: Array | None = None
         if 2 * count > self.X.X.shape[0]:
             self.Z = self.X.rows(self.columns)
@@ -132,6 +133,7 @@ class WorkingSet:
             self.factor, self.pivots = np.tril(factor)[:, :rank], pivots[:rank] - 1
             self.Z = np.empty((count, rank))
             self.Z[pivots - 1] = self.factor
+
         # inner products within new groups, those of one size together
         known = self.X.blocks if self.factor is None else self.blocks_of_factor
         new = np.array([g not in known for g in self.groups.tolist()], np.bool_)
@@ -145,6 +147,7 @@ class WorkingSet:
             blocks = parts.reshape(len(which), -1) if few else np.zeros((len(which), 0))
             values = zip(largest, blocks, strict=True)
             known.update(zip(self.groups[which].tolist(), values, strict=True))
+
         pairs = [known[g] for g in self.groups.tolist()]
         self.largest = np.array([largest for largest, _ in pairs])
         self.blocks = np.concatenate([np.zeros(0), *(block for _, block in pairs)])
@@ -228,22 +231,29 @@ def group_lasso(
     scale = 0.5 * float(y @ y)
     if scale == 0:
         return GroupLassoResult(np.zeros_like(w), 0.0, 0, 0.0)
+
     of_group = np.repeat(np.arange(len(penalty.weights)), np.diff(penalty.edges))
     taken, idle, best = 0, 0, GroupLassoResult(w, np.inf, 0, 0.0)
     b = X.cross(y)
     lam_max = float(penalty.dual_norms(b).max())
+
     while True:
+        # 1. gap on all groups; keep the best coefficients
         r = y - X.times(w)
         scores = penalty.dual_norms(X.cross(r) if w.any() else b)
         gap, objective = _gap(float(y @ r), float(r @ r), w, scores, penalty)
         idle = 0 if gap < 0.9 * best.gap else idle + 1
         if gap < best.gap:
             best = GroupLassoResult(w, gap, taken, lam_max, objective)
+
+        # 2. stop: gap, number of sweeps, or no progress
         wanted_gap = max(tol * (best.objective if of_objective else scale), FLOOR * scale)
         if best.gap <= wanted_gap or taken >= max_iter or idle > 5:
             break
         if progress is not None:
             progress.begin()
+
+        # 3. groups that violate their constraint most join the working set
         active = np.zeros(len(scores), np.bool_)
         active[of_group[w != 0]] = True
         missing = active | (scores > lam * (1 + 1e-12))
@@ -253,6 +263,8 @@ def group_lasso(
             most = max(20, 2 * int(np.count_nonzero(active)), len(scores) // 20)
             urgency = np.where(active[new], np.inf, scores[new])
             work.add(np.sort(new[np.argsort(-urgency, kind="stable")[:most]]))
+
+        # 4. solve on the working set, no closer than needed while other groups wait
         # no closer than needed while other groups wait
         goal = max(0.3 * wanted_gap, 0.1 * gap if new.size else 0.0)
         w, steps = _solve_working_set(y, b, work, w, penalty, goal, max_iter - taken)
@@ -273,8 +285,8 @@ def group_lasso_gap(X: Columns, y: Array, w: Array, penalty: Penalty) -> float:
 
 def _gap(yr: float, rr: float, w: Array, scores: Array, penalty: Penalty) -> tuple[float, float]:
     """Duality gap, at least 0, and objective; `scores` are the dual norms of ``X' r``."""
-    gap, objective = penalised_gap(yr, rr, penalty.of(w), scores.max(), penalty.lam)
-    return max(0.0, float(gap)), float(objective)
+    objective, bound = penalised_bounds(yr, rr, penalty.of(w), scores.max(), penalty.lam)
+    return relative_gap(objective, bound, unit=1.0), float(objective)
 
 
 def _solve_working_set(
@@ -298,12 +310,16 @@ def _solve_working_set(
 
     r, c, gap = look()
     taken, best, idle = 0, np.inf, 0
+
     while taken < max_iter and gap > goal:
+        # sweeps of block coordinate descent
         before, count = gap, min(SWEEPS, max_iter - taken)
         taken += descend(
             Z, edges, r, work.blocks, a, group_lam, single_lam, work.largest, some.positive, count
         )
         r, c, gap = look()
+
+        # Newton's steps where sweeps to come would take longer, by measurement
         system = min(np.count_nonzero(a), Z.shape[1])
         worth = False
         if system <= NEWTON_SIZE and gap > goal:
@@ -316,10 +332,13 @@ def _solve_working_set(
             zeroed = np.count_nonzero(a) < used
             if gap <= goal or (gap > 0.1 * former and not zeroed):
                 break
+
+        # no progress but for rounding
         idle = 0 if gap < 0.99 * best else idle + 1
         best = min(best, gap)
         if idle >= 20 and gap <= 500 * FLOOR * size:  # rounding
             break
+
     out = np.zeros_like(w)
     out[work.columns] = a
     return out, taken
@@ -331,6 +350,8 @@ def _dual_norms(size, edges, weights, mix, out):
     for g in range(len(out)):
         first, last = edges[g], edges[g + 1]
         a = (1.0 - mix) * weights[g]
+
+        # closed forms: groups of Euclidean norm, of one column, of maximum norm
         if mix == 0.0 or last - first == 1:
             total = 0.0
             for j in range(first, last):
@@ -340,6 +361,8 @@ def _dual_norms(size, edges, weights, mix, out):
         if mix == 1.0:
             out[g] = size[first]
             continue
+
+        # the root lies between two sizes: go down until the sign changes
         ordered = size[first:last]
         s1, s2 = 0.0, 0.0
         out[g] = 0.0
@@ -354,6 +377,7 @@ def _dual_norms(size, edges, weights, mix, out):
             v = ordered[k] / mix if k < n else 0.0
             if s2 - 2 * mix * v * s1 + (k * mix * mix - a * a) * v * v >= 0.0:
                 break
+
         root = mix * mix * s1 * s1 - s2 * (k * mix * mix - a * a)
         out[g] = s2 / (mix * s1 + np.sqrt(max(root, 0.0)))
 
@@ -383,14 +407,19 @@ def descend(Z, edges, r, blocks, a, group_lam, single_lam, largest, positive, ma
     every, reference = True, 0.0
     for sweep in range(1, max_sweeps + 1):
         moved, after = 0.0, 0
+
         for g in range(len(group_lam)):
             first, size, L, block = edges[g], edges[g + 1] - edges[g], largest[g], after
             after += size * size if size <= WIDE else 0
+
+            # groups of zeros wait for a sweep over all
             used = False
             for j in range(first, first + size):
                 used = used or a[j] != 0.0
             if not used and not (every and L > 0.0):  # columns of zeros have L = 0
                 continue
+
+            # slopes of the group, then a few steps within it
             for j in range(size):
                 old[j] = a[first + j]
                 slope[j] = np.dot(Z[first + j], r)
@@ -407,11 +436,14 @@ def descend(Z, edges, r, blocks, a, group_lam, single_lam, largest, positive, ma
                     step += v * v
                 if step <= 1e-6 * norm_sq:
                     break
+
                 if 1 < size <= WIDE:
                     for q in range(size):
                         if z[q] != 0.0:
                             for j in range(size):
                                 slope[j] -= blocks[block + q * size + j] * z[q]
+
+            # the residual follows once for the whole group
             for j in range(size):
                 v = a[first + j] - old[j]
                 if v != 0.0:
@@ -419,6 +451,8 @@ def descend(Z, edges, r, blocks, a, group_lam, single_lam, largest, positive, ma
                     row = Z[first + j]
                     for q in range(len(r)):
                         r[q] -= v * row[q]
+
+        # over the active groups while they move, then over all
         reference = max(reference, moved)
         if moved <= 1e-3 * reference:
             if every:

@@ -31,16 +31,21 @@ def newton_step(
     S = np.flatnonzero(a)
     if min(S.size, Z.shape[1]) > NEWTON_SIZE or S.size == 0:
         return a
+
+    # coefficients that are not zero, by groups
     owner = np.repeat(np.arange(len(group_lam)), np.diff(edges))[S]
     first = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
     sizes = np.diff(np.append(first, S.size))
     rows, z, lams = Z[S], a[S], group_lam[owner[first]]
     norms = np.sqrt(np.add.reduceat(z * z, first))
     slope = np.repeat(lams / norms, sizes) * z + single_lam * np.sign(z) - c[S]
+
+    # direction, which must descend
     d = newton_direction(rows, slope, z, first, lams / norms)
     descent = -1.0 if d is None else float(slope @ d)
     if d is None or not np.isfinite(descent) or descent >= 0:
         return a
+
     # step sizes at which coefficients pass a kink at zero, and groups turn round
     with np.errstate(divide="ignore", invalid="ignore"):
         zero_at = np.repeat(norms**2 / -np.add.reduceat(z * d, first), sizes)
@@ -48,12 +53,17 @@ def newton_step(
         if single_lam > 0 or positive:
             own = -z / d
             zero_at = np.where(own > 0, np.minimum(zero_at, own), zero_at)
+
     penalty = float(lams @ norms) + single_lam * float(np.abs(z).sum())
     slack = 4 * np.finfo(np.float64).eps * (penalty + abs(float(z @ c[S])))  # rounding
+
+    # the full step, kinks on the way, and halves of the first kink
     ordered = np.sort(zero_at[zero_at < 1])
     halves = len(ordered) >> np.arange(1, 1 + len(ordered).bit_length())
     tried = np.concatenate([[1.0], ordered[halves[halves > 0] - 1]])
     tried = np.append(tried, tried[-1] * 0.5 ** np.arange(1, 20))
+
+    # the first minimum of the objective among them
     best, out = np.inf, a
     for size in tried:
         new = np.where(zero_at <= size, 0.0, z + size * d)
@@ -88,6 +98,8 @@ def newton_direction(
     owner = np.repeat(np.arange(len(first)), sizes)
     bend = curvature[owner]
     u = z / np.sqrt(np.add.reduceat(z * z, first))[owner]
+
+    # many coefficients: conjugate gradients, preconditioned in single precision
     if len(z) > max(DENSE, rows.shape[1]) and curvature.all():
         root = (1 / np.sqrt(bend)).astype(np.float32)
 
@@ -115,6 +127,7 @@ def newton_direction(
         operator = LinearOperator(square, hessian, dtype=np.float64)
         M = LinearOperator(square, precondition, dtype=np.float64)
         return np.asarray(cg(operator, -slope, rtol=RTOL, maxiter=STEPS, M=M)[0])
+
     H = rows @ rows.T - np.where(owner == owner[:, None], np.outer(bend * u, u), 0.0)
     H[np.diag_indices_from(H)] += bend
     factor = _factor(H)

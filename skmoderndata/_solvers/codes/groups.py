@@ -27,6 +27,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     from_group_order,
     in_group_order,
 )
+from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._typing import Array
 
 WHOLE = 500  # atoms up to which all groups are in the problem from the start
@@ -83,6 +84,7 @@ def group_lasso_codes(
                 given = given[:, order] * atoms.norms
             a, gap, rr = np.empty_like(given), np.empty(len(x)), np.empty(len(x))
             stop, n_iter = np.empty((2, len(x)), np.int64)
+
             for i, (signal, lam) in enumerate(zip(x, levels[part], strict=True)):
                 # a set of its own where groups join: codes do not depend on other signals
                 own = everything if len(rows) <= WHOLE else WorkingSet(columns, edges)
@@ -91,12 +93,14 @@ def group_lasso_codes(
                     signal, own, penalty, tol=tol, max_iter=max_iter, start=given[i],
                     of_objective=True,
                 )  # fmt: skip
+
                 half = 0.5 * float(signal @ signal)
                 met = found.gap * half <= max(tol * found.objective, FLOOR * half)
                 r = signal - found.coef @ rows
                 a[i], rr[i], n_iter[i] = found.coef, float(r @ r), found.n_iter
-                gap[i] = found.gap * half / found.objective if found.objective > 0 else 0.0
+                gap[i] = relative_gap(found.gap * half, 0.0, unit=found.objective)
                 stop[i] = TOL if met else MAX_ITER
+
             return from_dense(a / atoms.norms, rr, stop, gap, n_iter)
 
         return from_group_order(code_in_blocks(len(signals), work, n_jobs=n_jobs), order)

@@ -56,6 +56,8 @@ def homotopy(signals, i, active, scratch, G):
     norms_sq = signals.norms_sq[0 if signals.known.shape[0] == 1 else i]
     k, bits = c.shape[0], score.view(np.int64)
     low = low_bits(k)
+
+    # start: the atom of the largest correlation, at the penalty from which on the code is zero
     for j in range(k):
         c[j] = b[j]
         score[j] = max(c[j], 0.0) if positive else c[j]
@@ -68,8 +70,11 @@ def homotopy(signals, i, active, scratch, G):
         return ZERO, ZERO + 1, G
     t, last, leaving, events = ZERO, ZERO - 1, ZERO - 1, ZERO
     rr, slope, met, some_banned = size, 0.0, False, False
+
     for _ in range(8 * k + 50):
         events += 1
+
+        # 1. the entering atom extends the factor; in the span of the others it is barred
         if leaving < 0:
             if place[new] < 0:
                 G = ask_row(new, signals.columns, known, signals.scale, G, place)
@@ -79,8 +84,11 @@ def homotopy(signals, i, active, scratch, G):
                 t += 1
             else:
                 banned[new] = some_banned = True
+
         if t == 0:
             break
+
+        # 2. direction: z, and the change v of the correlations, as the penalty falls by one
         # z and the change v of the correlations, as the penalty falls by one
         for s in range(t):
             z[s] = theta[s]
@@ -88,6 +96,8 @@ def homotopy(signals, i, active, scratch, G):
         for j in range(k):
             v[j] = 0.0
         add_rows(v, 1.0, z, G, at, t)
+
+        # 3. the penalty at which the next atom enters
         _steps_to_level(c, v, level, positive, score)
         for s in range(t):
             score[index[s]] = np.inf
@@ -98,14 +108,19 @@ def homotopy(signals, i, active, scratch, G):
                 score[j] = np.inf if banned[j] else score[j]
         new = _smallest(bits, k, low)
         step = score[new]
+
+        # or earlier an active coefficient meets zero
         # the step ends earlier where an active coefficient meets zero
         leaving = ZERO - 1
         for s in range(t):
             if z[s] * theta[s] < 0.0 and -a[s] / z[s] < step:
                 step, leaving = max(-a[s] / z[s], 0.0), s
+
         done = step >= level - lam
         if done:
             step = level - lam
+
+        # or the residual meets the bound
         if bound >= 0.0:
             slope = inner(z, theta, t)
             if rr < CANCELS * size:
@@ -114,23 +129,30 @@ def homotopy(signals, i, active, scratch, G):
             after = level - step
             met = goal >= after * after
             if met:
-                step = max(0.0, level - np.sqrt(goal))
+                step = max(level - np.sqrt(goal), 0.0)
                 done = True
             rr -= slope * (level * level - after * after)
+
+        # 4. take the step
         for s in range(t):
             a[s] += step * z[s]
         level = lam if done and not met else level - step
         if done:
             break
+
         for j in range(k):
             c[j] -= step * v[j]
         last = ZERO - 1
+
+        # 5. the atom that met zero leaves
         if leaving >= 0:
             last = index[leaving]
             t = leave(active, t, leaving)
             if some_banned:
                 banned[:] = some_banned = False
+
     banned[:] = False
+
     # at the end the equations are solved afresh
     for _ in range(6):
         if not solve_signs(b, active, t, level):
@@ -139,8 +161,10 @@ def homotopy(signals, i, active, scratch, G):
         for s in range(t):
             a[s] = z[s]
             reach += abs(a[s]) * np.sqrt(norms_sq[index[s]])
+
         if not met:
             break
+
         # the bound is to hold for the residual itself, but for rounding
         rr = residual_sq(x, known, signals.rows, index, a, t, r)
         margin = 8 * EPS * np.sqrt(bound) * reach + 1e-10 * bound
@@ -149,6 +173,7 @@ def homotopy(signals, i, active, scratch, G):
         if abs(rr - aim) <= 0.5 * margin or goal <= 0.0:
             break
         level = np.sqrt(goal)
+
     signals.alpha[i] = level
     return t, events, G
 

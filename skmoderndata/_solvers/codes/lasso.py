@@ -31,6 +31,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     gram_pays,
     with_gram,
 )
+from skmoderndata._solvers.common.certificates import relative_gaps
 from skmoderndata._typing import Array
 
 Start = Array | sparse.csr_array | None
@@ -151,6 +152,7 @@ def block_coder(
     if mask is None and gram_pays(k, len(X) * max(1, min(n, k) // FEW), settings.memory):
         atoms = with_gram(atoms)
     gram = None if mask is not None else atoms.gram
+
     columns = np.ascontiguousarray(atoms.rows.T) if gram is None else np.empty((0, k))
     ones = np.ones(k)
 
@@ -170,12 +172,16 @@ def block_coder(
             ROWS_KEPT // (8 * k) if gram is None else -1, settings.positive,
             float(settings.tol), int(settings.max_iter),
         )  # fmt: skip
+
         a = np.zeros((m, k))
         if start is not None:
             a += (start.toarray() if sparse.issparse(start) else start) * atoms.norms
+
         out = Codes(
             a, signals.sizes.copy(), np.zeros(m), np.ones(m, np.bool_), np.zeros(m, np.int32)
         )
+
+        # from the largest correlation on the code is zero
         some = np.arange(m)
         if bound is None:  # from the largest correlation on the code is zero
             top = dual_norms(signals.B, settings.positive)
@@ -183,6 +189,8 @@ def block_coder(
                 (top > alpha) if start is None else (top > alpha) | a.any(axis=1)
             )
         out.done[some] = False
+
+        # routes in turn, for the codes that the one before did not finish
         for route in ROUTES[settings.method]:
             if some.size:
                 _run(route, signals, out, some, G)
@@ -194,21 +202,26 @@ def block_coder(
 
 def _run(route: Any, signals: Signals, out: Codes, some: Array, G: Array) -> None:
     """Code some of the signals by a route, from the codes that `out` holds, and certify them."""
+    # signals of their own, where some are finished
     whole = len(some) == len(out.a)
     if not whole:
         fields = ("X", "B", "sizes", "alpha", "bound")
         signals = signals._replace(**{name: getattr(signals, name)[some] for name in fields})
         if len(signals.known) > 1:
             signals = signals._replace(known=signals.known[some], norms_sq=signals.norms_sq[some])
+
     if signals.most >= 0:  # the rows at hand may be those of another mask
         signals.place[:-1], signals.place[-1] = -1, 0
+
     a = out.a if whole else out.a[some]
     R, steps = np.empty_like(signals.X), np.zeros(len(a), np.int32)
     route(signals, *room_for(signals), G, a, R, steps)
+
+    # certificate of all codes at once
     gap, objective, rr = code_gaps(signals.X, R, a, signals.rows, signals.alpha, signals.positive)
     if not whole:
         out.a[some] = a
     out.residual_sq[some] = rr
-    out.gap[some] = np.divide(gap, objective, out=np.zeros_like(gap), where=objective > 0)
+    out.gap[some] = relative_gaps(gap, 0.0, unit=objective)
     out.done[some] = gap <= np.maximum(signals.tol * objective, 4 * EPS * signals.sizes)
     out.n_iter[some] += steps

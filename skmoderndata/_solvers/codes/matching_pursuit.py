@@ -95,16 +95,19 @@ def group_matching_pursuit(
         atoms, order, edges = in_group_order(atoms, groups)
         W, start = _whitening(atoms.rows, edges)
         bases = Atoms(np.ascontiguousarray(W @ atoms.rows), np.ones(W.shape[0]), None)
+
         bounds = tol_sq[which]
 
         def pursue(p: Problem, rows: slice) -> Pursued:
             return _fit_after_each_choice(p, bounds[rows], n_nonzero, start)
 
+        # codes of orthonormal bases, turned back into those of the atoms
         widest = min(W.shape[0], n_nonzero * int(np.diff(edges).max()))
         found = code_by_problems(signals, bases, pursue, widest=widest, **options)
         codes = to_csr(found, W.shape[0]) @ W
         codes.data /= atoms.norms[codes.indices]
         found = found._replace(indptr=codes.indptr, indices=codes.indices, values=codes.data)
+
         residual_sq = squared_residuals(found, signals, atoms, None)
         missed = np.where(found.stop == TOL, STALL, found.stop)
         stop = np.where(residual_sq <= bounds, TOL, missed).astype(np.int8)
@@ -123,16 +126,20 @@ def _whitening(rows: Array, edges: Array) -> tuple[sparse.csr_array, Array]:
     data, columns, widths, ranks = [], [], [], []
     for width in np.unique(sizes[sizes > 0]):  # groups of one size together
         at = edges[:-1][sizes == width][:, None] + np.arange(width)
+
+        # orthonormal bases by the eigenvectors of the Gram matrices
         D = rows[at]
         S, U = np.linalg.eigh(D @ D.transpose(0, 2, 1))
         independent = S > SPAN * S[:, -1:]
         independent[:, -1] = True  # a group of zeros has one zero row, which is never chosen
         blocks = (U / np.sqrt(np.where(S > 0, S, np.inf))[:, None]).transpose(0, 2, 1)
+
         rank = independent.sum(axis=1)
         data.append(blocks[independent].ravel())
         columns.append(np.repeat(at, rank, axis=0).ravel())
         widths.append(np.full(rank.sum(), width))
         ranks.append(rank)
+
     indptr = np.cumsum(np.concatenate([[0], *widths]))
     shape = (len(indptr) - 1, len(rows))
     W = sparse.csr_array((np.concatenate(data), np.concatenate(columns), indptr), shape)
@@ -146,12 +153,18 @@ def _subtract_projections(p: Problem, tol_sq: Array, s: int, max_iter: int) -> P
         np.zeros(p.shape), size.copy(), np.zeros(len(size), np.int64), np.zeros_like(size)
     )
     q, live, A, C = p, np.arange(len(size)), np.zeros(p.shape), p.b
+
     R, floor, bound = p.X, 10 * EPS * np.sqrt(size), tol_sq
     for step in range(max_iter + 1):
+        # 1. the largest correlation; with `positive` a step may take back what was given, and
+        # no more
         # with `positive` a step may take back what was given, and no more
         new, gain = first_largest(np.maximum(C, np.minimum(-C, A)) if q.positive else np.abs(C))
+
         at = np.arange(len(live)), new
         full = (A[at] == 0) & (np.count_nonzero(A, axis=1) >= s)
+
+        # 2. signals that are done leave
         done = [squares(R) <= bound, gain <= floor, np.full(len(live), step == max_iter), full]
         reason = np.select(done, [TOL, STALL, MAX_ITER, ATOMS], -1)
         ended = live[reason >= 0]
@@ -161,8 +174,11 @@ def _subtract_projections(p: Problem, tol_sq: Array, s: int, max_iter: int) -> P
             q, live, new = q.of(on), live[on], new[on]
             A, C, R, floor, bound = (v[on] for v in (A, C, R, floor, bound))
             at = np.arange(len(live)), new
+
         if live.size == 0:
             break
+
+        # 3. subtract the projection
         change = np.maximum(C[at], -A[at]) if q.positive else C[at]
         A[at] += change
         d = q.atoms(new)
@@ -179,14 +195,19 @@ def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | Non
     size = squares(p.X)
     m, floor = len(size), 10 * EPS * np.sqrt(size)
     out = Pursued(np.zeros(p.shape), size.copy(), np.full(m, MAX_ITER), np.zeros(m, np.int64))
+
+    # single atoms and a Gram matrix: compiled
     if start is None and p.gram is not None:
         _enter_one_by_one(p.b, p.gram, size, tol_sq, s, p.X.shape[1], out.a, out.stop, out.n_iter)
         return out.certified(p, tol_sq)
+
     R, live = p.X.copy(), np.arange(m)
     owner = np.arange(p.shape[1])
     if start is not None:
         owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
+
     for step in range(3 * s + 1):
+        # 1. correlations, of atoms or of groups
         q, A = p.of(live), out.a[live]
         chosen = A != 0
         C = q.cross(R[live]) if q.gram is None else q.b - sparse.csr_array(A) @ q.gram
@@ -195,6 +216,8 @@ def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | Non
         else:
             chosen = np.logical_or.reduceat(chosen, start[:-1], axis=1)
             score = np.sqrt(np.add.reduceat(C * C, start[:-1], axis=1)) * ~chosen
+
+        # 2. choose the largest; signals that are done leave
         new, gain = first_largest(score)
         count = chosen.sum(axis=1)
         full = count >= q.room if start is None else np.zeros(len(live), np.bool_)
@@ -204,11 +227,14 @@ def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | Non
         out.stop[live[~on]] = reason[~on]
         if not on.any() or step == 3 * s:
             break
+
+        # 3. least squares on all chosen ones
         q, live, A, new = q.of(on), live[on], A[on], new[on]
         entering = owner == new[:, None]
         out.n_iter[live] += 1
         out.a[live] = fitted = q.fit((A != 0) | entering, A)
         R[live] = q.residuals(fitted)
+
         entered = (fitted * entering).any(axis=1)  # always, but for rounding
         out.stop[live[~entered]] = STALL
         live = live[entered]
@@ -226,9 +252,12 @@ def _enter_one_by_one(b, G, size, tol_sq, s, room, A, stop, n_iter):
     L, z, index = np.empty((width, width)), np.empty(width), np.empty(width, np.int64)
     c, score, low = np.empty(k), np.empty(k), low_bits(k)
     bits = score.view(np.int64)
+
     for i in range(m):
         a, t = A[i], 0
+
         for step in range(3 * s + 1):
+            # correlations and squared residual of the code
             for q in range(t):
                 z[q] = a[index[q]]
             for j in range(k):
@@ -237,6 +266,8 @@ def _enter_one_by_one(b, G, size, tol_sq, s, room, A, stop, n_iter):
             rho = size[i]
             for q in range(t):
                 rho -= z[q] * (b[i, index[q]] + c[index[q]])
+
+            # the largest correlation, unless the pursuit ends
             for j in range(k):
                 score[j] = c[j] if c[j] > 0.0 and a[j] == 0.0 else 0.0
             new = largest_entry(bits, k, low)
@@ -249,6 +280,8 @@ def _enter_one_by_one(b, G, size, tol_sq, s, room, A, stop, n_iter):
                 stop[i] = STALL
             if stop[i] != MAX_ITER or step == 3 * s:
                 break
+
+            # extend the factor; codes stay non-negative
             if append_atom(L, t, G[new], index, new) <= 0.0:
                 stop[i] = STALL
                 break
@@ -264,11 +297,14 @@ def _to_boundary(L, index, t, b, z, a):
     """Least squares on the chosen atoms with codes a >= 0; atoms leave where a reaches zero."""
     size = 0.0
     while size < 1.0:
+        # towards the least squares solution, as far as codes stay non-negative
         solve_chosen(L, index, t, b, z)
         size = 1.0
         for q in range(t):
             if z[q] <= 0.0:
                 size = min(size, a[index[q]] / max(a[index[q]] - z[q], 1e-300))
+
+        # atoms at zero leave
         for q in range(t - 1, -1, -1):
             j = index[q]
             moved = a[j] + size * (z[q] - a[j])

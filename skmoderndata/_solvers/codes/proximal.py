@@ -16,6 +16,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     gram_pays,
     with_gram,
 )
+from skmoderndata._solvers.common.certificates import relative_gaps
 from skmoderndata._typing import Array
 
 LOOKS = 10  # steps between two looks at the gap
@@ -84,20 +85,26 @@ def _proximal_gradient(
     m, k = B.shape
     codes, residual_sq, gaps = np.zeros((m, k)), size.copy(), np.zeros(m)
     stop, steps = np.full(m, TOL), np.zeros(m, np.int64)
+
     # from the largest correlation on, and without an atom, the code is zero
     active: Array = np.flatnonzero((dual_norms(B, positive) > alpha) & (smooth > 0))
     A: Array = np.zeros((active.size, k))
     Y, t = A, np.ones(active.size, dtype=alpha.dtype)
     x, known, B, alpha, floor = (v[active] for v in (x, known, B, alpha, 4 * EPS * size))
+
     for step in range(1, max_iter + 1):
         if active.size == 0:
             break
-        # a step along the negative gradient, in the way that takes fewer operations, and shrunk
+
+        # 1. a step along the negative gradient, in the way that takes fewer operations, and
+        # shrunk
         slope = (x - Y @ rows) * known @ rows.T if gram is None else B - Y @ gram
         Z, threshold = Y + slope / smooth, (alpha / smooth)[:, None]
         new = np.maximum(Z - threshold, 0.0)
         if not positive:
             new -= np.maximum(-Z - threshold, 0.0)
+
+        # 2. momentum, begun anew where it leads uphill [O'Donoghue and Candes 2015]
         if accelerate:
             change = new - A
             uphill = np.einsum("ij,ij->i", Y - new, change) > 0
@@ -106,7 +113,10 @@ def _proximal_gradient(
             Y = new + np.where(uphill, 0.0, (former - 1) / t)[:, None] * change
         else:
             Y = new
+
         A = new
+
+        # 3. now and then look at the gap; rows leave when it is small
         if step % LOOKS == 0 or step == max_iter:
             R = (x - A @ rows) * known
             gap, objective, rr = code_gaps(x, R, A, rows, alpha, positive)
@@ -114,7 +124,8 @@ def _proximal_gradient(
             ends = met | np.bool_(step == max_iter)
             out = active[ends]
             codes[out], residual_sq[out], steps[out] = A[ends], rr[ends], step
-            gaps[out], stop[out] = gap[ends] / objective[ends], np.where(met[ends], TOL, MAX_ITER)
+            gaps[out] = relative_gaps(gap[ends], 0.0, unit=objective[ends])
+            stop[out] = np.where(met[ends], TOL, MAX_ITER)
             if ends.any():
                 active, A, Y, t, x, known, B, alpha, floor = (
                     v[~ends] for v in (active, A, Y, t, x, known, B, alpha, floor)

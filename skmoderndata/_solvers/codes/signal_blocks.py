@@ -69,12 +69,14 @@ def prepare_atoms(
     # the largest entry first: squares of tiny or huge entries would under- or overflow
     norms = largest * np.linalg.norm(rows / np.where(used, largest, 1.0)[:, None], axis=1)
     norms[~used] = 1.0
+
     if normalize:
         rows /= norms[:, None]
     else:
         norms = np.ones(len(rows))
     if distinct:
         rows[~_first_of_equals(rows, signed)] = 0.0
+
     return Atoms(rows, norms, rows @ rows.T if gram else None)
 
 
@@ -191,21 +193,26 @@ def by_pattern(
     """
     if mask is None:
         return solve(X, atoms, slice(None))
+
+    # signals of one pattern are coded together
     packed = np.packbits(mask, axis=1)
     patterns, which = np.unique(packed, axis=0, return_inverse=True)
     which = which.reshape(-1)
     order = np.argsort(which, kind="stable")
     edges = np.searchsorted(which[order], np.arange(len(patterns) + 1))
+
     full = np.einsum("ij,ij->i", atoms.rows, atoms.rows)
     shared = np.ones(len(patterns), np.bool_)
     if each:
         k = len(atoms.rows)
         # below, the rows of the Gram matrix that are used are less work than all of it
         shared = (np.diff(edges) >= max(2, k // FEW)) & gram_pays(k, k, memory)
+
     parts, done = [], []
     for pattern in np.flatnonzero(shared):
         rows = order[edges[pattern] : edges[pattern + 1]]
         known = mask[rows[0]]
+
         if not known.any():  # one column of zeros
             masked = atoms._replace(rows=np.zeros((len(full), 1)), gram=None)
             parts.append(solve(np.zeros((len(rows), 1), X.dtype), masked, rows))
@@ -216,11 +223,14 @@ def by_pattern(
             # the known columns alone: nothing is computed with the missing ones
             parts.append(solve(np.ascontiguousarray(X[rows][:, known]), masked, rows))
         done.append(rows)
+
+    # patterns of few signals: all of them at once, each with its own mask
     others = order[~np.repeat(shared, np.diff(edges))]
     if others.size and each:
         known = mask[others]
         parts.append(solve(np.where(known, X[others], X.dtype.type(0)), atoms, others, known))
         done.append(others)
+
     return take_back(concatenate_codes(parts), np.concatenate(done))
 
 

@@ -90,11 +90,15 @@ class Problem(NamedTuple):
         out = np.zeros(support.shape)
         if width == 0:
             return out
+
+        # columns of each support, in order, those in use first
         row, atom = np.nonzero(support)
         atom = atom[np.lexsort((start[row, atom] == 0, row))]
         index = np.zeros((len(counts), width), np.int64)
         index[row, np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)] = atom
         outside = np.arange(width) >= counts[:, None]
+
+        # normal equations of all supports
         if self.gram is not None:
             G = self.gram[index[:, :, None], index[:, None, :]]
         else:
@@ -103,6 +107,7 @@ class Problem(NamedTuple):
                 D *= np.take_along_axis(self.scale, index, axis=1)[:, :, None]
                 D *= self.known[:, None, :]
             G = D @ D.transpose(0, 2, 1)
+
         b = np.take_along_axis(self.b, index, axis=1)
         if self.positive:
             G[outside], b[outside] = 0.0, 0.0
@@ -110,6 +115,7 @@ class Problem(NamedTuple):
         else:
             values = np.zeros(b.shape)
             _solve_each(G, b, counts, values)
+
         out[row, atom] = values[~outside]
         return out
 

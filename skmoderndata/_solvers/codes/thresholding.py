@@ -158,19 +158,26 @@ def _repeat(
     out = Pursued(A.copy(), rho.copy(), np.full(len(A), MAX_ITER), np.zeros(len(A), np.int64))
     idle = np.zeros(len(A), np.int64)
     live = np.flatnonzero(size > tol_sq)
+
     while live.size and out.n_iter[live[0]] < max_iter:
+        # a step, and its residual
         q, old, former = p.of(live), A[live], rho[live]
         A[live] = new = step(q, best, old, q.cross(R[live]))
         R[live] = r = q.residuals(new)
         rho[live] = squares(r)
         out.n_iter[live] += 1
+
+        # the best code so far
         idle[live] += 1
         lower = live[rho[live] < out.residual_sq[live]]
         out.a[lower], out.residual_sq[lower], idle[lower] = A[lower], rho[lower], 0
+
+        # supports that stay, no progress, or a residual within the bound
         ended = ((new != 0) == (old != 0)).all(axis=1) | (idle[live] >= PATIENCE)
         ended |= out.residual_sq[live] <= np.maximum(tol_sq, 100 * EPS * size)[live]
         if monotone:
             ended |= rho[live] >= former
+
         out.stop[live[ended]] = STALL
         live = live[~ended]
     return out
@@ -189,13 +196,18 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
     repeated, since = np.zeros(m, np.int64), np.zeros(m, np.int64)  # on the support; after a fit
     fitted, fit_rho, reach = np.ones(m, np.bool_), np.full(m, np.inf), np.zeros(m)
     live = np.flatnonzero(size > tol_sq)
+
     while live.size and out.n_iter[live[0]] < max_iter:
         out.n_iter[live] += 1
         ended = np.zeros(m, np.bool_)
+
+        # 1. least squares on a support that has settled, or after many steps
         jump = (repeated[live] >= SETTLED) | (since[live] >= WANDERING)
         some = live[jump]
         A[some] = p.of(some).fit(A[some] != 0, A[some])
         fitted[some], repeated[some], since[some] = True, 0, 0
+
+        # 2. others take a gradient step with the exact step size on their support
         some = live[~jump]
         if some.size:
             q, a, c = p.of(some), A[some], p.of(some).cross(R[some])
@@ -204,29 +216,37 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
             above, below = squares(g), q.images_sq(g)
             still = (above <= 100 * EPS**2 * size[some]) | (below <= 0)
             mu = above / np.where(still, 1.0, below)
+
             # after least squares as far as steps on the support reached
             far = (repeated[some] > 0) | (fitted[some] & a.any(axis=1))
             mu = np.where(far, np.maximum(mu, reach[some]), mu)
             reach[some] = np.where(fitted[some] & a.any(axis=1), reach[some], mu)
+
             new = _shortened(q, best, a, c, mu)
             same = ((new != 0) == (a != 0)).all(axis=1)
             repeated[some] = np.where(same, repeated[some] + 1, 0)
             ended[some] = still | (fitted[some] & same)  # no support within reach is better
+
             moves = some[~ended[some]]
             A[moves] = new[~ended[some]]
             fitted[moves] = False
             since[moves] += 1
+
+        # 3. residuals, and the best code so far
         former = rho[live]
         R[live] = r = p.of(live).residuals(A[live])
         rho[live] = squares(r)
         lower = live[rho[live] < out.residual_sq[live]]
         out.a[lower], out.residual_sq[lower] = A[lower], rho[lower]
+
+        # 4. stop: the limit on a support is reached, or the bound is met
         former = np.where(fitted[live], fit_rho[live], former)
         limit = former - rho[live] <= RTOL * np.maximum(rho, 100 * EPS * size)[live]
         ended[live] |= fitted[live] & limit
         ended[live] |= out.residual_sq[live] <= np.maximum(tol_sq, 100 * EPS * size)[live]
         repeated[live[limit & ~fitted[live]]] = SETTLED  # to the limit at once
         fit_rho[live] = np.where(fitted[live], rho[live], fit_rho[live])
+
         out.stop[live[ended[live]]] = STALL
         live = live[~ended[live]]
     return out

@@ -40,9 +40,12 @@ def solve(stated: Statement, **options: Any) -> bool:
 def solve_for_factors(stated: Statement, size: float, instead: str) -> tuple[Array, Array, Array]:
     """Solve with Clarabel for ``size * L`` as ``U, s, Vt``, or raise and say what to use instead.
 
-    An interior point method leaves all singular values positive: tiny ones are dropped.
+    An interior point method leaves all singular values positive: tiny ones are dropped. The dual
+    variable comes from the residuals, whose error is the root of that of the objective: hence the
+    accurate tolerances, as far as they can be reached.
     """
-    if not solve(stated, solver="CLARABEL"):
+    accurate = solve(stated, solver="CLARABEL", **ACCURATE)
+    if not accurate and not solve(stated, solver="CLARABEL"):
         raise ValueError(
             f"solver='cvxpy' failed: Clarabel says {stated.problem.status}; use {instead}."
         )
@@ -173,15 +176,19 @@ def sparse_separation(
     import cvxpy
 
     cp: Any = cvxpy
+
     up, down = cp.Variable(Z.shape[1], nonneg=True), cp.Variable(Z.shape[1], nonneg=True)
     bias = cp.Variable() if intercept else None
     objective, reached = costs @ (up + down), Z @ up - Z @ down
     if intercept:
         reached = reached + y * bias
+
+    # slack, if the margin may be missed
     if slack_cost is not None:
         slack = cp.Variable(len(y), nonneg=True)
         objective, reached = objective + slack_cost @ slack, reached + slack
     constraints = [reached >= margin]
+
     if direction is not None:
         constraints.append(direction @ up - direction @ down == 1)
     problem = cp.Problem(cp.Minimize(objective), constraints)
@@ -198,9 +205,12 @@ def box_program(
     import cvxpy
 
     cp: Any = cvxpy
+
     w = cp.Variable(factor.shape[1])
     objective = 0.5 * cp.sum_squares(factor @ w) + box["linear"] @ w + tube * cp.norm1(w)
     objective += 0.5 * cp.sum_squares(cp.multiply(np.sqrt(box["ridge"]), w))
+
+    # finite bounds only
     bounds = [
         limit
         for sign, end in ((1.0, box["low"]), (-1.0, box["high"]))
@@ -208,6 +218,7 @@ def box_program(
         if len(finite)
         for limit in [sign * w[finite] >= sign * end[finite]]
     ]
+
     equations = [members @ w == sums] if len(sums) else []
     return Statement(cp.Problem(cp.Minimize(objective), bounds + equations), w, None)
 
@@ -222,12 +233,17 @@ def ranking_program(factor: Array, segments: Array, bounds: Array, enforced: boo
     import cvxpy
 
     cp: Any = cvxpy
+
     n, n_thresholds = factor.shape[1], len(segments) - 1
     unit = float(bounds.max())  # variables of size one
     u, low = cp.Variable(n, nonneg=True), cp.Variable(n, nonneg=True)
     mu = cp.Variable(max(1, n_thresholds - 1), nonneg=True)
+
+    # weights of both signs for each threshold
     rules = [u <= bounds / unit, low <= bounds / unit, cp.sum(u) + cp.sum(low) == 1 / unit]
     rules += [u[: segments[0][1]] == 0, low[segments[-1][0] :] == 0]
+
+    # what one threshold has too much, its neighbours have too little, unless they are free
     for y in range(n_thresholds):
         (first, last), (start, stop) = segments[y], segments[y + 1]
         excess = cp.sum(low[first:last]) - cp.sum(u[start:stop])
@@ -236,6 +252,7 @@ def ranking_program(factor: Array, segments: Array, bounds: Array, enforced: boo
         rules.append(excess == after - before)
     if not enforced:
         rules.append(mu == 0)
+
     objective = cp.Minimize(cp.sum_squares(factor @ (u - low)))
     return Statement(cp.Problem(objective, rules), u - low, None)
 
@@ -251,10 +268,12 @@ def variance_unfolding(
     import cvxpy
 
     cp: Any = cvxpy
+
     K = cp.Variable((n, n), PSD=True)
     diagonal = cp.diag(K)
     delta = diagonal[i] + diagonal[j] - 2 * K[i, j]
     rules, gain = [cp.sum(K) == 0], cp.trace(K)
+
     if form == "soft":
         gain = gain - nu * cp.sum_squares(delta - d2)
     else:

@@ -1,6 +1,7 @@
 """Linear algebra with the house's choices of rank, sign and order."""
 
 import contextlib
+from collections.abc import Callable
 
 import numpy as np
 from scipy import linalg
@@ -9,6 +10,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from skmoderndata._typing import Array
 
 DENSE = 400  # rows up to which all eigenvalues are computed
+GUESSED_FROM = 200  # rows whose spectrum tells how many eigenvalues a fraction of the trace takes
 
 
 def row_signs(rows: Array) -> Array:
@@ -43,6 +45,38 @@ def leading_eigen(A: Array | LinearOperator, k: int, *, tol: float = 0.0) -> tup
         found = linalg.eigh((A + A.T) / 2, driver="evd")
     order = np.argsort(-found[0], kind="stable")[:k]
     return np.asarray(found[0][order]), np.asarray(found[1][:, order])
+
+
+def leading_eigen_until(
+    A: Array, enough: Callable[[Array, Array], bool], start: int = 16
+) -> tuple[Array, Array]:
+    """Find leading eigenpairs of a positive semidefinite matrix until there are enough.
+
+    The number is doubled, from `start`, until ``enough(values, vectors)``; all are computed
+    where that is cheaper, so that there may be more of them than needed.
+    """
+    k = start
+    while len(A) > DENSE and k < len(A) // 16:
+        values, vectors = leading_eigen(A, k)
+        if enough(values, vectors):
+            return values, vectors
+        k *= 2
+    return leading_eigen(A, len(A))
+
+
+def eigen_of_fraction(A: Array, fraction: float) -> tuple[Array, Array]:
+    """Find leading eigenpairs of a positive semidefinite matrix that hold a part of its trace.
+
+    How many there will be is guessed from the spectrum of a few rows and columns.
+    """
+    wanted = fraction * float(A.trace())
+
+    # as many as in a principal submatrix, and a quarter more
+    step = -(-len(A) // GUESSED_FROM)
+    some = linalg.eigvalsh(A[::step, ::step])[::-1]
+    guess = int(np.searchsorted(np.cumsum(some), fraction * float(some.sum()))) + 1
+
+    return leading_eigen_until(A, lambda values, _: values.sum() >= wanted, guess + guess // 4 + 2)
 
 
 def eigen_range(A: Array, start: int, stop: int) -> tuple[Array, Array]:

@@ -46,15 +46,19 @@ def nnls(G: Array, F: Array, *, start: Array | None = None) -> NNLSResult:
     G = np.ascontiguousarray(G, dtype=np.float64)
     F = np.ascontiguousarray(F, dtype=np.float64)
     m, k = F.shape
+
     # entries of about 1 on the diagonal: one tolerance for all of them
     each = G.ndim == 3
     diagonal = np.einsum("...jj->...j", G)
     scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
     G = G * scale[..., :, None] * scale[..., None, :]
     F = F * scale
+
     passive = np.zeros((m, k), dtype=np.bool_)
     if start is not None:
         passive[:] = (np.asarray(start) > 0) & (scale > 0)
+
+    # rows in blocks, and singular ones by the method of Lawson and Hanson
     Z = np.zeros((m, k))
     n_solves, solved = 0, np.zeros(m, dtype=np.bool_)
     stack = G if each else G[None]
@@ -66,6 +70,7 @@ def nnls(G: Array, F: Array, *, start: Array | None = None) -> NNLSResult:
         root = linalg.cholesky(stack[i if each else 0] + RIDGE * np.eye(k))
         target = linalg.solve_triangular(root, F[i], trans="T")
         Z[i] = optimize.nnls(root, target, maxiter=30 * k)[0]
+
     Z *= scale
     return NNLSResult(Z, n_solves, len(singular))
 
@@ -94,7 +99,9 @@ def _pivot_rows(G: Array, F: Array, passive: Array, Z: Array, solved: Array) -> 
     chol = np.empty((k, k))
     support, n_solves = np.empty(k, dtype=np.int64), 0
     y, z = np.empty(k), np.empty(k)
+
     for i in range(len(F)):
+        # tolerance in units of the linear term
         g = i if len(G) > 1 else 0
         f, P = F[i], passive[i]
         size = 0.0
@@ -102,7 +109,9 @@ def _pivot_rows(G: Array, F: Array, passive: Array, Z: Array, solved: Array) -> 
             size = max(size, abs(f[j]))
         tol = 1e-12 * size
         best, tries = k + 1, EXCHANGES
+
         for _ in range(10 * k + 20):
+            # 1. solve on the passive set
             n = 0
             for j in range(k):
                 if P[j]:
@@ -112,14 +121,19 @@ def _pivot_rows(G: Array, F: Array, passive: Array, Z: Array, solved: Array) -> 
                 break
             n_solves += 1
             _solve(chol, support, n, f, z)
+
+            # 2. count the entries of the wrong sign
             n_bad = _dual(G[g], f, P, z, y, tol)
             if n_bad == 0:
                 solved[i] = True
                 break
+
             if n_bad < best:
                 best, tries = n_bad, EXCHANGES
             else:
                 tries -= 1
+
+            # 3. exchange all of them, or after too many tries the last one
             last = -1
             for j in range(k):
                 if (P[j] and z[j] < -tol) or (not P[j] and y[j] < -tol):
@@ -128,8 +142,10 @@ def _pivot_rows(G: Array, F: Array, passive: Array, Z: Array, solved: Array) -> 
                     last = j
             if tries < 0:  # Murty's rule, which ends after finitely many steps
                 P[last] = not P[last]
+
         for j in range(k):
             Z[i, j] = z[j] if P[j] and z[j] > 0.0 else 0.0
+
     return n_solves
 
 
@@ -172,11 +188,14 @@ def _dual(G: Array, f: Array, P: Array, z: Array, y: Array, tol: float) -> int:
     k = len(f)
     for j in range(k):
         y[j] = -f[j]
+
     for c in range(k):
         if z[c] != 0.0:
             value = z[c]
             for j in range(k):
                 y[j] += value * G[c, j]
+
+    # wrong: a negative entry in the passive set, a negative slope outside of it
     n_bad = 0
     for j in range(k):
         if P[j]:
@@ -197,13 +216,16 @@ def descend_rows(G: Array, Z: Array, Y: Array, max_sweeps: int, enough: float) -
     m, k = Z.shape
     inverse = np.empty(k)
     most = 0
+
     for i in range(m):
         H = G[i] if len(G) > 1 else G[0]
         if i == 0 or len(G) > 1:
             for j in range(k):  # 0 where there is nothing but a linear term
                 inverse[j] = 1.0 / H[j, j] if H[j, j] > 0.0 else 0.0
+
         z, y = Z[i], Y[i]
         first = 0.0
+
         for sweep in range(max_sweeps):
             moved = 0.0
             for j in range(k):
@@ -213,6 +235,8 @@ def descend_rows(G: Array, Z: Array, Y: Array, max_sweeps: int, enough: float) -
                     if y[j] > 0.0:
                         z[j] = 0.0
                     continue
+
+                # to the minimum along one entry, and the gradient with it
                 new = max(z[j] - y[j] * inverse[j], 0.0)
                 step = new - z[j]
                 if step != 0.0:
@@ -220,9 +244,12 @@ def descend_rows(G: Array, Z: Array, Y: Array, max_sweeps: int, enough: float) -
                     moved += step * step * H[j, j]
                     for c in range(k):
                         y[c] += step * H[j, c]
+
+            # until the steps are small beside those of the first sweep
             most = max(most, sweep + 1)
             if sweep == 0:
                 first = moved
             if moved <= enough * first:
                 break
+
     return most

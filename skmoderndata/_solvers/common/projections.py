@@ -24,12 +24,15 @@ def project_sparseness(
     n = X.shape[1]
     ratio = np.sqrt(n) - level * (np.sqrt(n) - 1)  # of the l1 to the l2 norm
     lengths = np.ones(len(X)) if norm is None else np.broadcast_to(norm, len(X))
+
     out = np.empty_like(X)
     source = np.abs(X) if signed else X
     size = np.maximum(source.max(axis=1, keepdims=True), -source.min(axis=1, keepdims=True))
     if size.size and not (size.min() > 1e-100 and size.max() < 1e100):
         source = source / np.where(size > 0, size, 1.0)  # neither overflow nor underflow
     _project_rows(source, float(ratio), np.ascontiguousarray(lengths, dtype=np.float64), out)
+
+    # signs come back, and the norm, where it is free, is the best one
     if signed:
         out = np.where(X < 0, -out, out)
     if norm is None:
@@ -51,17 +54,23 @@ def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) 
     n = len(x)
     top, low = x.max(), x.min()
     ratio_sq = ratio * ratio
+
+    # the largest ratio of the norms: all entries are alike
     if ratio_sq >= n * (1 - 4e-16):
         for i in range(n):
             out[i] = length / np.sqrt(n)
         return
+
     n_top = 0
     for i in range(n):
         work[i] = x[i] - top  # differences from the largest entry: no cancellation later
         n_top += work[i] == 0.0
+
+    # as many ties at the top as entries wanted
     if ratio_sq <= n_top:
         _project_tied(work, ratio, length, n_top, out)
         return
+
     scale = 1.0 / (top - low)  # largest difference becomes 1
     for i in range(n):
         work[i] *= scale
@@ -75,11 +84,12 @@ def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) 
         if kept == active or kept <= ratio_sq:
             break
         active = kept
+
     # on its support the solution is an affine function of x with the mean and norm asked for
     slope = length * np.sqrt((1.0 - ratio_sq / active) / spread)
     for i in range(n):
         deviation = (x[i] - top) * scale - mean
-        out[i] = max(0.0, ratio * length / active + deviation * slope)
+        out[i] = max(ratio * length / active + deviation * slope, 0.0)
 
 
 @jit

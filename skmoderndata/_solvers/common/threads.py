@@ -1,14 +1,86 @@
 """One thread for BLAS where matrices are too small to share."""
 
 import functools
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Context in which BLAS takes one thread: small products on two threads stall busy cores."""
-    limited: AbstractContextManager[Any] = blas_controller().limit(limits=1, user_api="blas")
-    return limited
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Context in which BLAS takes one thread: small products on two threads stall busy cores.
+
+    The number of threads belongs to the whole process. It is lowered when the first of several
+    contexts begins and restored when the last one ends, in whichever threads they are.
+    """
+    user = _User()
+    try:
+        _ONE_THREAD.enter(user)
+        yield
+    finally:
+        _ONE_THREAD.leave(user)
+
+
+class _User:
+    """One context."""
+
+
+class _SharedLimit:
+    """A limit of BLAS to one thread, which holds as long as it has users."""
+
+    def __init__(self) -> None:
+        # reentrant: the garbage collector may end a forgotten context at any time
+        self._lock = threading.RLock()
+        # in which thread each user is; one whose `leave` was interrupted goes with its frame
+        self._threads: WeakKeyDictionary[_User, int] = WeakKeyDictionary()
+        self._before: list[tuple[Any, int]] = []  # libraries, and their numbers of threads
+
+    def enter(self, user: _User) -> None:
+        """Add a user."""
+        with self._lock:
+            if not self._before:
+                libraries = blas_controller().lib_controllers
+                self._before = [(one, one.num_threads) for one in libraries if is_blas(one)]
+            this_thread = threading.get_ident()
+            first_of_thread = this_thread not in self._threads.values()
+            self._threads[user] = this_thread
+            if first_of_thread:
+                for library, _ in self._before:
+                    set_threads(library, 1)
+
+    def leave(self, user: _User) -> None:
+        """Remove a user, even one whose `enter` was interrupted."""
+        with self._lock:
+            thread = self._threads.pop(user, -1)
+            for library, number in self._before:
+                over = not self._threads
+                if getattr(library, "threading_layer", "") == "openmp":  # one for each thread
+                    over = thread not in self._threads.values()
+                if over and library.num_threads == 1:  # else somebody has set it meanwhile
+                    set_threads(library, number)
+            if not self._threads:
+                self._before = []
+
+
+_ONE_THREAD = _SharedLimit()
+
+
+def is_blas(library: Any) -> bool:
+    """Whether a library of threadpoolctl is a BLAS."""
+    return bool(library.user_api == "blas")
+
+
+def set_threads(library: Any, number: int) -> None:
+    """Set the number of threads, and let other threads set it again.
+
+    Since threadpoolctl 3.8 a library belongs to the thread that has set its number, and ignores
+    others until that one releases it. Inside of a user's `threadpool_limits` nothing changes.
+    """
+    library.set_num_threads(number)
+    if hasattr(library, "clear_controlling_thread"):
+        library.clear_controlling_thread()
 
 
 @functools.cache

@@ -25,12 +25,15 @@ def replace_atoms(
     constant: bool = False,
 ) -> int:
     """Replace atoms hardly used or alike by the worst represented signals, in place."""
+    # atoms that too few signals use, or that are like another one
     start, _, place = users
     usage = np.bincount(codes.indices[codes.values != 0], minlength=len(D))
     bad = usage < min_usage
     if constant:
         bad[0] = False
     bad = with_twins(D, bad, usage, constant)
+
+    # each takes the direction of a signal, whose users lose their codes
     scale = np.sum(np.square(X if known is None else X * known, dtype=np.float64), axis=1)
     count = 0
     for j, d in worst_signals(X, known, D, bad, codes.residual_sq, scale, positive, constant):
@@ -75,11 +78,14 @@ def worst_signals(
     bad = bad.copy()
     worst = np.argsort(-residual_sq, kind="stable")
     worst = worst[residual_sq[worst] > 1e-12 * scale[worst]]
+
+    # candidates by their error, without those represented to rounding
     candidate = 0
     for j in np.flatnonzero(bad):
         while candidate < len(worst):
             i = worst[candidate]
             candidate += 1
+
             x = X[i] if known is None else np.where(known[i], X[i], 0.0)
             d = np.maximum(x, 0.0) if positive else np.asarray(x)
             d = d.astype(np.float64)
@@ -88,6 +94,7 @@ def worst_signals(
                 d = d - d.mean()
             norm = np.linalg.norm(d)
             if norm <= 1e-10 * size:
+                # neither nothing nor a copy of an atom that stays
                 continue
             d = d / norm
             if np.abs(D @ d)[~bad].max(initial=0.0) > ALIKE:
@@ -111,6 +118,7 @@ def exchange_atoms(
     first then lies near two lines; these become its two halves, and the second atom gives way.
     At most one atom in 32 is exchanged at a time, those of the signals represented worst.
     """
+    # error of the signals that use an atom, and what it saves
     start, rows, place = users
     A = to_csr(codes, len(D))
     most = -(-len(D) // 32)
@@ -120,6 +128,8 @@ def exchange_atoms(
     savings = np.bincount(codes.indices, weights=codes.values**2, minlength=len(D)).astype(float)
     if constant:  # is neither split nor given up
         misfit[0], savings[0] = -1.0, np.inf
+
+    # candidates for a split: two lines through what the other atoms leave
     halves = []
     for j in np.argsort(-misfit, kind="stable")[:most]:
         part = slice(start[j], start[j + 1])
@@ -130,9 +140,12 @@ def exchange_atoms(
             E -= E.mean(axis=1, keepdims=True)
         lines, gain = two_lines(E)
         halves.append((gain, int(j), lines))
+
     halves.sort(key=lambda half: -half[0])
     idle = [int(i) for i in np.argsort(savings, kind="stable")[:most]]
     taken: set[int] = set()
+
+    # exchange where the split gains more than the idle atom saves
     for gain, j, lines in halves:
         i = next((i for i in idle if i not in taken and i != j), None)
         if i is None or j in taken or gain <= EXCHANGE * savings[i]:
@@ -154,11 +167,15 @@ def two_lines(E: Array, n_rounds: int = 10) -> tuple[Array, float]:
     n = E.shape[1]
     if n < 2:
         return np.ones((2, n)), 0.0
+
+    # the leading plane of the rows
     values, vectors = np.linalg.eigh(E.T @ E)
     plane = vectors[:, -2:]
     P = E @ plane
     lines = np.array([[1.0, 1.0], [-1.0, 1.0]]) / np.sqrt(2)
     second = np.zeros(len(E), np.bool_)
+
+    # each row goes to the nearer line, each line to the leading direction of its rows
     for _ in range(n_rounds):
         near = (P @ lines.T) ** 2
         last, second = second, near[:, 1] > near[:, 0]
@@ -168,5 +185,6 @@ def two_lines(E: Array, n_rounds: int = 10) -> tuple[Array, float]:
                 lines[int(side)] = np.linalg.eigh(Q.T @ Q)[1][:, 1]
         if np.array_equal(last, second):
             break
+
     gain = float(((P @ lines.T) ** 2).max(axis=1).sum() - values[-1])
     return np.asarray(lines @ plane.T), gain

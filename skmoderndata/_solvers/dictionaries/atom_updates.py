@@ -61,6 +61,7 @@ def least_squares_atoms(
     become zero, as do coefficients at the level of rounding. A step that raises the objective all
     the same, the statistics being singular, is taken back; so D has to satisfy the constraints.
     """
+    # coefficients that are rounding would give an atom its direction
     k = len(D)
     before = squared_residuals(X, known, D, A)
     values = A.data
@@ -69,6 +70,8 @@ def least_squares_atoms(
     rows = np.repeat(np.arange(len(X)), np.diff(A.indptr))
     np.maximum.at(largest, rows, np.abs(values))
     values[np.abs(values) <= ROUNDING * largest[rows]] = 0.0
+
+    # normal equations of the atoms in use, scaled to a unit diagonal
     S = np.asarray((A.T @ A).todense())
     free = np.flatnonzero(np.diag(S) > 0)
     if constant:
@@ -77,9 +80,11 @@ def least_squares_atoms(
         return
     scale = np.sqrt(np.diag(S)[free])[:, None]
     scaled = S[np.ix_(free, free)] / (scale * scale.T)
+
     new = D.copy()
     own = np.zeros(k)
     for _ in range(1 if known is None else n_rounds):
+        # gaps are filled by the last approximation [expectation maximisation]
         full = X if known is None else np.where(known, X, A @ new)
         right = np.asarray(A.T @ full, dtype=np.float64)[free]
         if constant:
@@ -91,12 +96,17 @@ def least_squares_atoms(
                 right = right - right.mean(axis=1, keepdims=True)
             solved = lstsq(scaled, right / scale, cond=1e-10, lapack_driver="gelsy")[0] / scale
         new[free] = solved
+
         own[free] = np.linalg.norm(right, axis=1) / np.diag(S)[free]
+
+    # the norm of an atom goes to its coefficients; what only rounding has made stays
     norms = np.ones(k)
     norms[free] = np.linalg.norm(new[free], axis=1)
     kept = norms > ROUNDING * np.maximum(1.0, own)
     D[kept] = new[kept] / norms[kept, None]
     values *= np.where(kept, norms, 0.0)[A.indices]
+
+    # not worse than before
     after = squared_residuals(X, known, D, A)
     total = float(np.sum(np.square(X, dtype=np.float64)))
     if not after.sum() <= before.sum() * (1 + 1e-12) + ROUNDING**2 * total:
@@ -127,16 +137,22 @@ def sweep(
     if known is not None:
         R[~known] = 0.0
     d: Array | None
+
     for j in order:
         i, own = rows[start[j] : start[j + 1]], place[start[j] : start[j + 1]]
         if i.size == 0:
             continue
+
+        # gaps: only the known entries of each signal count
         g, residual = A.data[own], R[i]
         if known is not None:
             K = known[i].astype(np.float64)
             E = residual + K * np.outer(g, D[j])
             d, new_g = _masked_step(E, K, D[j], g, positive, center)
             R[i] = E - K * np.outer(new_g, d)
+
+        # 1. E = residual without the atom: its leading direction, or one step of the power
+        # method
         else:
             if exact and not positive:
                 E = _allowed(residual + np.outer(g, D[j]), False, center)
@@ -148,6 +164,8 @@ def sweep(
                 d = p / norm if norm > ROUNDING * (g @ g) else None
             if d is None:
                 continue
+
+            # 2. coefficients on the new atom, and the residual by a matrix of rank two
             new_g = residual @ d + (D[j] @ d) * g
             new_g = np.maximum(new_g, 0.0) if positive else new_g
             R[i] = residual + np.array([g, -new_g]).T @ np.array([D[j], d])
@@ -159,13 +177,17 @@ def _masked_step(
 ) -> tuple[Array, Array]:
     """Two rounds of alternating least squares on the entries that K marks; E is 0 elsewhere."""
     for _ in range(2):
+        # best atom for the coefficients
         below = (g * g) @ K
         seen = below > 0
         new = np.divide(g @ E, below, out=d.copy(), where=seen)
         new = _allowed(new, positive, False)
+
         if center and seen.any():  # the best of zero sum: the weaker gives way more
             give = np.divide(1.0, below, out=np.zeros(len(d)), where=seen)
             new -= new.sum() / give.sum() * give
+
+        # best coefficients for the atom
         norm = np.linalg.norm(new)
         if norm <= ROUNDING:
             break

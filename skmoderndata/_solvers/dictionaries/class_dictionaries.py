@@ -91,8 +91,11 @@ def discriminative_pass(
     residuals = class_residuals(X, D, n_nonzero, n_jobs)
     cost = before = discriminative_cost(residuals, target, sharpness, weight)
     for j in range(len(D)):
+        # direction: the atoms that a weighted K-SVD would take
         slopes = cost_slopes(residuals, target, sharpness, weight)[:, j]
         wanted = _better_atoms(X, D[j], code_class(X, D[j], n_nonzero, n_jobs), slopes, rng)
+
+        # line search: halve the step until the cost falls
         step = 1.0
         for _ in range(HALVINGS):
             trial = D[j] + step * (wanted - D[j])
@@ -106,6 +109,7 @@ def discriminative_pass(
                 D[j], residuals, cost = trial, changed, new
                 break
             step /= 2
+
     return PassResult(D, residuals, before, cost)
 
 

@@ -109,14 +109,18 @@ def gabor(
     A move of the centre moves the function: each is computed once, on the union of all patches
     about its centre, and its atoms are windows of that.
     """
+    # the grid of centres
     height, width = shape
     top, left = ((height - 1) % stride) / 2, ((width - 1) % stride) / 2
     rows, columns = -(-(height - top) // stride), -(-(width - left) // stride)
     v0, u0 = -top - stride * (rows - 1), -left - stride * (columns - 1)  # of the last centre
     y, x = np.ogrid[v0 : height - top, u0 : width - left]
+
+    # one large function for all centres: they are windows of it
     angle = orientations[:, None, None]
     u = x * np.cos(angle) + y * np.sin(angle)
     v = y * np.cos(angle) - x * np.sin(angle)
+
     envelope = np.exp(-(u**2 + aspect**2 * v**2) / (2 * sigma**2))
     waves = np.cos(
         2 * np.pi * frequencies[:, None, None, None] * u[:, None, None] + phases[:, None, None]
@@ -125,6 +129,8 @@ def gabor(
     windows = np.lib.stride_tricks.sliding_window_view(whole, shape, axis=(3, 4))
     # the first window belongs to the last centre
     windows = windows[:, :, :, ::-stride, ::-stride]
+
+    # without mean, zero or repeated ones
     atoms = np.moveaxis(windows, (3, 4), (0, 1)).reshape(-1, height * width)
     atoms = atoms - atoms.mean(axis=1, keepdims=True)
     return first_of_alike(unit_rows(atoms[np.linalg.norm(atoms, axis=1) > 1e-3]))
@@ -136,14 +142,18 @@ def first_of_alike(atoms: Array) -> Array:
     Projections on some directions are as near as the atoms are, or nearer, so that few pairs are
     left whose inner product has to be looked at.
     """
+    # random projections tell most atoms apart in 64 numbers
     k, n = atoms.shape
     shadow = atoms
     if n > 128:
         directions = np.random.RandomState(0).normal(size=(n, 64))
         shadow = (atoms @ np.linalg.qr(directions)[0]).astype(np.float32)
+
     # |a - b|^2 = 2 - 2 a'b, and likewise for a + b; with room for rounding
     half = (np.einsum("ij,ij->i", shadow, shadow) - (1 - ALIKE) - 1e-5) / 2
     kept = np.ones(k, np.bool_)
+
+    # only suspects are compared exactly, with the earlier atoms that stay
     block = max(1, BLOCK_ENTRIES // max(1, k))
     for first in range(0, k, block):
         last = min(first + block, k)
@@ -154,10 +164,12 @@ def first_of_alike(atoms: Array) -> Array:
         later = np.flatnonzero(suspect.any(axis=1))
         if later.size == 0:
             continue
+
         earlier = np.flatnonzero(suspect[later].any(axis=0))
         same = np.abs(atoms[first + later] @ atoms[earlier].T) > ALIKE
         same &= earlier < (first + later)[:, None]
         for j, row in zip(first + later, same, strict=True):
             kept[j] = not kept[earlier[row]].any()
+
     out: Array = atoms[kept]
     return out

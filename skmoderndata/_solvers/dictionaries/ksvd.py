@@ -114,13 +114,17 @@ def learn_dictionary(
     objective: list[float] = []
     replaced: list[int] = []
     it = Iterations(max_iter, tol, progress)
+
     for _ in it:
+        # 1. sparse coding, never worse than the codes that are there
         if batch_size is None or known is not None:
             codes = code(prepare_atoms(D), slice(None))
         else:
             codes = code_in_batches(X, D, code, former, batch_size, rng, positive, constant)
         if former is not None and monotone:
             codes = _better(former, codes)
+
+        # 2. update the atoms, in random order [Aharon, Elad and Bruckstein 2006]
         values = codes.values.copy()
         A = to_csr(codes._replace(values=values), len(D))
         users = users_of_atoms(codes, len(D))
@@ -132,15 +136,21 @@ def learn_dictionary(
         else:
             exact = update == "exact"
             sweep(X, known, D, A, users, order, exact=exact, positive=positive, center=center)
+
         residual_sq = squared_residuals(X, known, D, A)
         objective.append(float(residual_sq.sum()))
         former = codes._replace(values=values, residual_sq=residual_sq)
+
+        # 3. replace atoms that nobody needs, in the first part of the passes
         count = 0
         if it.n_iter < max_iter and it.n_iter <= replace_until * max_iter:
             count = replace_atoms(X, known, D, former, users, min_usage, positive, constant)
             if known is None and not positive and it.n_iter <= SETTLE * replace_until * max_iter:
                 count += exchange_atoms(X, D, former, users, constant)
         replaced.append(count)
+
+        # 4. stop when the objective no longer falls; replacements make it jump: while they go
+        # on, the best of some passes counts
         # replacements make the objective jump: while they go on, the best of some passes counts
         settled = count == 0 and len(replaced) > 1 and replaced[-2] == 0
         if settled or len(objective) > PATIENCE:
@@ -149,6 +159,7 @@ def learn_dictionary(
             it.residual = (before - after) / max(before, 1e-300)
             if tol == 0.0:
                 it.residual = max(it.residual, 1e-300)
+
     assert former is not None
     return LearningResult(
         D, former, np.array(objective), np.array(replaced), it.n_iter, it.converged
@@ -170,28 +181,37 @@ def code_in_batches(
     ``S = A^T A`` and ``T = A^T X`` are those of the last code of every signal: the new codes of a
     batch take the place of its old ones. Given them, each atom moves to its optimum in turn.
     """
+    # S = A'A and T = A'X of the codes that are there
     k = len(D)
     S, T = np.zeros((k, k)), np.zeros(D.shape)
     last = None if former is None else to_csr(former, k)
     if last is not None:
         S, T = _statistics(last, X)
+
     shuffled = rng.permutation(len(X))
     parts = []
     for first in range(0, len(X), batch_size):
         rows = np.sort(shuffled[first : first + batch_size])
         shuffled[first : first + batch_size] = rows
+
+        # code a batch with the atoms as they are now
         part = code(prepare_atoms(D), rows)
         signals = X[rows]
         if last is not None:
             S_old, T_old = _statistics(last[rows], signals)
+
+            # exchange its part of the statistics
             S, T = S - S_old, T - T_old
         S_new, T_new = _statistics(to_csr(part, k), signals)
         S, T = S + S_new, T + T_new
+
+        # move the atoms to their optima
         order = rng.permutation(k)
         if constant:
             order = order[order != 0]
         update_all(D, S, T, order, positive, constant and not positive)
         parts.append(part)
+
     return take_back(concatenate_codes(parts), shuffled)
 
 
@@ -246,17 +266,24 @@ def add_batch(
 
     Returns the atoms, the statistics, and how many atoms were replaced.
     """
+    # forget the past, slowly
     D, k, m = D.copy(), len(D), len(X)
     total = stream.total + m
     if forget is None:
         forget = max((stream.total / total) ** RHO, float(np.exp(-m / (WAIT * k))))
     S, T = forget * stream.S, forget * stream.T
     users, seen = forget * stream.users, stream.seen + m
+
+    # add the batch
     S_new, T_new = _statistics(to_csr(codes, k), X)
     S, T = S + S_new, T + T_new
     users += np.bincount(codes.indices[codes.values != 0], minlength=k)
+
+    # atoms, one after another, at the optimum of the sums
     for _ in range(n_sweeps):
         update_all(D, S, T, np.arange(int(constant), k), positive, constant and not positive)
+
+    # atoms without users get the direction of a badly represented signal
     count = 0
     if replace:
         bad = (seen >= WAIT * k) & (users < min_usage)
@@ -268,6 +295,7 @@ def add_batch(
             S[j], S[:, j], T[j], users[j], seen[j] = 0.0, 0.0, 0.0, 0.0, 0.0
             D[j] = d
             count += 1
+
     return D, Stream(S, T, users, seen, total), count
 
 

@@ -13,6 +13,7 @@ from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes, to_csr
+from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._typing import Array
@@ -107,12 +108,16 @@ def update_atoms(
     multipliers = np.zeros(len(S))
     if used.size == 0:
         return DictionaryUpdate(D, multipliers, 0.0, 0, True)
+
     # in units of the largest entry: S and T are squares of the data, and are squared again
     largest = float(np.diag(S).max())
     S, T, old, size = S[np.ix_(used, used)] / largest, T[used] / largest, D[used], size / largest
     diagonal = np.diag(S)
+
     # a bound above zero gives lower bounds as valid, and costs at most a quarter of the tolerance
     floor = min(max(0.5 * tol * size / len(S), LEAST), MOST)
+
+    # start: at the optimum d_j (S_jj + multiplier_j) = T_j - sum over i != j of S_ji d_i
     # at the optimum d_j (S_jj + multiplier_j) = T_j - sum over i != j of S_ji d_i
     others = T - S @ old + diagonal[:, None] * old
     lam = np.maximum(np.linalg.norm(others, axis=1) - diagonal, floor)
@@ -120,10 +125,13 @@ def update_atoms(
     if point is None:
         lam = np.maximum(lam, 1e-8)
         point = dual_point(S, T, lam)
+
     best, best_value = old, primal_value(S, T, old)
     bound, best_lam = point.value, lam
     it = Iterations(max_iter, tol)
+
     for _ in it:
+        # 1. the dual value is a bound, the clipped atoms are feasible
         if point.value >= bound:
             bound, best_lam = point.value, lam
         norms = np.sqrt(2.0 * point.gradient + 1.0)
@@ -131,9 +139,11 @@ def update_atoms(
         value = primal_value(S, T, clipped)
         if value < best_value:
             best, best_value = clipped, value
-        it.residual = (best_value - bound) / size
+        it.residual = relative_gap(best_value, bound, unit=size)
         if it.residual <= tol:
             continue
+
+        # 2. Newton's step on the multipliers, projected, with Armijo's rule
         direction = _newton_step(point, lam, floor)
         step = 1.0
         while step > 1e-10:
@@ -147,9 +157,12 @@ def update_atoms(
             it.ended = True  # rounding
             continue
         assert candidate is not None
+
         lam, point = trial, candidate
+
+    # back in the units of the caller
     D[used], multipliers[used] = best, best_lam * largest
-    gap = max(best_value - bound, 0.0) * largest
+    gap = relative_gap(best_value, bound, unit=1.0) * largest
     return DictionaryUpdate(D, multipliers, gap, it.n_iter, it.converged)
 
 
@@ -197,19 +210,25 @@ def update_positive_atoms(
     largest = float(np.diag(S).max())  # the unit, as in `update_atoms`
     S, T, size = S[np.ix_(used, used)] / largest, T[used] / largest, size / largest
     d = np.ascontiguousarray(D[used])
+
     it = Iterations(max_iter, tol)
     gap = np.inf
     for _ in it:
+        # one atom after another, at its optimum in the ball
         for j in range(len(d)):
             step = np.maximum(d[j] + (T[j] - S[j] @ d) / S[j, j], 0.0)
             d[j] = step / max(1.0, float(np.linalg.norm(step)))
+
+        # gap: how far a step along the gradient could go within the balls
         ahead = T - S @ d  # minus the gradient
         along = np.einsum("ij,ij->i", ahead, d)
-        gap = float(np.sum(np.linalg.norm(np.maximum(ahead, 0.0), axis=1) - along))
+        furthest = np.linalg.norm(np.maximum(ahead, 0.0), axis=1)
+        gap = relative_gap(np.sum(furthest - along), 0.0, unit=1.0)
         it.residual = gap / size
+
     D[used] = d
     multipliers[used] = np.maximum(along, 0.0) * largest
-    return DictionaryUpdate(D, multipliers, max(gap, 0.0) * largest, it.n_iter, it.converged)
+    return DictionaryUpdate(D, multipliers, gap * largest, it.n_iter, it.converged)
 
 
 def code_statistics(
@@ -265,7 +284,9 @@ def learn_l1_dictionary(
     multipliers = np.zeros(k)
     codes: SparseCodes | None = None
     it = Iterations(max_iter, tol, progress)
+
     for _ in it:
+        # 1. codes, warm from the last ones; momentum is given up where it made them worse
         tried = code(ahead, warm)
         value = coded_objective(tried, alpha, weights)
         if value > last and ahead is not D:
@@ -276,17 +297,24 @@ def learn_l1_dictionary(
             value = coded_objective(tried, alpha, weights)
         elif ahead is not D:
             beta = min(1.2 * beta, FURTHEST)
+
         codes, atoms = tried, ahead
+
+        # 2. atoms, by the dual; gaps are filled by the approximation
         filled = X if known is None else np.where(known, X, to_csr(codes, k) @ atoms)
         S, T, l1 = code_statistics(codes, filled, weights, k)
         update = improve(S, T, atoms, size=max(value, 1e-300))
         new, multipliers = update.atoms, update.multipliers
+
         if known is None:
             value += primal_value(S, T, new) - primal_value(S, T, atoms)
         else:
             R = np.where(known, X - to_csr(codes, k) @ new, 0.0)
             value = 0.5 * float(weights @ np.einsum("ij,ij->i", R, R)) + alpha * l1.sum()
         atom_gap = update.gap / max(value, 1e-300)
+
+        # 3. atoms inside the ball grow to norm one, their coefficients shrink: a smaller
+        # penalty
         norms = np.linalg.norm(new, axis=1)
         short = (norms < 1.0) & (norms > 0)
         if short.any():
@@ -294,23 +322,31 @@ def learn_l1_dictionary(
             new[short] /= norms[short, None]
             factor = np.where(short, norms, 1.0)
             codes = codes._replace(values=codes.values * factor[codes.indices])
+
+        # 4. idle atoms get the directions of the largest residuals
         count = replace_unused(
             filled, new, codes, np.diag(S) > 0, weights, alpha, positive, positive_code
         )
         replaced.append(count)
         objective.append(value)
+
+        # 5. stop when the objective no longer falls
         if np.isfinite(last) and count == 0:
             it.residual = (last - value) / max(last, 1e-300)
             if tol == 0.0:
                 it.residual = max(it.residual, 1e-300)
+
         last = value
         warm = to_csr(codes, k)
         ahead = new
+
+        # 6. extrapolate the atoms
         if momentum and count == 0 and it.n_iter > 1:
             ahead = new + beta * (new - D)
             if positive:
                 ahead = np.maximum(ahead, 0.0)
             ahead /= np.maximum(np.linalg.norm(ahead, axis=1), 1e-300)[:, None]
+
         D = new
     assert codes is not None
     return LearnedDictionary(
@@ -346,19 +382,25 @@ def replace_unused(
     count = 0
     if idle.size == 0:
         return count
+
+    # signals by their error, those that a new atom would serve first
     matrix = to_csr(codes, len(D))
     taken = np.zeros((0, X.shape[1]))
     for i in np.argsort(-codes.residual_sq * (weights > 0), kind="stable"):
         if count == idle.size or codes.residual_sq[i] <= alpha**2 or weights[i] == 0:
             break
+
         one: Any = X[[i]]
         row = one.toarray() if sparse.issparse(X) else one
         d = np.asarray(row - matrix[[i]] @ D, dtype=np.float64)[0]
+
         if positive:
             above = np.maximum(d, 0.0)
             if not positive_code and np.linalg.norm(d) > np.sqrt(2.0) * np.linalg.norm(above):
                 above = np.maximum(-d, 0.0)
             d = above
+
+        # too small for the penalty, or like one that was taken
         norm = float(np.linalg.norm(d))
         if norm <= alpha * (1 + 1e-6) or (np.abs(taken @ d) > 0.9 * norm).any():
             continue
@@ -381,6 +423,7 @@ def draw_atoms(
     Neither the order of the rows nor how often a row occurs matters. Signs are fixed unless
     `positive_code`; with `positive` the positive part is taken.
     """
+    # unit rows of X, with the sign that the codes need
     n = X.shape[1]
     rows: Any = X.astype(np.float64)
     if sparse.issparse(X):
@@ -392,6 +435,7 @@ def draw_atoms(
             rows = sparse.csr_array(rows.multiply(np.where(-least > peak, -1.0, 1.0)[:, None]))
         if positive:
             rows.data = np.maximum(rows.data, 0.0)
+
     else:
         norms = np.linalg.norm(rows, axis=1)
         rows = rows[norms > 0] / norms[norms > 0, None]
@@ -399,9 +443,13 @@ def draw_atoms(
             rows = fix_signs(rows)
         if positive:
             rows = np.maximum(rows, 0.0)
+
+    # equal rows have equal products
     if rows.shape[0]:  # equal rows have equal products
         keys = np.round(rows @ np.random.RandomState(0).normal(size=n), 9) + 0.0
         rows = rows[np.unique(keys, return_index=True)[1]]
+
+    # k of them, and random directions where they do not suffice
     start: Any = rows[rng.permutation(rows.shape[0])[:k]]
     if sparse.issparse(X):
         start = start.toarray()

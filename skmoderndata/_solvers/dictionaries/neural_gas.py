@@ -11,6 +11,7 @@ from scipy import sparse
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Progress
+from skmoderndata._solvers.common.lengths import check_lengths
 from skmoderndata._typing import Array
 
 NEGLIGIBLE = 1e-12  # strength of the last rank that still counts
@@ -65,20 +66,26 @@ def distinct_rows(X: Any) -> Array:
     open_rows = np.arange(X.shape[0])  # not yet told from all others
     entry = 0
     while open_rows.size and X.nnz:
+        # next entry of each row that is not told from the others yet
         ended = entry >= size[open_rows]
         at = np.where(ended, 0, X.indptr[open_rows] + entry)
         value, column = np.where(ended, 0.0, X.data[at]), X.indices[at]
         side = np.sign(value)
+
+        # rows of a group in order: by the sign, the column, the value
         keys = (value, -side * column, side, rank[open_rows])
         order = np.lexsort(keys)
         group = rank[open_rows[order]]
         new = np.any([np.diff(key[order], prepend=-np.inf) != 0 for key in keys], axis=0)
+
+        # new groups begin where a key changes; rows alone in theirs are done
         first = np.flatnonzero(new)
         lead = np.repeat(first, np.diff(np.append(first, order.size)))
         rank[open_rows[order]] += lead - np.searchsorted(group, group)
         alone = new & np.append(new[1:], True)
         open_rows = open_rows[order][~alone & ~ended[order]]
         entry += 1
+
     return np.unique(rank, return_index=True)[1]
 
 
@@ -157,15 +164,19 @@ def batch_pass(X: Any, own: Array, w: Array, centers: Array, width: float) -> tu
     h = strengths(width, k)
     sums, mass, value = np.zeros((k, p)), np.zeros(k), 0.0
     for rows in row_blocks(len(own), k):
+        # units by their distance from each sample
         x = X[rows]
         distances = squared_distances(x, own[rows], centers)
         ranked = rank_units(distances.copy(), len(h))
         near = np.take_along_axis(distances, ranked, axis=1)
         value += float(w[rows] @ (near @ h))
         H = np.zeros((len(ranked), k))
+
+        # each sample moves them by a strength that falls with the rank
         np.put_along_axis(H, ranked, np.outer(w[rows], h), axis=1)
         mass += H.sum(axis=0)
         sums += (x.T @ H).T
+
     new = np.where(mass[:, None] > 0, sums / np.where(mass > 0, mass, 1.0)[:, None], centers)
     return new, value
 
@@ -215,6 +226,8 @@ def batch_neural_gas(
     objective: list[float] = []
     ranges: list[float] = []
     stopped = False
+
+    # passes with a falling range
     for t in range(max_iter):
         fraction = t / (max_iter - 1) if max_iter > 1 else 1.0
         ranges.append(annealed(width, last_width, fraction))
@@ -225,11 +238,15 @@ def batch_neural_gas(
         if progress is not None and progress.end():
             stopped = True
             break
+
+    # k-means from there
     near = nearest_units(X, own, C)
     converged = True
     if polish and not stopped:
         C, near, path, converged = _k_means(X, own, w, C, polish)
         objective += path
+
+        # a unit of little use moves next to one of large error, as long as that pays
         while converged and len(C) > 1:  # each round lowers the inertia
             moved = moved_unit(X, w, C, near)
             if moved is None:
@@ -239,6 +256,7 @@ def batch_neural_gas(
                 break
             C, near, path, converged = tried
             objective += path
+
     ranges += [0.0] * (len(objective) - len(ranges))
     return Gas(
         C, near.first, near.second, float(w @ near.distance), np.array(objective),
@@ -269,15 +287,19 @@ def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
     A unit is missed by what the inertia rises when its samples go to their second nearest units.
     The two halves stand on the line of largest variance, at one standard deviation.
     """
+    # what would be lost without a unit, and what its samples are away from it
     k, first, distance = len(C), near.first, near.distance
     missed = np.bincount(first, weights=w * (near.to_second - distance), minlength=k)
     error = np.bincount(first, weights=w * distance, minlength=k)
     order = np.argsort(-error, kind="stable")
     target = int(order[0])
     idle = int(np.argmin(np.where(np.arange(k) == target, np.inf, missed)))
+
     rows = np.flatnonzero((first == target) & (w > 0))
     if error[target] <= missed[idle] or rows.size < 2:
         return None
+
+    # leading direction of its samples, from the farthest one on
     part, c, weight = X[rows], C[target], w[rows]
     farthest = int(np.argmax(distance[rows]))
     v = _dense(part[[farthest]])[0] - c
@@ -287,6 +309,7 @@ def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
         peak = float(np.abs(along).max())  # without it the norm of v has fourth powers
         along = along / (peak or 1.0)
         v = _dense((weight * along) @ part) - float(weight @ along) * c
+
     spread = float(np.sqrt(np.linalg.norm(v) / weight.sum()) * np.sqrt(peak))
     v = v / max(float(np.linalg.norm(v)), 1e-300)
     moved = C.copy()
@@ -321,6 +344,8 @@ def online_neural_gas(
     the rate is ``1 - (1 - rate)^w``.
     """
     C = np.array(centers, dtype=np.float64)
+    check_lengths(len(X), w=w)
+    check_lengths(X.shape[1], centers=C[0])
     _online(X, order, w, C, step, n_steps, *widths, *rates)
     return C
 
@@ -348,10 +373,13 @@ def sparse_coding_gas(
     rows = np.flatnonzero(norms > 0)
     if rows.size == 0:
         return D
+
+    # samples in random order, a range that falls as they are shown
     rounds = -(-n_steps // rows.size)
     order = np.concatenate([rng.permutation(rows) for _ in range(rounds)])[:n_steps]
     first, last = widths or (max(len(D) / 2, 1.0), 0.01)
     most = min(n_nonzero, X.shape[1], len(D))
+
     # Oja's rule is not invariant to scale: signals of mean square 1
     scale = 1.0 / float(np.sqrt(np.mean(norms[rows] ** 2)))
     _sparse_gas(X, order, D, most, scale, first, last, *rates)
@@ -363,20 +391,27 @@ def _online(X, order, w, C, step, n_steps, width, last_width, rate, last_rate):
     """Stochastic neural gas, in place."""
     k, p = C.shape
     distance = np.empty(k)
+
     for o in range(order.shape[0]):
         i = order[o]
         x = X[i]
+
+        # range and rate of this step
         fraction = min(1.0, (step + o) / n_steps)
         here = width * (last_width / width) ** fraction
         eta = rate * (last_rate / rate) ** fraction
         if w[i] != 1.0:
             eta = 1.0 - (1.0 - eta) ** w[i]
+
+        # distances from all units
         for j in range(k):
             total = 0.0
             c = C[j]
             for q in range(p):
                 total += (x[q] - c[q]) ** 2
             distance[j] = total
+
+        # units in their order move towards the sample
         most = min(k, int(-here * np.log(1e-6)) + 1)
         place = np.argsort(distance, kind="mergesort")
         for r in range(most):
@@ -395,14 +430,19 @@ def _sparse_gas(X, order, D, n_nonzero, scale, width, last_width, rate, last_rat
     """
     k, n = D.shape
     Q, key = np.zeros((n_nonzero, n)), np.empty(k)
+
     for o in range(order.shape[0]):
         fraction = o / order.shape[0]
         here = width * (last_width / width) ** fraction
         eta = rate * (last_rate / rate) ** fraction
         most = min(k, int(-here * np.log(1e-3)) + 1)
+
+        # the residual of a signal, orthogonal to the atoms chosen so far
         r = X[order[o]] * scale
         free = np.ones(k, np.bool_)
         Q[:] = 0.0
+
+        # atoms by what they would take out of it
         for t in range(n_nonzero):
             y, products = D @ r, D @ Q.T
             left = 1.0 - (products * products).sum(axis=1)
@@ -412,6 +452,8 @@ def _sparse_gas(X, order, D, n_nonzero, scale, width, last_width, rate, last_rat
             winner = place[0]
             if key[winner] >= 0.0:
                 break
+
+            # atoms in their order move by Oja's rule
             for rank in range(most):
                 j = place[rank]
                 if key[j] == np.inf:
@@ -421,6 +463,7 @@ def _sparse_gas(X, order, D, n_nonzero, scale, width, last_width, rate, last_rat
                 move = eta * np.exp(-rank / here) * y[j] / np.sqrt(left[j])
                 d += move * (r - y[j] / left[j] * along)
                 d /= np.sqrt(np.dot(d, d))
+
             # the winner, orthogonal to those before it, is taken out of the residual
             free[winner] = False
             q = D[winner].copy()

@@ -104,15 +104,19 @@ def training_patches(
     seen = np.ones(image.shape) if known is None else known.astype(np.float64)
     image64 = np.where(seen > 0, image, 0.0).astype(np.float64)
     image64 -= np.where(seen > 0, image64.sum() / max(1.0, seen.sum()), 0.0)
+
+    # energy of each patch around its mean, by sums over boxes
     box = grid.p, grid.q
     count = _box_sums(seen, *box)
     square = _box_sums(image64**2, *box) - _box_sums(image64, *box) ** 2 / np.maximum(count, 1)
     count, square = count.sum(axis=2).ravel(), square.sum(axis=2).ravel()
+
     # above 0: the residual of a constant patch is rounding
     floor = np.maximum(above * count, 1e-12 * square.max(initial=0.0))
     index = np.flatnonzero((square > floor) & (count >= max(1.0, min_known * grid.size)))
     if len(index) > max_patches:
         index = np.sort(rng.choice(index, max_patches, replace=False))
+
     patches = take_patches(image, grid, index)
     part = None if known is None else take_patches(known, grid, index)
     return take_means_away(patches, grid.channels, part)[0], part
@@ -143,6 +147,7 @@ def average_patches(
     total = np.zeros(image.shape)
     weight = np.zeros(image.shape)
     for first, last in bands(grid, max_bytes):
+        # a band of patches without their means
         index = np.arange(first * grid.columns, last * grid.columns)
         patches = take_patches(image, grid, index)
         seen = None if known is None else take_patches(known, grid, index)
@@ -150,15 +155,19 @@ def average_patches(
         fractions = np.ones(means.shape)
         if seen is not None:
             fractions = seen.reshape(len(index), -1, grid.channels).mean(axis=1)
+
         codes = code(data, seen)
         shape = (last - first, grid.columns, grid.p, grid.q, grid.channels)
         approximations = to_csr(codes, len(atoms)) @ atoms
         approximations = approximations.reshape(shape) + means.reshape(*shape[:2], 1, 1, -1)
+
+        # what the patches say about each pixel
         parts = fractions.reshape(*shape[:2], -1)
         for y, x in np.ndindex(grid.p, grid.q):
             place = slice(first + y, last + y), slice(x, x + grid.columns)
             total[place] += parts * approximations[:, :, y, x]
             weight[place] += parts
+
     return total, weight
 
 
@@ -190,17 +199,25 @@ def noise_level(image: Array, *, max_patches: int = 50_000) -> float:
     if min(image.shape[:2]) < 4:
         return 0.0
     channels = image.shape[2]
+
+    # patches of 7 x 7, or wavelets where there are too few
     grid = grid_of(image, (7, 7))
     total = grid.rows * grid.columns
     fewest = 10 * grid.size
     if (grid.p, grid.q) != (7, 7) or total < fewest:
         return _wavelet_noise(image)
+
+    # squared derivatives tell the texture of a patch
     wide = _box_sums(np.square(image[:, 2:] - image[:, :-2], dtype=np.float64), 7, 5)
     high = _box_sums(np.square(image[2:] - image[:-2], dtype=np.float64), 5, 7)
+
     # an odd step does not follow the columns of an image of even width
     index = np.arange(0, total, -(-total // max_patches) | 1)
     texture = (wide + high).sum(axis=2).ravel()[index]
     patches = take_patches(image, grid, index).astype(np.float64, copy=False)
+
+    # patches whose texture noise alone would have; the smallest variance among them [Liu,
+    # Tanaka and Okutomi 2013]
     limit = _texture_of_noise(channels)
     kept = np.ones(len(index), np.bool_)
     variance = _smallest_variance(patches)
@@ -209,6 +226,7 @@ def noise_level(image: Array, *, max_patches: int = 50_000) -> float:
         if np.count_nonzero(kept) < fewest or np.array_equal(kept, last):
             break
         variance = _smallest_variance(patches[kept])
+
     return float(np.sqrt(variance))
 
 
@@ -264,6 +282,8 @@ def fill_by_means(image: Array, known: Array) -> Array:
 
     out = np.where(known, image, 0.0)
     seen, values, missing, side = known.astype(np.float64), out.copy(), ~known, 3
+
+    # boxes grow until each holds a known pixel
     while missing.any() and side < 4 * max(image.shape[:2]):
         box = (side, side, 1)
         count = np.round(side**2 * uniform_filter(seen, box, mode="constant"))
@@ -271,6 +291,7 @@ def fill_by_means(image: Array, known: Array) -> Array:
         total = side**2 * uniform_filter(values, box, mode="constant")
         out[here] = total[here] / count[here]
         missing, side = missing & ~here, 2 * side + 1
+
     if missing.any():
         out[missing] = image[known].mean()
     return out

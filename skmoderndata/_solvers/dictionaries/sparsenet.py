@@ -56,6 +56,7 @@ def smooth_codes(
     gradient is ``c - alpha S'(a)``. The start is ``x D' / |d|^2``, scaled to
     fit x best. Directions are those of Polak and Ribiere, begun afresh where they point uphill.
     """
+    # start: the matched filter, scaled to the best multiple
     G = D @ D.T
     B = X @ D.T
     diagonal = np.diag(G).copy()
@@ -66,23 +67,32 @@ def smooth_codes(
     fit = np.divide(np.einsum("ij,ij->i", A, B), below, out=np.zeros(len(A)), where=below > 0)
     A *= fit[:, None]
     C = B - AG * fit[:, None]
+
+    # signals that are at work
     scale = np.abs(B).max(axis=1, initial=0.0)
     codes, gradient = np.zeros_like(A), np.zeros(len(A))
     active = np.flatnonzero(scale > 0)
     A, C, scale = A[active], C[active], scale[active]
     P, Z, old = np.zeros_like(A), np.zeros_like(A), np.zeros(len(A))
     n_iter = 0
+
     while active.size:
+        # 1. gradient, and the diagonal of the Hessian as preconditioner
         W = alpha * curvature(A, prior)
         g = C - W * A  # the negative gradient
         largest = np.abs(g).max(axis=1)
         z = g / (diagonal + W + 1e-300)
+
+        # 2. conjugate direction [Polak and Ribiere], or the gradient where that does not
+        # descend
         product = _inner(g, z)
         change = np.maximum(product - _inner(Z, z), 0.0)
         beta = np.divide(change, old, out=np.zeros(len(A)), where=old > 0)
         P = z + beta[:, None] * P
         P = np.where((_inner(g, P) > 0)[:, None], P, z)
         Z, old = g, product
+
+        # 3. signals at their minimum leave
         done = (largest <= tol * scale) | (n_iter == max_iter)
         if done.any():
             rows = active[done]
@@ -92,8 +102,11 @@ def smooth_codes(
             A, C, P, Z = A[stay], C[stay], P[stay], Z[stay]
             if not active.size:
                 break
+
+        # 4. step along the direction
         _move(A, C, P, P @ G, alpha, prior)
         n_iter += 1
+
     return SmoothCodes(codes, energies(X, D, codes, alpha=alpha, prior=prior), gradient, n_iter)
 
 
@@ -106,16 +119,20 @@ def dictionary_step(
     each atom follows its gain, which rises while the running variance of its coefficient is above
     `goal` [Olshausen and Field 1997]; without it norms are 1.
     """
+    # gradient of the squared error
     mean_sq = np.einsum("ij,ij->j", A, A) / len(A)
     largest = float(mean_sq.max(initial=0.0))
     new = D
     if largest > 0:
         new = D + rate / (largest * len(A)) * (A.T @ (X - A @ D))
+
+    # norms follow the variances of the coefficients [Olshausen and Field 1997]
     if goal is not None:
         variance = (1 - VARIANCE_RATE) * variance + VARIANCE_RATE * mean_sq
         # a coefficient that is never used would shrink its atom for good
         ratio = np.where((mean_sq > 0) | (gain >= 1), variance / goal, 2.0)
         gain = np.clip(gain * ratio**GAIN_RATE, *GAINS)
+
     norms = np.linalg.norm(new, axis=1, keepdims=True)
     new = np.where(norms > 0, new / np.where(norms > 0, norms, 1.0), D)
     if goal is not None:

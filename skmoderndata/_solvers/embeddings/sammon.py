@@ -36,7 +36,9 @@ def stress_of_rows(d, Y, first, last, g):
     k, n = Y.shape
     r, pull = np.empty(n), np.empty(n)
     total = 0.0
+
     for i in range(first, last):
+        # distances of the map to all later points
         m = n - i - 1
         pairs = d[i * n - i * (i + 1) // 2 :][:m]
         for t in range(m):
@@ -46,6 +48,8 @@ def stress_of_rows(d, Y, first, last, g):
             row = Y[a, i + 1 :]
             for t in range(m):
                 r[t] += (row[t] - y) * (row[t] - y)
+
+        # stress, and the pull along each line
         for t in range(m):
             known = pairs[t] if pairs[t] > 0.0 else 1.0
             w = 1.0 / known if pairs[t] > 0.0 else 0.0
@@ -53,8 +57,11 @@ def stress_of_rows(d, Y, first, last, g):
             miss = length - pairs[t]
             r[t] = w * miss * miss
             pull[t] = w * miss / (length if length > 0.0 else 1.0)
+
         for t in range(m):
             total += r[t]
+
+        # the gradient of both ends
         for a in range(k):
             y = Y[a, i]
             row, out = Y[a, i + 1 :], g[a, i + 1 :]
@@ -140,20 +147,26 @@ def sammon_majorization(
     ``Y <- V^+ B(Y) Y`` with V the Laplacian of the weights 1/d, and B that of ``1 / |y_i - y_j|``
     for pairs with d > 0.
     """
+    # weights 1 / d, and their Laplacian, made regular
     n = len(start)
     w = squareform(np.divide(1.0, d, out=np.zeros_like(d), where=d > 0))
     V = np.diag(w.sum(axis=1)) - w
     factor = linalg.cho_factor(V + np.full((n, n), w.max() / n))
+
     Y, trace = start - start.mean(axis=0), [stress(d, start, run)[0]]
     it = Iterations(max_iter, tol)
+
     for _ in it:
+        # the Guttman transform
         lengths = np.sqrt(((Y[:, None] - Y[None]) ** 2).sum(axis=2))
         ratio = np.divide(1.0, lengths, out=np.zeros((n, n)), where=(lengths > 0) & (w > 0))
         Y = linalg.cho_solve(factor, ratio.sum(axis=1)[:, None] * Y - ratio @ Y)
         Y -= Y.mean(axis=0)
+
         trace.append(stress(d, Y, run)[0])
         old = trace[-WINDOW - 1] if len(trace) > WINDOW else np.inf
         it.residual = (old - trace[-1]) / max(trace[-1], 1e-28)
+
     f, g = stress(d, Y, run)
     return Embedding(Y, f, float(np.linalg.norm(g)), np.array(trace), it.n_iter, it.converged)
 
@@ -167,17 +180,23 @@ def place(d: Array, Y: Array, *, max_iter: int = 100) -> Array:
     """
     k = Y.shape[1]
     w = np.divide(1.0, d, out=np.zeros_like(d), where=d > 0)
+
+    # start: the mean of the five nearest, or the point itself
     near = np.argsort(d, axis=1, kind="stable")[:, :5]
     pull = np.take_along_axis(w, near, axis=1)
     same = d.min(axis=1) == 0
     pull[same] = np.arange(near.shape[1]) == 0
     z: Array = (pull[:, :, None] * Y[near]).sum(axis=1) / pull.sum(axis=1)[:, None]
-    unit = float(d.mean()) or 1.0
+
+    unit = d.mean(axis=1)  # of each point by itself, wherever the others are
     active = np.flatnonzero(~same)
     value = _point_stress(d[active], w[active], z[active], Y)[0] if active.size else np.empty(0)
+
     for _ in range(max_iter):
         if not active.size:
             break
+
+        # gradient and Hessian of each point
         dd, ww, z_old = d[active], w[active], z[active]
         f, difference, length = _point_stress(dd, ww, z_old, Y)
         safe = np.where(length > 0, length, 1)
@@ -186,9 +205,13 @@ def place(d: Array, Y: Array, *, max_iter: int = 100) -> Array:
         g = 2 * np.einsum("qn,qnk->qk", a, difference)
         H = 2 * np.einsum("qn,qnk,qnl->qkl", b, difference, difference)
         H += 2 * a.sum(axis=1)[:, None, None] * np.eye(k)
+
+        # Newton's step with the magnitudes of the eigenvalues: downhill everywhere
         s, U = np.linalg.eigh(H)
         s = np.maximum(np.abs(s), 1e-8 * np.abs(s).max(axis=1, keepdims=True) + 1e-300)
         step = -np.einsum("qkl,ql->qk", U, np.einsum("qkl,qk->ql", U, g) / s)
+
+        # halve the steps of points that do not gain
         size = np.ones(len(active))
         better = np.zeros(len(active), dtype=bool)
         for _ in range(30):
@@ -202,8 +225,10 @@ def place(d: Array, Y: Array, *, max_iter: int = 100) -> Array:
             size[todo[~good]] /= 2
             if better.all():
                 break
+
+        # points that have settled leave
         moved = size * np.linalg.norm(step, axis=1)
-        stay = better & (moved > 1e-10 * unit)
+        stay = better & (moved > 1e-10 * unit[active])
         active, value = active[stay], value[stay]
     return z
 

@@ -31,6 +31,7 @@ from scipy.optimize import minimize
 from scipy.sparse.csgraph import dijkstra
 from scipy.sparse.linalg import ArpackError, eigsh
 
+from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.convex_problems import Statement, solve, variance_unfolding
 from skmoderndata._solvers.common.iterate import Iterations
 
@@ -96,9 +97,9 @@ def value(graph: Graph, Y: Array, nu: float | None) -> float:
     return trace if nu is None else trace - nu * float(((graph.lengths(Y) - graph.d2) ** 2).sum())
 
 
-def relative_gap(reached: float, bound: float) -> float:
-    """Difference of bound and value over the bound; infinite without a bound."""
-    return max(bound - reached, 0.0) / bound if 0 < bound < np.inf else float("inf")
+def gap_below(bound: float, reached: float) -> float:
+    """Difference of bound and value over the bound; infinite without a positive bound."""
+    return relative_gap(bound, reached, unit=bound) if bound > 0 else float("inf")
 
 
 def dual_bound(graph: Graph, w: Array, nu: float | None) -> float:
@@ -150,18 +151,24 @@ def unfold_softly(
     Y, zero, total, kicks = start, np.zeros(len(graph.d2)), 0, 0
     best_w, bound = zero, float("inf")
     it = Iterations(max_iter, tol)
+
     for _ in it:
+        # ascend, and bound the value from above
         steps = min(ROUND, max_iter - total)
         Y, n_iter, ended = _ascend(graph, Y, nu, zero, steps, one_sided=False)
         total += n_iter
         found, w = best_bound(graph, 2 * nu * (graph.lengths(Y) - graph.d2), nu)
         if found < bound:
             bound, best_w = found, w
-        it.residual = relative_gap(value(graph, Y, nu), bound)
+
+        it.residual = gap_below(bound, value(graph, Y, nu))
         it.ended = total >= max_iter or (ended and kicks == KICKS)
+
+        # an end above the tolerance: a saddle, perhaps
         if ended and it.residual > tol and not it.ended:
             kicks += 1
             Y = leave_saddle(graph, Y, 2 * nu * (graph.lengths(Y) - graph.d2))
+
     return Unfolding(Y, best_w, value(graph, Y, nu), bound, total, it.converged)
 
 
@@ -180,31 +187,42 @@ def unfold_at_most(
     stalled = 0  # passes in a row without a step
     best, best_w, bound, before = np.zeros_like(start), w, float("inf"), float("inf")
     it = Iterations(max_iter, tol)
+
     for _ in it:
+        # 1. ascend the augmented Lagrangian
         Y, n_iter, _ = _ascend(graph, Y, nu, w, min(ROUND, max_iter - total), one_sided=True)
         total += n_iter
+
+        # 2. multipliers of the edges that are too long
         excess = graph.lengths(Y) - graph.d2
         w = np.maximum(0.0, w + 2 * nu * excess)
+
+        # 3. the best feasible point, and the bound
         best = max(best, shrunk(graph, Y), shrunk(graph, pulled(graph, Y)), key=np.linalg.norm)
         found, lifted = best_bound(graph, w, None)
         if found < bound:
             bound, best_w = found, lifted
-        it.residual = relative_gap(float((best**2).sum()), bound)
+        it.residual = gap_below(bound, float((best**2).sum()))
+
         violation = float((excess / graph.d2).max())
+
+        # 4. leave a saddle, or raise the penalty where the violation does not halve
         if violation <= tol < it.residual:  # as good as feasible, and not the optimum: a saddle
             Y = leave_saddle(graph, Y, w)
         elif violation > 0.5 * before:
             nu = min(3 * nu, top)
+
         before = violation
         stalled = stalled + 1 if n_iter == 0 else 0
         it.ended = total >= max_iter or stalled == 10
+
     return Unfolding(best, best_w, float((best**2).sum()), bound, total, it.converged)
 
 
 def shrunk(graph: Graph, Y: Array) -> Array:
-    """Shrink all points until no edge is too long."""
+    """Centre all points, and shrink them until no edge is too long."""
     longest = float((graph.lengths(Y) / graph.d2).max())
-    inside: Array = Y / np.sqrt(max(1.0, longest))
+    inside: Array = (Y - Y.mean(axis=0)) / np.sqrt(max(1.0, longest))
     return inside
 
 
@@ -257,20 +275,25 @@ def unfold_stated(graph: Graph, form: str, nu: float, *, tol: float) -> Unfoldin
         raise ValueError(
             "solver='cvxpy' failed: neither Clarabel nor SCS solves the program; use 'low_rank'."
         )
+
     values, V = eigh(stated.variable.value)
     Y = V * np.sqrt(np.maximum(values, 0.0))
     Y -= Y.mean(axis=0)
+
     if form == "at_most":  # within the tolerance of Clarabel
         Y /= np.sqrt(max(1.0, float((graph.lengths(Y) / graph.d2).max())))
+
+    # multipliers of the edges, of either sign
     w = 2 * nu * (graph.lengths(Y) - graph.d2) if soft else np.ravel(stated.constraint.dual_value)
     if form == "at_most":
         w = np.maximum(w, 0.0)
     penalty = nu if soft else None
+
     reached = value(graph, Y, penalty)
     bound, w = min((best_bound(graph, v, penalty) for v in (w, -w)), key=lambda one: one[0])
     n_iter = int(stated.problem.solver_stats.num_iters)
     miss = float(np.abs(graph.lengths(Y) / graph.d2 - 1).max()) if form == "equal" else 0.0
-    converged = max(relative_gap(reached, bound), miss) <= tol
+    converged = max(gap_below(bound, reached), miss) <= tol
     return Unfolding(Y, w, reached, bound, n_iter, converged)
 
 
@@ -282,6 +305,7 @@ def _ascend(
     ``psi = (v^2 - w^2) / (4 nu)`` with ``v = w + 2 nu r``, and v cut at 0 if `one_sided`.
     """
     shape, scale = Y.shape, 1 / max(float((Y**2).sum()), 1e-300)
+
     B = graph.steps()
 
     def negative(y: Array) -> tuple[float, Array]:
@@ -339,20 +363,27 @@ def smooth_start(
 
     cp: Any = cvxpy
     L = graph.laplacian(np.ones(len(graph.d2)))
+
+    # smooth functions: the leading eigenvectors of the Laplacian
     m = min(n_basis, graph.n - 1)
     if graph.n <= DENSE:
         F = eigh(L.toarray(), subset_by_index=[1, m])[1]
     else:
         values, V = eigsh(L, k=m + 1, sigma=-1e-3, which="LM", v0=rng.normal(size=graph.n))
         F = V[:, np.argsort(values)[1:]]
+
+    # lengths of the edges as linear functions of the entries of Z
     step = F[graph.i] - F[graph.j]
     rows, columns = np.tril_indices(m)
     A = step[:, rows] * step[:, columns] * np.where(rows == columns, 1.0, 2.0)
     Q, R = np.linalg.qr(A)
+
     Z = cp.Variable((m, m), PSD=True)
     entries = cp.hstack([Z[a, b] for a, b in zip(rows, columns, strict=True)])
     loss = cp.sum_squares(R @ entries - Q.T @ graph.d2)
     problem = cp.Problem(cp.Maximize(cp.trace(Z) - nu * loss))
+
+    # coordinates from the leading part of Z, with a little noise against saddles
     Y = 1e-3 * rng.normal(size=(graph.n, rank))
     if solve(Statement(problem, Z, None), solver="SCS", eps=1e-5):
         values, V = np.linalg.eigh(Z.value)

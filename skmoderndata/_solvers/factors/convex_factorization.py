@@ -48,25 +48,37 @@ def semi_multiplicative(
     history: list[float] = []
     it = Iterations(max_iter, tol, progress)
     V = np.zeros((data.shape[1], W.shape[1]))
+
     for _ in it:
+        # 1. V by least squares; its lengths go to W
         _, S, T = next(data.terms(W, False))
         V = least_squares(S, T)
         length = lengths_of(V)
         V, W = V / length, W * length
+
         _, G, F = next(data.terms(V, True))
         Y = W @ G - F
+
+        # 2. positive and negative parts of the two terms of the gradient
         W_up = np.maximum(F, 0) + W @ np.maximum(-G, 0)
         W_down = np.maximum(-F, 0) + W @ np.maximum(G, 0)
         weights = 1.0 if data.weights is None else data.weights[:, None]
+
+        # 3. how far the fixed point is
         fixed = np.sqrt((weights * np.where(W > 0, Y, np.minimum(Y, 0)) ** 2).sum())
         size = np.sqrt((weights * F * F).sum())
         it.residual = float(fixed / size) if size > 0 else float(fixed)
+
         objective = data.sum_sq / 2 + float((weights * W * (Y - F)).sum()) / 2
         if objective < data.cancelled / 2:
             objective = squared_error(data, W, V) / 2
         history.append(min(objective, history[-1]) if history else objective)
+
+        # 4. the multiplicative step, which keeps W positive
         if it.residual > tol:
             W = W * np.sqrt((W_up + TINY) / (W_down + TINY))
+
+    # V for the last W, and how far that is from optimal
     _, S, T = next(data.terms(W, False))
     V = least_squares(S, T)
     looked = update(data, Side(), V, W, codes=True, sweeps=0, scales=np.ones(V.shape[1]))
@@ -151,12 +163,15 @@ def convex_factorize(
     it = Iterations(max_iter, tol, progress)
     history: list[float] = []
     data = Data(X)
+
     squares = X.multiply(X).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, X)
     norms_sq = np.asarray(squares, dtype=np.float64).ravel()
     nothing = norms_sq <= 0
     if nothing.any() and not nothing.all():  # rows of zeros, whose weights mean nothing
         B = np.where(nothing[:, None], 0.0, B)
         B = B / B.sum(axis=0)
+
+    # the rule of Ding: both factors by multiplicative steps
     if method == "multiplicative":
         new_W, new_B = W, B
         K = against(X, np.eye(len(W)))
@@ -170,38 +185,50 @@ def convex_factorize(
             it.residual = _residual(X, W, B, F, G)
             new_W, new_B = _multiply(K, W, B)
         return ConvexResult(W, B, history[-1], it.residual, it.n_iter, it.converged, history)
+
+    # coordinate descent with extrapolation, which falls back to the best step
     best, best_W, best_B = np.inf, W, B
     last_W, last_B = W, B  # before extrapolation
     step, step_limit, fresh = 0.5, 1.0, True
     residual = np.inf
     for _ in it:
+        # 1. the codes W, given B
         W = W.copy()
         F = against(X, B)
         G = B.T @ F
         descend_rows(G[None], W, W @ G - F, SWEEPS, 0.03)
         objective = _objective(data, W, B, F, G)
+
+        # 2. where extrapolation led astray, back to the best
         if objective > best + 1e-15 * data.sum_sq and not fresh:
             W, B = best_W, best_B
             last_W, last_B = best_W, best_B
             step_limit, step, fresh = step, step / 1.5, True
             history.append(best)
             continue
+
         best = min(best, objective)
         history.append(best)
+
+        # 3. columns of B of sum one
         total = B.sum(axis=0)
         total[total == 0] = 1.0
         B, last_B, F = B / total, last_B / total, F / total
         W, last_W, G = W * total, last_W * total, G / total / total[:, None]
         best_W, best_B = W, B
+
         it.residual = residual = _residual(X, W, B, F, G)
         if residual <= tol:
             continue
+
+        # 4. extrapolate, and sweep over the weights B
         extra = 0.0 if fresh else step
         ahead = np.maximum(W + extra * (W - last_W), 0) if extra else W
         B = B.copy()
         _sweep(X, norms_sq, B, ahead)
         B, last_B = (np.maximum(B + extra * (B - last_B), 0) if extra else B), B
         W, last_W = ahead, W
+
         if not fresh:
             step_limit = min(1.0, 1.01 * step_limit)
             step = min(step_limit, 1.05 * step)
@@ -252,6 +279,8 @@ def _step(b: Array, g: Array, curve: float, S: Array, delta: Array) -> bool:
     moved = False
     for j in range(k):
         delta[j] = 0.0
+
+    # each weight to its minimum over b_j >= 0
     for _ in range(2):
         for j in range(k):
             h = curve * S[j, j]
@@ -276,11 +305,14 @@ def _sweep_rows(
     k = B.shape[1]
     g, delta, change = np.empty(k), np.empty(k), np.empty(k)
     for i in range(len(indptr) - 1):
+        # gradient of the row
         g[:] = 0.0
         for position in range(indptr[i], indptr[i + 1]):
             f, x = indices[position], data[position]
             for c in range(k):
                 g[c] += x * M[f, c]
+
+        # after a change bring M up to date
         if _step(B[i], g, diagonal[i], S, delta):
             for c in range(k):
                 change[c] = 0.0

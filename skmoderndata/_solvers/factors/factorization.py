@@ -115,16 +115,21 @@ class Data:
             heavy = weighted.astype(self.X.dtype, copy=False)
         else:
             weighted, heavy = other, narrow
+
+        # the linear terms, and one Gram matrix for all rows without gaps
         F = (self.X if codes else self.X.T) @ heavy
         F = np.ascontiguousarray(F, dtype=np.float64)
         if self._masks is None:
             yield slice(0, len(F)), other.T @ weighted, F
             return
+
+        # gaps: a Gram matrix for each row, from the products of the components that it sees
         mask = self._masks[0 if codes else 1]
         k = other.shape[1]
         lower = np.tril_indices(k)
         pairs = (other[:, lower[0]] * weighted[:, lower[1]]).astype(self.X.dtype, copy=False)
         block = max(1, BLOCK_BYTES // (8 * k * k))
+
         for first in range(0, len(F), block):
             rows = slice(first, min(first + block, len(F)))
             packed = mask[rows] @ pairs
@@ -189,14 +194,19 @@ def update(
     k = Z.shape[1]
     # one compiled call for all rows where columns are constrained, else bounded ones
     cost = 0.0 if side.kind.startswith("columns") else _cost(side, k)
+
+    # rows with their Gram matrices, penalties added
     for rows, G, F in data.terms(other, codes):
         if side.l1_sq or side.l2:
             G = G + (side.l1_sq + side.l2 * np.eye(k))
         if side.l1:
             F = F - side.l1
+
         for part in row_blocks(len(F), cost):
             g, f, z = (G[part] if G.ndim == 3 else G), F[part], Z[rows][part]
             Y = _improve(side, g, f, z, sweeps)
+
+            # values, gradients and their units, weighted
             gradient = violation(side, g, z, Y) / scales
             linear = (f + side.l1) / scales
             sums = (z * (Y - f) / 2, gradient * gradient, linear * linear)
@@ -204,6 +214,7 @@ def update(
                 total += [data.weights[rows][part] @ each.sum(axis=1) for each in sums]
             else:
                 total += [each.sum() for each in sums]
+
     return Update(*total.tolist())
 
 
@@ -255,24 +266,31 @@ def _gradient(G: Array, F: Array, z: Array) -> Array:
 
 def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
     """Improve z in place and return the gradient ``z G - F`` there."""
+    # unconstrained, or exactly: the solution itself
     each = G.ndim == 3
     if side.kind == "free" and sweeps:
         z[:] = least_squares(G, F)
     elif side.kind == "nonnegative" and sweeps < 0:
         z[:] = nnls(G, F, start=z).Z
+
     Y = _gradient(G, F, z)
     if sweeps <= 0 or side.kind == "free":
         return Y
+
+    # non-negative entries: coordinate descent
     if side.kind == "nonnegative":
         enough = 0.03 if sweeps <= SWEEPS else 1e-12
         descend_rows(G if each else G[None], z, Y, sweeps, enough)
         return Y
+
+    # rows of given sparseness
     if side.kind == "rows":
         if sweeps > SWEEPS or not 0 < side.level < 1:
             z[:] = cone_codes(G, F, side.level, start=z)
         else:
             descend_cone(G, F, z, side.level, rounds=ROUNDS)
         return _gradient(G, F, z)
+
     norm = 1.0 if side.kind == "columns_unit" else None
     # a column at a time, each to its minimum; with Gram matrices of rows to that of a bound
     curves = np.einsum("...jj->...j", G)
@@ -351,6 +369,7 @@ def factorize(
     when a pass lowers the objective by less than the fraction `least_fall`.
     `history` holds the objectives of passes that were made before, and counts them.
     """
+    # how exact each side is solved
     p, k = data.shape[1], W.shape[1]
     fixed = any(side.penalised or side.kind == "rows" for side in (codes_side, components_side))
     if exact:
@@ -360,6 +379,7 @@ def factorize(
         # the rows, so that weights mean the same as repetition
         sweeps_codes = int(np.clip(p / k / 10, 3, SWEEPS))
         sweeps_components = SWEEPS
+
     weights = data.weights
     best_W, best_V = W.copy(), V.copy()
     last_W, last_V = best_W, best_V  # before extrapolation
@@ -367,10 +387,13 @@ def factorize(
     best = np.inf
     step, step_limit = (0.0, 0.0) if exact else (0.5, 1.0)
     fresh = True  # the next pass must not extrapolate
+
     history = [] if history is None else list(history)
     it = Iterations(max_iter, tol, progress)
     since_look = 0
+
     for _ in it:
+        # 1. codes, extrapolated
         extra = 0.0 if fresh else step
         W_new = Wy.copy()
         afresh = codes_side.kind == "rows" and it.n_iter % AFRESH == 0
@@ -380,9 +403,13 @@ def factorize(
         # codes of given sparseness are solved for again anyway
         ahead = extra and codes_side.kind != "rows"
         Wy = project(codes_side, W_new + extra * (W_new - last_W)) if ahead else W_new
+
+        # 2. components
         V_new = Vy.copy()
         sweeps, scales = sweeps_components, 1 / scales_of(V_new, fixed)
         moved = update(data, components_side, Wy, V_new, codes=False, sweeps=sweeps, scales=scales)
+
+        # 3. objective; where it cancels in its short form, from the residuals
         objective = data.sum_sq / 2 + moved.value + penalty_value(codes_side, Wy, weights)
         noise = float(np.finfo(data.X.dtype).eps) * data.sum_sq
         if objective < data.cancelled / 2:
@@ -390,31 +417,42 @@ def factorize(
             objective = squared_error(data, Wy, V_new) / 2
             objective += penalty_value(codes_side, Wy, weights)
             objective += penalty_value(components_side, V_new)
+
+        # 4. where extrapolation led astray, back to the best
         if objective > best + 1e-15 * data.sum_sq and not exact and not fresh:
             Wy, Vy = best_W.copy(), best_V.copy()
             last_W, last_V = best_W, best_V
             step_limit, step, fresh = step, step / 1.5, True
             history.append(best)
             continue
+
         falls = best - objective
         if objective <= best + noise:  # without extrapolation, all but rounding ends below
             best_W, best_V = Wy, V_new
         best = min(best, objective)
         history.append(best)
+
         if least_fall and falls < least_fall * best:
             it.ended = True
             continue
+
+        # 5. extrapolate the components
         Vy = project(components_side, V_new + extra * (V_new - last_V)) if extra else V_new
         last_W, last_V = W_new, V_new
+
+        # lengths drift apart without a penalty: balance them long before anything overflows
         if not fixed and codes_side.kind == "nonnegative":
             length = scales_of(best_V, False)
             if length.max() > FAR or length.min() < 1 / FAR:  # long before anything overflows
                 best_W, Wy, last_W = best_W * length, Wy * length, last_W * length
                 best_V, Vy, last_V = best_V / length, Vy / length, last_V / length
+
         if not fresh:
             step_limit = min(1.0, 1.01 * step_limit)
             step = min(step_limit, 1.05 * step)
         fresh = exact
+
+        # 6. stopping rule: the residual of the codes costs a pass, so it is looked at rarely
         since_look += 1
         there = ratio(moved) <= tol
         if exact or (there and since_look >= 5) or falls <= 1e-15 * data.sum_sq:
@@ -422,6 +460,7 @@ def factorize(
             looked = update(data, codes_side, best_V, best_W, codes=True, sweeps=0, scales=scales)
             it.residual = worst(ratio(looked), ratio(moved))
             since_look = 0
+
     residual = residual_of(data, best_W, best_V, codes_side, components_side)
     done = it.converged or residual <= tol
     return FactorizationResult(best_W, best_V, best, residual, len(history), done, history)
@@ -455,12 +494,16 @@ def start_from(
     V = project(components_side, V)
     if given:
         return codes_for(data, V, codes_side), V
+
     plain = Side("free" if codes_side.kind == "free" else "nonnegative")
     if codes_side.kind == "rows":
         return codes_for(data, V, codes_side), V
+
+    # codes of the unconstrained kind, then projected
     W = codes_for(data, V, plain, exact=False)
     if codes_side.kind not in ("nonnegative", "free"):
         return project(codes_side, W), V
+
     if codes_side.penalised or components_side.penalised:
         # components part ways before the penalty can switch some of them off
         sides: Any = {"codes_side": plain, "components_side": plain}
@@ -554,6 +597,8 @@ def revive(data: Data, W: Array, V: Array) -> bool:
     dead = np.flatnonzero(~V.any(axis=0) | ~W.any(axis=0))
     if not len(dead):
         return False
+
+    # rows of which most is missing
     most = np.empty(0)
     lacks = np.empty((0, data.shape[1]))
     for _, R in residual_blocks(data, W, V):
@@ -561,8 +606,10 @@ def revive(data: Data, W: Array, V: Array) -> bool:
         size = np.einsum("ij,ij->i", lack, lack)
         first = np.argsort(-size, kind="stable")[: len(dead)]
         most, lacks = np.append(most, size[first]), np.vstack([lacks, lack[first]])
+
     first = np.argsort(-most, kind="stable")[: len(dead)]
     first = first[most[first] > 1e-12 * data.sum_sq]
+
     for j, row in zip(dead, first, strict=False):
         V[:, j] = lacks[row] / np.sqrt(most[row])
         W[:, j] = 0.0
@@ -582,10 +629,15 @@ def nndsvd_components(
     if data.weights is not None:
         root = np.sqrt(data.weights)
         X = sparse.csr_array(X.multiply(root[:, None])) if is_sparse(X) else X * root[:, None]
+
+    # singular vectors, the left ones scaled
     V = _right_singular_vectors(X, k, rng)
     U = np.asarray(X @ V.astype(X.dtype, copy=False), dtype=np.float64)
+
     out = np.zeros((data.shape[1], k))
     top = 0.0
+
+    # of each pair the sign whose positive part is larger
     for j in range(k):
         if j < V.shape[1]:
             size = float(np.linalg.norm(U[:, j]))
@@ -599,6 +651,7 @@ def nndsvd_components(
                 if down > up:
                     u, v = -u, -v
                 out[:, j] = X.T @ np.maximum(u, 0) if codes else np.maximum(v, 0)
+
         if not out[:, j].any():
             out[:, j] = rng.uniform(size=len(out))
         out[:, j] /= np.linalg.norm(out[:, j])
@@ -606,6 +659,7 @@ def nndsvd_components(
 
 
 def _right_singular_vectors(X: Any, k: int, rng: np.random.RandomState) -> Array:
+    # few rows or columns: eigenvectors of the smaller Gram matrix
     n, p = X.shape
     if min(n, p) <= 1000:
         wide = p > n
@@ -620,6 +674,8 @@ def _right_singular_vectors(X: Any, k: int, rng: np.random.RandomState) -> Array
             length = np.linalg.norm(Q, axis=0)
             Q = Q / np.where(length > 0, length, 1.0)
         return np.asarray(Q)
+
+    # Lanczos iterations
     if not (X.nnz and X.data.any() if is_sparse(X) else X.any()):
         return np.zeros((p, k))
     start = rng.uniform(-1, 1, size=min(n, p)).astype(X.dtype)

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.blocks import entries_at
+from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.nnls import descend_rows
 from skmoderndata._typing import Array
@@ -72,8 +73,7 @@ def gap(counts: Counts, C: Array, U: Array) -> float:
     _gradients(counts, C, U, in_documents, in_words)
     rows = in_documents.max(axis=1) - (in_documents * C).sum(axis=1)
     columns = in_words.max(axis=0) - (in_words * U).sum(axis=0)
-    total = counts.total
-    return float(max(rows.sum(), columns.sum(), 0.0) / total) if total > 0 else 0.0
+    return max(relative_gap(gain.sum(), 0.0, unit=counts.total) for gain in (rows, columns))
 
 
 def _normalised(A: Array, axis: int) -> Array:
@@ -111,19 +111,26 @@ def fit_topics(
     best_C, best_U = C, U
     step, step_limit, fresh = 1.0, 8.0, True
     history: list[float] = []
+
     it = Iterations(max_iter, tol, progress)
     for _ in it:
+        # 1. expectations of all words at once [Hofmann 2001]
         N, M, value = expected(counts, C, U, beta)
         if smoothing > 0:
             value += smoothing * float(np.log(np.maximum(U, 1e-300)).sum())
+
+        # 2. where extrapolation led astray, back to the last plain step
         if value < best - 1e-13 * abs(best) and not fresh:
             C, U = safe_C, safe_U
             step_limit, step, fresh = step, step / 2, True
             history.append(best)
             continue
+
         it.residual = (value - best) / total
         best, best_C, best_U = max(best, value), C, U
         history.append(best)
+
+        # 3. maximisation
         new_C, new_U = _normalised(N, 1), _normalised(M + smoothing, 0)
         safe_C, safe_U = new_C, new_U
         if fresh:
@@ -131,10 +138,13 @@ def fit_topics(
             C, U = new_C, new_U
             it.residual = max(it.residual, 2 * tol)  # the next step tells
             continue
+
+        # 4. extrapolate on the simplex, not beyond an eighth of the plain step
         C = _normalised(np.maximum(new_C + step * (new_C - C), new_C / 8), 1)
         U = _normalised(np.maximum(new_U + step * (new_U - U), new_U / 8), 0)
         step = min(step * 1.1, step_limit)
         step_limit = min(step_limit * 1.02, 30.0)
+
     at = expected(counts, best_C, best_U, 1.0)[2]
     distance = gap(counts, best_C, best_U)
     return TopicsResult(best_C, best_U, at, distance, beta, it.n_iter, it.converged, history)
@@ -165,15 +175,20 @@ def fit_tempered(
     best, best_C, best_U, best_beta = -np.inf, C, U, beta
     waited, helped = 0, True
     total = held_out.total
+
     for _ in it:
+        # a tempered pass, judged on the counts held out
         N, M, _ = expected(counts, C, U, beta)
         C, U = _normalised(N, 1), _normalised(M + smoothing, 0)
         value = log_likelihood(held_out, C, U)
         history.append(value)
+
         if value > best + tol * total:
             best, best_C, best_U, best_beta = value, C, U, beta
             waited, helped = 0, True
             continue
+
+        # no better for some passes: cool down, unless that did not help before
         waited += 1
         if waited < PATIENCE:
             continue
@@ -181,6 +196,7 @@ def fit_tempered(
             it.converged = True
             continue
         C, U, beta, waited, helped = best_C, best_U, beta * cooling, 0, False
+
     at = expected(counts, best_C, best_U, 1.0)[2]
     distance = gap(counts, best_C, best_U)
     return TopicsResult(best_C, best_U, at, distance, best_beta, it.n_iter, it.converged, history)
@@ -212,12 +228,16 @@ def fold_in(
     `max_iter` bounds both kinds of steps. For ``beta < 1`` there is no bound, and steps of
     expectation maximisation are all, until a mixture moves by less than `tol`.
     """
+    # words that no topic holds are dropped
     n, k = len(counts.indptr) - 1, U.shape[1]
     known: Array = np.asarray(U.any(axis=1))
     data = counts.data * known[counts.indices]
     X = sparse.csr_array((data, counts.indices, counts.indptr), shape=(n, len(U)), copy=True)
     X.eliminate_zeros()
+
     C, bounds = np.full((n, k), 1.0 / k), np.full(n, np.inf)
+
+    # expectation maximisation brings every mixture near
     for _ in range(min(max_iter, EM_STEPS) if beta == 1.0 else max_iter):
         new = _normalised(expected(counts, C, U, beta)[0], 1)
         todo = bounds > tol
@@ -225,31 +245,40 @@ def fold_in(
         C[todo] = new[todo]
         if (bounds <= tol).all():
             break
+
     if beta < 1.0:
         return C, bounds
+
+    # Newton's method ends it: concave in the mixture, with `gradient - 1` as bound on the gain
     bounds[:] = 0.0
     total = np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
     X.data /= np.repeat(total, np.diff(X.indptr))
     lower = np.tril_indices(k)
     pairs = np.ascontiguousarray(U[:, lower[0]] * U[:, lower[1]])
+
     size = max(1, BLOCK // max(k * k, X.nnz // max(n, 1)))
     for first in range(0, n, size):
         active = first + np.flatnonzero(np.diff(X.indptr[first : first + size + 1]))
+
         for _ in range(max_iter):
             x, c = X[active], C[active]
             rows = np.repeat(np.arange(len(active)), np.diff(x.indptr))
             s = _products(rows, x.indices, c, U)
             weights, x.data = x.data, x.data / s
             gradient = x @ U
+
             bounds[active] = gradient.max(axis=1) - 1
             todo = bounds[active] > tol
             if not todo.any():
                 break
+
+            # second derivatives, from products of topics
             x.data /= s
             H = np.empty((len(active), k, k))
             H[:, lower[0], lower[1]] = H[:, lower[1], lower[0]] = x @ pairs
             new = _newton_step(c, gradient, H, weights, s, rows, x.indices, U)
             C[active[todo]] = _normalised(new[todo], 1)
+
             active = active[todo]
     return C, bounds
 
@@ -275,6 +304,8 @@ def _newton_step(
     descend_rows(H, Z, 1 - gradient, MODEL_SWEEPS, 1e-6)
     step = Z - C
     slope = ((gradient - 1) * step).sum(axis=1)
+
+    # Armijo's rule on the exact likelihood, all documents at once
     moved, mass = _products(rows, columns, step, U) / s, step.sum(axis=1)
     length, todo = np.ones(len(C)), slope > 0
     length[~todo] = 0.0
@@ -286,6 +317,7 @@ def _newton_step(
         if not todo.any():
             break
         length[todo] /= 2
+
     out: Array = np.maximum(C + length[:, None] * step, 0.0)
     return out
 
@@ -296,16 +328,20 @@ def _gradients(counts: Counts, C: Array, U: Array, in_documents: Array, in_words
     indptr, indices, data, _ = counts
     k = C.shape[1]
     value = 0.0
+
     for d in range(len(indptr) - 1):
         c, g = C[d], in_documents[d]
         for position in range(indptr[d], indptr[d + 1]):
             w, x = indices[position], data[position]
             u, h = U[w], in_words[w]
+
+            # probability of the word in the document
             s = 0.0
             for z in range(k):
                 s += c[z] * u[z]
             if s <= 0.0:
                 continue
+
             value += x * np.log(s)
             r = x / s
             for z in range(k):

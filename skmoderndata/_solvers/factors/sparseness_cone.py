@@ -43,6 +43,7 @@ def cone_codes(G: Array, F: Array, level: float, *, start: Array | None = None) 
     F = np.ascontiguousarray(F, dtype=np.float64)
     m, k = F.shape
     diagonal = np.einsum("...jj->...j", G)
+
     if level >= 1:  # a single entry: what it gains is known
         alive = (F > 0) & (diagonal > 0)
         entries = np.where(alive, F / np.where(diagonal > 0, diagonal, 1.0), 0.0)
@@ -50,10 +51,13 @@ def cone_codes(G: Array, F: Array, level: float, *, start: Array | None = None) 
         Z = np.zeros((m, k))
         Z[np.arange(m), best] = entries[np.arange(m), best]
         return Z
+
     if level <= 0:  # equal entries
         total = np.maximum(F.sum(axis=1), 0.0)
         size = G.sum(axis=(-2, -1))
         return np.repeat((total / np.where(size > 0, size, 1.0))[:, None], k, axis=1)
+
+    # starts: non-negative least squares, the linear term, its largest entries alone
     metric = _metric(G, F)
     starts = [_with_slack(diagonal, nnls(G, F).Z, _ratio(k, level)), F / metric]
     gains = np.where(F > 0, F * F / metric, 0.0)
@@ -63,8 +67,11 @@ def cone_codes(G: Array, F: Array, level: float, *, start: Array | None = None) 
         single[rows, first] = np.where(gains[rows, first] > 0, F[rows, first], 0.0)
         starts.append(single / metric)
         gains[rows, first] = 0.0
+
     if start is not None:
         starts.insert(0, np.asarray(start, dtype=np.float64))
+
+    # a short descent from each, a long one from the best
     best, lowest = np.zeros((m, k)), np.full(m, np.inf)
     for Z in starts:
         Z = project_sparseness(Z, level)
@@ -82,6 +89,7 @@ def descend_cone(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> 
     one gained nothing, a projected gradient step brings entries into the support. A row is done
     when both gain nothing. Every step that is taken lowers the value.
     """
+    # blocks of bounded memory
     size = max(1, ENTRIES // (Z.shape[1] + 1) ** 2)
     if len(F) > size:
         blocks = [slice(first, first + size) for first in range(0, len(F), size)]
@@ -91,31 +99,41 @@ def descend_cone(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> 
                 for b in blocks
             ]
         )
+
     ratio, metric = _ratio(Z.shape[1], level), _metric(G, F)
     # a bound on the curvature
     steep = np.linalg.eigvalsh(G)[-1] if G.ndim == 2 else np.sqrt((G * G).sum(axis=(1, 2)))
     steep = np.broadcast_to(steep, len(F))[:, None] * (1 + 1e-8)
     Z[steep[:, 0] <= 0] = 0.0
+
     values, rows = np.zeros(len(F)), np.flatnonzero(steep[:, 0] > 0)
     stuck, curved = np.ones(len(F), dtype=bool), np.ones(len(F), dtype=bool)
+
     for _ in range(rounds):
         if not len(rows):
             break
+
+        # 1. a projected gradient step for rows whose Newton steps are stuck
         g, f, unit, flat = (G if G.ndim == 2 else G[rows]), F[rows], metric[rows], stuck[rows]
         state = _at_best_norm(g, f, Z[rows])
         before, moved = state.value, state.Z.copy()
         moved[flat] = project_sparseness((state.Z - state.Y / steep[rows])[flat], level)
         state = _lower(state, _at_best_norm(g, f, moved))
+
+        # 2. Newton's step with curvature, back to the cone at three lengths
         z, y, value = state
         step = _newton_step(g, z, y, unit, ratio, curved[rows])
         for size in (1.0, 0.3, 0.1):
             moved = _back_to_cone(z + size * step, unit, ratio)
             state = _lower(state, _at_best_norm(g, f, moved))
+
+        # 3. rows that hardly gain leave, once both kinds of step have been tried
         Z[rows], values[rows] = state.Z, state.value
         enough = GAIN * np.abs(before)
         stuck[rows] = value - values[rows] <= enough
         curved[rows] ^= stuck[rows]  # the next one with second derivatives of the other function
         rows = rows[(before - values[rows] > enough) | ~flat]
+
     return values
 
 
@@ -159,23 +177,30 @@ def _newton_step(
     The constraint is ``((sum z)^2 - ratio^2 |z|^2) / 2 = 0``, with the gradient `normal`. The
     unknowns are scaled so that the metric is the identity. A step ends where an entry becomes 0.
     """
+    # support, and the normal of the cone there
     (m, k), unit = Z.shape, 1 / np.sqrt(metric)
     inside = Z > DUST * Z.max(axis=1, keepdims=True)
     normal = np.where(inside, Z.sum(axis=1, keepdims=True) - ratio**2 * Z, 0.0) * unit
     largest = np.abs(normal).max(axis=1, keepdims=True)
     size = (normal * normal).sum(axis=1)
+
+    # Hessian of the Lagrangian, with the constraint as a border
     bend = -(normal * Y * unit).sum(axis=1) / np.where(size > 0, size, 1.0)  # the multiplier
     H = G + (curved * bend)[:, None, None] * (1 - ratio**2 * np.eye(k))
     both = inside[:, :, None] & inside[:, None, :]
     system = np.zeros((m, k + 1, k + 1))
     system[:, :k, :k] = np.where(both, H * unit[:, :, None] * unit[:, None, :], 0.0)
     system[:, :k, k] = system[:, k, :k] = normal / np.where(largest > 0, largest, 1.0)
+
     diagonal = np.arange(k)
     system[:, diagonal, diagonal] += np.where(inside, RIDGE, 1.0)
     system[:, k, k] = -RIDGE
+
+    # the step, not uphill, and not beyond the first entry that reaches zero
     slope = np.pad(np.where(inside, -Y * unit, 0.0), ((0, 0), (0, 1)))
     step = np.linalg.solve(system, slope[:, :, None])[:, :k, 0] * unit
     step[(step * Y).sum(axis=1) >= 0] = 0.0  # uphill
+
     limit = np.where(step < 0, Z / np.minimum(step, -1e-300), -np.inf)
     length = np.minimum(1.0, -limit.max(axis=1, keepdims=True))
     out: Array = length * step
@@ -190,6 +215,8 @@ def _back_to_cone(Z: Array, metric: Array, ratio: float) -> Array:
     inside = Z > DUST * Z.max(axis=1, keepdims=True)
     Z = np.where(inside, Z, 0.0)
     total = Z.sum(axis=1)
+
+    # the step t along v solves a t^2 + 2 b t + c = 0
     v = np.where(inside, total[:, None] - ratio**2 * Z, 0.0) / metric
     across = v.sum(axis=1)
     a = across**2 - ratio**2 * (v * v).sum(axis=1)
@@ -197,6 +224,7 @@ def _back_to_cone(Z: Array, metric: Array, ratio: float) -> Array:
     c = total**2 - ratio**2 * (Z * Z).sum(axis=1)
     root = b * b - a * c
     below = b + np.copysign(np.sqrt(np.maximum(root, 0.0)), b)
+
     Z = Z - (c / np.where(below == 0, 1.0, below))[:, None] * v
     total_sq = Z.sum(axis=1) ** 2
     near = (

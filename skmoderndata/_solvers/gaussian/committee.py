@@ -26,6 +26,7 @@ def expert_weights(combine: str, variances: Array, prior: Array) -> Array:
     if combine == "rbcm":  # difference in entropy, Deisenroth and Ng (2015), equation 20
         entropy: Array = 0.5 * (np.log(prior) - np.log(variances))
         return entropy
+
     beta: Array = 0.5 * (
         np.log(variances[0]) - np.log(variances)
     )  # Liu and others (2018), equation 12
@@ -61,10 +62,14 @@ def balanced_parts(X: Array, centres: Array, size: int) -> list[NDArray[np.intp]
     order = np.argsort(d, axis=1, kind="stable")
     if len(centres) == 1:
         return [np.arange(len(X))]
+
+    # rows that prefer a centre most come first
     sorted_d = np.take_along_axis(d, order[:, :2], axis=1)
     rows = np.argsort(sorted_d[:, 0] - sorted_d[:, 1], kind="stable")
     room = np.full(len(centres), size)
     label = np.empty(len(X), dtype=np.intp)
+
+    # all rows that still look, their next choice at once
     for column in range(len(centres)):  # all rows that still look, their next choice at once
         choice = order[rows, column]
         taken = np.zeros(len(rows), dtype=bool)
@@ -76,5 +81,6 @@ def balanced_parts(X: Array, centres: Array, size: int) -> list[NDArray[np.intp]
         rows = rows[~taken]
         if not len(rows):
             break
+
     parts = [np.flatnonzero(label == k) for k in range(len(centres))]
     return [part for part in parts if len(part)]

@@ -8,7 +8,9 @@ import math
 from typing import Any, NamedTuple
 
 Array = Any
-ROUNDING = 1e-15
+ROUNDING = 2e-15  # error of a squared distance, relative to the squared norms it comes from
+FAR_SQ = 1e5  # squared length scales from the centre up to which that error is below 1e-10
+CANCELS = 1e-6  # relative distance below which the error of the far ones is above 1e-9 of it
 
 
 class Stationary(NamedTuple):
@@ -42,15 +44,33 @@ class Gradient(NamedTuple):
 
 
 def squared_distances(kernel: Stationary, A: Array, B: Array, xp: Any) -> Array:
-    """``r^2`` between the rows of A and B, about the mean of A to keep digits.
+    """``r^2`` between the rows of A and B, to the rounding errors of each pair by itself.
 
-    What is below the rounding errors of the largest norms is 0, whose root matters to Matern 1/2.
+    What is below the rounding errors is 0, whose root matters to Matern 1/2.
     """
-    centre = xp.mean(A, axis=0)
+    # about the median of A, which a few far rows do not move, to keep digits
+    centre = median(A, xp)
     A, B = (A - centre) / kernel.scales, (B - centre) / kernel.scales
+
+    # |a|^2 + |b|^2 - 2 a'b
     a2, b2 = xp.sum(A * A, axis=1), xp.sum(B * B, axis=1)
-    r2 = a2[:, None] + b2[None, :] - 2 * (A @ B.T)
-    return xp.where(r2 > ROUNDING * float(xp.max(a2) + xp.max(b2)), r2, xp.zeros_like(r2))
+    terms = a2[:, None] + b2[None, :]
+    r2 = terms - 2 * (A @ B.T)
+    r2 = xp.where(r2 > ROUNDING * terms, r2, xp.zeros_like(r2))
+
+    # pairs that are far out, and near each other: from their differences
+    if float(xp.max(a2)) + float(xp.max(b2)) > FAR_SQ:
+        cancels = (terms > FAR_SQ) & (r2 < CANCELS * terms)
+        for j in range(B.shape[0]):
+            if bool(xp.any(cancels[:, j])):
+                exact = xp.sum((A - B[j, :]) ** 2, axis=1)
+                r2[:, j] = xp.where(cancels[:, j], exact, r2[:, j])
+    return r2
+
+
+def median(A: Array, xp: Any) -> Array:
+    """Middle value of each column."""
+    return xp.sort(A, axis=0)[A.shape[0] // 2, :]
 
 
 def covariance(kernel: Stationary, A: Array, B: Array, xp: Any) -> Array:
@@ -92,7 +112,7 @@ def contract(kernel: Stationary, A: Array, B: Array, K: Array, G: Array, xp: Any
     """
     r2 = K if kernel.shape == "rbf" else squared_distances(kernel, A, B, xp)  # K says it all
     H = G * slope(kernel, K, r2, xp)
-    centre = xp.mean(A, axis=0)
+    centre = median(A, xp)
     A, B = (A - centre) / kernel.scales, (B - centre) / kernel.scales
     rows, columns, HB = xp.sum(H, axis=1), xp.sum(H, axis=0), H @ B
     # sum_ab H_ab (a_j - b_j)^2

@@ -76,7 +76,9 @@ def sums(A: Array, prior: Array, Y: Array, w: Array, d: Array, shift: Array, xp:
     """Sum over one block: A (m x n), ``prior = k(x, x)`` (n), Y (n x t), w and d (n)."""
     Y, u = Y - shift, w / d
     root = xp.sqrt(u)
+
     weighted = A * root[None, :]  # times its own transpose: half of the work in BLAS
+
     return Sums(
         float(xp.sum(w)),
         float(xp.sum(w * prior)),
@@ -136,7 +138,7 @@ def cholesky_with_jitter(K: Array, jitter: float, xp: Any) -> tuple[Array | None
 
     The jitter grows by 10 until the factor exists, at most to 1e-4; the factor is None then.
     """
-    diagonal = float(xp.linalg.trace(K)) / K.shape[0]
+    diagonal = float(xp.linalg.trace(K)) / K.shape[0] or 1.0  # a kernel may be 0 everywhere
     eye = identity(K, xp)
     while jitter <= LARGEST_JITTER:
         try:
@@ -210,10 +212,14 @@ def slopes(L: Array, total: Sums, fac: Factors, s: float, method: str, xp: Any) 
     eye = identity(L, xp)
     inverse = solve_lower(fac.R, eye, xp)
     B_inverse = inverse.T @ inverse
+
+    # derivative by the whitened K_uu
     whitened = t * (eye - B_inverse) - u @ u.T
     log_s = 0.0
     if method == "vfe":
         whitened = whitened - t * total.P
+
+    # derivative by the logarithm of the noise
     if method != "fitc":
         log_s = 0.5 * (
             -t * total.n
@@ -224,6 +230,7 @@ def slopes(L: Array, total: Sums, fac: Factors, s: float, method: str, xp: Any) 
         )
     if method == "vfe":
         log_s += t * trace_penalty(total, s, xp)
+
     return Slopes(0.5 * unwhiten(L, whitened, xp), B_inverse, log_s)
 
 
@@ -260,6 +267,8 @@ def block_slopes(
     ``D = k(x, x) - a'a + s``.
     """
     t, weight = Y.shape[1], w / d
+
+    # fitc: each sample has a noise of its own
     if method == "fitc":
         BA, fitted = slope.B_inverse @ A, A.T @ u
         by_a = (u @ (Y - fitted).T - t * BA) * weight[None, :]
@@ -268,6 +277,8 @@ def block_slopes(
         AD = A * by_d[None, :]
         K_uf = solve_upper(L, by_a - 2 * AD, xp)
         return BlockSlopes(K_uf, by_d, unwhiten(L, AD @ A.T, xp), s * float(xp.sum(by_d)))
+
+    # vfe and dtc
     S, prior = t * slope.B_inverse + u @ u.T, 0 * weight
     if method == "vfe":
         S, prior = S - t * identity(L, xp), -0.5 * t * weight

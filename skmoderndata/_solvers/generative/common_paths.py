@@ -32,19 +32,26 @@ def common_path_logarithms(
     shape = np.broadcast_shapes(codes.shape[:-1], codes_y.shape[:-1])
     logarithm = np.zeros(shape)
     waiting: dict[int, Array] = {}
+
+    # from the leaves to the root: emissions of both, times the messages of the children
     for v in range(len(parents) - 1, -1, -1):
         beta = by_symbol[codes[..., v]] * by_symbol[codes_y[..., v]]
         if v in waiting:
             beta *= waiting.pop(v)
+
         scale = beta.max(axis=-1)
         with np.errstate(divide="ignore"):
             logarithm += np.log(scale)
         beta /= np.where(scale > 0.0, scale, 1.0)[..., None]
+
         if v == 0:
             with np.errstate(divide="ignore"):
                 logarithm += np.log(beta @ startprob)
             continue
+
+        # the message to the parent
         message = beta @ transmat.T
         u = int(parents[v])
         waiting[u] = waiting[u] * message if u in waiting else message
+
     return logarithm

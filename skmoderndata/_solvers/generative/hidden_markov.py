@@ -39,6 +39,7 @@ def _product(v, M, columns, out):
     that rows take with 5 states. Beyond by rows, several entries at once: as fast with 20 states,
     and in a third of the time with 50.
     """
+    # few states: dot products with columns; more: sums of rows
     if len(v) <= 12:
         for k in range(len(v)):
             total, column = 0.0, columns[k]
@@ -46,6 +47,7 @@ def _product(v, M, columns, out):
                 total += v[j] * column[j]
             out[k] = total
         return
+
     for k in range(len(v)):
         out[k] = 0.0
     for k in range(len(v)):
@@ -62,6 +64,7 @@ def _forward(startprob, transmat, columns, table, rows, alpha, c):
     and the pass ends.
     """
     for t in range(len(rows)):
+        # one step of the chain, times the emission
         new, b = alpha[t], table[rows[t]]
         if t > 0:
             _product(alpha[t - 1], transmat, columns, new)
@@ -69,6 +72,8 @@ def _forward(startprob, transmat, columns, table, rows, alpha, c):
         for k in range(len(new)):
             new[k] = b[k] * (startprob[k] if t == 0 else new[k])
             total += new[k]
+
+        # scaled to sum one; the logarithms of the scales add up to that of the likelihood
         c[t] = total
         if total == 0.0:
             return False
@@ -89,13 +94,17 @@ def _backward(transmat, columns, table, rows, alpha, c, beta, v, moves):
     S = len(beta)
     for k in range(S):
         beta[k] = 1.0
+
     for t in range(len(rows) - 1, -1, -1):
+        # posterior of the state at this time
         b, now, scale = table[rows[t]], alpha[t], 1.0 / c[t]
         for k in range(S):
             v[k] = b[k] * beta[k] * scale
             now[k] *= beta[k]
         if t == 0:
             continue
+
+        # expected moves from the state before
         _product(v, columns, transmat, beta)
         before = alpha[t - 1]
         for k in range(S):

@@ -45,15 +45,21 @@ def covariance_scores(
     """
     found = []
     n = sums_by_sequence(gamma, offsets)
+
     for k, (mean, C) in enumerate(zip(means, covariances, strict=True)):
         d, weight = X - mean, gamma[:, k]
+
+        # diagonal covariances
         if C.ndim == 1:
             S = sums_by_sequence(weight[:, None] * d * d, offsets)
             found.append(0.5 * (S / C - n[:, [k]]) / C)
+
+        # full ones: outer products of deviations in units of the precision
         else:
             P = np.linalg.inv(C)
             e = d @ P
             outer = (weight[:, None] * e)[:, :, None] * e[:, None, :]
             S = sums_by_sequence(outer.reshape(len(X), -1), offsets)
             found.append(0.5 * (S - n[:, [k]] * P.ravel()))
+
     return np.stack(found, axis=1)

@@ -45,7 +45,9 @@ def _pair(s, t, joint, insert, columns, ends, cells, exponents):
     for i in range(len(s) + 1):
         now, old = cells[i % 2], cells[(i + 1) % 2]
         e_now, e_old = exponents[i % 2], exponents[(i + 1) % 2]
+
         for j in range(m + 1):
+            # the largest exponent of the cells before
             cell, e = now[j], -(2**60)
             if i > 0 and j > 0:
                 e = max(e, e_old[j - 1])
@@ -53,6 +55,8 @@ def _pair(s, t, joint, insert, columns, ends, cells, exponents):
                 e = max(e, e_old[j])
             if j > 0:
                 e = max(e, e_now[j - 1])
+
+            # begin, both emit, s alone emits, t alone emits
             cell[0], cell[1], cell[2] = 0.0, 0.0, 0.0
             if i == 0 and j == 0:
                 e, cell[0] = 0, 1.0
@@ -63,6 +67,8 @@ def _pair(s, t, joint, insert, columns, ends, cells, exponents):
                 cell[1] = _reached(old[j], columns[1], insert[s[i - 1]], e - e_old[j])
             if j > 0:
                 cell[2] = _reached(now[j - 1], columns[2], insert[t[j - 1]], e - e_now[j - 1])
+
+            # a power of two out of cells that become small
             largest = max(cell[0], cell[1], cell[2])
             if largest == 0.0:
                 e = -(2**60)
@@ -70,6 +76,7 @@ def _pair(s, t, joint, insert, columns, ends, cells, exponents):
                 cell[0], cell[1], cell[2] = cell[0] * LARGE, cell[1] * LARGE, cell[2] * LARGE
                 e -= 1
             e_now[j] = e
+
     last = cells[len(s) % 2, m]
     value = last[0] * ends[0] + last[1] * ends[1] + last[2] * ends[2]
     if value == 0.0:

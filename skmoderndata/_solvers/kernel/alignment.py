@@ -44,10 +44,13 @@ def aligned_weights(kernels: list[Array], T: Array, algorithm: str) -> AlignedWe
     ``v'a / sqrt(v'M v)`` of the combination: its solutions are multiples of that of
     ``min v'M v - 2 v'a, v >= 0`` (proposition 3). "independent" takes ``v = a``.
     """
+    # inner products M of the matrices, and alignments a of each with the target
     M = np.array([[np.vdot(K, L) for L in kernels] for K in kernels])
     a = np.array([np.vdot(T, K @ T) for K in kernels]) / np.linalg.norm(T.T @ T)
     v = np.maximum(a, 0)
     residual = 0.0
+
+    # joint: min v'Mv / 2 - a'v over v >= 0 [Cortes, Mohri and Rostamizadeh 2012]
     if algorithm == "joint" and v.any():
         values, V = np.linalg.eigh(M)
         above = values > RANK * values[-1]
@@ -55,5 +58,6 @@ def aligned_weights(kernels: list[Array], T: Array, algorithm: str) -> AlignedWe
         v = nnls(root, (V[:, above] / np.sqrt(values[above])).T @ a)[0]
         gradient = M @ v - a
         residual = float(max(np.abs(v * gradient).max(), -gradient.min()) / np.abs(a).max())
+
     norm = float(np.sqrt(v @ M @ v))
     return AlignedWeights(v, a, float(v @ a) / norm if norm > 0 else 0.0, residual)

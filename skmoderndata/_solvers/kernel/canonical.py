@@ -30,6 +30,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, svds
 
+from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import leading_eigen
 from skmoderndata._typing import Array
@@ -235,16 +236,20 @@ def canonical_pairs(
     columns (in the weights of the samples and the number of views that are there) that maximises
     ``sum_v |B_v' Z|^2``. For two views the first two are a singular value decomposition.
     """
+    # generalised, and two views: an eigenproblem and a singular value decomposition
     if criterion == "gcca":
         return _consensus(views, k, samples)
     if len(views) == 2:
         return _two_views(cross(*views), k)
+
+    # products of all pairs of whitened views
     stops = np.cumsum([view.whiten.shape[-1] for view in views])
     rows = [slice(*ends) for ends in itertools.pairwise([0, *stops])]
     C = np.zeros((stops[-1], stops[-1]))
     for (view, at), (other, beside) in itertools.combinations(zip(views, rows, strict=True), 2):
         C[at, beside] = cross(view, other)
     C += C.T
+
     # covariances in place of correlations may be huge: their squares stay finite
     largest = float(np.abs(C).max(initial=0.0)) or 1.0
     C /= largest
@@ -295,6 +300,8 @@ def kernel_pairs(
     total = float(n) if total is None else total
     count = itertools.count()
     roots, operators = [], []
+
+    # R = K^-1 (regularised covariance), by a Cholesky factor of each kernel
     for K, pen in zip((Ka, Kb), pens, strict=True):
         M = pen.keep / total * K
         M[np.diag_indices(n)] += pen.t
@@ -311,8 +318,10 @@ def kernel_pairs(
 
         roots.append(L)
         operators.append(LinearOperator((n, n), matvec=apply, dtype=np.float64))
+
     Ra, Rb = operators
     start = np.random.RandomState(0).standard_normal(n)
+
     # 1 / s^2 are the eigenvalues of A = R_a^-1 with M = R_b; A itself is not asked for
     problem: Any = {"A": Rb, "M": Rb, "OPinv": Ra, "sigma": 0.0, "which": "LA", "v0": start}
     try:
@@ -321,10 +330,13 @@ def kernel_pairs(
         )
     except ArpackError:
         return None
+
     squares = 1 / inverse_squares
     order = np.argsort(-squares)
     if not squares.min() > 1e-6 * squares.max():
         return None
+
+    # dual coefficients, and the certificate
     values = np.sqrt(squares[order])
     dual_b = linalg.cho_solve((roots[1], True), U[:, order] / np.sqrt(total))
     dual_a = linalg.cho_solve((roots[0], True), Kb @ dual_b / (total * values))
@@ -401,12 +413,16 @@ def _sumcor(
     found = [np.zeros((at.stop - at.start, 0)) for at in rows]
     values: list[float] = []
     gaps, residual, total_iter = [0.0], 0.0, 0
+
     for _ in range(min(k, *map(len, found))):
+        # start: the eigenvector that solves the relaxed problem, of unit norm in every view
         bound, V = leading_eigen(C, 1)
         c = V[:, 0]
         for at, F in zip(rows, found, strict=True):
             size = linalg.norm(c[at])
             c[at] = c[at] / size if size > 1e-8 else _any_unit(F)
+
+        # one view after another at its optimum
         it = Iterations(max_iter, tol, progress)
         for _ in it:
             it.residual = 0.0
@@ -417,16 +433,20 @@ def _sumcor(
                 if norm > 0:
                     it.residual = max(it.residual, float(linalg.norm(new / norm - c[at])))
                     c[at] = new / norm
+
         total_iter += it.n_iter
         value = float(c @ C @ c)
         if value <= 1e-12 * max([1e-300, *values]):
             break
+
         values.append(value)
         residual = max(residual, it.residual)
-        gaps.append(max(0.0, n_views * float(bound[0]) - value) / value)
+        gaps.append(relative_gap(n_views * bound[0], value, unit=value))
         found = [np.c_[F, c[at]] for at, F in zip(rows, found, strict=True)]
         if not it.converged and it.n_iter < max_iter:
             break  # a callback asked to stop
+
+        # later pairs are orthogonal to this one in every view
         for at in rows:
             C[at] -= np.outer(c[at], c[at] @ C[at])
             C[:, at] = C[at].T
@@ -446,22 +466,29 @@ def _consensus(views: Sequence[Whitened], k: int, samples: Samples) -> Pairs:
     n_views = len(views)
     counts = np.bincount(np.concatenate(present), minlength=n).astype(np.float64)
     root = np.sqrt(np.maximum(counts, 1.0))
+
+    # features of all views side by side, rows over the roots of their counts
     cuts = np.cumsum([view.whiten.shape[-1] for view in views])
     Y = np.zeros((n, cuts[-1]))
     for view, index, B in zip(views, present, np.split(Y, cuts[:-1], axis=1), strict=True):
         B[index] = view.basis @ view.whiten / root[index, None]
+
+    # the smaller of the two products
     wide = Y.shape[1] > n
     values, V = leading_eigen(Y @ Y.T if wide else Y.T @ Y, k)
     keep = values > 1e-12 * max(float(values[0]), np.finfo(np.float64).tiny)
     values, V = values[keep], V[:, keep]
     Z = V if wide else Y @ (V / np.sqrt(values))
+
     scores = Y.T @ Z
     directions = np.split(scores, cuts[:-1])
     residual = float(np.abs(Y @ scores - Z * values).max(initial=0.0) / max(values[0], 1e-300))
+
     # as a mean correlation: exact without regularisation and without missing views
     correlations = (n_views * values - 1) / (n_views - 1)
     if weights is not None:  # the rows of B, and so of Z, are those of the roots of the weights
         root = root * np.sqrt(np.where(weights > 0, weights, 1.0))
         counts = counts * weights
+
     Z *= np.sqrt(counts.sum()) / root[:, None]
     return Pairs(directions, correlations, residual, 1, 0.0, Z)

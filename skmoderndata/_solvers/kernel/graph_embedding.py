@@ -8,10 +8,10 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator
 
-from skmoderndata._solvers.common.linalg import leading_eigen, row_signs
+from skmoderndata._solvers.common.linalg import DENSE, leading_eigen, row_signs
 from skmoderndata._typing import Array
 
-DENSE = 1000  # samples up to which all eigenvectors of a Laplacian are computed
+LAPLACIAN_DENSE = 1000  # samples up to which all eigenvectors of a Laplacian are computed
 
 
 class GraphDirections(NamedTuple):
@@ -40,32 +40,47 @@ def graph_directions(inner: Array, outer: Array, k: int, *, alpha: float) -> Gra
     ridge = alpha * (scale if scale > 0 else 1.0)
     A = (inner + inner.T) / 2
     A[np.diag_indices_from(A)] += ridge
-    try:
-        root = linalg.cholesky(A, lower=True, check_finite=False)
-    except linalg.LinAlgError:
+    root = _root(A)
+    if root is None:
         raise ValueError(
             f"The intrinsic form plus a ridge of {ridge:.1e} is not positive definite in double "
             "precision: increase alpha, or lower max_rank."
-        ) from None
-    T = linalg.solve_triangular(root, (outer + outer.T) / 2, lower=True)
-    T = linalg.solve_triangular(root, T.T, lower=True)
-    values, V = leading_eigen(T, k)
+        )
+
+    # the symmetric eigenproblem of inv(root) B inv(root)', whose matrix few vectors do not need
+    B = (outer + outer.T) / 2
+    solve = functools.partial(linalg.solve_triangular, root, lower=True, check_finite=False)
+    whitened = LinearOperator(
+        B.shape, matvec=lambda x: solve(B @ solve(x, trans=1)), dtype=np.float64
+    )
+    few = len(B) > DENSE and k < len(B) // 8
+    values, V = leading_eigen(whitened if few else solve(solve(B).T), k)
     values = np.maximum(values, 0.0)
     coef = linalg.solve_triangular(root, V, lower=True, trans=1)
     return GraphDirections(coef, values, ridge)
 
 
+def _root(A: Array) -> Array | None:
+    """Lower Cholesky root; None where a pivot is zero up to rounding."""
+    rounding = len(A) * np.finfo(np.float64).eps * float(A.diagonal().max(initial=0.0))
+    try:
+        root: Array = linalg.cholesky(A, lower=True, check_finite=False)
+    except linalg.LinAlgError:
+        return None
+    return root if float((root.diagonal() ** 2).min(initial=np.inf)) > rounding else None
+
+
 def laplacian_form(S: Any, Z: Array) -> Array:
     """`Z'(D - S)Z` for symmetric weights S, dense or sparse, with row sums D."""
     degrees = np.asarray(S.sum(axis=1), dtype=np.float64).ravel()
-    form: Array = Z.T @ (degrees[:, None] * Z) - Z.T @ (S @ Z)
+    form: Array = Z.T @ (degrees[:, None] * Z - S @ Z)
     return form
 
 
 def centred_form(weights: Array, Z: Array) -> Array:
     """Weighted scatter of the rows of Z around their weighted mean."""
-    centred = Z - (weights @ Z) / weights.sum()
-    form: Array = centred.T @ (weights[:, None] * centred)
+    centred = np.sqrt(weights)[:, None] * (Z - (weights @ Z) / weights.sum())
+    form: Array = centred.T @ centred
     return form
 
 
@@ -98,6 +113,8 @@ def neighbour_graph(
         Classes; with `same`, neighbours are those of the own class, else of the others.
     """
     rows_of, columns_of = [], []
+
+    # neighbours among the samples that may be ones
     for rows, D in distances:
         own = np.arange(rows.start, rows.stop)
         D[np.arange(len(D)), own] = np.inf
@@ -107,6 +124,8 @@ def neighbour_graph(
         known = np.isfinite(np.take_along_axis(D, near, axis=1))
         rows_of.append(own[np.nonzero(known)[0]])
         columns_of.append(near[known])
+
+    # an edge where one of the two is a neighbour of the other
     edges = np.concatenate(rows_of), np.concatenate(columns_of)
     graph = sparse.csr_array((np.ones(len(edges[0])), edges), shape=(n, n))
     return graph.maximum(graph.T)
@@ -126,13 +145,17 @@ def smallest_laplacian(K: Array, k: int, weights: Array | None = None) -> tuple[
     degrees = K @ w
     top = 2 * float(degrees.max(initial=0.0))
     top = top if top > 0 else 1.0
+
+    # the constant vector moves to the upper end of the spectrum
     L = (K + K.T) / -2
     L += top / float(w.sum())
     if weights is not None:
         L *= roots
         L *= roots[:, None]
     L[np.diag_indices(n)] += degrees
-    if n <= DENSE or k > n // 8:
+
+    # all eigenvectors, or few of the inverse
+    if n <= LAPLACIAN_DENSE or k > n // 8:
         values, V = linalg.eigh(L)
         values, V = values[:k], V[:, :k]
     else:
@@ -142,6 +165,8 @@ def smallest_laplacian(K: Array, k: int, weights: Array | None = None) -> tuple[
         solve = functools.partial(linalg.cho_solve, factor, check_finite=False)
         inverted, V = leading_eigen(LinearOperator((n, n), matvec=solve, dtype=np.float64), k)
         values = 1 / inverted - shift
+
+    # orthogonal to the constant, of unit norm
     V -= np.outer(roots, roots @ V) / float(w.sum())
     V /= np.linalg.norm(V, axis=0) * roots[:, None]
     return np.maximum(values, 0.0), V * row_signs(V.T)

@@ -35,6 +35,7 @@ def incomplete_cholesky(
     greedy: bool = False,
     block: int = BLOCK,
     rng: np.random.RandomState | None = None,
+    order: Array | None = None,
 ) -> CholeskyResult:
     """Factor `K ~ F F'` of rank r with random or greedy pivots.
 
@@ -71,6 +72,9 @@ def incomplete_cholesky(
         Largest number of pivots found between two updates of all rows.
     rng : RandomState or None
         Draws the pivots; None is one of seed 0.
+    order : ndarray of shape (n,) or None
+        Order in which the samples are drawn, None is the one in which they come. With
+        `gram.order(X)` the pivots are the same samples in whatever order these come.
 
     Returns
     -------
@@ -82,7 +86,9 @@ def incomplete_cholesky(
     fast = gram.writer(X) if hasattr(gram, "writer") else None
     write = fast or functools.partial(_write, gram, X)
     rng = None if greedy else rng or np.random.RandomState(0)
-    problem = diagonal, min(rank, len(diagonal)), tol, block, rng
+    order = np.arange(len(diagonal)) if order is None else order
+    problem = diagonal, order, min(rank, len(diagonal)), tol, block, rng
+
     threads = 1 if fast is None else _blas_threads()
     if threads == 1:
         return _factor(write, map, *problem)
@@ -90,7 +96,9 @@ def incomplete_cholesky(
         return _factor(write, pool.map, *problem)
 
 
-def centred_cholesky(gram: Any, X: Any, *, rank: int, tol: float) -> CholeskyResult:
+def centred_cholesky(
+    gram: Any, X: Any, *, rank: int, tol: float, rng: np.random.RandomState | None = None
+) -> CholeskyResult:
     """Factor a kernel that will be centred: `tol` is relative to the trace of the centred one.
 
     A common shift of the features raises the trace alone. The first tolerance comes from the
@@ -99,12 +107,16 @@ def centred_cholesky(gram: Any, X: Any, *, rank: int, tol: float) -> CholeskyRes
     """
     diagonal = np.asarray(gram.diag(X), dtype=np.float64)
     n, total = len(diagonal), float(diagonal.sum())
-    some = np.random.RandomState(0).permutation(n)[:SAMPLES_OF_TRACE]
+    order = gram.order(X)
+    some = order[np.random.RandomState(0).permutation(n)[:SAMPLES_OF_TRACE]]
+
+    # the centred trace, from some samples
     K = _write(gram, X, some, some, np.empty((len(some), len(some))))
     spread = float(K.trace() - K.mean() * len(K)) / (float(K.trace()) or 1.0)
     asked = tol * min(max(spread, 0.0), 1.0)
+
     while True:
-        found = incomplete_cholesky(gram, X, rank=rank, tol=asked)
+        found = incomplete_cholesky(gram, X, rank=rank, tol=asked, rng=rng, order=order)
         G = found.factor - found.factor.mean(axis=0)
         least = tol * float(np.einsum("ij,ij->", G, G))
         tighter = 0.9 * least / (total or 1.0)
@@ -117,41 +129,56 @@ def _factor(
     write: Any,
     share: Any,
     diagonal: Array,
+    order: Array,
     rank: int,
     tol: float,
     block: int,
     rng: np.random.RandomState | None,
 ) -> CholeskyResult:
-    """Blocks of pivots, drawn by `rng` or greedy; `share` maps a function over rows."""
+    """Blocks of pivots, drawn by `rng` or greedy in `order`; `share` maps a function over rows."""
     n = len(diagonal)
     R = np.empty((rank, n))  # columns of the factor in rows, as products like it
     d = diagonal.copy()
     pivots = np.empty(rank, dtype=np.intp)
     # residuals below this are rounding errors
     floor = 4 * n**0.5 * np.finfo(np.float64).eps * max(diagonal.max(initial=0.0), 0.0)
+
     count, m = n, 0
     trace = remaining = float(diagonal.sum())
+
     while m < rank and remaining > tol * trace and d.max() > floor:
+        # 1. pivots among some candidates, whose residuals are kept up to date
         goal = min(block, rank - m)
-        candidates, bounds = _candidates(np.where(d > floor, d, 0.0), goal, floor, rng)
+        residuals = np.where(d > floor, d, 0.0)[order]
+        drawn, bounds = _candidates(residuals, goal, floor, rng)
+        candidates = order[drawn]
         S = write(candidates, candidates, np.empty((len(candidates), len(candidates))))
         S = S - R[:m, candidates].T @ R[:m, candidates]
         chosen, L = _pivots(S, d[candidates], goal, bounds, drawn=rng is not None)
         new = candidates[chosen]
+
         count += len(candidates) ** 2 + n * len(new)
+
+        # 2. all rows of the factor for them, exact zeros where theory has them
         added = R[m : m + len(new)]
         _extend(write, share, R[:m], added, new, L)
         added[:, pivots[:m]] = 0.0  # rows of pivots are known exactly
         added[:, new] = L.T
+
+        # 3. the last block may go beyond the tolerance
         if tol > 0:  # the last block may go too far
             lost = np.cumsum(np.einsum("ij,ij->i", added, added))
             added = added[: int(np.sum(remaining - lost > tol * trace)) + 1]
+
         t = len(added)
         pivots[m : m + t] = new[:t]
+
+        # 4. residuals of all samples
         d -= np.einsum("ij,ij->j", added, added)
         m += t
         d[pivots[:m]] = 0.0
         remaining = float(d.sum())
+
     R = R[:m].copy() if m < rank else R
     return CholeskyResult(R.T, pivots[:m].copy(), remaining, d, count)
 
@@ -186,6 +213,8 @@ def _pivots(
     """
     chosen: list[int] = []
     C = np.zeros((goal, len(S)))  # columns of the factor in rows
+
+    # the next pivot: the candidate that was drawn, or that of largest residual
     for j, bound in enumerate(bounds):
         i = j if drawn else int(np.argmax(d))
         t = len(chosen)
@@ -196,6 +225,7 @@ def _pivots(
             d -= C[t] * C[t]
             d[i] = 0.0
             chosen.append(i)
+
     return chosen, np.asfortranarray(np.tril(C[: len(chosen), chosen].T))
 
 

@@ -8,6 +8,8 @@ from scipy import linalg
 from skmoderndata._solvers.common.linalg import row_signs
 from skmoderndata._typing import Array
 
+EPS = float(np.finfo(np.float64).eps)
+
 
 class Classes(NamedTuple):
     """Which samples belong to which class, and how much they count."""
@@ -78,15 +80,20 @@ def primal_directions(Z: Array, classes: Classes, G: Array, *, alpha: float) -> 
 
 def _solve(A: Array, B: Array, ridge: float) -> Array:
     """Solve with the scatter within the classes plus its ridge, which A is overwritten by."""
+    largest = float(A.diagonal().max(initial=0.0))
     try:
         factor = linalg.cho_factor(A, overwrite_a=True, check_finite=False)
+        # a pivot that is rounding may be positive by luck
+        definite = float(factor[0].diagonal().min(initial=np.inf)) ** 2 > EPS * largest
     except linalg.LinAlgError:
+        definite = False
+    if not definite:
         raise ValueError(
             f"The scatter within the classes plus a ridge of {ridge:.1e} is not positive definite "
             "in double precision: increase alpha, or centre the samples and rescale them, so that "
             "their kernel values do not cancel. A kernel that is not positive semi-definite "
             "needs SpectrumCorrector first."
-        ) from None
+        )
     solution: Array = linalg.cho_solve(factor, B)
     return solution
 

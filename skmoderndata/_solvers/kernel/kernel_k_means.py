@@ -82,25 +82,35 @@ def kernel_k_means(
     product, diagonal, w = kernel
     n = len(w)
     labels = np.array(labels, dtype=np.intp)
+
     S = product(_indicator(labels, w, k))
     fresh = True  # whether the sums were computed anew
     trace = float(w @ diagonal)
     scatter = trace - float(w @ S.sum(axis=0)) / float(w.sum())
     slack = 1e-13 * max(trace, 0.0)
+
     last = last_fresh = np.inf  # objectives, of any pass and of those on sums computed anew
     it = Iterations(max_iter, -1.0, progress)
+
     for _ in it:
+        # 1. sums, masses and objective of the clusters
         mass, inner, objective = _totals(S, labels, w, trace)
         settled = objective >= (last_fresh if fresh else last) - tol * scatter
         last = objective
         last_fresh = objective if fresh else last_fresh
+
+        # 2. the nearest mean of each sample
         nearest = _nearest(S, mass, inner, diagonal)
         n_moved = np.count_nonzero(nearest != labels)
+
+        # 3. move samples: sums anew if many move, else by their change
         if not settled and n_moved:
             fresh = 2 * int(n_moved) > n  # a sample that moves changes two sums
             change = _indicator(nearest, w, k)
             S = product(change) if fresh else S + product(change - _indicator(labels, w, k))
             labels = nearest
+
+        # 4. nothing moves: single exchanges, or an end that rounding has not brought about
         elif not settled and local_search and _exchange(kernel, S, labels, mass, inner, slack):
             fresh = False
         elif fresh:
@@ -108,6 +118,7 @@ def kernel_k_means(
         else:
             S = product(_indicator(labels, w, k))
             fresh = True
+
     mass, inner, objective = _totals(S, labels, w, trace)
     nearest = _nearest(S, mass, inner)
     return KMeansResult(nearest, labels, inner, max(objective, 0.0), it.n_iter, it.converged)
@@ -163,10 +174,14 @@ def _exchange(
     _, diagonal, w = kernel
     n_moves = 0
     changes = _changes(S, labels, diagonal, w, mass, inner)
+
+    # samples that would lower the objective, one after another
     for i in np.flatnonzero(changes.min(axis=0) < -slack):
         one = slice(i, i + 1)
         change = _changes(S[:, one], labels[one], diagonal[one], w[one], mass, inner)[:, 0]
         a, b = labels[i], int(change.argmin())
+
+        # move, where it still does
         if change[b] < -slack:  # still, after the moves before
             row = w[i] * _rows(kernel, np.array([i]))[0]
             inner[a] += w[i] * (w[i] * diagonal[i] - 2 * S[a, i])
@@ -177,6 +192,7 @@ def _exchange(
             S[b] += row
             labels[i] = b
             n_moves += 1
+
     return n_moves
 
 
@@ -230,16 +246,21 @@ def plus_plus_start(
     _, diagonal, w = kernel
     n_trials = 2 + int(np.log(k)) if n_trials is None else n_trials
     chosen = np.empty(k, dtype=np.intp)
+
+    # the first centre, and distances from it
     chosen[0] = _draw(w, rng, 1)[0]
     rows = np.empty((k, len(w)))
     rows[0] = _rows(kernel, chosen[:1])[0]
     closest = _squared_distances(rows[:1], diagonal, diagonal[chosen[:1]])[0]
+
+    # the best of some candidates, drawn by their distances [Arthur 2007]
     for c in range(1, k):
         candidates = _draw(w * closest, rng, n_trials)
         K = _rows(kernel, candidates)
         D = np.minimum(closest, _squared_distances(K, diagonal, diagonal[candidates]))
         best = int(first_least(D @ w))
         chosen[c], rows[c], closest = candidates[best], K[best], D[best]
+
     return assign_to_samples(rows, diagonal[chosen])
 
 
@@ -275,14 +296,18 @@ def spectral_relaxation(kernel: KernelSums, k: int) -> Relaxation:
         result: Array = root[:, None] * (B - fraction @ B)
         return result
 
+    # trace of the centred kernel, from which the leading eigenvalues are taken away
     mean = product(fraction[None, :])[0]
     trace = float(weights @ (diagonal - 2 * mean + fraction @ mean))
     m = min(k - 1, n)
     if m == 0 or trace <= 0:
         return Relaxation(np.zeros((n, m)), max(trace, 0.0))
+
     operator = LinearOperator((n, n), matvec=centred, matmat=centred, dtype=np.float64)
     values, vectors = leading_eigen(operator, m, tol=1e-5)
     errors = np.sqrt(((centred(vectors) - vectors * values) ** 2).sum(axis=0))
+
+    # coordinates for a start, and a bound that the errors of the eigenvalues cannot break
     values = np.maximum(values, 0.0)
     safe = np.where(root > 0, root, 1.0)
     coordinates = row_signs(vectors.T) * vectors * np.sqrt(values) / safe[:, None]

@@ -41,7 +41,9 @@ def kernel_pls(
     total = float(linalg.norm(Y))
     found = 0
     it = Iterations(k, -1.0, progress)
+
     for n_iter in it:
+        # 1. direction: the leading eigenvector of Y_j' K Y_j
         j = n_iter - 1
         KE = apply(E)
         if m == 1:
@@ -51,10 +53,14 @@ def kernel_pls(
             _, V = linalg.eigh((inner + inner.T) / 2, check_finite=False)
             v = V[:, -1] * (1.0 if V[np.abs(V[:, -1]).argmax(), -1] > 0 else -1.0)
             b, Kb = E @ v, KE @ v
+
+        # 2. end where nothing is left to explain
         norm2 = float(b @ Kb)
         if linalg.norm(E) <= 1e-13 * total or not norm2 > 0:
             it.ended = True
             continue
+
+        # 3. score t = Q K b, orthogonal to those before it
         b, Kb = b / np.sqrt(norm2), Kb / np.sqrt(norm2)
         t = Kb
         for _ in range(2):  # once more against rounding
@@ -63,12 +69,17 @@ def kernel_pls(
         if not size > 1e-12 * linalg.norm(Kb):
             it.ended = True
             continue
+
+        # 4. deflate the targets
         T[:, j], B[:, j], KB[:, j], sizes[j] = t / size, b, Kb, size
         E = E - np.outer(T[:, j], T[:, j] @ E)
         found = j + 1
+
     T, B, KB, sizes = T[:, :found], B[:, :found], KB[:, :found], sizes[:found]
+
     # T' K B is upper triangular: K b_j is a combination of the first j scores
     rotations = linalg.solve_triangular(np.triu(T.T @ KB).T, B.T, lower=True).T
+
     overlap = np.abs(T.T @ T - np.eye(found)).max(initial=0.0)
     return KernelPLSResult(
         rotations @ (T.T @ Y),

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._solvers.common.linalg import leading_eigen, row_signs
+from skmoderndata._solvers.common.linalg import eigen_of_fraction, leading_eigen, row_signs
 from skmoderndata._typing import Array
 
 
@@ -23,12 +23,14 @@ class Subspace(NamedTuple):
     total: float  # sum of all variances
 
 
-def kernel_subspace(K: Array, w: Array, k: int) -> Subspace:
+def kernel_subspace(K: Array, w: Array, k: float) -> Subspace:
     """Principal components by the kernel matrix [Shawe-Taylor 2004, Algorithm 6.13].
 
+    There are k of them, or for ``k < 1`` at least as many as explain this ratio of the variance.
     With `a = w / sum(w)` the eigenvectors of `A = diag(a)^(1/2) H K H' diag(a)^(1/2)`, H centring
     with `a`, give the directions `Phi' H' diag(a)^(1/2) v / l^(1/2)`, v an eigenvector of value l.
     """
+    # the matrix A, centred
     a = w / w.sum()
     root = np.sqrt(a)
     row = K @ a
@@ -37,8 +39,10 @@ def kernel_subspace(K: Array, w: Array, k: int) -> Subspace:
     A -= (row - norm)[:, None]
     A *= root[:, None]
     A *= root
-    values, V = leading_eigen(A, k)
-    values = np.maximum(values, 0.0)
+
+    values, V = _components(A, k)
+
+    # directions in terms of the samples
     dual = root[:, None] * V / np.sqrt(np.where(values > 0, values, np.inf))
     coef = dual - a[:, None] * dual.sum(axis=0)
     scores = K @ coef
@@ -46,19 +50,18 @@ def kernel_subspace(K: Array, w: Array, k: int) -> Subspace:
     return Subspace(coef, a @ scores, a, norm, values, max(float(A.trace()), 0.0))
 
 
-def feature_subspace(Z: Array, w: Array, k: int) -> Subspace:
-    """Principal components of coordinates, one sample per row."""
+def feature_subspace(Z: Array, w: Array, k: float) -> Subspace:
+    """Principal components of coordinates, one sample per row; k as in `kernel_subspace`."""
     a = w / w.sum()
     mean = a @ Z
     centred = (Z - mean) * np.sqrt(a)[:, None]
     S = centred.T @ centred
-    values, V = leading_eigen(S, k)
-    values = np.maximum(values, 0.0)
+    values, V = _components(S, k)
     coef, scores = _fix(V, Z @ V)
     return Subspace(coef, a @ scores, mean, float(mean @ mean), values, float(S.trace()))
 
 
-def residuals(own: Array, scores: Array, means: Array, norm: float) -> Array:
+def squared_distances(own: Array, scores: Array, means: Array, norm: float) -> Array:
     """Squared distances from the subspace, `|phi(x) - mu|^2 - sum_j s_j(x)^2`, at least 0.
 
     `own` are similarities of samples to themselves, `scores` their `s_j(x)`, `means` their inner
@@ -72,6 +75,11 @@ def count_for(eigenvalues: Array, total: float, ratio: float) -> int:
     """Smallest number of leading components that explain this ratio of the variance."""
     explained = np.cumsum(eigenvalues) / total
     return int(np.searchsorted(explained, ratio * (1 - 1e-12))) + 1
+
+
+def _components(A: Array, k: float) -> tuple[Array, Array]:
+    values, V = eigen_of_fraction(A, k) if k < 1 else leading_eigen(A, int(k))
+    return np.maximum(values, 0.0), V
 
 
 def _fix(coef: Array, scores: Array) -> tuple[Array, Array]:

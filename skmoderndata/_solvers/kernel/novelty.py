@@ -39,15 +39,20 @@ def folds(values: Array, key: Array, n_folds: int = 5) -> Iterator[tuple[Array, 
     out `ENOUGH` samples, and none where there are fewer than two samples.
     """
     n, m = values.shape
+
+    # copies have equal products with a vector that tells rows apart
     generic = values @ (1.5 + np.cos(np.arange(m) ** 2 % 7919))  # tells rows that differ
     order = np.argsort(generic, kind="stable")
     rounding = 1e-12 * float(np.abs(values).max(initial=0.0)) * m
     copies = np.empty(n, dtype=np.intp)
     copies[order] = np.cumsum(np.r_[False, np.diff(generic[order]) > rounding])
+
+    # distinct samples in turn, in the order of the key
     _, first = np.unique(copies, return_index=True)
     turn = np.empty(len(first), dtype=np.intp)
     turn[np.argsort(key[first], kind="stable")] = np.arange(len(first))
     fold = turn[copies] % n_folds
+
     enough = min(n_folds, len(first), -(-ENOUGH * n_folds // len(first)))
     for f in range(enough if len(first) > 1 else 0):
         yield np.flatnonzero(fold != f), np.flatnonzero(fold == f)

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from skmoderndata._solvers.common.blocks import entries_at
+from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.lowrank.svt import operator, svt, top_singular_pair
 from skmoderndata._typing import Array
@@ -63,8 +64,10 @@ class Table:
             L = np.zeros((n, p), values.dtype) if factors is None else _product(factors)
             L[self.rows, self.columns] = values
             return L
+
         if factors is None:
             return sparse.csr_array((values, self.columns, self.X.indptr), shape=self.shape)
+
         S = self.matrix(values - self.known(factors))
         St, left, right = S.T, factors.U * factors.s, factors.Vt.T
         return operator(
@@ -120,13 +123,16 @@ def certificate(
     charge = 0.5 * misfit**2 / lam if lam else np.sqrt(min(table.shape)) * misfit
     primal = nuclear + charge
     objective = lam * primal if lam else nuclear
+
     top, v = top_singular_pair(table.matrix(dual), max(accuracy, 1e-8))
     if primal == 0 or top == 0:
         return objective, float(primal > 0), v
+
+    # the best feasible multiple of the dual variable
     product = float(np.vdot(dual.astype(float), table.data))
     c = min(1 / top, product / (lam * size**2)) if lam else 1 / top
     bound = max(c, 0.0) * (product - 0.5 * max(c, 0.0) * lam * size**2)
-    return objective, max(0.0, (primal - bound) / primal), v
+    return objective, relative_gap(primal, bound, unit=primal), v
 
 
 def norm(a: Array) -> float:
@@ -162,16 +168,23 @@ def complete(
         mu = (1.0 if table.full else 0.3) / lam
     else:
         mu = 8 / max(top_singular_pair(table.matrix(M))[0], smallest)
+
     subspace, accuracy = factors.Vt.T, 0.3  # a warm start makes up for the coarse accuracy
     objective = gap = np.inf
     next_change = 10
     it = Iterations(max_iter, tol, progress)
+
     for k in it:
+        # 1. L: threshold the singular values of "sparse plus low rank"
         W = table.matrix(M - lam * Y + Y / mu, factors)
         out = svt(W, 1 / mu, subspace=subspace, max_rank=max_rank, tol=accuracy, rng=rng)
         old, factors, subspace = factors, Factors(*out[:3]), out.subspace
         x = table.known(factors)
+
+        # 2. multipliers on the known cells
         Y = (mu * (M - x) + Y) / (1 + lam * mu)
+
+        # 3. penalty, balanced by the residuals
         if k >= next_change:
             # a ratio of three was the fastest on noise-free and on noisy tables; ever longer
             # intervals, so that the method converges as it does with constant mu
@@ -180,6 +193,8 @@ def complete(
             if max(primal, dual) > 1e-11:
                 mu = mu * 1.5 if primal > 3 * dual else mu / 1.5
             next_change = k + 3 + k // 10
+
+        # 4. now and then the gap, and a direction that the subspace may have missed
         if k % CHECK_EVERY == 0 or k == max_iter or (k == 1 and table.full):
             last_gap = gap
             objective, gap, v = _look(table, x, Y, factors, lam, tol)
@@ -190,8 +205,10 @@ def complete(
             it.residual = gap
             if factors.s.size == max_rank and k >= CAPPED:
                 it.converged = True
+
     if it.n_iter % CHECK_EVERY and not it.converged:  # a callback has stopped the passes
         objective, gap, _ = _look(table, x, Y, factors, lam, tol)
+
     if lam > 0:
         Y = (M - x) / lam
     return CompletionResult(factors, Y, objective, gap, it.n_iter, it.converged or gap <= tol)
@@ -232,12 +249,14 @@ def alternating_least_squares(
     """
     last, transposed = np.inf, table.X.T.tocsr()
     for _ in range(max_iter):
+        # scores of one side, then singular values of the product
         for X in (table.X, transposed):  # each half ends with the transposed matrix
             penalty = row_penalty(lam, factors.s)
             scores = solve_rows(X, factors.Vt, penalty, np.ones_like(penalty))
             A, s, Bt = linalg.svd(scores, full_matrices=False, check_finite=False)
             keep = s > s.max(initial=0.0) * 1e-14
             factors = Factors((Bt[keep] @ factors.Vt).T, s[keep], A[:, keep].T)
+
         misfit = norm(table.data - table.known(factors))
         objective = 0.5 * misfit**2 + lam * float(factors.s.sum())
         if objective <= target or objective >= last * (1 - tol):
@@ -264,13 +283,18 @@ def solve_rows(X: Any, Vt: Array, penalty: Array, weight: Array) -> Array:
     scores = np.zeros((n, r))
     if r == 0 or n == 0:
         return scores
+
+    # in units of the penalty, in which it is one
     ridge = float(penalty.max() > 0)
     if ridge:
         weight = 1 / np.sqrt(penalty)
     B = np.ascontiguousarray(Vt.T * weight, dtype=np.float64)
+
     values = X.data.astype(np.float64)
     known = sparse.csr_array((np.ones(values.size), X.indices, X.indptr), shape=(n, p))
     right = sparse.csr_array((values, X.indices, X.indptr), shape=(n, p)) @ B
+
+    # normal equations of blocks of rows, from the products of pairs of components
     lower = np.tril_indices(r)
     pairs = np.ascontiguousarray(B[:, lower[0]] * B[:, lower[1]])
     size = max(1, MATRICES // (r * r))
@@ -280,15 +304,18 @@ def solve_rows(X: Any, Vt: Array, penalty: Array, weight: Array) -> Array:
         G[:, lower[0], lower[1]] = G[:, lower[1], lower[0]] = known[block] @ pairs
         G += ridge * np.eye(r)
         singular = np.zeros(len(G), dtype=bool)
+
         if not ridge or np.trace(G, axis1=1, axis2=2).max() > 1e8:
             spread = np.linalg.eigvalsh(G)
             singular = spread[:, 0] <= 1e-8 * spread[:, -1]
             G[singular] = np.eye(r)
+
         scores[block] = np.linalg.solve(G, right[block][:, :, None])[:, :, 0]
         for i in first + np.flatnonzero(singular):  # no normal equations here
             cells = slice(X.indptr[i], X.indptr[i + 1])
             rows = np.vstack([B[X.indices[cells]], np.sqrt(ridge) * np.eye(r)])
             target = np.append(values[cells], np.zeros(r))
             scores[i] = linalg.lstsq(rows, target, cond=1e-10, check_finite=False)[0]
+
     out: Array = scores * weight
     return out

@@ -64,8 +64,10 @@ class CompletionTask(NamedTuple):
         zero = table.empty_factors()
         if lam >= lam_max * (1 - 1e-6):  # zero solves it, up to the accuracy of lam_max
             return self.finish(table, lam, self.certified(table, lam, zero, table.data, 1))
+
         if self.solver == "cvxpy":
             return self.finish(table, lam, self.conic(table, lam))
+
         if lam > 0 or self.max_rank is not None:
             result = self.descend(table, lam or 1e-3 * lam_max, lam_max)
             if lam > 0:
@@ -73,6 +75,7 @@ class CompletionTask(NamedTuple):
             factors = alternating_least_squares(table, result.factors, lam=0.0, max_iter=100)
             solution = self.finish(table, lam, result._replace(factors=factors))
             return solution._replace(gap=math.inf, converged=True)
+
         if table.full:
             U, s, Vt = linalg.svd(table.matrix(table.data), full_matrices=False)
             factors = Factors(U, s, Vt).leading(_rank(s, max(table.shape) * np.finfo(s.dtype).eps))
@@ -95,6 +98,8 @@ class CompletionTask(NamedTuple):
             max_iter=min(self.max_iter, max_iter),
             progress=self.progress,
         )
+
+        # where the cap on the rank binds: least squares at that rank
         if result.factors.s.size != self.max_rank:
             return result
         factors = alternating_least_squares(table, result.factors, lam=lam, tol=0.1 * tol)
@@ -200,20 +205,26 @@ class CompletionTask(NamedTuple):
         keep[hidden] = False
         table = table.part(keep)
         errors, result = np.full(path.size, np.inf), None
+
         null = norm(values) ** 2
         stale, last_rank, patience = 0, 0, 1 if values.size > 10_000 else 2
+
         for k, lam in enumerate(path):
             result = self.step(table, lam, result, 1e-2, 50)
             if self.progress.stopped:
                 return errors
+
+            # prediction of the hidden cells, debiased as the imputer does
             factors = result.factors
             left = factors.U * factors.s
             if self.debias:
                 penalty = self.penalty(table, factors, lam)[1]
                 left = solve_rows(table.X, factors.Vt, penalty, np.ones(factors.s.size))
             errors[k] = norm(entries(left, factors.Vt, rows, columns) - values) ** 2
-            # Beyond the minimum noise enters: the rank grows fast, and the cost with it. End
-            # there, but not on a plateau at constant rank, below which a weaker component waits.
+
+            # beyond the minimum noise enters: the rank grows fast, and the cost with it. End
+            # there, but not on a plateau at constant rank, below which a weaker component
+            # waits
             best, rank = errors[:k].min(initial=null), factors.s.size
             if errors[k] <= 0.98 * best:
                 stale = 0

@@ -36,6 +36,8 @@ def robust_scores(
     (m, p), r = X.shape, len(components)
     V = np.ascontiguousarray(components.T)
     scores, gap, deficient, n_iter = np.zeros((m, r)), np.zeros(m), np.zeros(m, bool), 0
+
+    # rows in blocks, in units of their largest entry
     size = max(1, CELLS // p)
     for first in range(0, m if r else 0, size):
         rows = slice(first, first + size)
@@ -46,9 +48,12 @@ def robust_scores(
         solved = _interior_point(x / scale, observed, V, width / scale, tol, max_iter)
         scores[rows], gap[rows], deficient[rows] = solved.scores * scale, *solved[1:3]
         n_iter = max(n_iter, solved.n_iter)
+
+    # rows whose known cells do not determine the scores get the shortest ones
     for i in np.flatnonzero(deficient):
         seen = V[~np.isnan(X[i])]
         scores[i] = linalg.pinv(seen) @ (seen @ scores[i])
+
     return ScoresResult(scores, gap, deficient, n_iter)
 
 
@@ -77,6 +82,7 @@ def _interior_point(
         out: Array = np.linalg.solve(G + ridge, right[:, :, None])[:, :, 0]
         return out
 
+    # start: least squares, with slacks away from zero
     known = observed.astype(float)
     size = np.maximum(np.abs(X).sum(axis=1, keepdims=True), 1.0)
     count = np.maximum(known.sum(axis=1, keepdims=True), 1)
@@ -84,31 +90,42 @@ def _interior_point(
     deficient = np.linalg.eigvalsh(G)[:, 0] <= 1e-10
     a = solve(G, X @ V)
     e = X - a @ V.T
+
     start = np.maximum((known * np.abs(e)).sum(axis=1, keepdims=True), 1e-3 * size) / count
     s, t = np.maximum(e, 0) + start, np.maximum(-e, 0) + start
     u, w = np.ones_like(X), np.ones_like(X)
+
     for n_iter in range(max_iter + 1):
+        # 1. gap of each row; those that are done stand still
         gap = (known * (s * u + t * w)).sum(axis=1, keepdims=True)
         active = gap > tol * size
         if n_iter == max_iter or not active.any():
             break
+
+        # 2. equations of the predictor and the corrector
         y = known * (w - u) / 2
         e = X - a @ V.T - width * y
         D = known / (width + s / u + t / w)
         G = gram(D)
         target, ds, dy, dt = 0.0, 0.0, 0.0, 0.0
+
         for is_corrector in (False, True):
             su, tw = target + dy * ds, target - dy * dt  # what s u and t w are to become
             g = e - su / u + tw / w
             da = solve(G, (D * g + y) @ V)
             dy = D * (g - da @ V.T)
             ds, dt = (su + s * dy) / u - s, (tw - t * dy) / w - t
+
             ratio = np.maximum(np.maximum(dy / u, -dy / w), np.maximum(-ds / s, -dt / t))
             step = 0.995 / np.maximum(ratio.max(axis=1, keepdims=True), 0.995)
+
+            # 3. centring, by how far the predictor came [Mehrotra 1992]
             if not is_corrector:
                 after = (s + step * ds) * (u - step * dy) + (t + step * dt) * (w + step * dy)
                 ratio = (known * after).sum(axis=1, keepdims=True) / np.maximum(gap, TINY)
                 target = ratio**3 * gap / (2 * count)
+
+        # 4. the longest step inside
         step *= active
         a, s, t = a + step * da, s + step * ds, t + step * dt
         u, w = u - step * dy, w + step * dy

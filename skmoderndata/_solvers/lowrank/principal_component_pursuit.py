@@ -7,12 +7,14 @@ The dual is ``max <Y, X> - delta / 2 |Y|_F^2`` subject to ``|Y|_2 <= 1`` and ``|
 with ``Y = 0`` on missing entries.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.lowrank.svt import orthonormal, spectral_norm, svt
 from skmoderndata._typing import Array
@@ -20,6 +22,10 @@ from skmoderndata._typing import Array
 RELAX_AFTER, RELAXATION = 40, 1.6
 TINY = float(np.finfo(float).tiny)
 DUAL_TOL_RATIO = 100.0  # the dual residual may be so many times the primal tolerance
+GROWTH = 1.5  # of the penalty in a pass of the inexact method
+GROWTH_LIMIT = 1e7  # of the grown penalty over the first one
+LOW_START = 0.3  # of the first balanced penalty: it keeps the rank low, rising later is cheap
+TAIL_EVERY = 50  # passes between two certificates where the residuals are nearly small enough
 
 
 class PursuitResult(NamedTuple):
@@ -37,6 +43,17 @@ class PursuitResult(NamedTuple):
     converged: bool
 
 
+class PursuitState(NamedTuple):
+    """Arrays of a pass, all of the shape of X and written in place."""
+
+    L: Array  # low rank
+    Y: Array  # dual
+    W: Array  # X - Z + Y / mu, whose singular values are thresholded next
+
+
+Watch = Callable[[int, Array, Array, int], bool]  # (n_iter, L, Y, rank) -> whether to end here
+
+
 def principal_component_pursuit(
     X: Array,
     *,
@@ -49,6 +66,7 @@ def principal_component_pursuit(
     max_iter: int = 1000,
     progress: Progress | None = None,
     rng: np.random.RandomState | None = None,
+    watch: Watch | None = None,
 ) -> PursuitResult:
     """Minimise ``|L|_* + sum h(X - L)`` by the alternating direction method of multipliers.
 
@@ -57,42 +75,41 @@ def principal_component_pursuit(
     ``Z = T - Y / mu`` with ``T = X - L + Y_old / mu``. The first pass starts from
     ``Z = soft(X, lam / mu)``, which keeps the rank low from the first decomposition on. After
     40 passes L is over-relaxed by 1.6 (a third fewer passes where many are needed, more where few
-    are). The penalty `mu` is constant, balanced by the residuals, or grows by 1.5 a pass
-    ("ialm"). A pass ends the loop when primal residual ``|X - L - Z|_F``, change of L on missing
-    entries (both relative to ``|L|_F``, at least ``1e-6 |X|_F``) and dual residual
+    are). The penalty `mu` is "constant", "balanced" by the residuals, or grows by 1.5 a pass
+    ("ialm") until the primal residual is below `tol`.
+    A pass ends the loop when primal residual ``|X - L - Z|_F``, change of L on missing
+    entries (both relative to ``|L|_F``, at least ``1e-6 |X|_F`` and the norm of the noise) and
+    dual residual
     ``mu |Z - Z_old|_F / |Y|_F`` (100 times looser) are below `tol` and then the relative duality
     gap is below `tol_gap`; otherwise the passes go on with `mu` held constant. A residual up to
-    ten times `tol` will do when the gap is as much smaller.
+    ten times `tol` will do when the gap is as much smaller. `watch` is called after each pass.
     """
     rng = np.random.RandomState(0) if rng is None else rng
-    n, p = X.shape
-    observed = ~np.isnan(X)
-    n_observed = int(observed.sum())
-    filled = X if n_observed == X.size else np.where(observed, X, 0.0)
+    shape = n, p = X.shape
+    missing = np.isnan(X)
+    filled = np.where(missing, 0.0, X) if missing.any() else X
     size = float(linalg.norm(filled))
     if size == 0.0:
         U, s, Vt = np.zeros((n, 0)), np.zeros(0), np.zeros((0, p))
         return PursuitResult(U, s, Vt, filled.copy(), filled.copy(), 0, 0, 0, 1, True)
-    mu = n_observed / (4 * float(np.abs(filled).sum()))
-    Y, growth, relax, mu_start = np.zeros((n, p)), 1.0, 1.0, mu
-    if schedule == "balanced":
-        mu *= 0.3  # a low start keeps the rank low; rising later is cheap
-    elif schedule == "ialm":
-        norm = spectral_norm(filled)
-        Y += filled / max(norm, float(np.abs(filled).max()) / lam)
-        mu, growth = 1.25 / norm, 1.5
-    mu_end = 1e7 * mu
-    # X - Z + Y / mu for Z = soft(X + Y / mu, lam / mu): the step that starts from L = 0
-    W = np.clip(filled + Y / mu, -lam / mu, lam / mu)
-    L = np.empty((n, p))
-    subspace: Array | None = None
+
+    # an L below the noise need not be more accurate than that
+    noise = max(1e-6 * size, delta * float(np.sqrt(min(shape) / 2)))
+    penalty = Penalty(filled, X.size - int(missing.sum()), schedule)
+    state = start(filled, penalty.mu, lam, grows=penalty.growth > 1.0)
+
     # early passes need neither all singular values nor accurate ones
-    max_rank, accuracy, check_at = 10 + min(n, p) // 10, 1e-1, 1.0
+    max_rank, accuracy = 10 + min(shape) // 10, 1e-1
+    subspace: Array | None = None
+    check_at, relax = 1.0, 1.0
     gap = objective = np.inf
+
     it = Iterations(max_iter, 0.0, progress)
     for n_iter in it:
+        # 1. L: threshold the singular values of X - Z + Y / mu
+        mu = penalty.mu
         factors = svt(
-            W,
+            state.W,
             1 / mu,
             solver=solver,
             subspace=subspace,
@@ -101,52 +118,105 @@ def principal_component_pursuit(
             rng=rng,
         )
         subspace = factors.subspace
-        max_rank = 10 + max(3 * factors.s.size // 2, min(n, p) // 10)
-        np.dot(factors.U * factors.s, factors.Vt, out=L)
-        mu_next = min(mu * growth, mu_end)
-        if n_iter > RELAX_AFTER and growth == 1.0:
+        max_rank = 10 + max(3 * factors.s.size // 2, min(shape) // 10)
+        np.dot(factors.U * factors.s, factors.Vt, out=state.L)
+
+        # 2. Y and Z in one pass over memory: clip and shift [Candes et al. 2011, Algorithm 1]
+        if n_iter > RELAX_AFTER and penalty.growth == 1.0:
             relax = RELAXATION
-        squares = update_splitting(X, L, Y, W, mu, mu_next, lam, delta, relax)
-        primal, change, dual_size, fill = np.sqrt(squares)
-        rank_zero = factors.s.size == 0
-        scale = size if rank_zero else max(float(linalg.norm(factors.s)), 1e-6 * size)
-        primal = max(primal, fill) / scale
-        dual = mu * change / max(dual_size, TINY)
+        mu_next = penalty.grown()
+        squares = update_splitting(X, *state, mu, mu_next, lam, delta, relax)
+
+        # 3. residuals: the primal one relative to |L|_F, the dual one to |Y|_F
+        primal, dual = _relative_residuals(squares, factors.s, mu, size, noise)
         it.residual = max(primal, dual / DUAL_TOL_RATIO)
         accuracy = min(accuracy, max(0.1 * it.residual, 1e-11))
-        feasible = growth > 1.0 and primal <= tol  # where the inexact method stops
-        tail = n_iter % 50 == 0 and it.residual <= 10 * tol
-        if feasible or tail or it.residual <= tol * check_at or n_iter == max_iter:
-            objective, gap = duality_gap(X, factors, Y, L=L, lam=lam, delta=delta)
+
+        # 4. the gap costs a spectral norm: only where the residuals allow an end
+        grown_out = penalty.growth > 1.0 and primal <= tol  # where the inexact method stops
+        tail = n_iter % TAIL_EVERY == 0 and it.residual <= 10 * tol
+        if grown_out or tail or it.residual <= tol * check_at or n_iter == max_iter:
+            objective, gap = duality_gap(X, factors, state.Y, L=state.L, lam=lam, delta=delta)
             near = it.residual <= 10 * tol and gap * it.residual <= tol_gap * tol
             it.converged = gap <= tol_gap and (it.residual <= tol or near)
             if it.converged:
                 continue
-            if growth > 1.0:  # a penalty that has grown has stopped the duals: start afresh
-                W += Y * (1 / mu_start - 1 / mu_next)
-                mu_next, growth = mu_start, 1.0
-            if feasible or not tail:
-                check_at = 1.0 if feasible else 0.3 * it.residual / tol
-                schedule = "constant"
-        if schedule == "balanced" and n_iter % 3 == 0:
-            mu_next = _balanced(mu, primal, dual, n_iter)
-            W += Y * (1 / mu_next - 1 / mu)
-        mu = mu_next
-    if not np.isfinite(gap):  # a callback has stopped the passes
-        objective, gap = duality_gap(X, factors, Y, L=L, lam=lam, delta=delta)
-    sparse = _soft(X, L, Y, lam, delta)
+            if penalty.growth > 1.0:  # a penalty that has grown has stopped the duals
+                mu_next = _rescale(state, mu_next, penalty.restart())
+            if grown_out or not tail:
+                check_at = 1.0 if grown_out else 0.3 * it.residual / tol
+                penalty.balances = False
+
+        # 5. the penalty of the next pass, and W for it
+        penalty.mu = mu_next
+        _rescale(state, mu_next, penalty.balance(primal, dual, n_iter))
+        it.ended = watch is not None and watch(n_iter, state.L, state.Y, factors.s.size)
+
+    if not np.isfinite(gap):  # a callback or `watch` has ended the passes
+        objective, gap = duality_gap(X, factors, state.Y, L=state.L, lam=lam, delta=delta)
+    sparse = _soft(X, state.L, state.Y, lam, delta)
     U, s, Vt = factors.U, factors.s, factors.Vt
     reached = objective, gap, it.residual, it.n_iter, it.converged
-    return PursuitResult(U, s, Vt, sparse, Y, *reached)
+    return PursuitResult(U, s, Vt, sparse, state.Y, *reached)
 
 
-def _balanced(mu: float, primal: float, dual: float, n_iter: int) -> float:
-    """Move mu towards equal residuals, ever less, so that convergence is that of constant mu."""
-    ratio = float(np.sqrt(10 * primal / max(dual, 1e-100)))
-    if 0.5 < ratio < 2:
-        return mu
-    factor: float = float(np.clip(ratio, 0.5, 2.0)) ** (1 / (1 + n_iter / 100))
-    return mu * factor
+class Penalty:
+    """The penalty parameter `mu` of the augmented Lagrangian, from pass to pass."""
+
+    def __init__(self, filled: Array, n_observed: int, schedule: str) -> None:
+        self.first = n_observed / (4 * float(np.abs(filled).sum()))  # of the paper, section 5
+        self.balances = schedule == "balanced"
+        self.growth = GROWTH if schedule == "ialm" else 1.0
+
+        self.mu = self.first
+        if self.balances:
+            self.mu *= LOW_START
+        elif self.growth > 1.0:
+            self.mu = 1.25 / spectral_norm(filled)  # [Lin, Chen and Ma 2010, Algorithm 5]
+        self.limit = GROWTH_LIMIT * self.mu
+
+    def grown(self) -> float:
+        """Return the next value as far as it is known before the residuals."""
+        return min(self.mu * self.growth, self.limit)
+
+    def restart(self) -> float:
+        """End the growth; return the first value again."""
+        self.growth = 1.0
+        return self.first
+
+    def balance(self, primal: float, dual: float, n_iter: int) -> float:
+        """Move mu towards equal residuals, ever less: then convergence is that of constant mu."""
+        if self.balances and n_iter % 3 == 0:
+            ratio = float(np.sqrt(10 * primal / max(dual, 1e-100)))
+            if not 0.5 < ratio < 2:
+                self.mu *= float(np.clip(ratio, 0.5, 2.0)) ** (1 / (1 + n_iter / 100))
+        return self.mu
+
+
+def start(filled: Array, mu: float, lam: float, *, grows: bool) -> PursuitState:
+    """Start from L = 0: W for ``Z = soft(X + Y / mu, lam / mu)``, and Y = 0 or a multiple of X."""
+    Y = np.zeros(filled.shape)
+    if grows:
+        norm = 1.25 / mu
+        Y += filled / max(norm, float(np.abs(filled).max()) / lam)
+    W = np.clip(filled + Y / mu, -lam / mu, lam / mu)
+    return PursuitState(np.empty(filled.shape), Y, W)
+
+
+def _rescale(state: PursuitState, mu: float, mu_next: float) -> float:
+    """Turn W for the penalty `mu` into W for `mu_next`, in place; return `mu_next`."""
+    if mu_next != mu:
+        np.add(state.W, state.Y * (1 / mu_next - 1 / mu), out=state.W)
+    return mu_next
+
+
+def _relative_residuals(
+    squares: tuple[float, float, float, float], s: Array, mu: float, size: float, least: float
+) -> tuple[float, float]:
+    """Primal residual relative to ``|L|_F``, at least `least`; dual one relative to ``|Y|_F``."""
+    primal, change, dual_size, fill = np.sqrt(squares)
+    scale = max(float(linalg.norm(s)), least) if s.size else size
+    return max(primal, fill) / scale, mu * change / max(dual_size, TINY)
 
 
 @jit
@@ -208,7 +278,7 @@ def duality_gap(
     Y = np.where(np.isnan(X), 0.0, Y)
     kappa = max(1.0, spectral_norm(Y), float(np.abs(Y).max()) / lam)
     dual = float(np.nansum(X * Y)) / kappa - delta / 2 * (float(linalg.norm(Y)) / kappa) ** 2
-    return primal, max(primal - dual, 0.0) / primal
+    return primal, relative_gap(primal, dual, unit=primal)
 
 
 def polish(
@@ -241,43 +311,6 @@ def polish(
         return None
     Z, s, Qt = linalg.svd(B, full_matrices=False, check_finite=False)
     return Q @ Qt.T, s, Z.T, np.where(free & ~np.isnan(X), X - L, 0.0)
-
-
-def noise_scale(
-    X: Array, *, lam: float, solver: str, max_rounds: int = 15, rng: np.random.RandomState
-) -> float:
-    """Estimate the standard deviation of dense noise on a low-rank matrix with gross errors.
-
-    Fixed point of "stable pursuit with the present estimate, then 1.4826 times the median
-    absolute residual", from above, so that every round works at low rank and loose tolerance.
-    """
-    residual = X
-    sigma, first = np.inf, 0.0
-    for _ in range(max_rounds):
-        middle = np.nanmedian(residual)
-        new = 1.4826 * float(np.nanmedian(np.abs(residual - middle)))
-        if new <= 1e-6 * (first := max(first, new)):
-            return 0.0
-        if new > 0.98 * sigma:
-            return min(new, sigma)
-        sigma = new
-        fit = principal_component_pursuit(
-            X,
-            lam=lam,
-            delta=noise_width(sigma, X.shape),
-            solver=solver,
-            tol=1e-4,
-            tol_gap=1e-2,
-            max_iter=200,
-            rng=rng,
-        )
-        residual = X - (fit.U * fit.s) @ fit.Vt
-    return sigma
-
-
-def noise_width(sigma: float, shape: tuple[int, int]) -> float:
-    """Quadratic width ``delta`` of stable pursuit for noise of standard deviation `sigma`."""
-    return sigma * float(np.sqrt(2 * max(shape)))
 
 
 def huber(X: Array, slope: float, width: float) -> Array:

@@ -20,6 +20,8 @@ from skmoderndata._typing import Array
 OVERSAMPLING = 10
 DENSE_FRACTION = 0.35  # of the smaller dimension, beyond which a dense decomposition is cheaper
 GRAM_RATIO = 1e-4  # threshold over largest singular value, where a Gram matrix gets too coarse
+ELONGATED = 0.1  # smaller to larger side, where a Gram matrix is cheap
+GRAM_RANK = 1 / 8  # of the smaller side, up to which products with a block are cheaper still
 EXACT_NORM = 200  # smaller side up to which the decomposition for a norm is complete
 COARSE = 1e-3  # accuracy above which six passes have to do
 
@@ -80,14 +82,17 @@ def svt(
     near the leading right singular vectors as returned before; it ends in "gram" when the rank
     exceeds a third of the smaller dimension, or when 40 passes have not brought the estimated
     relative error below `tol`; a `tol` above 1e-3 asks for no more than six. "auto" takes "gram"
-    for small or elongated arrays and "subspace" for others. Operators always take "subspace".
-    `max_rank` bounds the number of singular values that are returned.
+    for small arrays, and for elongated ones without a subspace of few columns, else "subspace".
+    Operators always take "subspace". `max_rank` bounds the number of singular values that are
+    returned.
     """
     n, p = A.shape
     small = min(n, p)
     dense = isinstance(A, np.ndarray)
     if solver == "auto" and dense:
-        solver = "gram" if small <= 64 or small <= 0.1 * max(n, p) else "subspace"
+        elongated = small <= ELONGATED * max(n, p)
+        high_rank = subspace is None or subspace.shape[1] > GRAM_RANK * small
+        solver = "gram" if small <= 64 or (elongated and high_rank) else "subspace"
     if dense and solver == "full":
         return _full(A, threshold, max_rank)
     if dense and solver == "gram":

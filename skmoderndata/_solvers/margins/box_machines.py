@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.convex_problems import ACCURATE, box_program, solve
 from skmoderndata._solvers.margins.box_qp import BoxResult, Rows, box_qp, box_state
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
@@ -41,7 +42,7 @@ def soft_ball(store: Rows, bounds: Array, *, solver: str, **limits: Any) -> Mach
 
     def gap(w: Array, g: Array) -> float:
         _, value = ball_radius(w, g, diagonal, bounds)
-        return _relative(value, _ball_dual(w, g, diagonal))
+        return relative_gap(value, _ball_dual(w, g, diagonal))
 
     if solver == "cvxpy":
         found = by_cvxpy(store, box, 0.0, np.array([[0, n]]), [1.0], gap, limits["tol"])
@@ -53,8 +54,8 @@ def soft_ball(store: Rows, bounds: Array, *, solver: str, **limits: Any) -> Mach
     values = store.product(found.w)
     g = values - 0.5 * diagonal
     r2, objective = ball_radius(found.w, g, diagonal, bounds)
-    reached = _relative(objective, _ball_dual(found.w, g, diagonal))
-    norm = max(0.0, float(found.w @ values))
+    reached = relative_gap(objective, _ball_dual(found.w, g, diagonal))
+    norm = max(float(found.w @ values), 0.0)
     converged = reached <= limits["tol"]
     return Machine(found.w, values, r2, norm, objective, reached, found.n_iter, converged)
 
@@ -128,17 +129,18 @@ def nearest_hulls(
     box = {"low": low, "high": high, "ridge": ridge, "linear": np.zeros(n)}
 
     def solution(v: Array, g: Array) -> tuple[Array, float, float, float, float]:
-        scale = 2.0 / float(v @ g)
+        between = float(v @ g)  # squared distance of the points
+        scale = 2.0 / between if between > 0.0 else 0.0
         values = scale * (g - ridge * v)
         offset = -0.5 * scale * float(np.abs(v) @ g)
         slack = np.maximum(0.0, 1.0 - y[inside] * (values[inside] + offset))
-        norm = max(0.0, scale * float(v @ values))
+        norm = max(scale * float(v @ values), 0.0)
         primal = 0.5 * norm + 0.5 * float(slack @ (slack / ridge[inside]))
         return values, offset, norm, primal, scale
 
     def gap(v: Array, g: Array) -> float:
         _, _, _, primal, scale = solution(v, g)
-        return max(0.0, primal - scale) / primal
+        return relative_gap(primal, scale, unit=primal)
 
     if solver == "cvxpy":
         found = by_cvxpy(store, box, 0.0, pair, [1.0, -1.0], gap, limits["tol"])
@@ -169,14 +171,14 @@ def squared_tube(
         values = g - ridge * a + y
         offset = tube_offset(a, g, tube)
         excess = np.maximum(0.0, np.abs(y - values - offset) - tube)
-        norm = max(0.0, float(a @ values))
+        norm = max(float(a @ values), 0.0)
         primal = 0.5 * norm + 0.5 * float(excess @ (excess / ridge))
         dual = 0.5 * float(a @ y) - 0.5 * float(a @ g) - tube * float(np.abs(a).sum())
         return values, offset, norm, primal, dual
 
     def gap(a: Array, g: Array) -> float:
         *_, primal, dual = solution(a, g)
-        return _relative(primal, dual, floor=1e-14 * float(y @ (y / ridge)))
+        return relative_gap(primal, dual, floor=1e-14 * float(y @ (y / ridge)))
 
     if solver == "cvxpy":
         found = by_cvxpy(store, box, tube, np.array([[0, n]]), [0.0], gap, limits["tol"])
@@ -246,8 +248,3 @@ def _matrix(store: Rows) -> Array:
     n = len(store.diagonal)
     rows = [store.compute(np.arange(n)[start : start + 64]) for start in range(0, n, 64)]
     return np.concatenate(rows)
-
-
-def _relative(primal: float, dual: float, floor: float = 0.0) -> float:
-    size = max(abs(primal), abs(dual), floor)
-    return max(0.0, primal - dual) / size if size > 0 else 0.0

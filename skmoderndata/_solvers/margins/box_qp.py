@@ -16,8 +16,12 @@ with `low <= w <= high`, where the weights of a segment of the samples keep thei
     adatron, regression   -C, C          0              -y         eps   none
     ====================  =============  =============  =========  ====  ========================
 
-`nu_ranking` has the ranking machine, whose sums are coupled. Kernel rows come from a store when
-they are asked for.
+`nu_ranking` has the ranking machine, whose sums are coupled.
+
+Rows first: the sub-problem of the samples whose kernel rows are stored is solved to a level of the
+slopes, then the rows of the worst violators among the others are brought. Every sample stays in
+the gradient, so that the certificate is that of the whole problem at any time. A store that is too
+small for the support throws away few rows that are needed again.
 """
 
 from collections.abc import Callable
@@ -29,10 +33,10 @@ from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._typing import Array
 
-TOGETHER = 64  # rows asked for at a time
-BLOCKED = 1e200  # stands for an infinite gradient where a bound is reached
+ROWS_TOGETHER = 64  # rows asked for at a time
+BLOCKED = 1e200  # stands for an infinite gradient at a bound, or where the row is missing
 CHUNK = 100_000  # steps, or 100 for each sample, after which the gap is looked at in any case
-REACHED, MISSING, COUNTED, STALLED, MOVED = 0, 1, 2, 3, 4
+REACHED, COUNTED, STALLED, MOVED = 0, 1, 2, 3
 MOST_LEVELS = 100
 POLISHED = 500  # samples up to which the optimum is found to rounding, whatever the tolerance
 STEPS_OF_POLISH = 200  # for each sample, at most
@@ -42,12 +46,13 @@ class Rows(Protocol):
     """A kernel matrix of which rows are computed when they are asked for."""
 
     values: Array
-    slot: Array
-    used: Array
+    slot: Array  # place of each row in `values`, -1 if it is not stored
+    used: Array  # time of its last use
+    clock: int
     diagonal: Array
 
-    def bring(self, wanted: Array, keep: int = -1) -> None:
-        """Compute missing rows."""
+    def bring(self, wanted: Array) -> None:
+        """Compute missing rows; the least recently used make room."""
 
     def compute(self, wanted: Array) -> Array:
         """Rows in double precision, not kept."""
@@ -89,7 +94,7 @@ def box_state(
     state = BoxState(
         w, g, np.empty(len(w)), np.empty(len(w)), store.diagonal + ridge, ridge, low, high, tube
     )
-    mark_bounds(state)
+    mark_all(state, np.array([[0, len(w)]]))
     return state
 
 
@@ -127,61 +132,92 @@ def box_qp(
     level = max(float((high - low).max(initial=0.0)), 0.0)
     least = 1e-15 * float(np.abs(state.diagonal * state.w).max(initial=0.0)) + 1e-300
     count, turn, chunk = 0, 0, max(CHUNK, 100 * len(state.w))
+
+    # 1. down to ever lower levels, until the gap is small enough
     it = Iterations(MOST_LEVELS, tol, progress)
     for _ in it:
-        level = max(0.4 * level, least)
+        factor = next_level(it.residual, tol)
+        level = max(factor * level, least)
         budget = chunk if max_iter < 0 else min(chunk, max_iter - count)
-        done, turn, status = _to_level(store, state, segments, level, turn, count, budget)
+        done, turn, status = _to_level(store, state, segments, level, turn, budget)
         count += done
         it.residual = gap(state.w, state.g)
         if status == COUNTED:
-            level /= 0.4  # not reached yet
+            level /= factor  # not reached yet
         if it.residual > tol:
             at_end = level <= least and status == REACHED
             it.ended = status == STALLED or at_end or 0 <= max_iter <= count
     found = BoxResult(state.w, state.g, it.residual, count, it.residual <= tol)
+
+    # 2. few samples: on to rounding
     if it.converged and len(state.w) <= POLISHED:
         found = found._replace(w=state.w.copy(), gradient=state.g.copy())
         level = 1e-13 * float(np.abs(state.g).max(initial=0.0))
         polish = STEPS_OF_POLISH * len(state.w)
         if max_iter >= 0:
             polish = min(polish, max_iter - count)
-        count += _to_level(store, state, segments, level, turn, count, polish)[0]
+        count += _to_level(store, state, segments, level, turn, polish)[0]
         reached = gap(state.w, state.g)
         if reached <= found.gap:  # steps lower the objective, but not always the gap
             return BoxResult(state.w, state.g, reached, count, True)
     return found._replace(n_iter=count)
 
 
+def next_level(gap: float, tol: float) -> float:
+    """Factor of the next level: the gap falls as its square, and is to end a little below `tol`.
+
+    A constant factor ends far below the level that is needed, with many more steps.
+    """
+    aim = 0.95 * (tol / gap) ** 0.5 if 0.0 < gap < 1.0 else 0.0
+    return min(0.9, max(0.4, aim))
+
+
 def _to_level(
-    store: Rows, state: BoxState, segments: Array, level: float, turn: int, clock: int, budget: int
+    store: Rows, state: BoxState, segments: Array, level: float, turn: int, budget: int
 ) -> tuple[int, int, int]:
-    """Step until the slopes of each segment are within `level`; rows are brought as needed."""
-    count, status = 0, MISSING
-    while status == MISSING:
-        done, turn, i, j, status = pair_steps(
+    """Step until the slopes of each segment are within `level`, rows first.
+
+    Returns the number of steps, the segment whose turn it is, and the status.
+    """
+    count, status = 0, REACHED
+    violation = np.empty(len(state.w))
+    while status == REACHED:
+        # 1. look at all samples, whether their rows are stored or not
+        worst, i, j, n_missing = violations(state, store.slot, segments, violation)
+        if worst <= level:
+            break
+
+        # 2. with the rows of the worst pair a step is certain
+        if n_missing:
+            bring_worst(store, violation, np.array([i, j]), level)
+        done, turn, status = pair_steps(
             store.values, store.slot, store.used, state, segments,
-            (level, turn, clock + count, budget - count),
+            (level, turn, store.clock, budget - count),
         )  # fmt: skip
+        store.clock += done
         count += done
-        if status == MISSING:
-            bring(store, state, segments[turn], i if j < 0 else j, keep=-1 if j < 0 else i)
+        if n_missing == 0:
+            break
     return count, turn, status
 
 
-def bring(store: Rows, state: BoxState, segment: Array, wanted: int, *, keep: int) -> None:
-    """Bring a row, and with it those of the worst violators that are missing too."""
-    first, last = segment
-    g = state.g[first:last]
-    up, down = g + state.up[first:last], g + state.down[first:last]
-    worst = np.maximum(down - up.min(), down.max() - up)
-    enough = 0.5 * worst[wanted - first]
-    worst[store.slot[first:last] >= 0] = -np.inf
-    worst[wanted - first] = np.inf
-    most = min(TOGETHER, last - first)
-    chosen = np.argpartition(-worst, most - 1)[:most]
-    chosen = chosen[worst[chosen] > max(enough, -1e150)]
-    store.bring(first + np.sort(chosen), keep)
+def bring_worst(store: Rows, violation: Array, ends: Array, level: float) -> None:
+    """Bring the missing rows of `ends`, and of the worst violators above `level`, 64 in all.
+
+    Those that violate by less than half of the worst wait: steps along the others may mend them.
+    `violation` is zero where the row is stored, and is overwritten.
+    """
+    store.used[ends] = store.clock + 1  # of a full store others are thrown away
+    ends = ends[store.slot[ends] < 0]
+    violation[ends] = 0.0
+    enough = max(level, 0.5 * float(violation.max()))
+    violation[ends] = np.inf
+    wanted = np.flatnonzero(violation > enough)
+    if len(wanted) > ROWS_TOGETHER:
+        worst = np.argpartition(-violation[wanted], ROWS_TOGETHER)[:ROWS_TOGETHER]
+        wanted = wanted[np.sort(worst)]
+    if len(wanted):
+        store.bring(wanted)
 
 
 def slopes(state: BoxState, segments: Array) -> tuple[Array, Array]:
@@ -194,10 +230,43 @@ def slopes(state: BoxState, segments: Array) -> tuple[Array, Array]:
 
 
 @jit
-def mark_bounds(state):
-    """Set `up` and `down` of all samples from their weights."""
-    for i in range(len(state.w)):
-        mark(state, i)
+def violations(state, slot, segments, violation):
+    """How far samples are from their best partners in their segments, where the row is missing.
+
+    Writes it into `violation`, zero for the others. Returns the largest of all samples, its pair,
+    and the number of missing rows.
+    """
+    g, up, down = state.g, state.up, state.down
+    worst, i_worst, j_worst, n_missing = 0.0, -1, -1, 0
+    violation[:] = 0.0
+    for s in range(len(segments)):
+        first, last = segments[s]
+        i, j = least(g, up, 1.0, first, last), least(g, down, -1.0, first, last)
+        low, high = g[i] + up[i], g[j] + down[j]
+        if high - low > worst:
+            worst, i_worst, j_worst = high - low, i, j
+        for q in range(first, last):
+            if slot[q] < 0:
+                n_missing += 1
+                violation[q] = max(g[q] + down[q] - low, high - g[q] - up[q])
+    return worst, i_worst, j_worst, n_missing
+
+
+@jit
+def mark_all(state, segments):
+    """Set `up` and `down` of the samples of segments from their weights."""
+    for s in range(len(segments)):
+        for i in range(segments[s, 0], segments[s, 1]):
+            mark(state, i)
+
+
+@jit
+def wall_off(state, slot, segments):
+    """Keep the weights of samples whose rows are missing where they are."""
+    for s in range(len(segments)):
+        for i in range(segments[s, 0], segments[s, 1]):
+            if slot[i] < 0:
+                state.up[i], state.down[i] = BLOCKED, -BLOCKED
 
 
 @jit
@@ -289,52 +358,55 @@ def exchange(state, row_i, row_j, i, j, step, segments):
 def try_exchange(values, slot, used, state, segments, span, level, clock):
     """Exchange the best pair of a segment `span`, if its slopes are further apart than `level`.
 
-    The gradient follows in all `segments`. Returns the status and the pair, -1 where unknown:
-    MOVED; REACHED, slopes are together; MISSING, the row of i, or if j is known that of j, has
-    to be brought; STALLED.
+    The gradient follows in all `segments`. Samples whose rows are missing have walls. Returns the
+    status: MOVED, REACHED where slopes are together, or STALLED.
     """
+    # 1. the sample that gains most by rising
     first, last = span
     i = least(state.g, state.up, 1.0, first, last)
     low = state.g[i] + state.up[i]
-    if slot[i] < 0:
-        return MISSING, i, -1
+    if low > 0.5 * BLOCKED:  # no weight can rise
+        return REACHED
     used[i] = clock
     row_i = values[slot[i]]
+
+    # 2. its partner, of second order [Fan, Chen and Lin 2005, WSS 2]
     j, rise = partner(state.g, state.down, state.diagonal, row_i, i, low, first, last)
     if j < 0 or rise <= level:
-        return REACHED, i, j
-    if slot[j] < 0:
-        return MISSING, i, j
+        return REACHED
     used[j] = clock
     row_j = values[slot[j]]
+
+    # 3. the step: to the minimum of f, or to a bound
     step = min(room_up(state, i), room_down(state, j))
     curvature = state.diagonal[i] + state.diagonal[j] - 2.0 * row_i[j]
     rise = state.g[j] + state.down[j] - low
     if curvature > 0.0 and rise < step * curvature:
         step = rise / curvature
     if not step < BLOCKED:  # no bound and no curvature
-        return STALLED, i, j
+        return STALLED
     if state.w[i] + step == state.w[i] and state.w[j] - step == state.w[j]:
-        return STALLED, i, j
+        return STALLED
     exchange(state, row_i, row_j, i, j, step, segments)
-    return MOVED, i, j
+    return MOVED
 
 
 @jit
 def pair_steps(values, slot, used, state, segments, limits):
-    """Exchange weights inside the segments, in turn, until the slopes of each are together.
+    """Exchange weights of samples whose rows are stored until the slopes of segments are together.
 
     `limits` are the level of the slopes to reach, the segment whose turn it is, the time, and the
-    number of steps at most. Returns the steps, the segment, the pair and the status.
+    number of steps at most. Returns the steps, the segment and the status.
     """
+    wall_off(state, slot, segments)
     level, turn, clock, most = limits
-    count, quiet = 0, 0
+    count, quiet, status = 0, 0, COUNTED
     while count < most:
-        status, i, j = try_exchange(
+        status = try_exchange(
             values, slot, used, state, segments, segments[turn], level, clock + count
         )
-        if status == MISSING or status == STALLED:
-            return count, turn, i, j, status
+        if status == STALLED:
+            break
         turn = (turn + 1) % len(segments)
         if status == MOVED:
             count += 1
@@ -342,5 +414,6 @@ def pair_steps(values, slot, used, state, segments, limits):
             continue
         quiet += 1
         if quiet == len(segments):
-            return count, turn, i, j, REACHED
-    return count, turn, -1, -1, COUNTED
+            break
+    mark_all(state, segments)  # the walls come down
+    return count, turn, COUNTED if status == MOVED else status

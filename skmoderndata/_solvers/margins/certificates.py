@@ -4,43 +4,36 @@ from collections.abc import Callable
 
 import numpy as np
 
+from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._typing import Array
 
-
-def squared_hinge_gap(margins: Array, costs: Array, norm: float, rho: float) -> float:
-    """Relative duality gap of `min 1/2 |w|^2 + 1/2 sum_i costs_i max(0, 1 - w z_i)^2`.
-
-    Parameters
-    ----------
-    margins : ndarray of shape (n,)
-        Values `w z_i` of a function, up to a positive factor, which is chosen here.
-    costs : ndarray of shape (n,) or float
-    norm : float
-        Its `|w|^2`.
-    rho : float
-        `a' K' a` of any weights a of the simplex, which proves that no value is below
-        `1 / (2 rho)`: the dual `sum(b) - b' K' b / 2` at the best multiple b of a.
-    """
-    start = 1.0 / rho if rho > 0 else 0.0  # the best multiple at the optimum
-    primal, _ = scaled_squared_hinge(margins, costs, norm, start)
-    return gap_to_margin(primal, rho)
+ROUNDING = 1e-14  # values of weights of sum one, relative to the kernel, that are none
 
 
 def gap_to_margin(primal: float, rho: float) -> float:
-    """Gap relative to the primal value, where the dual one is `1 / (2 rho)`."""
-    if primal <= 0:
-        return 0.0
-    return max(0.0, primal - 0.5 / rho) / primal if rho > 0 else 1.0
+    """Gap of `min 1/2 |w|^2 + 1/2 sum_i costs_i max(0, 1 - w z_i)^2`, relative to the value.
+
+    `rho` is `a' K' a` of any weights a of the simplex, which proves that no value is below
+    `1 / (2 rho)`: the dual `sum(b) - b' K' b / 2` at the best multiple b of a.
+    """
+    return relative_gap(primal, 0.5 / rho if rho > 0 else 0.0, unit=primal)
 
 
 def scaled_squared_hinge(
     margins: Array, costs: Array | float, norm: float, start: float = 0.0
 ) -> tuple[float, float]:
-    """Minimise `1/2 s^2 norm + 1/2 sum costs max(0, 1 - s margins)^2` over `s >= 0`."""
+    """Minimise `1/2 s^2 norm + 1/2 sum costs max(0, 1 - s margins)^2` over `s >= 0`.
+
+    `margins` are the values `w z_i` of a function, up to a positive factor, and `norm` is its
+    `|w|^2`. Returns the value and s; the search begins at `start`. Where all margins are rounding,
+    no multiple is better than zero.
+    """
     weights = np.broadcast_to(np.asarray(costs, dtype=np.float64), margins.shape)
     at_zero = 0.5 * float(weights.sum())
-    if not margins.any():
+    if float(np.abs(margins).max(initial=0.0)) <= ROUNDING:
         return at_zero, 0.0
+    if not np.isfinite(margins).all():
+        return np.inf, 0.0
 
     def parts(s: float) -> tuple[float, float, float]:
         rest = 1.0 - s * margins
@@ -65,6 +58,8 @@ def best_multiple(
     best, best_s = at_zero, 0.0
     for _ in range(200):
         value, first, second = parts(s)
+        if np.isnan(value):
+            return np.inf, 0.0
         if value < best:
             best, best_s = value, s
         if first <= 0:
@@ -95,9 +90,9 @@ def tube_gap(
     order = np.argsort(-size)
     outside = np.cumsum(weights[order])
     over = np.cumsum((weights * size)[order]) - level
-    width = max(0.0, float((over / outside).max(initial=0.0)))
+    width = float((over / outside).max(initial=0.0))
     rest = np.maximum(size - width, 0.0)
     primal = 0.5 * norm + 0.5 * float((weights * rest) @ rest) + level * width
     # residuals are in deviations of y, so this is rounding
     floor = 1e-14 * float(weights.sum())
-    return max(0.0, primal - dual) / max(primal, floor), width
+    return relative_gap(primal, dual, unit=primal, floor=floor), width

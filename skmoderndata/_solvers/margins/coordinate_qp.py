@@ -7,10 +7,11 @@ import numpy as np
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.margins.box_qp import POLISHED, TOGETHER, BoxResult, BoxState, Rows
+from skmoderndata._solvers.margins.box_qp import POLISHED, BoxResult, BoxState, Rows
 from skmoderndata._typing import Array
 
 LONGER = 500  # passes after the tolerance is met, with few samples
+NEW_ROWS = 8  # of so many stored rows one may be replaced after a pass
 
 
 def coordinate_descent(
@@ -32,12 +33,28 @@ def coordinate_descent(
     the curvature `k_ii + ridge_i`. The printed step 1 is the same for ``k_ii = 1`` and diverges
     for ``k_ii > 2``. It ends at the relative gap `tol`, or where the sum of weights exceeds
     `largest`: the problem has no solution then.
+
+    A pass goes over the samples whose rows are stored, where there is room all of them. After it
+    the rows of worse violators than it met take the places of rows that are used least.
     """
+
+    def one_pass() -> float:
+        order = rng.permutation(n) if shuffle else np.arange(n)
+        order = order[store.slot[order] >= 0]
+        worst: float = coordinate_steps(
+            store.values, store.slot, store.used, state, order, omega, store.clock
+        )
+        store.clock += len(order)
+        if len(order) < n:
+            bring_above(store, state, worst, max(1, len(order) // NEW_ROWS))
+        return worst
+
     n = len(state.w)
     worst = 0.0
+    bring_above(store, state, -1.0, len(store.values))
     it = Iterations(max_iter, tol, progress)
     for _ in it:
-        worst = one_pass(store, state, rng.permutation(n) if shuffle else np.arange(n), omega)
+        worst = one_pass()
         it.residual = gap(state.w, state.g)
         it.ended = float(np.abs(state.w).sum()) > largest
     reached, count = it.residual, it.n_iter
@@ -46,58 +63,59 @@ def coordinate_descent(
         longer = it.n_iter + LONGER
         # the dual falls from pass to pass, the gap need not
         while count < max_iter and (reached > tol or (worst > floor and count < longer)):
-            worst = one_pass(store, state, rng.permutation(n) if shuffle else np.arange(n), omega)
+            worst = one_pass()
             count += 1
             reached = gap(state.w, state.g)
     return BoxResult(state.w, state.g, reached, count, it.converged and reached <= tol)
 
 
-def one_pass(store: Rows, state: BoxState, order: Array, omega: float) -> float:
-    """Pass over all weights; rows are brought as needed. Returns the largest slope met."""
-    done, worst = 0, 0.0
-    while done < len(order):
-        done, here = coordinate_steps(
-            store.values, store.slot, store.used, state, order, omega, done
-        )
-        worst = max(worst, here)
-        if done < len(order):
-            missing = order[done:][store.slot[order[done:]] < 0]
-            slope = np.abs(state.g[missing])
-            slope[0] = np.inf
-            most = min(TOGETHER, len(missing))
-            store.bring(np.sort(missing[np.argpartition(-slope, most - 1)[:most]]))
-    return worst
+def bring_above(store: Rows, state: BoxState, level: float, most: int) -> None:
+    """Bring the missing rows of the worst violators above `level`, at most a given number."""
+    missing = np.flatnonzero(store.slot < 0)
+    violation = projected_slopes(state)[missing]
+    missing, violation = missing[violation > level], violation[violation > level]
+    if len(missing) > most:
+        missing = missing[np.argpartition(-violation, most - 1)[:most]]
+    if len(missing):
+        store.bring(np.sort(missing))
+
+
+def projected_slopes(state: BoxState) -> Array:
+    """How far each weight is from the minimum of f in it alone, times the curvature."""
+    d = np.where(state.diagonal > 0.0, state.diagonal, np.inf)  # without curvature no step
+    target = state.w - state.g / d
+    target = np.sign(target) * np.maximum(np.abs(target) - state.tube / d, 0.0)
+    slopes: Array = np.abs(np.clip(target, state.low, state.high) - state.w) * state.diagonal
+    return slopes
 
 
 @jit
-def coordinate_steps(values, slot, used, state, order, omega, start):
-    """Step along the weights of `order` from `start` on, until a row is missing.
-
-    Returns where it stopped, and the largest projected slope.
-    """
+def coordinate_steps(values, slot, used, state, order, omega, clock):
+    """Step along the weights of `order`, whose rows are stored; return the largest slope met."""
     w, g = state.w, state.g
     worst = 0.0
-    for place in range(start, len(order)):
+    for place in range(len(order)):
         i = order[place]
         d = state.diagonal[i]
         if d <= 0.0:
             continue
-        target = w[i] - g[i] / d  # then the soft threshold, for the term tube |w|
+
+        # 1. the minimum in this weight: the soft threshold, for the term tube |w|, and the bounds
+        target = w[i] - g[i] / d
         edge = state.tube / d
         target = target - edge if target > edge else target + edge if target < -edge else 0.0
         best = min(max(target, state.low[i]), state.high[i])
-        slope = abs(best - w[i]) * d
+        worst = max(worst, abs(best - w[i]) * d)
+
+        # 2. omega times the way there
         new = min(max(w[i] + omega * (target - w[i]), state.low[i]), state.high[i])
         step = new - w[i]
         if step == 0.0:
             continue
-        if slot[i] < 0:
-            return place, worst
-        worst = max(worst, slope)
-        used[i] += 1
+        used[i] = clock + place
         row = values[slot[i]]
         for q in range(len(g)):
             g[q] += step * row[q]
         g[i] += step * state.ridge[i]
         w[i] = new
-    return len(order), worst
+    return worst

@@ -19,7 +19,6 @@ from skmoderndata._solvers.margins.certificates import (
     best_multiple,
     gap_to_margin,
     scaled_squared_hinge,
-    squared_hinge_gap,
     tube_gap,
 )
 from skmoderndata._solvers.margins.core import append_rows
@@ -262,10 +261,16 @@ class SignedRows(_SignedUnits):
         """Return the units themselves, and `g = y f`."""
         return self.numbers(units), self.signs[units] * values
 
+    def best_multiple(
+        self, values: Array, core: Array, a: Array, rho: float
+    ) -> tuple[float, float]:
+        """Least value of the squared hinge loss, and the multiple of the function that has it."""
+        norm = max(rho - float((a * a) @ self.slack(core)), 0.0)
+        return scaled_squared_hinge(self.signs * values, self.costs, norm, multiple_at(rho))
+
     def relative_gap(self, values: Array, core: Array, a: Array, rho: float) -> float:
-        """Gap of the squared hinge loss at the best multiple of the function."""
-        norm = max(0.0, rho - float((a * a) @ self.slack(core)))
-        return squared_hinge_gap(self.signs * values, self.costs, norm, rho)
+        """Gap of the best multiple of the function."""
+        return gap_to_margin(self.best_multiple(values, core, a, rho)[0], rho)
 
 
 class OneClassRows(SignedRows):
@@ -297,8 +302,7 @@ class OneClassRows(SignedRows):
         is `-1 / (4 Q)` at `r = 1 / (2 Q)`; the dual is `-rho / 2` in place of `1 / (2 rho)`. So
         the gap relative to the dual is the one relative to Q with margin 1.
         """
-        norm = max(0.0, rho - float((a * a) @ self.slack(core)))
-        objective, multiple = scaled_squared_hinge(values, self.costs, norm)
+        objective, multiple = self.best_multiple(values, core, a, rho)
         threshold = 0.5 * self.scale / objective
         return threshold * multiple / self.scale, threshold
 
@@ -382,7 +386,7 @@ class TubeRows(_SignedUnits):
     def solution(self, values: Array, core: Array, a: Array, rho: float) -> tuple[float, float]:
         """Relative duality gap and the best width of the tube."""
         level, scale = self.level, self.scale
-        norm = level**2 * scale * max(0.0, rho - float((a * a) @ self.slack(core)))
+        norm = level**2 * scale * max(rho - float((a * a) @ self.slack(core)), 0.0)
         linear = 0.5 * level**2 * scale * float(self.linear(core) @ a)
         dual = linear - 0.5 * level**2 * scale * rho
         residuals = level * scale * (values - self.target)
@@ -440,9 +444,19 @@ class _Pairs(_Units):
         f = self.row_scorer(core, a)(rows, exact=True)[place]
         return np.asarray(f[: len(indices)] - f[len(indices) :])
 
-    def norm(self, core: Array, a: Array, rho: float) -> float:
+    def norm(self, a: Array, rho: float) -> float:
         """Squared norm of the weights of the function."""
-        return max(0.0, rho - float(a @ a) / self.cost)
+        return max(rho - float(a @ a) / self.cost, 0.0)
+
+    def best_multiple(
+        self, values: Array, core: Array, a: Array, rho: float
+    ) -> tuple[float, float]:
+        """Least value of the squared hinge loss, and the multiple of the function that has it."""
+        raise NotImplementedError
+
+    def relative_gap(self, values: Array, core: Array, a: Array, rho: float) -> float:
+        """Gap of the best multiple of the function."""
+        return gap_to_margin(self.best_multiple(values, core, a, rho)[0], rho)
 
 
 class GivenPairs(_Pairs):
@@ -485,10 +499,11 @@ class GivenPairs(_Pairs):
         """Return the pairs themselves."""
         return self.numbers(units), values
 
-    def relative_gap(self, values: Array, core: Array, a: Array, rho: float) -> float:
-        """Gap of the squared hinge loss at the best multiple of the function."""
-        costs = np.broadcast_to(np.asarray(self.cost), values.shape)
-        return squared_hinge_gap(values, costs, self.norm(core, a, rho), rho)
+    def best_multiple(
+        self, values: Array, core: Array, a: Array, rho: float
+    ) -> tuple[float, float]:
+        """Least value over the given pairs, and the multiple of the function that has it."""
+        return scaled_squared_hinge(values, self.cost, self.norm(a, rho), multiple_at(rho))
 
 
 class GradedRows(_Pairs):
@@ -599,9 +614,11 @@ class GradedRows(_Pairs):
         g[order] = values[order] - top
         return indices, g
 
-    def relative_gap(self, values: Array, core: Array, a: Array, rho: float) -> float:
-        """Gap of the squared hinge loss over all pairs, at the best multiple of the function."""
-        norm = self.norm(core, a, rho)
+    def best_multiple(
+        self, values: Array, core: Array, a: Array, rho: float
+    ) -> tuple[float, float]:
+        """Least value over all pairs, and the multiple of the function that has it."""
+        norm = self.norm(a, rho)
 
         def parts(s: float) -> tuple[float, float, float]:
             active = self.active(s * values)
@@ -610,5 +627,9 @@ class GradedRows(_Pairs):
             curvature = norm + self.cost * float(values @ active.laplacian(values))
             return value, slope, curvature
 
-        primal, _ = best_multiple(parts, parts(0.0)[0], 1.0 / rho if rho > 0 else 0.0)
-        return gap_to_margin(primal, rho)
+        return best_multiple(parts, parts(0.0)[0], multiple_at(rho))
+
+
+def multiple_at(rho: float) -> float:
+    """Multiple of the weights of the simplex that makes the margin one, best at the optimum."""
+    return 1.0 / rho if rho > 0 else 0.0

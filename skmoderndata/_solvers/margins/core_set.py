@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.margins.core import Core
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, simplex_qp
@@ -144,7 +145,7 @@ def whole_set(
         weights=a[used],
         rho=rho,
         gap=gap,
-        violation=float(a @ g - g.min()) / unit if unit > 0 else np.inf,
+        violation=relative_gap(a @ g, g.min(), unit=unit) if unit > 0 else np.inf,
         values=values,
         n_iter=it.n_iter,
         n_passes=it.n_iter,
@@ -327,13 +328,13 @@ class _Search:
             active = core.a > 0
             gap = problem.relative_gap(values, core.indices[active], core.a[active], core.rho)
             indices, g = problem.candidates(everything, values)
-            lowest = float(g[~core.inside(indices)].min(initial=np.inf))
+            lowest = float(g[~core.inside(indices)].min(initial=core.level))
             unit = problem.margin_unit(core.rho)
             converged = gap <= self.tol
             if unit <= 0 or self.n_passes > MOST_PASSES:  # below zero: the kernel is none
                 violation = np.inf
                 break
-            violation = max(0.0, core.level - lowest) / unit
+            violation = relative_gap(core.level, lowest, unit=unit)
             if self.solver == "ball":
                 done = self._violators(everything, values)[0].size == 0
                 goal = 1e-12 if self.eps is None else self.eps

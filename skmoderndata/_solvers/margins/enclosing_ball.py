@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.margins.core_problems import Rows
 from skmoderndata._solvers.margins.simplex_qp import (
@@ -19,6 +20,7 @@ from skmoderndata._typing import Array
 
 QUIET_SAMPLES = 20  # samples inside the ball before all points are looked at
 BLOCK = 2**16  # rows at a time
+DENSE_ENTRIES = 2**20  # entries that are centred, and so made dense, at a time
 POLISHED = 200  # points up to which the ball around them is computed to rounding
 
 
@@ -62,9 +64,10 @@ class InputPoints:
         """Squared distances from the mean."""
         index = np.arange(self.n_rows)[a]
         out = np.empty(len(index))
-        for first in range(0, len(index), BLOCK):
-            rows = self.rows(index[first : first + BLOCK])
-            out[first : first + BLOCK] = np.einsum("ij,ij->i", rows, rows)
+        step = max(1, min(BLOCK, DENSE_ENTRIES // max(1, len(self.mean))))
+        for first in range(0, len(index), step):
+            rows = self.rows(index[first : first + step])
+            out[first : first + step] = np.einsum("ij,ij->i", rows, rows)
         return out
 
     def expansion(self, b: Array, coef: Array) -> Array:
@@ -117,12 +120,9 @@ def ball_gap(distances_sq: Array, lower_sq: float) -> float:
     For weights a of the simplex, `sum a_i |x_i|^2 - |sum a_i x_i|^2` is at most the smallest
     squared radius, because it is the mean squared distance from the mean.
     """
-    largest = float(distances_sq.max(initial=0.0))
-    if largest <= 0.0:
-        return 0.0
-    if lower_sq <= 0.0:
-        return float("inf")
-    return max(0.0, float(np.sqrt(largest / lower_sq)) - 1.0)
+    largest = float(np.sqrt(distances_sq.max(initial=0.0)))
+    lower = float(np.sqrt(max(lower_sq, 0.0)))
+    return relative_gap(largest, lower, unit=lower)
 
 
 def enclosing_ball(
@@ -287,7 +287,7 @@ def _steps(ball: Ball, it: Iterations, tiny: float, solver: str) -> Array:
         distances = v - 2.0 * values + norm
         target = int(distances.argmax())
         far = float(distances[target])
-        it.residual = 0.0 if far <= tiny else ball_gap(distances, max(lower, 0.0))
+        it.residual = 0.0 if far <= tiny else ball_gap(distances, lower)
         if it.residual <= it.tol:
             continue
         step, full = (far - lower) / (2.0 * far) if away else 1.0 / (it.n_iter + 1), -np.inf

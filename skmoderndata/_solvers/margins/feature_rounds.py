@@ -7,6 +7,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 
 from skmoderndata._solvers.common.iterate import WatchedProgress
+from skmoderndata._solvers.margins.feature_exchange import LeastSlack, exchange, followed
 from skmoderndata._solvers.margins.linear_programs import (
     ColumnGeneration,
     CvxpyProgram,
@@ -17,6 +18,8 @@ from skmoderndata._solvers.margins.zero_norm import (
     RescaledColumns,
     SparseSeparation,
     log_objective,
+    middle_bias,
+    price,
     reweighted_l1,
 )
 from skmoderndata._typing import Array
@@ -29,6 +32,9 @@ SPREAD = 0.5  # standard deviation of the logarithm of random costs, without sla
 # with slack the level of the costs counts as well: from weights that are nearly free, where slack
 # alone decides, to weights so dear that few are worth it
 SOFT_SPREAD, SOFT_LEVEL = 3.0, 4.0
+# features of the linear programs that exchanges begin with, at most: so many times the features
+# found while slack becomes dearer, and so many more
+MOST_FACTOR, MOST_EXTRA = 2, 10
 
 
 class NoDirection(Exception):
@@ -51,19 +57,23 @@ class Task(NamedTuple):
 class Form(NamedTuple):
     """Which problem is posed: see the parameters of the support feature machine.
 
-    C is None where slack is forbidden. With `penalized` the last column is the constant 1 that
-    stands for the intercept; with `intercept` there is a free one.
+    C is None where slack is forbidden; alpha is the cost of `|w|_1`. With `penalized` the last
+    column is the constant 1 that stands for the intercept; with `intercept` there is a free one.
     """
 
     centers: bool
     C: float | None
     soft_C: float | None  # taken in place of None where the first round has no solution
+    alpha: float
     intercept: bool
     penalized: bool
 
 
 class Search(NamedTuple):
-    """How it is solved: see the parameters of the support feature machine."""
+    """How it is solved: see the parameters of the support feature machine.
+
+    `guide_C` is the cost of slack at which a feature has to be worth more than chance.
+    """
 
     algorithm: str
     solver: str
@@ -73,6 +83,7 @@ class Search(NamedTuple):
     tol: float
     n_init: int
     n_jobs: int | None
+    guide_C: float
 
 
 def feature_rounds(
@@ -137,7 +148,8 @@ def _rounds_of_task(
     most = MAX_ROUNDS if auto else int(n_rounds)
     allowed, n_features = usable.copy(), usable.size - form.penalized
     found: list[SparseSeparation] = []
-    while len(found) < most and allowed[:n_features].any():
+    # the first round even without a usable feature: its answer is the larger class
+    while len(found) < most and (not found or allowed[:n_features].any()):
         if found and progress is not None and progress.stopped:
             break
         try:
@@ -167,13 +179,13 @@ def _best_of_starts(
     rng: np.random.RandomState,
     progress: WatchedProgress | None,
 ) -> SparseSeparation:
-    """Return the result of smallest zero-norm and slack, among equals of smallest objective.
+    """Return the result of smallest value, among equals of smallest approximation.
 
     The first start is the plain one, the others have random costs. After a stop the others are
     not begun, and the first has one linear program.
     """
     seeds = rng.randint(2**31 - 1, size=search.n_init).tolist()
-    starts = [np.where(may, 1.0, np.inf)]
+    starts = [np.where(may, max(1.0, problem.alpha), np.inf)]
     starts += [_random_costs(may, problem.slack_cost is not None, seed) for seed in seeds[1:]]
     jobs = [(problem, costs, at > 0, search) for at, costs in enumerate(starts)]
     if effective_n_jobs(search.n_jobs) > 1 and len(jobs) > 1:
@@ -196,14 +208,9 @@ def _best_of_starts(
 
     def rank(result: SparseSeparation) -> tuple[float, float]:
         objective = log_objective(problem, result.w, result.bias, e, search.epsilon)
-        return round(_size(result), 9), objective
+        return round(result.value, 9), objective
 
     return min(results, key=rank)
-
-
-def _size(result: SparseSeparation) -> float:
-    """Zero-norm and cost of the slack."""
-    return int(np.count_nonzero(result.w)) + result.slack
 
 
 def _posed(X: Any, task: Task, may: Array, form: Form) -> Separation:
@@ -225,7 +232,8 @@ def _posed(X: Any, task: Task, may: Array, form: Form) -> Separation:
         if not np.abs(direction[may]).max(initial=0.0) > 1e-12:
             raise NoDirection
     cost = None if form.C is None else form.C * task.cost
-    return Separation(Z, side, 0.0 if form.centers else 1.0, direction, cost, form.intercept)
+    margin = 0.0 if form.centers else 1.0
+    return Separation(Z, side, margin, direction, cost, form.intercept, form.alpha)
 
 
 def _random_costs(may: Array, soft: bool, seed: int) -> Array:
@@ -252,10 +260,10 @@ def _worth(
     for _ in range(N_PERMUTATIONS):
         problem = _posed(X, task.permuted(rng), may, form)
         try:
-            sizes.append(_size(one_start(problem, np.where(may, 1.0, np.inf), False, search)))
+            sizes.append(one_start(problem, np.where(may, 1.0, np.inf), False, search).value)
         except Infeasible:
             sizes.append(most)
-    return bool(_size(result) < np.quantile(np.minimum(sizes, most), QUANTILE))
+    return bool(result.value < np.quantile(np.minimum(sizes, most), QUANTILE))
 
 
 def one_start(
@@ -276,16 +284,70 @@ def one_start(
         problem,
         make(problem),
         start=costs,
-        keep_zeros=search.algorithm != "reweighted",
+        keep_zeros=search.algorithm in ("rescaled", "rescaled_l2"),
         progress=progress,
         **settings,
     )
     if search.enough and np.count_nonzero(result.w) > search.enough:
-        largest = np.argsort(-np.abs(result.w), kind="stable")[: search.enough]
         w = np.zeros_like(result.w)
+        largest = _largest(result.w, search.enough)
         w[largest] = result.w[largest]
-        result = result._replace(w=w)
-    return result
+        # without slack the largest weights alone may violate constraints
+        hard = problem.slack_cost is None
+        result = result._replace(w=w, value=np.inf if hard else price(problem, w, result.bias))
+    stopped = progress is not None and progress.stopped
+    if search.algorithm != "exchange" or stopped:
+        return result
+    return _improved(problem, result, np.isfinite(costs), search, progress, guided=not restart)
+
+
+def _improved(
+    problem: Separation,
+    result: SparseSeparation,
+    may: Array,
+    search: Search,
+    progress: WatchedProgress | None,
+    *,
+    guided: bool,
+) -> SparseSeparation:
+    """Exchange features of the last program, and of sets found while slack becomes dearer."""
+    limits: dict[str, Any] = {"may": may, "most": search.enough, "max_iter": search.max_iter}
+    features = np.flatnonzero(result.w)
+    starts: list[Any] = [features]
+    if guided:
+        guide = followed(problem, cost=search.guide_C, **limits)
+        starts = [guide, _largest(result.w, MOST_FACTOR * len(guide) + MOST_EXTRA), features]
+
+    program, best = LeastSlack(problem), None
+    for k, start in enumerate(starts):
+        # all features of the linear programs only where the largest ones were not as good
+        enough = best is not None and k == 2 and best.value <= result.value
+        if enough or (progress is not None and progress.stopped):
+            continue
+        try:
+            found = exchange(program, start, progress=progress, **limits)
+        except Infeasible:  # neither this set has a solution nor those next to it
+            continue
+        if best is None or found.value < best.value:
+            best = found
+    if best is None:
+        return result
+    return result._replace(
+        w=best.vertex.w,
+        bias=middle_bias(problem, best.vertex.w, best.vertex.bias),
+        value=best.value,
+        values=np.append(result.values, best.values),
+        sizes=np.append(result.sizes, best.sizes),
+        gap=best.gap,
+        n_iter=result.n_iter + best.n_iter,
+        converged=best.converged,
+    )
+
+
+def _largest(w: Array, most: int) -> Array:
+    """Return the indices of non-zero weights, of the largest ones if there are too many."""
+    order = np.argsort(-np.abs(w), kind="stable")[:most]
+    return np.sort(order[w[order] != 0])
 
 
 def _costs_by_centers(

@@ -32,6 +32,7 @@ class Separation(NamedTuple):
     `Z w + y b + slack >= margin`, and `direction w = 1` where there is a direction.
     slack_cost : (n,) cost of a unit of slack; None allows no slack.
     intercept : whether there is a free b.
+    alpha : cost of a unit of `|w|_1`, besides that of the features.
     """
 
     Z: Any
@@ -40,6 +41,7 @@ class Separation(NamedTuple):
     direction: Array | None
     slack_cost: Array | None
     intercept: bool
+    alpha: float = 0.0
 
 
 class Vertex(NamedTuple):

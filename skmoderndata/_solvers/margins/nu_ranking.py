@@ -1,5 +1,6 @@
 """Ranking with thresholds: pairs of weights, and four weights of two thresholds, in exchange."""
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -7,24 +8,26 @@ import numpy as np
 from scipy import optimize, sparse
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.convex_problems import ACCURATE, ranking_program, solve
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.margins.box_qp import (
     BLOCKED,
     CHUNK,
     COUNTED,
-    MISSING,
     MOST_LEVELS,
     MOVED,
     REACHED,
     STALLED,
     BoxState,
     Rows,
-    bring,
+    bring_worst,
     least,
     mark,
-    mark_bounds,
+    mark_all,
+    next_level,
     try_exchange,
+    wall_off,
 )
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
 from skmoderndata._typing import Array
@@ -36,7 +39,6 @@ FACES = 30  # steps of the active set method for each sample, at most
 LOOKED_AT = 256  # samples whose rows give the direction of the start
 RIDGE = 1e-12  # of the system of a face, in units of the kernel
 FLAT = 1e-5  # norm of the function, in units of the samples, that counts as zero
-UPPER, LOWER, BOTH = 0, 1, 2  # whose weights need a row
 
 
 class Ranking(NamedTuple):
@@ -84,14 +86,15 @@ def nu_ranking(
     count, chunk = 0, max(CHUNK, 100 * n)
     it = Iterations(MOST_LEVELS, max(tol, HANDED_OVER) if small else tol, progress)
     for _ in it:
-        level *= 0.4
+        factor = next_level(it.residual, it.tol)
+        level *= factor
         budget = chunk if max_iter < 0 else min(chunk, max_iter - count)
-        done, status = _to_level(store, upper, lower, segments, (level, count, budget))
+        done, status = _to_level(store, upper, lower, segments, level, budget)
         count += done
         *_, norm, gap = _certificate(upper, lower, segments, bounds)
         it.residual = gap if norm > flat else np.inf
         if status == COUNTED:
-            level /= 0.4  # not reached yet
+            level /= factor  # not reached yet
         if it.residual > it.tol:
             it.ended = status == STALLED or norm <= flat or 0 <= max_iter <= count
             it.ended |= level < rounding
@@ -100,28 +103,73 @@ def nu_ranking(
     b, margin, value, norm, gap = _certificate(upper, lower, segments, bounds)
     a = upper.w + lower.w
     if norm <= flat:
-        return Ranking(0.0 * a, 0.0 * b, 0.0, 0.0, 0.0, count, True)
+        gap = relative_gap(0.0, -norm, unit=float(np.sqrt(size)))
+        return Ranking(0.0 * a, 0.0 * b, 0.0, 0.0, gap, count, True)
     return Ranking(a / norm, b, margin, value, gap, count, gap <= tol)
 
 
 def _to_level(
-    store: Rows, upper: BoxState, lower: BoxState, segments: Array, limits: tuple[float, int, int]
+    store: Rows, upper: BoxState, lower: BoxState, segments: Array, level: float, budget: int
 ) -> tuple[int, int]:
-    """Step until no step gains more than a level; rows are brought as needed."""
-    level, count, budget = limits
-    tops, bottoms = segments[1:], segments[:-1]
+    """Step until no step gains more than a level, rows first; return the steps and the status."""
     whole = np.array([[0, len(upper.g)]])  # the gradient of all samples follows a step
-    done, status = 0, MISSING
-    while status == MISSING:
-        moved, status, side, where, i, j = ranking_steps(
-            store.values, store.slot, store.used, upper, lower, whole, tops, bottoms,
-            (level, count + done, budget - done),
+    count, status = 0, REACHED
+    while status == REACHED and _bring_violators(store, upper, lower, segments, level):
+        done, status = ranking_steps(
+            store.values, store.slot, store.used, upper, lower, whole, segments[1:], segments[:-1],
+            (level, store.clock, budget - count),
         )  # fmt: skip
-        done += moved
-        if status == MISSING:
-            state, own = (upper, tops) if side == UPPER else (lower, bottoms)
-            bring(store, state, own[where], i if j < 0 else j, keep=i if j >= 0 else -1)
-    return done, status
+        store.clock += done
+        count += done
+    return count, status
+
+
+def _bring_violators(
+    store: Rows, upper: BoxState, lower: BoxState, segments: Array, level: float
+) -> bool:
+    """Bring rows of the worst violators; False where no step gains more than `level`."""
+    n_thresholds = len(segments) - 1
+
+    # 1. the best slopes of upper and of lower weights of each threshold
+    low, high = np.empty((2, n_thresholds)), np.empty((2, n_thresholds))
+    at_low, at_high = np.empty(low.shape, np.int64), np.empty(low.shape, np.int64)
+    for side, y, own, up, down in _slopes(upper, lower, segments):
+        at_low[side, y], at_high[side, y] = own.start + up.argmin(), own.start + down.argmax()
+        low[side, y], high[side, y] = up.min(), down.max()
+    rising, falling = low[0] - high[1], high[0] - low[1]  # of both sums of a threshold
+    r, f = int(rising.argmin()), int(falling.argmax())
+    rise, fall = rising[r], falling[f]
+
+    # 2. the best exchanges of two and of four weights: with their rows a step is certain
+    two = np.unravel_index((high - low).argmax(), low.shape)
+    ends = []
+    if high[two] - low[two] > level:
+        ends += [at_low[two], at_high[two]]
+    if r != f and fall - rise > 2.0 * level:
+        ends += [at_low[0, r], at_high[1, r], at_high[0, f], at_low[1, f]]
+    if not ends:
+        return False
+
+    # 3. how much each sample gains with the best of the others
+    violation = np.zeros(len(upper.g))
+    signed = np.array([[rise, fall], [-fall, -rise]])
+    for side, y, own, up, down in _slopes(upper, lower, segments):
+        pairs = np.maximum(down - low[side, y], high[side, y] - up)
+        least, most = low[1 - side, y] + signed[side, 0], high[1 - side, y] + signed[side, 1]
+        fours = 0.5 * np.maximum(down - least, most - up)
+        np.maximum(violation[own], np.maximum(pairs, fours), out=violation[own])
+    violation[store.slot >= 0] = 0.0
+    bring_worst(store, violation, np.array(ends), level)
+    return True
+
+
+def _slopes(upper: BoxState, lower: BoxState, segments: Array) -> Iterator[Any]:
+    """Yield side, threshold, samples, and their slopes when weights rise and when they fall."""
+    for side, (state, own) in enumerate(((upper, segments[1:]), (lower, segments[:-1]))):
+        for y, (first, last) in enumerate(own):
+            part = slice(first, last)
+            g = state.g[part]
+            yield side, y, part, g + state.up[part], g + state.down[part]
 
 
 def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxState]:
@@ -150,7 +198,7 @@ def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxSt
         state = BoxState(
             w, g, np.empty(n), np.empty(n), store.diagonal, none, low.copy(), high.copy(), 0.0
         )
-        mark_bounds(state)
+        mark_all(state, np.array([[0, n]]))
         states.append(state)
     return states[0], states[1]
 
@@ -166,7 +214,9 @@ def by_faces(store: Rows, upper: BoxState, lower: BoxState, segments: Array, bud
     """
     n, n_thresholds = len(upper.g), len(segments) - 1
     K = store.values[store.slot]
-    K = 0.5 * (K + K.T)
+    # in units of its diagonal: the sums of the weights stand beside it in the systems of the faces
+    largest = float(np.abs(store.diagonal).max())
+    K = (K + K.T) / (2.0 * largest)
     # one weight v >= 0 for each constraint: sample, threshold, sign of its weight in a
     parts = [(y, s, segments[y + (s > 0)]) for s in (1.0, -1.0) for y in range(n_thresholds)]
     sample = np.concatenate([np.arange(first, last) for _, _, (first, last) in parts])
@@ -216,10 +266,11 @@ def by_faces(store: Rows, upper: BoxState, lower: BoxState, segments: Array, bud
         v[at_bound] = np.where(d[at_bound] > 0, high[at_bound], 0.0)
         at_minimum = not at_minimum and step == full
         count += 1
-    upper.g[:] = K @ np.bincount(sample, sign * v, minlength=n)  # one array of both states
+    a = np.bincount(sample, sign * v, minlength=n)
+    upper.g[:] = largest * (K @ a)  # one array of both states
     for state, part in ((upper, sign > 0), (lower, sign < 0)):
         state.w[sample[part]] = sign[part] * v[part]
-        mark_bounds(state)
+        mark_all(state, np.array([[0, n]]))
     return count
 
 
@@ -233,8 +284,7 @@ def _minimum_of_face(
     system[:m, :m] = np.outer(sign[q], sign[q]) * K[np.ix_(sample[q], sample[q])]
     system[:m, m:], system[m:, :m] = E[q], E[q].T
     # quasi-definite: weights may have no unique minimum, a threshold may have no free weight
-    ridge = RIDGE * float(np.abs(K.diagonal()).max())
-    system[np.diag_indices(m + k)] += np.repeat([ridge, -RIDGE], [m, k])
+    system[np.diag_indices(m + k)] += np.repeat([RIDGE, -RIDGE], [m, k])
     f = K @ np.bincount(sample, sign * v, minlength=len(K))
     v = v.copy()
     v[q] += np.linalg.solve(system, np.r_[-sign[q] * f[sample[q]], sums - E.T @ v])[:m]
@@ -280,7 +330,7 @@ def margin_of(upper: BoxState, lower: BoxState, segments: Array) -> float:
         down = float((g + upper.down)[start:stop].max() - (g + lower.up)[first:last].min())
         rising, falling = min(rising, up), max(falling, down)
     both = 0.5 * (rising + falling) if rising < 0.1 * BLOCKED else falling
-    return max(0.0, 0.5 * both)
+    return max(0.5 * both, 0.0)
 
 
 def best_thresholds(f: Array, margin: float, segments: Array, bounds: Array) -> Array:
@@ -320,55 +370,80 @@ def _certificate(
 ) -> tuple[Array, float, float, float, float]:
     """Thresholds, margin, value of the primal, norm and relative duality gap.
 
-    Minus the norm of the function is the value of the dual, the margin the unit of the gap.
+    Minus the norm of the function is the value of the dual, the margin the unit of the gap. That
+    holds for weights with the right sums; for others the bound is lower, by what the margin and
+    the thresholds multiply in the Lagrangian.
     """
-    norm = float(np.sqrt(max(0.0, float((upper.w + lower.w) @ upper.g))))
+    norm = float(np.sqrt(max(float((upper.w + lower.w) @ upper.g), 0.0)))
     if norm == 0.0:
         return np.zeros(len(segments) - 1), 0.0, 0.0, 0.0, 0.0
     margin, f = margin_of(upper, lower, segments) / norm, upper.g / norm
     b = best_thresholds(f, margin, segments, bounds)
     value = ranking_value(f, b, margin, segments, bounds)
-    return b, margin, value, norm, max(0.0, value + norm) / max(margin, norm)
+    total, differences = sums_of(upper, lower, segments)
+    bound = -norm - abs(total - 1.0) * margin - float(differences.sum()) * float(np.ptp(f))
+    return b, margin, value, norm, relative_gap(value, bound, unit=max(margin, norm))
+
+
+def sums_of(upper: BoxState, lower: BoxState, segments: Array) -> tuple[float, Array]:
+    """Sum of all weights, one at the optimum, and what each threshold lacks of equal sums."""
+    above = np.array([upper.w[first:last].sum() for first, last in segments[1:]])
+    below = np.array([lower.w[first:last].sum() for first, last in segments[:-1]])
+    return float(above.sum() - below.sum()), np.abs(above + below)
 
 
 @jit
 def ranking_steps(values, slot, used, upper, lower, whole, tops, bottoms, limits):
-    """Exchange weights until no step gains more than `level`, or a row is missing.
+    """Exchange weights of samples whose rows are stored until no step gains more than `level`.
 
-    `limits` are the level, the time and the number of steps at most. Returns the steps, the
-    status, and for a missing row whose weights need it, the threshold and the pair.
+    `limits` are the level, the time and the number of steps at most. Returns the steps and the
+    status.
     """
+    for state in (upper, lower):
+        wall_off(state, slot, whole)
+    count, status = exchanges(values, slot, used, upper, lower, whole, tops, bottoms, limits)
+    for state in (upper, lower):
+        mark_all(state, whole)  # the walls come down
+    return count, status
+
+
+@jit
+def exchanges(values, slot, used, upper, lower, whole, tops, bottoms, limits):
+    """Take the steps of `ranking_steps`, between walls."""
     level, clock, most = limits
     count = 0
     while count < most:
+        # 1. two weights of a threshold
         moved = False
         for y in range(len(tops)):
-            for side, state, own in ((UPPER, upper, tops), (LOWER, lower, bottoms)):
-                status, i, j = try_exchange(
+            for state, own in ((upper, tops), (lower, bottoms)):
+                status = try_exchange(
                     values, slot, used, state, whole, own[y], level, clock + count
                 )
-                if status == MISSING or status == STALLED:
-                    return count, status, side, y, i, j
+                if status == STALLED:
+                    return count, STALLED
                 if status == MOVED:
                     count += 1
                     moved = True
         if moved and count % 4 > 1:
             continue
-        status, side, y, i = four_step(
-            values, slot, used, upper, lower, tops, bottoms, level, clock + count
-        )
-        if status == MISSING or status == STALLED:
-            return count, status, side, y, i, -1
+
+        # 2. four weights of two thresholds
+        now = clock + count
+        status = four_step(values, slot, used, upper, lower, tops, bottoms, level, now)
+        if status == STALLED:
+            return count, STALLED
         if status == MOVED:
             count += 1
         elif not moved:
-            return count, REACHED, BOTH, -1, -1, -1
-    return count, COUNTED, BOTH, -1, -1, -1
+            return count, REACHED
+    return count, COUNTED
 
 
 @jit
 def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
     """Let both sums of one threshold rise and those of another fall, where that gains most."""
+    # 1. the thresholds whose sums gain most
     g = upper.g
     rising, falling = BLOCKED, -BLOCKED
     i = j = k = m = tops[0, 0]
@@ -378,16 +453,15 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
         start, stop = bottoms[y]
         for sign, top, bottom in ((1.0, upper.up, lower.down), (-1.0, upper.down, lower.up)):
             q, r = least(g, top, sign, first, last), least(g, bottom, -sign, start, stop)
-            slope = g[q] + top[q] - g[r] - bottom[r]
+            slope = (g[q] + top[q]) - (g[r] + bottom[r])
             if sign > 0.0 and slope < rising:
                 rising, i, j, y_up = slope, q, r, y
             if sign < 0.0 and slope > falling:
                 falling, k, m, y_down = slope, q, r, y
     if y_up == y_down or falling - rising <= 2.0 * level:
-        return REACHED, BOTH, -1, -1
-    for side, y, q in ((UPPER, y_up, i), (LOWER, y_up, j), (UPPER, y_down, k), (LOWER, y_down, m)):
-        if slot[q] < 0:
-            return MISSING, side, y, q
+        return REACHED
+
+    # 2. the step: to the minimum, or to a bound
     used[i] = used[j] = used[k] = used[m] = clock
     row_i, row_j, row_k, row_m = values[slot[i]], values[slot[j]], values[slot[k]], values[slot[m]]
     d = upper.diagonal
@@ -398,6 +472,8 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
     step = room
     if curvature > 0.0 and falling - rising < step * curvature:
         step = (falling - rising) / curvature
+
+    # 3. gradient and weights
     for q in range(len(g)):
         g[q] += step * (row_i[q] - row_j[q] - row_k[q] + row_m[q])
     moved = False
@@ -413,7 +489,7 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
         moved = moved or w != state.w[q]
         state.w[q] = w
         mark(state, q)
-    return MOVED if moved else STALLED, BOTH, -1, -1
+    return MOVED if moved else STALLED
 
 
 def nu_ranking_by_cvxpy(
@@ -435,12 +511,14 @@ def nu_ranking_by_cvxpy(
     a = np.asarray(stated.variable.value) * float(bounds.max())
     a[np.abs(a) < 1e-9 * np.abs(a).max()] = 0.0
     f = K @ a
-    norm = float(np.sqrt(max(0.0, float(a @ f))))
-    if norm <= FLAT * float(np.sqrt(np.abs(K.diagonal()).max())):
-        return Ranking(0.0 * a, np.zeros(len(segments) - 1), 0.0, 0.0, 0.0, 1, True)
+    norm = float(np.sqrt(max(float(a @ f), 0.0)))
+    unit = float(np.sqrt(np.abs(K.diagonal()).max()))
+    if norm <= FLAT * unit:
+        gap = relative_gap(0.0, -norm, unit=unit)
+        return Ranking(0.0 * a, np.zeros(len(segments) - 1), 0.0, 0.0, gap, 1, True)
     b, margin = thresholds_by_program(f / norm, segments, bounds, enforced)
     value = ranking_value(f / norm, b, margin, segments, bounds)
-    gap = max(0.0, value + norm) / max(margin, norm)
+    gap = relative_gap(value, -norm, unit=max(margin, norm))
     return Ranking(a / norm, b, margin, value, gap, 1, gap <= tol)
 
 

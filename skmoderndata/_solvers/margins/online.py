@@ -6,6 +6,7 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.common.lengths import check_lengths
 from skmoderndata._typing import Array
 
 # squared distance from the span of the support, relative to the squared norm: a sample that is
@@ -21,8 +22,16 @@ class Expanded(NamedTuple):
     born: Array  # when a column got its first coefficient, -1 for never
 
 
-@jit
-def prank_block(K, function, thresholds, late, ranks, time, budget):
+def prank_block(
+    K: Array,
+    function: Expanded,
+    thresholds: Array,
+    late: Array,
+    ranks: Array,
+    *,
+    time: int,
+    budget: int,
+) -> int:
     """One pass of PRank over a block of samples [Crammer and Singer 2001], in place.
 
     A sample of rank y whose value is in the range of rank q changes its coefficient by `y - q`,
@@ -49,8 +58,17 @@ def prank_block(K, function, thresholds, late, ranks, time, budget):
     n_updates : int
         Samples that were ranked wrongly.
     """
+    _check_block(K, function, ranks=ranks)
+    check_lengths(len(thresholds), late=late)
+    return int(_prank(K, function, thresholds, late, ranks, time, budget))
+
+
+@jit
+def _prank(K, function, thresholds, late, ranks, time, budget):
     n, m = K.shape
     coef, count = function.coef, 0
+
+    # values of the function before the pass
     values = np.zeros(n)
     kept = 0
     for j in range(m):
@@ -58,7 +76,9 @@ def prank_block(K, function, thresholds, late, ranks, time, budget):
             kept += 1
             for i in range(n):
                 values[i] += coef[j] * K[i, j]
+
     for i in range(n):
+        # 1. predict the rank: how many thresholds the value reaches
         guess = 0
         for b in thresholds:
             guess += 1 if values[i] >= b else 0
@@ -66,6 +86,8 @@ def prank_block(K, function, thresholds, late, ranks, time, budget):
         if change == 0:
             continue
         count += 1
+
+        # 2. change the function, and its values at the samples still to come
         now = time + i
         column = m - n + i
         function.born[column] = now
@@ -74,10 +96,14 @@ def prank_block(K, function, thresholds, late, ranks, time, budget):
         kept += 1
         for q in range(i, n):
             values[q] += change * K[q, column]
+
+        # 3. move the thresholds between the two ranks
         low, high, move = (guess, ranks[i], -1.0) if change > 0 else (ranks[i], guess, 1.0)
         for y in range(low, high):
             thresholds[y] += move
             late[y] += move * now
+
+        # 4. drop the oldest coefficient
         if kept > budget >= 0:
             oldest = -1
             for j in range(m):
@@ -90,8 +116,16 @@ def prank_block(K, function, thresholds, late, ranks, time, budget):
     return count
 
 
-@jit
-def perceptron_block(K, values, function, steps, time, budget, smallest):
+def perceptron_block(
+    K: Array,
+    values: Array,
+    function: Expanded,
+    steps: Array,
+    *,
+    time: int,
+    budget: int,
+    smallest: bool,
+) -> int:
     """One pass of the perceptron over a block of samples [Rosenblatt 1958], in place.
 
     A sample with `step * value <= 0` adds its step to its coefficient. With more than `budget`
@@ -120,14 +154,24 @@ def perceptron_block(K, values, function, steps, time, budget, smallest):
     n_updates : int
         Mistakes.
     """
+    _check_block(K, function, steps=steps, values=values)
+    return int(_perceptron(K, values, function, steps, time, budget, smallest))
+
+
+@jit
+def _perceptron(K, values, function, steps, time, budget, smallest):
     n, m = K.shape
     coef, count, kept = function.coef, 0, 0
     for j in range(m):
         kept += 1 if coef[j] != 0.0 else 0
+
     for i in range(n):
+        # 1. a mistake?
         if steps[i] * values[i] > 0.0 or steps[i] == 0.0:
             continue
         count += 1
+
+        # 2. change the function, and its values at the samples still to come
         now, column = time + i, m - n + i
         if not smallest:
             function.born[column] = now
@@ -138,6 +182,8 @@ def perceptron_block(K, values, function, steps, time, budget, smallest):
         kept += 1
         for q in range(i, n):
             values[q] += steps[i] * K[q, column]
+
+        # 3. drop the oldest coefficient, or the smallest
         if kept > budget >= 0:
             worst, least = -1, np.inf
             for j in range(m):
@@ -178,26 +224,42 @@ def projectron_block(K: Array, own: Array, function: Expanded, steps: Array, bud
     n_updates : int
         Mistakes.
     """
+    _check_block(K, function, steps=steps)
     n, m = K.shape
     old, coef, count = m - n, function.coef, 0
     S = np.flatnonzero(function.late)
     R, factored = np.zeros((0, 0)), len(S) == 0
+
     for i in range(n):
+        # samples on the right side change nothing
         if steps[i] * float(K[i, S] @ coef[S]) > 0.0 or steps[i] == 0.0:
             continue
         count += 1
+
         if not factored:
             R, factored = _upper_factor(own[np.ix_(S, S)]), True
+
+        # distance from the span of the support
         half = linalg.solve_triangular(R, K[i, S], trans="T", check_finite=False)
         norm_sq = float(K[i, old + i])
         residual_sq = norm_sq - float(half @ half)
+
+        # near it, or with a full support: the projection
         if len(S) == budget or residual_sq <= NEARLY_INSIDE * max(norm_sq, 0.0):
             coef[S] += steps[i] * linalg.solve_triangular(R, half, check_finite=False)
             continue
+
+        # else the sample joins, and extends the factor
         coef[old + i], function.late[old + i] = steps[i], 1.0
         S = np.append(S, old + i)
         R = np.block([[R, half[:, None]], [np.zeros(len(half)), np.sqrt(residual_sq)]])
     return count
+
+
+def _check_block(K: Array, function: Expanded, **of_samples: Array) -> None:
+    """Check that a function has an entry for each column, and other arrays one for each row."""
+    check_lengths(K.shape[1], **function._asdict())
+    check_lengths(len(K), **of_samples)
 
 
 def _upper_factor(K: Array) -> Array:

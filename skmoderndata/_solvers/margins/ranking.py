@@ -7,12 +7,14 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._typing import Array
 
 SKETCH = 5000  # rows of the factor that make up the preconditioner
 MOST_CG_STEPS = 200
 SHARE_OF_TOL = 0.3  # of the tolerance, for the error within the factor
+FLAT = 1e-13  # relative change of the objective that is taken for rounding
 ROUNDING = 1e-12  # relative duality gap that is taken for rounding
 
 
@@ -111,10 +113,9 @@ def _primal(theta: Array, active: ActivePairs, cost: float) -> float:
 
 def _gap(primal: float, active: ActivePairs, norm: float, cost: float) -> float:
     """Relative distance of the primal from the best multiple of the dual point r."""
-    if active.total <= 0.0:
-        return 0.0 if primal <= 0.0 else 1.0
-    dual = 0.5 * active.total**2 / (norm + active.squares / cost)
-    return max(0.0, primal - dual) / primal
+    curvature = norm + active.squares / cost
+    dual = 0.5 * active.total**2 / curvature if active.total > 0.0 else 0.0
+    return relative_gap(primal, dual, unit=primal)
 
 
 def newton_direction(factor: Array, active: ActivePairs, slope: Array, cost: float) -> Array:
@@ -158,14 +159,22 @@ def _line_search(
     direction: Array,
     cost: float,
 ) -> tuple[Array, ActivePairs, bool]:
-    """Halve the Newton step until the objective falls; False where it does not any more."""
+    """Halve the Newton step until the objective falls; False where it does not any more.
+
+    Where the objective changes by rounding only, the slope decides: it has twice the digits.
+    """
     value, decrease = _primal(theta, active, cost), float(slope @ direction)
     step = 1.0
     while step > 1e-10:
         new = theta + step * direction
         after = pairs.active(factor @ new)
-        if _primal(new, after, cost) < value + 1e-4 * step * decrease:
+        change = _primal(new, after, cost) - value
+        if change < 1e-4 * step * decrease:
             return new, after, True
+        if step == 1.0 and change <= FLAT * value:
+            new_slope = new - cost * (factor.T @ after.fold)
+            if linalg.norm(new_slope) < 0.5 * linalg.norm(slope):
+                return new, after, True
         step *= 0.5
     return theta, active, False
 

@@ -109,17 +109,24 @@ def cost_of_slack(K: Array, share: Array, slack: float) -> tuple[float, Array]:
     v, a, diagonal = np.zeros(len(K)), share, K.diagonal().copy()
     kernel_part = K @ a
     mean = max(float(share @ kernel_part), 1e-12)
+
     cost, excess = 1.0 / (slack * mean), 1.0
+
+    # 1. the program for this cost
     for _ in range(60):
         own = 1.0 / (cost * share)
         K[np.diag_indices(len(K))] = total = diagonal + own
         aim = max(SLACK_TOL, 1e-2 * min(1.0, abs(excess))) * mean
         found = simplex_qp(K, v, a, tol=aim, gradient=kernel_part + own * a, diagonal=total)
         a, kernel_part = found.a, found.gradient - own * found.a
+
+        # 2. is the slack what was asked for?
         norm, rho = float(a @ kernel_part), float(a @ found.gradient)
         excess = float(np.log(cost * rho * slack)) if rho > 0 else 9.0
         if abs(excess) <= SLACK_TOL:
             break
+
+        # 3. Newton's step for the logarithm of the cost
         slope = norm / rho if min(norm, rho) > 0 else 1.0
         cost *= float(np.exp(np.clip(-excess / slope, -9.0, 9.0)))
     return cost, a
@@ -140,34 +147,44 @@ def pairwise_descent(K, y, d, a, g, m, tol, max_steps):
     last = 0x7FFFFFFFFFFFFFFF
     gains, rises = np.empty(m), np.empty(m)  # none negative
     gain_bits, rise_bits, g_bits = gains.view(np.int64), rises.view(np.int64), g.view(np.int64)
+
     free, i = np.empty(m), 0
     for q in range(m):
         free[q] = 1.0 if a[q] > 0.0 else 0.0
         i = q if g[q] < g[i] else i
+
     for step_count in range(max_steps):
+        # 1. the index of largest gain: that of least gradient takes from it
         row_i, diag_i, low, twice = K[i], d[i], g[i], 2.0 * y[i]
         for q in range(m):
             rise = free[q] * (g[q] - low)
             rises[q] = rise
             gains[q] = rise * rise / max(diag_i + d[q] - twice * y[q] * row_i[q], 1e-300)
+
         best, high, j = 0, 0, m
         for q in range(m):
             best = max(best, gain_bits[q])
             high = max(high, rise_bits[q])
         for q in range(m):
             j = min(j, q if gain_bits[q] == best else m)
+
         rise_bits[0] = high
         if rises[0] <= tol or best == 0:
             return step_count
+
+        # 2. the step: to the minimum, or until the weight is spent
         row_j, step = K[j], a[j]
         curvature = diag_i + d[j] - twice * y[j] * row_i[j]
         if curvature > 0.0 and (g[j] - low) < step * curvature:
             step = (g[j] - low) / curvature
         if a[i] + step == a[i]:
             return step_count
+
         a[i] += step
         a[j] -= step
         free[i], free[j] = 1.0, 1.0 if a[j] > 0.0 else 0.0
+
+        # 3. gradient, and its least entry, by its bits
         sign_i, sign_j = y[i], y[j]
         lowest, i = last, m
         for q in range(m):
@@ -187,15 +204,19 @@ def ball_steps(K, a, m, kappa, eps):
     most `kappa (1 + eps)^2`. Returns `K a` [Tsang 2007].
     """
     g, norm, limit = np.zeros(m), 0.0, kappa * (1.0 + eps) ** 2
+
     for step in range(MOST_SHIFTS):
         if step % FRESH == 0:
             for q in range(m):
                 g[q] = np.dot(K[q, :m], a)
             norm = np.dot(a, g)
+
+        # the furthest point; the centre moves so that the ball touches it
         p = np.argmin(g)
         distance = norm + kappa - 2.0 * g[p]
         if distance <= limit:
             break
+
         beta = np.sqrt(kappa / distance)
         norm = beta * beta * norm + 2.0 * beta * (1.0 - beta) * g[p] + (1.0 - beta) ** 2 * kappa
         for q in range(m):
@@ -216,8 +237,11 @@ def active_set(K: Array, v: Array, a: Array, *, tol: float, max_iter: int | None
     free = a > 0
     if max_iter is None:
         max_iter = int(np.clip(3_000_000_000 // max(1, len(a)) ** 3, 20, 2000))
+
     best, best_spread = a.copy(), np.inf
+
     for _ in range(max_iter):
+        # 1. the solution on the support; weights that fall below zero leave
         target = np.zeros_like(a)
         target[free], level = _on_support(K, v, np.flatnonzero(free))
         falling = free & (target <= 0)
@@ -233,12 +257,17 @@ def active_set(K: Array, v: Array, a: Array, *, tol: float, max_iter: int | None
             free = free & ~gone
             if gone.any() and free.any():
                 continue
+
         else:
             a = target
+
+        # 2. where the spread is smallest so far
         g = K @ a - 0.5 * v
         spread = _spread(g, a)
         if spread < best_spread:
             best, best_spread = a.copy(), spread
+
+        # 3. indices of too small a gradient enter
         level = float(a @ g)
         worse = np.flatnonzero(~free & (g < level - 0.5 * tol))
         if spread <= tol or len(worse) == 0:
@@ -251,6 +280,8 @@ def _on_support(K: Array, v: Array, support: Array) -> tuple[Array, float]:
     """Solve `K a = v / 2 + level`, `sum(a) = 1` on a support."""
     right = np.stack([np.ones(len(support)), 0.5 * v[support]], axis=1)
     top = float(np.abs(K.diagonal()[support]).max(initial=0.0)) or 1.0
+
+    # a ridge where the matrix is singular
     for ridge in (0.0, *(top * 10.0**power for power in range(-15, 1, 2))):
         k = K[np.ix_(support, support)]
         k[np.diag_indices(len(k))] += ridge
@@ -259,6 +290,7 @@ def _on_support(K: Array, v: Array, support: Array) -> tuple[Array, float]:
             factor = linalg.cho_factor(k.T, overwrite_a=True, check_finite=False)
         except linalg.LinAlgError:
             continue
+
         unit, part = linalg.cho_solve(factor, right, check_finite=False).T
         total = float(unit.sum())
         if np.isfinite(total) and total > 0 and np.isfinite(part).all():

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.margins.linear_programs import (
     ZERO,
@@ -26,8 +27,9 @@ class SparseSeparation(NamedTuple):
 
     w: Array
     bias: float
-    slack: float  # cost of the slack
-    objective: Array  # of each step
+    value: float  # |w|_0 + alpha |w|_1 + slack_cost s
+    values: Array  # the same after each step
+    approximation: Array  # F after each step
     sizes: Array  # non-zero weights after each step
     epsilon: float
     gap: float
@@ -47,12 +49,12 @@ def reweighted_l1(
     tol: float = 1e-6,
     progress: Progress | None = None,
 ) -> SparseSeparation:
-    r"""Lower `F(w, b, s) = sum_j ln(1 + |w_j| / e) / ln(1 + 1 / epsilon) + slack_cost s`.
+    r"""Lower `F = sum_j ln(1 + |w_j| / e) / ln(1 + 1 / epsilon) + alpha |w|_1 + slack_cost s`.
 
     The logarithm lies below its tangents, so that a linear program with the costs
-    ``1 / ((e + |w_j|) ln(1 + 1 / epsilon))`` in place of the first sum lowers F until it gives the
-    same w again (Frank and Wolfe's algorithm with step size 1; Weston et al. 2003, section
-    3). A weight as large as the largest of the first program adds 1 to F.
+    ``1 / ((e + |w_j|) ln(1 + 1 / epsilon)) + alpha`` in place of the first sums lowers F until it
+    gives the same w again (Frank and Wolfe's algorithm with step size 1; Weston et al. 2003,
+    section 3). A weight as large as the largest of the first program adds 1 to the first sum.
 
     Parameters
     ----------
@@ -79,6 +81,7 @@ def reweighted_l1(
     w, bias, e = np.zeros(start.size), 0.0, 1.0
     vertex = Vertex(w, bias, np.zeros(problem.y.size), 0.0)
     objective: list[float] = []
+    values: list[float] = []
     sizes: list[int] = []
     it = Iterations(max_iter, tol, progress)
     for step in it:
@@ -96,11 +99,13 @@ def reweighted_l1(
             it.residual = float(np.abs(new.w - w).max(initial=0.0)) / (largest or 1.0)
         w, bias, vertex = new.w, new.bias, new
         objective.append(value)
+        values.append(price(problem, w, bias))
         sizes.append(int(np.count_nonzero(w)))
         if keep_zeros:
             allowed = w != 0
         costs = np.full(start.size, np.inf)
         costs[allowed] = 1.0 / (top * (np.abs(w) + (0.0 if keep_zeros else e))[allowed])
+        costs += problem.alpha
         if sizes[-1] <= enough:
             it.residual = 0.0
     gap = float("nan")
@@ -110,7 +115,8 @@ def reweighted_l1(
     return SparseSeparation(
         w,
         bias,
-        slack_cost(problem, w, bias),
+        price(problem, w, bias),
+        np.asarray(values),
         np.asarray(objective),
         np.asarray(sizes),
         e,
@@ -121,12 +127,22 @@ def reweighted_l1(
 
 
 def log_objective(problem: Separation, w: Array, bias: float, e: float, epsilon: float) -> float:
-    """``sum_j ln(1 + |w_j| / e) / ln(1 + 1 / epsilon) + slack_cost s``, with the smallest slack s.
+    """``sum_j ln(1 + |w_j| / e) / ln(1 + 1 / epsilon) + alpha |w|_1 + slack_cost s``, s least.
 
     The quotient is 0 for a weight of zero and 1 for one of ``e / epsilon``.
     """
     counted = np.log1p(np.abs(w) / e) / np.log1p(1.0 / epsilon)
-    return float(counted.sum()) + slack_cost(problem, w, bias)
+    return float(counted.sum()) + penalty_and_slack(problem, w, bias)
+
+
+def price(problem: Separation, w: Array, bias: float) -> float:
+    """``|w|_0 + alpha |w|_1 + slack_cost s``, with the smallest slack s."""
+    return int(np.count_nonzero(w)) + penalty_and_slack(problem, w, bias)
+
+
+def penalty_and_slack(problem: Separation, w: Array, bias: float) -> float:
+    """``alpha |w|_1 + slack_cost s``, with the smallest slack s."""
+    return problem.alpha * float(np.abs(w).sum()) + slack_cost(problem, w, bias)
 
 
 def scores(problem: Separation, w: Array, bias: float) -> Array:
@@ -165,7 +181,7 @@ def stationarity_gap(
     violation = 0.0
     if problem.direction is not None:
         along = float(problem.direction @ w)
-        violation = abs(along - 1.0)
+        violation = relative_gap(abs(along - 1.0), 0.0, unit=1.0)
         if along > 0:
             length, left = length / along, left / along
     if problem.slack_cost is not None:
@@ -173,28 +189,64 @@ def stationarity_gap(
     elif problem.margin > 0:
         least = float(left.min())
         primal = length / least if least > 0 else np.inf
-        violation = max(violation, problem.margin - least)
+        violation = max(violation, relative_gap(problem.margin, least, unit=1.0))
     else:
         primal = length
-        violation = max(violation, -float(left.min()))
+        violation = max(violation, relative_gap(0.0, float(left.min()), unit=1.0))
 
-    u = np.maximum(dual, 0.0)
-    if problem.slack_cost is not None:
-        u = np.minimum(u, problem.slack_cost)
-    if problem.intercept:
-        positive = problem.y > 0
-        sums = np.array([u[~positive].sum(), u[positive].sum()])
-        least_sum = float(sums.min())
-        factors = np.divide(least_sum, sums, out=np.zeros(2), where=sums > 0)
-        u = u * factors[positive.astype(int)]
-    gradient = problem.Z.T @ u
-    if problem.direction is not None:
-        gradient = gradient + dual_direction * problem.direction
+    u = _balanced(problem, dual)
+    gradient = _gradient(problem, u, dual_direction)
     excess = float(np.max(np.abs(gradient[finite]) / costs[finite], initial=0.0))
     bound = problem.margin * float(u.sum()) + dual_direction
     bound /= max(excess, 1.0)
-    gap = (primal - max(bound, 0.0)) / primal if primal > 0 else 0.0
-    return max(gap, violation, 0.0)
+    return max(relative_gap(primal, max(bound, 0.0), unit=primal), violation)
+
+
+def support_gap(problem: Separation, vertex: Vertex) -> float:
+    """Bound on how far w is above the least `|w|_0 + alpha |w|_1 + slack_cost s` on its features.
+
+    Relative to the objective. The Lagrangian of any u that is feasible but for its slopes,
+    `|Z' u + t direction|_j <= alpha`, bounds the objective of all weights whose l1 norm is at most
+    twice that of w: an excess of the largest slope counts with this norm. A hard problem that is
+    violated by more than the gap gets the violation instead.
+    """
+    w, used = vertex.w, np.flatnonzero(vertex.w)
+    u = _balanced(problem, vertex.dual)
+    slopes = np.abs(_gradient(problem, u, vertex.dual_direction)[used])
+    excess = float(np.max(slopes - problem.alpha, initial=0.0))
+    bound = problem.margin * float(u.sum()) + vertex.dual_direction
+    bound -= 2.0 * float(np.abs(w).sum()) * excess
+
+    violation = 0.0
+    if problem.direction is not None:
+        violation = abs(float(problem.direction @ w) - 1.0)
+    if problem.slack_cost is None:
+        violation = max(violation, problem.margin - float(scores(problem, w, vertex.bias).min()))
+    reached = price(problem, w, vertex.bias)
+    lower = used.size + bound if bound > 0.0 else float(used.size)
+    gap = relative_gap(reached, lower if np.isfinite(bound) else bound, unit=reached)
+    return max(gap, violation)
+
+
+def _balanced(problem: Separation, dual: Array) -> Array:
+    """Dual values nearby with ``0 <= u <= slack_cost`` and, with an intercept, ``y' u = 0``."""
+    u = np.maximum(dual, 0.0)
+    if problem.slack_cost is not None:
+        u = np.minimum(u, problem.slack_cost)
+    if not problem.intercept:
+        return u
+    positive = problem.y > 0
+    sums = np.array([u[~positive].sum(), u[positive].sum()])
+    factors = np.divide(float(sums.min()), sums, out=np.zeros(2), where=sums > 0)
+    return np.asarray(u * factors[positive.astype(int)])
+
+
+def _gradient(problem: Separation, u: Array, dual_direction: float) -> Array:
+    """``Z' u + t direction``."""
+    gradient = np.asarray(problem.Z.T @ u)
+    if problem.direction is not None:
+        gradient = gradient + dual_direction * problem.direction
+    return gradient
 
 
 def middle_bias(problem: Separation, w: Array, bias: float) -> float:

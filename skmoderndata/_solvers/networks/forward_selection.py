@@ -40,41 +40,53 @@ def forward_selection(P: Array, Y: Array, w: Array, *, most: int, intercept: boo
     intercept : bool
         Whether a constant, which is always in the model, is added.
     """
+    # weighted and centred columns
     root = np.sqrt(w)[:, None]
     leverage = np.zeros(len(P))
     if intercept:
         P, Y = P - w @ P / w.sum(), Y - w @ Y / w.sum()
         leverage = w / w.sum()
     P, R = root * P, root * Y
+
     sizes = (R**2).sum(axis=0)
     R = R / np.sqrt(np.where(sizes > 0, sizes, 1))
     norms, products = (P**2).sum(axis=0), P.T @ R
     floor = 1e-10 * norms  # of a column that the chosen ones explain
     free = norms > 0
+
     Q = np.empty((len(P), 0))
     chosen: list[int] = []
     ratios: list[float] = []
     errors = [_loo_error(R, leverage)]
     most = min(most, P.shape[1], len(P) - 1 - intercept)
+
+    # 1. choose the column that explains most of what is left
     while len(chosen) < most and len(chosen) - int(np.argmin(errors)) < PATIENCE:
         gains = np.where(free, (products**2).sum(axis=1) / np.where(free, norms, 1), -1.0)
         j = int(gains.argmax())
         if gains[j] <= 0:
             break
+
+        # 2. orthogonalise it, twice is enough
         q = P[:, j].copy()
         for _ in range(2):  # twice is enough for orthogonality
             q -= Q @ (Q.T @ q)
         q /= np.linalg.norm(q)
         Q = np.column_stack([Q, q])
+
+        # 3. what it explains is taken out of all columns and targets
         g, p = q @ R, q @ P
         R = R - np.outer(q, g)
         norms, products = norms - p**2, products - np.outer(p, g)
         free &= norms > floor
         free[j] = False
+
+        # 4. leave-one-out error of the regression on the chosen ones
         leverage = leverage + q**2
         chosen.append(j)
         ratios.append(float(np.mean(g**2)))
         errors.append(_loo_error(R, leverage))
+
     best = max(int(np.argmin(errors)), min(1, len(chosen)))
     return Selection(np.array(chosen[:best], int), np.array(ratios[:best]), np.array(errors))
 

@@ -11,6 +11,7 @@ import numpy as np
 Array = Any
 EPS = float(np.finfo(np.float64).eps)
 SMALLEST_FREEDOM = 1e-10  # of 1 - leverage: below, a sample alone determines a direction
+SMALLEST_MEAN_FREEDOM = 1e-6  # its square is to be above the rounding of the squares, 1e-14
 
 
 class Statistics(NamedTuple):
@@ -21,7 +22,7 @@ class Statistics(NamedTuple):
     Attributes
     ----------
     n_samples : int
-        Number of samples.
+        Number of samples of positive weight.
     weight : float
         Sum of their weights.
     h_mean, y_mean : array of shape (L,) and (t,)
@@ -50,7 +51,8 @@ def statistics(H: Array, Y: Array, w: Array, *, intercept: bool, xp: Any) -> Sta
     root = xp.sqrt(w)[:, None]
     H, Y = root * (H - h_mean), root * (Y - y_mean)
     S, B = H.T @ H, H.T @ Y
-    return Statistics(w.shape[0], weight, h_mean, y_mean, S, B, xp.sum(Y * Y, axis=0))
+    n = int(xp.sum(xp.astype(w > 0, xp.int64)))
+    return Statistics(n, weight, h_mean, y_mean, S, B, xp.sum(Y * Y, axis=0))
 
 
 def add(a: Statistics, b: Statistics) -> Statistics:
@@ -119,18 +121,46 @@ def held_out(
     determined : array of bool of shape (n_alphas,)
         Whether every sample leaves some freedom, ``1 - h`` above rounding.
     """
+    # leverages of the samples for each penalty
     U = (H - total.h_mean) @ parts.V
     inverse = 1 / (parts.values[:, None] + alphas[None, :])  # (rank, k)
     leverage = (U * U) @ inverse
     if intercept:
         leverage = leverage + 1 / total.weight
     free = 1 - w[:, None] * leverage
+
     n, k, t = H.shape[0], alphas.shape[0], Y.shape[1]
     coef = inverse[:, :, None] * parts.VB[:, None, :]
     fitted = xp.reshape(U @ xp.reshape(coef, (U.shape[1], k * t)), (n, k, t)) + total.y_mean
+
+    # error / (1 - leverage), where a sample does not determine its own value
     enough = free > SMALLEST_FREEDOM
     residual = (Y[:, None, :] - fitted) / xp.where(enough, free, xp.ones_like(free))[:, :, None]
     return Y[:, None, :] - residual, xp.all(enough, axis=0)
+
+
+def cross_validated_squares(
+    total: Statistics, parts: Spectrum, alphas: Array, *, intercept: bool, xp: Any
+) -> Array:
+    """Squares of held-out residuals (n_alphas x t) by generalised cross-validation, from sums.
+
+    The leverage of each sample, as in `held_out`, is replaced by the mean over the samples
+    (Golub, Heath and Wahba 1979): ``sum w r^2 / (1 - mean h)^2``. Infinite where the mean leaves
+    less freedom than the rounding errors of the residuals.
+    """
+    values, a = parts.values[:, None], alphas[None, :]  # (rank, k)
+
+    # sum w r^2 = y'y - b' (2 (S + a)^-1 - (S + a)^-1 S (S + a)^-1) b
+    shrunk = (values + 2 * a) / (values + a) ** 2
+    squares = total.y_sq[None, :] - shrunk.T @ (parts.VB * parts.VB)
+    squares = xp.where(squares > 0, squares, xp.zeros_like(squares))
+
+    # 1 - mean leverage
+    n_par = xp.sum(values / (values + a), axis=0) + (1.0 if intercept else 0.0)
+    free = 1 - n_par / max(total.n_samples, 1)
+    enough = free > SMALLEST_MEAN_FREEDOM
+    free = xp.where(enough, free, xp.ones_like(free))[:, None]
+    return xp.where(enough[:, None], squares / free**2, xp.full_like(squares, xp.inf))
 
 
 def ridge_from_spectrum(parts: Spectrum, alpha: float) -> Array:

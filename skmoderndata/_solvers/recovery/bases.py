@@ -16,9 +16,12 @@ def resolve_basis(basis: Any, n: int, shape: Sequence[int] | None) -> Operator |
 
     `basis` is None, a name, an array with atoms in rows, or a LinearOperator (n, n_codes).
     """
+    # one axis for each dimension of a signal
     axes = (n,) if shape is None else tuple(int(size) for size in shape)
     if int(np.prod(axes)) != n:
         raise ValueError(f"shape={axes} has {int(np.prod(axes))} values, and signals have {n}.")
+
+    # by name
     if basis is None:
         return None
     if isinstance(basis, str):
@@ -28,6 +31,8 @@ def resolve_basis(basis: Any, n: int, shape: Sequence[int] | None) -> Operator |
                 f"'dct', a LinearOperator, or a shape with axes of at most {AXIS} values."
             )
         return basis_operator(basis, axes)
+
+    # by an operator, or by atoms in rows
     if isinstance(basis, LinearOperator):
         check_operator(basis, "basis")
         made = wrap_operator(basis)
@@ -41,6 +46,7 @@ def resolve_basis(basis: Any, n: int, shape: Sequence[int] | None) -> Operator |
         if atoms.ndim != 2 or not np.isfinite(atoms).all():
             raise ValueError("basis must be a finite array of atoms in rows.")
         made = from_matrix(atoms.T)
+
     if made.shape[0] != n:
         raise ValueError(
             f"basis has atoms of {made.shape[0]} values, and signals have {n}: atoms are rows of "

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._solvers.common import convex_problems
+from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.recovery.homotopy import follow_path
 from skmoderndata._solvers.recovery.interior_point import interior_point
@@ -21,9 +22,9 @@ from skmoderndata._solvers.recovery.optimality import (
     column_norms,
     exact_piece,
     first_of_repeated,
+    l1_gap,
     largest_slope,
     quick_piece,
-    relative_gap,
 )
 from skmoderndata._typing import Array
 
@@ -84,7 +85,11 @@ class Pursuit(NamedTuple):
         """Return the one that is nearer to a proved solution."""
         if one is None or other is None:
             return other if one is None else one
-        return min(one, other, key=lambda f: f.gap + max(0.0, f.residual - self.bound))
+        return min(one, other, key=self.distance)
+
+    def distance(self, result: BasisPursuitResult) -> float:
+        """Sum of the gap and of what is missing to the bound."""
+        return result.gap + relative_gap(result.residual, self.bound, unit=1.0)
 
 
 def basis_pursuit(
@@ -120,12 +125,15 @@ def basis_pursuit(
     BasisPursuitResult or None
         None if no coefficients satisfy the constraint.
     """
+    # in units of |y|; zero suffices where the bound is not exceeded
     size = float(linalg.norm(y))
     if size <= bound:
         return BasisPursuitResult(np.zeros(A.shape[1]), np.zeros(len(y)), size, 0.0, 0, "zero")
     # the bound is to hold for the norm as it is computed, with its rounding
     margin = min(64 * EPS * size / bound, 1e-3) if bound > 0 else 0.0
     p = Pursuit(A, y / size, bound / size * (1 - margin), positive)
+
+    # take the first candidate that the certificate accepts, else the best
     best: BasisPursuitResult | None = None
     accepted = False
     if progress is not None:
@@ -137,6 +145,7 @@ def basis_pursuit(
             break
     if progress is not None:
         progress.end()
+
     if best is None or (solver == "path only" and not accepted):
         return None
     return in_units(best, A, size, positive)
@@ -144,6 +153,7 @@ def basis_pursuit(
 
 def _candidates(p: Pursuit, solver: str) -> Iterator[BasisPursuitResult | None]:
     """Yield what the solver finds, and what others find, for as long as no answer is proved."""
+    # the route that was asked for
     broken_off = None
     if solver == "cvxpy":
         yield _settle(p, _stated(p)) if p.bound > 0 else _stated(p)
@@ -154,10 +164,14 @@ def _candidates(p: Pursuit, solver: str) -> Iterator[BasisPursuitResult | None]:
         yield broken_off
     if solver == "path only":
         return
+
+    # equations: an interior point, then an exact simplex step
     if p.bound == 0:
         yield _interior(p)
         yield _simplex(p)
         return
+
+    # with noise: a bound in reach has its solution on some piece of the path
     near = nearest(p.A, p.y[:, None], positive=p.positive)[:, 0]
     if float(linalg.norm(p.y - near)) <= p.bound * (1 + 1e-9):
         # the right piece is next to where the path broke off, or to its very end
@@ -188,11 +202,15 @@ class MatrixPursuit:
         form: dict[str, Any] = {"positive": positive, "tol": self.tol, "progress": progress}
         if self.bound is not None:
             return basis_pursuit(A, y, bound=self.bound, solver=solver, **form)
+
+        # the path, where there are more columns than rows
         if solver == "path" and A.shape[0] < A.shape[1]:
             result = basis_pursuit(A, y, solver="path only", **form)
             if result is not None:
                 return result
             solver = "interior" if self.range is None else solver
+
+        # equations that cannot be met are replaced by the nearest
         near = y if self.range is None else self.range @ (self.range.T @ y)
         result = basis_pursuit(A, near, solver=solver, **form)
         limit = self.tol * float(linalg.norm(near))
@@ -228,8 +246,8 @@ def feasible_dual(A: Array, dual: Array, *, positive: bool = False) -> Array:
 def pursuit_gap(
     A: Array, y: Array, coef: Array, dual: Array, *, bound: float = 0.0, positive: bool = False
 ) -> float:
-    """Return the `relative_gap` for a dual variable that is scaled to be feasible."""
-    return relative_gap(y, coef, feasible_dual(A, dual, positive=positive), bound)
+    """Return the `l1_gap` for a dual variable that is scaled to be feasible."""
+    return l1_gap(y, coef, feasible_dual(A, dual, positive=positive), bound)
 
 
 def range_of(A: Array) -> Array | None:
@@ -293,6 +311,7 @@ def _settle(
     Coefficients below the fraction `least` of the largest are none.
     Columns of the wrong sign leave the active ones, those whose slope is too large enter.
     """
+    # support and signs of the start
     if start is None:
         return None
     origin: dict[str, Any] = {"route": start.route, "n_iter": start.n_iter}
@@ -300,6 +319,8 @@ def _settle(
     norms = column_norms(p.A)
     size = np.abs(start.coef) * norms
     signs = np.where(size > least * size.max(initial=0.0), np.sign(start.coef), 0.0)
+
+    # exchange one column at a time, until the signs of a piece agree with it
     for _ in range(2 * len(p.y) + 20):
         active = np.flatnonzero(signs)
         result = p.solution(active, signs[active])
@@ -307,10 +328,14 @@ def _settle(
             break
         best = p.better(best, result._replace(**origin))
         best = p.better(best, p.judge(result.coef, start.dual, "")._replace(**origin))
+
+        # out: the column whose sign is wrong by most
         wrong = result.coef * signs < 0
         if wrong.any():
             signs[np.where(wrong, np.abs(result.coef) * norms, 0.0).argmax()] = 0.0
             continue
+
+        # in: the column of the most violated constraint |A_j'v| <= 1
         slopes = p.A.T @ result.dual
         excess = np.where(signs == 0, (slopes if p.positive else np.abs(slopes)) - 1, 0.0)
         new = int(excess.argmax())
@@ -328,6 +353,7 @@ def _simplex(p: Pursuit) -> BasisPursuitResult | None:
 
 def _stated(p: Pursuit) -> BasisPursuitResult | None:
     """Hand the problem as it is stated, with columns of unit norm, to a conic or linear solver."""
+    # columns of unit norm, weights as of the columns given
     norms = column_norms(p.A)
     unit = float(norms.max())
     B = p.A / norms
@@ -338,6 +364,8 @@ def _stated(p: Pursuit) -> BasisPursuitResult | None:
     else:
         stated = convex_problems.basis_pursuit(B, p.y, **form)
         options = {"solver": "HIGHS"}
+
+    # coefficients in units of the columns, and the dual variable with the sign of ours
     if not convex_problems.solve(stated, **options):
         return None
     coef = np.asarray(stated.variable.value) / norms

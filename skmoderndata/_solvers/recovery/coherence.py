@@ -26,12 +26,16 @@ def babel(atoms: "Array | sparse.csr_array", size: int) -> Array:
     best = np.zeros(max(size, 0))
     if most < 1:
         return best
+
+    # blocks of atoms against all atoms
     block = max(1, BLOCK_ENTRIES // k)
     for first in range(0, k, block):
         products: Any = atoms[first : first + block] @ atoms.conj().T
         products = products if isinstance(products, np.ndarray) else products.toarray()
         rows = np.abs(products)
         rows[np.arange(len(rows)), first + np.arange(len(rows))] = -1.0
+
+        # only the largest products count, in descending order
         if most == 1:
             best[0] = max(best[0], rows.max())
             continue
@@ -55,6 +59,7 @@ def recovery_bound(atoms: "Array | sparse.csr_array") -> int:
 
 def recovery_coefficient(atoms: Array, support: Array) -> float:
     """Return ``1 - max_{j not in I} |D_I^+ d_j|_1``; minus infinity for dependent d_I."""
+    # the support must be linearly independent
     inside = np.zeros(len(atoms), np.bool_)
     inside[support] = True
     chosen, others = atoms[inside].T, atoms[~inside].T
@@ -64,6 +69,8 @@ def recovery_coefficient(atoms: Array, support: Array) -> float:
     singular = linalg.svdvals(R, check_finite=False) if len(R) else np.ones(1)
     if not singular[-1] > MARGIN * singular[0]:
         return -np.inf
+
+    # pseudo-inverse by the triangular factor, for blocks of other atoms
     if others.shape[1] == 0 or len(R) == 0:
         return 1.0
     largest = 0.0
@@ -93,6 +100,7 @@ def isometry_bounds(
     from below. With `rescale` the dictionary is multiplied by the number that makes the constant
     least: ``(largest - smallest) / (largest + smallest)``.
     """
+    # few supports: all of them
     gram = atoms @ atoms.conj().T
     k = len(gram)
     if comb(k, size) <= max_supports:
@@ -102,6 +110,8 @@ def isometry_bounds(
             low, high = _extremes(gram, np.array(part), low, high)
         value = _constant(low, high, rescale)
         return IsometryBounds(value, value, True)
+
+    # many: random supports, and greedy ones, bound the constant from below
     supports = np.array([rng.choice(k, size, replace=False) for _ in range(2000)])
     low, high = _extremes(gram, supports, np.inf, 0.0)
     for start in rng.choice(k, min(k, 20), replace=False):
@@ -119,7 +129,7 @@ def isometry_bounds(
     norms = np.diag(gram).real
     off = np.sort(np.abs(gram - np.diag(norms)), axis=1)[:, ::-1]
     radius = off[:, : size - 1].sum(axis=1)
-    least = max(0.0, float((norms - radius).min()))
+    least = max(float((norms - radius).min()), 0.0)
     most = min(float((norms + radius).max()), float(np.linalg.eigvalsh(gram)[-1]))
     upper = max(lower, _constant(least, most, rescale))
     return IsometryBounds(lower, upper, False)

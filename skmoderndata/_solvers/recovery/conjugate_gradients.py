@@ -31,12 +31,15 @@ def least_squares_steps(
     Yields v, the residual and the squared norm of the gradient ``B'(y - B v)``; ends only where
     columns depend on each other. The arrays change with the next step.
     """
+    # residual r, gradient g = B'r, direction d
     v = start.copy()
     r = y - times(v)
     g = cross(r)
     d, gg = g.copy(), float(g @ g)
     while True:
         yield v, r, gg
+
+        # step to the minimum along the direction
         t = times(d)
         curvature = float(t @ t)
         if curvature <= EPS * float(d @ d):
@@ -44,6 +47,8 @@ def least_squares_steps(
         step_size = gg / curvature
         v += step_size * d
         r -= step_size * t
+
+        # next direction, conjugate to this one
         g = cross(r)
         former, gg = gg, float(g @ g)
         d = g + (gg / former) * d

@@ -26,30 +26,40 @@ def follow_path(A: Array, y: Array, *, bound: float, positive: bool) -> tuple[Pi
     Returns the last piece, the number of factorisations, and whether that is the end: the path may
     break off, and is left where the solution of equations is not sparse.
     """
+    # the empty support, at the penalty above which it is optimal
     m, k = A.shape
     none = np.zeros(0)
     piece = Piece(np.zeros(0, np.int64), none, none, none, y, np.zeros(m))
     lam = first = largest_slope(A.T @ y, positive)
     barred = np.zeros(k, np.bool_)  # in the span of the support
     at_once, n_iter, work = max(1, m // 16), 0, 0
+
     while work <= WORK * m * m * k:
+        # 1. where the next columns enter or leave on this piece
         end = piece.penalty(bound)
         meets = np.where(barred, 0.0, _breakpoints(A, piece, lam, positive))
         order = np.argsort(-meets, kind="stable")
         order = order[meets[order] > max(end * (1 + ROUNDING), ROUNDING * first)]
         if order.size == 0:
             return piece, n_iter, True
+
         if bound == 0 and piece.support.size > CROWDED * m:
             break
+
+        # 2. pass as many of these at once as proved right before
         few = max(1, m // 16, piece.support.size)  # more would bring in columns that leave again
         at_once = min(max(1, 2 * at_once), few, order.size)
         ties = np.count_nonzero(meets >= meets[order[at_once - 1]] * (1 - 1e-9))
         below = meets[order[ties]] if ties < order.size else end
         goal = 0.5 * (meets[order[ties - 1]] + below)
+
         new, lam_new, count = _corrected(A, y, piece, barred, (goal, lam), bound, positive)
+
         n_iter += count
         work += count * m * max(8, piece.support.size) ** 2
-        if new is None and at_once == 1:  # one column enters or leaves, as on the path itself
+
+        # 3. where that fails, one column enters or leaves, as on the path itself
+        if new is None and at_once == 1:
             j, lam_new = order[0], meets[order[0]]
             stays = piece.support != j
             support, signs = piece.support[stays], piece.signs[stays]
@@ -62,6 +72,8 @@ def follow_path(A: Array, y: Array, *, bound: float, positive: bool) -> tuple[Pi
                 break
         elif new is None:
             at_once //= 8
+
+        # 4. go on from the new piece
         if new is not None:
             if barred.any():  # until a column leaves
                 barred &= np.isin(piece.support, new.support).all()
@@ -103,17 +115,22 @@ def _corrected(
     goal, former = penalties
     lam, last = goal, A.shape[1]
     for step in range(CORRECTIONS):
+        # columns that leave: wrong signs; columns that enter: slopes above the penalty
         slopes = A.T @ (piece.rest + lam * piece.u)
         wrong = (piece.fitted - lam * piece.direction) * piece.signs < 0
         beyond = slopes if positive else np.abs(slopes)
         beyond[piece.support] = beyond[barred] = 0.0
         new = np.flatnonzero(beyond > lam * (1 + ROUNDING))
         changes = np.count_nonzero(wrong) + new.size
+
+        # settled, or not getting there
         if changes == 0 and step > 0:
             return piece, lam, step
         if step > 3 and changes > max(last, 2):
             break
         last = changes
+
+        # the least squares solution for the corrected support and signs
         support = np.concatenate([piece.support[~wrong], new])
         signs = np.concatenate([piece.signs[~wrong], np.sign(slopes[new])])
         found = quick_piece(A, y, support, signs)

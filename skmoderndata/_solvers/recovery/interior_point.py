@@ -18,6 +18,7 @@ def interior_point(
     Ends at a relative gap and residuals of `tol`, or where rounding ends the descent. Returns
     coefficients, the dual variable and the number of steps; each factors ``A diag(x / z) A'``.
     """
+    # start: least squares, moved away from the bounds
     m, k = A.shape
     s = np.array([[1.0]] if positive else [[1.0], [-1.0]])
     factor = _factor(A)
@@ -25,18 +26,25 @@ def interior_point(
     away = 1e-3 * float(np.abs(a).max()) + float(np.abs(a).mean())
     x, z, v = np.maximum(s * a, 0.0) + away, np.ones((len(s), k)) * cost, np.zeros(m)
     best, coef, dual, n_iter, idle = np.inf, a, v, 0, 0
+
     while n_iter < max_iter:
         n_iter += 1
+
+        # 1. residuals of the primal and of the dual constraints, and the gap
         primal = y - A @ (x * s).sum(axis=0)
         slack = cost - s * (A.T @ v) - z
         gap = float(np.vdot(x, z)) / float((x @ cost).sum())
         error = max(gap, float(np.linalg.norm(primal)), float(np.abs(slack).max()))
+
+        # 2. keep the best; end without progress for six steps
         idle += 1
         if error < best:
             best, dual, idle = error, v, 0
             coef = (np.where(x > z, x, 0.0) * s).sum(axis=0)  # complementary: one of them is zero
         if not (best > tol and idle < 6):
             break
+
+        # 3. one factorisation for the predictor and the corrector [Mehrotra 1992]
         factor = _factor(A * np.sqrt((x / z).sum(axis=0)))
         mean, target = float(np.vdot(x, z)) / x.size, -x * z
         for corrects in (False, True):
@@ -44,10 +52,13 @@ def interior_point(
             dv = _solve(factor, primal - A @ h)
             dz = slack - s * (A.T @ dv)
             dx = (target - x * dz) / z
+
             tau = 1.0 if not corrects else min(max(0.99, 1.0 - mean), 1.0 - 1e-6)
             by_x, by_z = min(1.0, tau * _room(x, dx)), min(1.0, tau * _room(z, dz))
             ahead = float(np.vdot(x + by_x * dx, z + by_z * dz)) / x.size
             target = mean * (ahead / mean) ** 3 - x * z - dx * dz
+
+        # 4. the longest step that stays inside
         x, z, v = x + by_x * dx, z + by_z * dz, v + by_z * dv
     return coef, dual, n_iter
 

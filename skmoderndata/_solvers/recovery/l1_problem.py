@@ -6,9 +6,10 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.recovery.conjugate_gradients import Product, on_support
 from skmoderndata._solvers.recovery.measurements import Operator, to_matrix
-from skmoderndata._solvers.recovery.optimality import largest_slope, relative_gap
+from skmoderndata._solvers.recovery.optimality import l1_gap, largest_slope
 from skmoderndata._typing import Array
 
 LONG = 20_000  # values, beyond which random vectors are orthogonal enough
@@ -93,8 +94,8 @@ class Problem(NamedTuple):
         top = self.top(self.adjoint(dual) if slopes is None else slopes)
         dual = dual / top if top > 1 else dual
         residual = self.y - self.forward(coef) if residual is None else residual
-        missed = max(0.0, float(np.linalg.norm(residual)) - self.bound)
-        gap = relative_gap(self.y, coef, dual, self.bound) if coef.any() else 1.0
+        missed = relative_gap(float(np.linalg.norm(residual)), self.bound, unit=1.0)
+        gap = l1_gap(self.y, coef, dual, self.bound) if coef.any() else 1.0
         return Candidate(coef, dual, gap, missed)
 
 
@@ -106,6 +107,8 @@ def facts_of(A: Operator) -> Facts:
     G: Array = rng.normal(size=(m, count))
     G = linalg.qr(G, mode="economic")[0] if m <= LONG else G / np.linalg.norm(G, axis=0)
     squares, c, orthogonal = np.zeros(n), 0.0, False
+
+    # squared norms of columns; is A A' a multiple of the identity?
     for i, g in enumerate(np.sqrt(m) * G.T):
         t = A.adjoint(g[None])
         squares += t[0] ** 2 / count  # the expected ones are the squared norms of columns
@@ -113,12 +116,15 @@ def facts_of(A: Operator) -> Facts:
             w = A.forward(t)[0]
             c = float(w @ g) / m
             orthogonal = bool(np.linalg.norm(w - c * g) <= 1e-11 * np.linalg.norm(w))
+
+    # columns as different in norm as chance does not explain are scaled
     mean_sq = float(squares.mean())
     if mean_sq == 0:
         return Facts(1.0, 1.0, False)
     spread = 1.0 if orthogonal else 0.25  # steps of columns give up that rows are orthogonal
     unlike = float((squares / mean_sq).var()) > 2.0 / count + spread
     sizes = np.sqrt(np.maximum(squares, 1e-8 * mean_sq)) if unlike else None
+
     if orthogonal:
         return Facts(c * m / n, float(np.sqrt(c)), True, sizes)
     return Facts(mean_sq, operator_norm(A), False, sizes)

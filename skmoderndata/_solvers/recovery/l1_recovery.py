@@ -62,11 +62,14 @@ def least_l1(
         Pairs of products, one with A and one with its transpose, after which the best so far is
         returned. A step that is under way is finished.
     """
+    # whether, and when, a matrix may be formed
     m, n = A.shape
     at_once = m <= FORMED_ROWS and m * n <= FORMED_ENTRIES
     at_last = not at_once and m * n <= LAST_ENTRIES and min(m, n) < max_iter
     formed = min(m, n)  # products that form the matrix
     limit = min(2 * max_iter, 5 * formed) - formed if at_last else 2 * max_iter
+
+    # products are counted, in units in which the columns have a mean norm of one
     facts = facts_of(A) if facts is None else facts
     unit = 1.0 / np.sqrt(facts.mean_sq)
     used = 0
@@ -89,9 +92,13 @@ def least_l1(
     sizes = None if facts.sizes is None else unit * facts.sizes
     slopes = adjoint(y[None])[0]
     p = Problem(scaled, y, bound, positive, slopes, facts.norm * unit, sizes)
+
+    # zero may be the answer
     best = p.judge(np.zeros(A.shape[1]), y, residual=y, slopes=slopes)
     if p.top(slopes) <= 1e-13 * p.norm:  # nothing is nearer than zero
         return L1Recovery(best.coef, unit * best.dual, 0.0, 0.0, 1, bound == 0, bound == 0)
+
+    # routes in turn, the cheapest first, until the certificate holds
     reachable = True
     if at_once:
         best, reachable = _by_matrix(p, tol)
@@ -105,6 +112,7 @@ def least_l1(
             best = min(best, primal_dual(p, tol, spent), key=lambda c: c.badness)
         if reachable and at_last and best.badness > tol:
             best = min(best, _by_matrix(p, tol)[0], key=lambda c: c.badness)
+
     done = reachable and best.badness <= tol
     return L1Recovery(
         unit * best.coef, unit * best.dual, best.gap, best.missed, used // 2, done, reachable

@@ -125,6 +125,8 @@ def transform_measurements(
     n = int(np.prod(shape))
     if kind == "fourier":
         return _fourier_measurements(m, shape, decay, rng)
+
+    # frequencies, kept with a probability that may fall with them
     if kind == "dct":
         frequency = np.sqrt(sum(np.square(g, dtype=float) for g in np.indices(shape))).ravel()
         rows = np.sort(_draw(frequency, m, decay, rng))
@@ -132,6 +134,8 @@ def transform_measurements(
     if kind == "hadamard":
         rows = np.sort(_draw(_sequencies(shape), m, decay, rng))
         return _some_rows(_hadamard(n), rows, 1 / np.sqrt(m))
+
+    # scrambled: random signs and places spread every signal over all rows
     scramble = _permuted(rng.permutation(n), 2.0 * rng.randint(0, 2, size=n) - 1.0)
     rows = np.sort(_draw(np.zeros(n), m, decay, rng))
     return compose(_some_rows(_hadamard(n), rows, 1 / np.sqrt(m)), scramble)

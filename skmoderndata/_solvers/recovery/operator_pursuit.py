@@ -90,34 +90,45 @@ def matching_pursuit(y: Array, D: Columns, s: int, bound: float) -> Pursued:
     Least squares on the chosen columns, which are formed. With `positive` [Bruckstein, Elad and
     Zibulevsky 2008] it is non-negative; columns that get zero are given up, and may come again.
     """
+    # chosen columns C, their products G, coefficients a
     m, k = D.A.shape
     C, G = np.zeros((m, s)), np.zeros((s, s))
     chosen, a = np.zeros(0, np.int64), np.zeros(0)
     barred = D.scale == 0
     r, best, steps = y, float(np.linalg.norm(y)), 0
+
     while best > bound and len(chosen) < s and steps < 3 * s:
         steps += 1
+
+        # 1. choose the column of largest correlation with the residual
         c = D.cross(r[None])[0]
         c = c if D.positive else np.abs(c)
         c[chosen] = c[barred] = 0.0
         new, t = int(np.argmax(c)), len(chosen)
         if c[new] <= TINY:
             break
+
+        # 2. extend the system, and solve it
         C[:, t] = D.column(new)
         G[t, : t + 1] = G[: t + 1, t] = C[:, t] @ C[:, : t + 1]
         values = _fit(G[: t + 1, : t + 1], C[:, : t + 1].T @ y, a, D.positive)
         if values is None:  # in the span of the others
             barred[new] = True
             continue
+
+        # 3. the new residual; end where it no longer falls
         r = y - C[:, : t + 1] @ values
         size = float(np.linalg.norm(r))
         if size >= best * (1 - 1e-12):
             break
+
+        # 4. without the columns that a sign pushed out
         stays = np.flatnonzero(values) if D.positive else np.arange(t + 1)
         u, best = len(stays), size
         chosen, a = np.append(chosen, new)[stays], values[stays]
         if u <= t:
             C[:, :u], G[:u, :u] = C[:, stays], G[np.ix_(stays, stays)]
+
     out = np.zeros(k)
     out[chosen] = a
     return out, max(1, steps), steps < 3 * s or best <= bound
@@ -155,6 +166,7 @@ def _nonnegative_least_squares(D: Columns, y: Array, support: Array, start: Arra
     passive, a = support, np.maximum(start, 0.0)
     best_a, best = np.zeros_like(a), float(np.linalg.norm(y))
     for _ in range(20):
+        # out: negative coefficients, until the least squares solution has none
         while passive.size:
             a = _least_squares(D, y, passive, a)
             wrong = a[passive] < 0
@@ -162,11 +174,15 @@ def _nonnegative_least_squares(D: Columns, y: Array, support: Array, start: Arra
                 break
             passive = passive[~wrong]
         a = a if passive.size else np.zeros_like(a)
+
+        # end where the residual no longer falls
         r = y - D.A.forward((a * D.scale)[None])[0]
         size = float(np.linalg.norm(r))
         if size >= best * (1 - 1e-12):
             break
         best_a, best = a, size
+
+        # in: columns that would still reduce it
         slopes = D.cross(r[None])[0]
         outside = np.setdiff1d(support, passive)
         back = outside[slopes[outside] > 1e-10]

@@ -11,21 +11,22 @@ from scipy import linalg
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from skmoderndata._solvers.codes.signal_blocks import prepare_atoms
+from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._typing import Array
 
 EPS = float(np.finfo(np.float64).eps)
 DEPENDENT = 1e-11  # distance of a unit column from the span of others that counts as none
 
 
-def relative_gap(y: Array, coef: Array, dual: Array, bound: float = 0.0) -> float:
+def l1_gap(y: Array, coef: Array, dual: Array, bound: float = 0.0) -> float:
     """Duality gap relative to the l1 norm, for a feasible dual variable.
 
-    Coefficients that miss the constraint are charged nothing for that: the residual has to be
-    looked at as well.
+    Coefficients that miss the constraint are charged nothing for that, unless their norm is below
+    the bound: the residual has to be looked at as well.
     """
     primal = float(np.abs(coef).sum())
     value = float(y @ dual) - bound * float(linalg.norm(dual))
-    return abs(primal - value) / primal if primal > 0 else abs(value)
+    return relative_gap(max(primal, value), min(primal, value), unit=primal or 1.0)
 
 
 def largest_slope(slopes: Array, positive: bool) -> float:
@@ -58,20 +59,24 @@ class Piece(NamedTuple):
         None where no penalty leads to the bound, or where non-negative coefficients are asked for
         and one is not.
         """
+        # the penalty at which the residual meets the bound
         penalty = self.penalty(bound)
         if self.support.size == 0:
             return None
         if bound > 0 and float(self.rest @ self.rest) > bound * bound:
             return None
+
         dual = self.u + self.rest / penalty if penalty > 0 else self.u
         values = self.fitted - penalty * self.direction
         if positive and values.min() < -1e-9 * np.abs(values).max():
             return None
         values = np.maximum(values, 0.0) if positive else values
+
         # of no weight for the residual, nor for the l1 norm
         size = np.abs(values)
         sizes = size * column_norms(A[:, self.support])
         nothing = (sizes <= 1e-12 * sizes.max()) & (size <= 1e-12 * size.max())
+
         coef = np.zeros(A.shape[1])
         coef[self.support] = np.where(nothing, 0.0, values)
         return coef, dual
@@ -97,6 +102,7 @@ def quick_piece(A: Array, y: Array, support: Array, signs: Array) -> Piece | Non
 
 def exact_piece(A: Array, y: Array, support: Array, signs: Array) -> Piece | None:
     """Piece by an orthogonal factorisation, for columns of any norms; y is of norm one."""
+    # columns of unit norm that are independent
     if not 0 < support.size <= len(y):
         return None
     B = A[:, support]
@@ -104,9 +110,13 @@ def exact_piece(A: Array, y: Array, support: Array, signs: Array) -> Piece | Non
     Q, R = linalg.qr(B / norms, mode="economic", check_finite=False)
     if not np.abs(np.diagonal(R)).min() > DEPENDENT:
         return None
+
+    # coefficients are `fitted - penalty * direction`
     fitted = linalg.solve_triangular(R, Q.T @ y, check_finite=False) / norms
     inner = linalg.solve_triangular(R, signs / norms, trans="T", check_finite=False)
     direction = linalg.solve_triangular(R, inner, check_finite=False) / norms
+
+    # residual without the columns, projected twice against rounding
     rest = y - Q @ (Q.T @ y)
     rest -= Q @ (Q.T @ rest)
     if support.size == len(y) or float(linalg.norm(rest)) <= 32 * EPS:

@@ -26,6 +26,7 @@ def l1_threshold(delta: Array, *, positive: bool = False) -> Array:
         e = odds / (1 + odds)
         return e, e * (1 + t * t) + (1 - e) * sides * ((1 + t * t) * tail - t * density)
 
+    # the maximum over t of a fraction of the undersampling delta
     out = np.empty(len(delta))
     for i, fraction in enumerate(delta):
         if fraction >= 1:
@@ -42,9 +43,12 @@ def half_success(rho: Array, hits: Array, trials: Array) -> float:
     ``P(success) = expit(b (place - rho))`` by maximum likelihood, half an observation of each kind
     added to every place. NaN where the fractions do not cross one half.
     """
+    # one half must lie within the fractions
     fraction = hits / trials
     if not (fraction.max() >= 0.5 > fraction.min()):
         return float("nan")
+
+    # logistic regression, with half a success and half a failure added
     hits, trials = hits + 0.5, trials + 1.0
     x = (rho - rho.mean()) / (np.ptp(rho) or 1.0)
     D = np.column_stack([np.ones_like(x), x])

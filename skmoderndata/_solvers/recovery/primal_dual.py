@@ -22,6 +22,7 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
     columns are of unlike norms each has its own step size, as if they had been brought to one.
     Supports go to Newton's method now and then.
     """
+    # columns of different norms get steps of their own
     m, n = p.A.shape
     a, q = np.zeros(n), np.zeros(m)
     unit: Any = 1.0
@@ -31,26 +32,38 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
         norm = operator_norm(_with_columns_times(p.A, unit))
     # the norms of the solution and of its dual are about as one to the root of the non-zeros
     ratio = 0.3 * float(np.linalg.norm(p.slopes * unit)) / norm / np.sqrt(m)
+
     adapt, best = 0.5, p.failure()
     step, following = 0, FIRST
+
     while not spent() and best.badness > tol:
         step += 1
+
+        # 1. primal step: soft thresholding
         tau, sigma = ratio / norm, 0.99 / (ratio * norm)
         each = tau * unit * unit
         new_a = p.soft(a - each * p.adjoint(q), each)
+
+        # 2. dual step from the extrapolated point; the ball of radius `bound` shrinks it
         w = q + sigma * (p.forward(2 * new_a - a) - p.y)
         new_q = w
         if p.bound > 0:
             size = float(np.linalg.norm(w))
-            new_q = w * max(0.0, 1 - sigma * p.bound / size) if size > 0 else w
+            new_q = w * max(1 - sigma * p.bound / size, 0.0) if size > 0 else w
+
+        # 3. over-relax both
         moved = float(np.linalg.norm((new_a - a) / unit)) / tau
         turned = float(np.linalg.norm(new_q - q)) / sigma
         a, q = a + 1.8 * (new_a - a), q + 1.8 * (new_q - q)
+
+        # 4. balance the steps by how far each has moved
         if step % 10 == 0 and adapt > 0.01:
             if moved > 20 * norm * turned:
                 ratio, adapt = ratio / (1 - adapt), 0.95 * adapt
             elif norm * turned > 20 * moved:
                 ratio, adapt = ratio * (1 - adapt), 0.95 * adapt
+
+        # 5. now and then look at the certificate, rarely at a sharpened point
         if step % LOOK and not spent():
             continue
         candidates = [best, p.judge(new_a, -q)]

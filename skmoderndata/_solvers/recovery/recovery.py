@@ -106,17 +106,22 @@ def recover(
         Hears of every signal; of all as one where the compiled coders take them together. Signals
         after a stop have codes of zeros, and are not done.
     """
+    # defaults of the number of non-zeros
     m, k = A.shape
     if n_nonzero is None:
         pursuing = method == "omp" and residual_tol is not None
         n_nonzero = min(m, k) if pursuing else max(1, m // 4)
     bound = 0.0 if residual_tol is None else float(residual_tol)
     asked = Settings(method, min(n_nonzero, m, k), bound, positive, tol, max_iter)
+
+    # form the matrix where memory allows and columns or signals are many enough to pay for it
     fits = 8.0 * k * (m + 2.0 * k) <= memory
     formed = fits and (k <= DENSE_COLUMNS or len(Y) >= 16)
     if formed and method != "basis_pursuit":
         limits = np.full(len(Y), -1.0 if residual_tol is None else bound**2)
         return _by_coders(Y, to_matrix(A), asked, limits, n_jobs, progress)
+
+    # one signal at a time, by the route for its problem
     solve: Callable[[Array], Code]
     if formed:
         pursuit = MatrixPursuit(
@@ -152,8 +157,11 @@ def _by_coders(
             Y, atoms, method=asked.method, n_nonzero=asked.n_nonzero, tol_sq=limits,
             positive=asked.positive, max_iter=300, n_jobs=n_jobs,
         )  # fmt: skip
+
     if progress is not None:
         progress.end()
+
+    # signals within the limit need no column
     a, residual = to_dense(codes, A.shape[1]), np.sqrt(codes.residual_sq)
     norms = np.linalg.norm(Y, axis=1)
     nothing = norms**2 <= limits

@@ -27,17 +27,24 @@ def _equality(p: Problem, a: Array, tol: float) -> Candidate:
     m = len(p.y)
     coef, former = a, np.inf
     for _ in range(8):
+        # 1. fit the largest coefficients; end at an exact fit
         support = _largest(coef, m // 2)
         coef, residual = _fit(p, support, coef)
         size = float(np.linalg.norm(residual))
         if size <= 1e-12:
             break
+
+        # 2. no progress: the support cannot be found this way
         if size > 0.5 * former or support.size == 0:
             return p.failure()
         former = size
+
+        # 3. a thresholded gradient step changes the support
         coef = p.soft(coef + p.adjoint(residual), 2.0 * size / float(np.sqrt(m)))
     else:
         return p.failure()
+
+    # without coefficients that are rounding, and with a dual variable for the signs left
     used = np.flatnonzero(np.abs(coef) > 1e-9 * np.abs(coef).max())
     if p.positive and coef[used].min(initial=0.0) < 0:
         return p.failure()
@@ -83,6 +90,7 @@ def _dual_of_signs(p: Problem, support: Array, signs: Array, tol: float) -> Arra
     free = sign == 0  # to leave again
     accuracy, dual = 1e-3, np.zeros(len(p.y))
     for _ in range(40):
+        # h on the active set, so that A_j'v meets the signs there
         active = np.flatnonzero(sign)
         if active.size > 0.9 * len(p.y):
             break
@@ -92,12 +100,16 @@ def _dual_of_signs(p: Problem, support: Array, signs: Array, tol: float) -> Arra
         h[:] = 0.0
         h[active] = values
         dual = times(values)
+
+        # violated constraints enter, those of wrong sign leave again
         slopes = p.adjoint(dual)
         beyond = p.beyond(slopes, 1 + 0.1 * tol) & (sign == 0)
         wrong = (h * sign > 0) & free
         change = np.count_nonzero(beyond) + np.count_nonzero(wrong)
         if change == 0 and accuracy <= 1e-12:
             break
+
+        # more accurate as fewer change
         few = change < 0.01 * active.size
         accuracy = 1e-12 if change < 3 else 1e-6 if few else 1e-3
         sign[wrong] = 0.0
@@ -116,6 +128,7 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
     sign, coef, inner = np.sign(a), a.copy(), np.zeros(n)
     best, accuracy, idle, least, change = p.failure(), 3e-2, 0, n + 1, n
     for _ in range(40):
+        # solution of the piece at the penalty, and its derivative by the penalty
         active = np.flatnonzero(sign)
         if not 0 < active.size <= 0.9 * m:
             break
@@ -134,11 +147,15 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
         lam += move
         coef[active], inner[active] = values - move * change_of, change_of
         residual += move * direction
+
+        # who would have to leave or enter
         slopes = p.adjoint(residual)
         wrong = coef * sign < 0
         beyond = p.beyond(slopes, lam * (1 + 1e-10)) & (sign == 0)
         change = int(np.count_nonzero(wrong) + np.count_nonzero(beyond))
         top = p.top(slopes)
+
+        # where the bound is met, the residual gives a dual variable to judge by
         if met and top > 0:
             candidate = p.judge(
                 coef.copy(), residual / top, residual=residual, slopes=slopes / top
@@ -146,11 +163,14 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
             best = min(best, candidate, key=lambda c: c.badness)
             if best.badness <= 0.05 * tol or (change == 0 and abs(move) <= 1e-13 * lam):
                 break
+
+        # end without progress; more accurate as fewer change
         idle = idle + 1 if change >= least else 0
         least = min(least, change)
         if idle >= 5:
             break
         accuracy = max(min(0.3 * accuracy, 0.1 * change / active.size), 0.003 * tol)
+
         sign[wrong] = 0.0
         sign[beyond] = np.sign(slopes[beyond])
         coef[sign == 0], inner[sign == 0] = 0.0, 0.0

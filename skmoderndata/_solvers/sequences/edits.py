@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
 BITS = 64
@@ -26,34 +27,47 @@ class EditCosts(NamedTuple):
 
 
 @jit
-def _table_distance(s, t, costs, row):
-    """``D(i, j) = min(D(i-1, j-1) + [s_i != t_j] sub, D(i-1, j) + gap, D(i, j-1) + gap)``."""
-    for j in range(len(t) + 1):
-        row[j] = j * costs.gap
-    for i in range(len(s)):
+def _table_distance(s, t, costs, row, first, cells):
+    """``D(i, j) = min(D(i-1, j-1) + [s_i != t_j] sub, D(i-1, j) + gap, D(i, j-1) + gap)``.
+
+    Goes on from row `first` for about so many cells; returns the next row, and the cells left.
+    """
+    if first == 0:
+        for j in range(len(t) + 1):
+            row[j] = j * costs.gap
+    for i in range(first, len(s)):
+        if cells <= 0 and i > first:  # one row at least
+            return i, cells
+        cells -= len(t)
         diagonal, row[0] = row[0], (i + 1) * costs.gap
         for j in range(len(t)):
             change = diagonal if s[i] == t[j] else diagonal + costs.substitution
             diagonal = row[j + 1]
             row[j + 1] = min(change, min(row[j + 1], row[j]) + costs.gap)
-    return row[len(t)]
+    return len(s), cells
 
 
 @jit
-def _unit_distance(m, t, peq, plus, minus):
+def _unit_distance(m, t, peq, plus, minus, distance, first, cells):
     """Levenshtein distance of t and a sequence of m symbols, 64 rows of the table at a time.
 
     Bit i of ``peq[symbol]`` says whether the i-th of the m symbols is that one. Words `plus` and
     `minus` hold where the table rises and falls by one from row to row; `right` and `down` are
-    the same from column to column [Hyyro 2003, figure 8].
+    the same from column to column [Hyyro 2003, figure 8]. Goes on from symbol `first` of t for
+    about so many cells; returns the distance, the next symbol, and the cells left.
     """
     one, top = np.uint64(1), np.uint64(BITS - 1)
     n_words = (m + BITS - 1) // BITS
     last = np.uint64((m - 1) % BITS)
-    plus[:n_words] = ~np.uint64(0)
-    minus[:n_words] = np.uint64(0)
-    distance = m
-    for a in t:
+    if first == 0:
+        plus[:n_words] = ~np.uint64(0)
+        minus[:n_words] = np.uint64(0)
+        distance = m
+    for j in range(first, len(t)):
+        if cells <= 0 and j > first:  # one column at least
+            return distance, j, cells
+        cells -= n_words
+        a = t[j]
         carry_plus, carry_minus = one, np.uint64(0)  # the first row rises by one each column
         for w in range(n_words):
             equal, up, fall = peq[a, w], plus[w], minus[w]
@@ -70,35 +84,66 @@ def _unit_distance(m, t, peq, plus, minus):
             plus[w] = down | ~(vertical | right)
             minus[w] = right & vertical
             carry_plus, carry_minus = next_plus, next_minus
-    return distance
+    return distance, len(t), cells
 
 
 @jit
-def _unit_rows(codes, offsets, first, codes_y, offsets_y, n_symbols, own, out):
-    """Levenshtein distances of the sequences from `first` on to all others."""
+def _unit_rows(codes, offsets, first, others, n_symbols, own, out, at, words, cells):
+    """Levenshtein distances of the sequences from `first` on to all others.
+
+    Goes on with symbol ``at[2]`` of the pair ``at[0], at[1]``, at distance ``at[3]``, after the
+    column in `words`, for about so many cells; True at the end.
+    """
+    codes_y, offsets_y = others
     n_words = ((offsets[1:] - offsets[:-1]).max() + BITS - 1) // BITS
     peq = np.zeros((n_symbols, n_words), dtype=np.uint64)
-    plus, minus = np.empty(n_words, dtype=np.uint64), np.empty(n_words, dtype=np.uint64)
-    for k in range(out.shape[0]):
+    plus, minus = words[0].copy(), words[1].copy()
+    for k in range(at[0], out.shape[0]):
         s = codes[offsets[first + k] : offsets[first + k + 1]]
         for i in range(len(s)):
             peq[s[i], i // BITS] |= np.uint64(1) << np.uint64(i % BITS)
-        for j in range(first + k + 1 if own else out.shape[1]):
+
+        for j in range(at[1], first + k + 1 if own else out.shape[1]):
             t = codes_y[offsets_y[j] : offsets_y[j + 1]]
-            out[k, j] = _unit_distance(len(s), t, peq, plus, minus) if len(s) else len(t)
+            distance, done = len(t), len(t)
+            if len(s):
+                distance, done, cells = _unit_distance(
+                    len(s), t, peq, plus, minus, at[3], at[2], cells
+                )
+            if done < len(t):
+                at[0], at[1], at[2], at[3] = k, j, done, distance
+                words[0], words[1] = plus, minus
+                return False
+            at[2] = 0
+            out[k, j] = distance
+
+        at[1] = 0
         for i in range(len(s)):
             peq[s[i], i // BITS] = np.uint64(0)
+    return True
 
 
 @jit
-def _table_rows(codes, offsets, first, codes_y, offsets_y, costs, own, out):
-    """Edit distances of the sequences from `first` on to all others, by the table."""
-    row = np.empty((offsets_y[1:] - offsets_y[:-1]).max() + 1)
-    for k in range(out.shape[0]):
+def _table_rows(codes, offsets, first, others, costs, own, out, at, saved, cells):
+    """Edit distances of the sequences from `first` on to all others, by the table.
+
+    Goes on with row ``at[2]`` of the pair ``at[0], at[1]``, after the row that is `saved`.
+    """
+    codes_y, offsets_y = others
+    row = saved.copy()
+    for k in range(at[0], out.shape[0]):
         s = codes[offsets[first + k] : offsets[first + k + 1]]
-        for j in range(first + k + 1 if own else out.shape[1]):
+        for j in range(at[1], first + k + 1 if own else out.shape[1]):
             t = codes_y[offsets_y[j] : offsets_y[j + 1]]
-            out[k, j] = _table_distance(s, t, costs, row)
+            done, cells = _table_distance(s, t, costs, row, at[2], cells)
+            if done < len(s):
+                at[0], at[1], at[2] = k, j, done
+                saved[:] = row
+                return False
+            at[2] = 0
+            out[k, j] = row[len(t)]
+        at[1] = 0
+    return True
 
 
 def edit_distances(
@@ -134,8 +179,12 @@ def edit_distances(
     """
     if not out.size:
         return
+    at = np.zeros(4, dtype=np.int64)
     if costs == EditCosts(1.0, 1.0):
         top = max(codes.max(initial=-1), others[0].max(initial=-1))
-        _unit_rows(codes, offsets, first, *others, int(top) + 1, own, out)
+        n_words = (int(np.diff(offsets).max()) + BITS - 1) // BITS
+        words = np.zeros((2, n_words), dtype=np.uint64)
+        in_pieces(_unit_rows, codes, offsets, first, others, int(top) + 1, own, out, at, words)
     else:
-        _table_rows(codes, offsets, first, *others, costs, own, out)
+        saved = np.empty(int(np.diff(others[1]).max()) + 1)
+        in_pieces(_table_rows, codes, offsets, first, others, costs, own, out, at, saved)

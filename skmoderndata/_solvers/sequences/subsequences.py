@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
 LOG2 = float(np.log(2.0))
@@ -126,17 +127,23 @@ def _weighted_sum(totals, shifts, lengths, logarithm):
 
 
 @jit
-def _one_against_lanes(s, lanes, skips, weighting, rows, planes, holds, logarithm, out):
+def _one_against_lanes(s, lanes, skips, weighting, rows, totals, planes, holds, first, cells):
     """Compare the sequence s with four others, by rows of length `len(lanes) + 1`.
 
-    ``planes[a % PLANES]`` has the weights of matching the symbol ``holds[a % PLANES]``.
+    ``planes[a % PLANES]`` has the weights of matching the symbol ``holds[a % PLANES]``. Goes on
+    from symbol `first` for about so many cells; returns the next symbol, and the cells left.
     """
     p, m = len(weighting.lengths), lanes.shape[0]
     shifts = _level_shifts(len(s), m, p, weighting.decay, weighting.match.max())
-    totals = np.zeros((p, 4))
-    rows[0, : m + 1] = 1.0  # the empty subsequence goes before any symbol
-    rows[1:, : m + 1] = 0.0
-    for a in s:
+    if first == 0:
+        totals[:] = 0.0
+        rows[0, : m + 1] = 1.0  # the empty subsequence goes before any symbol
+        rows[1:, : m + 1] = 0.0
+    for i in range(first, len(s)):
+        if cells <= 0 and i > first:  # one symbol at least
+            return i, cells
+        cells -= 4 * p * m
+        a = s[i]
         plane = planes[a % PLANES, :m]
         if holds[a % PLANES] != a:
             _match_plane(a, lanes, weighting, plane)
@@ -144,6 +151,13 @@ def _one_against_lanes(s, lanes, skips, weighting, rows, planes, holds, logarith
         for q in range(p, 0, -1):  # the row of q - 1 is still that of the symbol before
             scale = 2.0 ** shifts[q - 1]
             _level(plane, rows[q - 1], rows[q], skips, weighting.skip[a], scale, totals[q - 1])
+    return len(s), cells
+
+
+@jit
+def _sums_of_lanes(n, m, weighting, totals, logarithm, out):
+    """Add up the sums of the four lanes, from those over the subsequences of each length."""
+    shifts = _level_shifts(n, m, len(weighting.lengths), weighting.decay, weighting.match.max())
     for lane in range(4):
         out[lane] = _weighted_sum(totals[:, lane], shifts, weighting.lengths, logarithm)
 
@@ -161,44 +175,80 @@ def _fill_lanes(codes, offsets, chosen, weighting, lanes, skips):
 
 
 @jit
-def _all_pairs(codes, offsets, order, codes_y, offsets_y, order_y, own, weighting, logarithm, K):
-    """Write sums over common subsequences of all pairs into K; the orders are by length."""
-    longest = (offsets_y[1:] - offsets_y[:-1]).max()
-    rows = np.empty((len(weighting.lengths) + 1, longest + 1, 4))
+def _all_pairs(X, order, Y, order_y, own, weighting, logarithm, K, at, saved, cells):
+    """Write sums over common subsequences of all pairs into K; the orders are by length.
+
+    Goes on with symbol ``at[2]`` of the sequence ``order[at[1]]`` against the four from
+    ``order_y[at[0]]`` on, after the rows and totals that are `saved`; True at the end.
+    """
+    (codes, offsets), (codes_y, offsets_y) = X, Y
+    longest, p = (offsets_y[1:] - offsets_y[:-1]).max(), len(weighting.lengths)
+    rows, totals = np.empty((p + 1, longest + 1, 4)), np.empty((p, 4))
     planes, holds, out = np.empty((PLANES, longest, 4)), np.empty(PLANES, np.int32), np.empty(4)
     all_lanes, all_skips = np.empty((longest, 4), dtype=np.int32), np.empty((longest, 4))
-    for first in range(0, len(order_y), 4):
+    for first in range(at[0], len(order_y), 4):
         chosen = order_y[first : first + 4]
         m = offsets_y[chosen[-1] + 1] - offsets_y[chosen[-1]]
         lanes, skips = all_lanes[:m], all_skips[:m]
         _fill_lanes(codes_y, offsets_y, chosen, weighting, lanes, skips)
         holds[:] = -1
-        for r in range(first + len(chosen) if own else len(order)):
+
+        for r in range(at[1], first + len(chosen) if own else len(order)):
             i = order[r]
             s = codes[offsets[i] : offsets[i + 1]]
-            _one_against_lanes(s, lanes, skips, weighting, rows, planes, holds, logarithm, out)
+            if at[2] > 0:
+                rows[:], totals[:] = saved[:-1, : longest + 1], saved[-1, :p]
+            done, cells = _one_against_lanes(
+                s, lanes, skips, weighting, rows, totals, planes, holds, at[2], cells
+            )
+            if done < len(s):
+                at[0], at[1], at[2] = first, r, done
+                saved[:-1, : longest + 1], saved[-1, :p] = rows, totals
+                return False
+            at[2] = 0
+            _sums_of_lanes(len(s), m, weighting, totals, logarithm, out)
             for lane in range(len(chosen)):
                 if not own:
                     K[i, chosen[lane]] = out[lane]
                 elif r <= first + lane:
                     K[i, chosen[lane]] = K[chosen[lane], i] = out[lane]
+        at[1] = 0
+    return True
 
 
 @jit
-def _own_pairs(codes, offsets, weighting, logarithm, d):
-    longest = (offsets[1:] - offsets[:-1]).max()
-    rows = np.empty((len(weighting.lengths) + 1, longest + 1, 4))
+def _own_pairs(codes, offsets, weighting, logarithm, d, at, saved, cells):
+    """Compute the same for each sequence with itself, from symbol ``at[1]`` of ``at[0]`` on."""
+    longest, p = (offsets[1:] - offsets[:-1]).max(), len(weighting.lengths)
+    rows, totals = np.empty((p + 1, longest + 1, 4)), np.empty((p, 4))
     planes, holds, out = np.empty((PLANES, longest, 4)), np.empty(PLANES, np.int32), np.empty(4)
     chosen = np.zeros(1, dtype=np.int64)
-    for i in range(len(d)):
+    for i in range(at[0], len(d)):
         m = offsets[i + 1] - offsets[i]
         lanes, skips = np.empty((m, 4), dtype=np.int32), np.empty((m, 4))
         chosen[0] = i
         _fill_lanes(codes, offsets, chosen, weighting, lanes, skips)
         holds[:] = -1
         s = codes[offsets[i] : offsets[i + 1]]
-        _one_against_lanes(s, lanes, skips, weighting, rows, planes, holds, logarithm, out)
+        if at[1] > 0:
+            rows[:], totals[:] = saved[:-1, : longest + 1], saved[-1, :p]
+        done, cells = _one_against_lanes(
+            s, lanes, skips, weighting, rows, totals, planes, holds, at[1], cells
+        )
+        if done < len(s):
+            at[0], at[1] = i, done
+            saved[:-1, : longest + 1], saved[-1, :p] = rows, totals
+            return False
+        at[1] = 0
+        _sums_of_lanes(len(s), m, weighting, totals, logarithm, out)
         d[i] = out[0]
+    return True
+
+
+def _lane_state(offsets: Array, weighting: Weighting) -> tuple[Array, Array]:
+    """Where a sum is, and room for the rows of all lengths and, last, for their totals."""
+    p, longest = len(weighting.lengths), int(np.diff(offsets).max())
+    return np.zeros(3, dtype=np.int64), np.empty((p + 2, max(longest + 1, p), 4))
 
 
 def subsequence_sums(
@@ -237,9 +287,9 @@ def subsequence_sums(
     K = np.full((len(offsets) - 1, len(offsets_y) - 1), -np.inf if logarithm else 0.0)
     if K.size:
         order, order_y = (np.argsort(np.diff(o), kind="stable") for o in (offsets, offsets_y))
-        _all_pairs(
-            codes, offsets, order, codes_y, offsets_y, order_y, own, weighting, logarithm, K
-        )
+        state = _lane_state(offsets_y, weighting)
+        X, Y = (codes, offsets), (codes_y, offsets_y)
+        in_pieces(_all_pairs, X, order, Y, order_y, own, weighting, logarithm, K, *state)
     return K
 
 
@@ -249,7 +299,8 @@ def own_subsequence_sums(
     """Diagonal of `subsequence_sums`."""
     d = np.zeros(len(offsets) - 1)
     if len(d):
-        _own_pairs(codes, offsets, weighting, logarithm, d)
+        state = _lane_state(offsets, weighting)
+        in_pieces(_own_pairs, codes, offsets, weighting, logarithm, d, *state)
     return d
 
 
@@ -306,6 +357,7 @@ def subsequence_slopes(
 # ---- all subsequences -----------------------------------------------------------------------
 
 STEP = 2.0**400  # a number above it is stored divided by it
+CELLS_OF_EXPONENTS = 4  # cells of others that one with an exponent is worth
 
 
 @jit
@@ -323,15 +375,21 @@ def _plus(a, ea, b, eb):
 
 
 @jit
-def _all_common(s, t, r, e, logarithm):
+def _all_common(s, t, r, e, logarithm, first, cells):
     """Count pairs of equal subsequences: ``r(i, j) = r(i - 1, j) + P(i, j)``.
 
     ``P(i, j) = P(i, j - 1) + [s_i = t_j] r(i - 1, j - 1)``. Every entry has an exponent of its
-    own, as the entries of one row may differ by more than the range of a number.
+    own, as the entries of one row may differ by more than the range of a number. Goes on from row
+    `first` for about so many cells; returns the count, the next row, and the cells left.
     """
-    r[:] = 1.0
-    e[:] = 0
-    for a in s:
+    if first == 0:
+        r[:] = 1.0
+        e[:] = 0
+    for i in range(first, len(s)):
+        if cells <= 0 and i > first:  # one row at least
+            return 0.0, i, cells
+        cells -= CELLS_OF_EXPONENTS * len(t)
+        a = s[i]
         p, ep = 0.0, 0
         before, e_before = r[0], e[0]
         for j in range(len(t)):
@@ -340,30 +398,52 @@ def _all_common(s, t, r, e, logarithm):
             before, e_before = r[j + 1], e[j + 1]
             r[j + 1], e[j + 1] = _plus(before, e_before, p, ep)
     if logarithm:
-        return np.log(r[-1]) + e[-1] * 400 * LOG2
-    return r[-1] * STEP ** e[-1]
+        return np.log(r[-1]) + e[-1] * 400 * LOG2, len(s), cells
+    return r[-1] * STEP ** e[-1], len(s), cells
 
 
 @jit
-def _all_common_pairs(codes, offsets, codes_y, offsets_y, own, logarithm, K):
-    longest = (offsets_y[1:] - offsets_y[:-1]).max()
-    r, e = np.empty(longest + 1), np.empty(longest + 1, dtype=np.int64)
-    for i in range(K.shape[0]):
+def _all_common_pairs(X, Y, own, logarithm, K, at, numbers, powers, cells):
+    """Count for all pairs, from row ``at[2]`` of the pair ``at[0], at[1]`` on; True at the end."""
+    (codes, offsets), (codes_y, offsets_y) = X, Y
+    r, e = numbers.copy(), powers.copy()
+    for i in range(at[0], K.shape[0]):
         s = codes[offsets[i] : offsets[i + 1]]
-        for j in range(i + 1 if own else K.shape[1]):
+        for j in range(at[1], i + 1 if own else K.shape[1]):
             t = codes_y[offsets_y[j] : offsets_y[j + 1]]
-            K[i, j] = _all_common(s, t, r[: len(t) + 1], e[: len(t) + 1], logarithm)
+            m = len(t) + 1
+            K[i, j], done, cells = _all_common(s, t, r[:m], e[:m], logarithm, at[2], cells)
+            if done < len(s):
+                at[0], at[1], at[2] = i, j, done
+                numbers[:], powers[:] = r, e
+                return False
+            at[2] = 0
             if own:
                 K[j, i] = K[i, j]
+        at[1] = 0
+    return True
 
 
 @jit
-def _all_common_own(codes, offsets, logarithm, d):
-    longest = (offsets[1:] - offsets[:-1]).max()
-    r, e = np.empty(longest + 1), np.empty(longest + 1, dtype=np.int64)
-    for i in range(len(d)):
+def _all_common_own(codes, offsets, logarithm, d, at, numbers, powers, cells):
+    """Count for each sequence with itself, from row ``at[1]`` of sequence ``at[0]`` on."""
+    r, e = numbers.copy(), powers.copy()
+    for i in range(at[0], len(d)):
         s = codes[offsets[i] : offsets[i + 1]]
-        d[i] = _all_common(s, s, r[: len(s) + 1], e[: len(s) + 1], logarithm)
+        m = len(s) + 1
+        d[i], done, cells = _all_common(s, s, r[:m], e[:m], logarithm, at[1], cells)
+        if done < len(s):
+            at[0], at[1] = i, done
+            numbers[:], powers[:] = r, e
+            return False
+        at[1] = 0
+    return True
+
+
+def _common_state(offsets: Array) -> tuple[Array, Array, Array]:
+    """Where a count is, and room for a row: its numbers and their exponents."""
+    n = int(np.diff(offsets).max()) + 1
+    return np.zeros(3, dtype=np.int64), np.empty(n), np.empty(n, dtype=np.int64)
 
 
 def all_subsequence_counts(
@@ -380,7 +460,9 @@ def all_subsequence_counts(
     codes_y, offsets_y = (codes, offsets) if others is None else others
     K = np.zeros((len(offsets) - 1, len(offsets_y) - 1))
     if K.size:
-        _all_common_pairs(codes, offsets, codes_y, offsets_y, others is None, logarithm, K)
+        own, state = others is None, _common_state(offsets_y)
+        X, Y = (codes, offsets), (codes_y, offsets_y)
+        in_pieces(_all_common_pairs, X, Y, own, logarithm, K, *state)
     return K
 
 
@@ -388,5 +470,5 @@ def own_all_subsequence_counts(codes: Array, offsets: Array, *, logarithm: bool 
     """Diagonal of `all_subsequence_counts`."""
     d = np.zeros(len(offsets) - 1)
     if len(d):
-        _all_common_own(codes, offsets, logarithm, d)
+        in_pieces(_all_common_own, codes, offsets, logarithm, d, *_common_state(offsets))
     return d

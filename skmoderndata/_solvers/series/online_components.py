@@ -7,6 +7,7 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.lengths import check_lengths
 from skmoderndata._solvers.series.expansion import Expansion
 from skmoderndata._solvers.series.online_rules import (
     AmnesicSchedule,
@@ -100,15 +101,19 @@ def principal_passes(
     work = np.empty(source.p)
     it = Iterations(max_iter, -1.0 if tol is None else tol, progress)
     loadings: Array | None = None
+
     for _ in it:
         for block in source.blocks(orders()):
             principal_rows(block, False, state, schedule, work)
+
+        # how far the loadings have left the subspace of the pass before
         Q, lam = principal_components(state)
         if loadings is not None:
             lost = loadings - (loadings @ Q.T) @ Q
             size = float(linalg.norm(loadings))
             it.residual = float(linalg.norm(lost)) / size if size > 0 else 0.0
         loadings = np.sqrt(lam)[:, None] * Q if weighted else Q
+
     return _ended(it, tol)
 
 
@@ -133,18 +138,25 @@ def minor_passes(
     `tol`; without `step` only after two such passes in a row, since a subspace that still
     improves may turn slowly. Returns the last rate, too.
     """
+    # rows are centred with the mean held
     held, work = PrincipalState.empty(0, source.p)._replace(mean=mean), np.empty((2, source.p))
     held.n_seen[:] = state.n_seen[0]
     it = Iterations(max_iter, -1.0 if tol is None else tol, progress)
     eta, lowest, change, before = 0.9, float("inf"), float("inf"), float("inf")
     old = orthonormal_rows(state.W)
+
     for _ in it:
+        # a pass over the rows
         steps = StepSchedule(eta, float("inf")) if step is None else step
         for block in source.blocks(orders()):
             minor_rows(block, False, held, state, schedule, steps, work)
+
+        # change of the subspace
         new = orthonormal_rows(state.W)
         change = sine_of_angle(old, new)
         old = new
+
+        # steps found by themselves: shorter ones unless the variance inside falls
         if step is None:
             inside = float(np.trace(_second_moment(source, mean, new)))
             if not 1e-14 * float(state.gamma[0]) < inside <= 0.99 * lowest:
@@ -155,6 +167,7 @@ def minor_passes(
             lowest = min(inside, lowest)
         elif it.n_iter > 1:
             it.residual = change
+
     if step is not None:
         eta = max(step.rate * min(1.0, step.hold / max(float(state.n_seen[1]), 1.0)), step.floor)
     passes = _ended(it, tol)
@@ -187,14 +200,17 @@ def slow_passes(
     it = Iterations(max_iter, -1.0 if tol is None else tol, progress)
     last = np.zeros(source.p)
     old: Array | None = None
+
     for _ in it:
         slow_update(
             source, follows, False, last, principal, minor, schedule, step, rank_tol=rank_tol
         )
+
         # rows of B are features; in coordinates sqrt(lam) V the covariance is the identity
         B = slow_components(principal, minor, rank_tol=rank_tol)[0]
         Q, lam = principal_components(principal)
         metric = Q.T * np.sqrt(lam)
+
         if old is not None:
             it.residual = sine_of_angle(
                 orthonormal_rows(old @ metric), orthonormal_rows(B @ metric)
@@ -216,6 +232,8 @@ def slow_update(
     rank_tol: float,
 ) -> None:
     """Take one pass of incremental slow feature analysis; all states are updated in place."""
+    check_lengths(source.p, mean=principal.mean, last=last)
+    check_lengths(len(principal.lam), directions=minor.W[0])
     work, whitened = np.empty(source.p), np.empty((2, len(principal.lam)))
     start = 0
     for block in source.blocks():
@@ -260,11 +278,14 @@ def slow_components(
     residuals, `r_j . V[j]`. They are ``L^-1 V u`` with the unit lower triangle L of ``V V'``.
     A feature without a direction of its own has zero weights and an infinite delta value.
     """
+    # slowest first, without directions of no variance
     order = np.argsort(minor.eigenvalues, kind="stable")
     kept = principal.lam > rank_tol * principal.lam.max()
     W = np.where(kept, minor.W[order], 0.0)
     if kept.any():
         W = orthonormal_rows(W)
+
+    # back from coordinates of V, whose rows need not be orthogonal
     V = principal.V
     L = V @ V.T
     weights = W / np.sqrt(np.where(kept, principal.lam, 1.0))
@@ -272,6 +293,8 @@ def slow_components(
         L, weights.T, trans=1, lower=True, unit_diagonal=True, check_finite=False
     ).T
     B = weights @ V
+
+    # directions without an estimate come last
     known = W.any(axis=1) & kept.any()
     order_out = np.argsort(~known, kind="stable")
     delta = np.where(known, minor.eigenvalues[order], np.inf)

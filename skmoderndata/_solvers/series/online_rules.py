@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.common.lengths import check_lengths
 from skmoderndata._typing import Array
 
 
@@ -52,7 +53,10 @@ class PrincipalState(NamedTuple):
         return cls(np.zeros(p), np.zeros((k, p)), np.zeros(k), np.zeros(1), np.zeros(1))
 
     def copy(self) -> "PrincipalState":
-        """Arrays of its own."""
+        """Arrays of its own, for compiled code, which trusts their lengths."""
+        k, p = self.V.shape
+        check_lengths(k, lam=self.lam)
+        check_lengths(p, mean=self.mean)
         return PrincipalState(*(a.copy() for a in self))
 
 
@@ -73,7 +77,10 @@ class MinorState(NamedTuple):
         return cls(W, np.zeros(k), np.zeros((1, p)), np.zeros(1), np.zeros(2))
 
     def copy(self) -> "MinorState":
-        """Arrays of its own."""
+        """Arrays of its own, for compiled code, which trusts their lengths."""
+        k, p = self.W.shape
+        check_lengths(k, eigenvalues=self.eigenvalues)
+        check_lengths(p, top=self.top[0])
         return MinorState(*(a.copy() for a in self))
 
 
@@ -115,6 +122,8 @@ def _follow_residual(r: Array, V: Array, lam: Array, eta: float) -> None:
             for i in range(j, k):
                 lam[i] *= 1.0 - eta
             return
+
+        # a component without variance takes the residual as it is
         v = V[j]
         if lam[j] <= 0.0:
             norm = np.sqrt(rr)
@@ -124,6 +133,8 @@ def _follow_residual(r: Array, V: Array, lam: Array, eta: float) -> None:
             lam[j] = eta * rr
             rr = 0.0
             continue
+
+        # v <- (1 - eta) lam v + eta (r'v) r, of norm one [Weng, Zhang and Hwang 2003]
         d = np.dot(r, v)
         a, b = (1.0 - eta) * lam[j], eta * d
         size = max(a, abs(b) * np.sqrt(rr))
@@ -134,6 +145,8 @@ def _follow_residual(r: Array, V: Array, lam: Array, eta: float) -> None:
         new = np.sqrt(max(a * a + 2.0 * a * b * d + b * b * rr, 0.0))
         a, b = a / new, b / new
         c = a * d + b * rr  # r . V[j] after the update
+
+        # the residual without the new direction
         for i in range(p):
             v[i] = a * v[i] + b * r[i]
             r[i] -= c * v[i]
@@ -152,18 +165,24 @@ def _follow_minor(u: Array, state: MinorState, eta: float, eta_step: float, work
     """
     W, eigenvalues, gamma = state.W, state.eigenvalues, state.gamma
     k, p = W.shape
+
+    # a row of zeros only forgets
     uu = np.dot(u, u)
     if uu <= 0.0:
         for j in range(k):
             eigenvalues[j] *= 1.0 - eta
         gamma[0] *= 1.0 - eta
         return
+
+    # largest eigenvalue, which bounds the steps
     for i in range(p):
         work[i] = u[i]
     _follow_residual(work, state.top, gamma, eta)
     g = gamma[0]
     if g <= 0.0:
         return
+
+    # anti-Hebbian step [Peng, Yi and Luo 2007], then Gram-Schmidt
     keep = 1.0 - eta_step
     pull = eta_step / g / (keep + eta_step * uu / g)
     for j in range(k):
@@ -173,6 +192,8 @@ def _follow_minor(u: Array, state: MinorState, eta: float, eta_step: float, work
         s = pull * d
         for i in range(p):
             w[i] -= s * u[i]
+
+        # orthogonal to the slower ones, of norm one
         before = np.sqrt(np.dot(w, w))
         for m in range(j):
             c = np.dot(W[m], w)
@@ -271,15 +292,20 @@ def slow_rows(
     n, p = X.shape
     V, lam, W, n_steps = principal.V, principal.lam, minor.W, minor.n_seen
     z = whitened[0]
+
     for t in range(n):
+        # whitening follows the row
         _follow_principal(X[t], learn_mean, principal, schedule, work)
         for i in range(p):
             work[i] = X[t, i] - last[i]
             last[i] = X[t, i]
         if not follows[t]:
             continue
+
         n_steps[0] += 1.0
         n_steps[1] += 1.0
+
+        # whitened step, without directions below the tolerance
         floor = 0.0
         for j in range(len(lam)):
             floor = max(floor, rank_tol * lam[j])
@@ -294,5 +320,7 @@ def slow_rows(
                 z[j] = 0.0
                 for m in range(len(W)):
                     W[m, j] = 0.0  # a dropped direction has no steps, but is not slow
+
+        # minor components of the whitened steps
         eta = amnesic_rate(n_steps[0], schedule)
         _follow_minor(z, minor, eta, learning_rate(n_steps[1], step), whitened[1])

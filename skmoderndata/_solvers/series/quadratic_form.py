@@ -62,10 +62,13 @@ def _largest_on_sphere(H: Array, f: Array, radius: float) -> Array:
     The maximum has the form ``x = (mu - H)^-1 f`` with mu at or above the largest eigenvalue of
     H; its norm falls with mu, which leaves one equation in one unknown.
     """
+    # in the eigenbasis
     values, V = linalg.eigh(H)
     g = V.T @ f
     gap = values[-1] - values  # 0 for the leading eigenvector
     top = gap <= 1e-12 * max(np.abs(values).max(), 1e-300)
+
+    # the hard case: no linear term along the leading eigenvector
     lead = np.linalg.norm(g[top])
     if lead <= 1e-12 * np.linalg.norm(g) or lead == 0:
         x = np.where(top, 0.0, g / np.where(top, 1.0, gap))
@@ -74,6 +77,8 @@ def _largest_on_sphere(H: Array, f: Array, radius: float) -> Array:
             x[-1] = np.sqrt(remaining)
             return np.asarray(V @ x)
         g = np.where(top, 0.0, g)
+
+    # the multiplier mu solves a secular equation
     upper = np.linalg.norm(g) / radius  # mu above the largest eigenvalue: here |x| <= radius
     lower = lead / radius * (1 - 1e-12) if lead > 0 else upper * 1e-14
     above = optimize.brentq(

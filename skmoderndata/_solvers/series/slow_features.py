@@ -97,6 +97,8 @@ class SlowMoments:
             return self
         runs = self._number_runs(n, sequence_ids, new_sequence)
         rows = min(n, chunk_rows or default_chunk_rows(self.expansion.n_outputs))
+
+        # chunks of rows, the moments of each about its own mean
         for start in range(0, n, rows):
             part = slice(start, start + rows)
             if progress is not None:
@@ -112,6 +114,7 @@ class SlowMoments:
             )
             if progress is not None and progress.end():
                 break
+
         return self
 
     def merge(self, other: "SlowMoments", *, follows: bool = True) -> "SlowMoments":
@@ -133,11 +136,15 @@ class SlowMoments:
             return self
         if self.n_sequences == 0:
             self._first_id, self._starts_new = other._first_id, other._starts_new
+
+        # does the first sequence of `other` go on from the last one here?
         linked = follows and self.is_continued_by(other)
         n_before = self.n_sequences - linked
         # the sequences of `other` are numbered as those after `n_before` others
         head, tail = (e._replace(runs=e.runs + n_before) for e in (other._head, other._tail))
         self._join(head, tail)
+
+        # sums add up; the mean moves as by so many rows
         self._last_id = other._last_id
         self._sums += other._sums
         self.n_sequences = n_before + other.n_sequences
@@ -145,6 +152,7 @@ class SlowMoments:
         self.step_weight += other.step_weight
         if other.n_samples:
             self._move_mean(other.mean, other.n_samples)
+
         return self
 
     def covariance(self) -> Array:
@@ -233,9 +241,12 @@ class SlowMoments:
         lag, begin = self.lag, np.flatnonzero(rows.steps(self.lag))
         column = np.cumsum(rows.valid) - 1
         linked = rows.valid.all() and len(begin) == len(rows.X) - lag
+
         weight = np.ones(len(begin))
         if rows.times is not None:
             weight = rows.times[begin + lag] - rows.times[begin]
+
+        # blocks of steps; without gaps they are differences of slices
         for start in range(0, len(begin), self._block):
             if linked:
                 stop = min(start + self._block, len(begin))
@@ -245,6 +256,7 @@ class SlowMoments:
                 steps = F[:, column[first + lag]] - F[:, column[first]]
             if rows.times is not None:
                 steps /= np.sqrt(weight[start : start + self._block])
+
             _add_squares(steps, self._sums[:, 1:], 1.0, lower=False)
         self.n_steps += len(begin)
         self.step_weight += float(weight.sum())
@@ -298,6 +310,8 @@ def slow_directions(
     D = C.shape[0]
     if rank_tol is None:
         rank_tol = max(1e-10, D * float(np.finfo(np.float64).eps))
+
+    # features that vary, scaled to variance one
     variance = np.diag(C).copy()
     varies = variance > np.maximum(floor, 0.0)
     p = int(np.count_nonzero(varies))
@@ -311,7 +325,10 @@ def slow_directions(
     for matrix in (C, A):
         matrix /= scale
         matrix /= scale[:, None]
+
     k = min(n_components or p, p)
+
+    # few components: a Cholesky factor; else, or where C is singular, its eigenvectors
     solved = None
     if solver == "cholesky" or (solver == "auto" and 4 * k <= p):
         solved = _by_cholesky(C, A, rank_tol)
@@ -321,13 +338,17 @@ def slow_directions(
         (eigenvalues, W), route = solved, "cholesky"
     else:
         (eigenvalues, W), route = _by_eigh(C, A, rank_tol), "eigh"
+
     rows, rank = W.T[:k].copy(), len(eigenvalues)
     amplification = float(np.einsum("ij,ij->i", rows, rows).max())
+
+    # back to the units of all features
     rows /= scale
     if p < D:
         components = np.zeros((len(rows), D))
         components[:, varies] = rows
         rows = components
+
     np.maximum(eigenvalues, 0.0, out=eigenvalues)
     rows = fix_signs(rows)
     return SlowDirections(

@@ -5,13 +5,17 @@ of productions over the subtrees that begin at v and at w alike: 0 unless both h
 production, and then ``decay * prod_c (1 + Delta(c-th child of v, c-th child of w))``.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from skmoderndata._jit import jit, jit_leaf
+from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.trees.interning import children, productions
 from skmoderndata._typing import Array
+
+CELLS_OF_PAIRS = 4  # cells of others that a pair of nodes is worth
+ALL_CELLS = 2**62
 
 
 class Nodes(NamedTuple):
@@ -109,10 +113,17 @@ def _settle(delta, base, begin, end):
 
 
 @jit_leaf
-def _all_subtrees(nodes, i, j, decay, first, base, begin, delta):
-    """Sum of Delta over all pairs of nodes, children before parents."""
-    start, total = nodes.offsets[i], 0.0
-    for v in range(start, nodes.offsets[i + 1]):
+def _all_subtrees(nodes, i, j, decay, first, base, begin, delta, at, total, cells):
+    """Sum of Delta over all pairs of nodes, children before parents.
+
+    Goes on from node ``at[1]`` of tree i and from `total` for about so many cells; ``at[1]`` is
+    the next node. Returns the sum, and the cells left.
+    """
+    start = nodes.offsets[i]
+    for v in range(start + at[1], nodes.offsets[i + 1]):
+        if cells <= 0 and v > start + at[1]:  # one node at least
+            at[1] = v - start
+            return total, cells
         g = first[v - start]
         if g < 0:
             continue
@@ -128,8 +139,10 @@ def _all_subtrees(nodes, i, j, decay, first, base, begin, delta):
             total += d
             cell += 1
             g += 1
+        cells -= CELLS_OF_PAIRS * (cell - begin[v - start])
         _settle(delta, base[v - start], begin[v - start], cell)
-    return total
+    at[1] = nodes.offsets[i + 1] - start
+    return total, cells
 
 
 @jit_leaf
@@ -139,10 +152,17 @@ def _softplus(x):
 
 
 @jit_leaf
-def _log_all_subtrees(nodes, i, j, log_decay, first, base, begin, delta):
-    """Logarithm of the sum of Delta, for sums beyond the range of numbers."""
-    start, top, total = nodes.offsets[i], -np.inf, 0.0
-    for v in range(start, nodes.offsets[i + 1]):
+def _log_all_subtrees(nodes, i, j, log_decay, first, base, begin, delta, at, sums, cells):
+    """Logarithm of the sum of Delta, for sums beyond the range of numbers.
+
+    As `_all_subtrees`, with the sum so far and its largest term, to which it is relative, in
+    `sums`.
+    """
+    start, total, top = nodes.offsets[i], sums[0], sums[1]
+    for v in range(start + at[1], nodes.offsets[i + 1]):
+        if cells <= 0 and v > start + at[1]:  # one node at least
+            at[1], sums[0], sums[1] = v - start, total, top
+            return 0.0, cells
         g = first[v - start]
         if g < 0:
             continue
@@ -161,8 +181,10 @@ def _log_all_subtrees(nodes, i, j, log_decay, first, base, begin, delta):
             total += np.exp(d - top)
             cell += 1
             g += 1
+        cells -= CELLS_OF_PAIRS * (cell - begin[v - start])
         _settle(delta, base[v - start], begin[v - start], cell)
-    return top + np.log(total)
+    at[1] = nodes.offsets[i + 1] - start
+    return top + np.log(total), cells
 
 
 @jit_leaf
@@ -227,23 +249,45 @@ def _log_slope(nodes, i, j, first, base, delta, slope):
 
 
 @jit
-def _row_of_all(nodes, i, start, stop, decay, logarithm, out):
-    """Sum over all pairs of nodes for tree i and the trees from `start` to `stop`."""
+def _row_of_all(nodes, i, start, stop, decay, logarithm, out, at, totals, saved, cells):
+    """Sum over all pairs of nodes for tree i and the trees from `start` to `stop`.
+
+    Goes on with node ``at[1]`` of tree i against tree ``start + at[0]``, after `totals` and the
+    cells that are `saved`; ``at[2]`` says whether sums are logarithms, and ``at[3]`` how many
+    cells are needed. True at the end.
+    """
     size = nodes.offsets[i + 1] - nodes.offsets[i]
     first, base = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
-    begin = np.empty(size, dtype=np.int64)
-    delta = np.empty(0)
-    for j in range(start, stop):
-        cells = _match(nodes, i, j, first, base, begin, False)
-        if cells > len(delta):
-            delta = np.empty(2 * cells)
-        value = _all_subtrees(nodes, i, j, decay, first, base, begin, delta)
-        if logarithm:
-            if np.isfinite(value):
-                value = np.log(value)
-            else:
-                value = _log_all_subtrees(nodes, i, j, np.log(decay), first, base, begin, delta)
-        out[j - start] = value
+    begin, total = np.empty(size, dtype=np.int64), totals[0]
+    delta = saved
+    for j in range(start + at[0], stop):
+        n_cells = _match(nodes, i, j, first, base, begin, False)
+        if n_cells > len(delta):
+            at[0], at[3] = j - start, n_cells
+            return False
+        if at[1] == 0 and at[2] == 0:
+            total = 0.0
+        if at[2] == 0:
+            total, cells = _all_subtrees(
+                nodes, i, j, decay, first, base, begin, delta, at, total, cells
+            )
+            if at[1] == size and logarithm:
+                if np.isfinite(total):
+                    total = np.log(total)
+                else:
+                    at[1], at[2], totals[0], totals[1] = 0, 1, 0.0, -np.inf
+        if at[2] == 1 and at[1] < size:
+            total, cells = _log_all_subtrees(
+                nodes, i, j, np.log(decay), first, base, begin, delta, at, totals, cells
+            )
+        if at[1] < size:
+            at[0] = j - start
+            if at[2] == 0:
+                totals[0] = total
+            return False
+        at[1] = at[2] = 0
+        out[j - start] = total
+    return True
 
 
 @jit
@@ -251,15 +295,19 @@ def _row_of_slopes(nodes, i, start, stop, decay, logarithm, out):
     """Differentiate `_row_of_all` in log decay, or its logarithm."""
     size = nodes.offsets[i + 1] - nodes.offsets[i]
     first, base = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
-    begin = np.empty(size, dtype=np.int64)
+    begin, at = np.empty(size, dtype=np.int64), np.zeros(3, dtype=np.int64)
     for j in range(start, stop):
         cells = _match(nodes, i, j, first, base, begin, True)
         delta, slope = np.empty(cells), np.empty(cells)
+        at[1] = 0
         if logarithm:
-            _log_all_subtrees(nodes, i, j, np.log(decay), first, base, begin, delta)
+            log_decay, sums = np.log(decay), np.array([0.0, -np.inf])
+            _log_all_subtrees(
+                nodes, i, j, log_decay, first, base, begin, delta, at, sums, ALL_CELLS
+            )
             out[j - start] = _log_slope(nodes, i, j, first, base, delta, slope)
         else:
-            _all_subtrees(nodes, i, j, decay, first, base, begin, delta)
+            _all_subtrees(nodes, i, j, decay, first, base, begin, delta, at, 0.0, ALL_CELLS)
             out[j - start] = _slope(nodes, i, j, first, base, delta, slope)
 
 
@@ -294,7 +342,23 @@ def _row_of_roots(nodes, i, start, stop, decay, logarithm, out):
         out[j - start] = value[0]
 
 
-ROWS = {"all": _row_of_all, "slopes": _row_of_slopes, "roots": _row_of_roots}
+def _all_in_pieces(
+    nodes: Nodes, i: int, start: int, stop: int, decay: float, logarithm: bool, out: Array
+) -> None:
+    at, totals, saved = np.zeros(4, dtype=np.int64), np.zeros(2), np.empty(0)
+
+    def go_on(cells: int) -> bool:
+        nonlocal saved
+        # no array is returned: an interrupt while it is boxed would be a SystemError
+        ended = _row_of_all(nodes, i, start, stop, decay, logarithm, out, at, totals, saved, cells)
+        if at[3] > len(saved):
+            saved = np.empty(2 * at[3])
+        return bool(ended)
+
+    in_pieces(go_on)
+
+
+ROWS: dict[str, Any] = {"all": _all_in_pieces, "slopes": _row_of_slopes, "roots": _row_of_roots}
 
 
 def subtree_sums(

@@ -1,0 +1,125 @@
+"""Low rank, gross errors and noise in every cell: a convex problem, then a refit."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from skmoderndata._solvers.lowrank.principal_component_pursuit import PursuitResult, huber
+from skmoderndata._solvers.lowrank.refit import COLUMN_WEIGHT, Refit, refit
+from skmoderndata._solvers.lowrank.table_noise import (
+    column_noise,
+    column_scale,
+    first_noise,
+    noise_width,
+)
+from skmoderndata._typing import Array
+
+SolveConvex = Callable[[Array, float], PursuitResult]  # (table, delta) -> certified answer
+
+
+class NoisyTable(NamedTuple):
+    """Low rank ``U s Vt`` of the table, what lies beyond the noise, and where it comes from."""
+
+    U: Array
+    s: Array
+    Vt: Array
+    outlying: Array  # (n, p)
+    noise_std: float  # in a column of median noise
+    noise_scale: Array  # (p,), in each column
+    convex: PursuitResult  # of the table divided by `scale`
+    scale: Array  # (p,), with median one
+    refitted: bool
+
+
+def decompose_noisy(
+    X: Array,
+    solve: SolveConvex,
+    *,
+    lam: float,
+    sigma: float,
+    threshold: float,
+    refits: bool = True,
+    known_noise: bool = False,
+) -> NoisyTable:
+    """Decompose a table with noise of standard deviation `sigma`, an estimate unless known."""
+    # 1. stable pursuit; where the noise of the columns differs, of the columns divided by it
+    scale = np.ones(X.shape[1])
+    convex = solve(X, noise_width(sigma, X.shape))
+    L = (convex.U * convex.s) @ convex.Vt
+    if not known_noise:
+        divisors = column_scale(X, first_noise(X - L, sigma), sigma)
+        if divisors is not None:
+            scale = divisors
+            convex = solve(X / scale, noise_width(sigma, X.shape))
+            L = (convex.U * convex.s) @ convex.Vt
+
+    # 2. the refit, unless it explains the cells worse
+    table = X / scale
+    found = None
+    if refits:
+        start = convex.Vt.T
+        found = refit(table, L, start, sigma=sigma, threshold=threshold, known_noise=known_noise)
+    if found is None or not explains_more(table, found, convex, lam=lam, sigma=sigma):
+        return _as_it_is(X, convex, scale, sigma, threshold, known_noise=known_noise)
+
+    # 3. once more, with weights by the noise that the refit has found
+    final = scale
+    if not known_noise and scale.max() > scale.min():
+        divisors = column_scale(table, found.noise_scale, found.noise_std)
+        again = None
+        if divisors is not None:
+            final = scale * divisors
+            low_rank, start = (found.A @ found.B.T) / divisors, found.B / divisors[:, None]
+            again = refit(
+                X / final,
+                low_rank,
+                linalg.qr(start, mode="economic")[0],
+                sigma=found.noise_std,
+                threshold=threshold,
+            )
+        found, final = (found, scale) if again is None else (again, final)
+
+    factors = _in_units(found.A, found.B, final)
+    noise = found.noise_scale * final
+    return NoisyTable(*factors, found.outlying, found.noise_std, noise, convex, scale, True)
+
+
+def explains_more(
+    table: Array, found: Refit, convex: PursuitResult, *, lam: float, sigma: float
+) -> bool:
+    """Whether the Huber loss of the refit is at most that of as many convex components."""
+    width, rank = noise_width(sigma, table.shape), found.A.shape[1]
+    refitted = found.A @ found.B.T
+    pursued = (convex.U[:, :rank] * convex.s[:rank]) @ convex.Vt[:rank]
+    losses = [float(np.nansum(huber(table - L, lam, width))) for L in (refitted, pursued)]
+    return losses[0] <= losses[1]
+
+
+def _as_it_is(
+    X: Array,
+    convex: PursuitResult,
+    scale: Array,
+    sigma: float,
+    threshold: float,
+    *,
+    known_noise: bool,
+) -> NoisyTable:
+    """Keep the convex solution; find the cells beyond the noise of its residual."""
+    observed = ~np.isnan(X)
+    residual = np.where(observed, X / scale - (convex.U * convex.s) @ convex.Vt, 0.0)
+    noise = np.full(X.shape[1], sigma)
+    if not known_noise:
+        noise = column_noise(residual, observed, sigma, weight=COLUMN_WEIGHT)
+    outlying = np.abs(residual) > threshold * noise
+    factors = _in_units(convex.U * convex.s, convex.Vt.T, scale)
+    return NoisyTable(*factors, outlying, sigma, noise * scale, convex, scale, False)
+
+
+def _in_units(A: Array, B: Array, scale: Array) -> tuple[Array, Array, Array]:
+    """Singular value decomposition of ``A B' diag(scale)``."""
+    Q, R = linalg.qr(A, mode="economic")
+    V, T = linalg.qr(B * scale[:, None], mode="economic")
+    left, s, right = linalg.svd(R @ T.T)
+    return Q @ left, s, right @ V.T

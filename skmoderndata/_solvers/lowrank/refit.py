@@ -1,0 +1,125 @@
+"""Refit of a low rank: least squares outside the cells that exceed the noise by far.
+
+The nuclear norm shrinks, and its threshold on cells is far below the noise. Given its solution as
+a start, the number of components is counted, the cells beyond the noise are found and left out,
+and the others fitted by least squares, in turns.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skmoderndata._solvers.lowrank.quantiles import (
+    MEDIAN_TO_STD,
+    live_columns,
+    median_size,
+    truncation_factor,
+)
+from skmoderndata._solvers.lowrank.svt import svt
+from skmoderndata._solvers.lowrank.table_noise import column_noise
+from skmoderndata._solvers.lowrank.trusted_cells import fit_trusted
+from skmoderndata._typing import Array
+
+FIRST_CUT = 2.5  # standard deviations: many gross errors hide each other at a larger one
+ROUNDS = 5  # at most, at each cut
+STEPS = 5  # of alternating least squares in a round
+NOISE_EDGE = 1.2  # of the largest singular value of noise, above which a component counts
+ALL_CELLS_FLOOR = 0.6  # of the scale over all cells: the cut cells must not define the noise
+TAIL_ROUNDS = 3
+COLUMN_WEIGHT = 20  # cells of the common noise in the noise of a column
+LEAST_FREEDOM = 0.1
+MOST_COMPONENTS = 1 / 3  # of the smaller side, from which no refit is tried
+
+
+class Refit(NamedTuple):
+    """Low rank ``A B'``, the cells beyond the noise, and the noise."""
+
+    A: Array  # (n, r), orthonormal columns
+    B: Array  # (p, r)
+    outlying: Array  # (n, p)
+    noise_std: float
+    noise_scale: Array  # (p,), standard deviation in each column
+
+
+def refit(
+    X: Array, L: Array, start: Array, *, sigma: float, threshold: float, known_noise: bool = False
+) -> Refit | None:
+    """Fit the cells of X within `threshold` standard deviations by least squares of low rank.
+
+    From the low-rank matrix `L` of a convex problem with right singular vectors `start` (p, r).
+    Rounds with a cut at 2.5 standard deviations are followed by rounds with `threshold`. A round
+    counts the components above the noise, which may only become fewer; fits the cells that are not
+    cut; estimates the noise from them; and cuts again. None where the components are not
+    few: at least a third of the smaller side. `known_noise`: `sigma` is not estimated.
+    """
+    observed = ~np.isnan(X)
+    live = live_columns(X)
+    counted = observed & live if live.any() else observed
+    n, p = X.shape
+
+    residual = np.where(observed, X - L, 0.0)
+    if not known_noise:
+        sigma = min(sigma, MEDIAN_TO_STD * median_size(residual, counted))
+    noise, rank = np.full(p, sigma), start.shape[1]
+    for cut in (min(FIRST_CUT, threshold), threshold):
+        outlying = observed & (np.abs(residual) > cut * noise)
+        for _ in range(ROUNDS):
+            # 1. components above the edge of the noise
+            trusted = keep_half(observed & ~outlying, observed, residual / noise, rank)
+            edge = NOISE_EDGE * sigma * (np.sqrt(n) + np.sqrt(p)) * np.sqrt(trusted.mean())
+            filled = np.where(trusted, X, L)
+            leading = svt(filled, edge, subspace=start, max_rank=rank, tol=1e-3)
+            rank = len(leading.s)
+            if rank >= MOST_COMPONENTS * min(n, p):
+                return None
+
+            # 2. least squares on the trusted cells
+            s_last = leading.s[-1] + edge if rank else np.inf
+            ridges = (sigma**2 * n / s_last**2, sigma**2 * p / s_last**2)
+            start = leading.Vt.T
+            A, B = fit_trusted(X, trusted, start, n_steps=STEPS, ridges=ridges)
+            L = A @ B.T
+            residual = np.where(observed, X - L, 0.0)
+
+            # 3. noise of the cells that are left, of the table and of each column
+            if not known_noise:
+                kept = observed & ~outlying
+                used = rank * (n + p - rank) / max(int(kept.sum()), 1)
+                freedom = max(1 - used, LEAST_FREEDOM)
+                sigma = _scale(residual, kept & counted, counted, cut) / np.sqrt(freedom)
+                noise = column_noise(residual, kept, sigma, weight=COLUMN_WEIGHT, freedom=freedom)
+
+            # 4. cells beyond it
+            last, outlying = outlying, observed & (np.abs(residual) > cut * noise)
+            if (last == outlying).all():
+                break
+
+    # tails heavier than Gaussian: the cells that they take back widen the noise in turn
+    for _ in range(0 if known_noise else TAIL_ROUNDS):
+        kept = observed & ~outlying
+        noise = column_noise(
+            residual, kept, sigma, weight=COLUMN_WEIGHT, freedom=freedom, tails=True
+        )
+        outlying = observed & (np.abs(residual) > threshold * noise)
+    return Refit(A, B, outlying, float(sigma), noise)
+
+
+def _scale(residual: Array, kept: Array, counted: Array, cut: float) -> float:
+    """Robust scale of the kept cells, at least .6 of that of all cells."""
+    of_kept = truncation_factor(cut) * MEDIAN_TO_STD * median_size(residual, kept)
+    return max(of_kept, ALL_CELLS_FLOOR * MEDIAN_TO_STD * median_size(residual, counted))
+
+
+def keep_half(trusted: Array, observed: Array, sizes: Array, rank: int) -> Array:
+    """Trust in every row and column half of the known cells, and 2 rank + 1, the smallest ones.
+
+    Otherwise a row that a fit has once missed would be cut as a whole, and never be fitted again.
+    """
+    trusted, sizes = trusted.copy(), np.abs(sizes)
+    for mask, known, size in ((trusted, observed, sizes), (trusted.T, observed.T, sizes.T)):
+        n_known = known.sum(axis=1)
+        wanted = np.maximum((n_known + 1) // 2, np.minimum(2 * rank + 1, n_known))
+        for i in np.flatnonzero(mask.sum(axis=1) < wanted):
+            order = np.where(known[i], size[i], np.inf).argsort(kind="stable")
+            mask[i, order[: wanted[i]]] = True
+    return trusted

@@ -1,0 +1,212 @@
+"""A table as low rank plus gross errors, exact or with noise in every cell."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skmoderndata._solvers.common.convex_problems import robust_pca, solve_for_factors
+from skmoderndata._solvers.common.iterate import WatchedProgress
+from skmoderndata._solvers.lowrank.exact_or_noisy import exact_or_noisy
+from skmoderndata._solvers.lowrank.noisy_table import decompose_noisy
+from skmoderndata._solvers.lowrank.principal_component_pursuit import (
+    PursuitResult,
+    duality_gap,
+    polish,
+    principal_component_pursuit,
+)
+from skmoderndata._solvers.lowrank.table_noise import noise_scale
+from skmoderndata._typing import Array
+
+CVXPY_GAP = 1e-5  # what an interior point method reaches
+CVXPY_ZERO = 1e-6  # relative to the largest cell
+
+
+class TableSettings(NamedTuple):
+    """How to decompose a table; the names are those of the parameters of `RobustPCA`."""
+
+    lam: float  # weight of the gross errors
+    algorithm: str = "auto"
+    noise_std: float | None = None
+    threshold: float = 5.0  # standard deviations of the noise
+    solver: str = "auto"
+    schedule: str = "auto"
+    tol: float = 1e-6  # largest relative duality gap
+    max_iter: int = 5000
+    polish: bool | str = "auto"
+
+    @property
+    def svt_solver(self) -> str:
+        """How singular values are thresholded where cvxpy does not solve the problem."""
+        return "auto" if self.solver == "cvxpy" else self.solver
+
+
+class TableTerms(NamedTuple):
+    """Low rank ``U s Vt``, the errors, and the convex problem whose answer is certified."""
+
+    U: Array
+    s: Array
+    Vt: Array
+    sparse: Array  # (n, p)
+    support: Array  # (n, p)
+    noise_std: float  # 0 for exact cells
+    noise_scale: Array  # (p,), in each column
+    column_scale: Array  # (p,), divisors of the columns in the convex problem
+    convex: PursuitResult
+    polished: bool
+
+
+def decompose_table(
+    X: Array,
+    settings: TableSettings,
+    *,
+    progress: WatchedProgress | None = None,
+    rng: np.random.RandomState,
+) -> TableTerms:
+    """Decompose a table as its cells ask for: exact, or with noise."""
+    n_passes = 0
+    is_noisy = settings.algorithm == "stable" or (
+        settings.algorithm == "auto" and settings.noise_std
+    )
+    if settings.noise_std == 0 or not is_noisy:
+        result, is_exact = _pursue(X, settings, progress, rng)
+        if is_exact:
+            return _exact_terms(X, result, settings)
+        n_passes = result.n_iter
+    return _noisy_terms(X, settings, n_passes, progress, rng)
+
+
+def _pursue(
+    X: Array,
+    settings: TableSettings,
+    progress: WatchedProgress | None,
+    rng: np.random.RandomState,
+) -> tuple[PursuitResult, bool]:
+    """Run principal component pursuit; tell whether the cells are exact."""
+    decides = settings.algorithm == "auto" and settings.noise_std is None
+    by_cvxpy = settings.solver == "cvxpy"
+    if by_cvxpy and not decides:
+        return _by_cvxpy(X, settings.lam, 0.0, settings.tol), True
+
+    result, is_exact = exact_or_noisy(
+        X,
+        lam=settings.lam,
+        decide=decides,
+        solver=settings.svt_solver,
+        schedule=settings.schedule,
+        tol=0.1 * settings.tol,
+        tol_gap=settings.tol,
+        max_iter=settings.max_iter,
+        progress=progress,
+        rng=rng,
+    )
+    if by_cvxpy and is_exact:
+        result = _by_cvxpy(X, settings.lam, 0.0, settings.tol)
+    return result, is_exact
+
+
+def _exact_terms(X: Array, result: PursuitResult, settings: TableSettings) -> TableTerms:
+    """Take the answer of pursuit, polished to machine precision on request."""
+    polished = False
+    if settings.polish is True and result.s.size:
+        result, polished = _polished(X, result, settings.lam, settings.tol)
+    p = X.shape[1]
+    factors = result.U, result.s, result.Vt
+    sparse, support = result.sparse, result.sparse != 0
+    return TableTerms(*factors, sparse, support, 0.0, np.zeros(p), np.ones(p), result, polished)
+
+
+def _noisy_terms(
+    X: Array,
+    settings: TableSettings,
+    n_passes: int,
+    progress: WatchedProgress | None,
+    rng: np.random.RandomState,
+) -> TableTerms:
+    """Decompose into low rank, errors and noise; `n_passes` have been spent before."""
+    lam, sigma = settings.lam, settings.noise_std
+    if sigma is None:
+        sigma = noise_scale(X, lam=lam, solver=settings.svt_solver, rng=rng)
+    spent = [n_passes]
+
+    def solve(table: Array, delta: float) -> PursuitResult:
+        if settings.solver == "cvxpy":
+            return _by_cvxpy(table, lam, delta, settings.tol)
+        result = principal_component_pursuit(
+            table,
+            lam=lam,
+            delta=delta,
+            solver=settings.solver,
+            schedule="balanced" if settings.schedule == "auto" else settings.schedule,
+            tol=0.1 * settings.tol,
+            tol_gap=settings.tol,
+            max_iter=max(settings.max_iter - sum(spent), 1),
+            progress=progress,
+            rng=rng,
+        )
+        spent.append(result.n_iter)
+        return result
+
+    if sigma == 0.0:  # more than half of the cells are met exactly
+        terms = _exact_terms(X, solve(X, 0.0), settings)
+    else:
+        found = decompose_noisy(
+            X,
+            solve,
+            lam=lam,
+            sigma=float(sigma),
+            threshold=settings.threshold,
+            refits=settings.polish is not False,
+            known_noise=settings.noise_std is not None,
+        )
+        residual = X - (found.U * found.s) @ found.Vt
+        terms = TableTerms(
+            U=found.U,
+            s=found.s,
+            Vt=found.Vt,
+            sparse=np.where(found.outlying, residual, 0.0),
+            support=found.outlying,
+            noise_std=found.noise_std,
+            noise_scale=found.noise_scale,
+            column_scale=found.scale,
+            convex=found.convex,
+            polished=found.refitted,
+        )
+    n_iter = sum(spent) if settings.solver != "cvxpy" else terms.convex.n_iter
+    return terms._replace(convex=terms.convex._replace(n_iter=n_iter))
+
+
+def _polished(
+    data: Array, result: PursuitResult, lam: float, tol: float
+) -> tuple[PursuitResult, bool]:
+    """Replace both terms by the exact fit outside the support, if it is equally optimal."""
+    exact = polish(data, result.Vt.T, result.sparse)
+    if exact is None:
+        return result, False
+    U, s, Vt, sparse = exact
+    better = result._replace(U=U, s=s, Vt=Vt, sparse=sparse)
+    objective, gap = duality_gap(data, better, better.dual, lam=lam)
+    if gap > max(tol, result.dual_gap):
+        return result, False
+    return better._replace(objective=objective, dual_gap=gap), True
+
+
+def _by_cvxpy(data: Array, lam: float, delta: float, tol: float) -> PursuitResult:
+    """Solve the problem as a semidefinite program with cvxpy and Clarabel."""
+    size = np.nanmax(np.abs(data)) or 1.0  # the tolerances of Clarabel are absolute
+    stated = robust_pca(data / size, lam, delta=delta / size)
+    U, s, Vt = solve_for_factors(stated, size, "solver='auto'")
+    observed = ~np.isnan(data)
+    residual = np.where(observed, data - (U * s) @ Vt, 0.0)
+    if delta > 0:
+        dual = np.clip(residual / delta, -lam, lam)
+    else:
+        dual = np.where(observed, stated.constraint.dual_value, 0.0)
+        dual *= np.sign(np.nansum(dual * data))
+    sparse = residual - delta * dual
+    sparse[np.abs(sparse) <= CVXPY_ZERO * size] = 0.0
+    result = PursuitResult(U, s, Vt, sparse, dual, 0.0, 0.0, 0.0, 1, True)
+    value, gap = duality_gap(data, result, dual, lam=lam, delta=delta)
+    passes = int(stated.problem.solver_stats.num_iters or 1)
+    return result._replace(
+        objective=value, dual_gap=gap, n_iter=passes, converged=gap <= max(tol, CVXPY_GAP)
+    )

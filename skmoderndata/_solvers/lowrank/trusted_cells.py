@@ -1,0 +1,55 @@
+"""Least squares of a given rank on the trusted cells of a table, by alternating regressions."""
+
+import numpy as np
+from scipy import linalg
+
+from skmoderndata._typing import Array
+
+GRAM_ENTRIES = 2**22  # of the Gram matrices that are built and solved at once
+RIDGE_RELATIVE = 1e-10  # to the mean diagonal of a Gram matrix: rows with too few trusted cells
+
+
+def fit_trusted(
+    X: Array, trusted: Array, start: Array, *, n_steps: int, ridges: tuple[float, float] = (0, 0)
+) -> tuple[Array, Array]:
+    """Minimise ``sum (X - A B')^2`` over the trusted cells; return orthonormal A, and B.
+
+    Alternating least squares: every row of A is the regression of a row of X on an orthonormal
+    basis of the columns of B, at first of `start` (p, r), and every row of B the regression of a
+    column of X on A, each over its trusted cells. `ridges` are those of the rows and of the
+    columns. Cells that are not trusted may be NaN.
+    """
+    (n, p), r = X.shape, start.shape[1]
+    if r == 0:
+        return np.zeros((n, 0)), np.zeros((p, 0))
+    weights = trusted.astype(np.float64)
+    data = np.where(trusted, X, 0.0)
+
+    B = start
+    for _ in range(n_steps):
+        V = linalg.qr(B, mode="economic", check_finite=False)[0]
+        rows = _regressions(data, weights, V, ridges[0])
+        A = linalg.qr(rows, mode="economic", check_finite=False)[0]
+        B = _regressions(data.T, weights.T, A, ridges[1])
+    return A, B
+
+
+def _regressions(data: Array, weights: Array, V: Array, ridge: float) -> Array:
+    """Regress every row of `data` on the columns of V, over the cells whose weight is one."""
+    m, r = len(data), V.shape[1]
+    lower = np.tril_indices(r)
+    products = V[:, lower[0]] * V[:, lower[1]]  # (p, r (r + 1) / 2)
+    right = data @ V
+
+    coefs = np.empty((m, r))
+    size = max(1, GRAM_ENTRIES // r**2)
+    for first in range(0, m, size):
+        rows = slice(first, first + size)
+        entries = weights[rows] @ products
+        G = np.empty((len(entries), r, r))
+        G[:, lower[0], lower[1]] = G[:, lower[1], lower[0]] = entries
+        diagonal = np.trace(G, axis1=1, axis2=2) / r
+        floor = RIDGE_RELATIVE * np.maximum(diagonal, 1e-300)
+        G += (ridge + floor)[:, None, None] * np.eye(r)
+        coefs[rows] = np.linalg.solve(G, right[rows, :, None])[:, :, 0]
+    return coefs

@@ -1,0 +1,351 @@
+"""Sets of features improved by dropping, adding and exchanging one at a time.
+
+For a set S of features the least cost of weights and slack is a linear program,
+
+    H(S) = min  alpha |w|_1 + slack_cost s   subject to  Z w + y b + s >= r,  w = 0 outside of S,
+
+with `direction w = 1` where there is a direction; what is to be small is `|S| + H(S)`. Its dual
+
+    H(S) = max  r sum_i u_i + t   subject to  |Z' u + t direction|_j <= alpha  for j in S,
+                                              0 <= u <= slack_cost,  y' u = 0 (free intercept)
+
+has a row for each feature of S only, some ten, and changes by one row from set to set.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.margins.linear_programs import (
+    ZERO,
+    Infeasible,
+    Separation,
+    Vertex,
+    dense,
+)
+from skmoderndata._solvers.margins.zero_norm import price, support_gap
+from skmoderndata._typing import Array
+
+HARD_COST = 1e4  # cost of a unit of slack that stands for infinity
+N_CANDIDATES = 5  # features of steepest descent that are tried in a place
+STALE_ROWS = 60  # rows of features out of use that a linear program may carry along
+GAIN = 1e-7  # smallest decrease of the objective that counts, relative to it
+GUIDE_ALPHA = 1.0  # least penalty on |w|_1 of the first two sets that `followed` goes through
+DEARER = 3.0  # factor between costs of slack from there on
+
+
+class Exchanged(NamedTuple):
+    """The last set of features, its weights, and what happened on the way."""
+
+    vertex: Vertex
+    value: float  # |S| + H(S)
+    values: Array  # of the set after each pass
+    sizes: Array  # features after each pass
+    gap: float
+    n_iter: int
+    converged: bool
+
+
+class LeastSlack:
+    """H(S) for one set S after another, by simplex steps from the last basis.
+
+    A further feature is a further row of the dual, which leaves its last solution optimal but
+    infeasible; a feature less frees a row, which leaves it feasible. The values are infinite where
+    no weights on S meet the constraints.
+    """
+
+    def __init__(self, problem: Separation) -> None:
+        self.problem = problem
+        self.hard = problem.slack_cost is None
+        self.cost: Array = np.full(problem.y.size, HARD_COST)
+        if problem.slack_cost is not None:
+            self.cost = problem.slack_cost
+        self.settled: set[frozenset[int]] = set()  # sets that no pass of exchanges lowers
+        self._values: dict[frozenset[int], float] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        """State the program of no feature."""
+        import highspy
+
+        problem, n = self.problem, self.problem.y.size
+        self._inf = highspy.kHighsInf
+        self._status = highspy.HighsModelStatus
+        self._highs: Any = highspy.Highs()
+        options: dict[str, bool | int | float | str] = {
+            "output_flag": False,
+            "threads": 1,
+            "presolve": "off",
+            "primal_feasibility_tolerance": 1e-9,
+            "dual_feasibility_tolerance": 1e-9,
+        }
+        for name, value in options.items():
+            self._highs.setOptionValue(name, value)
+
+        # minimise - r sum u - t
+        costs, low, high = np.full(n, -problem.margin), np.zeros(n), self.cost
+        if problem.direction is not None:
+            costs, low = np.append(costs, -1.0), np.append(low, -self._inf)
+            high = np.append(high, self._inf)
+        none = np.empty(0, dtype=np.int32)
+        m = costs.size
+        self._highs.addCols(m, costs, low, high, 0, np.zeros(m, np.int32), none, np.empty(0))
+
+        self._row: dict[int, int] = {}  # of each feature
+        self._used: set[int] = set()
+        if problem.intercept:
+            self._highs.addRow(0.0, 0.0, n, np.arange(n, dtype=np.int32), problem.y)
+
+    def value(self, features: Iterable[int]) -> float:
+        """Return H(S), which need not be computed again."""
+        key = frozenset(features)
+        if key not in self._values:
+            self._values[key] = self.solve(key)
+        return self._values[key]
+
+    def solve(self, features: Iterable[int]) -> float:
+        """Return H(S), and have its weights and dual values at hand."""
+        self._use(set(features))
+        self._highs.run()
+        status = self._highs.getModelStatus()
+        known = (self._status.kOptimal, self._status.kUnbounded, self._status.kInfeasible)
+        if status not in known:  # numerical trouble: once more, from cold
+            self._highs.clearSolver()
+            self._highs.run()
+            status = self._highs.getModelStatus()
+        self._optimal = status == self._status.kOptimal
+        if not self._optimal:
+            return float("inf")
+        least = -float(self._highs.getInfo().objective_function_value)
+        if self.hard and bool((self.dual().dual >= HARD_COST * (1 - 1e-9)).any()):
+            return float("inf")  # there is slack
+        return least
+
+    def dual(self) -> Vertex:
+        """Return the dual values u and t of the last set, without weights.
+
+        Where t is unbounded, the direction alone.
+        """
+        n = self.problem.y.size
+        if not self._optimal:
+            return Vertex(np.empty(0), 0.0, np.zeros(n), 1.0)
+        solution = np.asarray(self._highs.getSolution().col_value)
+        return Vertex(np.empty(0), 0.0, solution[:n], float(solution[n:].sum()))
+
+    def weights(self) -> Vertex:
+        """Return the weights of the last set, which are the multipliers of the rows."""
+        multipliers = np.asarray(self._highs.getSolution().row_dual)
+        w = np.zeros(self.problem.Z.shape[1])
+        for j in self._used:
+            w[j] = -multipliers[self._row[j]]
+        w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
+        bias = -float(multipliers[0]) if self.problem.intercept else 0.0
+        return self.dual()._replace(w=w, bias=bias)
+
+    def _use(self, features: set[int]) -> None:
+        """Close the rows of these features, free those of others."""
+        if len(self._row) > len(features | self._used) + STALE_ROWS:
+            self._begin()
+        for j in self._used - features:
+            self._highs.changeRowBounds(self._row[j], -self._inf, self._inf)
+        for j in sorted(features - self._used):
+            if j in self._row:
+                self._highs.changeRowBounds(self._row[j], -self.problem.alpha, self.problem.alpha)
+            else:
+                self._add(j)
+        self._used = features
+
+    def _add(self, j: int) -> None:
+        problem = self.problem
+        column = dense(problem.Z[:, [j]])[:, 0]
+        if problem.direction is not None:
+            column = np.append(column, problem.direction[j])
+        at = np.flatnonzero(column).astype(np.int32)
+        self._row[j] = len(self._row) + int(problem.intercept)
+        self._highs.addRow(-problem.alpha, problem.alpha, at.size, at, column[at])
+
+
+class _Sets:
+    """A set of features S with `|S| + H(S)`, and the steps that lower it."""
+
+    def __init__(self, program: LeastSlack, may: Array, features: list[int], most: int) -> None:
+        self.program, self.may, self.most = program, may, most
+        self.problem = problem = program.problem
+        squares = problem.Z.power(2) if hasattr(problem.Z, "power") else problem.Z**2
+        norms = np.sqrt(np.asarray(squares.sum(axis=0)).ravel())
+        self.norms = np.where(norms > 0, norms, 1.0)
+        self.features = features
+        self.least = program.value(features)
+
+    @property
+    def value(self) -> float:
+        """Objective of the set."""
+        return len(self.features) + self.least
+
+    @property
+    def gain(self) -> float:
+        """Smallest decrease that counts."""
+        return GAIN * max(1.0, self.value) if np.isfinite(self.value) else GAIN
+
+    def by_weight(self) -> list[int]:
+        """Return the features, those of small weight first."""
+        self.least = self.program.solve(self.features)
+        size = np.abs(self.program.weights().w * self.norms)
+        return sorted(self.features, key=lambda j: (size[j], j))
+
+    def drop(self) -> None:
+        """Leave out the feature that costs least, as long as it costs less than a feature."""
+        ordered = self.by_weight()
+        # H grows as S shrinks: what it was without j is a bound on what it will be
+        bounds = dict.fromkeys(ordered, self.least)
+        current: set[int] = set()  # features whose bound is the value for the set as it is
+        while ordered:
+            j = min(ordered, key=lambda j: bounds[j])
+            if bounds[j] >= self.least + 1.0 - self.gain:
+                break
+            if j not in current:
+                bounds[j] = max(bounds[j], self.program.value(k for k in ordered if k != j))
+                current.add(j)
+                continue
+            ordered.remove(j)
+            current.clear()
+            self.least, self.features = bounds[j], list(ordered)
+
+    def add(self) -> None:
+        """Take in the best of the features of steepest descent, if it is worth its price."""
+        if len(self.features) >= self.most:
+            return
+        self.least = self.program.solve(self.features)
+        self._better(self.features, self.features, self.least - 1.0)
+
+    def swap(self) -> None:
+        """Put a better feature in the place of each one in turn."""
+        for i in self.by_weight():
+            others = [j for j in self.features if j != i]
+            self.program.solve(others)
+            self._better(others, self.features, self.least)
+
+    def _better(self, base: list[int], out: list[int], limit: float) -> None:
+        """Add to `base`, the last set solved, the feature of least H, if it is below `limit`."""
+        best, chosen = limit - self.gain, -1
+        for j in self._candidates(out, limit):
+            least = self.program.value([*base, j])
+            if least < best:
+                best, chosen = least, j
+        if chosen >= 0:
+            self.features, self.least = [*base, chosen], best
+
+    def _candidates(self, out: list[int], limit: float) -> list[int]:
+        """Features outside of `out` along which H falls most steeply from the last set solved."""
+        problem, dual = self.problem, self.program.dual()
+        slope = np.asarray(problem.Z.T @ dual.dual)
+        if problem.direction is not None:
+            slope = slope + dual.dual_direction * problem.direction
+        slope = np.abs(slope)
+
+        promise = np.where(self.may, slope / self.norms, 0.0)
+        promise[out] = 0.0
+
+        # u, shrunk until it meets the constraint of j as well, bounds H with j from below
+        if problem.alpha > 0 and np.isfinite(limit):
+            bound = problem.margin * float(dual.dual.sum()) + dual.dual_direction
+            shrunk = bound * problem.alpha / np.maximum(slope, problem.alpha)
+            promise[shrunk >= limit - self.gain] = 0.0
+
+        n = min(N_CANDIDATES, promise.size)
+        first = np.argpartition(-promise, n - 1)[:n]
+        first = first[np.argsort(-promise[first], kind="stable")]
+        return [int(j) for j in first if promise[j] > 0]
+
+
+def exchange(
+    program: LeastSlack,
+    features: Iterable[int],
+    *,
+    may: Array,
+    most: int = 0,
+    max_iter: int = 50,
+    progress: Progress | None = None,
+) -> Exchanged:
+    """Lower `|S| + H(S)` from a first set of features, until no change of one feature does.
+
+    Parameters
+    ----------
+    program : LeastSlack
+        What solves the linear programs of the problem; it remembers sets from call to call.
+    features : iterable of int
+        The first set.
+    may : ndarray of bool of shape (p,)
+        Features that may be in a set.
+    most : int
+        Largest number of features; 0 sets no limit.
+    max_iter : int
+        Largest number of passes; each tries to drop, to add and to exchange features.
+    progress : Progress or None
+        Told about the passes.
+
+    Raises
+    ------
+    Infeasible
+        When no set was found on which the constraints can be met.
+    """
+    sets = _Sets(program, may, [int(j) for j in features], most or may.size)
+    values: list[float] = []
+    sizes: list[int] = []
+    it = Iterations(max_iter, 0.0, progress)
+    for _ in it:
+        before = sets.value
+        sets.drop()
+        if frozenset(sets.features) not in program.settled:
+            sets.add()
+            sets.swap()
+        values.append(sets.value)
+        sizes.append(len(sets.features))
+        settled = frozenset(sets.features) in program.settled
+        it.residual = 0.0 if settled or not sets.value < before - sets.gain else 1.0
+    if it.converged:
+        program.settled.add(frozenset(sets.features))
+    if not np.isfinite(program.solve(sets.features)):
+        raise Infeasible
+
+    vertex = program.weights()
+    value = price(program.problem, vertex.w, vertex.bias)
+    gap = support_gap(program.problem, vertex)
+    return Exchanged(
+        vertex, value, np.array(values), np.array(sizes), gap, it.n_iter, it.converged
+    )
+
+
+def followed(
+    problem: Separation, *, cost: float, may: Array, most: int = 0, max_iter: int = 50
+) -> list[int]:
+    """Return the features found while slack becomes dearer, beginning with none.
+
+    Cheap slack, and a price on the size of the weights, tell features apart where the problem
+    itself is solved equally well by too many sets.
+
+    Parameters
+    ----------
+    cost : float
+        Cost of slack at which a feature has to be worth more than chance; or less, where the
+        slack of the problem is cheaper.
+    """
+    ones = np.ones(problem.y.size)
+    shape = ones if problem.slack_cost is None else problem.slack_cost / problem.slack_cost.mean()
+    last = np.inf if problem.slack_cost is None else float(problem.slack_cost.mean())
+    middle = min(cost, last)
+    stages = [(middle / 4, max(problem.alpha, GUIDE_ALPHA))]
+    stages += [(middle, max(problem.alpha, GUIDE_ALPHA)), (middle, problem.alpha)]
+    stages += [(DEARER * middle, problem.alpha)]
+
+    features: list[int] = []
+    for level, alpha in stages:
+        if level >= last and alpha == problem.alpha:
+            break
+        easier = problem._replace(slack_cost=level * shape, alpha=alpha)
+        program = LeastSlack(easier)
+        found = exchange(program, features, may=may, most=most, max_iter=max_iter)
+        features = [int(j) for j in np.flatnonzero(found.vertex.w)]
+    return features

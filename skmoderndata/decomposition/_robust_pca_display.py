@@ -1,0 +1,182 @@
+"""Plot of a table, its low rank and its gross errors."""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+NAMED_UP_TO = 40  # rows or columns whose names fit beside a panel
+COLOURS_AT = 0.02  # quantile of the table where its colours begin, and the last before they end
+
+
+class RobustPCADisplay:
+    """Plot of a table beside its low rank and its gross errors.
+
+    Parameters
+    ----------
+    table : array-like of shape (n_samples, n_features)
+        Table; missing entries are NaN.
+
+    low_rank : array-like of shape (n_samples, n_features)
+        Its low-rank matrix.
+
+    errors : array-like of shape (n_samples, n_features)
+        Gross errors, zero in the other entries.
+
+    noise_scale : array-like of shape (n_features,), default=None
+        Standard deviation of the noise of each column; with it the errors are drawn in units of
+        the noise.
+
+    row_names, column_names : array-like of str, default=None
+        Names; None numbers the rows or columns.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes of shape (3,)
+        Panels: the table, the low rank, the errors.
+
+    figure_ : matplotlib Figure
+        Figure of the plot.
+
+    images_ : list of matplotlib AxesImage
+        The three images.
+
+    See Also
+    --------
+    RobustPCA : Estimates the low rank and the errors.
+
+    Examples
+    --------
+    >>> from skmoderndata.datasets import make_low_rank_plus_sparse
+    >>> from skmoderndata.decomposition import RobustPCA, RobustPCADisplay
+    >>> X, *_ = make_low_rank_plus_sparse(30, 20, rank=2, noise=0.1, random_state=0)
+    >>> rpca = RobustPCA().fit(X)
+    >>> display = RobustPCADisplay.from_estimator(rpca, X)  # doctest: +SKIP
+    >>> display = RobustPCADisplay(table=X, low_rank=rpca.low_rank_, errors=rpca.sparse_)
+    >>> display.errors.shape
+    (30, 20)
+    """
+
+    def __init__(
+        self,
+        *,
+        table,
+        low_rank,
+        errors,
+        noise_scale=None,
+        row_names=None,
+        column_names=None,
+    ):
+        self.table = table
+        self.low_rank = low_rank
+        self.errors = errors
+        self.noise_scale = noise_scale
+        self.row_names = row_names
+        self.column_names = column_names
+
+    @classmethod
+    def from_estimator(cls, estimator, X, *, axes=None, **kwargs):
+        """Decompose a table and plot it beside its parts.
+
+        Parameters
+        ----------
+        estimator : RobustPCA
+            Fitted.
+        X : array-like of shape (n_samples, n_features)
+            Table, of the training rows or of new ones; ``estimator.decompose`` decomposes it. The
+            names of a DataFrame are those of the plot.
+        axes : array-like of three matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        **kwargs : dict
+            Passed on to :meth:`matplotlib.axes.Axes.imshow` for all panels.
+
+        Returns
+        -------
+        display : RobustPCADisplay
+            With `axes_` and `figure_`.
+        """
+        check_is_fitted(estimator)
+        low_rank, errors = estimator.decompose(X)
+        noise = estimator.noise_scale_
+        display = cls(
+            table=np.asarray(X, dtype=np.float64),
+            low_rank=low_rank,
+            errors=errors,
+            noise_scale=noise if (noise > 0).all() else None,
+            row_names=_names(X, "index"),
+            column_names=_names(X, "columns"),
+        )
+        return display.plot(axes, **kwargs)
+
+    def plot(self, axes=None, **kwargs):
+        """Plot the table, the low rank and the errors.
+
+        Parameters
+        ----------
+        axes : array-like of three matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        **kwargs : dict
+            Passed on to :meth:`matplotlib.axes.Axes.imshow` for all panels.
+
+        Returns
+        -------
+        self : RobustPCADisplay
+            With `axes_` and `figure_`.
+        """
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise ImportError(
+                "RobustPCADisplay needs matplotlib: pip install 'skmoderndata[plot]'."
+            ) from error
+
+        table, low_rank, errors = (
+            np.asarray(part, dtype=np.float64) for part in (self.table, self.low_rank, self.errors)
+        )
+        if axes is None:
+            _, axes = plt.subplots(1, 3, figsize=(12, 4.5), sharey=True, layout="constrained")
+        axes = np.asarray(axes, dtype=object).ravel()
+        if len(axes) != 3:
+            raise ValueError(f"RobustPCADisplay draws on three axes, got {len(axes)}.")
+
+        # table and low rank in the same colours, which a few errors must not stretch
+        known = table[~np.isnan(table)]
+        low, high = np.quantile(known, (COLOURS_AT, 1 - COLOURS_AT)) if known.size else (0, 1)
+        style = {"aspect": "auto", "interpolation": "nearest"} | kwargs
+        shared = {"vmin": low, "vmax": high} | style
+        title = "Gross errors"
+        if self.noise_scale is not None:
+            errors = errors / np.asarray(self.noise_scale)
+            title = "Gross errors, in units of the noise"
+        largest = max(float(np.nanmax(np.abs(errors), initial=0.0)), 1e-300)
+        signed = {"vmin": -largest, "vmax": largest, "cmap": "RdBu_r"} | style
+
+        panels = (
+            (table, "Table", shared),
+            (low_rank, "Low rank", shared),
+            (errors, title, signed),
+        )
+        self.images_ = []
+        for ax, (values, name, panel_style) in zip(axes, panels, strict=True):
+            image = ax.imshow(values, **panel_style)
+            ax.set(title=name, xlabel="Column")
+            _label(ax.xaxis, self.column_names, values.shape[1], rotation=90)
+            ax.figure.colorbar(image, ax=ax)
+            self.images_.append(image)
+        axes[0].set(ylabel="Row")
+        _label(axes[0].yaxis, self.row_names, len(table))
+
+        self.axes_, self.figure_ = axes, axes[0].figure
+        return self
+
+
+def _names(X, name):
+    """Names of the rows or columns of a DataFrame, None for arrays."""
+    names = getattr(X, name, None)
+    return None if names is None or callable(names) else [str(label) for label in names]
+
+
+def _label(axis, names, size, **style):
+    """Put names beside an image, as far as there is room for them."""
+    if names is None:
+        return
+    step = -(-size // NAMED_UP_TO)
+    axis.set_ticks(range(0, size, step), list(names)[::step], fontsize="small", **style)

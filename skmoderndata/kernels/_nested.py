@@ -1,0 +1,118 @@
+"""Nested samples without recursion: refusal of endless ones, and deep copies."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+
+MAX_NODES = 10_000_000  # of one sample
+TRUSTED_NODES = 100_000  # visited before somebody asks for an end: 16 MB, and .1 s
+ATOMS = frozenset({str, bytes, int, float, complex, bool, type(None), frozenset})
+
+Look = Callable[[Any], tuple[Any, Any]]
+
+
+def refuse_endless(root: Any, look: Look, name: str) -> None:
+    """Refuse a sample that contains itself, or has more than `MAX_NODES` nodes.
+
+    A part that occurs several times counts each time: 28 tuples can stand for 2^28 nodes. The time
+    is that of the distinct nodes.
+
+    Parameters
+    ----------
+    root : object
+        The top node.
+    look : callable
+        ``look(node)`` returns a description and the sequence of the nodes below.
+    name : str
+        What the nodes belong to, for error messages.
+    """
+    sizes: dict[int, int] = {}  # nodes at and below each finished node
+    alive = {id(root): root}  # so that no other node gets the id of one that was seen
+    path = [(root, iter(look(root)[1]))]
+    total = [1]  # nodes counted so far at and below each node of the path
+    while path:
+        node, below = path[-1]
+        child = next(below, path)
+        if child is path:  # no child is left
+            path.pop()
+            sizes[id(node)] = size = total.pop()
+            if path:
+                total[-1] += size
+        elif id(child) in sizes:
+            total[-1] += sizes[id(child)]
+        elif id(child) in alive:
+            raise ValueError(
+                f"{name} contains itself: one of its nodes is below itself. A tree must end."
+            )
+        else:
+            alive[id(child)] = child
+            path.append((child, iter(look(child)[1])))
+            total.append(1)
+
+        if len(alive) > MAX_NODES or (path and total[-1] > MAX_NODES):
+            raise ValueError(
+                f"{name} has more than {MAX_NODES:,} nodes, the limit; a part that occurs "
+                "several times counts each time. Split it, or cut it off at some depth."
+            )
+
+
+def copied(x: Any) -> Any:
+    """Return a copy of a sample, down to its numbers and strings, without recursion.
+
+    Immutable parts are not copied, nor is what cannot be.
+    """
+    if type(x) in ATOMS:
+        return x
+    if type(x) is list and ATOMS.issuperset(map(type, x)):
+        return x.copy()
+    if type(x) is np.ndarray and x.dtype != object:
+        return x.copy()
+
+    copies: dict[int, Any] = {}
+    places: dict[int, int] = {}  # of lists and tuples whose entries are being copied
+    waiting = [x]
+    while waiting:
+        part, place = waiting[-1], len(waiting) - 1
+        if id(part) in copies or type(part) in ATOMS:
+            waiting.pop()
+        elif type(part) not in (list, tuple):
+            copies[id(part)] = _copy_of_object(waiting.pop())
+        elif id(part) not in places:
+            places[id(part)] = place
+            waiting.extend(part)
+        elif places[id(part)] != place:  # below itself
+            return copy.deepcopy(x)
+        else:  # all its entries are there
+            entries = [v if type(v) in ATOMS else copies[id(v)] for v in waiting.pop()]
+            changed = any(a is not b for a, b in zip(entries, part, strict=True))
+            copies[id(part)] = type(part)(entries) if changed or type(part) is list else part
+    return copies[id(x)]
+
+
+def _copy_of_object(x: Any) -> Any:
+    if type(x) in (set, bytearray):
+        return x.copy()
+    if isinstance(x, ElementTree.Element):
+        return _copy_of_element(x)
+    try:
+        return copy.deepcopy(x)
+    except (TypeError, ValueError, NotImplementedError, RecursionError):  # locks, open files
+        return x
+
+
+def _copy_of_element(root: ElementTree.Element) -> ElementTree.Element:
+    """Copy an element and those below it; `copy.deepcopy` overflows the stack if they are deep."""
+    copies: dict[ElementTree.Element, ElementTree.Element] = {}
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node not in copies:
+            copies[node] = copy.copy(node)
+            waiting.extend(node)
+    for node in copies.values():
+        node.attrib = dict(node.attrib)
+        node[:] = [copies[child] for child in node]
+    return copies[root]

@@ -1,0 +1,75 @@
+"""A relative gap is made in one place, and is infinite where a solution diverged."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from skmoderndata._solvers.codes.bridge import duality_gap as bridge_gap
+from skmoderndata._solvers.codes.gaps import code_gaps
+from skmoderndata._solvers.common.certificates import relative_gap, relative_gaps
+from skmoderndata._solvers.embeddings.unfolding import gap_below
+from skmoderndata._solvers.margins.certificates import (
+    gap_to_margin,
+    scaled_squared_hinge,
+    tube_gap,
+)
+from skmoderndata._solvers.margins.enclosing_ball import ball_gap
+from skmoderndata._solvers.recovery.optimality import l1_gap
+
+NAN, INF = float("nan"), float("inf")
+BROKEN = (NAN, INF, -INF)
+
+
+@pytest.mark.certificate
+def test_gap_is_the_difference_in_its_unit():
+    assert relative_gap(4.0, 3.0) == 0.25
+    assert relative_gap(-3.0, -4.0) == 0.25
+    assert relative_gap(4.0, 3.0, unit=8.0) == 0.125
+    assert relative_gap(4.0, 3.0, unit=0.5, floor=2.0) == 0.5
+    assert relative_gap(3.0, 4.0) == 0.0
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("wrong", BROKEN)
+def test_gap_is_infinite_unless_everything_is_finite(wrong):
+    assert relative_gap(wrong, 1.0) == INF
+    assert relative_gap(1.0, wrong) == INF
+    assert relative_gap(wrong, wrong) == INF
+    assert relative_gap(2.0, 1.0, unit=wrong) == INF or wrong == -INF
+
+
+@pytest.mark.edge
+def test_gap_without_a_unit_is_zero_or_infinite():
+    assert relative_gap(0.0, 0.0) == 0.0
+    assert relative_gap(1e-300, 0.0, unit=0.0) == INF
+    assert relative_gap(1e300, 0.0, unit=1e-300) == INF
+
+
+@pytest.mark.oracle
+def test_arrays_give_what_numbers_give():
+    values = np.array([0.0, 1.0, 2.0, -1.0, 1e300, NAN, INF, -INF])
+    primal, dual, unit = (part.ravel() for part in np.meshgrid(values, values, values))
+    for given in (None, unit):
+        expected = [
+            relative_gap(p, d, unit=None if given is None else u)
+            for p, d, u in zip(primal, dual, unit, strict=True)
+        ]
+        assert_array_equal(relative_gaps(primal, dual, unit=given), expected)
+
+
+@pytest.mark.edge
+def test_no_certificate_takes_nan_for_an_optimum():
+    bad, ones = np.array([1.0, NAN]), np.ones(2)
+    assert gap_to_margin(NAN, 1.0) == INF
+    assert gap_to_margin(scaled_squared_hinge(bad, ones, 1.0)[0], 1.0) == INF
+    assert gap_to_margin(scaled_squared_hinge(ones, ones, NAN)[0], 1.0) == INF
+    assert tube_gap(bad, ones, 1.0, 0.1, 0.5)[0] == INF
+    assert tube_gap(ones, ones, 1.0, 0.1, NAN)[0] == INF
+    assert ball_gap(bad, 1.0) == INF
+    assert ball_gap(ones, NAN) == INF
+    assert l1_gap(ones, bad, ones) == INF
+    assert gap_below(INF, 1.0) == gap_below(1.0, NAN) == INF
+    assert bridge_gap(bad, ones, ones, 1.0, 0.1, 1.5, False) == INF
+    X, D = np.ones((1, 2)), np.eye(2)
+    gap, *_ = code_gaps(X, np.array([[NAN, 0.0]]), np.ones((1, 2)), D, np.ones(1), False)
+    assert gap[0] == INF

@@ -1,0 +1,177 @@
+"""BLAS takes one thread as long as anybody asks for it, and its own number again afterwards."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from skmoderndata._solvers.common import threads
+from skmoderndata._solvers.common.threads import blas_controller, is_blas, one_blas_thread
+from tests.common.test_interrupts import Interrupt
+
+pytestmark = pytest.mark.edge
+
+
+def takes_threads(library):
+    """Whether a library can have three threads: some are built with one."""
+    before = library.num_threads
+    threads.set_threads(library, 3)
+    several = library.num_threads == 3
+    threads.set_threads(library, before)
+    return several
+
+
+LIBRARIES = [
+    one for one in blas_controller().lib_controllers if is_blas(one) and takes_threads(one)
+]
+
+
+def numbers():
+    return [library.num_threads for library in LIBRARIES]
+
+
+@pytest.fixture(autouse=True)
+def three_threads():
+    """BLAS with three threads, and no thread that owns the number."""
+    before = numbers()
+    for library in LIBRARIES:
+        threads.set_threads(library, 3)
+    assert set(numbers()) == {3}
+    yield
+    for library, number in zip(LIBRARIES, before, strict=True):
+        threads.set_threads(library, number)
+
+
+def interleaved(*steps):
+    """Run functions one after the other, in two threads by turns."""
+    turns = [threading.Semaphore(1), threading.Semaphore(0)]
+    seen = []
+
+    def run(mine, other, part):
+        for step in part:
+            assert turns[mine].acquire(timeout=20)
+            seen.append(step())
+            turns[other].release()
+
+    with ThreadPoolExecutor(2) as pool:
+        jobs = [pool.submit(run, i, 1 - i, steps[i::2]) for i in range(2)]
+        for job in jobs:
+            job.result(timeout=30)
+    return seen
+
+
+@pytest.mark.parametrize("first_out", ["first in", "last in"])
+def test_two_threads_at_once(first_out):
+    a, b = one_blas_thread(), one_blas_thread()
+
+    def leave(context):
+        context.__exit__(None, None, None)
+        return numbers()
+
+    first, second = (a, b) if first_out == "first in" else (b, a)
+    steps = [a.__enter__, b.__enter__, lambda: leave(first), lambda: leave(second)]
+    if first_out == "last in":
+        steps.insert(2, numbers)
+    *_, between, after = interleaved(*steps)
+    assert set(between) == {1}
+    assert set(after) == set(numbers()) == {3}
+
+
+def test_many_threads_with_exceptions():
+    def work(number):
+        rng = np.random.default_rng(number)
+        for _ in range(50):
+            try:
+                with one_blas_thread():
+                    assert set(numbers()) == {1}
+                    if rng.random() < 0.5:
+                        raise MemoryError
+                    with one_blas_thread():
+                        pass
+                    assert set(numbers()) == {1}
+            except MemoryError:
+                pass
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(8)))
+    assert set(numbers()) == {3}
+
+
+class InterruptAnywhere(Interrupt):
+    left_out = ()
+
+
+def test_interrupts_at_every_line():
+    def block():
+        with one_blas_thread():
+            pass
+
+    with InterruptAnywhere() as counter:
+        block()
+    assert counter.count > 20
+    for at in range(counter.count):
+        with pytest.raises(KeyboardInterrupt), InterruptAnywhere(at):
+            block()
+        # Python hears no signal between the end of a block and the release of its lock
+        while threads._ONE_THREAD._lock._is_owned():
+            threads._ONE_THREAD._lock.release()
+        block()  # ends what an interrupt has left of the end
+        assert set(numbers()) == {3}, at
+
+
+def test_what_others_set_meanwhile_stays():
+    with one_blas_thread():
+        for library in LIBRARIES:
+            threads.set_threads(library, 2)
+    assert set(numbers()) == {2}
+
+
+def test_limits_of_the_caller():
+    with threadpool_limits(2, user_api="blas"):
+        with one_blas_thread():
+            assert set(numbers()) == {1}
+        assert set(numbers()) == {2}
+    assert set(numbers()) == {3}
+
+
+class PerThread:
+    """A BLAS on OpenMP, which keeps a number for each thread."""
+
+    user_api, threading_layer = "blas", "openmp"
+
+    def __init__(self):
+        self._of = {}
+
+    @property
+    def num_threads(self):
+        return self._of.get(threading.get_ident(), 3)
+
+    def set_num_threads(self, number):
+        self._of[threading.get_ident()] = number
+
+
+def test_numbers_of_each_thread(monkeypatch):
+    class Controller:
+        lib_controllers = (library := PerThread(),)
+
+    monkeypatch.setattr(threads, "blas_controller", Controller)
+    a, b = one_blas_thread(), one_blas_thread()
+    inner = one_blas_thread()
+
+    def enter(*contexts):
+        for context in contexts:
+            context.__enter__()
+        return Controller.library.num_threads
+
+    def leave(context):
+        context.__exit__(None, None, None)
+        return Controller.library.num_threads
+
+    seen = interleaved(
+        *(lambda: enter(a, inner), lambda: enter(b)),
+        *(lambda: leave(inner), lambda: Controller.library.num_threads),
+        *(lambda: leave(a), lambda: leave(b)),
+    )
+    assert seen == [1, 1, 1, 1, 3, 3]
