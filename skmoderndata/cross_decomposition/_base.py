@@ -422,10 +422,8 @@ def missing_rows(X, v):
 
 def refuse_labels(y, name):
     """Refuse class labels, which a Pipeline or a search passes on, as second view."""
-    if np.ndim(y) != 1:
-        return
     values = np.asarray(y)
-    if values.dtype.kind == "f":
+    if values.ndim != 1 or values.dtype.kind == "f":
         return
     check_target(y, owner=name)
     kind = "strings" if values.dtype.kind not in "iub" else "integers or Booleans"
