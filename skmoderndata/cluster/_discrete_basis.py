@@ -233,6 +233,67 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
 
 
 @jit
+def _total_gains(words, candidates, bonus, penalty):
+    """Gain of each candidate for all rows together, and the number of ones in the rows."""
+    n_words, width = candidates.shape
+    sizes = np.zeros(width, dtype=np.int64)
+    for w in range(n_words):
+        for c in range(width):
+            sizes[c] += popcount(candidates[w, c])
+
+    totals = np.zeros(width)
+    counts = np.empty(width, dtype=np.int64)
+    n_ones = 0
+    for i in range(len(words)):
+        for c in range(width):
+            counts[c] = sizes[c]
+        for w in range(n_words):
+            row = words[i, w]
+            n_ones += popcount(row)
+            for c in range(width):
+                counts[c] += popcount(candidates[w, c] & row) << 32
+        for c in range(width):
+            totals[c] += cover_gain(counts[c], bonus, penalty)
+    return totals, n_ones
+
+
+@jit
+def _sharing(candidates, chosen, near, index):
+    """Write candidates that share bits with `chosen` to `near` and `index`; return how many."""
+    n_near = 0
+    for c in range(len(candidates)):
+        shared = np.uint64(0)
+        for w in range(len(chosen)):
+            near[w, n_near] = candidates[c, w]
+            shared |= candidates[c, w] & chosen[w]
+        index[n_near] = c
+        n_near += shared != 0
+    return n_near
+
+
+@jit
+def _rows_that_gain(words, covered, chosen, bonus, penalty, used):
+    """Write the rows that gain from a component to `used`.
+
+    Returns their number, and the ones and the zeros that they cover newly.
+    """
+    n_used = 0
+    ones = 0
+    zeros = 0
+    for i in range(len(words)):
+        count = np.int64(0)
+        for w in range(len(chosen)):
+            free = chosen[w] & ~covered[i, w]
+            count += popcount(free) + (popcount(free & words[i, w]) << 32)
+        gains = cover_gain(count, bonus, penalty) > 0
+        used[n_used] = i
+        n_used += gains
+        ones += (count >> 32) * gains
+        zeros += ((count & 0xFFFFFFFF) - (count >> 32)) * gains
+    return n_used, ones, zeros
+
+
+@jit
 def _greedy_basis(words, candidates, k, bonus, penalty):
     """Take k times the candidate of largest gain.
 
@@ -251,30 +312,15 @@ def _greedy_basis(words, candidates, k, bonus, penalty):
     Z = np.zeros((n, k), dtype=np.bool_)
     covered = np.zeros_like(words)
 
-    # sizes of the candidates, in columns of bits
     near = np.zeros((n_words, width), dtype=np.uint64)  # candidates that share bits with a choice
-    old, new = np.empty(width, dtype=np.int64), np.empty(width, dtype=np.int64)
-    size = np.zeros(width, dtype=np.int64)
-    for c in range(n_candidates):
-        for w in range(n_words):
-            near[w, c] = candidates[c, w]
-            size[c] += popcount(near[w, c])
-
-    # gain of each candidate for all rows together
-    totals = np.zeros(width)
-    missed, extra = 0, 0
-    for i in range(n):
-        for c in range(width):
-            new[c] = size[c]
-        for w in range(n_words):
-            row = words[i, w]
-            missed += popcount(row)
-            for c in range(width):
-                new[c] += popcount(near[w, c] & row) << 32
-        for c in range(width):
-            totals[c] += cover_gain(new[c], bonus, penalty)
+    near[:, :n_candidates] = candidates.T
+    totals, missed = _total_gains(words, near, bonus, penalty)
     totals = totals[:n_candidates]
+    extra = 0
 
+    # counts of the near candidates in a row, before and after a choice
+    old = np.empty(width, dtype=np.int64)
+    new = np.empty(width, dtype=np.int64)
     index = np.empty(n_candidates, dtype=np.int64)
     used = np.empty(n, dtype=np.int64)
     change = np.empty(width)
@@ -286,32 +332,18 @@ def _greedy_basis(words, candidates, k, bonus, penalty):
             break
 
         # 2. only candidates that share bits with it change
-        chosen, n_near = candidates[best], 0
-        for c in range(n_candidates):
-            shared = np.uint64(0)
-            for w in range(n_words):
-                near[w, n_near] = candidates[c, w]
-                shared |= candidates[c, w] & chosen[w]
-            index[n_near] = c
-            n_near += shared != 0
+        chosen = candidates[best]
+        n_near = _sharing(candidates, chosen, near, index)
         width = (n_near + 7) // 8 * 8
         near[:, n_near:width] = 0
         change[:width] = 0.0
 
         # 3. rows that gain from it take it
-        n_used = 0
-        for i in range(n):
-            count = np.int64(0)
-            for w in range(n_words):
-                free = chosen[w] & ~covered[i, w]
-                count += popcount(free) + (popcount(free & words[i, w]) << 32)
-            gains = cover_gain(count, bonus, penalty) > 0
-            used[n_used] = i
-            n_used += gains
-            Z[i, step] = gains
-            missed -= (count >> 32) * gains
-            extra += ((count & 0xFFFFFFFF) - (count >> 32)) * gains
-
+        n_used, ones, zeros = _rows_that_gain(words, covered, chosen, bonus, penalty, used)
+        for i in used[:n_used]:
+            Z[i, step] = True
+        missed -= ones
+        extra += zeros
         if n_used == 0:  # the total was rounding error
             break
 

@@ -1,6 +1,7 @@
 """Partial least squares regression with kernels."""
 
 from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -45,6 +46,17 @@ from skmoderndata.kernels._samples import refuse_texts, structured_samples
 
 EXACT_LIMIT = 2000  # samples up to which few products take about as long as a factorisation
 EPS = float(np.finfo(np.float64).eps)
+
+
+class _Parts(NamedTuple):
+    """What a route hands back; `unit` is the root of the scale of its kernel."""
+
+    found: Any  # result of the deflation
+    rotations: np.ndarray  # of the pivots
+    shifts: np.ndarray  # of the scores, by centring
+    unit: float
+    pivots: np.ndarray  # rows whose kernel values give the scores of new samples
+    residual: float  # of the kernel, relative to its trace
 
 
 class KernelPLSRegression(
@@ -222,11 +234,52 @@ class KernelPLSRegression(
             The fitted estimator.
         """
         X, Y = self._validate_fit(X, y)
-        everything, rows = X, np.arange(count_samples(X))
+        whole = X
+
+        # samples of weight zero have scores, and no part in the model
+        rows = np.arange(count_samples(X))
         w = unequal_weights(sample_weight, Y, owner="KernelPLSRegression", at_least=2)
         if w is not None:
             rows = np.flatnonzero(w)
-            X, Y, w = take_samples(X, rows, self.kernel), Y[rows], w[rows]
+            X = take_samples(X, rows, self.kernel)
+            Y = Y[rows]
+            w = w[rows]
+
+        gram = self._resolve(X, w)
+        exact = not is_low_rank(self.solver, gram, count_samples(X), EXACT_LIMIT)
+
+        # centred targets of size one; weights enter as their square roots
+        mean = Y.mean(axis=0) if w is None else w @ Y / w.sum()
+        size = np.abs(Y - mean).max() or 1.0
+        roots = np.ones(len(Y)) if w is None else np.sqrt(w)
+        targets = roots[:, None] * (Y - mean) / size
+
+        def components(product):
+            return self._components(whole, y, product, targets)
+
+        if exact:
+            parts = self._exact(gram, X, w, components)
+        else:
+            parts = self._low_rank(gram, X, w, roots, components)
+        self._keep_samples(gram, X, rows, parts.pivots, whole=exact and not self.copy_X)
+
+        # scores, in the units of the kernel
+        self.n_components_ = parts.rotations.shape[1]
+        self.x_rotations_ = parts.rotations * parts.unit
+        self._score_shift = parts.shifts
+        self.kernel_residual_ = parts.residual
+        self.orthogonality_ = parts.found.orthogonality
+        self.x_scores_ = self._all_scores(whole, rows, parts.found.scores * parts.unit, roots)
+
+        # regression of the targets on the scores
+        self.y_loadings_ = parts.found.loadings * size / parts.unit
+        dual = self.x_rotations_ @ self.y_loadings_.T
+        intercept = mean + parts.shifts @ self.y_loadings_.T
+        self.dual_coef_ = dual[:, 0] if self._one_target else dual
+        self.intercept_ = float(intercept[0]) if self._one_target else intercept
+        return self
+
+    def _resolve(self, X, w):
         gram = resolve_kernel(
             self.kernel,
             X,
@@ -236,75 +289,87 @@ class KernelPLSRegression(
             kernel_params=self.kernel_params,
         )
         refuse_cancellation(gram, X)
-        self._gram, self.kernel_ = gram, gram.kernel
-        n = count_samples(X)
-        mean = Y.mean(axis=0) if w is None else w @ Y / w.sum()
-        roots = np.ones(n) if w is None else np.sqrt(w)
-        solver = self.solver
-        if solver == "auto":
-            solver = "low_rank" if is_low_rank(solver, gram, n, EXACT_LIMIT) else "exact"
-        size = np.abs(Y - mean).max() or 1.0
-        targets = roots[:, None] * (Y - mean) / size
-        if solver == "exact":
-            K = kernel_matrix(gram, X)
-            if (K.diagonal() < -INDEFINITE * np.abs(K).max()).any():
-                raise ValueError(self._indefinite())
-            rounding = n * EPS * np.abs(K).max(initial=0.0)
-            means = centre_kernel(K, w)
-            scale = np.abs(K.diagonal()).max() or 1.0
-            if scale <= rounding:  # the kernel is constant
-                K[:] = 0.0
-            K /= scale
-            found = self._components(everything, y, lambda B: K @ B, targets)
-            rotations = centre_dual(found.rotations, w) / scale
-            pivots = np.arange(n)
-            self.kernel_residual_ = 0.0
-            root = scale**0.5
-            shifts = -(means @ rotations) * root
-        else:
-            check_definite(gram)
-            with np.errstate(over="ignore", invalid="ignore"):
-                refuse_extreme(gram.diag(X))
-            try:
-                low = centred_cholesky(gram, X, rank=min(self.max_rank, n), tol=self.rank_tol)
-            except linalg.LinAlgError as error:
-                raise ValueError(self._indefinite()) from error
-            G, pivots = low.factor, low.pivots
-            L = G[pivots]
-            column_means = G.mean(axis=0) if w is None else w @ G / w.sum()
-            rounding = n * EPS * np.abs(G).max(initial=0.0)
-            G = roots[:, None] * (G - column_means)
-            root = float(np.abs(G).max(initial=0.0)) or 1.0
-            if root <= rounding:  # the kernel is constant
-                G[:] = 0.0
-            G /= root
-            found = self._components(everything, y, lambda B: G @ (G.T @ B), targets)
-            weights = G.T @ found.rotations / root
-            rotations = linalg.solve_triangular(L, weights, lower=True, trans="T")
-            self.kernel_residual_ = float(low.residual_trace / max(gram.diag(X).sum(), 1e-300))
-            shifts = -(column_means @ weights) * root
+        self._gram = gram
+        self.kernel_ = gram.kernel
+        return gram
+
+    def _exact(self, gram, X, w, components):
+        """Components by products with the centred kernel matrix."""
+        K = kernel_matrix(gram, X)
+        if (K.diagonal() < -INDEFINITE * np.abs(K).max()).any():
+            raise ValueError(self._indefinite())
+
+        # a kernel that is constant up to rounding is one without components
+        rounding = len(K) * EPS * np.abs(K).max(initial=0.0)
+        means = centre_kernel(K, w)
+        scale = np.abs(K.diagonal()).max() or 1.0
+        if scale <= rounding:
+            K[:] = 0.0
+        K /= scale
+
+        found = components(lambda B: K @ B)
+        rotations = centre_dual(found.rotations, w) / scale
+        unit = scale**0.5
+        return _Parts(
+            found,
+            rotations,
+            shifts=-(means @ rotations) * unit,
+            unit=unit,
+            pivots=np.arange(len(K)),
+            residual=0.0,
+        )
+
+    def _low_rank(self, gram, X, w, roots, components):
+        """Components by products with a centred incomplete Cholesky factor."""
+        check_definite(gram)
+        with np.errstate(over="ignore", invalid="ignore"):
+            refuse_extreme(gram.diag(X))
+        try:
+            low = centred_cholesky(
+                gram, X, rank=min(self.max_rank, count_samples(X)), tol=self.rank_tol
+            )
+        except linalg.LinAlgError as error:
+            raise ValueError(self._indefinite()) from error
+
+        # a kernel that is constant up to rounding is one without components
+        G = low.factor
+        L = G[low.pivots]
+        means = G.mean(axis=0) if w is None else w @ G / w.sum()
+        rounding = len(G) * EPS * np.abs(G).max(initial=0.0)
+        G = roots[:, None] * (G - means)
+        unit = float(np.abs(G).max(initial=0.0)) or 1.0
+        if unit <= rounding:
+            G[:] = 0.0
+        G /= unit
+
+        # rotations of the pivots: L' r = weights of the columns of G
+        found = components(lambda B: G @ (G.T @ B))
+        weights = G.T @ found.rotations / unit
+        return _Parts(
+            found,
+            linalg.solve_triangular(L, weights, lower=True, trans="T"),
+            shifts=-(means @ weights) * unit,
+            unit=unit,
+            pivots=low.pivots,
+            residual=float(low.residual_trace / max(gram.diag(X).sum(), 1e-300)),
+        )
+
+    def _keep_samples(self, gram, X, rows, pivots, *, whole):
         if gram.precomputed:
             self.X_fit_ = Columns(rows[pivots])
-        elif solver == "exact" and not self.copy_X:
+        elif whole:
             self.X_fit_ = X
         else:
             self.X_fit_ = take(X, pivots)
-        self.n_components_ = found.rotations.shape[1]
-        self.x_rotations_ = rotations * root
-        self._score_shift = shifts
-        self.y_loadings_ = found.loadings * size / root
-        self.x_scores_ = np.empty((count_samples(everything), self.n_components_))
-        self.x_scores_[rows] = found.scores * (root / roots[:, None])
-        others = np.setdiff1d(np.arange(len(self.x_scores_)), rows)
+
+    def _all_scores(self, X, rows, scores, roots):
+        """Scores of all samples, those of weight zero by the fitted rotations."""
+        result = np.empty((count_samples(X), self.n_components_))
+        result[rows] = scores / roots[:, None]
+        others = np.setdiff1d(np.arange(len(result)), rows)
         if len(others):
-            scores = self._apply(take(everything, others), self.x_rotations_)
-            self.x_scores_[others] = scores + shifts
-        dual = self.x_rotations_ @ self.y_loadings_.T
-        intercept = mean + shifts @ self.y_loadings_.T
-        self.dual_coef_ = dual[:, 0] if self._one_target else dual
-        self.intercept_ = float(intercept[0]) if self._one_target else intercept
-        self.orthogonality_ = found.orthogonality
-        return self
+            result[others] = self._apply(take(X, others), self.x_rotations_) + self._score_shift
+        return result
 
     def predict(self, X):
         """Predict the targets of samples.

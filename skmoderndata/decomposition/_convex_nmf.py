@@ -233,63 +233,83 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         dtype = getattr(X, "dtype", np.dtype(np.float64))
         check_number(self, shape)
         warn_of_rank(self, shape, rows_only=True)
-        self._gram = None
-        if self._linear:
-            data = rows = _double(X)
-        else:
-            self._gram = resolve_kernel(
-                self.kernel,
-                _double(X),
-                gamma=self.gamma,
-                degree=self.degree,
-                coef0=self.coef0,
-                kernel_params=self.kernel_params,
-            )
-            data = kernel_matrix(self._gram, X)
-            check_magnitude(data, owner=type(self).__name__, kernel_values=True)
-            rounding = np.finfo(dtype if self._gram.precomputed else np.float64).eps
-            rows = self._rows_of_kernel(data, float(rounding))
-        rng = check_random_state(self.random_state)
-        best = None
+
+        data, rows = self._rows(X, dtype)
         with FitProgress(self, X, y, max_passes=self.n_init * self.max_iter) as progress:
-            for number in range(self.n_init):
-                W, B = self._start(data, rows, self.init if number == 0 else "random", rng)
-                result = convex_factorize(
-                    rows,
-                    W,
-                    B,
-                    method=self.solver,
-                    max_iter=self.max_iter,
-                    tol=self.tol,
-                    progress=progress,
-                )
-                if best is None or result.objective < best.objective:
-                    best = result
-                if progress.stopped:
-                    break
-        total = best.weights.sum(axis=0)
-        total[total == 0] = 1.0
-        W, B = best.codes * total, best.weights / total
-        combined = against(rows, B)
-        inner = B.T @ combined
-        order = np.argsort(-(W * W).sum(axis=0) * np.diagonal(inner), kind="stable")
-        B, inner = B[:, order], inner[np.ix_(order, order)]
-        self.weights_ = np.ascontiguousarray(B, dtype=dtype)
+            best = self._best_start(data, rows, progress)
+        B = self._store(best, rows, dtype)
+
+        # components where the samples have features, else the samples for their kernel values
         self.components_ = None
         self.X_fit_ = None
-        self._inner = np.ascontiguousarray(inner)
         if self._linear:
             self.components_ = np.ascontiguousarray((X.T @ B).T, dtype=dtype)
         elif not self._gram.precomputed:
             self.X_fit_ = X.copy()  # the caller may change X
+
+        if not best.converged and not progress.stopped:
+            warn_of_passes(self, best)
+        return self
+
+    def _rows(self, X, dtype):
+        """Return the data of the starts, and rows with the inner products of the samples."""
+        self._gram = None
+        if self._linear:
+            data = _double(X)
+            return data, data
+        self._gram = resolve_kernel(
+            self.kernel,
+            _double(X),
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            kernel_params=self.kernel_params,
+        )
+        K = kernel_matrix(self._gram, X)
+        check_magnitude(K, owner=type(self).__name__, kernel_values=True)
+        rounding = np.finfo(dtype if self._gram.precomputed else np.float64).eps
+        return K, self._rows_of_kernel(K, float(rounding))
+
+    def _best_start(self, data, rows, progress):
+        """Factorise from `init`, then from random starts; return the least objective."""
+        rng = check_random_state(self.random_state)
+        best = None
+        for number in range(self.n_init):
+            W, B = self._start(data, rows, self.init if number == 0 else "random", rng)
+            result = convex_factorize(
+                rows,
+                W,
+                B,
+                method=self.solver,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                progress=progress,
+            )
+            if best is None or result.objective < best.objective:
+                best = result
+            if progress.stopped:
+                break
+        return best
+
+    def _store(self, best, rows, dtype):
+        """Keep the weights, scaled to a sum of one, the largest component first."""
+        total = best.weights.sum(axis=0)
+        total[total == 0] = 1.0
+        W = best.codes * total
+        B = best.weights / total
+
+        inner = B.T @ against(rows, B)
+        order = np.argsort(-(W * W).sum(axis=0) * np.diagonal(inner), kind="stable")
+        B = B[:, order]
+        self.weights_ = np.ascontiguousarray(B, dtype=dtype)
+        self._inner = np.ascontiguousarray(inner[np.ix_(order, order)])
+
         self.n_components_ = B.shape[1]
         self.objective_ = float(best.objective)
         self.objective_history_ = np.asarray(best.history)
         self.kkt_residual_ = float(best.residual)
         self.n_iter_ = best.n_iter
-        if not best.converged and not progress.stopped:
-            warn_of_passes(self, best)
-        return self
+        return B
 
     def transform(self, X):
         """Compute the codes of rows by non-negative least squares.

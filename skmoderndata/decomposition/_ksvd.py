@@ -332,55 +332,29 @@ class KSVD(
             )
         X = self._validate(X, reset=True)
         check_number(self, X.shape, n_allowed=max(FEW, 2 * X.shape[1]))
+
         data, known = known_entries(X)
         rng = check_random_state(self.random_state)
-        start = self.components_.astype(np.float64) if warm else self._start(data, rng)
-        if warm and self.dc_atom:
-            start = self._with_constant(start)
-            start /= np.linalg.norm(start, axis=1, keepdims=True)
-        if start.shape[1] != X.shape[1]:
-            raise ValueError(
-                f"{type(self).__name__}(warm_start=True) has atoms of {start.shape[1]} features, "
-                f"and X has {X.shape[1]}."
-            )
+        start = self._continued(X) if warm else self._start(data, rng)
+
+        def code(atoms, rows):
+            return self._code(data[rows], None if known is None else known[rows], atoms)
+
         # products are small: more threads would slow each other down
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress, one_blas_thread():
             result = learn_dictionary(
                 data,
                 start,
-                lambda atoms, rows: self._code(
-                    data[rows], None if known is None else known[rows], atoms
-                ),
+                code,
                 known=known,
-                rules=Rules(
-                    update=self.update,
-                    positive=self.positive,
-                    constant=self.dc_atom,
-                    monotone=self.monotone and self.residual_tol is None,
-                    batch_size=self._batch_size(len(X), len(start)),
-                    min_usage=self.min_usage,
-                    replace_until=self.replace_until,
-                ),
+                rules=self._rules(len(X), len(start)),
                 max_iter=self.max_iter,
                 tol=self.tol,
                 rng=rng,
                 progress=progress,
             )
-        signs = row_signs(result.atoms)
-        self.components_ = (result.atoms * signs[:, None]).astype(X.dtype, copy=False)
-        self.objective_ = float(result.objective[-1])
-        self.objective_history_ = result.objective
-        self.n_replaced_ = result.replaced
-        self.n_iter_ = result.n_iter
-        used = result.codes.indices[result.codes.values != 0]
-        self.usage_ = np.bincount(used, minlength=len(signs))
-        if self.store_codes:
-            values = result.codes.values * signs[result.codes.indices]
-            codes = result.codes._replace(values=values)
-            self.codes_ = to_csr(codes, len(signs), X.dtype)
-        elif hasattr(self, "codes_"):
-            del self.codes_
-        self._stream = None
+        self._store(result, X.dtype)
+
         if self.tol > 0 and not result.converged and not progress.stopped:
             warn_not_converged(
                 self,
@@ -389,6 +363,49 @@ class KSVD(
                 remedy="increase max_iter or tol",
             )
         return self
+
+    def _continued(self, X):
+        """Return the atoms of the last call as start of this one."""
+        start = self.components_.astype(np.float64)
+        if self.dc_atom:
+            start = self._with_constant(start)
+            start /= np.linalg.norm(start, axis=1, keepdims=True)
+        if start.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"{type(self).__name__}(warm_start=True) has atoms of {start.shape[1]} features, "
+                f"and X has {X.shape[1]}."
+            )
+        return start
+
+    def _rules(self, n_signals, n_atoms):
+        return Rules(
+            update=self.update,
+            positive=self.positive,
+            constant=self.dc_atom,
+            monotone=self.monotone and self.residual_tol is None,
+            batch_size=self._batch_size(n_signals, n_atoms),
+            min_usage=self.min_usage,
+            replace_until=self.replace_until,
+        )
+
+    def _store(self, result, dtype):
+        # an atom and its codes keep their product when both change sign
+        signs = row_signs(result.atoms)
+        self.components_ = (result.atoms * signs[:, None]).astype(dtype, copy=False)
+        used = result.codes.indices[result.codes.values != 0]
+        self.usage_ = np.bincount(used, minlength=len(signs))
+        if self.store_codes:
+            values = result.codes.values * signs[result.codes.indices]
+            codes = result.codes._replace(values=values)
+            self.codes_ = to_csr(codes, len(signs), dtype)
+        elif hasattr(self, "codes_"):
+            del self.codes_
+
+        self.objective_ = float(result.objective[-1])
+        self.objective_history_ = result.objective
+        self.n_replaced_ = result.replaced
+        self.n_iter_ = result.n_iter
+        self._stream = None
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None):

@@ -229,14 +229,13 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
             multi_output=True, y_numeric=True,
         )  # fmt: skip
 
+        if self.solver == "cvxpy" and sparse.issparse(X):
+            raise ValueError(
+                "GroupLasso(solver='cvxpy') needs dense X: use X.toarray(), or solver='descent'."
+            )
         labels = self._labels(X.shape[1])
         weights = self._weights(np.bincount(labels))
-        weight = np.ones(X.shape[0])
-        if sample_weight is not None:
-            weight = check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
-            weight = weight * (len(weight) / weight.sum())
+        weight = self._sample_weight(X, sample_weight)
 
         # columns in the order of the groups
         order = np.argsort(labels, kind="stable")
@@ -244,11 +243,6 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         total = float(X.shape[0])
 
         found = []
-        if self.solver == "cvxpy" and sparse.issparse(X):
-            raise ValueError(
-                "GroupLasso(solver='cvxpy') needs dense X: use X.toarray(), or solver='descent'."
-            )
-
         with (
             FitProgress(self, X, y, max_passes=None) as progress,
             one_thread_if_small(X.size),
@@ -282,7 +276,18 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         coef = np.empty((len(found), X.shape[1]))
         coef[:, order] = np.array([result.coef for result in found]) * unit[:, None]
         self._store(coef, labels, y_mean - coef @ x_mean, X.dtype, y.ndim == 1)
+        self._certify(found)
+        return self
 
+    def _sample_weight(self, X, sample_weight):
+        """Return weights with a mean of one."""
+        if sample_weight is None:
+            return np.ones(X.shape[0])
+        weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return weight * (len(weight) / weight.sum())
+
+    def _certify(self, found):
+        """Keep the largest gap of all targets; warn where it is above `tol`."""
         self.dual_gap_ = max(result.gap for result in found)
         self.n_iter_ = max(1, *(result.n_iter for result in found))
         if self.dual_gap_ > max(self.tol, 1e-13):
@@ -292,7 +297,6 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
                 f"{self.n_iter_} sweeps",
                 remedy="increase max_iter, tol or alpha, or scale the features alike",
             )
-        return self
 
     def predict(self, X):
         """Predict values.

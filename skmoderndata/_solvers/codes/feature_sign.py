@@ -27,7 +27,7 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
     """Write the code of one signal after the other, its residual, and its steps; returns G.
 
     `codes` holds the start of each signal. `solved` says that the coefficients have their signs
-    and solve the equations of the active atoms; `fresh` is an atom that has just become active.
+    and solve the equations of the active atoms; `entered` is the atom that became active last.
     """
     index, _, a, theta, z, _ = active
     c, _, score, banned, _ = scratch
@@ -37,8 +37,9 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
     for i in range(signals.X.shape[0]):
         known, b, lam, code = known_entries(signals, i), signals.B[i], signals.alpha[i], codes[i]
 
+        # start from the independent atoms of the given code
         t = ZERO
-        for j in range(k):  # start from the independent atoms of the given code
+        for j in range(k):
             score[j] = b[j]
             if code[j] != 0.0 and (code[j] > 0.0 or not positive):
                 G = ask_row(j, signals.columns, known, signals.scale, G, place)
@@ -52,16 +53,12 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
 
         for _ in range(20 * k + 50):
             steps[i] += 1
-            fresh = ZERO - 1
+            entered = ZERO - 1
 
-            # 1. admit the atom of the largest correlation
-            if solved:  # admit the atom of the largest correlation
+            # 1. where the signs are right, admit the atom of the largest correlation
+            if solved:
                 correlations(b, active, G, t, c)
-                for j in range(k):
-                    score[j] = max(c[j], 0.0) if positive else c[j]
-                if some_banned:
-                    for j in range(k):
-                        score[j] = 0.0 if banned[j] else score[j]
+                _scores(c, positive, banned, some_banned, score)
                 for s in range(t):
                     score[index[s]] = 0.0
                 new = largest_entry(bits, k, low)
@@ -71,22 +68,22 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
                     G = ask_row(new, signals.columns, known, signals.scale, G, place)
                 before, sign = t, 1.0 if c[new] > 0.0 else -1.0
                 t = _admit(active, t, G[place[new]], place[new], new, sign)
-                if t < 0:  # no atom would have to leave: against theory, hence rounding
+                if t < 0:  # no atom would leave: against theory, hence rounding
                     t = before
                     banned[new] = some_banned = True
                     continue
                 if t > before:
-                    fresh = new
+                    entered = new
 
             # 2. go to the solution for the present signs, or to where one changes
             solved = solve_signs(b, active, t, lam)
             if solved:
                 for s in range(t):
                     a[s] = z[s]
-            elif fresh >= 0 and z[t - 1] * theta[t - 1] <= 0.0:
+            elif entered >= 0 and z[t - 1] * theta[t - 1] <= 0.0:
                 # an atom that enters moves along its sign: rounding again
                 t -= 1
-                banned[fresh] = some_banned = solved = True
+                banned[entered] = some_banned = solved = True
                 continue
             else:
                 step = _best_step(b, active, G, t, lam)
@@ -96,14 +93,28 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
                 solved = t == 0
 
             if some_banned:
-                for j in range(k):
-                    banned[j] = False
+                _allow_all(banned)
                 some_banned = False
 
-        for j in range(k):
-            banned[j] = False
+        _allow_all(banned)
         write_code(signals, i, known, active, t, code, R[i])
     return G
+
+
+@jit_leaf
+def _scores(c, positive, banned, some_banned, score):
+    """Write the correlations of the atoms that may enter; the others count as zero."""
+    for j in range(c.shape[0]):
+        score[j] = max(c[j], 0.0) if positive else c[j]
+    if some_banned:
+        for j in range(c.shape[0]):
+            score[j] = 0.0 if banned[j] else score[j]
+
+
+@jit_leaf
+def _allow_all(banned):
+    for j in range(banned.shape[0]):
+        banned[j] = False
 
 
 @jit_leaf

@@ -243,6 +243,18 @@ def code_statistics(
     return (weighted.T @ A).toarray(), np.asarray(dense, np.float64), l1
 
 
+def _grow(atoms: Array, codes: SparseCodes, l1: Array) -> tuple[SparseCodes, float]:
+    """Scale atoms inside the ball to norm one, in place; return codes and what `l1` loses."""
+    norms = np.linalg.norm(atoms, axis=1)
+    short = (norms < 1.0) & (norms > 0)
+    if not short.any():
+        return codes, 0.0
+    atoms[short] /= norms[short, None]
+    factor = np.where(short, norms, 1.0)
+    shrunk = codes._replace(values=codes.values * factor[codes.indices])
+    return shrunk, float(l1[short] @ (1.0 - norms[short]))
+
+
 def learn_l1_dictionary(
     X: Array,
     start: Array,
@@ -313,15 +325,9 @@ def learn_l1_dictionary(
             value = 0.5 * float(weights @ np.einsum("ij,ij->i", R, R)) + alpha * l1.sum()
         atom_gap = update.gap / max(value, 1e-300)
 
-        # 3. atoms inside the ball grow to norm one, their coefficients shrink: a smaller
-        # penalty
-        norms = np.linalg.norm(new, axis=1)
-        short = (norms < 1.0) & (norms > 0)
-        if short.any():
-            value -= alpha * float(l1[short] @ (1.0 - norms[short]))
-            new[short] /= norms[short, None]
-            factor = np.where(short, norms, 1.0)
-            codes = codes._replace(values=codes.values * factor[codes.indices])
+        # 3. atoms inside the ball grow to norm one, their coefficients shrink
+        codes, spared = _grow(new, codes, l1)
+        value -= alpha * spared
 
         # 4. idle atoms get the directions of the largest residuals
         count = replace_unused(

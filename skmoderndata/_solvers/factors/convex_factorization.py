@@ -171,20 +171,8 @@ def convex_factorize(
         B = np.where(nothing[:, None], 0.0, B)
         B = B / B.sum(axis=0)
 
-    # the rule of Ding: both factors by multiplicative steps
     if method == "multiplicative":
-        new_W, new_B = W, B
-        K = against(X, np.eye(len(W)))
-        for _ in it:
-            total = new_B.sum(axis=0)
-            W, B = new_W * total, new_B / total
-            F = against(X, B)
-            G = B.T @ F
-            objective = _objective(data, W, B, F, G)
-            history.append(min(objective, history[-1]) if history else objective)
-            it.residual = _residual(X, W, B, F, G)
-            new_W, new_B = _multiply(K, W, B)
-        return ConvexResult(W, B, history[-1], it.residual, it.n_iter, it.converged, history)
+        return _by_products(data, W, B, it)
 
     # coordinate descent with extrapolation, which falls back to the best step
     best, best_W, best_B = np.inf, W, B
@@ -236,6 +224,27 @@ def convex_factorize(
     return ConvexResult(
         best_W, best_B, best, residual, it.n_iter, it.converged or residual <= tol, history
     )
+
+
+def _by_products(data: Data, W: Array, B: Array, it: Iterations) -> ConvexResult:
+    """Multiply both factors by the rules of Ding until their gradients are small."""
+    history: list[float] = []
+    K = against(data.X, np.eye(len(W)))
+    new_W, new_B = W, B
+    for _ in it:
+        # columns of B of sum one
+        total = new_B.sum(axis=0)
+        W = new_W * total
+        B = new_B / total
+
+        F = against(data.X, B)
+        G = B.T @ F
+        objective = _objective(data, W, B, F, G)
+        history.append(min(objective, history[-1]) if history else objective)
+        it.residual = _residual(data.X, W, B, F, G)
+
+        new_W, new_B = _multiply(K, W, B)
+    return ConvexResult(W, B, history[-1], it.residual, it.n_iter, it.converged, history)
 
 
 def _objective(data: Data, W: Array, B: Array, F: Array, G: Array) -> float:

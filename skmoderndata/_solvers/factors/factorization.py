@@ -344,6 +344,17 @@ def scales_of(V: Array, fixed: bool) -> Array:
     return np.ones(V.shape[1]) if fixed else lengths_of(V)
 
 
+def _sweeps(p: int, k: int, exact: bool) -> tuple[int, int]:
+    """Sweeps over the codes and over the components in a pass; -1 is an exact solution.
+
+    A sweep costs k k per row, the linear terms p k. The number does not depend on that of the
+    rows, so that weights mean the same as repetition.
+    """
+    if exact:
+        return -1, -1
+    return int(np.clip(p / k / 10, 3, SWEEPS)), SWEEPS
+
+
 def factorize(
     data: Data,
     W: Array,
@@ -369,18 +380,9 @@ def factorize(
     when a pass lowers the objective by less than the fraction `least_fall`.
     `history` holds the objectives of passes that were made before, and counts them.
     """
-    # how exact each side is solved
-    p, k = data.shape[1], W.shape[1]
     fixed = any(side.penalised or side.kind == "rows" for side in (codes_side, components_side))
-    if exact:
-        sweeps_codes = sweeps_components = -1
-    else:
-        # a sweep costs k k per row, the linear terms p k; the number must not depend on that of
-        # the rows, so that weights mean the same as repetition
-        sweeps_codes = int(np.clip(p / k / 10, 3, SWEEPS))
-        sweeps_components = SWEEPS
+    sweeps_codes, sweeps_components = _sweeps(data.shape[1], W.shape[1], exact)
 
-    weights = data.weights
     best_W, best_V = W.copy(), V.copy()
     last_W, last_V = best_W, best_V  # before extrapolation
     Wy, Vy = best_W.copy(), best_V.copy()
@@ -409,14 +411,8 @@ def factorize(
         sweeps, scales = sweeps_components, 1 / scales_of(V_new, fixed)
         moved = update(data, components_side, Wy, V_new, codes=False, sweeps=sweeps, scales=scales)
 
-        # 3. objective; where it cancels in its short form, from the residuals
-        objective = data.sum_sq / 2 + moved.value + penalty_value(codes_side, Wy, weights)
-        noise = float(np.finfo(data.X.dtype).eps) * data.sum_sq
-        if objective < data.cancelled / 2:
-            noise = 0.0
-            objective = squared_error(data, Wy, V_new) / 2
-            objective += penalty_value(codes_side, Wy, weights)
-            objective += penalty_value(components_side, V_new)
+        # 3. objective, and what rounding makes of it
+        objective, noise = _objective(data, Wy, V_new, codes_side, components_side, moved.value)
 
         # 4. where extrapolation led astray, back to the best
         if objective > best + 1e-15 * data.sum_sq and not exact and not fresh:
@@ -443,9 +439,9 @@ def factorize(
         # lengths drift apart without a penalty: balance them long before anything overflows
         if not fixed and codes_side.kind == "nonnegative":
             length = scales_of(best_V, False)
-            if length.max() > FAR or length.min() < 1 / FAR:  # long before anything overflows
-                best_W, Wy, last_W = best_W * length, Wy * length, last_W * length
-                best_V, Vy, last_V = best_V / length, Vy / length, last_V / length
+            if length.max() > FAR or length.min() < 1 / FAR:
+                best_W, Wy, last_W = (codes * length for codes in (best_W, Wy, last_W))
+                best_V, Vy, last_V = (atoms / length for atoms in (best_V, Vy, last_V))
 
         if not fresh:
             step_limit = min(1.0, 1.01 * step_limit)
@@ -464,6 +460,22 @@ def factorize(
     residual = residual_of(data, best_W, best_V, codes_side, components_side)
     done = it.converged or residual <= tol
     return FactorizationResult(best_W, best_V, best, residual, len(history), done, history)
+
+
+def _objective(
+    data: Data, W: Array, V: Array, codes_side: Side, components_side: Side, components_part: float
+) -> tuple[float, float]:
+    """Return the objective and its rounding error.
+
+    `components_part` is what the update of the components reports, their penalty included. Where
+    the short form cancels, the objective is computed from the residuals.
+    """
+    penalty = penalty_value(codes_side, W, data.weights)
+    objective = data.sum_sq / 2 + components_part + penalty
+    if objective >= data.cancelled / 2:
+        return objective, float(np.finfo(data.X.dtype).eps) * data.sum_sq
+    penalty += penalty_value(components_side, V)
+    return squared_error(data, W, V) / 2 + penalty, 0.0
 
 
 def codes_for(data: Data, V: Array, side: Side, *, exact: bool = True) -> Array:
