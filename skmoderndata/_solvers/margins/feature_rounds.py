@@ -148,10 +148,13 @@ def _rounds_of_task(
     most = MAX_ROUNDS if auto else int(n_rounds)
     allowed, n_features = usable.copy(), usable.size - form.penalized
     found: list[SparseSeparation] = []
+
     # the first round even without a usable feature: its answer is the larger class
     while len(found) < most and (not found or allowed[:n_features].any()):
         if found and progress is not None and progress.stopped:
             break
+
+        # a machine on the features that are left; without slack there may be none
         try:
             problem = _posed(X, task, allowed, form)
             result = _best_of_starts(problem, allowed, search, rng, progress)
@@ -162,13 +165,18 @@ def _rounds_of_task(
                 raise type(error)(k) from None
             form = form._replace(C=form.soft_C)  # the first round once more, with slack
             continue
+
+        # rounds end where nothing is chosen, or what is chosen says no more than chance
         if found and not result.w.any():
             break
         if found and auto and not _worth(X, task, allowed, form, result, search, rng):
             break
+
+        # chosen features are out of the next rounds
         found.append(result)
         allowed &= result.w == 0
         allowed[n_features:] = True  # the constant column stays
+
     return found, form.C is None
 
 
@@ -280,6 +288,7 @@ def one_start(
         make = RescaledColumns
     elif restart and problem.margin > 0 and problem.slack_cost is None:
         costs = _costs_by_centers(problem, costs, make, settings)
+
     result = reweighted_l1(
         problem,
         make(problem),
@@ -288,6 +297,8 @@ def one_start(
         progress=progress,
         **settings,
     )
+
+    # at most so many features, whatever the weights
     if search.enough and np.count_nonzero(result.w) > search.enough:
         w = np.zeros_like(result.w)
         largest = _largest(result.w, search.enough)
@@ -295,6 +306,7 @@ def one_start(
         # without slack the largest weights alone may violate constraints
         hard = problem.slack_cost is None
         result = result._replace(w=w, value=np.inf if hard else price(problem, w, result.bias))
+
     stopped = progress is not None and progress.stopped
     if search.algorithm != "exchange" or stopped:
         return result

@@ -131,24 +131,32 @@ class ColumnGeneration:
     def _priced(self, costs: Array) -> tuple[Array, Array]:
         """Solve, add columns that price out, and so on; there are at most 2 p columns."""
         problem, n = self.problem, len(self.problem.y)
+
+        # columns of infinite cost are closed, those of finite cost get it
         inner = costs[self._features]
         at = self._n_fixed + np.arange(inner.size)
         self._close(at[np.isinf(inner)])
         inner = np.where(np.isinf(inner), 0.0, inner)
         self._highs.changeColsCost(at.size, at.astype(np.int32), inner)
+
         scale = float(np.abs(costs[np.isfinite(costs)]).max(initial=0.0)) or 1.0
         # costs of zero (first phase): compare with rounding of the gradient, not with the cost
         slack = PRICE_TOL * np.maximum(costs, scale if scale == 1.0 else 0.0)
+
         while True:
+            # excess of the correlation with the duals over the cost
             values, dual = self._run()
             gradient = problem.Z.T @ dual[:n]
             if problem.direction is not None:
                 gradient = gradient + dual[n] * problem.direction
+
             excess, negative = np.abs(gradient) - costs, gradient < 0
             present = np.where(negative, self._present[1], self._present[0])
             excess[~(excess > slack) | present] = 0.0
             if not excess.any():
                 return values, dual
+
+            # columns that promise most for their cost come first
             with np.errstate(divide="ignore", invalid="ignore"):
                 promise = np.where(excess > 0, excess / np.where(costs > 0, costs, 1.0), 0.0)
             self._take(promise, negative, costs)

@@ -83,27 +83,36 @@ def rank_on_samples(
     theta = np.zeros(factor.shape[1])
     if start is not None:
         theta[: len(start)] = start
+
     active = pairs.active(factor @ theta)
     gap = inner_gap = np.inf
     aim = SHARE_OF_TOL * tol
     it = Iterations(max_iter, -1.0, progress)
+
     for _ in it:
+        # 1. Newton direction and exact line search on the pairs that lose
         slope = theta - cost * (factor.T @ active.fold)
         direction = newton_direction(factor, active, slope, cost)
         theta, active, moved = _line_search(pairs, factor, theta, active, slope, direction, cost)
+
+        # 2. gap within the factor: cheap, decides whether to go on
         primal = _primal(theta, active, cost)
         inner = factor.T @ active.fold
         inner_gap = _gap(primal, active, float(inner @ inner), cost)
         exhausted = not moved or inner_gap <= ROUNDING
         if inner_gap > aim and not exhausted and it.n_iter < max_iter:
             continue
+
+        # 3. gap with the whole kernel
         gap = _gap(primal, active, norm(active.fold), cost)
         it.converged = gap <= tol
         # above the tolerance by more than the error within the factor: its rank is at fault
         it.ended = not it.converged and (exhausted or inner_gap <= 0.1 * gap)
         aim = 0.3 * inner_gap
+
     if gap == np.inf:  # a callback asked to stop
         gap = _gap(_primal(theta, active, cost), active, norm(active.fold), cost)
+
     return RankingResult(theta, gap, it.n_iter, it.converged, it.ended)
 
 
@@ -189,7 +198,9 @@ def sums_below(queries, grades, rank, first, W):
     n, k = W.shape
     tree, out = np.zeros((n + 1, k)), np.zeros((n, k))
     begin, level = 0, 0
+
     for i in range(n):
+        # 1. a new query empties the tree, a new grade fills in the one before
         if i > 0 and queries[i] != queries[i - 1]:
             for row in range(begin, level):  # out of the tree again
                 position = rank[row] + 1
@@ -206,8 +217,11 @@ def sums_below(queries, grades, rank, first, W):
                         tree[position, c] += W[row, c]
                     position += position & -position
             level = i
+
         if level == begin:
             continue
+
+        # 2. sums over ranks below, less those up to the first that counts
         position = n
         while position > 0:
             for c in range(k):

@@ -79,16 +79,22 @@ def reweighted_l1(
     costs = start
     top = np.log1p(1.0 / epsilon)  # the logarithm at the largest weight
     w, bias, e = np.zeros(start.size), 0.0, 1.0
+
     vertex = Vertex(w, bias, np.zeros(problem.y.size), 0.0)
     objective: list[float] = []
     values: list[float] = []
     sizes: list[int] = []
+
     it = Iterations(max_iter, tol, progress)
     for step in it:
+        # 1. linear program with the last costs
         new = program.solve(costs)
         largest = float(np.abs(new.w).max(initial=0.0))
+
         if step == 1:
             e = epsilon * (largest or 1.0)
+
+        # 2. the logarithm lies below its tangents: no descent is rounding
         value = log_objective(problem, new.w, new.bias, e, epsilon)
         if objective and not keep_zeros and value > objective[-1] - 1e-12 * abs(objective[-1]):
             it.residual = 0.0  # no descent beyond rounding: the last weights are stationary
@@ -97,21 +103,28 @@ def reweighted_l1(
                 value = objective[-1]
         else:
             it.residual = float(np.abs(new.w - w).max(initial=0.0)) / (largest or 1.0)
+
         w, bias, vertex = new.w, new.bias, new
         objective.append(value)
         values.append(price(problem, w, bias))
         sizes.append(int(np.count_nonzero(w)))
+
+        # 3. costs are the slope of the logarithm at the weights
         if keep_zeros:
             allowed = w != 0
         costs = np.full(start.size, np.inf)
         costs[allowed] = 1.0 / (top * (np.abs(w) + (0.0 if keep_zeros else e))[allowed])
         costs += problem.alpha
+
         if sizes[-1] <= enough:
             it.residual = 0.0
+
+    # certificate, where the programs have duals
     gap = float("nan")
     if len(vertex.dual):
         gap = stationarity_gap(problem, costs, w, bias, vertex.dual, vertex.dual_direction)
         bias = middle_bias(problem, w, bias)
+
     return SparseSeparation(
         w,
         bias,
