@@ -124,6 +124,7 @@ def orthogonal_matching_pursuit(
         if mask is None and gram is None and gram_pays(k, m * cap, memory):
             gram = some.rows @ some.rows.T
 
+        # rows of the Gram matrix on demand, as many as fit into the memory that is kept
         most = k if gram is not None else max(FEW, cap, ROWS_KEPT // (8 * k))
         rows, columns = np.ascontiguousarray(some.rows), np.ascontiguousarray(some.rows.T)
         bounds, size = tol_sq[which], max(16, min(BLOCK, 2**22 // max(n, k)))

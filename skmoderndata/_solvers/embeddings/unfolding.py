@@ -312,9 +312,12 @@ def _ascend(
         P = y.reshape(shape)
         P = P - P.mean(axis=0)
         step = B @ P
+
+        # v: multipliers of the distances, at w without violation
         v = w + 2 * nu * (np.einsum("ek,ek->e", step, step) - graph.d2)
         if one_sided:
             v = np.maximum(v, 0.0)
+
         f = float((v @ v - w @ w) / (4 * nu) - (P**2).sum())
         gradient = 2 * (B.T @ (v[:, None] * step) - P)  # L_v P = B' diag(v) B P
         return scale * f, scale * (gradient - gradient.mean(axis=0)).ravel()
@@ -327,6 +330,7 @@ def _ascend(
         options={"maxcor": PAIRS, "maxiter": max_iter, "maxfun": 2 * max_iter,
                  "ftol": FTOL, "gtol": 0.0},
     )  # fmt: skip
+
     P = found.x.reshape(shape)
     return P - P.mean(axis=0), int(found.nit), bool(found.success)
 
