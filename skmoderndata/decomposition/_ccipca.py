@@ -245,6 +245,7 @@ class CCIPCA(OnlineSubspace):
         state = PrincipalState.empty(k, p)
         state.mean[:] = mean
 
+        # mean and total variance are exact: known before the first pass
         with FitProgress(self, X, y, max_passes=self.max_iter, task_name="pass") as progress:
             passes = principal_passes(
                 source,
@@ -256,6 +257,7 @@ class CCIPCA(OnlineSubspace):
                 progress=progress,
             )
 
+        # error before refining: how far the passes alone have come
         error = orthogonality_error(state.V)
         if self.refine:
             V, lam = refine_principal(source, mean, state.V)

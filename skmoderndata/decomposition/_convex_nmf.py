@@ -227,12 +227,14 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self : ConvexNMF
             The fitted estimator.
         """
+        # input: rows of X, or their kernel matrix
         X = self._validate(X, reset=True)
         n = count_samples(X)
         shape = X.shape if hasattr(X, "dtype") else (n, n)
         dtype = getattr(X, "dtype", np.dtype(np.float64))
         check_number(self, shape)
         warn_of_rank(self, shape, rows_only=True)
+
         self._gram = None
         if self._linear:
             data = rows = _double(X)
@@ -249,12 +251,15 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             check_magnitude(data, owner=type(self).__name__, kernel_values=True)
             rounding = np.finfo(dtype if self._gram.precomputed else np.float64).eps
             rows = self._rows_of_kernel(data, float(rounding))
+
         rng = check_random_state(self.random_state)
+
         best = None
         with FitProgress(self, X, y, max_passes=self.n_init * self.max_iter) as progress:
             for number in range(self.n_init):
                 W, B = self._start(data, rows, self.init if number == 0 else "random", rng)
                 result = convex_factorize(
+                    # one start as asked, the others at random; the least objective wins
                     rows,
                     W,
                     B,
@@ -267,13 +272,18 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                     best = result
                 if progress.stopped:
                     break
+
+        # scale: weights of each component sum to one, codes take the factor
         total = best.weights.sum(axis=0)
         total[total == 0] = 1.0
         W, B = best.codes * total, best.weights / total
+
         combined = against(rows, B)
+        # order: share of the variance in feature space
         inner = B.T @ combined
         order = np.argsort(-(W * W).sum(axis=0) * np.diagonal(inner), kind="stable")
         B, inner = B[:, order], inner[np.ix_(order, order)]
+
         self.weights_ = np.ascontiguousarray(B, dtype=dtype)
         self.components_ = None
         self.X_fit_ = None
@@ -283,10 +293,12 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         elif not self._gram.precomputed:
             self.X_fit_ = X.copy()  # the caller may change X
         self.n_components_ = B.shape[1]
+
         self.objective_ = float(best.objective)
         self.objective_history_ = np.asarray(best.history)
         self.kkt_residual_ = float(best.residual)
         self.n_iter_ = best.n_iter
+
         if not best.converged and not progress.stopped:
             warn_of_passes(self, best)
         return self
