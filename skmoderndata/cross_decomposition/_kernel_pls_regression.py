@@ -222,11 +222,13 @@ class KernelPLSRegression(
             The fitted estimator.
         """
         X, Y = self._validate_fit(X, y)
+        # samples of positive weight
         everything, rows = X, np.arange(count_samples(X))
         w = unequal_weights(sample_weight, Y, owner="KernelPLSRegression", at_least=2)
         if w is not None:
             rows = np.flatnonzero(w)
             X, Y, w = take_samples(X, rows, self.kernel), Y[rows], w[rows]
+
         gram = resolve_kernel(
             self.kernel,
             X,
@@ -237,15 +239,20 @@ class KernelPLSRegression(
         )
         refuse_cancellation(gram, X)
         self._gram, self.kernel_ = gram, gram.kernel
+
         n = count_samples(X)
         mean = Y.mean(axis=0) if w is None else w @ Y / w.sum()
         roots = np.ones(n) if w is None else np.sqrt(w)
         solver = self.solver
         if solver == "auto":
             solver = "low_rank" if is_low_rank(solver, gram, n, EXACT_LIMIT) else "exact"
+
+        # targets in units of their largest entry
         size = np.abs(Y - mean).max() or 1.0
         targets = roots[:, None] * (Y - mean) / size
+
         if solver == "exact":
+            # components of the centred kernel matrix, in units of its largest diagonal entry
             K = kernel_matrix(gram, X)
             if (K.diagonal() < -INDEFINITE * np.abs(K).max()).any():
                 raise ValueError(self._indefinite())
@@ -255,13 +262,16 @@ class KernelPLSRegression(
             if scale <= rounding:  # the kernel is constant
                 K[:] = 0.0
             K /= scale
+
             found = self._components(everything, y, lambda B: K @ B, targets)
             rotations = centre_dual(found.rotations, w) / scale
+
             pivots = np.arange(n)
             self.kernel_residual_ = 0.0
             root = scale**0.5
             shifts = -(means @ rotations) * root
         else:
+            # components of low-rank features, K ~ G G'
             check_definite(gram)
             with np.errstate(over="ignore", invalid="ignore"):
                 refuse_extreme(gram.diag(X))
@@ -269,40 +279,51 @@ class KernelPLSRegression(
                 low = centred_cholesky(gram, X, rank=min(self.max_rank, n), tol=self.rank_tol)
             except linalg.LinAlgError as error:
                 raise ValueError(self._indefinite()) from error
+
             G, pivots = low.factor, low.pivots
             L = G[pivots]
             column_means = G.mean(axis=0) if w is None else w @ G / w.sum()
             rounding = n * EPS * np.abs(G).max(initial=0.0)
+
             G = roots[:, None] * (G - column_means)
             root = float(np.abs(G).max(initial=0.0)) or 1.0
             if root <= rounding:  # the kernel is constant
                 G[:] = 0.0
             G /= root
+
             found = self._components(everything, y, lambda B: G @ (G.T @ B), targets)
             weights = G.T @ found.rotations / root
             rotations = linalg.solve_triangular(L, weights, lower=True, trans="T")
+
             self.kernel_residual_ = float(low.residual_trace / max(gram.diag(X).sum(), 1e-300))
             shifts = -(column_means @ weights) * root
+
         if gram.precomputed:
             self.X_fit_ = Columns(rows[pivots])
         elif solver == "exact" and not self.copy_X:
             self.X_fit_ = X
         else:
             self.X_fit_ = take(X, pivots)
+
+        # back in units of the data
         self.n_components_ = found.rotations.shape[1]
         self.x_rotations_ = rotations * root
         self._score_shift = shifts
         self.y_loadings_ = found.loadings * size / root
+
         self.x_scores_ = np.empty((count_samples(everything), self.n_components_))
+        # scores of samples of weight zero follow from the rotations
         self.x_scores_[rows] = found.scores * (root / roots[:, None])
         others = np.setdiff1d(np.arange(len(self.x_scores_)), rows)
         if len(others):
             scores = self._apply(take(everything, others), self.x_rotations_)
             self.x_scores_[others] = scores + shifts
+
         dual = self.x_rotations_ @ self.y_loadings_.T
         intercept = mean + shifts @ self.y_loadings_.T
         self.dual_coef_ = dual[:, 0] if self._one_target else dual
         self.intercept_ = float(intercept[0]) if self._one_target else intercept
+
         self.orthogonality_ = found.orthogonality
         return self
 
@@ -382,9 +403,11 @@ class KernelPLSRegression(
             X = X.astype(np.float64, copy=False)
         else:
             X = structured_samples(self.kernel, X, type(self).__name__, own=True)
+
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         if len(y) != count_samples(X):
             raise ValueError(f"X has {count_samples(X)} samples and y {len(y)}.")
+
         self._one_target = y.ndim == 1
         return X, y.reshape(len(y), -1).astype(np.float64)
 
