@@ -130,19 +130,23 @@ class RidgeNetwork(Base):
                 f"{type(self).__name__} cannot merge with {type(other).__name__}: give an "
                 "estimator of the same class."
             )
+
         self._check_additive("merge")
+        # sums may be added where the hidden features are the same
         layers = self._parameters_of_layer(), other._parameters_of_layer()
         same = all(
             a.shape == b.shape and np.array_equal(a, b) for a, b in zip(*layers, strict=True)
         )
         mine, theirs = self.get_params(), other.get_params()
         differ = [name for name in self._SAME if not np.array_equal(mine[name], theirs[name])]
+
         if not same or differ or self.n_features_in_ != other.n_features_in_:
             raise ValueError(
                 f"{type(self).__name__} cannot merge: the first layers differ"
                 + (f" in {', '.join(differ)}" if differ else "")
                 + ". Fit both with the same parameters, random_state an integer."
             )
+
         self._check_targets_of(other)
         self._total = add(self._total, other._total)
         self._forget()
