@@ -201,6 +201,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         if self.fit_intercept:
             y_mean = w @ y
         y = y - y_mean
+        # sparse columns stay as they are: G - m m' is the centred Gram matrix
         if sparse.issparse(X):
             A = sparse.csr_array(X, dtype=np.float64) / size
             weighted = A.multiply(w[:, None]).tocsr()
@@ -213,12 +214,14 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
             flat = np.diag(G) <= 1e-13 * mean**2  # rounding is no variance
             G[flat], G[:, flat], c[flat] = 0.0, 0.0, 0.0
             return np.ascontiguousarray((G + G.T) / 2), c, float(w @ y**2), x_mean, y_mean
+
         A = X.astype(np.float64) / size
         if self.fit_intercept:
             mean = w @ A
             A -= mean
             A[:, np.abs(A).max(axis=0) <= 1e-14 * np.abs(mean)] = 0.0  # rounding is no variance
             x_mean = mean * size
+
         A *= np.sqrt(w)[:, None]
         return A.T @ A, A.T @ (np.sqrt(w) * y), float(w @ y**2), x_mean, y_mean
 
