@@ -167,6 +167,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         w = w / w.max()
         w /= w.sum()
 
+        # columns and targets in units of their largest entry
         y = y.astype(np.float64)
         size, unit = _largest(X), _largest(y)  # products of entries stay finite
         G, c, yy, x_mean, y_mean = self._moments(X, y / unit, w, size)
@@ -178,12 +179,14 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
                 tol=self.tol, progress=progress,
             )  # fmt: skip
 
+        # back in the units of the data
         coef = found.coef * (unit / size)
         self.coef_ = coef.astype(X.dtype)
         self.intercept_ = float(y_mean * unit - x_mean @ coef)
         self.dual_gap_, self.kkt_residual_ = found.gap, found.kkt_residual
         self.n_iter_ = found.n_iter
 
+        # below exponent 1 the problem has local minima: conditions of optimality, no gap
         reached = found.kkt_residual if self.exponent < 1 else found.gap
         if reached > max(self.tol, 1e-12) and not progress.stopped:
             what = "residual of the optimality conditions" if self.exponent < 1 else "duality gap"
