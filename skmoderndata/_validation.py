@@ -600,6 +600,7 @@ def ordered_classes(y: Any, classes: Any, *, owner: str) -> tuple[Any, Any]:
             )
         return present, codes
 
+    # the order that is given, of which y may lack some
     order = np.asarray(classes)
     known = order.tolist()
     if order.ndim != 1 or len(set(known)) < len(known):
@@ -608,6 +609,8 @@ def ordered_classes(y: Any, classes: Any, *, owner: str) -> tuple[Any, Any]:
     unknown = [label for label in present.tolist() if label not in place]
     if unknown:
         raise ValueError(unknown_label(unknown[0], known, owner))
+
+    # ranks count the classes that are present
     places = np.array([place[label] for label in present.tolist()])
     by_rank = np.argsort(places)
     rank = np.empty(len(present), dtype=int)

@@ -588,6 +588,8 @@ def _low_rank_space(gram, X, kept, w, k, max_rank):
             'solver="low_rank" accepts no weights of zero with kernel="precomputed": remove '
             "those samples from the matrix."
         )
+
+    # Z Z' ~ K: coordinates, and inner products of new points with the rows
     samples = X if len(kept) == count_samples(X) else take(X, kept)
     features, result = low_rank_features(gram, samples, rank=min(len(kept), max_rank))
     Z = result.factor

@@ -428,11 +428,14 @@ class ClusterPrototypesDisplay:
         self.axes_ = np.asarray(axes, dtype=object).ravel()
         style = {"color": "tab:red", "linewidth": 2} | kwargs
         labels = np.asarray(self.labels)
+
+        # members in grey, their prototype above
         for c, ax in enumerate(self.axes_[:k]):
             members = np.flatnonzero(labels == c)
             for i in members:
                 ax.plot(self.series[i][:, channel], color="0.7", linewidth=0.5)
             ax.plot(self.centers[c][:, channel], **style)
             ax.set_title(f"cluster {c}: {len(members)} series")
+
         self.figure_ = self.axes_[0].figure
         return self

@@ -309,6 +309,7 @@ class HierarchicalSlowFeatureAnalysis(
         if len(dicts) == 0:
             raise ValueError("layers is empty: give at least one dict, {} for a single field.")
 
+        # the output of a layer is the image of the next
         plans, shape = [], self.image_shape_
         for number, given in enumerate(dicts):
             last = number == len(dicts) - 1

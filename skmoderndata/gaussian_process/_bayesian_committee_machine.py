@@ -388,6 +388,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         rows = np.concatenate(parts)
         tol = self.tol * len(rows) * Y.shape[1]
         passes = self.max_iter * (1 + self.n_restarts_optimizer)
+
         with FitProgress(self, X, Y, max_passes=passes) as progress:
             found = maximise(
                 objective,
@@ -400,11 +401,13 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
                 rng=rng,
                 progress=progress,
             )
+
         self.n_iter_ = found.n_iter
         if not progress.stopped:
             if not found.converged:
                 warn_optimizer(self, found.n_iter)
             warn_of_bounds_and_copies(self, found, bounds, tol, kernel, X[rows], Y[rows])
+
         return kernel.clone_with_theta(found.x[:-1]), float(np.exp(found.x[-1]))
 
     def _parallel(self, function, parts):

@@ -115,6 +115,7 @@ def _distances_of_pairs(X, m, metric, rng):
     """Distances of m random pairs of different samples."""
     n = len(X)
 
+    # a second sample that is never the first
     i = rng.randint(n, size=m)
     j = (i + rng.randint(1, n, size=m)) % n
 

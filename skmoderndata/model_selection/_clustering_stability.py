@@ -265,6 +265,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
         values = self._check_range(n_samples=_number_of_rows(X))
         classifier = None if self.classifier is None else _Seeded(self.classifier)
 
+        # the same halves for every number of clusters
         rng = check_random_state(self.random_state)
         seeds = rng.randint(_MAX_SEED, size=self.n_splits)
 

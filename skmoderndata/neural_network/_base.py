@@ -162,9 +162,11 @@ class RidgeNetwork(Base):
             self, X, y, dtype=[xp.float64, xp.float32], accept_sparse=self._SPARSE, reset=reset,
             **self._TARGETS,
         )  # fmt: skip
+
         xp, device = get_array_namespace(X)
         y = as_numpy(y)
         Y, w = self._targets(y, classes, reset), np.ones(len(y))
+
         w_given = as_numpy(sample_weight)
         if w_given is not None:
             w = check_sample_weight(
@@ -249,11 +251,14 @@ class RidgeNetwork(Base):
         xp, device = get_array_namespace(total.S)
         single = len(blocks) == 1
         L = total.S.shape[0]
+
+        # fewer samples than features: the spectrum of rows
         rows = None
         if single and 0 < total.n_samples < L:
             H, _, w = blocks[0]
             rows = xp.sqrt(w)[:, None] * (H - total.h_mean)
         parts = spectrum(total, xp, rows)
+
         grid = self._grid(L)
         self.alphas_ = alphas = move_array(grid, xp, device)
 
@@ -280,6 +285,7 @@ class RidgeNetwork(Base):
             good[np.argmax(grid)] = True
         ranking = np.lexsort((np.where(good, r2, -np.inf), np.where(good, score, -np.inf)))
         best = int(ranking[-1])
+
         self.loo_path_ = move_array(path, xp, device)
         self.loo_score_ = float(path[best])
         self.alpha_ = float(grid[best])

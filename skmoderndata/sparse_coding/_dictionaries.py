@@ -234,6 +234,7 @@ def gabor_dictionary(
         stride=_count("stride", stride),
     )
 
+    # atoms lose their mean, and what is left may be zero
     if len(atoms) == 0:
         raise ValueError(
             f"No atom remains: without their mean all are zero on patches of shape={shape}. "
