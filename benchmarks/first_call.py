@@ -58,7 +58,6 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
 
     rows, tried = [], 0
-
     with ThreadPoolExecutor(options.jobs) as pool:
         for cls in all_estimators():
             if options.names and cls.__name__ not in options.names:

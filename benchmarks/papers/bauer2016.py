@@ -23,7 +23,6 @@ def values(quick):
         y = np.sin(3 * X[:, 0]) + 0.3 * np.cos(7 * X[:, 0]) + 0.3 * rng.normal(size=100)
 
         kernel = ConstantKernel() * RBF(1.0)
-
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             exact = GaussianProcessRegressor(

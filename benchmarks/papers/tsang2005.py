@@ -108,7 +108,6 @@ def _original(quick):
     gap = max(model.dual_gap_ for model, _ in runs)
 
     setting = f"checkerboard, n = 10 000, C = 50, gamma = 4, {len(runs)} draws"
-
     return [
         # figures of libCVM on the same draws
         value(

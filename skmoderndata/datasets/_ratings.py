@@ -100,7 +100,6 @@ def make_ratings(
     )
 
     rows, columns = _known_cells(n_users, n_items, observed, skew, rng)
-
     values = np.einsum("ij,ij->i", users[rows], items[columns])
     values += noise * rng.standard_normal(values.size)
 

@@ -253,7 +253,6 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             rows = self._rows_of_kernel(data, float(rounding))
 
         rng = check_random_state(self.random_state)
-
         best = None
         with FitProgress(self, X, y, max_passes=self.n_init * self.max_iter) as progress:
             for number in range(self.n_init):

@@ -273,7 +273,6 @@ class HierarchicalSlowFeatureAnalysis(
         plans = self._plan_layers()
 
         rng = check_random_state(self.random_state)
-
         self.layers_ = ()
         with FitProgress(self, X, y, max_passes=len(plans), task_name="layer") as progress:
             for plan in plans:

@@ -427,7 +427,6 @@ class KSVD(
             )
 
         data, stream = data.astype(np.float64), getattr(self, "_stream", None)
-
         rng = check_random_state(self.random_state)
         D = self._start(data, rng) if first else self.components_.astype(np.float64)
         if stream is None:

@@ -232,7 +232,6 @@ class ProbabilisticLSA(
         counts = _counts(X, check_weights(sample_weight, X))
 
         rng = check_random_state(self.random_state)
-
         shown, hidden = counts, None
         # tempering stops by the likelihood of held-out counts
         if self.tempering:

@@ -55,7 +55,6 @@ def check_rows(
 ):
     """Check the properties of the rows; `after` holds the moments that they continue."""
     valid = ~np.isnan(X @ np.ones(X.shape[1], X.dtype))  # one pass, without an array of flags
-
     ids = check_ids(sequence_ids, X)
 
     if sample_mask is not None:

@@ -223,7 +223,6 @@ class NonlinearProjectionTrick(KernelFeatures):
 
     def _fit_landmarks(self, gram, X, n, diagonal):
         check_definite(gram)
-
         m = min(self.max_rank, n)
         rng = check_random_state(self.random_state)
         # pivots of the Cholesky factor, greedy or drawn by the residuals

@@ -114,7 +114,6 @@ def intrinsic_dimension(X, *, metric="euclidean", n_pairs=None, random_state=Non
 def _distances_of_pairs(X, m, metric, rng):
     """Distances of m random pairs of different samples."""
     n = len(X)
-
     # a second sample that is never the first
     i = rng.randint(n, size=m)
     j = (i + rng.randint(1, n, size=m)) % n

@@ -134,7 +134,6 @@ class KernelTransformer(AgainstTraining):
             )
 
         X = self._samples(X, reset=True)
-
         if isinstance(self.kernel, Kernel):
             self.kernel_ = settled(self.kernel, X)
             if self.kernel_params:

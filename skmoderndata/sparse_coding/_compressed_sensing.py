@@ -294,7 +294,6 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
                 )
 
         resolve_basis(self.basis, n, self.shape)
-
         self.n_measurements_ = m
         self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
 

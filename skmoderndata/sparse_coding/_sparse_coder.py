@@ -483,7 +483,6 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     def _encode_dense(self, X, bounds, residuals):
         dtype = X.dtype
-
         X, mask = known_entries(X)
         X = X.astype(np.float64, copy=False)
 

@@ -342,7 +342,6 @@ def test_sparse_signals_as_dense_ones(positive, seed):
     given |= {"n_components": 14, "positive_dict": positive, "positive_code": positive}
 
     dense = FeatureSignDictionaryLearning(**given).fit(X)
-
     # densified few rows at a time
     S = sparse.csr_array(X)
     with sklearn.config_context(working_memory=0.05):

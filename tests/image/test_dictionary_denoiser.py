@@ -280,7 +280,6 @@ def test_units_of_grey_do_not_matter(dictionary, seed):
     noisy = clean + 10 * rng.normal(size=clean.shape)
 
     given = {"dictionary": dictionary, "patch_size": 4, "n_components": 32, "max_iter": 2}
-
     for dtype, powers in ((np.float64, (150, -150)), (np.float32, (40, -40))):
         image = noisy.astype(dtype)
 

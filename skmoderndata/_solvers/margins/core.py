@@ -257,7 +257,6 @@ def append_rows(K: Array, block: Array, slack: Array, m: int) -> None:
     The two halves of the new part are averaged. Raises an error where it is no kernel's.
     """
     total = m + len(block)
-
     size = float(np.abs(block).max(initial=0.0))
     if not np.isfinite(size):
         raise ValueError(

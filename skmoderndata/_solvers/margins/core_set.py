@@ -190,7 +190,6 @@ class _Search:
             limit = max(limit, CVXPY_LIMIT)
 
         self.rng, self.n_passes = rng, 0
-
         # violation that is tolerated; small problems are solved to rounding
         self.share = 0.5  # tolerated violation in margins
         self.kappa = float(problem.largest_diagonal)
