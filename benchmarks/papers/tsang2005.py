@@ -109,7 +109,7 @@ def _original(quick):
 
     setting = f"checkerboard, n = 10 000, C = 50, gamma = 4, {len(runs)} draws"
     return [
-        # figures of libCVM on the same draws
+        # figures of the authors' library
         value(
             setting,
             "support vectors, mean",

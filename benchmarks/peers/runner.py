@@ -94,7 +94,7 @@ def run_case(
 
         _rounds(case, table, data, label, rounds, budget, say)
 
-        # memory after all times: its measuring slows a contender
+        # memory, once all times are taken
         if measure and case.memory_unit:
             unit = case.memory_unit[1](data)
             for row in table.values():

@@ -311,8 +311,8 @@ class KernelPLSRegression(
         self._score_shift = shifts
         self.y_loadings_ = found.loadings * size / root
 
-        self.x_scores_ = np.empty((count_samples(everything), self.n_components_))
         # scores of samples of weight zero follow from the rotations
+        self.x_scores_ = np.empty((count_samples(everything), self.n_components_))
         self.x_scores_[rows] = found.scores * (root / roots[:, None])
         others = np.setdiff1d(np.arange(len(self.x_scores_)), rows)
         if len(others):

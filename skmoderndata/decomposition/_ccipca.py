@@ -240,12 +240,13 @@ class CCIPCA(OnlineSubspace):
         k = self._number_of_components(p, default=min(n, p))
         schedule = self._schedule()
         rng = check_random_state(self.random_state)
+
+        # mean and total variance are exact before the first pass
         source = RowSource(X)
         mean, total = source.moments()
         state = PrincipalState.empty(k, p)
         state.mean[:] = mean
 
-        # mean and total variance are exact: known before the first pass
         with FitProgress(self, X, y, max_passes=self.max_iter, task_name="pass") as progress:
             passes = principal_passes(
                 source,

@@ -256,9 +256,9 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         best = None
         with FitProgress(self, X, y, max_passes=self.n_init * self.max_iter) as progress:
             for number in range(self.n_init):
+                # one start as asked, the others at random; the least objective wins
                 W, B = self._start(data, rows, self.init if number == 0 else "random", rng)
                 result = convex_factorize(
-                    # one start as asked, the others at random; the least objective wins
                     rows,
                     W,
                     B,
@@ -277,8 +277,8 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         total[total == 0] = 1.0
         W, B = best.codes * total, best.weights / total
 
-        combined = against(rows, B)
         # order: share of the variance in feature space
+        combined = against(rows, B)
         inner = B.T @ combined
         order = np.argsort(-(W * W).sum(axis=0) * np.diagonal(inner), kind="stable")
         B, inner = B[:, order], inner[np.ix_(order, order)]

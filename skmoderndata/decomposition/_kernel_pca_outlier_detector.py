@@ -273,7 +273,6 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         """Residuals of held-out samples from the subspace of the others; NaN if not held out."""
         held_out = np.full(len(w), np.nan)
         for inside, outside in folds(values, key):
-            # landmarks again, since landmarks have no residual
             if low:  # choose landmarks again, since landmarks have no residual
                 part = TrainingSet(self, X, kept[inside], gram=train.gram)
                 features, result = part.low_rank(self.max_rank)

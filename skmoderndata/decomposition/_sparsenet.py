@@ -354,7 +354,7 @@ class Sparsenet(
             missed = int(np.count_nonzero(codes.stop == MAX_ITER))
             return to_dense(codes, len(D)), float(codes.gap.max()), missed
 
-        # smooth priors: gradient steps in blocks of signals
+        # smooth priors, in blocks of signals
         parts = [X[first : first + BLOCK].astype(np.float64) for first in range(0, len(X), BLOCK)]
         given = {"alpha": float(self.alpha), "prior": self.prior, "tol": self.tol_code}
 

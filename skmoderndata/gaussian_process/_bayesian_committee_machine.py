@@ -270,8 +270,8 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         if self.optimizer is not None:
             kernel, noise = self._optimise(kernel, noise, X, Y, rng)
 
-        self.kernel_, self.noise_level_ = kernel, noise
         # condition each expert on its samples
+        self.kernel_, self.noise_level_ = kernel, noise
         self._committee = self._parallel(
             _Expert.condition, [(kernel, noise, X[part], Y[part]) for part in self._samples()]
         )

@@ -642,10 +642,10 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
     def _optimise(self, model, X, Y, w, rng):
         n = X.shape[0]
         xp, device = get_array_namespace(X)
-        part = X, Y, w
 
+        # a subset, from several starts; then all samples, a few steps from there
+        part = X, Y, w
         if n > self.subset_size:
-            # 1. on a subset, from several starts; 2. on all samples, a few steps from there
             rows = np.sort(rng.choice(n, self.subset_size, replace=False))
             rows = move_array(rows, xp, device)
             part = tuple(xp.take(a, rows, axis=0) for a in part)

@@ -205,8 +205,8 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         # directions in which the intrinsic form is small beside the penalty form
         found = graph_directions(inner, outer, self.n_components, alpha=self.alpha)
 
-        scores = Z @ found.coef
         # signs: the largest centred score of each direction is positive
+        scores = Z @ found.coef
         peaks = np.argmax(np.abs(scores - scores.mean(axis=0)), axis=0)
         columns = np.arange(scores.shape[1])
         signs = np.where((scores - scores.mean(axis=0))[peaks, columns] < 0, -1.0, 1.0)

@@ -269,8 +269,8 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             found, unit = Unfolding(np.zeros((1, 1)), np.zeros(0), 0.0, 0.0, 0, True), 1.0
             self.alpha_, self.edge_errors_ = 0.0, np.zeros(0)
 
-        U, s, _ = np.linalg.svd(found.Y, full_matrices=False)
         # principal axes of the unfolded points
+        U, s, _ = np.linalg.svd(found.Y, full_matrices=False)
         k, rank = self.n_components, min(self.n_components, len(s))
         if k > len(X):
             warnings.warn(

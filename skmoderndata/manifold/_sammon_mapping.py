@@ -222,8 +222,9 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                 d = squareform(self._distances(X[first]), checks=False)
 
         times = np.bincount(index)
-        # distances of mean one
         self.n_zero_distances_ = int(np.sum(times * (times - 1)) // 2) + self._zeros(d, times)
+
+        # distances of mean one
         n_pairs = int(np.count_nonzero(d))
         unit = float(d.sum()) / n_pairs if n_pairs else 1.0
         d /= unit  # ours: no copy of what may be the largest array

@@ -82,8 +82,8 @@ def intrinsic_dimension(X, *, metric="euclidean", n_pairs=None, random_state=Non
     X = check_array(X, dtype=np.float64, ensure_min_samples=3)
     n = len(X)
 
+    # distances: given, of all pairs, or of random pairs
     if isinstance(metric, str) and metric == "precomputed":
-        # distances: given, of all pairs, or of random pairs
         if X.shape[0] != X.shape[1]:
             raise ValueError(
                 f'metric="precomputed" needs a square matrix of distances: X has shape {X.shape}.'

@@ -176,8 +176,8 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
         if isinstance(self.metric, str):
             D = METRICS[self.metric](X, Z, **params, n_jobs=self.n_jobs)
-        # slices of rows, in threads: a callable need not be picklable
         else:
+            # slices of rows, in threads: a callable need not be picklable
             others = X if Z is None else Z
             jobs = min(effective_n_jobs(self.n_jobs), n)
             parts = Parallel(n_jobs=jobs, prefer="threads")(

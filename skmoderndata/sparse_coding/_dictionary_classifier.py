@@ -248,8 +248,8 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         others = residuals.copy()
         others[rows, target] = np.inf
 
-        first = self.sharpness
         # sharpness in units of a typical difference
+        first = self.sharpness
         if first == "scale":
             typical = float(np.median(np.abs(others.min(axis=1) - own)))
             first = 1.0 / max(typical, 1e-6)

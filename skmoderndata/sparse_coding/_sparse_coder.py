@@ -489,9 +489,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         if self.residual_rtol is not None:
             sizes = np.sqrt(np.einsum("ij,ij->i", X, X))
             bounds = np.maximum(bounds, self.residual_rtol * sizes)
-        inner = bounds_for_rounding(bounds, X) if dtype == np.float32 else bounds
 
         # bounds leave a margin where codes are rounded to float32
+        inner = bounds_for_rounding(bounds, X) if dtype == np.float32 else bounds
         found = self._solve(X, mask, inner)
         unfinished = int(np.count_nonzero(found.stop == MAX_ITER))
         if unfinished:
@@ -561,8 +561,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             method = "homotopy" if algorithm == "lasso" else algorithm
             return lasso_codes(X, self._atoms, method=method, **options)
 
-        most = self.transform_n_nonzero_coefs
         # greedy and pruning ones: so many atoms, or a bound of the residual
+        most = self.transform_n_nonzero_coefs
         if most is None:
             many = self._bounded() and algorithm in GREEDY
             most = len(self._atoms.rows) if many else max(1, n // 10)

@@ -324,8 +324,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
         K *= np.outer(scale, scale)
 
-        values, vectors = eigh(K)
         # eigenvectors of what is positive span the samples
+        values, vectors = eigh(K)
         positive = values > n * np.finfo(float).eps * max(values[-1], 1e-300)
         if not positive.any():  # all samples are zero
             self._features = Projection(
@@ -479,8 +479,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             )
             return to_csr(found, len(atoms.rows))
 
-        correlations = np.abs(rows @ atoms.rows.T)
         # alpha is a fraction of the value above which all codes are zero
+        correlations = np.abs(rows @ atoms.rows.T)
         given = {"tol": self.tol, "max_iter": self.max_iter, "n_jobs": self.n_jobs}
         tiny = np.finfo(float).tiny
         if self.residual_rtol is not None:

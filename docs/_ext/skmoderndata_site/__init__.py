@@ -58,7 +58,7 @@ def _generate(app):
         **api.render(docs),
     }
 
-    # files of former builds; the gallery's are not ours
+    # pages of former builds
     generated = docs / "generated"
     for path in [*generated.glob("*.md"), *generated.glob("api/*.rst")]:  # not the gallery's
         if path.relative_to(generated).as_posix() not in pages:

@@ -77,7 +77,7 @@ class Core:
         if self.held:
             g = self._append(new, linear)
         else:
-            # a corner of the block is checked as all of it would be
+            # a part of the block is checked in place of all
             some = new[: min(self.limit, CHECKED)]
             block = self.problem.gram(some, some)
             append_rows(np.empty_like(block), block, self.problem.slack(some), 0)
@@ -264,7 +264,7 @@ def append_rows(K: Array, block: Array, slack: Array, m: int) -> None:
             "parameters of the kernel."
         )
 
-    # new with old, and new among themselves: as many values as a symmetry test can compare
+    # new with old; new among themselves, where rounding has two values
     own = block[:, m:]
     if float(np.abs(own - own.T).max()) > 1e-5 * max(1e-300, size):
         raise ValueError("The kernel is not symmetric: k(x, z) differs from k(z, x).")

@@ -124,7 +124,7 @@ def whole_set(
         a = np.zeros(n)
         a[start[0]] = start[1] / start[1].sum()
 
-    # gradient, and the margin's side of the objective
+    # half the gradient, and rho = a' K' a
     spread = 0.1 * TIGHT if problem.n_units <= EXACT_UNITS else WHOLE_SPREAD
     g: Array = signs * (Q @ (signs * a)) - 0.5 * v
     rho, diagonal = float(a @ (g + 0.5 * v)), Q.diagonal()
@@ -190,7 +190,7 @@ class _Search:
             limit = max(limit, CVXPY_LIMIT)
 
         self.rng, self.n_passes = rng, 0
-        # violation that is tolerated; small problems are solved to rounding
+        # small problems are solved to rounding, with the least violation
         self.share = 0.5  # tolerated violation in margins
         self.kappa = float(problem.largest_diagonal)
         self.ball_eps = 0.5

@@ -321,7 +321,7 @@ def _steps(ball: Ball, it: Iterations, tiny: float, solver: str) -> Array:
             target, full = nearest, -float(a[nearest] / (1.0 - a[nearest]))  # all its weight
             step = max((near - lower) / (2.0 * near), full) if near > 0 else full
 
-        # exact step along a vertex of the simplex
+        # all values follow the step, with the column of one point
         column = points.values(points.expansion(np.array([target]), np.ones(1)), ball.everything)
         ball.n_passes += 1
         a *= 1.0 - step

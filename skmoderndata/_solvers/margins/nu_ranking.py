@@ -260,8 +260,8 @@ def by_faces(store: Rows, upper: BoxState, lower: BoxState, segments: Array, bud
                 break
             slope = float((sign * d) @ f[sample])
             moved = np.flatnonzero(d)
-        # 2. else go to the minimum of the face
         else:
+            # 2. else go to the minimum of the face
             free = (v > 0.0) & (v < high)
             there = _minimum_of_face(K, sample, sign, E, sums, v, free)
             d, slope, moved = there - v, -1.0, np.flatnonzero(free)
