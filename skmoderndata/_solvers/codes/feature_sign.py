@@ -55,7 +55,7 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
             fresh = ZERO - 1
 
             # 1. admit the atom of the largest correlation
-            if solved:  # admit the atom of the largest correlation
+            if solved:
                 correlations(b, active, G, t, c)
                 for j in range(k):
                     score[j] = max(c[j], 0.0) if positive else c[j]
@@ -67,10 +67,12 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
                 new = largest_entry(bits, k, low)
                 if abs(score[new]) <= enough:
                     break
+
                 if place[new] < 0:
                     G = ask_row(new, signals.columns, known, signals.scale, G, place)
                 before, sign = t, 1.0 if c[new] > 0.0 else -1.0
                 t = _admit(active, t, G[place[new]], place[new], new, sign)
+
                 if t < 0:  # no atom would have to leave: against theory, hence rounding
                     t = before
                     banned[new] = some_banned = True

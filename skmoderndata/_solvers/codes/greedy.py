@@ -238,8 +238,7 @@ def _omp(signals, found, G, place, most, n_nonzero, optimised):
                 n_banned += 1
                 continue
 
-            # 4. u_t = (g - L[t, :t] U) / L[t, t], and what the new Gram-Schmidt vector
-            # explains
+            # 4. u_t = (g - L[t, :t] U) / L[t, t], and what the new Gram-Schmidt vector explains
             d = np.sqrt(pivot)
             L[t, t] = d
             for j in range(k):
@@ -285,7 +284,7 @@ def _omp(signals, found, G, place, most, n_nonzero, optimised):
 
             # 6. near the bound the residual from the signal itself: the recursion is exact to
             # rounding of |x|^2 only
-            if rho <= bound:  # the recursion is exact to rounding of |x|^2 only
+            if rho <= bound:
                 rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)
                 if rho < best_rho:
                     best_t, best_rho = t, rho

@@ -257,6 +257,8 @@ def leave_saddle(graph: Graph, Y: Array, w: Array) -> Array:
         except ArpackError:
             return Y
     v = V[:, np.argsort(values)[1]]
+
+    # orthogonal columns
     U, S, _ = np.linalg.svd(Y - Y.mean(axis=0), full_matrices=False)
     turned: Array = U * S
     turned[:, -1] += KICK * S[0] * (v - v.mean())
@@ -342,13 +344,19 @@ def geodesic_start(graph: Graph, rank: int, rng: np.random.RandomState) -> Array
     """
     n = graph.n
     chosen = np.arange(n) if n <= LANDMARKS else np.sort(rng.choice(n, LANDMARKS, replace=False))
+
+    # distances along edges, of landmarks to all
     lengths = sparse.csr_array((np.sqrt(graph.d2), (graph.i, graph.j)), shape=(n, n))
     D2 = dijkstra(lengths, directed=False, indices=chosen) ** 2  # landmarks x nodes
+
+    # classical scaling of the landmarks
     mean = D2[:, chosen].mean(axis=1)
     B = -0.5 * (D2[:, chosen] - mean - mean[:, None] + mean.mean())
     values, V = eigh(B)
     values, V = values[::-1][:rank], V[:, ::-1][:, :rank]
     k = int(np.count_nonzero(values > 1e-6 * values[0]))
+
+    # all points by their distances to the landmarks
     Y = 1e-3 * np.sqrt(values[0] / n) * rng.normal(size=(n, rank))
     Y[:, :k] = -0.5 * (D2 - mean[:, None]).T @ (V[:, :k] / np.sqrt(values[:k]))
     centred: Array = Y - Y.mean(axis=0)

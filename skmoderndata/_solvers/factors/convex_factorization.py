@@ -178,10 +178,12 @@ def convex_factorize(
         for _ in it:
             total = new_B.sum(axis=0)
             W, B = new_W * total, new_B / total
+
             F = against(X, B)
             G = B.T @ F
             objective = _objective(data, W, B, F, G)
             history.append(min(objective, history[-1]) if history else objective)
+
             it.residual = _residual(X, W, B, F, G)
             new_W, new_B = _multiply(K, W, B)
         return ConvexResult(W, B, history[-1], it.residual, it.n_iter, it.converged, history)

@@ -40,11 +40,14 @@ class Core:
     ) -> None:
         self.problem, self.solver = problem, solver
         self.limit = min(problem.n_indices, max(2, limit or problem.n_indices))
+
+        # indices, weights, linear terms, half the gradient
         self.indices = np.zeros(0, np.int64)
         self.a = np.zeros(0)
         self.v = np.zeros(0)
         self.g = np.zeros(0)
         self.level = self.rho = 0.0
+
         self.held = True  # whether there is a matrix
         self._K = np.empty((0, 0))
         self._diagonal = np.zeros(0)  # where there is no matrix
@@ -127,11 +130,13 @@ class Core:
         keep |= np.isin(self.indices, self.problem.fixed)
         if keep.all():
             return
+
         kept = np.flatnonzero(keep)
         if self.held:
             self._K[: len(kept), : len(kept)] = self.K[np.ix_(kept, kept)]
         else:
             self._diagonal = self._diagonal[kept]
+
         self.n_drops += 1
         self.indices, self.a, self.v = self.indices[keep], self.a[keep], self.v[keep]
         self.problem.core = self.indices

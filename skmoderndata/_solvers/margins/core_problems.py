@@ -331,9 +331,11 @@ class TubeRows(_SignedUnits):
         self.scale = diagonal + bias if diagonal + bias > 0 else 1.0
         self.y, self.level, self.bias = y, level, bias
         self.target = y / (level * self.scale)
+
         self.costs = np.asarray(cost, dtype=np.float64)
         self.n_indices = 2 * self.n_units + 1
         self.fixed = np.array([2 * self.n_units])
+
         self.largest_diagonal = (
             1.0
             + 1.0 / float(self.costs.min() * self.scale)

@@ -240,10 +240,12 @@ class _Search:
         if next(self._ticks, None) is None:
             self.stopped = True
             return False
+
         core = self.core
         if self.solver == "ball":
             core.solve(self.ball_eps, self.kappa)
             return True
+
         for _ in range(60):  # the tolerance is relative to what is being computed
             aim = 0.5 * self.tau
             before = core.a
@@ -276,11 +278,14 @@ class _Search:
         while first < n and not self.stopped:
             units = np.sort(order[first : first + size])
             values = self.core.scorer()(units, exact=False)
+
+            # the published rule: the run ends where a large block has few violators
             rare = self.eps is not None and len(units) >= 4 * FIRST_BLOCK
             rare = rare and len(self._violators(units, values)[0]) <= RARE * len(units)
             self.settle(units, values, exact=False)
             if rare:
                 return
+
             first += size
             size = min(LAST_BLOCK, size + size // 2)
             self.core.drop(self.problem.margin_unit(self.core.rho))

@@ -339,6 +339,7 @@ def _by_cvxpy(ball: Ball, it: Iterations) -> Array:
             f"solver='cvxpy' with a kernel is for at most {CVXPY_LIMIT} samples, got "
             f"{points.n_rows}; use solver='core_set'."
         )
+
     a = np.zeros(0)
     for _ in it:
         if isinstance(points, InputPoints):

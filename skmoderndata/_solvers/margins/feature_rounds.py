@@ -123,6 +123,7 @@ def feature_rounds(
         (k, X, usable, task, form, search, n_rounds, own)
         for k, (task, own) in enumerate(zip(tasks, rngs, strict=True))
     ]
+
     if several and effective_n_jobs(search.n_jobs) > 1:
         progress.begin()
         found = Parallel(n_jobs=search.n_jobs)(delayed(_rounds_of_task)(*one) for one in todo)
@@ -192,10 +193,12 @@ def _best_of_starts(
     The first start is the plain one, the others have random costs. After a stop the others are
     not begun, and the first has one linear program.
     """
+    # the plain costs, and random ones
     seeds = rng.randint(2**31 - 1, size=search.n_init).tolist()
     starts = [np.where(may, max(1.0, problem.alpha), np.inf)]
     starts += [_random_costs(may, problem.slack_cost is not None, seed) for seed in seeds[1:]]
     jobs = [(problem, costs, at > 0, search) for at, costs in enumerate(starts)]
+
     if effective_n_jobs(search.n_jobs) > 1 and len(jobs) > 1:
         if progress is not None:
             progress.begin()
@@ -212,6 +215,8 @@ def _best_of_starts(
                 results.append(one_start(*job, progress))
             elif not results:
                 results.append(one_start(*job[:3], search._replace(max_iter=1)))
+
+    # ranked by value, then by the logarithm that was lowered
     e = results[0].epsilon
 
     def rank(result: SparseSeparation) -> tuple[float, float]:
@@ -223,12 +228,15 @@ def _best_of_starts(
 
 def _posed(X: Any, task: Task, may: Array, form: Form) -> Separation:
     """Constraints and costs of a task."""
+    # rows in the direction of their class
     side = task.side
     if sparse.issparse(X):
         signs: Any = sparse.diags_array(side)
         Z: Any = sparse.csc_array(signs @ X)
     else:
         Z = np.asfortranarray(X * side[:, None])
+
+    # difference of the means, along which w is one
     direction = None
     if form.centers:
         direction = Z.T @ (
@@ -239,6 +247,7 @@ def _posed(X: Any, task: Task, may: Array, form: Form) -> Separation:
             direction[-1] = 0.0
         if not np.abs(direction[may]).max(initial=0.0) > 1e-12:
             raise NoDirection
+
     cost = None if form.C is None else form.C * task.cost
     margin = 0.0 if form.centers else 1.0
     return Separation(Z, side, margin, direction, cost, form.intercept, form.alpha)
@@ -342,6 +351,7 @@ def _improved(
             continue
         if best is None or found.value < best.value:
             best = found
+
     if best is None:
         return result
     return result._replace(

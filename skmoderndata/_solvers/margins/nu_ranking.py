@@ -271,6 +271,8 @@ def by_faces(store: Rows, upper: BoxState, lower: BoxState, segments: Array, bud
                 free &= (there > 0.0) & (there < high)
                 there = np.clip(there, 0.0, high)
                 there = _minimum_of_face(K, sample, sign, E, sums, there, free)
+
+            # there, if it is feasible and lower
             change = np.bincount(sample, sign * (there - v), minlength=n)
             inside = ((there >= 0.0) & (there <= high)).all()
             inside &= np.abs(sums - E.T @ there).max() < 1e-12
@@ -494,6 +496,7 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
                 rising, i, j, y_up = slope, q, r, y
             if sign < 0.0 and slope > falling:
                 falling, k, m, y_down = slope, q, r, y
+
     if y_up == y_down or falling - rising <= 2.0 * level:
         return REACHED
 
@@ -503,6 +506,7 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
     d = upper.diagonal
     curvature = d[i] + d[j] + d[k] + d[m] + 2.0 * (row_i[m] + row_j[k])
     curvature -= 2.0 * (row_i[j] + row_i[k] + row_j[m] + row_k[m])
+
     room = min(upper.high[i] - upper.w[i], upper.w[k])
     room = min(room, min(lower.w[j] - lower.low[j], -lower.w[m]))
     step = room
@@ -512,6 +516,7 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
     # 3. gradient and weights
     for q in range(len(g)):
         g[q] += step * (row_i[q] - row_j[q] - row_k[q] + row_m[q])
+
     moved = False
     changes = ((upper, i, step), (lower, j, -step), (upper, k, -step), (lower, m, step))
     for state, q, change in changes:
@@ -522,6 +527,7 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
                 w = state.high[q]
             elif w - state.low[q] < 1e-13 * width:
                 w = state.low[q]
+
         moved = moved or w != state.w[q]
         state.w[q] = w
         mark(state, q)

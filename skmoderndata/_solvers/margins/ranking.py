@@ -132,6 +132,7 @@ def newton_direction(factor: Array, active: ActivePairs, slope: Array, cost: flo
 
     The preconditioner takes `D - d d' / sum(d)` for L, d being the degrees, on a part of the rows.
     """
+    # preconditioner: the Hessian from some samples, factorised
     n, r = factor.shape
     rows = np.arange(n) if n <= SKETCH else np.linspace(0, n - 1, SKETCH).astype(int)
     d = active.degree[rows] * (n / len(rows))
@@ -142,6 +143,7 @@ def newton_direction(factor: Array, active: ActivePairs, slope: Array, cost: flo
     M[np.diag_indices(r)] += 1.0
     solve = linalg.cho_factor(M, overwrite_a=True, check_finite=False)
 
+    # conjugate gradients until the residual is a thousandth
     residual = -slope
     p, z = np.zeros(r), linalg.cho_solve(solve, residual, check_finite=False)
     q, size = z.copy(), float(residual @ z)
@@ -174,12 +176,14 @@ def _line_search(
     """
     value, decrease = _primal(theta, active, cost), float(slope @ direction)
     step = 1.0
+
     while step > 1e-10:
         new = theta + step * direction
         after = pairs.active(factor @ new)
         change = _primal(new, after, cost) - value
         if change < 1e-4 * step * decrease:
             return new, after, True
+        # near the optimum differences of the objective are rounding: the slope decides
         if step == 1.0 and change <= FLAT * value:
             new_slope = new - cost * (factor.T @ after.fold)
             if linalg.norm(new_slope) < 0.5 * linalg.norm(slope):
@@ -227,6 +231,7 @@ def sums_below(queries, grades, rank, first, W):
             for c in range(k):
                 out[i, c] += tree[position, c]
             position -= position & -position
+
         position = first[i]
         while position > 0:
             for c in range(k):
@@ -298,6 +303,7 @@ def worst_below(queries, grades, values):
             if level > best:
                 best, who = level, level_who
             level, level_who = -np.inf, -1
+
         partner[i], top[i] = who, best
         if values[i] > level:
             level, level_who = values[i], i
@@ -309,10 +315,12 @@ def next_below(known, place, queries, grades, values, core, n, partner, top):
     """Replace the partners of some rows by the highest whose pair is not in `core`, sorted."""
     for row in known:
         i = place[row]
+
         begin = row
         while begin > 0 and queries[begin - 1] == queries[row]:
             begin -= 1
         best, who = -np.inf, -1
+
         for k in range(begin, row):
             if grades[k] == grades[row]:
                 break

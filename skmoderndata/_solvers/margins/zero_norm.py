@@ -188,15 +188,18 @@ def stationarity_gap(
     the gap of Frank and Wolfe, which is zero only where F is stationary. A hard problem that is
     violated by more than the gap gets the violation instead.
     """
+    # the primal value of w, scaled into the constraints where that can be
     left = scores(problem, w, bias)
     finite = np.isfinite(costs)
     length = float(costs[finite] @ np.abs(w[finite]))
     violation = 0.0
+
     if problem.direction is not None:
         along = float(problem.direction @ w)
         violation = relative_gap(abs(along - 1.0), 0.0, unit=1.0)
         if along > 0:
             length, left = length / along, left / along
+
     if problem.slack_cost is not None:
         primal = length + float(problem.slack_cost @ np.maximum(problem.margin - left, 0.0))
     elif problem.margin > 0:
@@ -207,6 +210,7 @@ def stationarity_gap(
         primal = length
         violation = max(violation, relative_gap(0.0, float(left.min()), unit=1.0))
 
+    # the dual value, scaled until no column prices out
     u = _balanced(problem, dual)
     gradient = _gradient(problem, u, dual_direction)
     excess = float(np.max(np.abs(gradient[finite]) / costs[finite], initial=0.0))
@@ -297,15 +301,18 @@ class RescaledColumns:
 
     def solve(self, costs: Array) -> Vertex:
         """Return the weights of one machine; dual values it has none."""
+        # 2-norm problem in columns times the last weights
         y, price = self.problem.y, self.problem.slack_cost
         z = np.where(np.isfinite(costs), 1.0 / costs, 0.0) if self.z is None else self.z
         used = np.flatnonzero(z)
         columns = dense(self.problem.Z[:, used]) * z[used] * y[:, None]
         weight = np.full(y.size, HARD) if price is None else price
         scaled, bias = _wide_svm(columns, y, weight, intercept=self.problem.intercept)
+
         w = np.zeros(costs.size)
         w[used] = z[used] * scaled
         w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
+
         if price is None and float(scores(self.problem, w, bias).min()) < 1.0 - MARGIN_TOL:
             raise Infeasible
         self.z = np.abs(w)
