@@ -243,6 +243,8 @@ def protocol_of(cls, model, relative):
     """Return how a class is scored, and its tables."""
     card = cls._card
     parts = any(m.__sklearn_tags__().input_tags.positive_only for m in (model, relative))
+
+    # tasks that tags do not tell: ranks, pairs of views, boolean tables, gaps
     if cls.__name__ in ("NuSVOR", "KernelPRank"):
         return ordinal, ranked()
     if card.family == "two and more views" or cls.__name__ == "RegularizedCCA":
@@ -251,11 +253,15 @@ def protocol_of(cls, model, relative):
         return boolean_error, labelled()
     if cls.__name__ == "NuclearNormImputer":
         return gaps, labelled()
+
+    # samples that are no rows of numbers
     if card.samples == "series":
         by_kind = {True: clusters, False: ordinal if is_regressor(model) else classes}
         return by_kind[is_clusterer(model)], series()
     if card.samples == "strings":
         return neighbours_of_strings, strings()
+
+    # the others by their kind
     if is_classifier(model):
         return classes, labelled()
     if is_regressor(model):
@@ -264,6 +270,7 @@ def protocol_of(cls, model, relative):
         return clusters, labelled()
     if is_outlier_detector(model):
         return outliers, labelled()
+
     return (neighbours_of_parts if parts else neighbours), labelled()
 
 
@@ -407,15 +414,18 @@ def page(rows):
         "| class | relative | raw | relative | standardised | relative |",
         "|---|---|---|---|---|---|",
     ]
+
     for name, relative, a, b, c, d, _ in rows:
         cells = [f"{s:.2f}" for s in (a, b, c, d)]
         lines.append(f"| {name} | {relative} | " + " | ".join(cells) + " |")
+
     lines += ["", "## Behind, and why", ""]
     for row in filter(behind, rows):
         table = f" Most on {row[6]}." if row[6] else ""
         lines.append(f"- **{row[0]}**: {REASONS.get(row[0], 'not known.')}{table}")
     lines += ["", "## Not in the table", ""]
     lines += [f"- {name}: {reason}." for name, reason in ELSEWHERE.items()]
+
     lines += [
         "",
         "## How this was measured",
@@ -433,6 +443,7 @@ def page(rows):
         "of the columns.",
         "",
     ]
+
     return "\n".join(lines)
 
 

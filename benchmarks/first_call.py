@@ -51,34 +51,44 @@ def main(arguments=None):
     parser.add_argument(
         "--options", action="store_true", help="every named option, switch, groups and missing"
     )
+
     parser.add_argument("--repeat", type=int, default=1, help="rounds; the median is shown")
     parser.add_argument("--jobs", type=int, default=1, help="of the search for the slowest option")
     parser.add_argument("--write-docs", action="store_true", help="write the page")
     options = parser.parse_args(arguments)
+
     rows, tried = [], 0
     with ThreadPoolExecutor(options.jobs) as pool:
         for cls in all_estimators():
             if options.names and cls.__name__ not in options.names:
                 continue
+
+            # sets of parameters that fit small data
             sets = [(parameters, False) for parameters in cls._card.checks]
             if options.options:
                 sets += [given for given in option_sets(cls) if given not in sets]
             sets = [given for given in sets if small_data(cls(**given[0]))[0] is not None]
             sets = sets[: 1 if options.defaults else None]
+
+            # the slowest by a single round; only it is measured in full
             if options.options and sets:
                 tried += len(sets)
                 once = list(
                     pool.map(lambda given, cls=cls: measure(cls.__name__, *given, 1), sets)
                 )
                 sets = [sets[once.index(max(once))]]
+
             rows += [_row(cls, *given, options.repeat) for given in sets]
+
     beyond = [row for row in rows if row[2] > limit(row[1])]
     print(f"{max(tried, len(rows))} first calls, {len(beyond)} beyond their limit")
+
     if options.write_docs:
         given = "".join(f" --{name}" for name in ("defaults", "options") if vars(options)[name])
         given += f" --repeat {options.repeat}" + f" --jobs {options.jobs}" * (options.jobs > 1)
         name = "first_call_options.md" if options.options else "first_call.md"
         (PAGES / name).write_text(page(rows, options.repeat, given, tried), encoding="utf-8")
+
     return int(bool(beyond))
 
 
@@ -161,10 +171,12 @@ def page(rows, repeat, given, tried=0):
         "| estimator | parameters | first (s) | later (s) | within the limit |",
         "|---|---|---|---|---|",
     ]
+
     for name, shown, first, later in rows:
         within = "yes" if first <= limit(shown) else "**no**"
         shown = f"`{shown}`" if shown else "defaults"
         lines.append(f"| {name} | {shown} | {first:.1f} | {later:.1f} | {within} |")
+
     lines += [
         "",
         "## How this was measured",
@@ -178,6 +190,7 @@ def page(rows, repeat, given, tried=0):
         "machine, and not ratios: they say what a newcomer waits for.",
         "",
     ]
+
     return "\n".join(lines)
 
 

@@ -124,10 +124,13 @@ def check_magnitude(
     values = X.data if sparse.issparse(X) else np.asarray(as_numpy(X))
     if values.dtype.kind not in "fc" or values.size == 0:
         return X
+
     single = values.dtype in (np.float32, np.complex64, np.float16)
     small = large = None
     peak = 0.0
+
     flat = values.reshape(-1) if values.flags.c_contiguous else np.ravel(values, order="K")
+    # block by block: one pass over memory, ended by the first number out of range
     for first in range(0, flat.size, BLOCK):
         part = np.abs(flat[first : first + BLOCK])
         top = float(np.fmax.reduce(part))
@@ -135,19 +138,25 @@ def check_magnitude(
         if top > (LARGEST_SINGLE if single else LARGEST):
             large = top
             break
+
         if single or kernel_values:
             continue
+
         tiny = part < SMALLEST
         if np.count_nonzero(tiny) and part[tiny].any():
             small = float(part[tiny & (part > 0)].min())
             break
+
     if kernel_values and 0 < peak < SMALLEST:
         small = peak
+
     where = f"{owner} got {input_name}" if owner else f"{input_name} came"
     if small is None and large is None:
         if fourth_powers:
             _check_fourth_powers(peak, single, where)
         return X
+
+    # what to do about it
     wrong = small if large is None else large
     if single:
         remedy = "divide it by that, or give it in double precision"
@@ -159,6 +168,7 @@ def check_magnitude(
             else "rescale it, or set such entries to 0 if they are as good as zero"
         )
         span = "between 1e-100 and 1e100, zeros aside"
+
     raise ValueError(
         f"{where} with an entry of magnitude {wrong:.1e}; magnitudes must be {span}, because "
         f"products of others over- or underflow: {remedy}."
@@ -357,7 +367,9 @@ def validate_boolean(estimator, X, *, threshold, reset, allow_nan=False):
         dtype="numeric",
         ensure_all_finite="allow-nan" if allow_nan else True,
     )
+
     values = X.data if sparse.issparse(X) else X
+    # NaN marks unobserved bits, of dense arrays only
     missing = None
     if values.dtype.kind == "f":
         unobserved = np.isnan(values)
@@ -368,6 +380,8 @@ def validate_boolean(estimator, X, *, threshold, reset, allow_nan=False):
                     "give a dense array, where NaN marks an unobserved bit."
                 )
             missing = unobserved
+
+    # bits: numbers above the threshold, or zeros and ones as they are
     if values.dtype == bool:
         bits = values
     elif threshold is None:
@@ -384,8 +398,10 @@ def validate_boolean(estimator, X, *, threshold, reset, allow_nan=False):
                 "stored into 1: use threshold >= 0, or dense input."
             )
         bits = values > threshold
+
     if not sparse.issparse(X):
         return bits, missing
+
     X = sparse.csr_array((bits, X.indices, X.indptr), shape=X.shape, copy=not bits.all())
     if not bits.all():  # else the arrays are still those of the caller, perhaps read-only
         X.eliminate_zeros()
@@ -470,6 +486,7 @@ def check_groups(groups, n_members, *, member="feature", whole="X"):
         0, 1, ...; labels are numbered in ascending order, lists in the order given.
     """
     groups = list(groups)
+    # a label for each member
     if all(np.ndim(group) == 0 for group in groups):
         if len(groups) != n_members:
             raise ValueError(
@@ -477,6 +494,8 @@ def check_groups(groups, n_members, *, member="feature", whole="X"):
                 f"one label for each {member}, or a list of the {member}s of each group."
             )
         return np.unique(np.asarray(groups), return_inverse=True)[1].reshape(-1)
+
+    # or the members of each group, which must be a partition
     labels = np.full(n_members, -1)
     for g, members in enumerate(groups):
         members = np.asarray(members)
@@ -495,6 +514,7 @@ def check_groups(groups, n_members, *, member="feature", whole="X"):
                 "for each group."
             )
         labels[members] = g
+
     if (labels < 0).any():
         raise ValueError(
             f"groups leave out {np.count_nonzero(labels < 0)} of {n_members} {member}s, the first "
@@ -580,6 +600,7 @@ def ordered_classes(y: Any, classes: Any, *, owner: str) -> tuple[Any, Any]:
             )
         return present, codes
 
+    # the order that is given, of which y may lack some
     order = np.asarray(classes)
     known = order.tolist()
     if order.ndim != 1 or len(set(known)) < len(known):
@@ -588,6 +609,8 @@ def ordered_classes(y: Any, classes: Any, *, owner: str) -> tuple[Any, Any]:
     unknown = [label for label in present.tolist() if label not in place]
     if unknown:
         raise ValueError(unknown_label(unknown[0], known, owner))
+
+    # ranks count the classes that are present
     places = np.array([place[label] for label in present.tolist()])
     by_rank = np.argsort(places)
     rank = np.empty(len(present), dtype=int)

@@ -182,19 +182,24 @@ def new(rest):
 def wheel(rest):
     """Build the wheel, install it alone in a clean environment, run the shipped doctests."""
     python = environment(VENV, "test")
+
     with tempfile.TemporaryDirectory() as name:
         clean = Path(name)
         built = run(python, "-m", "build", "--wheel", "--outdir", str(clean / "dist"), str(ROOT))
         if built:
             return built
+
         (wheel_file,) = (clean / "dist").glob("*.whl")
+        # nothing of the development environment in sight
         venv.create(clean / "venv", with_pip=True)
         alone = clean / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
         install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         if run(alone, *install, str(wheel_file), "pytest"):
             return 1
+
         # from a folder without the checkout, so that only the installed files are seen
         shutil.copy(ROOT / "README.md", clean)
+
         options = ["-q", "-p", "no:cacheprovider", "-W", "error", "-o", FLAGS]
         targets = ["--doctest-modules", "--pyargs", "skmoderndata", "README.md"]
         return subprocess.run(

@@ -205,8 +205,10 @@ def main(arguments):
     """Write the files for `METHOD=Name MODULE=module`."""
     given = dict(argument.partition("=")[::2] for argument in arguments)
     name, module = given.get("METHOD", ""), given.get("MODULE", "")
+
     if not re.fullmatch(r"[A-Z][A-Za-z0-9]+", name) or not re.fullmatch(r"[a-z_]+", module):
         return "usage: make new METHOD=CamelCaseName MODULE=module_name"
+
     stem = snake_case(name)
     words = stem.replace("_", " ")
     values = {
@@ -217,6 +219,7 @@ def main(arguments):
         "family": words,
         "underline": "=" * len(words),
     }
+
     files = {
         f"skmoderndata/{module}/_{stem}.py": ESTIMATOR,
         f"tests/{module}/test_{stem}.py": TESTS,
@@ -224,14 +227,18 @@ def main(arguments):
         f"examples/plot_{stem}.py": EXAMPLE,
         f"docs/changes/{stem}.feature.md": "`{module}.{name}`: what it does, in one sentence.\n",
     }
+
+    # nothing is overwritten
     existing = [path for path in files if (ROOT / path).exists()]
     if existing:
         return f"These files exist already: {', '.join(existing)}."
+
     for path, template in files.items():
         target = ROOT / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(template.format(**values), encoding="utf-8")
         print(f"wrote {path}")
+
     register(ROOT / "skmoderndata" / module / "__init__.py", name, stem, module)
     print(PROBLEM_NOTE.format(**values))
     return 0

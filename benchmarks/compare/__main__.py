@@ -66,14 +66,18 @@ def _parse(arguments, known):
     parser.add_argument(
         "--only", nargs="+", action="extend", default=[], metavar="NAME", help="classes to run"
     )
+
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="fewer rows, folds and candidates")
     size.add_argument("--full", action="store_true", help="more rows and folds: some hours")
+
     parser.add_argument("--output", type=Path, default=Path("build/compare"), metavar="FOLDER")
     parser.add_argument(
         "--n-jobs", type=int, default=joblib.cpu_count(), help="worker processes (all cores)"
     )
+
     options = parser.parse_args(arguments)
+    # errors before hours of work
     unknown = sorted(set(options.only) - set(known))
     if unknown:
         parser.error(
@@ -81,12 +85,14 @@ def _parse(arguments, known):
         )
     if not known:
         parser.error("no estimator has a card with a comparison")
+
     try:
         options.output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         parser.error(f"--output: {error}")
     if options.n_jobs < 1:
         parser.error(f"--n-jobs must be at least 1, got {options.n_jobs}")
+
     return options
 
 

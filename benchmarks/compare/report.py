@@ -76,12 +76,14 @@ def _row_as_json(row):
         "problem": row.problem_name,
         "state": row.state,
     }
+
     if row.error:
         found["error"] = row.error
     if row.plot_error:
         found["plot_error"] = row.plot_error
     if row.data is not None:
         found |= {"data": row.data.about, "score": row.problem.score_name}
+
     if row.folds:
         mean, half_width = row.difference
         found |= {
@@ -92,6 +94,7 @@ def _row_as_json(row):
             "faster": row.faster,
             "time_ratio": row.time_ratio[0],
         }
+
     found["contenders"] = [
         {
             "name": side.name,
@@ -99,6 +102,7 @@ def _row_as_json(row):
             "grid": {name: [_plain(value) for value in side.grid[name]] for name in side.grid},
             "warnings": dict(side.warnings),
             "at_grid_ends": {name: _plain(value) for name, value in side.at_grid_ends.items()},
+            # what the search of each outer fold chose and reached
             "folds": [
                 {
                     "fold": fold + 1,
@@ -113,6 +117,7 @@ def _row_as_json(row):
         }
         for side in row.contenders
     ]
+
     return found
 
 
@@ -260,13 +265,16 @@ def _page(rows, plan, facts, reasons):
         f"its rows, {('once', 'twice', 'each third in turn')[plan.n_inner - 1]}. "
         f"The run took {facts['seconds']:.0f} s and ended at {facts['finished']}."
     )
+
     alert = ""
     if plan.quick:
         how += " Quick run: fewer rows, folds and candidates, so that most verdicts are undecided."
     if facts["interrupted"]:
         alert = '<p class="bad">Interrupted: only what was finished is shown.</p>'
+
     counts = count(rows)
     total = sum(counts.values(), Counter())
+
     return _PAGE.substitute(
         method_color=METHOD_COLOR,
         baseline_color=BASELINE_COLOR,
@@ -312,6 +320,7 @@ def _reasons(reasons):
 def _table_row(row):
     data = f"{row.problem.title} ({row.problem.score_name})" if row.problem else row.problem_name
     names = {"method": row.name, "baseline": row.baseline.name if row.baseline else "?"}
+
     cells = [_verdict_cell(row)]
     for kind, name in names.items():
         win = " win" if row.winner == kind else ""
@@ -319,9 +328,11 @@ def _table_row(row):
             f'<a href="#{escape(name)}">{escape(name)}</a>' if kind == "method" else escape(name)
         )
         cells.append(f'<td class="{kind}{win}">{link}</td>')
+
     if row.state in ("failed", "not run"):
         cells += ["<td></td>"] * 3
     else:
+        # scores, each with the bounds of its mean, then seconds of both fits
         for kind, side in zip(names, row.contenders, strict=True):
             win = " win" if row.winner == kind else ""
             label = "score" if kind == "method" else "baseline"
@@ -335,6 +346,7 @@ def _table_row(row):
             f'<td data-label="time" {_time_order(row)}>{escape(_time_verdict(row))} '
             f'<span class="quiet">{both}</span></td>'
         )
+
     cells.append(f'<td class="about">{escape(data)}</td>')
     return f"<tr>{''.join(cells)}</tr>"
 
@@ -437,11 +449,14 @@ def _problem_plot(row):
 
 def _parameters(row):
     lines = []
+
     for kind, side in zip(("method", "baseline"), row.contenders, strict=True):
         fixed = ", ".join(f"{name}={value!r}" for name, value in side.params.items())
         grid = "; ".join(
             f"{name} in {', '.join(map(_short, values))}" for name, values in side.grid.items()
         )
+
+        # how often each candidate won the inner search
         chosen = Counter(
             ", ".join(f"{k}={_short(v)}" for k, v in outcome.best_params.items())
             for outcome in side.outcomes.values()
@@ -450,11 +465,13 @@ def _parameters(row):
             f"{params or 'the only candidate'} ({n} of {sum(chosen.values())} folds)"
             for params, n in chosen.most_common()
         )
+
         lines.append(
             f'<tr><td class="{kind}">{escape(side.name)}</td><td><code>{escape(chosen)}</code>'
             f'</td><td><code>{escape(grid)}</code></td><td class="num">{side.n_candidates}</td>'
             f"<td><code>{escape(fixed)}</code></td></tr>"
         )
+
     return (
         '<h3>Best parameters</h3><div class="wide"><table><thead><tr><th>estimator</th>'
         '<th>chosen</th><th>searched</th><th class="num">candidates</th><th>fixed</th></tr>'
@@ -468,6 +485,7 @@ def _short(value):
 
 def _folds(row):
     lines = []
+
     for fold in row.folds:
         a, b = (side.outcomes[fold] for side in row.contenders)
         numbers = (
@@ -481,6 +499,7 @@ def _folds(row):
         )
         cells = "".join(f'<td class="num">{number}</td>' for number in numbers)
         lines.append(f"<tr><td>{fold + 1}</td>{cells}</tr>")
+
     headings = (
         row.method.name,
         row.baseline.name,
@@ -491,6 +510,7 @@ def _folds(row):
         "baseline fit s",
     )
     heading = "".join(f'<th class="num">{escape(text)}</th>' for text in headings)
+
     return (
         f"<h3>Scores on the outer folds ({escape(row.problem.score_name)})</h3>"
         + _fold_chart(row)
@@ -515,12 +535,16 @@ def _fold_chart(row):
         f'width="{left + width + 60}" height="{bottom + 16}" '
         'xmlns="http://www.w3.org/2000/svg"><title>scores by fold; dotted: mean</title>'
     ]
+
+    # means
     for scores, kind in ((a, "method"), (b, "baseline")):
         x = place(scores.mean())
         parts.append(
             f'<line class="mean" x1="{x:.1f}" x2="{x:.1f}" y1="8" y2="{bottom - 8}" '
             f'stroke="var(--{kind})"/>'
         )
+
+    # one line for each fold, its end points the two scores
     for i, fold in enumerate(row.folds):
         y, xa, xb = step * (i + 1), place(a[i]), place(b[i])
         if len(a) <= 10 or fold % 5 == 0:
@@ -530,11 +554,13 @@ def _fold_chart(row):
             f'<circle cx="{xa:.1f}" cy="{y}" r="4.5" fill="var(--method)"/>'
             f'<circle cx="{xb:.1f}" cy="{y}" r="4.5" fill="var(--baseline)"/>'
         )
+
     for score, anchor in ((low, "start"), (high, "end")) if high > low else ((low, "middle"),):
         parts.append(
             f'<text x="{place(score):.1f}" y="{bottom + 10}" text-anchor="{anchor}">'
             f"{score:.4g}</text>"
         )
+
     legend = "".join(
         f'<span class="{kind}">{escape(side.name)}</span> '
         for kind, side in zip(("method", "baseline"), row.contenders, strict=True)

@@ -245,12 +245,15 @@ def make_rows(estimators, plan):
     """One row per card with a comparison; what cannot be set up is a failed row."""
     load = functools.cache(lambda name: find_problem(name).rows(plan.size))
     rows = []
+
     for cls in estimators:
         comparison = cls._card.comparison
         if comparison is None:
             continue
         row = Row(cls.__name__, comparison.problem, family=cls._card.family)
         rows.append(row)
+
+        # a faulty card spoils its own row only
         try:
             row.method = _contender(
                 cls, comparison.params, comparison.grid, comparison.bounds, plan
@@ -262,6 +265,7 @@ def make_rows(estimators, plan):
                 comparison.baseline_bounds,
                 plan,
             )
+
             row.problem = find_problem(comparison.problem)
             row.data = load(comparison.problem)
             n_outer = min(plan.n_outer, row.problem.n_outer or plan.n_outer)
@@ -274,6 +278,7 @@ def make_rows(estimators, plan):
             ]
         except Exception as error:
             _note_failure(row, error)
+
     return rows
 
 
@@ -286,8 +291,10 @@ def run_rows(rows, plan, *, n_jobs=1, report=lambda row, contender, fold, outcom
         for fold in range(len(row.splits))
         for contender in row.contenders
     ]
+
     call = _tune_in_worker if n_jobs > 1 else _tune
     parallel = Parallel(n_jobs, batch_size=1, pre_dispatch=n_jobs, return_as="generator_unordered")
+    # outcomes come as they are ready; the index tells whose they are
     results = parallel(
         delayed(call)(
             index,
@@ -301,6 +308,7 @@ def run_rows(rows, plan, *, n_jobs=1, report=lambda row, contender, fold, outcom
         )
         for index, (row, contender, fold) in enumerate(tasks)
     )
+
     try:
         for index, outcome in results:
             row, contender, fold = tasks[index]
@@ -353,6 +361,7 @@ def _tune_in_worker(*args, **kwargs):
 def _tune(index, estimator, grid, problem_name, data, split, plan, *, keep):
     """Search on the training rows, score on the others; one BLAS thread for both contenders."""
     problem, (train, test) = find_problem(problem_name), split
+
     with (
         warnings.catch_warnings(record=True) as caught,
         config_context(enable_metadata_routing=True),
@@ -367,6 +376,7 @@ def _tune(index, estimator, grid, problem_name, data, split, plan, *, keep):
             return index, Outcome(
                 error=f"{type(error).__name__}: {message}", trace=traceback.format_exc()
             )
+
     score, seconds, score_seconds, search = outcome
     return index, Outcome(
         score=float(score),

@@ -108,9 +108,11 @@ def make_table(rows, *, space=0):
 def _cells(row):
     baseline = row.baseline.name if row.baseline else "?"
     data = f"{row.problem.title}\n{row.problem.score_name}" if row.problem else row.problem_name
+
     if row.state in ("failed", "not run"):
         style = "bold red" if row.state == "failed" else "dim"
         return f"{row.name}\n{baseline}", Text(row.state, style=style), data, "", "", ""
+
     line = {"method": "bold green", "baseline": "bold yellow"}
     styles = [line[kind] if row.winner == kind else "" for kind in line]
     verdicts = {
@@ -119,6 +121,7 @@ def _cells(row):
         "equal": f"equal\nwithin {row.margin:g}",
         "undecided": "undecided",
     }
+
     return (
         _lines((row.name, baseline), styles),
         Text(verdicts[row.winner], style="".join(styles)),

@@ -16,17 +16,22 @@ def main(arguments=None):
     """Run the entries named on the command line; return 1 when a value does not agree."""
     entries = find_entries()
     options = _parser(entries).parse_args(arguments)
+
     unknown = sorted(set(options.name) - set(entries))
     if unknown:
         print(f"no entry named {', '.join(unknown)}; there are: {', '.join(entries)}")
         return 2
+
     if options.write_docs and options.quick:
         print("--write-docs needs the full settings: leave out --quick")
         return 2
+
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
+
     agreed = True
     for name in options.name or entries:
+        # a failed entry does not keep the others from running
         entry = entries[name]
         try:
             values = entry.values(options.quick)
@@ -34,16 +39,20 @@ def main(arguments=None):
             print(f"{name}: failed: {type(error).__name__}: {error}", end="\n\n", flush=True)
             agreed = False
             continue
+
         agreed &= all(value.holds for value in values)
+
         page = markdown(name, entry, values)
         (folder / f"{name}.md").write_text(page, encoding="utf-8")
         told = json.dumps([asdict(value) for value in values], indent=1, default=float)
         (folder / f"{name}.json").write_text(told + "\n", encoding="utf-8")
         print(terminal(name, entry, values), end="\n\n", flush=True)
+
         if options.write_docs:
             docs = ROOT / "docs" / "benchmarks"
             docs.mkdir(parents=True, exist_ok=True)
             (docs / f"paper_{name}.md").write_text(page, encoding="utf-8")
+
     return 0 if agreed else 1
 
 

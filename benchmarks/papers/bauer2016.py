@@ -17,15 +17,18 @@ def values(quick):
 
     found = []
     for seed in range(1 if quick else 3):
+        # one data set for all methods
         rng = np.random.default_rng(seed)
         X = np.sort(rng.uniform(0, 6, 100))[:, None]
         y = np.sin(3 * X[:, 0]) + 0.3 * np.cos(7 * X[:, 0]) + 0.3 * rng.normal(size=100)
+
         kernel = ConstantKernel() * RBF(1.0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             exact = GaussianProcessRegressor(
                 kernel + WhiteKernel(0.1), normalize_y=True, n_restarts_optimizer=2, random_state=0
             ).fit(X, y)
+
             models = {
                 (name, m): SparseGaussianProcessRegressor(
                     kernel,
@@ -38,16 +41,21 @@ def values(quick):
                 for name in ("fitc", "vfe")
                 for m in N_INDUCING
             }
+
+        # the exact process gives the noise and the likelihood to compare with
         noise = exact.kernel_.k2.noise_level
         likelihood = exact.log_marginal_likelihood_value_
         reached = {key: model.log_marginal_likelihood_value_ for key, model in models.items()}
         ours = {key: model.noise_level_ for key, model in models.items()}
         at = f"draw {seed}, "
+
+        # FITC takes noise for signal, VFE signal for noise
         found += [
             value(at + "FITC, 10 inducing", "noise variance", f"underestimated: below {noise:.3g}",
                   PRINTED, ours["fitc", 10], holds=ours["fitc", 10] < 0.5 * noise),
             value(at + "VFE, 10 inducing", "noise variance", f"overestimated: above {noise:.3g}",
                   PRINTED, ours["vfe", 10], holds=ours["vfe", 10] > 1.1 * noise),
+            # FITC's objective is no bound on the likelihood; VFE's is, and grows
             value(at + "FITC, 10 inducing", "objective", f"may exceed the exact {likelihood:.4g}",
                   SPECIFICATION, reached["fitc", 10], holds=reached["fitc", 10] > likelihood),
             value(at + "VFE, 10, 20, 40 inducing", "objective",
@@ -55,10 +63,12 @@ def values(quick):
                   ", ".join(f"{reached['vfe', m]:.4g}" for m in N_INDUCING),
                   holds=reached["vfe", 10] < reached["vfe", 20] < reached["vfe", 40]
                   and likelihood - 0.01 < reached["vfe", 40] <= likelihood + 1e-3),
+            # more inducing inputs may worsen FITC
             value(at + "FITC, 20 and 40 inducing", "objective", "may fall with more inducing",
                   SPECIFICATION, f"{reached['fitc', 20]:.4g}, {reached['fitc', 40]:.4g}",
                   holds=reached["fitc", 40] < reached["fitc", 20]),
         ]  # fmt: skip
+
     return found
 
 

@@ -25,6 +25,8 @@ def values(quick):
 
     mean = AVERAGES.mean()
     model = JamesStein(noise_variance=mean * (1 - mean) / 45).fit([AVERAGES])
+
+    # players whose estimates are printed
     found = [
         value(
             player,
@@ -36,8 +38,11 @@ def values(quick):
         )
         for player, printed in PRINTED_ESTIMATES.items()
     ]
+
     raw = float(np.sum((AVERAGES - SEASON) ** 2))
     shrunk = float(np.sum((model.location_ - SEASON) ** 2))
+
+    # factor by which all averages shrink to their mean, and what it wins
     found.append(
         value(
             "all players",
@@ -48,6 +53,7 @@ def values(quick):
             holds=round(model.shrinkage_, 3) == 0.212,
         )
     )
+
     found.append(
         value(
             "all players",
@@ -58,6 +64,7 @@ def values(quick):
             holds=round(raw / shrunk, 1) == 3.5,
         )
     )
+
     return found
 
 

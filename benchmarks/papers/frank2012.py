@@ -12,6 +12,8 @@ LARGEST = {0.6: 0.005, 0.7: 0.03}  # 0 below; above 80 % nothing is asked
 def values(quick):
     n_seeds = 4 if quick else 20
     found = []
+
+    # mismatch of the sources by noise level; the noise estimate at two of them
     for level in [0.0, 0.5, 0.7] if quick else LEVELS:
         mismatch, epsilon = sweep(level, n_seeds)
         found += _judge(level, mismatch, n_seeds)
@@ -27,6 +29,8 @@ def values(quick):
                     holds=abs(off) <= 0.02,
                 )
             )
+
+    # without noise nothing but the sources themselves is right
     for k in range(1, 5):
         exact = sum(_recovered(k, seed) for seed in range(n_seeds))
         found.append(
@@ -39,15 +43,19 @@ def values(quick):
                 holds=exact == n_seeds,
             )
         )
+
     return found
 
 
 def _judge(level, mismatch, n_seeds):
     ours = mismatch["default"]
     setting = f"{100 * level:.0f} % noise"
+
     limit = 0.0 if level <= 0.5 else LARGEST.get(level)
     rivals = {name: m for name, m in mismatch.items() if name not in ("default", "gibbs")}
+
     return [
+        # ours, with the bound of the specification
         value(
             setting,
             f"wrong source bits, mean of {n_seeds}",
@@ -56,6 +64,7 @@ def _judge(level, mismatch, n_seeds):
             f"{100 * ours:.2f} % (refine='gibbs': {100 * mismatch['gibbs']:.2f} %)",
             holds=limit is None or ours <= limit,
         ),
+        # no rival below it where the noise leaves something to find
         value(
             setting,
             "wrong source bits of the rivals",

@@ -20,7 +20,9 @@ def _relevant(quick):
         draws = work((p, 3 if quick else 10), np.random.default_rng(0))
         ours, theirs = quality(draws, machine()(draws)), quality(draws, l1_machine(draws))
         setting = f"100 samples, 5 relevant of {p}, {len(draws)} draws"
+
         found += [
+            # selection
             value(
                 setting,
                 "draws with exactly the relevant features",
@@ -29,6 +31,7 @@ def _relevant(quick):
                 ours["exact"],
                 holds=ours["exact"] >= 9 * len(draws) // 10,
             ),
+            # generalisation after the refit
             value(
                 setting,
                 "test error % after the refit",
@@ -37,6 +40,7 @@ def _relevant(quick):
                 ours["error"],
                 holds=ours["error"] <= 1,
             ),
+            # against the 1-norm
             value(
                 setting,
                 "features, against those of a 1-norm machine",
@@ -46,6 +50,7 @@ def _relevant(quick):
                 holds=ours["features"] < theirs["features"],
             ),
         ]
+
     return found
 
 

@@ -8,19 +8,24 @@ from benchmarks.papers import PRINTED, SPECIFICATION, Entry, value
 def values(quick):
     from skmoderndata.decomposition import IncrementalSlowFeatureAnalysis, SlowFeatureAnalysis
 
+    # the paper's two signals, expanded to degree 2
     t = np.linspace(0, 4 * np.pi, 500, endpoint=False)
     X = np.column_stack([np.sin(t) + np.cos(11 * t) ** 2, np.cos(11 * t)])
     Z = np.column_stack([X, X[:, 0] ** 2, X[:, 0] * X[:, 1], X[:, 1] ** 2])
     batch = np.asarray(SlowFeatureAnalysis(n_components=3, degree=1).fit(Z).transform(Z))
+
     found = []
+    # first feature, after few and many passes
     for epochs in (5,) if quick else (5, 40, 60):
         model = IncrementalSlowFeatureAnalysis(n_components=3, random_state=0)
         for _ in range(epochs):
             model.partial_fit(Z)
         ours = np.asarray(model.transform(Z))
+
         least = 0.9986 if epochs <= 5 else 0.9999
         correlation = abs(np.corrcoef(ours[:, 0], batch[:, 0])[0, 1])
         setting = f"{epochs} epochs of 500 samples"
+
         found.append(
             value(
                 setting,
@@ -31,6 +36,8 @@ def values(quick):
                 holds=correlation >= least,
             )
         )
+
+    # all three features span the same space
     cosine = _smallest_cosine(ours, batch)
     found.append(
         value(
@@ -42,6 +49,7 @@ def values(quick):
             holds=cosine >= 0.95,
         )
     )
+
     return found
 
 

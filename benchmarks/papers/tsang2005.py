@@ -59,15 +59,19 @@ def _fit(n, C, gamma, seed=0):
 def _size(quick):
     """Grow the sample, not the core set."""
     sizes = (10_000, 30_000) if quick else (10_000, 100_000, 1_000_000)
+
     cores, solves, gaps = [], [], []
     for n in sizes:
         model, _ = _fit(n, 1000.0, 3 / 16)  # gamma: one over the mean squared distance
         cores.append(len(model.core_indices_))
         solves.append(model.n_iter_)
         gaps.append(model.dual_gap_)
+
     setting = f"checkerboard, n = {', '.join(map(str, sizes))}, C = 1000, eps = 1e-6"
     told = [", ".join(map(str, numbers)) for numbers in (cores, solves)]
+
     return [
+        # sizes of the core set, and how many core sets were solved
         value(
             setting,
             "core vectors",
@@ -84,6 +88,7 @@ def _size(quick):
             told[1],
             holds=max(solves) <= 1.1 * min(solves),
         ),
+        # the price of eps: a ball so near says little of the margin problem
         value(
             setting,
             "relative duality gap",
@@ -101,8 +106,10 @@ def _original(quick):
     support = float(np.mean([len(model.support_) for model, _ in runs]))
     error = float(np.mean([error for _, error in runs]))
     gap = max(model.dual_gap_ for model, _ in runs)
+
     setting = f"checkerboard, n = 10 000, C = 50, gamma = 4, {len(runs)} draws"
     return [
+        # figures of the authors' library
         value(
             setting,
             "support vectors, mean",

@@ -14,6 +14,7 @@ def values(quick):
         X = np.column_stack([np.sin(t) + np.cos(11 * t) ** 2, np.cos(11 * t)])
         model = SlowFeatureAnalysis(n_components=1, degree=2).fit(X)
         slowest = np.asarray(model.transform(X))[:, 0]
+
         correlation = abs(np.corrcoef(slowest, np.sin(t))[0, 1])
         measured = np.mean(np.diff(slowest) ** 2)
         # the training signal lacks the step that would close the period
@@ -21,7 +22,9 @@ def values(quick):
         setting = f"{n_samples} samples"
         eta = float(model.eta_values_[0])
         delta = float(model.delta_values_[0])
+
         found += [
+            # direction
             value(
                 setting,
                 "1 - correlation of the slowest output with sin t",
@@ -30,6 +33,7 @@ def values(quick):
                 1 - correlation,
                 holds=1 - correlation <= 1e-8,
             ),
+            # slowness: eta = T / (2 pi) sqrt(delta), delta measured on the output itself
             value(
                 setting,
                 "eta of the slowest output",
@@ -55,6 +59,7 @@ def values(quick):
                 holds=abs(delta / measured - 1) <= 1e-8,
             ),
         ]
+
     return found
 
 

@@ -18,10 +18,12 @@ def main(arguments=None):
     """Run the cases named on the command line; return the exit status."""
     cases = find_cases()
     options = _parser(cases).parse_args(arguments)
+
     if options.list:
         for name, case in cases.items():
             print(f"{name:20} {case.title}")
         return 0
+
     unknown = sorted(set(options.case) - set(cases))
     if unknown:
         print(f"no case named {', '.join(unknown)}; there are: {', '.join(cases)}")
@@ -29,9 +31,11 @@ def main(arguments=None):
     if options.write_docs and (options.quick or options.size):
         print("--write-docs needs the full sizes: leave out --quick and --size")
         return 2
+
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
     names = list(dict.fromkeys(options.case)) or list(cases)
+
     failed = []
     try:
         if len(names) == 1:
@@ -41,6 +45,7 @@ def main(arguments=None):
     except KeyboardInterrupt:
         print(f"\ninterrupted; the cases that were finished are in {folder}/ (go on: --resume)")
         return 130
+
     if failed:
         print(f"not finished: {', '.join(failed)}")
     print(f"written to {folder}/")
@@ -122,6 +127,7 @@ def _measure(name, case, options, folder):
         else measure_memory(name, quick=options.quick, seed=options.seed),
         say=_say,
     )
+
     _say("")
     measured = report.record(
         name,
@@ -131,6 +137,7 @@ def _measure(name, case, options, folder):
         quick=options.quick,
         seed=options.seed,
     )
+
     page = report.markdown(case, rows, measured)
     (folder / f"{name}.md").write_text(page, encoding="utf-8")
     print(report.terminal(name, case, rows, measured), end="\n\n", flush=True)
@@ -145,12 +152,15 @@ def _parser(cases):
         description="Speed and quality against other software for the same work, in one run.",
         epilog=f"cases: {', '.join(cases)}",
     )
+
     parser.add_argument("case", nargs="*", metavar="CASE", help="cases to run; all by default")
+    # what is run
     parser.add_argument("--list", action="store_true", help="list the cases and stop")
     parser.add_argument("--quick", action="store_true", help="small sizes, two rounds")
     parser.add_argument("--repeat", type=int, metavar="N", help="timed rounds")
     parser.add_argument("--size", action="append", help="only this size (may be repeated)")
     parser.add_argument("--seed", type=int, default=0)
+    # when it is given up, and taken up again
     parser.add_argument(
         "--budget",
         type=float,
@@ -168,11 +178,13 @@ def _parser(cases):
     parser.add_argument(
         "--resume", action="store_true", help="leave out the cases that the last run finished"
     )
+    # what is measured and written
     parser.add_argument("--no-memory", action="store_true", help="measure no peak memory")
     parser.add_argument("--output", default="build/peers", metavar="FOLDER")
     parser.add_argument(
         "--write-docs", action="store_true", help="write docs/benchmarks/<case>.md as well"
     )
+
     return parser
 
 

@@ -56,6 +56,7 @@ def markdown(case, rows, measured):
     parts = [f"# {case.title}", "", case.question, ""]
     if case.remarks:
         parts += [case.remarks, ""]
+
     parts += [
         "Time is the median over the rounds, divided by that of "
         f"`{case.ours}`: above 1, the contender takes longer.",
@@ -63,7 +64,10 @@ def markdown(case, rows, measured):
         *markdown_table(case, rows),
         "",
     ]
+
     parts += [f"- *{label}*: {text}" for label, text in _legend(case, rows).items()]
+
+    # who took part, and who did not
     parts += ["", "## Contenders", ""]
     for name, contender in case.contenders.items():
         packaged = f" (`{contender.requires}`)" if contender.requires else ""
@@ -71,6 +75,7 @@ def markdown(case, rows, measured):
     if case.excluded:
         parts += ["", "Tried and left out:", ""]
         parts += [f"- **{peer}**: {why}" for peer, why in case.excluded.items()]
+
     if measured["targets"]:
         parts += [
             "",
@@ -83,9 +88,12 @@ def markdown(case, rows, measured):
             f"| {target['text']} | {target['measured']} | {_yes(target['reached'])} |"
             for target in measured["targets"]
         ]
+
+    # how to repeat it
     parts += ["", "## How this was measured", "", "```bash", measured["command"], "```", ""]
     parts += [_how(rows, measured), ""]
     parts += [", ".join(f"{name} {version}" for name, version in measured["versions"].items())]
+
     return "\n".join(parts) + "\n"
 
 

@@ -68,24 +68,33 @@ def run_case(
     chosen = case.quick_sizes if quick else case.sizes
     rows = []
     warm = {}
+
     for label, size in chosen.items():
         if sizes and label not in sizes:
             continue
+
+        # the same data for everyone
         rng = np.random.default_rng(seed)
         data = case.work(size, rng)
         table = {}
+
         for name, contender in case.contenders.items():
             row = Row(size=label, contender=name, peer=contender.peer, note=contender.note)
             table[name] = row
             _refuse(row, contender, label)
             if row.status != OK:
                 continue
+
+            # the first call compiles; what fails there is not timed
             if name not in warm:
                 say(f"{label}: {name}: warm-up")
                 warm[name] = _warm_up(case, contender, seed)
             if warm[name]:
                 row.status, row.message = FAILED, warm[name]
+
         _rounds(case, table, data, label, rounds, budget, say)
+
+        # memory, once all times are taken
         if measure and case.memory_unit:
             unit = case.memory_unit[1](data)
             for row in table.values():
@@ -93,8 +102,10 @@ def run_case(
                     say(f"{label}: {row.contender}: peak memory")
                     peak = measure(row.contender, label)
                     row.memory = None if peak is None else peak / unit
+
         _set_ratios(table, case.ours)
         rows.extend(table.values())
+
     return rows
 
 
@@ -186,7 +197,9 @@ def _once(case, contender, data, warned):
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
+
         try:
+            # preparation is not timed
             if contender.prepare is not None:
                 own = contender.prepare(own)
             gc.collect()
@@ -195,10 +208,12 @@ def _once(case, contender, data, warned):
             seconds = time.perf_counter() - start
         except Exception as error:
             return None, None, _one_line(error)
+
     for warning in caught:
         name = warning.category.__name__
         if name not in warned:
             warned.append(name)
+
     if case.seconds is not None:
         seconds = case.seconds(result)
     return seconds, result, ""

@@ -187,6 +187,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         words, weights = pack_bits(bits), (float(self.bonus), float(self.penalty))
         columns = transpose_packed(words, p)
         counts = cooccurrence(bits)
+
         found, costs = {}, []  # different thresholds often give the same components
         n_passes = len(thresholds)
         with FitProgress(self, X, y, max_passes=n_passes, task_name="threshold") as progress:
@@ -197,13 +198,16 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
                 costs.append(found.setdefault(U.tobytes(), [cost, U, Z, 0, float(tau)]))
                 if progress.end():
                     break
+
         answers = sorted(found.values(), key=lambda answer: answer[0])
+        # the cheapest set, or the winner after re-fits of the best ones
         best = _race(words, columns, answers, *weights) if self.refit else answers[0]
         _, U, Z, self.n_refits_, self.association_threshold_ = best
         self.components_ = unpack_rows(U, p)
         # the re-fit over all sets ends with the best memberships; a local search may not
         exact = self.refit and _exact(len(U), words)
         self.assignments_ = Z if exact else self._cover(words)
+
         missed, extra = count_differences(words, self.assignments_, U)
         if self.refit:
             best[0] = weights[0] * missed + weights[1] * extra

@@ -130,6 +130,7 @@ class FormalConceptFactorization(BooleanFactors):
         columns = transpose_packed(words, p)
         uncovered = columns.copy()
         n_ones = int(count_ones(uncovered).sum())
+
         intents, covered = [], []
         # every concept covers a new one, so that the loop ends
         while n_ones > 0 and (self.n_clusters is None or len(intents) < self.n_clusters):
@@ -138,12 +139,16 @@ class FormalConceptFactorization(BooleanFactors):
                 break
             intents.append(intent)
             covered.append(gain)
+
         k = self.n_clusters or max(len(intents), 1)
         self.components_ = np.zeros((k, p), dtype=bool)
         if intents:
             self.components_[: len(intents)] = intents
+
         self.coverage_ = np.ones(k)
         self.coverage_[: len(covered)] = np.cumsum(covered) / max(n_ones, 1)
+
+        # rows join all concepts that they contain, or those of their best cover
         self.assignments_ = self._cover(words)
         self.reconstruction_err_ = self._fraction_wrong(words, self.assignments_)
 

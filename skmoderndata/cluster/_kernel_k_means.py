@@ -287,24 +287,31 @@ class KernelKMeans(
             The fitted estimator.
         """
         X = self._samples(X, reset=True)
+        # samples of positive weight
         n, k = count_samples(X), self.n_clusters
         w, unit = relative_weights(sample_weight, X)
         kept = np.flatnonzero(w > 0)
         if len(kept) < k:
             given = "" if sample_weight is None else "of positive weight "
             raise ValueError(f"n_samples={len(kept)} {given}should be >= n_clusters={k}.")
+
         init, n_init = self._check_init(X, n)
         w = w[kept]
+
         gram = self._resolve(X if len(kept) == n else take(X, kept), w)
         refuse_cancellation(gram, X)
         solver = self._choose_solver(gram, len(kept))
+        # distances in feature space: on the kernel matrix, or on features of low rank
         if solver == "low_rank":
             space = _low_rank_space(gram, as_double(X), kept, w, k, self.max_rank)
         else:
             space = _exact_space(gram, as_double(X), kept, w, k, self.max_rank)
+
         rng = check_random_state(self.random_state)
         spectral = isinstance(init, str) and init == "spectral"
         relaxation = space.relax() if self.compute_bound or spectral else None
+
+        # starts: labels or centres given, k-means on the relaxed eigenvectors, or drawn samples
         if isinstance(init, np.ndarray):
             starts = _given_starts(init, kept, space)
         elif spectral:
@@ -317,6 +324,7 @@ class KernelKMeans(
         else:
             draw = plus_plus_start if init == "k-means++" else random_start
             starts = [draw(space.kernel, k, rng) for _ in range(n_init)]
+
         best, stopped = self._run(starts, space.kernel, X, y)
         self.solver_, self._gram = solver, gram
         self._keep(best, space, kept, X, unit)
@@ -324,12 +332,14 @@ class KernelKMeans(
             self.relaxation_bound_ = relaxation.bound * unit
         elif hasattr(self, "relaxation_bound_"):
             del self.relaxation_bound_  # of an earlier fit
+
         if not best.converged and not stopped:
             warn_not_converged(
                 self,
                 reached=f"samples still moved after max_iter={self.max_iter} passes",
                 remedy="increase max_iter, or accept a larger tol",
             )
+
         return self
 
     def predict(self, X):
@@ -413,7 +423,9 @@ class KernelKMeans(
             n_init = 10 if isinstance(init, str) and init != "spectral" else 1
         if isinstance(init, str):
             return init, n_init
+
         init, k = np.asarray(init), self.n_clusters
+        # one label per sample, in one or several rows
         p = X.shape[1] if hasattr(X, "shape") and self.kernel != "precomputed" else None
         several = init.ndim == 2 and init.shape[1] == n and init.dtype.kind in "iu"
         if init.ndim == 1 or (several and init.shape != (k, p) and len(init)):
@@ -428,12 +440,15 @@ class KernelKMeans(
                     f"n_clusters={k} allows 0 to {k - 1}."
                 )
             return np.atleast_2d(init).astype(np.intp), len(np.atleast_2d(init))
+
+        # centres
         if p is None or init.shape != (k, p):
             wanted = "one label per sample" if p is None else f"({k}, {p})"
             raise ValueError(f"init has shape {init.shape}, but must have {wanted}.")
         init = init.astype(np.float64)
         if not np.isfinite(init).all():
             raise ValueError("init must be finite.")
+
         return init, 1
 
     def _choose_solver(self, gram, n):
@@ -463,6 +478,7 @@ class KernelKMeans(
 
     def _keep(self, best, space, kept, X, unit):
         k, w, members = self.n_clusters, space.kernel.weights, best.members
+
         mass = np.bincount(members, weights=w, minlength=k)
         empty = mass == 0
         if empty.any():
@@ -472,11 +488,14 @@ class KernelKMeans(
                 f"fewer than n_clusters={k}",
                 remedy="lower n_clusters",
             )
+
         if self.solver_ == "exact":
+            # centres are weighted means: coefficients of samples, and |m|^2
             coef = np.zeros((k, len(w)))
             coef[members, np.arange(len(w))] = w / mass[members]
             offsets = np.divide(best.inner, mass**2, out=np.zeros(k), where=~empty)
             coef[empty], offsets[empty] = coef[members[0]], offsets[members[0]]
+
             self.dual_coef_, self._offsets = coef, offsets
             self._centres_on = space.centres_on
         else:
@@ -486,11 +505,15 @@ class KernelKMeans(
             centres[empty] = centres[members[0]]
             self._centres, self._offsets = centres, np.einsum("ij,ij->i", centres, centres)
             self._features, self.landmarks_ = space.features, space.landmarks
+
         self.inertia_ = (best.objective + space.residual) * unit
         self.n_iter_ = best.n_iter
+
         n = count_samples(X)
         self.labels_ = np.empty(n, dtype=np.int32)
         self.labels_[kept] = best.labels
+
+        # samples of weight zero go to the nearest centre
         if len(kept) < n:
             others = np.setdiff1d(np.arange(n), kept)
             self.labels_[others] = self._partial(take(X, others)).argmin(axis=1)
@@ -565,6 +588,8 @@ def _low_rank_space(gram, X, kept, w, k, max_rank):
             'solver="low_rank" accepts no weights of zero with kernel="precomputed": remove '
             "those samples from the matrix."
         )
+
+    # Z Z' ~ K: coordinates, and inner products of new points with the rows
     samples = X if len(kept) == count_samples(X) else take(X, kept)
     features, result = low_rank_features(gram, samples, rank=min(len(kept), max_rank))
     Z = result.factor

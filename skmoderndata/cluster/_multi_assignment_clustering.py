@@ -282,6 +282,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         k = self._needed_sources(data)
         sets, pruned = self._choose_sets(k, data.X.shape[1])
         schedule = self._schedule(data.X.shape[1])
+
         rng = check_random_state(self.random_state)
         seeds = rng.randint(2**31 - 1, size=self.n_init)
         settings = Settings(
@@ -295,6 +296,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
             self.refit,
             pruned,
         )
+
         results, _ = run_starts(
             self,
             X,
@@ -305,16 +307,20 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
             max_passes=None,  # a refit ends when nothing improves
             n_jobs=self.n_jobs,
         )
+
         best = max(results, key=lambda result: result.log_likelihood)
+        # refinement of the likeliest start
         model, statistics = best.model, best.statistics
         if self.refine == "gibbs":
             model, statistics = gibbs(data, model, noise=self.noise, rng=rng)
         elif self.refit:
             model = soft_error_rates(data, model, noise=self.noise)
             statistics = expectation(data, model, 0)
+
         self._rates = _soft_counts(data, model)
         if k < self.n_clusters:
             model = with_empty_sources(model, self.n_clusters)
+
         self._keep(model, statistics, -statistics.free_energy, best.n_iter)
         self.assignments_ = self._assign(data)[0]
         return self
@@ -459,15 +465,19 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         most = min(self._max_assignments(), k)
         n_sets = self._n_sets(k)
         pruned = self._pruned(k)
+
         if pruned and k >= MAX_ACTIVE:
             raise ValueError(
                 f"n_clusters={self.n_clusters} is too large: a pruned search weighs {MAX_ACTIVE} "
                 "assignment sets at most, fewer than there are sources. Lower n_clusters."
             )
+
+        # a pruned search begins with sets as small as tables of all of them allow
         largest, n_first = most, n_sets
         while pruned and n_first > MAX_ACTIVE and largest > 1:
             largest -= 1
             n_first = count_assignment_sets(k, largest, allow_empty=self.allow_empty)
+
         needed = TABLES * 8 * n_first * n_features
         if needed > get_config()["working_memory"] * 2**20:
             raise ValueError(
@@ -476,6 +486,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
                 f"{n_features} features, above scikit-learn's working_memory: lower "
                 "max_assignments, or set algorithm='pruned'."
             )
+
         return assignment_sets(k, largest, allow_empty=self.allow_empty), pruned
 
     def _schedule(self, n_features):

@@ -412,7 +412,9 @@ class NeuralGas(
 
     def _online(self, X, w, start, seed, progress):
         rng = np.random.RandomState(seed)
+
         n, centers, stop = len(w), start, False
+        # the width shrinks with the steps of all passes
         for t in range(self.max_iter):
             progress.begin()
             order = rng.permutation(n)
@@ -420,16 +422,20 @@ class NeuralGas(
             stop = progress.end()
             if stop:
                 break
+
         if self.polish and not stop:  # passes of k-means alone
             gas = batch_neural_gas(X, w, centers, width=1.0, last_width=1.0, max_iter=0)
             n_iter = self.max_iter + gas.n_iter
             return gas._replace(
                 n_iter=n_iter, objective=np.array([gas.inertia]), ranges=np.zeros(1)
             )
+
         near = nearest_units(X, squared_norms(X), centers)
         inertia = float(w @ near.distance)
+
         wide, narrow = self._widths()
         last = annealed(wide, narrow, (t + 1) / self.max_iter)
+
         return Gas(
             centers, near.first, near.second, inertia, np.array([inertia]), np.array([last]),
             t + 1, True,
@@ -486,8 +492,10 @@ class NeuralGas(
         k = self.n_clusters
         if not isinstance(self.init, str):
             start = check_array(self.init, dtype=np.float64, input_name="init")
+
             if start.shape != (k, X.shape[1]):
                 raise ValueError(f"init has shape {start.shape}, but needs {(k, X.shape[1])}.")
+
             return start
         n = X.shape[0]
         if n < k:

@@ -197,11 +197,13 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
             raise ValueError(
                 f"{name}: n_samples={len(series)} should be >= n_clusters={self.n_clusters}."
             )
+
         band = self._band(series.lengths)
         rng = check_random_state(self.random_state)
         costs_to = self._costs_to(series, band)
         results, given = [], None if isinstance(self.init, str) else self._given_start(series)
         n_init = self.n_init if given is None else 1
+
         with FitProgress(self, X, y, max_passes=n_init * self.max_iter) as progress:
             for _ in range(n_init):
                 start = given or plus_plus(series.arrays, self.n_clusters, costs_to, rng)
@@ -217,22 +219,27 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
                 results.append(found)
                 if progress.stopped:
                     break
+
         best = min(results, key=lambda found: found.objective)
+        # infinite where the band lets no alignment through
         if not np.isfinite(best.objective):
             raise ValueError(
                 f"{name}: radius={self.radius} admits no alignment of some series with any "
                 "prototype, as their lengths differ by more; set slanted=True, or a larger radius."
             )
+
         self.cluster_centers_, self.labels_ = best.centers, best.labels
         self.inertia_, self.objective_history_ = best.objective, best.history
         self.n_iter_ = best.n_iter
         self.n_channels_ = series.values.shape[1]
+
         if not best.converged and not progress.stopped:
             warn_not_converged(
                 self,
                 reached=f"the objective still decreased in pass {best.n_iter}",
                 remedy="increase max_iter, or tol",
             )
+
         return self
 
     def predict(self, X):
@@ -421,11 +428,14 @@ class ClusterPrototypesDisplay:
         self.axes_ = np.asarray(axes, dtype=object).ravel()
         style = {"color": "tab:red", "linewidth": 2} | kwargs
         labels = np.asarray(self.labels)
+
+        # members in grey, their prototype above
         for c, ax in enumerate(self.axes_[:k]):
             members = np.flatnonzero(labels == c)
             for i in members:
                 ax.plot(self.series[i][:, channel], color="0.7", linewidth=0.5)
             ax.plot(self.centers[c][:, channel], **style)
             ax.set_title(f"cluster {c}: {len(members)} series")
+
         self.figure_ = self.axes_[0].figure
         return self

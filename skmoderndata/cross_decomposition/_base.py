@@ -217,15 +217,20 @@ class MultiviewTransformer(
     def _take_views(self, X, y, *, reset):
         """Split the input into validated views (None for a missing view)."""
         name = type(self).__name__
+        # one array, cut into views
         if self.view_slices is not None:
             self._side_by_side = True
             X = self._check_vectors(0, X, reset=reset, whole=True)
             return cut_columns(X, self.view_slices, name)
+
         tuples = self._is_list_of_tuples(X)
         if reset:
             self._side_by_side = tuples
+        # one sample a tuple: a view is one place of all tuples
         if tuples:
             X, y = [list(view) for view in zip(*as_samples(X, name), strict=True)], None
+
+        # separate views: a list, or X and y
         if self._is_list_of_views(X, y, reset=reset):
             if y is not None:
                 raise ValueError(
@@ -241,18 +246,22 @@ class MultiviewTransformer(
             )
         else:
             views = [X]
+
         if all(view is None for view in views):
             raise ValueError(
                 f"{name} received None for X: give a collection of samples, or a list of views."
             )
+
         if reset and len(views) < 2:
             raise ValueError(f"{name} needs at least two views, and received {len(views)}.")
         if not reset and len(views) > 1 and len(views) != self.n_views_:
             raise ValueError(
                 f"{name} was fitted with {self.n_views_} views, and received {len(views)}."
             )
+
         if reset:
             self._n_features_per_view = [None] * len(views)
+
         return [
             None if view is None and not reset else self._check_view(v, view, reset=reset)
             for v, view in enumerate(views)
@@ -290,6 +299,8 @@ class MultiviewTransformer(
                 "allow-nan" if self._allows_missing() and not sparse.issparse(X) else True
             ),
         }
+
+        # scikit-learn's check of feature names holds the first view alone
         if v == 0:
             return validate_data(self, X, reset=reset, **settings)
         if reset:
@@ -297,6 +308,7 @@ class MultiviewTransformer(
         if not sparse.issparse(X) and not hasattr(X, "columns"):
             X = np.asarray(X)
             X = X.reshape(-1, 1) if X.ndim == 1 else X
+
         X = check_array(X, input_name=f"view {v + 1}", **settings)
         if reset:
             self._n_features_per_view[v] = X.shape[1]
@@ -305,6 +317,7 @@ class MultiviewTransformer(
                 f"View {v + 1} has {X.shape[1]} features, but {type(self).__name__} was fitted "
                 f"with {self._n_features_per_view[v]}."
             )
+
         return X
 
     def _allows_missing(self):
@@ -385,6 +398,7 @@ def cut_columns(X, view_slices, name):
             f"{name} needs at least two views, and view_slices={view_slices!r} has "
             f"{len(view_slices)}."
         )
+
     p = X.shape[1]
     views = []
     for entry in view_slices:
@@ -398,11 +412,14 @@ def cut_columns(X, view_slices, name):
                 )
             columns = slice(*pair)
         start, stop, step = columns.indices(p)
+
+        # Python cuts slices that are too long; here they are an error
         if len(range(start, stop, step)) == 0 or (columns.stop is not None and columns.stop > p):
             raise ValueError(
                 f"{name}: view_slices holds {entry!r}, which does not fit X with n_features={p}."
             )
         views.append(X[:, columns])
+
     return views
 
 

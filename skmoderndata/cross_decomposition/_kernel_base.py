@@ -126,6 +126,7 @@ class KernelViews(MultiviewTransformer):
         """Kernels with settled parameters."""
         names = ("kernel", "gamma", "degree", "coef0", "kernel_params")
         settings = zip(*(self._each(name, len(views)) for name in names), strict=True)
+
         kernels = []
         for v, (view, setting) in enumerate(zip(views, settings, strict=True)):
             kernel, w = setting[0], samples.weights_of(v)
@@ -133,17 +134,20 @@ class KernelViews(MultiviewTransformer):
                 raise ValueError(
                     f"{type(self).__name__}: kernel={kernel!r} is none of {sorted(KERNEL_NAMES)}."
                 )
+
             X = take_samples(view, samples.rows[v], kernel)
             shift = None
             if kernel in ("linear", "rbf") and isinstance(X, np.ndarray):
                 # these kernels are shift-invariant, and centred samples lose fewer digits
                 shift = X.mean(axis=0, dtype=np.float64) if w is None else w @ X / w.sum()
+
             values = dict(zip(names[1:], setting[1:], strict=True))
             values["gamma"] = scale_gamma(values["gamma"], kernel, X, w)
             gram = resolve_kernel(kernel, X, **values)
             if sparse.issparse(X) and w is None:
                 gram = gram.seen_from_mean(X)
             kernels.append(ViewKernel(gram, shift))
+
         return kernels
 
     def _solve(self, views, samples, progress, *, alphas, rule, **problem):
@@ -270,12 +274,15 @@ def solve_kernels(views, samples, kernels, settings, progress, **problem):
         The training score of largest magnitude of each component of the first view is positive.
     """
     exact = settings.solver == "exact"
+    # each view as a centred matrix, of the kernel or of features
     reduce = _exact_view if exact else _low_rank_view
     reduced = []
     for v, (X, one) in enumerate(zip(views, kernels, strict=True)):
         rows = samples.rows[v]
         X = one.prepare(take_samples(X, rows, one.gram.kernel))
         reduced.append(reduce(v, X, one.gram, rows, samples.weights_of(v), settings))
+
+    # few pairs of large matrices: products with vectors only
     if exact and problem.get("criterion") != "gcca":
         pairs = _krylov(reduced, kernels, samples, settings)
         if pairs is not None:
@@ -284,6 +291,8 @@ def solve_kernels(views, samples, kernels, settings, progress, **problem):
                 for view, dual in zip(reduced, pairs.directions, strict=True)
             ]
             return _kernel_solution(pairs, pairs.directions, scores, reduced, samples, settings)
+
+    # else by coordinates of unit variance within each view
     whitened = [_whitened(v, view, exact) for v, view in enumerate(reduced)]
     refuse_interpolation(
         whitened,
@@ -293,11 +302,13 @@ def solve_kernels(views, samples, kernels, settings, progress, **problem):
         remedy="alpha, or limit the rank with solver='low_rank' and max_rank",
         endless=[exact and one.gram.constant_diagonal for one in kernels],
     )
+
     pairs = canonical_pairs(whitened, settings.k, samples, progress=progress, **problem)
     coefs, scores = [], []
     for view, c, part in zip(whitened, pairs.directions, reduced, strict=True):
         coefs.append(coefficients(view, c))
         scores.append(training_scores(view, c, part.weights))
+
     return _kernel_solution(pairs, coefs, scores, reduced, samples, settings)
 
 
@@ -306,6 +317,7 @@ def _kernel_solution(pairs, coefs, scores, reduced, samples, settings):
     signs = signs_of_peaks(scores[0])  # which do not depend on how samples are repeated
     duals, intercepts = [], []
     for view, coef in zip(reduced, coefs, strict=True):
+        # undo the centring: coefficients of samples, and a constant
         if view.lift is None:
             dual = centre_dual(coef, view.weights) / view.scale
             intercept = -(view.means @ dual)
@@ -313,6 +325,7 @@ def _kernel_solution(pairs, coefs, scores, reduced, samples, settings):
             dual, intercept = view.lift(coef), -(view.means @ coef)
         duals.append(dual * signs)
         intercepts.append(intercept * signs)
+
     consensus = signed_consensus(pairs.consensus, signs, samples.weights)
     return KernelSolution(
         pairs._replace(consensus=consensus),
@@ -366,12 +379,15 @@ def _low_rank_view(v, X, gram, rows, w, settings):
     rank = min(settings.max_rank, n)
     rng = np.random.RandomState(0) if settings.random_state is None else settings.random_state
     rng = check_random_state(rng)
+
     with np.errstate(over="ignore", invalid="ignore"):
         diagonal = gram.diag(X)
     refuse_extreme(diagonal, v)
     _refuse_diagonal(v, diagonal, None)
     total = float(diagonal.sum())
+
     if settings.solver == "low_rank":
+        # pivoted Cholesky factor of the centred kernel
         check_definite(gram)
         try:
             found = centred_cholesky(gram, X, rank=rank, tol=settings.rank_tol, rng=rng)
@@ -381,6 +397,7 @@ def _low_rank_view(v, X, gram, rows, w, settings):
         lift = TriangularLift(G[pivots])
         residual = relative_gap(found.residual_trace, 0.0, unit=total)
     else:
+        # Nystroem features from landmarks drawn at random
         drawn = check_random_state(settings.random_state).permutation(n)[:rank]
         pivots = np.sort(gram.order(X)[drawn])
         landmarks = gram.subset(X, pivots)
@@ -395,13 +412,17 @@ def _low_rank_view(v, X, gram, rows, w, settings):
             G[part] = K @ R
         lift = MatrixLift(R)
         residual = relative_gap(total, np.einsum("ij,ij->", G, G), unit=total)
+
     means = G.mean(axis=0) if w is None else w @ G / w.sum()
+    # centre, weights as roots on the rows
     G -= means
     if w is not None:
         G *= np.sqrt(w)[:, None]
         total = float(w @ diagonal)
+
     if not float(np.einsum("ij,ij->", G, G)) > 1e-12 * total:
         raise ValueError(_constant(v))
+
     fitted = Columns(rows[pivots]) if gram.precomputed else gram.subset(X, pivots)
     pen = penalty(settings.alphas[v], settings.rule)
     return ReducedView(G, means, 1.0, pen, fitted, float(residual), lift, w)

@@ -286,12 +286,14 @@ class KernelCCA(KernelViews):
         )
         self._store(kernels, solution, progress)
 
+        # the regularised correlations are the objective; those of the scores are what is reported
         pairs = solution.pairs
         self.regularized_correlations_, self.dual_gap_ = pairs.values, pairs.gap
         self.correlations_ = mean_correlations(
             [samples.spread(scores, v) for v, scores in enumerate(solution.scores)],
             samples.weights,
         )
+
         if pairs.consensus is not None:
             self.consensus_ = pairs.consensus
         if self.criterion == "sumcor" and len(views) > 2 and self.residual_ > self.tol:

@@ -447,9 +447,11 @@ class KernelPLSRegression(
             X = X.astype(np.float64, copy=False)
         else:
             X = structured_samples(self.kernel, X, type(self).__name__, own=True)
+
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         if len(y) != count_samples(X):
             raise ValueError(f"X has {count_samples(X)} samples and y {len(y)}.")
+
         self._one_target = y.ndim == 1
         return X, y.reshape(len(y), -1).astype(np.float64)
 

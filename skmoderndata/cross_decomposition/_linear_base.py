@@ -108,6 +108,7 @@ def solve_linear(views, samples, *, alphas, scale, k, name, **problem):
         of the first view is positive.
     """
     means, scales, rows_of, whitened = [], [], [], []
+    # centred coordinates of unit variance, from features or from rows
     for v, (X, alpha) in enumerate(zip(views, alphas, strict=True)):
         w = samples.weights_of(v)
         centred = centred_sparse if sparse.issparse(X) else centred_dense
@@ -122,14 +123,18 @@ def solve_linear(views, samples, *, alphas, scale, k, name, **problem):
         means.append(mean)
         scales.append(deviation)
         rows_of.append(G)
+
     refuse_interpolation(whitened, alphas, samples, name=name, remedy="alpha")
     pairs = canonical_pairs(whitened, k, samples, **problem)
+
+    # back to features
     weights, scores = [], []
     for v, (view, c) in enumerate(zip(whitened, pairs.directions, strict=True)):
         W = coefficients(view, c)
         # with more sparse columns than rows the coefficients belong to the rows
         weights.append(rows_of[v].inner(W) if sparse.issparse(view.whiten) else W)
         scores.append(training_scores(view, c, samples.weights_of(v)))
+
     signs = signs_of_peaks(weights[0])
     consensus = signed_consensus(pairs.consensus, signs, samples.weights)
     return LinearSolution(
@@ -167,7 +172,9 @@ def centred_sparse(X, w, scale):
     """`centred_dense` for sparse rows, as `CentredRows`."""
     n, p = X.shape
     w = np.ones(n) if w is None else w
+
     X = X.astype(np.float64).tocsc()
+    # squared deviations of stored entries, and of the zeros that are not stored
     X.sum_duplicates()
     total = w.sum()
     mean = np.asarray(w @ X).ravel() / total
@@ -175,13 +182,16 @@ def centred_sparse(X, w, scale):
     inner = (X.data - mean[columns]) ** 2 * w[X.indices]
     stored = np.bincount(columns, weights=w[X.indices], minlength=p)
     squares = np.bincount(columns, weights=inner, minlength=p) + (total - stored) * mean**2
+
     deviation = np.sqrt(squares / total)
     constant = deviation <= 8 * np.finfo(np.float64).eps * np.abs(mean)
     if constant.all():
         return None, mean, None
     deviation = np.where(constant, 1.0, deviation) if scale else np.ones(p)
+
     if constant.any():
         X = X.multiply(np.where(constant, 0.0, 1.0)).tocsc()
         X.eliminate_zeros()
+
     centre = np.where(constant, 0.0, mean)
     return CentredRows(X, centre, deviation, np.sqrt(w)), mean, deviation

@@ -353,6 +353,7 @@ class PrincipalComponentsRegression(
                 ensure_min_samples=2,
             )
             X = X.astype(np.float64, copy=False)
+
         if self.solver == "primal" and self.kernel != "linear":
             raise ValueError(
                 "PrincipalComponentsRegression(solver='primal') is for kernel='linear', got "
@@ -363,13 +364,17 @@ class PrincipalComponentsRegression(
                 "PrincipalComponentsRegression(solver='low_rank') is for kernels other than "
                 "'linear', which needs no approximation; use solver='auto'."
             )
+
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         Y = y.reshape(len(y), -1)
+
         w = unequal_weights(sample_weight, Y, owner="PrincipalComponentsRegression", at_least=2)
+        # samples of positive weight
         rows = np.arange(len(Y))
         if w is not None:
             rows = np.flatnonzero(w)
             X, Y, w = take_samples(X, rows, self.kernel), Y[rows], w[rows]
+
         return X, Y, y.ndim == 1, rows, w
 
     def _enough(self, X, Y, roots, residual):

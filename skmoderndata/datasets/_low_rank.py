@@ -109,13 +109,17 @@ def make_low_rank_plus_sparse(
     """
     rng = check_random_state(random_state)
     shape = (n_samples, n_features)
+
     A = rng.standard_normal((n_samples, rank))
     low_rank = A @ rng.standard_normal((rank, n_features)) / np.sqrt(max(rank, 1))
+
     size = n_samples * n_features
+    # the wrong cells are among those that are not missing
     n_missing = round(missing * size)
     cells = rng.permutation(size)
     known = cells[n_missing:]
     wrong = known[: round(outlier_fraction * known.size)]
+
     sparse = np.zeros(size)
     if errors == "random":
         signs = rng.choice([-1.0, 1.0], size=wrong.size)
@@ -125,12 +129,15 @@ def make_low_rank_plus_sparse(
         signs = np.ones(wrong.size)
     else:
         signs = rng.uniform(-1, 1, size=wrong.size)
+
     sparse[wrong] = magnitude * signs
     sparse = sparse.reshape(shape)
+
     X = low_rank + sparse
     if noise > 0:
         X += noise * rng.standard_normal(shape)
     X.ravel()[cells[:n_missing]] = np.nan
+
     return X, low_rank, sparse
 
 
@@ -219,6 +226,7 @@ def make_video(
     """
     height, width = shape = _image_shape(image_shape)
     rng = check_random_state(random_state)
+
     scene = _texture(rng, shape)
     across = np.linspace(-1, 1, width) if width > 1 else np.zeros(1)
     light = _slow(rng, n_frames, 2) * illumination * np.array([1.0, 0.5])
@@ -226,21 +234,27 @@ def make_video(
     light = np.clip(light, -_FADE, _FADE)
     images = np.stack([scene, scene * across]).reshape(2, -1)
     background = np.column_stack([1 + light[:, 0], light[:, 1]]) @ images
+
     film, mask = background.copy(), np.zeros(background.shape, dtype=bool)
+    # ellipses that cross the scene, each in its lane
     rows, columns = np.indices(shape).reshape(2, -1)
     half = np.array([max(object_size / 3, 0.5), object_size / 2])
     lane_width = width + 2 * half[1]  # out of sight at both ends
+
     for _ in range(n_objects):
         lane = rng.uniform(0, height - 1)
         direction = rng.choice([-1.0, 1.0])
         pace = speed * rng.uniform(0.6, 1.4)
         place = rng.uniform(0, lane_width) + direction * pace * np.arange(n_frames)
+
         place = np.mod(place, lane_width) - half[1] - 0.5
+        # a grey value that differs from its surroundings
         near = scene[np.abs(np.arange(height) - lane) <= max(half[0], 0.5)]
         value = near.mean() + contrast * rng.choice([-1.0, 1.0])
         inside = ((rows - lane) / half[0]) ** 2 + ((columns - place[:, None]) / half[1]) ** 2 <= 1
         film[inside] = value
         mask |= inside
+
     foreground = film - background
     data = film + noise * rng.standard_normal(film.shape) if noise > 0 else film
     return Bunch(

@@ -88,6 +88,7 @@ def make_ratings(
     0.6
     """
     rng = check_random_state(random_state)
+    # mean of the user, offset of the item and inner product of their tastes
     tastes = rng.standard_normal((n_users, rank)) / np.sqrt(max(rank, 1))
     users = np.column_stack([3 + 0.5 * rng.standard_normal(n_users), np.ones(n_users), tastes])
     items = np.column_stack(
@@ -97,14 +98,18 @@ def make_ratings(
             rng.standard_normal((n_items, rank)),
         ]
     )
+
     rows, columns = _known_cells(n_users, n_items, observed, skew, rng)
     values = np.einsum("ij,ij->i", users[rows], items[columns])
     values += noise * rng.standard_normal(values.size)
+
     if levels is not None:
         values = np.clip(np.rint(values), 1, levels)
+
     if sparse:
         X = sp.coo_array((values, (rows, columns)), shape=(n_users, n_items)).tocsr()
         return X, users, items
+
     X = np.full((n_users, n_items), np.nan)
     X[rows, columns] = values
     return X, users, items

@@ -240,6 +240,8 @@ class CCIPCA(OnlineSubspace):
         k = self._number_of_components(p, default=min(n, p))
         schedule = self._schedule()
         rng = check_random_state(self.random_state)
+
+        # mean and total variance are exact before the first pass
         source = RowSource(X)
         mean, total = source.moments()
         state = PrincipalState.empty(k, p)
@@ -256,6 +258,7 @@ class CCIPCA(OnlineSubspace):
                 progress=progress,
             )
 
+        # error before refining: how far the passes alone have come
         error = orthogonality_error(state.V)
         if self.refine:
             V, lam = refine_principal(source, mean, state.V)

@@ -227,6 +227,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self : ConvexNMF
             The fitted estimator.
         """
+        # input: rows of X, or their kernel matrix
         X = self._validate(X, reset=True)
         n = count_samples(X)
         shape = X.shape if hasattr(X, "dtype") else (n, n)
@@ -305,6 +306,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self._inner = np.ascontiguousarray(inner[np.ix_(order, order)])
 
         self.n_components_ = B.shape[1]
+
         self.objective_ = float(best.objective)
         self.objective_history_ = np.asarray(best.history)
         self.kkt_residual_ = float(best.residual)

@@ -288,12 +288,14 @@ class FeatureSignDictionaryLearning(
         self : FeatureSignDictionaryLearning
             The fitted estimator.
         """
+        # start: the last atoms, or those of `init` from rows that count
         warm = self.warm_start and hasattr(self, "components_")
         X = self._validate(X, reset=True)
         w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         data, known = self._known(X)
         rng = check_random_state(self.random_state)
         start = self._last(X.shape[1]) if warm else self._start(data[w > 0], rng)
+
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
             result = learn_l1_dictionary(
                 data,
@@ -309,22 +311,29 @@ class FeatureSignDictionaryLearning(
                 tol=self.tol,
                 progress=progress,
             )
+
         k = len(result.atoms)
+        # signs are free unless codes or atoms are bound to be positive
         tied = self.positive_code or self.positive_dict
         atoms = result.atoms if tied else fix_signs(result.atoms)
+
         self.components_ = atoms.astype(X.dtype, copy=False)
         self.objective_ = float(result.objective[-1])
         self.objective_history_, self.n_replaced_ = result.objective, result.replaced
         self.dual_gap_, self.dictionary_gap_ = result.code_gap, result.atom_gap
         self.multipliers_, self.n_iter_ = result.multipliers, result.n_iter
         self.usage_ = np.bincount(result.codes.indices, minlength=k)
+
+        # codes change sign with their atoms
         if self.store_codes:
             signs = np.sign(np.einsum("ij,ij->i", atoms, result.atoms))
             codes = result.codes._replace(values=result.codes.values * signs[result.codes.indices])
             self.codes_ = to_csr(codes, k, X.dtype)
         elif hasattr(self, "codes_"):
             del self.codes_
+
         self._statistics = None
+
         if self.tol > 0 and not result.converged and not progress.stopped:
             warn_not_converged(
                 self,
@@ -354,6 +363,7 @@ class FeatureSignDictionaryLearning(
             The estimator.
         """
         first = not hasattr(self, "components_")
+
         X = self._validate(X, reset=first)
         w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         data, known = self._known(X)
@@ -361,32 +371,42 @@ class FeatureSignDictionaryLearning(
             raise ValueError(
                 f"{type(self).__name__}.partial_fit takes no missing entries; use fit."
             )
+
         rng = check_random_state(self.random_state)
         D = self._start(data, rng) if first else self.components_.astype(np.float64)
+
+        # sums of the codes, to which the older ones add with less weight
         codes = self._code(data, None, D, self.alpha)
         S, T, _ = code_statistics(codes, data, w, len(D))
         if getattr(self, "_statistics", None) is not None:
             S += self.forget * self._statistics[0]
             T += self.forget * self._statistics[1]
+
         value = coded_objective(codes, self.alpha, w)
+        # atoms from the sums: they may have any norm up to one
         improve = update_positive_atoms if self.positive_dict else update_atoms
         update = improve(S, T, D, size=max(value, 1e-300))
         norms = np.linalg.norm(update.atoms, axis=1)
         norms[norms == 0] = 1.0
         D = update.atoms / norms[:, None]
+
         # the statistics are those of codes for atoms of unit norm
         self._statistics = S * np.outer(norms, norms), T * norms[:, None]
         scaled = codes._replace(values=codes.values * norms[codes.indices])
+
         replaced = replace_unused(
             data, D, scaled, np.diag(S) > 0, w, self.alpha, self.positive_dict, self.positive_code
         )
+
         used = np.bincount(codes.indices, minlength=len(D))
+
         self.components_ = D.astype(X.dtype, copy=False)
         self.usage_ = used if first else self.usage_ + used
         self.objective_, self.objective_history_ = float(value), np.array([value])
         self.dual_gap_, self.dictionary_gap_ = codes.gap, update.gap / max(value, 1e-300)
         self.multipliers_, self.n_replaced_ = update.multipliers, np.array([replaced])
         self.n_iter_ = 1 if first else self.n_iter_ + 1
+
         return self
 
     def transform(self, X):
@@ -446,6 +466,7 @@ class FeatureSignDictionaryLearning(
 
     def _code(self, data, known, atoms, alpha, start=None):
         prepared = prepare_atoms(atoms, normalize=False, distinct=True, signed=self.positive_code)
+
         start = None if self.algorithm == "homotopy" else start
 
         def code(rows):
@@ -464,6 +485,8 @@ class FeatureSignDictionaryLearning(
         if not sparse.issparse(data):
             return code(slice(0, n))
         row_bytes = 8 * (3 * data.shape[1] + 2 * len(atoms))
+
+        # blocks of rows in working memory
         step = max(1, int(get_config()["working_memory"] * 2**20 / row_bytes))
         return concatenate_codes(
             [code(slice(first, min(first + step, n))) for first in range(0, n, step)]

@@ -271,6 +271,7 @@ class HierarchicalSlowFeatureAnalysis(
         ids = _check_steps(sequence_ids, X, who="fit")
         self.image_shape_ = _check_shape(self.image_shape, X.shape[1])
         plans = self._plan_layers()
+
         rng = check_random_state(self.random_state)
         self.layers_ = ()
         with FitProgress(self, X, y, max_passes=len(plans), task_name="layer") as progress:
@@ -284,22 +285,30 @@ class HierarchicalSlowFeatureAnalysis(
                 self.layers_ += (self._finish_layer(plan, nodes),)
                 if progress.end():
                     break
+
         last = self.layers_[-1]
+        # shared nodes give the same delta in every field
         repeat = last.n_fields if last.shared else 1
         self.delta_values_ = np.concatenate([node.delta_values for node in last.nodes] * repeat)
+
         if not progress.stopped and last.n_out < plans[-1].n_out:
             reason = f"the rank {last.n_out} of the expanded data of the last layer"
             warn_fewer(self, asked=plans[-1].n_out, found=last.n_out, reason=reason)
+
         return self
 
     def _plan_layers(self):
         """Return the untrained layers: geometry and sizes, after checking all parameters."""
         dicts = self.layers
+
         if dicts is None:
             whole = self.image_shape is None
             dicts = [{}] if whole else _default_fields(*self.image_shape_[:2])
+
         if len(dicts) == 0:
             raise ValueError("layers is empty: give at least one dict, {} for a single field.")
+
+        # the output of a layer is the image of the next
         plans, shape = [], self.image_shape_
         for number, given in enumerate(dicts):
             last = number == len(dicts) - 1
@@ -313,6 +322,7 @@ class HierarchicalSlowFeatureAnalysis(
             plan = _plan_layer(given, defaults, shape, self.allow_uncovered, number)
             plans.append(plan)
             shape = plan.output_shape
+
         return plans
 
     def _train_layer(self, X, ids, plan, seeds):
@@ -321,6 +331,7 @@ class HierarchicalSlowFeatureAnalysis(
         n_pre = plan.n_inputs if plan.n_pre is None else min(plan.n_pre, plan.n_inputs)
         n_monomials = PolynomialExpansion(n_pre, plan.degree).n_outputs
         size = max(n_monomials, plan.n_inputs)
+
         common = (X, ids, self.layers_, plan)
         settings = {
             "chunk": self._chunk_rows((*self.layers_, plan), len(X)),
@@ -328,8 +339,11 @@ class HierarchicalSlowFeatureAnalysis(
             "clip": self.clip,
             "rank_tol": self.rank_tol,
         }
+
         if plan.shared:
             return _train_nodes(*common, [fields], seeds, **settings)
+
+        # separate nodes: moments of a group of fields are in memory at once
         jobs = effective_n_jobs(self.n_jobs)
         at_once = max(int(_MOMENT_BYTES // (24 * size**2)), 1)
         n_groups = min(max(jobs, -(-len(fields) // at_once)), len(fields))
@@ -337,6 +351,7 @@ class HierarchicalSlowFeatureAnalysis(
             delayed(_train_nodes)(*common, fields[group, None], seeds[group], **settings)
             for group in np.array_split(np.arange(len(fields)), n_groups)
         )
+
         return [node for group in trained for node in group]
 
     def _finish_layer(self, plan, nodes):
@@ -532,13 +547,16 @@ def _default_fields(height, width):
 
 def _plan_layer(given, defaults, shape, allow_uncovered, number):
     where = f"layers[{number}]"
+
     if not isinstance(given, Mapping):
         raise TypeError(f"{where} must be a dict, got {given!r}.")
     unknown = set(given) - set(_LAYER_KEYS)
     if unknown:
         raise ValueError(f"{where} has unknown keys {sorted(unknown)}; known: {_LAYER_KEYS}.")
     values = {**defaults, **given}
+
     field = _pair(values["field"], f"{where}['field']")
+    # fields must fit, and cover the input unless the caller allows a gap
     stride = _pair(values.get("stride", field), f"{where}['stride']")
     for axis, name in enumerate(("height", "width")):
         size, r, s = shape[axis], field[axis], stride[axis]
@@ -552,14 +570,17 @@ def _plan_layer(given, defaults, shape, allow_uncovered, number):
                 f"{where}: fields of {name} {r} at stride {s} leave parts of an input of {name} "
                 f"{size} uncovered; change field or stride, or set allow_uncovered=True."
             )
+
     for key in ("n_pre", "n_out", "degree"):
         value = values[key]
         if not (
             (key == "n_pre" and value is None) or (isinstance(value, Integral) and value >= 1)
         ):
             raise ValueError(f"{where}[{key!r}] must be an integer of at least 1, got {value!r}.")
+
     if not isinstance(values["weight_sharing"], bool | np.bool_):
         raise ValueError(f"{where}['weight_sharing'] must be True or False.")
+
     return SlowLayer(
         input_shape=tuple(shape),
         field=field,
@@ -600,6 +621,7 @@ def _train_nodes(X, ids, below, plan, groups, seeds, *, chunk, noise_std, clip, 
                 found[k].update(patches, sequence_ids=repeated)
         return found
 
+    # 1. linear slow features of each field, to reduce it to n_pre
     linear = moments([PolynomialExpansion(plan.n_inputs, 1)] * len(groups), lambda k, P: P)
     stages = [(m.mean, _directions(m, plan.n_pre, rank_tol)[0]) for m in linear]
     noise = [np.random.default_rng(seed) for seed in seeds]
@@ -610,6 +632,7 @@ def _train_nodes(X, ids, below, plan, groups, seeds, *, chunk, noise_std, clip, 
             Z += noise_std * noise[k].standard_normal(Z.shape)
         return Z if clip is None else np.clip(Z, -clip, clip, out=Z)
 
+    # 2. slow features of the expanded reductions, with noise against zero variances
     expansions = [PolynomialExpansion(len(pre), plan.degree) for _, pre in stages]
     nodes = []
     for (mean, pre), m in zip(stages, moments(expansions, reduced), strict=True):

@@ -201,7 +201,9 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         kept, w = positive_weights(X, sample_weight)
         train = TrainingSet(self, X, kept, w)
         diagonal = np.asarray(train.gram.diag(train.X), dtype=np.float64)
+
         low = is_low_rank(self.solver, train.gram, len(train))
+        # low rank: landmarks carry the features, the residual of the factor is variance beyond it
         if low:
             features, result = train.low_rank(self.max_rank)
             self.landmarks_ = kept[result.pivots]
@@ -210,20 +212,27 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         else:
             values = train.matrix()
             source, second, beyond = train.gram, train.second(), 0.0
+
         found = self._subspace(values, w, low)
+        # dimension of the subspace
         total = found.total + beyond
         k = self._count(found.eigenvalues, total, np.abs(diagonal).max(), len(train))
         self.n_components_ = k
+
         self.eigenvalues_ = found.eigenvalues[:k]
         self.mean_residual_ = float(total - self.eigenvalues_.sum())
         self.explained_variance_ratio_ = float(self.eigenvalues_.sum() / total)
         self._shift, self._norm = found.shift[:k], found.norm
+
         coef = np.c_[found.coef[:, :k], found.mean]
+        # scores are residuals: |phi|^2 less the part within the subspace
         self._project = Projection(source, coef, second)
         fitted = values @ coef
         scores = -squared_distances(
             diagonal, fitted[:, :k] - self._shift, fitted[:, k], self._norm
         )
+
+        # threshold: held-out residuals, as those of training samples are too small
         held_out = -self._held_out(X, kept, w, train, diagonal, values, fitted[:, k], low)
         there = np.isfinite(held_out)
         if self.contamination == "max":
@@ -231,6 +240,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
             self.offset_ = float(lowest - 1e-9 * abs(lowest))  # none an outlier by rounding
         else:
             self.offset_ = outlier_threshold(held_out[there], w[there], self.contamination)
+
         return self
 
     def score(self, X, y=None):
@@ -271,15 +281,18 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
             else:
                 fitted, rows = values[np.ix_(inside, inside)], values[np.ix_(outside, inside)]
                 beyond = 0.0
+
             found = self._subspace(fitted, w[inside], low)
             total = found.total + beyond
             k = self.n_components
             if not isinstance(k, Integral):
                 k = count_for(found.eigenvalues, total, k) if total > 0 else 0
+
             scores = rows @ found.coef[:, :k] - found.shift[:k]
             held_out[outside] = squared_distances(
                 diagonal[outside], scores, rows @ found.mean, found.norm
             )
+
         return held_out
 
     def _count(self, eigenvalues, total, scale, n):
@@ -290,10 +303,13 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
                 f"{type(self).__name__} needs samples that differ in feature space; all {n} are "
                 "equal."
             )
+
         if isinstance(self.n_components, Integral):
             k = self.n_components
         else:
             k = count_for(eigenvalues, total, self.n_components)
+
+        # the rank leaves nothing to measure: one dimension less, unless it was asked for
         left = total - eigenvalues[:k].sum()
         if k > len(eigenvalues) or left <= 1e-10 * total:
             if isinstance(self.n_components, Integral):
@@ -308,6 +324,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
                     "The samples lie on a line in feature space, so no proper subspace can be "
                     "fitted. Use KernelCentroidOutlierDetector."
                 )
+
         return k
 
     def _score_samples(self, X):

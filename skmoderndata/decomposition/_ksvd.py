@@ -330,6 +330,7 @@ class KSVD(
                 f"{type(self).__name__}(monotone=True, batch_size={self.batch_size}): in batches "
                 "the codes belong to different atoms; set batch_size=None or monotone=False."
             )
+
         X = self._validate(X, reset=True)
         check_number(self, X.shape, n_allowed=max(FEW, 2 * X.shape[1]))
 
@@ -431,6 +432,7 @@ class KSVD(
             raise ValueError(
                 f"{type(self).__name__}.partial_fit takes no missing entries; use fit."
             )
+
         data, stream = data.astype(np.float64), getattr(self, "_stream", None)
         rng = check_random_state(self.random_state)
         D = self._start(data, rng) if first else self.components_.astype(np.float64)
@@ -440,6 +442,7 @@ class KSVD(
                 # random directions are replaced by the first signals that differ from the other
                 # atoms
                 stream.seen[len(self._directions(data)) + self.dc_atom :] = np.inf
+
         with one_blas_thread():
             codes = self._code(data, None, prepare_atoms(D))
             D, stream, n_replaced = add_batch(
@@ -453,17 +456,20 @@ class KSVD(
                 positive=self.positive,
                 constant=self.dc_atom,
             )
+
         signs = row_signs(D)
         self._stream = stream._replace(
             S=stream.S * np.outer(signs, signs), T=stream.T * signs[:, None]
         )
         self.components_ = (D * signs[:, None]).astype(X.dtype, copy=False)
+
         used = np.bincount(codes.indices[codes.values != 0], minlength=len(D))
         self.usage_ = used if first else self.usage_ + used
         self.objective_ = float(codes.residual_sq.sum())
         self.objective_history_ = np.array([self.objective_])
         self.n_replaced_ = np.array([n_replaced])
         self.n_iter_ = 1 if first else self.n_iter_ + 1
+
         if hasattr(self, "codes_"):
             del self.codes_
         return self
@@ -525,6 +531,7 @@ class KSVD(
 
     def _start(self, data, rng):
         n = data.shape[1]
+        # atoms that are given
         if not isinstance(self.init, str):
             start = check_array(self.init, dtype=np.float64, input_name="init")
             wanted = (self.n_components or len(start), n)
@@ -537,6 +544,8 @@ class KSVD(
             if self.dc_atom:
                 start = self._with_constant(start)
             return start / np.linalg.norm(start, axis=1, keepdims=True)
+
+        # directions of signals in random order, all of them only if the first are too alike
         k = (self.n_components or 2 * n) - self.dc_atom
         start = np.zeros((0, n))
         if self.init != "random":
@@ -544,6 +553,7 @@ class KSVD(
             start = self._directions(data[order[:taken]])[:k]
             if len(start) < k and taken < len(data):  # zeros or duplicates: consider all signals
                 start = self._directions(data[order])[:k]
+
         if len(start) < k:  # too few distinct signals: random directions
             more = rng.normal(size=(k - len(start), n))
             more = np.abs(more) if self.positive else more
@@ -551,10 +561,13 @@ class KSVD(
                 more -= more.mean(axis=1, keepdims=True)
             more /= np.linalg.norm(more, axis=1, keepdims=True)
             start = np.concatenate([start, more])
+
+        # neural gas moves them; the constant atom stands apart
         if self.init == "neural_gas" and k > 0:
             start = self._gas(data, start, rng)
         if self.dc_atom:
             start = np.concatenate([np.full((1, n), n**-0.5), start])
+
         return start
 
     def _directions(self, data):

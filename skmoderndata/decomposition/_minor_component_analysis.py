@@ -235,8 +235,10 @@ class MinorComponentAnalysis(OnlineSubspace):
         schedule, step = self._schedule(), self._step()
         rng = check_random_state(self.random_state)
         state = self._start(p, rng)
+
         source = RowSource(X)
         mean = source.moments()[0]
+
         with FitProgress(self, X, y, max_passes=self.max_iter, task_name="pass") as progress:
             passes, rate = minor_passes(
                 source,
@@ -249,10 +251,12 @@ class MinorComponentAnalysis(OnlineSubspace):
                 tol=self.tol,
                 progress=progress,
             )
+
         if self.refine:
             state.W[:], state.eigenvalues[:] = refine_minor(source, mean, state.W)
         # partial_fit continues with rows of weight 1 / n, at the learning rate reached here
         state.n_seen[:] = n, clock_of_rate(step, rate)
+
         self._publish(PrincipalState.empty(0, p)._replace(mean=mean), state, X.dtype)
         remedy = "increase max_iter or tol" + (
             "" if self.refine else ", or lower learning_rate_hold"

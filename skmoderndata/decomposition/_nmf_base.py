@@ -56,11 +56,13 @@ def validate_rows(estimator, X, *, reset, missing=None):
         # kernel values are squares
         fourth_powers=not estimator.__sklearn_tags__().input_tags.pairwise,
     )
+
     name = type(estimator).__name__
     if sparse.issparse(X) and max(*X.shape, X.nnz) <= np.iinfo(np.int32).max:
         # scikit-learn's k-means takes no other indices
         parts = (X.data, *(a.astype(np.int32, copy=False) for a in (X.indices, X.indptr)))
         X = type(X)(parts, shape=X.shape)
+
     if np.isnan(X.data if sparse.issparse(X) else X).any():
         if missing is not None:
             raise ValueError(f"Input X contains NaN. {name} accepts no missing entries: {missing}")
@@ -351,22 +353,29 @@ class AlternatingFactorization(
 
     def _store(self, data, result, *, keep_order, dtype):
         W, V = result.codes, result.components
+        # scale: components of norm one where no penalty fixes it
         if self._scale_is_free():
             size = lengths_of(V)
             W, V = W * size, V / size
+
+        # order: energy in the codes
         if not keep_order:
             weights = np.ones(len(W)) if data.weights is None else data.weights
             energy = (weights @ (W * W)) * (V * V).sum(axis=0)
             order = np.argsort(-energy, kind="stable")
             W, V = W[:, order], V[:, order]
+
         self.components_ = np.ascontiguousarray(narrowed(V.T, dtype, self, "components"))
         self.n_components_ = len(self.components_)
         self.objective_ = float(result.objective)
         self.objective_history_ = np.asarray(result.history)
         self.kkt_residual_ = float(result.residual)
         self.reconstruction_err_ = float(np.sqrt(squared_error(data, W, V)))
+
         self.n_iter_ = result.n_iter
+
         self._sums = None
+        # sums with which partial_fit continues
         if data.observed is None:
             _, S, T = next(data.terms(W, False))
             penalty = penalty_value(self._sides()[0], W, data.weights)
@@ -380,27 +389,34 @@ class AlternatingFactorization(
         """Add the sums of new rows to the stored ones, and minimise over the components."""
         codes_side, components_side = self._sides()
         new = Data.of(X, weights)
+
         _, S, T = next(new.terms(codes, False))
         total = self._sums.plus(S, T, new.sum_sq, penalty_value(codes_side, codes, weights))
+
         V = self._dictionary()
+        # components: descent on the sums of all rows seen
         ones = np.ones(V.shape[1])
         for _ in range(self.max_iter):
             moved = update(total, components_side, codes, V, codes=False, sweeps=10, scales=ones)
             if moved.residual_sq <= (self.tol / 10) ** 2 * moved.size_sq:
                 break
+
         # the rows are not stored, so that differences of the sums may be rounding errors
         least = total.penalty + penalty_value(components_side, V)
         self.objective_ = float(max(total.sum_sq / 2 + moved.value + total.penalty, least))
         error = total.sum_sq - 2 * (total.T * V).sum() + ((V @ total.S) * V).sum()
+
         if self._scale_is_free():
             size = lengths_of(V)
             V, total = V / size, total.with_codes_times(size)
+
         components = narrowed(V.T, self.components_.dtype, self, "components")
         self.components_ = np.ascontiguousarray(components)
         self.reconstruction_err_ = float(np.sqrt(max(error, 0.0)))
         self.objective_history_ = np.append(self.objective_history_, self.objective_)
         self.kkt_residual_ = ratio(moved)
         self.n_iter_ += 1
+
         self._sums = total
 
     @property

@@ -230,10 +230,13 @@ class ProbabilisticLSA(
         X = self._validate(X, reset=True)
         check_number(self, X.shape)
         counts = _counts(X, check_weights(sample_weight, X))
+
         rng = check_random_state(self.random_state)
         shown, hidden = counts, None
+        # tempering stops by the likelihood of held-out counts
         if self.tempering:
             shown, hidden = _hold_out(counts, self.validation_fraction, rng)
+
         seeds = rng.randint(2**31 - 1, size=self.n_init)
         results, stopped = run_starts(
             self,
@@ -246,8 +249,11 @@ class ProbabilisticLSA(
             n_jobs=self.n_jobs,
             prefer="threads",
         )
+
+        # the likeliest of the starts
         best = max(results, key=lambda result: max(result.history))
         self._store(counts, best, X.dtype)
+
         if not best.converged and not stopped:
             reached = (
                 f"after {best.n_iter} passes better mixtures or topics could gain up to "
@@ -256,6 +262,7 @@ class ProbabilisticLSA(
             if self.tempering:
                 reached = f"after {best.n_iter} passes the held-out counts may become more likely"
             warn_not_converged(self, reached=reached, remedy="increase max_iter or tol")
+
         return self
 
     @fit_context(prefer_skip_nested_validation=True)

@@ -178,13 +178,16 @@ class SemiNMF(AlternatingFactorization):
         if init == "svd":
             # the non-negative part of a left singular vector is the first code
             V = nndsvd_components(data, k, rng, codes=True)
+
         elif init == "kmeans":
+            # missing entries count as the mean of their feature
             filled = data.X
             if data.observed is not None:
                 weights = np.ones(n) if data.weights is None else data.weights
                 known = weights @ data.observed
                 means = (weights @ filled) / np.where(known > 0, known, 1.0)
                 filled = np.where(data.observed, filled, means)
+
             distinct = min(k, n)
             clusters = KMeans(distinct, n_init=1, random_state=rng)
             V = rng.uniform(-1, 1, size=(p, k))
@@ -194,6 +197,7 @@ class SemiNMF(AlternatingFactorization):
             V[:, :distinct] = clusters.cluster_centers_.T
         else:
             V = rng.uniform(-1, 1, size=(p, k))
+
         return V / lengths_of(V)
 
     def _solve(self, data, V, sides, progress, *, given):

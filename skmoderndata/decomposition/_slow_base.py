@@ -56,27 +56,33 @@ def check_rows(
     """Check the properties of the rows; `after` holds the moments that they continue."""
     valid = ~np.isnan(X @ np.ones(X.shape[1], X.dtype))  # one pass, without an array of flags
     ids = check_ids(sequence_ids, X)
+
     if sample_mask is not None:
         sample_mask = column_or_1d(sample_mask)
         check_consistent_length(X, sample_mask)
         if sample_mask.dtype != bool:
             raise ValueError(f"sample_mask must be Boolean, got an array of {sample_mask.dtype}.")
         valid &= sample_mask
+
     if times is not None:
         times = column_or_1d(times).astype(np.float64)
         check_consistent_length(X, times)
+        # a sequence begins anew where its id changes, or where partial_fit does not continue it
         previous = np.concatenate([[-np.inf], times[:-1]])
         if ids is not None:
             previous[1:][ids[1:] != ids[:-1]] = -np.inf
         if after is not None and not new_sequence and after.continues(ids):
             previous[0] = -np.inf if after.last_time is None else after.last_time
+
         if not (np.isfinite(times) & (times > previous)).all():
             raise ValueError(
                 "times must be finite and increase from row to row within a sequence: sort the "
                 "rows of each sequence, and give its rows one id in sequence_ids."
             )
+
     if after is not None and (times is None) != (after.last_time is None):
         raise ValueError("times must be given in every call of partial_fit, or in none.")
+
     return RowFacts(ids, valid, times, new_sequence)
 
 

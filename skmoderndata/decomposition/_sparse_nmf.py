@@ -359,7 +359,9 @@ class SparseNMF(AlternatingFactorization):
 
     def _solve(self, data, V, sides, progress, *, given):
         W, V = start_from(data, V, *sides, given=given)
+
         result, passes = None, self.max_iter
+        # a component of zeros is stationary, and no minimum: revive it, go on with the passes left
         while True:
             result = factorize(
                 data,
@@ -373,8 +375,10 @@ class SparseNMF(AlternatingFactorization):
                 progress=progress,
                 history=None if result is None else result.history,
             )
+
             passes = self.max_iter - result.n_iter
             W, V = result.codes, result.components
+
             if self.penalty is not None or progress.stopped or passes == 0:
                 return result
             if not revive(data, W, V):

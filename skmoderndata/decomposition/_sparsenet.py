@@ -342,6 +342,7 @@ class Sparsenet(
 
     def _code(self, X, D):
         """Return codes, the largest relative gradient or gap, and how many miss the tolerance."""
+        # the absolute value has a kink: an l1 problem with a duality gap
         if self.prior == "abs":
             codes = lasso_codes(
                 X,
@@ -352,8 +353,11 @@ class Sparsenet(
             )
             missed = int(np.count_nonzero(codes.stop == MAX_ITER))
             return to_dense(codes, len(D)), float(codes.gap.max()), missed
+
+        # smooth priors, in blocks of signals
         parts = [X[first : first + BLOCK].astype(np.float64) for first in range(0, len(X), BLOCK)]
         given = {"alpha": float(self.alpha), "prior": self.prior, "tol": self.tol_code}
+
         if effective_n_jobs(self.n_jobs) > 1 and len(parts) > 1:
             with one_blas_thread():
                 found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
@@ -361,6 +365,7 @@ class Sparsenet(
                 )
         else:
             found = [smooth_codes(part, D, **given) for part in parts]
+
         gradient = np.concatenate([result.gradient for result in found])
         missed = int(np.count_nonzero(gradient > self.tol_code))
         return np.concatenate([result.codes for result in found]), float(gradient.max()), missed

@@ -179,8 +179,11 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
                 f"{type_of_target(y)}, with {len(classes)} classes: use "
                 "KernelDiscriminantAnalysis."
             )
+
         model = classes_of(codes, w, np.ones(2))
         G = mean_differences(model, np.full(2, 0.5))
+
+        # directions by features of low rank, or by coefficients of samples
         if is_low_rank(self.solver, train.gram, len(train)):
             features, result = train.low_rank(self.max_rank)
             found = primal_directions(result.factor, model, G, alpha=self.alpha)
@@ -189,6 +192,7 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
         else:
             found = dual_directions(train.matrix(), model, G, alpha=self.alpha)
             self._project = Projection(train.gram, found.coef, train.second())
+
         self._settle(found, model, n=count_samples(X), kept=train.kept)
         self.classes_ = classes
         return self

@@ -313,6 +313,7 @@ def _l_bfgs(negative, start, bounds, max_iter, tol, progress):
     if progress is not None:
         progress.begin()
         begun = True
+
     result = minimize(
         negative,
         start,
@@ -322,8 +323,10 @@ def _l_bfgs(negative, start, bounds, max_iter, tol, progress):
         callback=after_step,
         options={"maxiter": max_iter},
     )
+
     if begun:
         progress.end()
+
     converged = len(trace) < max_iter  # or rounding ends the line search: nothing more to gain
     slope = -result.get("jac", np.zeros_like(result.x))  # none where all bounds are equal
     return Maximum(result.x, -float(result.fun), slope, len(trace), converged)
@@ -356,6 +359,7 @@ def warn_of_bounds_and_copies(estimator, found, bounds, tol, kernel, X, Y):
     copies = count_copies(X, Y)
     many = copies > MANY_COPIES * len(X)
 
+    # bounds where the likelihood still rises
     ended = [
         f"the {side} bound {np.exp(bound[j]):.3g} of {names[j]}"
         for side, beyond, bound in (("lower", below, low), ("upper", above, high))
@@ -365,6 +369,7 @@ def warn_of_bounds_and_copies(estimator, found, bounds, tol, kernel, X, Y):
         f"{copies} of {len(X)} samples are copies of others, which tell the likelihood that there "
         "is no noise"
     )
+
     if ended:
         others = f" and {len(ended) - 3} more" if len(ended) > 3 else ""
         of = "noise_level_bounds" if (below | above)[-1] else "bounds of the kernel"

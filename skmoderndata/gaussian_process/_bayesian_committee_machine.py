@@ -255,23 +255,31 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         self._dtype, self._flat = X.dtype, y.ndim == 1
         X = X.astype(np.float64, copy=False)
         Y = y.astype(np.float64).reshape(len(y), -1)
+
         self._mean, self._std = np.zeros(Y.shape[1]), np.ones(Y.shape[1])
+        # standardised targets: the noise is a fraction of their variance
         if self.normalize_y:
             self._mean, self._std = Y.mean(axis=0), column_scales(Y)
         Y = (Y - self._mean) / self._std
+
         rng = check_random_state(self.random_state)
         self.experts_ = self._parts(X, rng)
         kernel, noise = start_kernel(self.kernel, X, self.noise_level)
         self.n_iter_ = 0
+        # hyperparameters from the sum of the experts' marginal likelihoods
         if self.optimizer is not None:
             kernel, noise = self._optimise(kernel, noise, X, Y, rng)
+
+        # condition each expert on its samples
         self.kernel_, self.noise_level_ = kernel, noise
         self._committee = self._parallel(
             _Expert.condition, [(kernel, noise, X[part], Y[part]) for part in self._samples()]
         )
+
         self.log_marginal_likelihood_value_ = float(
             sum(expert.log_likelihood for expert in self._committee)
         )
+
         return self
 
     def predict(self, X, return_std=False, include_noise=True):
@@ -334,15 +342,20 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
                 f"n_experts={self.n_experts} leaves {size} samples for an expert, above "
                 f"max_expert_size={self.max_expert_size}: increase one of them."
             )
+
         rows = np.arange(n)
+        # grBCM: a communication expert, whose samples all others share
         shared = []
         if self.combine == "grbcm" and n_experts > 1:
             rows = rng.permutation(n)
             shared, rows = [np.sort(rows[:size])], np.sort(rows[size:])
             n_experts -= 1
+
         if self.partition == "random":
             parts = np.array_split(rng.permutation(rows), n_experts)
             return shared + [np.sort(part) for part in parts]
+
+        # clusters of near samples, cut to equal size
         U = (X[rows] - X.mean(axis=0)) / column_scales(X)
         means = MiniBatchKMeans(
             n_experts, random_state=rng.randint(2**31 - 1), n_init=1, batch_size=2048
@@ -350,6 +363,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         with warnings.catch_warnings():  # fewer distinct samples than experts: parts are balanced
             warnings.simplefilter("ignore")
             means.fit(U)
+
         parts = balanced_parts(U, means.cluster_centers_, -(-len(rows) // n_experts))
         return shared + [rows[part] for part in parts]
 
@@ -374,6 +388,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         rows = np.concatenate(parts)
         tol = self.tol * len(rows) * Y.shape[1]
         passes = self.max_iter * (1 + self.n_restarts_optimizer)
+
         with FitProgress(self, X, Y, max_passes=passes) as progress:
             found = maximise(
                 objective,
@@ -386,11 +401,13 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
                 rng=rng,
                 progress=progress,
             )
+
         self.n_iter_ = found.n_iter
         if not progress.stopped:
             if not found.converged:
                 warn_optimizer(self, found.n_iter)
             warn_of_bounds_and_copies(self, found, bounds, tol, kernel, X[rows], Y[rows])
+
         return kernel.clone_with_theta(found.x[:-1]), float(np.exp(found.x[-1]))
 
     def _parallel(self, function, parts):

@@ -152,11 +152,13 @@ def choose_points(X, w, covariance, how, m, rng):
     rows = np.arange(n)
     if n > MOST_FOR_CENTRES:
         rows = np.sort(rng.choice(n, MOST_FOR_CENTRES, replace=False))
+
     xp, device = get_array_namespace(X)
     sample = np.asarray(as_numpy(xp.take(X, move_array(rows, xp, device), axis=0)))
     distinct = np.unique(sample, axis=0)
     if len(distinct) <= m:
         return distinct
+
     if how == "random":
         return distinct[np.sort(rng.choice(len(distinct), m, replace=False))]
     if how == "greedy":
@@ -164,12 +166,15 @@ def choose_points(X, w, covariance, how, m, rng):
         return distinct[
             greedy_points(prior, lambda i: covariance(distinct[i : i + 1], distinct)[0], m)
         ]
+
+    # centres of k-means
     seed = rng.randint(2**31 - 1)
     centres = MiniBatchKMeans(m, random_state=seed, n_init=1, batch_size=2048, max_iter=20)
     # NumPy arrays, whatever X is; a centre without samples is no harm here
     with sklearn.config_context(array_api_dispatch=False), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         centres.fit(sample, sample_weight=np.asarray(as_numpy(w))[rows])
+
     return np.unique(centres.cluster_centers_, axis=0)
 
 
@@ -297,19 +302,25 @@ class Samples:
         xp, _ = get_array_namespace(X)
         kernel, s = self.model.covariance, self.model.noise
         mean, weighted, squares = 0.0, 0.0, 0.0
+
         for rows, w, alpha in self.blocks:
+            # nothing is kept but the sums over blocks of training samples
             K = kernel(rows, X)
             mean = mean + K.T @ alpha
             if variance or covariance:
                 wK = w[:, None] * K
                 weighted = weighted + kernel(self.model.Z, rows) @ wK
                 squares = squares + K.T @ wK
+
         if not variance and not covariance:
             return mean, None
+
+        # k(x, x') - K' (Q + s I)^-1 K, the inverse as in the class's docstring
         a = solve_lower(self.R, solve_lower(self.L, weighted, xp), xp) / s
         cov = kernel(X, X) - squares / s + a.T @ a
         if covariance:
             return mean, cov
+
         spread = xp.linalg.diagonal(cov)
         if bool(xp.any(spread < 0)):
             warnings.warn(
@@ -317,4 +328,5 @@ class Samples:
                 'Gaussian process. Take "vfe" or "fitc" for uncertainties.',
                 stacklevel=4,
             )
+
         return mean, xp.where(spread > 0, spread, xp.zeros_like(spread))

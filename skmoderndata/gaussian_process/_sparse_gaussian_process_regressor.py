@@ -378,6 +378,8 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
             raise ValueError(
                 f"SparseGaussianProcessRegressor cannot merge with {type(other).__name__}."
             )
+
+        # sums over samples may be added where everything else is the same
         differ = [
             name
             for name, same in (
@@ -389,12 +391,14 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
             )
             if not same
         ]
+
         if differ:
             raise ValueError(
                 "SparseGaussianProcessRegressor cannot merge: the estimators differ in "
                 f"{', '.join(differ)}. Give both the same kernel, noise_level and array of "
                 "inducing inputs, and optimizer=None."
             )
+
         self._store(self._posterior.merge(other._posterior).solve(self.normalize_y))
         return self
 
@@ -430,18 +434,23 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         mean_y, std_y = self._posterior.moments
         latent = self._samples if self.algorithm == "nystroem" else self._posterior
         sor = self.algorithm == "sor"
+
         if return_cov:
+            # joint covariance of all rows, in the units of y
             mean, spread = latent.predict(X, covariance=True, sor=sor)
             if noise:
                 spread = spread + noise * identity(spread, xp)
             spread = spread[:, :, None] * std_y**2
             return self._shaped(mean * std_y + mean_y), self._shaped(spread)
+
         means, spreads = [], []
+        # variances by blocks of rows
         for a, b in self._cuts(X.shape[0]):
             mean, spread = latent.predict(X[a:b, :], variance=return_std, sor=sor)
             means.append(mean * std_y + mean_y)
             if return_std:
                 spreads.append(xp.sqrt(spread + noise)[:, None] * std_y)
+
         mean = self._shaped(xp.concat(means, axis=0))
         return (mean, self._shaped(xp.concat(spreads, axis=0))) if return_std else mean
 
@@ -529,6 +538,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
             self, X, y, reset=reset, dtype=[xp.float64, xp.float32],
             multi_output=True, y_numeric=True,
         )  # fmt: skip
+
         xp, device = get_array_namespace(X)
         Y = np.asarray(as_numpy(y), dtype=np.float64)
         if reset:
@@ -536,6 +546,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
             self._flat = Y.ndim == 1
         elif (Y.ndim == 1) != self._flat:
             raise ValueError("y must have as many targets as it had before.")
+
         w = np.ones(len(Y))
         if sample_weight is not None:
             w = check_sample_weight(
@@ -546,12 +557,15 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
                     "SparseGaussianProcessRegressor needs a sample of positive weight: all "
                     "sample_weight are zero."
                 )
+
         X = xp.astype(X, xp.float64, copy=False)
         Y = Y.reshape(len(Y), -1)
+        # samples of weight zero are no samples
         if not w.all():
             seen = np.flatnonzero(w)
             X = xp.take(X, move_array(seen, xp, device), axis=0)
             Y, w = Y[seen], w[seen]
+
         return X, move_array(Y, xp, device), move_array(w, xp, device)
 
     def _check(self, X, method):
@@ -628,6 +642,8 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
     def _optimise(self, model, X, Y, w, rng):
         n = X.shape[0]
         xp, device = get_array_namespace(X)
+
+        # a subset, from several starts; then all samples, a few steps from there
         part = X, Y, w
         if n > self.subset_size:
             rows = np.sort(rng.choice(n, self.subset_size, replace=False))
@@ -636,8 +652,10 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         stages = [(part, self.max_iter, self.n_restarts_optimizer)]
         if self.polish_iter and n > self.subset_size:
             stages.append(((X, Y, w), self.polish_iter, 0))
+
         points = self.optimize_inducing and model.covariance.fast and self.algorithm != "subset"
         passes = sum(most * (1 + restarts) for _, most, restarts in stages)
+
         with FitProgress(self, X, Y, max_passes=passes) as progress:
             for data, most, restarts in stages:
                 if progress.stopped:
@@ -658,6 +676,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
                     n_logs=model.n_logs,
                     progress=progress,
                 )
+
                 model = model.with_vector(found.x, points)
                 self.n_iter_ += found.n_iter
                 if not found.converged and found.n_iter >= most and not progress.stopped:

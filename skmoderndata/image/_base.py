@@ -62,6 +62,7 @@ def checked_image(estimator, X, *, allow_nan=False):
             f"{name} takes one image of shape (height, width) or (height, width, n_channels), and "
             f"X has shape {np.shape(X)}."
         )
+
     try:
         image = check_array(
             X,
@@ -76,8 +77,10 @@ def checked_image(estimator, X, *, allow_nan=False):
                 f"{name}: X contains NaN. Missing pixels are filled in by DictionaryInpainter."
             ) from error
         raise
+
     if image.ndim == 3 and image.shape[2] == 0:
         raise ValueError(f"{name}: X has no channels, its shape is {np.shape(X)}.")
+
     check_magnitude(image, owner=name, fourth_powers=True)
     return image.reshape(*image.shape[:2], -1)
 
@@ -158,7 +161,9 @@ def learn_atoms(estimator, image, known, grid, atoms, sigma, progress):
     estimator.components_ = atoms.astype(image.dtype, copy=False)
     if not learned or sigma == 0:
         return
+
     rng = check_random_state(estimator.random_state)
+    # patches whose energy exceeds that of the noise
     gain = estimator.gain or error_gain(grid.size)
     patches, seen = training_patches(
         image,
@@ -169,10 +174,14 @@ def learn_atoms(estimator, image, known, grid, atoms, sigma, progress):
         min_known=getattr(estimator, "min_known", 0.0),
         above=(gain * sigma) ** 2,
     )
+
     if len(patches) == 0:  # the mean is enough for every patch
         return
+
+    # holes leave too little to learn from
     if seen is not None and len(patches) < PATCHES_PER_ATOM * len(atoms):
         return
+
     with one_blas_thread():
         result = learn_dictionary(
             patches,
@@ -187,6 +196,7 @@ def learn_atoms(estimator, image, known, grid, atoms, sigma, progress):
             rng=rng,
             progress=progress,
         )
+
     estimator.components_ = fix_signs(result.atoms).astype(image.dtype, copy=False)
     estimator.objective_ = float(result.objective[-1])
     estimator.objective_history_ = result.objective

@@ -386,24 +386,31 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         if X is not None:
             X, known = self._validate(X, reset=False)
             scores = self._scores(X[:, self.features_], known[:, self.features_])
+
         rows = _cell_index(rows, len(scores), "rows")
         columns = _cell_index(columns, self.n_features_in_, "columns")
         if rows.size != columns.size:
             raise ValueError(
                 f"rows and columns name one cell together, got {rows.size} and {columns.size}."
             )
+
+        # columns of the fitted table: those that had a known cell
         position = np.full(self.n_features_in_, -1)
         position[self.features_] = np.arange(self.features_.size)
         place = position[columns]
         empty = place < 0
+
         if empty.any() and not self.keep_empty_features:
             raise ValueError(
                 f"columns {np.unique(columns[empty])} had no known cell in fit and were dropped."
             )
         place[empty] = 0
+
+        # cells of U V', in the units of the table
         values = entries(scores.astype(np.float64), self.components_, rows, place)
         values = values * self.scale_[place] + self.mean_[place]
         values[empty] = 0
+
         return values.astype(self.components_.dtype, copy=False)
 
     def score(self, X, y=None):

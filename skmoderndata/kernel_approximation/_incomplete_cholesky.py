@@ -217,6 +217,7 @@ class IncompleteCholesky(KernelFeatures):
             rng=check_random_state(self.random_state),
         )
 
+        # residuals are squared distances from the span of the pivots: negative ones tell
         lowest = found.residual.min(initial=0.0)
         if lowest < -1e-6 * diagonal.max():
             raise ValueError(

@@ -180,23 +180,29 @@ class NonlinearProjectionTrick(KernelFeatures):
         gram = self._gram = self._resolve(X)
         n = count_samples(X)
         diagonal = np.asarray(gram.diag(X), dtype=np.float64)
+
         if not np.isfinite(diagonal).all() or (diagonal < 0).any():
             raise ValueError(
                 "NonlinearProjectionTrick needs kernel values of samples with themselves that are "
                 "finite and at least 0; the kernel is not positive semi-definite, or the samples "
                 "are out of its range."
             )
+
         many = (self.n_components or 0) > self.max_rank
+        # landmarks where the matrix is too large, unless more components are wanted than they give
         low = not many and is_low_rank(self.algorithm, gram, n)
         self.algorithm_ = "nystroem" if low or self.algorithm == "nystroem" else "exact"
+
         if self.algorithm_ == "exact":
             self._fit_exact(gram, X, n)
         else:
             self._fit_landmarks(gram, X, n, diagonal)
+
         self.n_components_ = len(self.eigenvalues_)
         if self.n_components_ < (self.n_components or 0):
             reason = f"the rank {self.n_components_} of the centred kernel"
             warn_fewer(self, asked=self.n_components, found=self.n_components_, reason=reason)
+
         total = float(diagonal.sum() - self._mean_square * n)
         self.residual_trace_ = float(total - self.eigenvalues_.sum())
 
@@ -219,11 +225,13 @@ class NonlinearProjectionTrick(KernelFeatures):
         check_definite(gram)
         m = min(self.max_rank, n)
         rng = check_random_state(self.random_state)
+        # pivots of the Cholesky factor, greedy or drawn by the residuals
         if self.landmarks != "random":
             greedy = self.landmarks == "greedy"
             found = incomplete_cholesky(gram, X, rank=m, greedy=greedy, rng=rng)
             F, pivots = found.factor, found.pivots
         else:
+            # landmarks drawn at random
             drawn = np.sort(rng.permutation(n)[:m])
             block = gram(X, gram.subset(X, drawn))
             # pivots among the landmarks drop those that add nothing
@@ -232,12 +240,17 @@ class NonlinearProjectionTrick(KernelFeatures):
             pivots = drawn[inner.pivots]
             L = inner.factor[inner.pivots]
             F = linalg.solve_triangular(L, block[:, inner.pivots].T, lower=True).T
+
         self.landmark_indices_ = pivots
         self._spanning, self._lower = gram.subset(X, pivots), F[pivots]
+
         self._means = F.mean(axis=0) if self.center else np.zeros(F.shape[1])
         self._mean_square = float(self._means @ self._means)
+
+        # coordinates: eigenvectors of the centred factor
         Z = F - self._means
         w, V = self._decompose(Z.T @ Z, np.abs(diagonal).max() * n)
+
         peak = Z @ V
         signs = np.sign(np.take_along_axis(peak, np.abs(peak).argmax(axis=0)[None], axis=0)[0])
         self.eigenvalues_, self._coef = w, V * np.where(signs < 0, -1.0, 1.0)

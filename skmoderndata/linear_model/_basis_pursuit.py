@@ -279,7 +279,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         enough = max(self.tol, 10 * float(np.finfo(dtype).eps))
         parts, gaps, excess = [], [], []
         for t, result in enumerate(found):
-
+            # certificates of what is stored: after rounding, with the intercept
             def rounded(w, t=t):
                 return w.astype(dtype), dtype.type(y_mean[t] - w @ x_mean)
 
@@ -293,17 +293,21 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             parts.append((*rounded(coef, t), dual, missed(coef, t)))
             gaps.append(gap)
             excess.append(relative_gap(result.residual, bounds[t], unit=size))
+
         coef, intercept, dual, residual = (np.array(part) for part in zip(*parts, strict=True))
         self.dual_gap_ = float(max(gaps))
         self.n_iter_ = max(1, *(result.n_iter for result in found))
         self.coef_, self.intercept_, self.dual_ = coef, intercept, dual
         self.residual_norm_ = residual
         self.residual_tol_ = np.maximum(bounds, residual) if self.residual_tol is None else bounds
+
+        # one target: vectors and numbers
         if flat:
             self.coef_, self.dual_ = coef[0], dual[0]
             self.intercept_ = intercept[0]
             self.residual_norm_ = float(residual[0])
             self.residual_tol_ = float(self.residual_tol_[0])
+
         if self.dual_gap_ > enough or max(excess) > max(self.tol, 1e-7):
             warn_not_converged(
                 self,

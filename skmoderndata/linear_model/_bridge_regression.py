@@ -167,6 +167,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         w = w / w.max()
         w /= w.sum()
 
+        # columns and targets in units of their largest entry
         y = y.astype(np.float64)
         size, unit = _largest(X), _largest(y)  # products of entries stay finite
         G, c, yy, x_mean, y_mean = self._moments(X, y / unit, w, size)
@@ -178,12 +179,14 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
                 tol=self.tol, progress=progress,
             )  # fmt: skip
 
+        # back in the units of the data
         coef = found.coef * (unit / size)
         self.coef_ = coef.astype(X.dtype)
         self.intercept_ = float(y_mean * unit - x_mean @ coef)
         self.dual_gap_, self.kkt_residual_ = found.gap, found.kkt_residual
         self.n_iter_ = found.n_iter
 
+        # below exponent 1 the problem has local minima: conditions of optimality, no gap
         reached = found.kkt_residual if self.exponent < 1 else found.gap
         if reached > max(self.tol, 1e-12) and not progress.stopped:
             what = "residual of the optimality conditions" if self.exponent < 1 else "duality gap"
@@ -201,6 +204,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         if self.fit_intercept:
             y_mean = w @ y
         y = y - y_mean
+        # sparse columns stay as they are: G - m m' is the centred Gram matrix
         if sparse.issparse(X):
             A = sparse.csr_array(X, dtype=np.float64) / size
             weighted = A.multiply(w[:, None]).tocsr()
@@ -213,12 +217,14 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
             flat = np.diag(G) <= 1e-13 * mean**2  # rounding is no variance
             G[flat], G[:, flat], c[flat] = 0.0, 0.0, 0.0
             return np.ascontiguousarray((G + G.T) / 2), c, float(w @ y**2), x_mean, y_mean
+
         A = X.astype(np.float64) / size
         if self.fit_intercept:
             mean = w @ A
             A -= mean
             A[:, np.abs(A).max(axis=0) <= 1e-14 * np.abs(mean)] = 0.0  # rounding is no variance
             x_mean = mean * size
+
         A *= np.sqrt(w)[:, None]
         return A.T @ A, A.T @ (np.sqrt(w) * y), float(w @ y**2), x_mean, y_mean
 

@@ -341,6 +341,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         """Return the columns sorted by group, with their means and the unit of the entries."""
         root = np.sqrt(weight)
         unit = _unit(X)
+        # centring stays implicit: sparse columns keep their zeros
         if sparse.issparse(X):
             scaled = sparse.csc_array(X[:, order], dtype=np.float64, copy=True)
             scaled.data *= 1 / unit
@@ -351,6 +352,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
             columns = Columns(scaled, mean, root)
 
         else:
+            # sorted copy in Fortran order, centred in place
             if (order != np.arange(len(order))).any():
                 X = X[:, order]
             A = np.multiply(X, 1 / unit, order="F", dtype=np.float64)

@@ -286,6 +286,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         steps = self._signed_steps(y, weights, self.classes_)
         train, held_out = self._split(y, active, rng)
 
+        # until a pass without mistakes, or without gain on held-out samples
         mistakes, scores, waited = [], [], 0
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
             it = Iterations(self.max_iter, 0.0, progress)
@@ -308,6 +309,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         if not self._primal:
             self.support_ = state.stream.index[self._used]
 
+        # with averages or a budget the last pass may well make mistakes
         steady = self.early_stopping or self.average or self.budget is not None
         if mistakes[-1] and not steady:
             warn_not_converged(
@@ -357,6 +359,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
                 "sklearn.utils.compute_class_weight on a sample of the labels."
             )
 
+        # first call: classes; later calls: the last state
         first = not hasattr(self, "_state")
         if first and classes is None:
             raise ValueError(f"{name}.partial_fit: give all classes in the first call.")
@@ -471,6 +474,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         budget = -1 if self.budget is None else int(self.budget)
         parts = list(zip(each_function(function), steps, strict=True))
 
+        # the projectron needs the kernel matrix of its basis [Orabona 2009]
         if budget > 0 and self.budget_policy == "project":
             own = np.zeros((0, 0))
             if len(stream.index):
@@ -480,6 +484,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
             counts = [projectron_block(K, own, part, step, budget) for part, step in parts]
             return np.stack([counts, np.zeros(len(steps)), np.zeros(len(steps))])
 
+        # the others begin from the values of the block, K coef
         counts = [
             perceptron_block(
                 K,
@@ -541,6 +546,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         if self.budget is None:
             self.margin_bound_ = state.margin_bound()
 
+        # averages are the last weights less the sum of late changes
         if state.primal:
             weights = state.weights
             if self.average:

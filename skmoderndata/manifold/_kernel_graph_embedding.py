@@ -190,7 +190,9 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         X = self._samples(X, reset=True, ensure_min_samples=2)
         n = count_samples(X)
         codes = self._check_labels(X, y) if self.graph in ("class", "marginal") else None
+
         train = TrainingSet(self, X, np.arange(n))
+        # coordinates in feature space: a factor of the kernel matrix
         low = is_low_rank(self.solver, train.gram, n)
         features, result = train.low_rank(self.max_rank if low else n)
         self.landmarks_ = result.pivots
@@ -198,15 +200,21 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         if Z.shape[1] == 0:
             Z = np.zeros((n, 1))
             features.landmarks, features.root = train.second(slice(0, 1)), np.ones((1, 1))
+
         inner, outer = self._forms(X, y, train, codes, Z)
+        # directions in which the intrinsic form is small beside the penalty form
         found = graph_directions(inner, outer, self.n_components, alpha=self.alpha)
+
+        # signs: the largest centred score of each direction is positive
         scores = Z @ found.coef
         peaks = np.argmax(np.abs(scores - scores.mean(axis=0)), axis=0)
         columns = np.arange(scores.shape[1])
         signs = np.where((scores - scores.mean(axis=0))[peaks, columns] < 0, -1.0, 1.0)
+
         self._project = Projection(features, found.coef * signs)
         self._centre = scores.mean(axis=0) * signs
         self.eigenvalues_ = found.values
+
         if len(found.values) < self.n_components:
             reason = f"the number {len(found.values)} of directions that the graphs determine"
             warn_fewer(self, asked=self.n_components, found=len(found.values), reason=reason)

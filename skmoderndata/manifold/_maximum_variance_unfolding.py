@@ -251,19 +251,25 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             raise ValueError(
                 f"max_rank={self.max_rank} is less than n_components={self.n_components}."
             )
+
         rows, first, index = np.unique(
             X.astype(np.float64), axis=0, return_index=True, return_inverse=True
         )
         order = np.argsort(first)  # distinct samples in the order of the rows
         self._rows, first, index = rows[order], first[order], np.argsort(order)[np.ravel(index)]
+
+        # graph of neighbours, on distinct samples
         self._search = NearestNeighbors(n_jobs=self.n_jobs).fit(self._rows)
         i, j = self._edges(self._rows)
         self.edges_ = np.column_stack([first[i], first[j]])
+
         if len(i):
             found, unit = self._unfold(self._rows, i, j)
         else:  # all samples are equal
             found, unit = Unfolding(np.zeros((1, 1)), np.zeros(0), 0.0, 0.0, 0, True), 1.0
             self.alpha_, self.edge_errors_ = 0.0, np.zeros(0)
+
+        # principal axes of the unfolded points
         U, s, _ = np.linalg.svd(found.Y, full_matrices=False)
         k, rank = self.n_components, min(self.n_components, len(s))
         if k > len(X):
@@ -272,13 +278,16 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 "MaximumVarianceUnfolding are zero.",
                 stacklevel=2,
             )
+
         Y = np.zeros((len(found.Y), k))
         Y[:, :rank] = fix_signs(((U * s)[:, :rank]).T).T * unit
+
         self.eigenvalues_ = (s * unit) ** 2
         self.variance_ = float(self.eigenvalues_.sum())
         self.dual_bound_ = float(found.bound * unit**2)
         self.dual_gap_ = self._gap(found)
         self.n_iter_ = found.n_iter
+
         if not found.converged:
             stated = self._solver(len(Y)) == "cvxpy"
             error = f", largest edge error {np.abs(self.edge_errors_).max():.1e}" if stated else ""
@@ -287,6 +296,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 reached=f"duality gap {self.dual_gap_:.1e} after {found.n_iter} steps{error}",
                 remedy='take constraints="soft"' if stated else "increase max_iter, max_rank, tol",
             )
+
         self._places, self._factor, self._index = Y, found.Y * unit, index
         self.embedding_ = Y[index].astype(X.dtype, copy=False)
         return self
@@ -405,23 +415,29 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _unfold(self, X, i, j):
         """Solve in units of the mean length of an edge; sets `alpha_` and `edge_errors_`."""
         n = len(X)
+        # edges of mean length one
         lengths = np.linalg.norm(X[i] - X[j], axis=1)
         unit = float(lengths.mean())
         graph = Graph(n, i, j, (lengths / unit) ** 2)
+
         rng = check_random_state(self.random_state)
         rank = min(n - 1, self.max_rank or max(self.n_components + 8, 4000 // n))
         solver, form = self._solver(n), self.constraints
         if form == "equal" and solver != "cvxpy":
             form = "soft"
+
+        # start: geodesic distances by classical scaling, smoothed where a basis is used
         start = geodesic_start(graph, rank, rng)
         nu = softness(graph, start, self.slack)
         if solver == "laplacian":
             start = smooth_start(graph, nu, self.n_basis, rank, rng)
+
         if solver == "cvxpy":
             found = unfold_stated(graph, form, nu, tol=self.tol)
         else:
             ascend = unfold_softly if form == "soft" else unfold_at_most
             found = ascend(graph, start, nu, max_iter=self.max_iter, tol=self.tol)
+
         self.alpha_ = nu / unit**2 if form == "soft" else 0.0
         self.edge_errors_ = graph.lengths(found.Y) / graph.d2 - 1
         return found, unit

@@ -194,6 +194,7 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         dtype, X = X.dtype, X.astype(np.float64)
         n, k = len(X), self.n_components
         rng = check_random_state(self.random_state)
+
         given = None
         if not isinstance(self.init, str):
             given = check_array(self.init, dtype=np.float64, input_name="init", estimator=self)
@@ -202,10 +203,13 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                     f"init has shape {given.shape}, but the map is of shape {(n, k)}: give one "
                     "point for each sample."
                 )
+
         D = self._check_distances(X) if self.metric == "precomputed" else X
+        # distinct samples alone: a zero distance cannot be divided by
         _, first, index = np.unique(D, axis=0, return_index=True, return_inverse=True)
         order = np.argsort(first)  # distinct samples in the order of the rows
         first, index = first[order], np.argsort(order)[np.reshape(index, -1)]
+
         if self.metric == "precomputed":  # equal rows at a distance are different samples
             apart = D[np.arange(n), first[index]] > 0
             if apart.any():
@@ -216,26 +220,34 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                 d = pdist(X[first])
             else:
                 d = squareform(self._distances(X[first]), checks=False)
+
         times = np.bincount(index)
         self.n_zero_distances_ = int(np.sum(times * (times - 1)) // 2) + self._zeros(d, times)
+
+        # distances of mean one
         n_pairs = int(np.count_nonzero(d))
         unit = float(d.sum()) / n_pairs if n_pairs else 1.0
         d /= unit  # ours: no copy of what may be the largest array
+
         if not n_pairs:
             Y = np.zeros((len(first), k))
             self._store(Y, 0.0, 0.0, np.zeros(1), 0)
         else:
+            # the start asked for and random ones; the least stress wins
             starts = [self._start(X[first], d, given, first, unit, rng)]
             starts += [rng.normal(size=(len(first), k)) for _ in range(self.n_init - 1)]
             solve = SOLVERS[self.solver]
             found = [
                 solve(d, Y, max_iter=self.max_iter, tol=self.tol, run=self._run) for Y in starts
             ]
+
             best = min(found, key=lambda one: one.stress)
+            # axes: centred, by decreasing variance
             Y = best.Y - best.Y.mean(axis=0)
             Y = fix_signs((Y @ np.linalg.svd(Y, full_matrices=False)[2].T).T).T * unit
             if Y.shape[1] < k:  # fewer samples than dimensions
                 Y = np.hstack([Y, np.zeros((len(Y), k - Y.shape[1]))])
+
             self._store(Y, best.stress, best.gradient_norm, best.trace, best.n_iter)
             if not best.converged:
                 warn_not_converged(
@@ -243,6 +255,7 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                     reached=f"gradient {best.gradient_norm:.1e} after {best.n_iter} steps",
                     remedy="increase max_iter or tol",
                 )
+
         self._places, self._rows = Y, X[first] if self.metric != "precomputed" else first
         self.embedding_ = Y[index].astype(dtype, copy=False)
         return self
@@ -372,11 +385,14 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     def _start(self, X, d, given, first, unit, rng):
         n, k = len(first), self.n_components
+
         if given is not None:
             return given[first] / unit
         if self.init == "random":
             return rng.normal(size=(n, k))
+
         Y = np.zeros((n, k))
+        # classical scaling; of vectors these are the principal components
         if self.metric == "euclidean":
             U, s, _ = np.linalg.svd((X - X.mean(axis=0)) / unit, full_matrices=False)
             found = (U * s)[:, :k]
@@ -388,6 +404,7 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             else:
                 s, U = np.linalg.eigh(B)
             found = (U * np.sqrt(np.maximum(s, 0)))[:, ::-1][:, :k]
+
         Y[:, : found.shape[1]] = found
         flat = np.abs(Y).max(axis=0) < 1e-6  # a saddle: points would never leave the plane
         Y[:, flat] = 1e-2 * rng.normal(size=(n, int(flat.sum())))

@@ -165,7 +165,9 @@ def _prepare(name, X, weights, length, init, band, max_iter, tol):
             raise ValueError(f"{name}: {what}={value!r}; it must be an integer from 1 on.")
     if not tol >= 0:
         raise ValueError(f"{name}: tol={tol!r}; it must be at least 0.")
+
     w, _ = relative_weights(weights, np.zeros((len(series), 1)))
+    # the medoid is the series from which the others are least far
     if isinstance(init, str):
         if init != "medoid":
             raise ValueError(f'{name}: init={init!r}; it must be "medoid" or a series.')
@@ -178,8 +180,10 @@ def _prepare(name, X, weights, length, init, band, max_iter, tol):
                 f"{series.values.shape[1]}."
             )
         start = given.values
+
     if length is not None and length != len(start):
         start = _stretched(start, int(length))
+
     return series, w, start
 
 

@@ -235,6 +235,8 @@ def generalization_error(
         raise ValueError(f"reveal must lie between 0 and 1, both excluded; got {reveal}.")
     X = _boolean(X, "X")
     rng = check_random_state(random_state)
+
+    # with NaN where the estimator infers from what it sees; else the nearest union of components
     if _takes_nan(estimator):
         check_is_fitted(estimator)
 

@@ -81,6 +81,8 @@ def intrinsic_dimension(X, *, metric="euclidean", n_pairs=None, random_state=Non
     euclidean = isinstance(metric, str) and metric == "euclidean"
     X = check_array(X, dtype=np.float64, ensure_min_samples=3)
     n = len(X)
+
+    # distances: given, of all pairs, or of random pairs
     if isinstance(metric, str) and metric == "precomputed":
         if X.shape[0] != X.shape[1]:
             raise ValueError(
@@ -93,12 +95,16 @@ def intrinsic_dimension(X, *, metric="euclidean", n_pairs=None, random_state=Non
         rng = check_random_state(random_state)
         m = min(n_pairs or ALL_PAIRS**2 // 2, n * (n - 1) // 2)
         d = _distances_of_pairs(X, m, metric, rng)
+
     scale = d.max()
     if not scale > 0:
         raise ValueError("intrinsic_dimension needs samples that differ: all distances are zero.")
     d = d / scale
+
+    # the dimension whose relative spread of distances is that of the samples
     if euclidean:
         d = d**2
+
     variance = d.var()
     if variance <= 1e-28:
         return float("inf")
@@ -108,8 +114,10 @@ def intrinsic_dimension(X, *, metric="euclidean", n_pairs=None, random_state=Non
 def _distances_of_pairs(X, m, metric, rng):
     """Distances of m random pairs of different samples."""
     n = len(X)
+    # a second sample that is never the first
     i = rng.randint(n, size=m)
     j = (i + rng.randint(1, n, size=m)) % n
+
     if not isinstance(metric, str):
         return np.array([metric(X[a], X[b]) for a, b in zip(i, j, strict=True)], dtype=np.float64)
     d = np.empty(m)
@@ -117,11 +125,13 @@ def _distances_of_pairs(X, m, metric, rng):
         for block in gen_batches(m, BLOCK):
             d[block] = paired_distances(X[i[block]], X[j[block]], metric=metric)
         return d
+
     settled = {}  # parameters of the metric come from all samples
     if metric == "seuclidean":
         settled["V"] = X.var(axis=0, ddof=1)
     elif metric == "mahalanobis":
         settled["VI"] = np.linalg.inv(np.cov(X.T)).T
+
     order = np.argsort(i, kind="stable")
     stops = np.searchsorted(i[order], np.arange(n + 1))
     for a in range(n):  # the metric has no paired form: compute the pairs of one sample together

@@ -304,13 +304,16 @@ def pairwise_dtw(
     B = None if Z is None or Z is X else pack_series(Z, name)
     if B is not None:
         same_channels(A, B, name)
+
     rule = warping_band(name, band, radius, max_slope, slanted)
+    # squares are compared; roots come last
     squared = local == "sqeuclidean" and root
     cutoff = np.inf
     if max_distance is not None:
         if not max_distance >= 0:
             raise ValueError(f"{name}: max_distance={max_distance!r}; it must be at least 0.")
         cutoff = float(max_distance) ** 2 if squared else float(max_distance)
+
     if callable(local):
         costs = _by_costs(A, A if B is None else B, local, rule, cutoff)
     else:
@@ -319,6 +322,7 @@ def pairwise_dtw(
         costs = alignment_costs(
             A.arrays, others, band=rule, rooted=rooted, cutoff=cutoff, n_jobs=n_jobs
         )
+
     if cutoff == np.inf:
         warn_no_alignment(name, costs)
     return np.sqrt(costs) if squared else costs

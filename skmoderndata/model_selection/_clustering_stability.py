@@ -264,8 +264,11 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
         (X,) = indexable(self._check(X))
         values = self._check_range(n_samples=_number_of_rows(X))
         classifier = None if self.classifier is None else _Seeded(self.classifier)
+
+        # the same halves for every number of clusters
         rng = check_random_state(self.random_state)
         seeds = rng.randint(_MAX_SEED, size=self.n_splits)
+
         measured = []
         with (
             FitProgress(self, X, y, max_passes=len(values), task_name="n_clusters") as progress,
@@ -282,12 +285,14 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
                 )
                 if progress.end():
                     break
+
         self._keep(values[: len(measured)], np.array(measured))
         self._refit(_Seeded(estimator, **{self.param_name: self.best_k_}).draw(rng), X)
         return self
 
     def _keep(self, values, measured):
         self.param_range_ = values
+        # mean over splits, for each number of clusters
         self.distances_, self.random_distances_, one_error, found = np.moveaxis(measured, -1, 0)
         self.n_clusters_found_ = found.mean(axis=1)
         self.instability_ = self.distances_.mean(axis=1)
@@ -295,8 +300,10 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
         self.stability_, self.standard_error_ = _stability(
             self.distances_, self.random_distances_, one_error[:, 0]
         )
+
         best = _choose(values, self.stability_, self.standard_error_, self.n_clusters_found_)
         self.best_k_, self.best_score_ = int(values[best]), float(self.stability_[best])
+
         if np.all(self.stability_ + self.standard_error_ < NO_STRUCTURE):
             top = self.stability_.argmax()
             warnings.warn(
@@ -350,10 +357,13 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
                 f"{who} has no parameter {self.param_name!r}: set param_name to the one that "
                 f"holds the number of clusters, perhaps one of {similar or sorted(names)}."
             )
+
         if not (hasattr(estimator, "fit_predict") or hasattr(estimator, "predict")):
             raise TypeError(f"ClusteringStability needs a clusterer; {who} cannot predict.")
         if not _works_on_pairs(estimator):
             return
+
+        # matrices over pairs: both halves and what lies between them
         shape = np.shape(X)
         if len(shape) != 2 or shape[0] != shape[1]:
             raise ValueError(f"{who} works on a square matrix over pairs, got X of shape {shape}.")
@@ -366,24 +376,29 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
 
     def _check_range(self, *, n_samples):
         values = np.asarray(self.param_range)
+
         if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu":
             raise ValueError(
                 "param_range must hold one or more whole numbers of clusters, got "
                 f"{self.param_range!r}."
             )
+
         values = np.unique(values)
         if values[0] < 2:
             raise ValueError(
                 f"param_range must hold numbers of clusters of at least 2, got {values[0]}: "
                 "the stability of one cluster is not defined, as all clusterings agree."
             )
+
         largest = n_samples // 2
+        # halves are clustered, and hold half of the objects
         if values[0] > largest:
             raise ValueError(
                 f"ClusteringStability clusters halves of the objects: n_samples={n_samples} "
                 f"{'is' if n_samples == 1 else 'are'} too few for {values[0]} clusters, the "
                 f"smallest number in param_range; at least {2 * values[0]} are needed."
             )
+
         if values[-1] > largest:
             warnings.warn(
                 f"ClusteringStability leaves out numbers of clusters above {largest}, the number "
@@ -391,6 +406,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
                 "param_range or give more objects.",
                 stacklevel=4,
             )
+
         return values[values <= largest]
 
     @available_if(_delegate_has("predict"))
@@ -588,14 +604,18 @@ def _one_split(X, clusterer, classifier, n_random, *, seed):
     number of clusters found.
     """
     rng = check_random_state(int(seed))
+    # random halves; from matrices over pairs, rows and columns of them
     order = rng.permutation(_number_of_rows(X))
     first, second = np.split(order, [len(order) // 2])
     X_first, X_second = _take(X, first), _take(X, second)
     X_across = X_second
     if clusterer.pairwise:
         X_first, X_second, X_across = X_first[:, first], X_second[:, second], X_second[:, first]
+
     one, other = clusterer.draw(rng), clusterer.draw(rng)
     labels_first, labels_second = _fit_labels(one, X_first), _fit_labels(other, X_second)
+
+    # carry the labels of the first half over to the second
     if classifier is None and hasattr(one, "predict"):
         carried = one.predict(X_across)
     elif labels_first.ndim == 1 and np.all(labels_first == labels_first[0]):
@@ -603,13 +623,16 @@ def _one_split(X, clusterer, classifier, n_random, *, seed):
     else:
         carrier = KNeighborsClassifier(1) if classifier is None else classifier.draw(rng)
         carried = carrier.fit(X_first, labels_first).predict(X_across)
+
     carried = _check_labels(carried, one)
+    # distance of both labellings, against that of random ones
     if carried.ndim == 1:
         distance, at_random = _label_distances(carried, labels_second, n_random, rng)
         n_found = len(np.unique(labels_second))
     else:
         distance, at_random = _membership_distances(carried, labels_second, n_random, rng)
         n_found = np.count_nonzero(labels_second.any(axis=0))
+
     return distance, at_random, 0.5 / labels_second.size, n_found
 
 

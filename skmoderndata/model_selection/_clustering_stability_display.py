@@ -129,6 +129,8 @@ class ClusteringStabilityDisplay:
         label = f"{self.best_k} clusters chosen"
         label = label if name is None else f"{name}: {label}"
         style = {"fmt": "o-", "capsize": 3, "markersize": 4} | kwargs
+
+        # curve, and a ring around what was chosen
         self.errorbar_ = ax.errorbar(
             self.param_range, self.stability, yerr=self.standard_error, **style
         )
@@ -142,6 +144,7 @@ class ClusteringStabilityDisplay:
             color=self.errorbar_.lines[0].get_color(),
             label=label,
         )
+
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set(xlabel="Number of clusters", ylabel="Stability")
         ax.set_ylim(top=1.05)

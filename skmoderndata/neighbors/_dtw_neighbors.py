@@ -32,21 +32,27 @@ class _DTWNeighbors:
                 f"{name}: n_neighbors={self.n_neighbors} exceeds the number of training series, "
                 f"{len(series)}."
             )
+
         self._series = series
         self.n_channels_ = series.values.shape[1]
         self.n_samples_fit_ = len(series)
+
         if self.radius != "cv":
             self._index = self._make_index(series, self.radius)
             self.radius_ = self.radius
             return
+
+        # the radius of least leave-one-out error, the smallest of equals
         if len(series) <= self.n_neighbors:
             raise ValueError(
                 f'{name}: radius="cv" leaves out one series, and {self.n_neighbors} neighbours '
                 f"need more than {len(series)}."
             )
+
         longest = int(series.lengths.max())
         # the percentages of the length that the archive of Dau et al. (2019) tries
         self.cv_radii_ = np.unique(np.arange(101) * longest // 100)
+
         found = self._leave_one_out(series, self.cv_radii_)
         self.cv_errors_ = np.array([self._error(*one) for one in found])
         self.radius_ = int(self.cv_radii_[self.cv_errors_.argmin()])

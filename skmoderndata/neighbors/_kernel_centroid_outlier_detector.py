@@ -174,6 +174,8 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
         X = self._samples(X, reset=True)
         kept, w = positive_weights(X, sample_weight)
         train = TrainingSet(self, X, kept, w)
+
+        # |phi - m|^2 = k(x, x) - 2 (K a)_x + a' K a, equal weights a
         n = float(w.sum())
         a = w / n
         means = train.times(a)
@@ -181,11 +183,14 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
         self._norm = float(a @ means)
         squared = train.gram.check_finite(diagonal - 2 * means + self._norm)
         distances = np.sqrt(np.maximum(squared, 0.0))
+
         self._project = Projection(train.gram, a[:, None], train.second())
         self.dual_coef_ = np.zeros(count_samples(X))
         self.dual_coef_[kept] = a
         self.max_distance_ = float(distances.max())
+
         if self.contamination == "bound":
+            # concentration bound of the centre of mass
             radius = self.radius
             if radius is None:
                 radius = float(np.sqrt(max(diagonal.max(), 0.0)))
@@ -197,6 +202,7 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
             held_out = distances * (n / (n - 1) if n > 1 else 1.0)
             self.threshold_ = -outlier_threshold(-held_out, w, self.contamination)
             self.false_alarm_bound_ = float("nan")
+
         self.offset_ = -self.threshold_
         return self
 

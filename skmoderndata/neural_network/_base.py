@@ -130,19 +130,23 @@ class RidgeNetwork(Base):
                 f"{type(self).__name__} cannot merge with {type(other).__name__}: give an "
                 "estimator of the same class."
             )
+
         self._check_additive("merge")
+        # sums may be added where the hidden features are the same
         layers = self._parameters_of_layer(), other._parameters_of_layer()
         same = all(
             a.shape == b.shape and np.array_equal(a, b) for a, b in zip(*layers, strict=True)
         )
         mine, theirs = self.get_params(), other.get_params()
         differ = [name for name in self._SAME if not np.array_equal(mine[name], theirs[name])]
+
         if not same or differ or self.n_features_in_ != other.n_features_in_:
             raise ValueError(
                 f"{type(self).__name__} cannot merge: the first layers differ"
                 + (f" in {', '.join(differ)}" if differ else "")
                 + ". Fit both with the same parameters, random_state an integer."
             )
+
         self._check_targets_of(other)
         self._total = add(self._total, other._total)
         self._forget()
@@ -158,9 +162,11 @@ class RidgeNetwork(Base):
             self, X, y, dtype=[xp.float64, xp.float32], accept_sparse=self._SPARSE, reset=reset,
             **self._TARGETS,
         )  # fmt: skip
+
         xp, device = get_array_namespace(X)
         y = as_numpy(y)
         Y, w = self._targets(y, classes, reset), np.ones(len(y))
+
         w_given = as_numpy(sample_weight)
         if w_given is not None:
             w = check_sample_weight(
@@ -245,11 +251,14 @@ class RidgeNetwork(Base):
         xp, device = get_array_namespace(total.S)
         single = len(blocks) == 1
         L = total.S.shape[0]
+
+        # fewer samples than features: the spectrum of rows
         rows = None
         if single and 0 < total.n_samples < L:
             H, _, w = blocks[0]
             rows = xp.sqrt(w)[:, None] * (H - total.h_mean)
         parts = spectrum(total, xp, rows)
+
         grid = self._grid(L)
         self.alphas_ = alphas = move_array(grid, xp, device)
 
@@ -276,6 +285,7 @@ class RidgeNetwork(Base):
             good[np.argmax(grid)] = True
         ranking = np.lexsort((np.where(good, r2, -np.inf), np.where(good, score, -np.inf)))
         best = int(ranking[-1])
+
         self.loo_path_ = move_array(path, xp, device)
         self.loo_score_ = float(path[best])
         self.alpha_ = float(grid[best])

@@ -92,6 +92,7 @@ class RadialNetwork(RidgeNetwork):
 
     def _place(self, X, Y, w, rng):
         used = np.flatnonzero(w)
+        # centres that are given, or chosen among the samples
         if not isinstance(self.centers, str):
             centers = check_array(
                 np.asarray(as_numpy(self.centers)),
@@ -105,14 +106,18 @@ class RadialNetwork(RidgeNetwork):
                     "points in the space of the samples."
                 )
             return centers.copy(), self._widths(centers)
+
         if self.centers == "ols":
             return self._select(X, Y, w, used, rng)
+
         k = min(self.n_centers, len(used))
         drawn = rng.choice(used, k, replace=False)
         if self.centers == "random":
             _, first = np.unique(X[drawn], axis=0, return_index=True)
             self.selected_ = np.sort(drawn[first])
             return X[self.selected_], self._widths(X[self.selected_])
+
+        # centres between the samples: k-means, or a neural gas
         if self.centers == "k-means":
             cls = MiniBatchKMeans if len(used) > MANY else KMeans
             search = cls(k, n_init=1, random_state=rng.randint(2**31 - 1))
@@ -128,6 +133,7 @@ class RadialNetwork(RidgeNetwork):
                 last_width=0.01, max_iter=30, polish=0, progress=None,
             )  # fmt: skip
             centers = gas.centers + shift
+
         centers = np.unique(centers, axis=0)
         return centers, self._widths(centers)
 

@@ -206,21 +206,27 @@ class AlignedKernelCombination(AgainstTraining):
             raise ValueError(
                 f"kernels must be a list of one kernel or more: got {self.kernels!r}."
             )
+
         X, T = self._target(self._samples(X, reset=True), y)
         self.X_fit_ = X.copy()
         self.kernels_ = [
             resolve_kernel(k, X, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
             for k in self.kernels
         ]
+
         sizes, matrices = self._matrices(X)
+        # unit norm in feature space, about the mean
         about_mean = [centred(K) for K in matrices]
         norms = np.array([np.linalg.norm(K) for K in about_mean])
         varies = norms > 1e-12 * len(X)  # the residual of a constant kernel is rounding
+
         if not varies.any():
             raise ValueError(
                 "AlignedKernelCombination needs a kernel that varies: all kernels are constant on "
                 "the training samples."
             )
+
+        # non-negative weights of largest alignment with the target
         found = aligned_weights(
             [K / norm for K, norm, v in zip(about_mean, norms, varies, strict=True) if v],
             T,
@@ -228,16 +234,21 @@ class AlignedKernelCombination(AgainstTraining):
         )
         weights = np.zeros(len(matrices))
         weights[varies] = found.weights / norms[varies]
+
         self.alignments_ = np.zeros(len(matrices))
         self.alignments_[varies] = found.alignments
         self.alignment_, self.kkt_residual_ = found.alignment, found.kkt_residual
+
         if not weights.any():
             self._warn_of_alignment()
             weights[varies] = 1 / norms[varies]
+
+        # the combination has the mean variance of one
         mean = sum(w * np.trace(K) for w, K in zip(weights, about_mean, strict=True)) / len(X)
         weights /= mean if mean > 0 else 1.0
         self.weights_ = weights / sizes
         self._n_features_out = len(X)
+
         return sum(w * K for w, K in zip(weights, matrices, strict=True))
 
     def _matrices(self, X):
@@ -279,7 +290,9 @@ class AlignedKernelCombination(AgainstTraining):
             )
         check_target(y, owner=type(self).__name__)
         check_consistent_length(X, y)
+
         continuous = type_of_target(y, input_name="y").startswith("continuous")
+        # columns of numbers, or of classes
         if continuous:
             y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
         else:
@@ -288,12 +301,14 @@ class AlignedKernelCombination(AgainstTraining):
             y = y.ravel() if y.ndim == 2 and y.shape[1] == 1 else y
             if y.ndim == 2:  # one column for each label
                 y, continuous = y.astype(np.float64), True
+
         varies = np.ptp(y, axis=0).max() > 0 if continuous else len(np.unique(y)) > 1
         if not varies:
             raise ValueError(
                 "AlignedKernelCombination needs a target that varies: all y are equal, or of one "
                 "class."
             )
+
         T = target_features(y, continuous)
         return X, T
 

@@ -173,9 +173,11 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _distances(self, X, Z):
         params = self.metric_params or {}
         n, m = len(X), len(X if Z is None else Z)
+
         if isinstance(self.metric, str):
             D = METRICS[self.metric](X, Z, **params, n_jobs=self.n_jobs)
         else:
+            # slices of rows, in threads: a callable need not be picklable
             others = X if Z is None else Z
             jobs = min(effective_n_jobs(self.n_jobs), n)
             parts = Parallel(n_jobs=jobs, prefer="threads")(
@@ -183,17 +185,20 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 for rows in gen_even_slices(n, jobs)
             )
             D = np.concatenate([np.atleast_1d(part).astype(np.float64) for part in parts])
+
         if D.shape != (n, m):
             raise ValueError(
                 f"{type(self).__name__}: metric={self.metric!r} returned an array of shape "
                 f"{D.shape} for {n} and {m} samples; it must return the matrix of all "
                 f"distances, of shape ({n}, {m})."
             )
+
         if not (D >= 0).all() or not np.isfinite(D).all():
             raise ValueError(
                 f"{type(self).__name__}: metric={self.metric!r} gives distances that are NaN, "
                 "infinite or negative on these samples."
             )
+
         return D
 
     def __sklearn_tags__(self):

@@ -93,13 +93,16 @@ class KernelProjector(KernelMatrixStep):
         K, _ = self._symmetric(X)
         self._mean, self._grand = (K.mean(axis=0), K.mean()) if self.center else (None, 0.0)
         K = self._centred(K)
+
         if self.algorithm == "eigen":
+            # leading eigenvectors: U U'
             w, U = leading(K, self.n_components, self.tol)
             self.projection_ = U @ U.T
             self.pivots_ = np.zeros(0, dtype=np.intp)
             kept = w.sum()
             self.n_components_ = len(w)
         else:
+            # pivoted Cholesky factor: only the columns of the pivots are needed for new samples
             rank = len(K) if self.n_components is None else self.n_components
             found = incomplete_cholesky(
                 Gram("precomputed"), K, rank=rank, tol=self.tol, greedy=True
@@ -113,6 +116,7 @@ class KernelProjector(KernelMatrixStep):
             self.pivots_ = p
             kept = np.einsum("ij,ij->", F, F)
             self.n_components_ = len(p)
+
         warn_of_rank(self)
         self.residual_trace_ = float(K.trace() - kept)
 

@@ -132,6 +132,7 @@ class KernelTransformer(AgainstTraining):
             raise ValueError(
                 'KernelTransformer(kernel="precomputed") has no effect: omit this step.'
             )
+
         X = self._samples(X, reset=True)
         if isinstance(self.kernel, Kernel):
             self.kernel_ = settled(self.kernel, X)
@@ -146,9 +147,11 @@ class KernelTransformer(AgainstTraining):
                 coef0=self.coef0,
                 kernel_params=self.kernel_params,
             )
+
         if self._takes_vectors():
             with np.errstate(over="ignore"):
                 self._finite(self.kernel_.diag(X))
+
         self.X_fit_ = X.copy()  # no caller changes it, and `transform` treats all rows alike
         # the encoded form for the kernel, computed once
         structured = isinstance(self.kernel_, BaseKernel) and not self._takes_vectors()

@@ -105,7 +105,9 @@ class SeriesFormatter(TransformerMixin, Base):
         name = type(self).__name__
         channels_first = self.layout == "channels_first" and not is_frame(X)
         samples = series_of_frame(X, name) if is_frame(X) else as_samples(X, name)
+
         out = []
+
         for i, x in enumerate(samples):
             points = np.asarray(x)
             if points.dtype.kind not in "biufO" or points.ndim not in (1, 2):
@@ -113,15 +115,19 @@ class SeriesFormatter(TransformerMixin, Base):
                     f"{name}: series {i} has shape {points.shape} and type {points.dtype}, and "
                     "must be an array of real numbers, of one or two dimensions."
                 )
+
             points = points.astype(np.float64)
             if points.ndim == 1:
                 points = points[:, None]
             elif channels_first:
                 points = points.T
+            # rows of NaN at the end are padding; those between are gaps
             if self.trim_nan:
                 known = np.flatnonzero(~np.isnan(points).all(axis=1))
                 points = points[: known[-1] + 1 if len(known) else 0]
+
             out.append(points)
+
         packed = pack_series(out, name)
         return [packed.one(i).copy() for i in range(len(packed))]
 

@@ -162,9 +162,11 @@ class SpectrumCorrector(KernelMatrixStep):
         below, above = int((w < 0).sum()), int((w <= 0).sum())  # zeros lie between
         if self.algorithm == "shift":
             return np.eye(n)
+        # f(w) = w^2: S, less what rounding has left of the zeros
         if self.algorithm == "square":
             U = self._vectors[:, below:above]
             return S - (U * values[below:above]) @ U.T
+
         if above <= n - below:  # what is not positive, taken from the identity
             U = self._vectors[:, :above]
             gain = np.ones(above)
@@ -180,6 +182,7 @@ class SpectrumCorrector(KernelMatrixStep):
             else:
                 gain[: above - below] = 0.0
                 kept = (U * gain) @ U.T
+
         return kept
 
     def _half(self):

@@ -249,6 +249,7 @@ class KernelPRank(KernelRankingMachine, Base):
 
         check_classification_targets(y)
 
+        # ranks from 0, in the order of the classes
         place = {label: rank for rank, label in enumerate(self.classes_.tolist())}
         unknown = [label for label in y.tolist() if label not in place]
         if unknown:

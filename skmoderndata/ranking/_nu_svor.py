@@ -332,6 +332,7 @@ class NuSVOR(KernelRankingMachine, Base):
             # constraints that the free optimum meets change nothing
             if in_order and (found.converged or not small or getattr(progress, "stopped", False)):
                 return found
+
         try:
             return nu_ranking_by_cvxpy(
                 all_rows(store), segments, bounds, enforced=enforced, tol=self.tol

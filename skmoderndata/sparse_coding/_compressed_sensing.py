@@ -283,6 +283,8 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
                 f"n_measurements={m} rows of a transform of {n} features: there are {n}. Use "
                 "kind='gaussian' for more."
             )
+
+        # fast transforms exist for powers of two
         if "hadamard" in self.kind or self.kind == "single_pixel":
             sizes = (n,) if self.kind != "hadamard" or self.shape is None else self.shape
             if any(int(size) & (int(size) - 1) for size in sizes):
@@ -290,10 +292,13 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
                     f"kind={self.kind!r} needs a power of two features, got {n}: crop or pad the "
                     "signals, or use kind='dct'."
                 )
+
         resolve_basis(self.basis, n, self.shape)
         self.n_measurements_ = m
         self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+
         self.components_ = None
+        # random matrices are stored, as they are drawn; the others are operators
         if self.kind in RANDOM:
             self.components_ = random_matrix(
                 self.kind,
@@ -302,6 +307,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
                 density=float(self.density or 1 / 3),
                 rng=check_random_state(self._seed),
             ).astype(X.dtype)
+
         return self
 
     def transform(self, X):
@@ -369,11 +375,14 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
                 f"X has {Y.shape[1]} measurements a row, but {type(self).__name__} makes "
                 f"{self.n_measurements_}."
             )
+
         Y = Y.astype(np.float64)
         operator = self._operator()
+        # readings of patterns become measurements of signs
         if self.kind == "single_pixel":
             operator, decode = single_pixel_differences(operator)
             Y = decode(Y)
+
         basis = resolve_basis(self.basis, self.n_features_in_, self.shape)
         found = recover(
             Y,
@@ -387,6 +396,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
             memory=get_config()["working_memory"] * 2**20,
             n_jobs=self.n_jobs,
         )
+
         if not found.done.all():
             warn_not_converged(
                 self,
@@ -398,6 +408,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
                 ),
                 remedy="increase max_iter or tol, or n_measurements",
             )
+
         signals = found.codes if basis is None else basis.forward(found.codes)
         return RecoveredSignals(
             signals.astype(dtype),

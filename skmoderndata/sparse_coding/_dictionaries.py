@@ -123,6 +123,7 @@ def wavelet_dictionary(shape, wavelet="haar", *, level=None):
            [ 0.  ,  0.  ,  0.71, -0.71]])
     """
     low_pass = _low_pass(wavelet)
+
     bases = []
     for n in _shape(shape):
         most = (n & -n).bit_length() - 1  # how often n can be halved
@@ -131,6 +132,7 @@ def wavelet_dictionary(shape, wavelet="haar", *, level=None):
                 f"shape={shape}: {n} is no power of two, which a full Haar basis needs; give a "
                 f"level of at most {most}."
             )
+
         depth = most if level is None else level
         if not isinstance(depth, Integral) or depth < 0:
             raise ValueError(
@@ -141,7 +143,9 @@ def wavelet_dictionary(shape, wavelet="haar", *, level=None):
                 f"level={level} needs a multiple of {2**depth} values, got shape={shape}; {n} "
                 f"values allow level 0 to {most}."
             )
+
         bases.append(builders.wavelets(n, low_pass, depth))
+
     return _products(bases)
 
 
@@ -214,10 +218,12 @@ def gabor_dictionary(
     shape = _shape(shape)
     if len(shape) != 2:
         raise ValueError(f"shape={shape} must have two numbers, those of a patch.")
+
     if isinstance(orientations, Integral):
         orientations = np.pi * np.arange(_count("orientations", orientations)) / orientations
     if not (0 < sigma < np.inf and 0 < aspect < np.inf):
         raise ValueError(f"sigma={sigma} and aspect={aspect} must be positive and finite.")
+
     atoms = builders.gabor(
         shape,
         frequencies=_numbers("frequencies", frequencies),
@@ -227,11 +233,14 @@ def gabor_dictionary(
         phases=_numbers("phases", phases),
         stride=_count("stride", stride),
     )
+
+    # atoms lose their mean, and what is left may be zero
     if len(atoms) == 0:
         raise ValueError(
             f"No atom remains: without their mean all are zero on patches of shape={shape}. "
             f"Use larger patches, or a sigma that is wider than {sigma} pixels."
         )
+
     return atoms
 
 

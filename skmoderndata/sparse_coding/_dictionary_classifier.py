@@ -206,8 +206,10 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
                 f"{type(self).__name__} needs samples of at least two classes, and y has "
                 f"{n_classes} class."
             )
+
         data = _unit_rows(X)
         rng = check_random_state(self.random_state)
+
         passes = n_classes * self.max_iter + self.n_discriminative
         # matrices are small: more BLAS threads would slow each other down
         with FitProgress(self, X, y, max_passes=passes) as progress, one_blas_thread():
@@ -215,6 +217,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
                 [self._represent(data[target == c], rng, progress) for c in range(n_classes)]
             )
             dictionaries, n_passes = self._tell_apart(data, target, dictionaries, rng, progress)
+
         self.components_ = np.stack([fix_signs(D) for D in dictionaries])
         self.components_ = self.components_.astype(X.dtype, copy=False)
         self.n_iter_ = self.max_iter + n_passes
@@ -239,16 +242,21 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
     def _tell_apart(self, data, target, dictionaries, rng, progress):
         """Make passes that lower the discriminative cost, and set what is known of them."""
         residuals = class_residuals(data, dictionaries, self.n_nonzero_coefs, self.n_jobs)
+        # residual of the own class against the least of the others
         rows = np.arange(len(target))
         own = residuals[rows, target]
         others = residuals.copy()
         others[rows, target] = np.inf
+
+        # sharpness in units of a typical difference
         first = self.sharpness
         if first == "scale":
             typical = float(np.median(np.abs(others.min(axis=1) - own)))
             first = 1.0 / max(typical, 1e-6)
+
         growth = np.linspace(0, 1, max(2, self.n_discriminative))[: self.n_discriminative]
         objective = []
+        # sharper from pass to pass, with less weight on reconstruction
         for fraction in growth:
             progress.begin()
             step = discriminative_pass(
@@ -265,6 +273,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
             objective.append((step.before, step.after))
             if progress.end():
                 break
+
         self.objective_ = float(objective[-1][1]) if objective else np.nan
         self.objective_history_ = np.array(objective).reshape(-1, 2)
         self.sharpness_ = float(first * SHARPER)

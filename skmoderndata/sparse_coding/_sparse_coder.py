@@ -422,6 +422,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     def _check_combination(self):
         name, algorithm = type(self).__name__, self.transform_algorithm
+        # bounds of the residual need an algorithm that stops by them
         for bound in ("residual_tol", "residual_rtol"):
             unbounded = algorithm not in BOUNDED
             grouped = self.groups is not None and algorithm == "lasso"
@@ -432,11 +433,13 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                     "out and choose "
                     "transform_alpha, or use transform_algorithm='lasso' without groups, or 'omp'."
                 )
+
         if self.groups is not None and algorithm in ("ormp", "mp", "ista", "fista", *LASSO):
             raise ValueError(
                 f"{name}(transform_algorithm={algorithm!r}) takes no groups: use "
                 "'omp', 'lasso' or one of the thresholding algorithms."
             )
+
         if self.positive_code and algorithm == "ormp":
             raise ValueError(
                 f"{name}(transform_algorithm='ormp') has no positive version: use 'omp'."
@@ -482,21 +485,27 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         dtype = X.dtype
         X, mask = known_entries(X)
         X = X.astype(np.float64, copy=False)
+
         if self.residual_rtol is not None:
             sizes = np.sqrt(np.einsum("ij,ij->i", X, X))
             bounds = np.maximum(bounds, self.residual_rtol * sizes)
+
+        # bounds leave a margin where codes are rounded to float32
         inner = bounds_for_rounding(bounds, X) if dtype == np.float32 else bounds
         found = self._solve(X, mask, inner)
         unfinished = int(np.count_nonzero(found.stop == MAX_ITER))
         if unfinished:
             self._warn_unfinished(f"{unfinished} of {len(X)} signals", found.gap)
+
         if dtype == np.float32 and residuals:
+            # what rounding has moved beyond the bound is no success
             rounded = found.values.astype(dtype).astype(np.float64)
             found = found._replace(values=rounded)
             residual_sq = squared_residuals(found, X, self._atoms, mask)
             missed = (bounds >= 0) & (found.stop == TOL) & (residual_sq > bounds**2)
             stop = np.where(missed, STALL, found.stop)
             found = found._replace(residual_sq=residual_sq, stop=stop)
+
         k = len(self.components_)
         codes = (to_csr if self.code_format == "csr" else to_dense)(found, k, dtype)
         reasons, residual = np.array(STOP_REASONS)[found.stop], np.sqrt(found.residual_sq)
@@ -531,7 +540,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         groups, positive, max_iter = self._labels, self.positive_code, self.transform_max_iter
         options = {"mask": mask, "n_jobs": self.n_jobs, "memory": _memory()}
         limits = np.where(bounds < 0, -1.0, bounds**2)
+
         if algorithm in CONVEX:
+            # convex problems: weight alpha, or a bound in its place
             weight = np.full(len(X), 1.0 if alpha is None else float(alpha))
             options |= {"alpha": weight, "positive": positive, "tol": self.tol}
             if algorithm in ("ista", "fista"):
@@ -549,16 +560,20 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                 return bounded_lasso_codes(X, self._atoms, tol_sq=limits, **options)
             method = "homotopy" if algorithm == "lasso" else algorithm
             return lasso_codes(X, self._atoms, method=method, **options)
+
+        # greedy and pruning ones: so many atoms, or a bound of the residual
         most = self.transform_n_nonzero_coefs
         if most is None:
             many = self._bounded() and algorithm in GREEDY
             most = len(self._atoms.rows) if many else max(1, n // 10)
         options |= {"n_nonzero": most, "tol_sq": limits}
+
         if algorithm in PRUNING:
             return hard_thresholding(
                 X, self._atoms, method=algorithm, groups=groups, positive=positive,
                 max_iter=max_iter or 100, **options,
             )  # fmt: skip
+
         if algorithm == "mp":
             return matching_pursuit(
                 X, self._atoms, positive=positive, max_iter=max_iter, **options

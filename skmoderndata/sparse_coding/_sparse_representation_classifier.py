@@ -259,18 +259,22 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
                 f"{type(self).__name__} needs samples of at least two classes, and y has "
                 f"{len(self.classes_)} class."
             )
+
         if self.residual_rtol is not None and self.algorithm == "group_lasso":
             raise ValueError(
                 "algorithm='group_lasso' takes no residual_rtol: leave it out and choose alpha, "
                 "or use algorithm='lasso' or 'omp'."
             )
+
         linear = isinstance(self.kernel, str) and self.kernel == "linear"
         direct = linear and not sparse.issparse(X)
+        # features that may be wrong are atoms of their own: unit vectors
         if self.occlusion and not direct:
             raise ValueError(
                 "occlusion=True needs dense samples and kernel='linear': single features are no "
                 "atoms in the feature space of a kernel."
             )
+
         if direct:
             rows = X.astype(np.float64)
             self.X_fit_ = self._gram = self._features = None
@@ -278,6 +282,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             self.X_fit_ = copy(X) if self.copy_X else X
             self._gram = self._resolve(self.X_fit_)
             rows = self._coordinates(self.X_fit_)
+
         self._atoms, self._order = self._ordered(rows)
         self.components_ = self._atoms.rows[np.argsort(self._order)][: len(y)]
         return self
@@ -302,18 +307,24 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
                     stacklevel=3,
                 )
             return found.factor
+
         K = kernel_matrix(self._gram, X)
         K = (K + K.T) / 2
         own, peak = np.diag(K), np.abs(K).max()
+
         if own.max() <= 0 < peak:
             raise ValueError(
                 f"kernel={self.kernel!r} gives no sample a positive value with itself, which is "
                 f"the square of its norm, and at most {own.max():.1e}: take a kernel whose matrix "
                 "has no negative eigenvalues, or add a constant to its diagonal."
             )
+
+        # similarities of unit norm, so that no sample weighs more by its length
         norms = np.sqrt(np.maximum(own, 0.0))
         scale = np.divide(1.0, norms, out=np.zeros_like(norms), where=norms > 0)
         K *= np.outer(scale, scale)
+
+        # eigenvectors of what is positive span the samples
         values, vectors = eigh(K)
         positive = values > n * np.finfo(float).eps * max(values[-1], 1e-300)
         if not positive.any():  # all samples are zero
@@ -321,6 +332,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
                 self._gram, np.zeros((n, 1)), self._gram.subset(X, slice(None))
             )
             return np.zeros((n, 1))
+
         roots = np.sqrt(values[positive])
         to_span = scale[:, None] * vectors[:, positive] / roots
         self._features = Projection(self._gram, to_span, self._gram.subset(X, slice(None)))
@@ -456,6 +468,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         """Codes of samples of unit norm."""
         atoms = self._atoms
         bound = np.full(len(rows), -1.0 if self.residual_rtol is None else self.residual_rtol**2)
+
         if self.algorithm == "omp":
             found = orthogonal_matching_pursuit(
                 rows,
@@ -465,6 +478,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
                 n_jobs=self.n_jobs,
             )
             return to_csr(found, len(atoms.rows))
+
+        # alpha is a fraction of the value above which all codes are zero
         correlations = np.abs(rows @ atoms.rows.T)
         given = {"tol": self.tol, "max_iter": self.max_iter, "n_jobs": self.n_jobs}
         tiny = np.finfo(float).tiny
@@ -484,6 +499,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
                 groups=self._groups,
                 **given,
             )
+
         unfinished = found.stop == MAX_ITER
         if unfinished.any():
             warn_not_converged(
@@ -493,6 +509,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
                 remedy="increase max_iter, tol or "
                 + ("alpha" if self.residual_rtol is None else "residual_rtol"),
             )
+
         return to_csr(found, len(atoms.rows))
 
     def _decide(self, X):

@@ -268,6 +268,7 @@ def test_crash_and_time_out_of_one_case_do_not_end_the_run(monkeypatch):
         "before": "raise SystemExit(1)",
         "last": "pass",
     }
+
     told = []
     failed = run_each(
         list(programs),
@@ -276,10 +277,12 @@ def test_crash_and_time_out_of_one_case_do_not_end_the_run(monkeypatch):
         done=lambda name: name == "before",
         say=told.append,
     )
+
     assert failed == ["crashing", "hanging"]
     assert [line.split(": ", 1)[0] for line in told] == [
         f"[{number}/5] {name}" for number, name in enumerate(programs, 1)
     ]
+
     assert "done, " in told[0]
     assert "failed with status -6" in told[1]
     assert "stopped after 3 s" in told[2]

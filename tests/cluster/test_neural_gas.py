@@ -212,15 +212,20 @@ def test_order_weights_threads_dtype_and_sparse_input_agree(seed):
     X[X < 0.5] = 0
     given = {"n_clusters": 5, "n_init": 3, "max_iter": 30, "random_state": seed}
     model = NeuralGas(**given).fit(X)
+
     threads = NeuralGas(**given, n_jobs=2).fit(X)
     assert_array_equal(threads.cluster_centers_, model.cluster_centers_)
     shuffled = NeuralGas(**given).fit(X[np.random.default_rng(seed).permutation(len(X))])
     assert_allclose(shuffled.cluster_centers_, model.cluster_centers_, atol=1e-9)
+
+    # weights as repetition
     w = np.random.default_rng(seed).integers(0, 3, len(X))
     weighted = NeuralGas(**given).fit(X, sample_weight=w)
     repeated = NeuralGas(**given).fit(np.repeat(X, w, axis=0))
     assert_allclose(weighted.cluster_centers_, repeated.cluster_centers_, atol=1e-9)
     assert_allclose(weighted.inertia_, repeated.inertia_)
+
+    # sparse input
     start = model.cluster_centers_ + 0.1
     given = {"n_clusters": 5, "init": start, "max_iter": 30}
     dense = NeuralGas(**given).fit(X)
@@ -229,6 +234,7 @@ def test_order_weights_threads_dtype_and_sparse_input_agree(seed):
     assert_allclose(few.cluster_centers_, dense.cluster_centers_, atol=1e-9)
     assert_array_equal(few.predict(S), dense.predict(X))
     assert_allclose(few.transform(S), dense.transform(X), atol=1e-7)
+
     single = NeuralGas(**given).fit(X.astype(np.float32))
     assert single.cluster_centers_.dtype == np.float32
     assert single.transform(X.astype(np.float32)).dtype == np.float32
@@ -248,9 +254,11 @@ def test_borders(seed):
     X = rng.normal(size=(8, 3))
     each = NeuralGas(8, init=X, neighborhood=0.1).fit(X)
     assert_allclose(each.inertia_, 0, atol=1e-12)
+
     one = NeuralGas(1, random_state=seed).fit(X)
     assert_allclose(one.cluster_centers_[0], X.mean(axis=0))
     assert one.adjacency_.nnz == 0
+
     with pytest.warns(ConvergenceWarning, match="only 1 distinct samples"):
         same = NeuralGas(3, random_state=seed).fit(np.ones((5, 2)))
     assert_allclose(same.cluster_centers_, 1)
@@ -258,10 +266,12 @@ def test_borders(seed):
     far = np.concatenate([X[:2], np.full((1, 3), 1e3)])
     dead = NeuralGas(3, init=far, neighborhood=0.02, polish=False).fit(X)
     assert_array_equal(dead.cluster_centers_[2], far[2])
+
     empty = sparse.csr_array((6, 4))
     with pytest.warns(ConvergenceWarning, match="lower n_clusters"):
         zeros = NeuralGas(2, random_state=seed).fit(empty)
     assert_allclose(zeros.cluster_centers_, 0)
+
     online = NeuralGas(
         3, algorithm="online", max_iter=5, n_init=2, polish=False, random_state=seed
     ).fit(X, sample_weight=np.arange(8))

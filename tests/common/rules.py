@@ -467,13 +467,16 @@ def wrong_defaults(cls):
     for parameter in FunctionDoc(cls, doc=inspect.getdoc(cls) or "")["Parameters"]:
         for name in parameter.name.split(","):
             documented[name.strip().lstrip("*")] = parameter.type
+
     real = {
         name: parameter.default
         for name, parameter in inspect.signature(cls).parameters.items()
         if name not in ("self", "args", "kwargs")
     }
+
     found = [f"{name}: not documented" for name in real if name not in documented]
     found += [f"{name}: documented but not a parameter" for name in documented if name not in real]
+
     for name, default in real.items():
         text = re.search(r"default\s*[=:]\s*(.+)$", documented.get(name, ""))
         if name not in documented or default is inspect.Parameter.empty:
@@ -481,6 +484,7 @@ def wrong_defaults(cls):
         if text is None:
             found.append(f"{name}: no `default=` in the docstring")
             continue
+
         shown = text.group(1).strip().rstrip(".").strip("`").replace("pi / 2", repr(math.pi / 2))
         try:
             same = ast.literal_eval(shown) == default and type(ast.literal_eval(shown)) is type(
@@ -488,8 +492,10 @@ def wrong_defaults(cls):
             )
         except (ValueError, SyntaxError):
             same = shown in (repr(default), str(default))
+
         if not same:
             found.append(f"{name}: documented {shown}, real {default!r}")
+
     return found
 
 
@@ -542,26 +548,32 @@ def broken_promises(cls, root=ROOT):
     card, stem = cls._card, method_stem(cls)
     module = cls.__module__.split(".")[1]
     found = []
+
     wanted = [root / "docs" / "methods" / f"{stem}.md", root / "examples" / f"plot_{stem}.py"]
     tests = root / "tests" / module / f"test_{stem}.py"
     wanted.append(tests)
+
     if card.comparison is not None and card.no_comparison:
         found.append("a comparison, and a reason why there is none")
     if card.no_comparison and not card.no_comparison.endswith("."):
         found.append("the reason why nothing compares is no sentence")
+
     if card.comparison is not None:
         problem = card.comparison.problem
         wanted.append(root / "benchmarks" / "compare" / "problems" / f"{problem}.py")
     found += [f"missing {path.relative_to(root)}" for path in wanted if not path.exists()]
+
     if not card.cite:
         found.append("no references")
     if tests.exists():
         found += too_little_evidence(tests.read_text(encoding="utf-8"))
+
     bib = root / "docs" / "references.bib"
     entries = bib.read_text(encoding="utf-8") if bib.exists() else ""
     found += [
         f"references.bib does not define {key}" for key in card.cite if f"{{{key}," not in entries
     ]
+
     page = root / "docs" / "methods" / f"{stem}.md"
     if page.exists():
         text = page.read_text(encoding="utf-8")
@@ -569,11 +581,13 @@ def broken_promises(cls, root=ROOT):
             found.append(f"{page.name} does not name {cls.__name__}")
         if ">>>" not in text:
             found.append(f"{page.name} has no example that runs")
+
     found += [
         f"known failure {check} carries no reason"
         for check, reason in card.known_failures.items()
         if len(reason) < 20
     ]
+
     return found
 
 

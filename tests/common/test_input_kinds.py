@@ -242,6 +242,7 @@ def test_targets_of_no_use_are_refused_by_name(estimator):
     X = samples_of(estimator)
     y = targets_for(estimator)[0]
     words = np.array(["less", "more"])[(y > np.median(y)).astype(int)]
+
     refused = [
         (sparse.csr_array(y[:, None]), r"y.toarray\(\)"),
         (sparse.coo_matrix(y[:, None]), r"y.toarray\(\)"),
@@ -252,11 +253,13 @@ def test_targets_of_no_use_are_refused_by_name(estimator):
         (with_entry(words, None).tolist(), "y is missing .* position 3"),
         (pl.Series(with_entry(words, None).tolist()), "y is missing .* position 3"),
     ]
+
     if is_regressor(estimator):
         refused += [
             (words, "needs numbers as y, and received 'less'|'more'"),
             (pd.Series(pd.date_range("2020-01-01", periods=len(y))), "needs numbers as y"),
         ]
+
     for target_of_no_use, message in refused:
         with pytest.raises(ValueError, match=message):
             clone(estimator).fit(X, target_of_no_use)

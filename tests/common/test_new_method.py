@@ -20,16 +20,21 @@ def checkout(tmp_path, monkeypatch):
 def test_files_of_a_new_method(checkout):
     pytest.importorskip("ruff")
     assert new_method.main(["METHOD=BooleanKMeans", "MODULE=cluster"]) == 0
+
+    # five tests to write, and evidence named in them
     test_file = checkout / "tests" / "cluster" / "test_boolean_k_means.py"
     source = test_file.read_text()
     assert rules.too_little_evidence(source) == []
     assert sum(isinstance(node, ast.Raise) for node in ast.walk(ast.parse(source))) == 5
+
     assert (
         "class BooleanKMeans"
         in (checkout / "skmoderndata" / "cluster" / "_boolean_k_means.py").read_text()
     )
     assert (checkout / "docs" / "methods" / "boolean_k_means.md").exists()
     assert (checkout / "examples" / "plot_boolean_k_means.py").exists()
+
+    # what is written passes the checks of style
     config = str(rules.ROOT / "pyproject.toml")
     for command in (["check"], ["format", "--check"]):
         done = subprocess.run(

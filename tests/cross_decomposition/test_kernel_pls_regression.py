@@ -159,10 +159,12 @@ def test_weights_count_copies(kernel, solver, targets, seed):
     X = rng.normal(size=(40, 4))
     Y = np.sin(X) @ rng.normal(size=(4, targets)) + 0.1 * rng.normal(size=(40, targets))
     Y = Y[:, 0] if targets == 1 else Y
+
     times = rng.integers(0, 4, size=40)
     index = np.repeat(np.arange(40), times)
     model = KernelPLSRegression(3, kernel=kernel, solver=solver, rank_tol=0.0)
     twin = KernelPLSRegression(3, kernel=kernel, solver=solver, rank_tol=0.0)
+
     if kernel == "precomputed":
         K = rbf_kernel(X)
         model.fit(K, Y, sample_weight=times)
@@ -172,6 +174,7 @@ def test_weights_count_copies(kernel, solver, targets, seed):
         model.fit(X, Y, sample_weight=times)
         twin.fit(X[index], Y[index])
         got = wanted = X
+
     assert_allclose(model.predict(got), twin.predict(wanted), atol=1e-8)
     assert_allclose(model.transform(got), twin.transform(wanted), atol=1e-8)
     assert_allclose(model.x_scores_, model.transform(got), atol=1e-8)

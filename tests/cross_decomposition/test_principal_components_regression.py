@@ -60,10 +60,12 @@ def test_number_of_components_is_that_of_brute_force_leave_one_out(seed, kernel,
     X[3], Y[3] = X[7], Y[7]  # a copy
     n = len(X)
     w = np.random.default_rng(seed).integers(1, 4, size=n) if weighted else np.ones(n)
+
     model = PrincipalComponentsRegression(kernel=kernel).fit(X, Y, sample_weight=w)
     every = PrincipalComponentsRegression(None, kernel=kernel).fit(X, Y, sample_weight=w)
     Z = every.transform(X)
     variance = np.average((Y - np.average(Y, axis=0, weights=w)) ** 2, axis=0, weights=w)
+
     errors = []
     for k in range(1, Z.shape[1] + 1):
         squares = np.zeros_like(Y)
@@ -72,9 +74,11 @@ def test_number_of_components_is_that_of_brute_force_leave_one_out(seed, kernel,
             if k >= len(others):
                 squares[i] = np.inf
                 continue
+
             fit = LinearRegression().fit(Z[others, :k], Y[others], sample_weight=w[others])
             squares[i] = (Y[i] - fit.predict(Z[i : i + 1, :k])[0]) ** 2
         errors.append((np.average(squares, axis=0, weights=w) / variance).mean())
+
     assert model.n_components_ == np.argmin(errors) + 1
     best = model.n_components_
     assert_allclose(model.loo_errors_[: best + 1], errors[: best + 1], rtol=1e-6)
@@ -194,6 +198,7 @@ def test_constant_columns_and_bad_input():
 def test_weights_count_copies(kernel, solver, thin, seed):
     if (kernel != "linear" and solver == "primal") or (thin and kernel == "precomputed"):
         return
+
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(40, 6)) * (rng.random((40, 6)) < 0.6)
     y = X @ rng.normal(size=6) + 0.1 * rng.normal(size=40)
@@ -202,6 +207,7 @@ def test_weights_count_copies(kernel, solver, thin, seed):
     model, twin = (
         PrincipalComponentsRegression(3, kernel=kernel, solver=solver) for _ in range(2)
     )
+
     if kernel == "precomputed":
         K = rbf_kernel(X)
         model.fit(K, y, sample_weight=times)
@@ -211,6 +217,7 @@ def test_weights_count_copies(kernel, solver, thin, seed):
         got = wanted = sparse.csr_array(X) if thin else X
         model.fit(got, y, sample_weight=times)
         twin.fit(X[index], y[index])
+
     assert_allclose(model.predict(got), twin.predict(wanted), atol=1e-7)
     assert_allclose(model.transform(got), twin.transform(wanted), atol=1e-6)
     assert_allclose(model.explained_variance_, twin.explained_variance_, rtol=1e-8)

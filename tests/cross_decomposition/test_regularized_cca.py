@@ -150,8 +150,10 @@ def test_correlations_and_weights_are_what_their_names_say(seed, alpha, scale, w
     X, Y = two_views(seed)
     X, Y = X * [1e-5, 1, 40, 3, 1e4], Y * [1e3, 1, 1e-2, 7]
     w = np.random.default_rng(seed).uniform(0.1, 3, size=80) if weighted else None
+
     model = RegularizedCCA(3, alpha=alpha, scale=scale).fit(X, Y, sample_weight=w)
     scores = model.transform(X, Y)
+
     expected = [
         np.cov(a, b, aweights=w, ddof=0) for a, b in zip(*(Z.T for Z in scores), strict=True)
     ]
@@ -160,6 +162,8 @@ def test_correlations_and_weights_are_what_their_names_say(seed, alpha, scale, w
     if w is None:
         plain = [np.corrcoef(a, b)[0, 1] for a, b in zip(*(Z.T for Z in scores), strict=True)]
         assert_allclose(model.correlations_, plain, rtol=1e-9)
+
+    # weights that are orthonormal in the regularised covariance, and in the units of X
     C = np.cov(X.T, Y.T, aweights=w, ddof=0)
     units = np.sqrt(np.diag(C)) if scale else np.ones(9)
     for view, W, columns, mean in zip(
@@ -172,6 +176,7 @@ def test_correlations_and_weights_are_what_their_names_say(seed, alpha, scale, w
         assert_allclose((view - mean) @ W, model.transform(X, Y)[view is Y], rtol=1e-9)
         S = (1 - alpha) * C[columns, columns] + alpha * np.diag(units[columns] ** 2)
         assert_allclose(W.T @ S @ W, np.eye(3), atol=1e-7)
+
     values, _, _ = linear_pencil(C / np.outer(units, units), 5, alpha)
     assert_allclose(model.regularized_correlations_, values[:3], rtol=1e-7)
 

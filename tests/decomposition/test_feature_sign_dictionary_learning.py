@@ -166,6 +166,7 @@ def test_objective_is_what_is_stated_and_never_rises(kind, seed):
     rng = np.random.default_rng(seed)
     known = rng.uniform(size=X.shape) < 0.8 if kind == "masked" else np.ones(X.shape, bool)
     w = rng.uniform(size=len(X)) if kind == "weighted" else np.ones(len(X))
+
     model = FeatureSignDictionaryLearning(
         15,
         alpha=0.2,
@@ -177,15 +178,19 @@ def test_objective_is_what_is_stated_and_never_rises(kind, seed):
         store_codes=True,
         random_state=seed,
     )
+
     given = sparse.csr_array(X) if kind == "sparse" else np.where(known, X, np.nan)
     model.fit(given, sample_weight=w)
+
     assert (np.diff(model.objective_history_) <= 1e-12 * model.objective_history_[0]).all()
     assert model.objective_history_.shape == (12,) == (model.n_iter_,)
     stated = oracle.objective(X, model.components_, model.codes_.toarray(), 0.2, w, known)
     assert_allclose(model.objective_, stated, rtol=1e-9)
+
     assert model.dual_gap_.max() <= 1e-6
     assert model.dictionary_gap_ <= 1e-8
     assert_allclose(np.linalg.norm(model.components_, axis=1), 1, rtol=1e-9)
+
     if model.positive_code:
         assert (model.codes_.data >= 0).all()
     if model.positive_dict:
@@ -220,6 +225,7 @@ def test_lower_objective_than_scikit_learn_after_as_many_passes(seed):
     start = D + 0.3 * np.random.default_rng(seed).normal(size=D.shape)
     start /= np.linalg.norm(start, axis=1, keepdims=True)
     given = {"n_components": 18, "alpha": 0.2, "max_iter": 15}
+
     model = FeatureSignDictionaryLearning(**given, init=start, tol=0).fit(X)
     theirs = DictionaryLearning(
         **given,
@@ -237,6 +243,7 @@ def test_lower_objective_than_scikit_learn_after_as_many_passes(seed):
         atoms = prepare_atoms(components, normalize=False)
         A = to_dense(lasso_codes(X, atoms, alpha=np.full(400, 0.2)), 18)
         values.append(oracle.objective(X, components, A, 0.2))
+
     assert values[0] <= values[1] * (1 + 2e-3)  # local optima differ a little
 
 
@@ -333,7 +340,9 @@ def test_sparse_signals_as_dense_ones(positive, seed):
     X[np.abs(X) < 0.3] = 0
     given = {"alpha": 0.2, "max_iter": 6, "tol": 0, "random_state": seed}
     given |= {"n_components": 14, "positive_dict": positive, "positive_code": positive}
+
     dense = FeatureSignDictionaryLearning(**given).fit(X)
+    # densified few rows at a time
     S = sparse.csr_array(X)
     with sklearn.config_context(working_memory=0.05):
         few = FeatureSignDictionaryLearning(**given).fit(S)
@@ -341,12 +350,15 @@ def test_sparse_signals_as_dense_ones(positive, seed):
     assert_allclose(few.components_, dense.components_, atol=1e-5)
     assert_allclose(few.objective_history_, dense.objective_history_, rtol=1e-9)
     assert_allclose(few.score(S), dense.score(X), rtol=1e-6)
+
+    # in batches
     streams = [FeatureSignDictionaryLearning(**given) for _ in range(2)]
     for first in range(0, 400, 100):
         streams[0].partial_fit(X[first : first + 100])
         streams[1].partial_fit(S[first : first + 100])
     assert_allclose(streams[1].components_, streams[0].components_, atol=1e-5)
     assert not positive or (streams[1].components_ >= 0).all()
+
     single = FeatureSignDictionaryLearning(**given).fit(S.astype(np.float32))
     assert single.components_.dtype == single.transform(S.astype(np.float32)).dtype == np.float32
 
@@ -399,6 +411,7 @@ def test_borders(seed):
     many = FeatureSignDictionaryLearning(30, alpha=0.1, random_state=seed).fit(X)
     assert np.isfinite(many.components_).all()
     assert_allclose(np.linalg.norm(many.components_, axis=1), 1)
+
     zeros = FeatureSignDictionaryLearning(3, random_state=seed).fit(np.zeros((5, 4)))
     assert_allclose(np.linalg.norm(zeros.components_, axis=1), 1)
     assert (zeros.transform(np.zeros((5, 4))) == 0).all()
@@ -409,19 +422,23 @@ def test_borders(seed):
     assert_allclose(none.score(X), -1)
     assert none.n_iter_ == 2
     assert (none.usage_ == 0).all()
+
     same = FeatureSignDictionaryLearning(init=np.ones((4, 3)), alpha=0.1).fit(np.ones((6, 3)))
     assert_allclose(same.inverse_transform(same.transform(np.ones((6, 3)))), 1, atol=0.1)
+
     hidden = np.where(rng.uniform(size=X.shape) < 0.5, np.nan, X)
     hidden[0] = np.nan
     hidden[:, 1] = np.nan
     model = FeatureSignDictionaryLearning(4, alpha=0.1, random_state=seed).fit(hidden)
     assert np.isfinite(model.components_).all()
     assert (model.transform(hidden)[0] == 0).all()
+
     for changed, data in (({}, np.ones((5, 3))), ({"n_components": 2}, X)):
         warm = FeatureSignDictionaryLearning(3, warm_start=True, random_state=seed).fit(X)
         with pytest.raises(ValueError, match=r"last fit \(warm_start=True\) must be .* shape"):
             warm.set_params(**changed).fit(data)
         assert warm.components_.shape == (3, 4)
+
     with pytest.warns(ConvergenceWarning, match="increase max_iter or tol"):
         FeatureSignDictionaryLearning(3, alpha=0.1, max_iter=2, random_state=seed).fit(
             rng.normal(size=(50, 4))

@@ -357,13 +357,16 @@ def test_optimal_directions_solve_the_least_squares_problem(positive, constant, 
         if not positive:  # atoms to start from satisfy the constraints
             D[1:] -= D[1:].mean(axis=1, keepdims=True)
             D /= np.linalg.norm(D, axis=1, keepdims=True)
+
     values = np.abs(codes.values) if positive else codes.values.copy()
     A = to_dense(codes._replace(values=values), len(D))
     A[:, 5] = 0  # nobody uses it
     values[codes.indices == 5] = 0
+
     atoms = D.copy()
     sparse = to_csr(codes._replace(values=values), len(D))
     least_squares_atoms(X, None, atoms, sparse, positive=positive, constant=constant)
+
     P = cp.Variable(D.shape)
     bounds = [P >= 0] if positive else []
     if constant:
@@ -372,6 +375,7 @@ def test_optimal_directions_solve_the_least_squares_problem(positive, constant, 
             bounds.append(cp.sum(P[1:], axis=1) == 0)
     problem = cp.Problem(cp.Minimize(cp.sum_squares(X - A @ P)), bounds)
     problem.solve(solver="CLARABEL")
+
     new = to_dense(codes._replace(values=values), len(D))
     # the interior point solver stops at about 1e-8
     assert_allclose(np.sum((X - new @ atoms) ** 2), problem.value, rtol=1e-6)
@@ -613,15 +617,19 @@ def test_borders(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(10, 4))
     assert np.isfinite(KSVD(30, random_state=seed).fit(X).components_).all()  # more than signals
+
     zeros = KSVD(3, random_state=seed, max_iter=3).fit(np.zeros((5, 4)))
     assert_allclose(np.linalg.norm(zeros.components_, axis=1), 1)
     assert (zeros.transform(np.zeros((5, 4))) == 0).all()
+
     same = KSVD(2, random_state=seed, max_iter=3).fit(np.ones((6, 3)))
     assert_allclose(same.inverse_transform(same.transform(np.ones((6, 3)))), 1)
+
     hidden = np.where(rng.uniform(size=X.shape) < 0.5, np.nan, X)
     hidden[0] = np.nan
     hidden[:, 1] = np.nan
     assert np.isfinite(KSVD(4, random_state=seed).fit(hidden).components_).all()
+
     for init, message in (
         (np.zeros((2, 4)), "init has a zero atom"),
         (np.ones((2, 3)), r"init has shape \(2, 3\)"),
@@ -629,6 +637,7 @@ def test_borders(seed):
     ):
         with pytest.raises(ValueError, match=message):
             KSVD(2, init=init, positive=True).fit(X)
+
     with pytest.raises(ValueError, match="partial_fit takes no missing entries"):
         KSVD(2).partial_fit(hidden)
     with pytest.raises(ValueError, match="5 codes a row"):

@@ -466,6 +466,7 @@ def test_extrema_of_a_quadratic_form_on_a_sphere(seed, case):
     H = rng.normal(size=(4, 4))
     H, f = H + H.T, rng.normal(size=4)
     V = np.linalg.eigh(H)[1]
+
     if case == "linear":
         H = np.zeros((4, 4))
     elif case == "no linear part":
@@ -474,10 +475,13 @@ def test_extrema_of_a_quadratic_form_on_a_sphere(seed, case):
         f = 0.1 * V[:, 1] + 0.2 * V[:, 2]
     elif case == "repeated":
         H = V @ np.diag([-1, -1, 2, 2]) @ V.T
+
     form = QuadraticForm(H, f, 0.5)
     X = rng.normal(size=(20_000, 4))
     X *= 1.7 / np.linalg.norm(X, axis=1, keepdims=True)
     largest, smallest = form.extrema_on_sphere(1.7)
+
+    # stationary, of norm 1.7, and beyond all random points
     for x, sign in ((largest, 1), (smallest, -1)):
         assert_allclose(np.linalg.norm(x), 1.7, rtol=1e-9)
         gradient = H @ x + f
@@ -537,6 +541,7 @@ def test_merged_blocks_equal_fit_however_the_rows_are_cut(seed, lag, rows):
     rng = np.random.default_rng([seed, lag])
     X = PCA(whiten=True).fit_transform(series(seed, p=4))
     given = {}
+
     if rows in ("ids", "all"):
         given["sequence_ids"] = np.sort(rng.integers(0, 6, 400))
     if rows in ("mask", "all"):
@@ -545,10 +550,12 @@ def test_merged_blocks_equal_fit_however_the_rows_are_cut(seed, lag, rows):
         given["sample_mask"] = rng.random(400) > 0.05
     if rows in ("times", "all"):
         given["times"] = rng.uniform(0.5, 2, 400).cumsum()
+
     if rows == "float32":
         X = X.astype(np.float32)
     setting = {"lag": lag, "degree": 2, "n_components": 3} if lag < 3 else {"lag": lag}
     whole = SlowFeatureAnalysis(**setting).fit(X, **given)
+
     for n_cuts in (1, 4, 60):
         empty = (103, 106) if rows in ("mask", "all") else ()
         blocks = random_blocks(rng, 400, n_cuts, *empty)
@@ -558,6 +565,7 @@ def test_merged_blocks_equal_fit_however_the_rows_are_cut(seed, lag, rows):
             )
             for block in blocks
         ]
+
         models = [pickle.loads(pickle.dumps(model)) for model in models]
         assert_same_model(merged_in_random_order(rng, models), whole)
 

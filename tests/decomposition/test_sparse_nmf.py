@@ -175,6 +175,7 @@ def test_sparseness_is_exact(level, seed):
     components = SparseNMF(3, penalty="hoyer", sparseness_components=level, max_iter=5000).fit(X)
     assert_allclose(sparseness(components.components_), level, atol=1e-12)
     assert_allclose(np.linalg.norm(components.components_, axis=1), 1, rtol=1e-12)
+
     codes = SparseNMF(3, penalty="hoyer", sparseness_codes=level, max_iter=5000).fit(X)
     assert_allclose(sparseness(codes.codes_.T), level, atol=1e-12)
     rows = SparseNMF(
@@ -182,6 +183,7 @@ def test_sparseness_is_exact(level, seed):
     ).fit(X)
     assert_allclose(sparseness(rows.transform(X)), level, atol=1e-12)
     assert rows.codes_ is components.codes_ is None
+
     both = SparseNMF(
         3,
         penalty="hoyer",
@@ -190,6 +192,7 @@ def test_sparseness_is_exact(level, seed):
         max_iter=5000,
     ).fit(X)
     assert_allclose(sparseness(both.codes_.T), level, atol=1e-12)
+
     left = both.components_.any(axis=1)  # a component of free length may vanish
     assert left.sum() >= 2
     assert_allclose(sparseness(both.components_[left]), level, atol=1e-12)

@@ -89,8 +89,11 @@ def test_step_of_the_atoms_follows_the_gradient(seed):
     X, D = problem(seed, n_signals=30)
     A = np.random.default_rng(seed).normal(size=(30, 12))
     variance, gain = np.full(12, 0.1), np.linspace(0.5, 2, 12)
+
     new, after, gains = dictionary_step(X, D, A, variance, gain, rate=1e-4, goal=None)
     assert_array_equal(gains, gain)
+
+    # central differences of the reconstruction error
     step = 1e-6
     slope = np.empty_like(D)
     for j in range(12):
@@ -100,8 +103,11 @@ def test_step_of_the_atoms_follows_the_gradient(seed):
             down[j, p] -= step
             slope[j, p] = np.sum((X - A @ up) ** 2) - np.sum((X - A @ down) ** 2)
     slope /= 4 * step * 30  # of half the mean squared error
+
     moved = D - 1e-4 / np.mean(A**2, axis=0).max() * slope
     assert_allclose(new, moved / np.linalg.norm(moved, axis=1, keepdims=True), atol=1e-9)
+
+    # gain control: the variance approaches its goal
     scaled, after, gains = dictionary_step(X, D, A, variance, gain, rate=1e-4, goal=0.1)
     assert_allclose(after, 0.95 * 0.1 + 0.05 * np.mean(A**2, axis=0))
     assert (gains > gain).all()  # coefficients vary more than the goal
@@ -173,8 +179,10 @@ def test_borders(seed):
         assert np.isfinite(many.components_).all()
         strong = Sparsenet(4, prior=prior, alpha=1e6, max_iter=2, random_state=seed).fit(X)
         assert_allclose(strong.transform(X), 0, atol=1e-3)
+
     one = Sparsenet(1, max_iter=2, random_state=seed).fit(X[:, :1])
     assert one.components_.shape == (1, 1)
+
     with pytest.raises(ValueError, match="init has a zero atom"):
         Sparsenet(init=np.zeros((2, 4))).fit(X)
     with pytest.raises(ValueError, match=r"init has shape \(2, 3\)"):

@@ -53,10 +53,12 @@ def test_linear_kernel_is_the_primal_eigenproblem(seed, solver):
 def test_linear_kernel_is_linear_discriminant_analysis_with_a_ridge(seed):
     X, y = classes(seed)
     model = KernelDiscriminantAnalysis("linear", alpha=0.02).fit(X, y)
+
     _, within, _ = scatters(X, y)
     ridged = within + 0.02 * np.trace(within) * np.eye(5)
     linear = LinearDiscriminantAnalysis(solver="lsqr", covariance_estimator=Given(ridged))
     linear.fit(X, y)
+
     new = classes(seed + 1)[0]
     assert_allclose(model.predict_log_proba(new), linear.predict_log_proba(new), atol=1e-8)
     assert_allclose(model.predict_proba(new), linear.predict_proba(new), atol=1e-8)
@@ -66,6 +68,7 @@ def test_linear_kernel_is_linear_discriminant_analysis_with_a_ridge(seed):
     model = KernelDiscriminantAnalysis("linear", alpha=s / (1 - s) / 5, priors=even).fit(X, y)
     linear = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=s, priors=even).fit(X, y)
     assert_array_equal(model.predict(new), linear.predict(new))
+
     shrunk = linear.decision_function(new)
     assert_allclose(
         (model.decision_function(new) - np.log(0.25)) / (1 - s),
@@ -79,11 +82,14 @@ def test_linear_kernel_is_linear_discriminant_analysis_with_a_ridge(seed):
 def test_directions_are_orthonormal_and_optimal(seed):
     X, y = classes(seed)
     model = KernelDiscriminantAnalysis(gamma=0.05, alpha=0.01).fit(X, y)
+
     K = rbf_kernel(X, gamma=0.05)
+    # orthonormal in the ridged scatter within classes, in which that between classes is diagonal
     A = model.dual_coef_
     scores = K @ A
     within = sum((y == c).mean() * np.cov(scores[y == c].T, bias=True) for c in np.unique(y))
     assert_allclose(within + model.ridge_ * A.T @ K @ A, np.eye(3), atol=1e-8)
+
     between = sum(
         (y == c).mean() * np.outer(m, m)
         for c, m in zip(model.classes_, model.class_scores_, strict=True)
@@ -91,13 +97,16 @@ def test_directions_are_orthonormal_and_optimal(seed):
     assert_allclose(between, np.diag(model.eigenvalues_), atol=1e-8)
     # stationarity in feature space, coefficient by coefficient: S_b W = (S_w + ridge) W diag
     G = np.stack([(y == c) / (y == c).sum() - 1 / len(y) for c in model.classes_], axis=1)
+
     shares = np.array([(y == c).mean() for c in model.classes_])
     left = G * shares @ (G.T @ scores)
+
     centred = np.zeros_like(scores)
     for c, share in zip(model.classes_, shares, strict=True):
         inside = y == c
         centred[inside] = share / inside.sum() * (scores[inside] - scores[inside].mean(axis=0))
     right = (centred + model.ridge_ * A) * model.eigenvalues_
+
     assert_allclose(left, right, atol=1e-9 * np.abs(left).max())
 
 

@@ -45,9 +45,12 @@ def test_rules_term_by_term(combine, partition, seed):
     X, y = data(seed)
     new = data(seed + 1)[0][:20]
     model = fixed(combine, n_experts=4, partition=partition, random_state=seed).fit(X, y)
+
     mean, std = model.predict(new, return_std=True, include_noise=False)
     means, variances = map(np.array, zip(*experts(model, X, y, new), strict=True))
     prior = KERNEL.diag(new)
+
+    # exponents of the experts, sample by sample
     for i in range(20):
         v = variances[:, i]
         if combine == "grbcm":  # corrections of the shared expert
@@ -60,6 +63,7 @@ def test_rules_term_by_term(combine, partition, seed):
                 "gpoe": np.full(4, 0.25),
                 "rbcm": 0.5 * np.log(prior[i] / v),
             }[combine]
+
         wanted, variance = committee(beta, means[:, i], v, prior[i], combine in ("bcm", "rbcm"))
         assert_allclose(mean[i], wanted * y.std() + y.mean(), rtol=1e-7)
         assert_allclose(std[i], np.sqrt(variance) * y.std(), rtol=1e-6)

@@ -80,21 +80,26 @@ def test_training_patches_are_those_that_need_an_atom(hidden, seed):
     image[4:, 3:] = 30 * rng.normal(size=(10, 12, 2))
     known = rng.uniform(size=image.shape) < 0.5 if hidden else None
     image = image + 100.0
+
     grid = grid_of(image, (3, 4))
     every = np.arange(grid.rows * grid.columns)
     patches = take_patches(image, grid, every)
     assert_array_equal(patches[0].reshape(3, 4, 2), image[:3, :4])
     assert_array_equal(patches[-1].reshape(3, 4, 2), image[-3:, -4:])
     seen = None if known is None else take_patches(known, grid, every)
+
     data, means = take_means_away(patches, 2, seen)
     if not hidden:
         assert_allclose(means[5], image[:3, 5:9].mean(axis=(0, 1)))
+
+    # patches of enough known pixels and of more energy than the noise
     count = np.full(len(every), grid.size) if seen is None else seen.sum(axis=1)
     wanted = (np.sum(data**2, axis=1) > 400 * count) & (count >= 0.4 * grid.size)
     given = {"min_known": 0.4, "above": 400.0, "rng": np.random.RandomState(seed)}
     found, part = training_patches(image, known, grid, max_patches=1000, **given)
     assert_allclose(found, data[wanted], atol=1e-10)
     assert (part is None) == (known is None)
+
     few, _ = training_patches(image, known, grid, max_patches=5, **given)
     assert len(few) == 5
     assert (np.abs(few[:, None] - data[wanted]).sum(axis=2) < 1e-8).any(axis=1).all()
@@ -273,13 +278,16 @@ def test_units_of_grey_do_not_matter(dictionary, seed):
     y, x = np.mgrid[0:24, 0:20]
     clean = 128 + 80 * np.sin(y / 3) * np.cos(x / 4)
     noisy = clean + 10 * rng.normal(size=clean.shape)
+
     given = {"dictionary": dictionary, "patch_size": 4, "n_components": 32, "max_iter": 2}
     for dtype, powers in ((np.float64, (150, -150)), (np.float32, (40, -40))):
         image = noisy.astype(dtype)
+
         model = DictionaryDenoiser(10.0, **given, random_state=seed).fit(image)
         for power in powers:
             unit = dtype(2.0**power)
             other = DictionaryDenoiser(10.0 * float(unit), **given, random_state=seed)
+
             out = other.fit_transform(image * unit)
             assert out.dtype == dtype
             assert_allclose(out / unit, model.transform(image), rtol=1e-5)
@@ -287,5 +295,6 @@ def test_units_of_grey_do_not_matter(dictionary, seed):
             assert np.isfinite(other.objective_history_).all()
             score = other.score(image * unit, clean * 2.0**power)
             assert_allclose(score, model.score(image, clean), rtol=1e-5)
+
     with pytest.raises(ValueError, match=r"fourth powers over- or underflow: rescale it"):
         DictionaryDenoiser(10.0, **given).fit(noisy * 1e60)

@@ -198,25 +198,30 @@ def test_borders(seed):
     whole, seen = picture(seed)
     model = DictionaryInpainter(n_components=64, max_iter=2, n_rounds=2, random_state=seed)
     assert_array_equal(model.fit_transform(whole), whole)  # nothing misses
+
     for method in ("em", "masked"):
         model.set_params(algorithm=method)
         flat = np.full((9, 12), 7.0)
         flat[2:5, 3] = np.nan
         assert_allclose(model.fit_transform(flat), 7)
+
         one = np.full((30, 31), np.nan)  # a single known pixel
         one[3, 4] = 5.0
         assert_allclose(model.fit_transform(one), 5)
+
         hole = seen.copy()
         hole[8:32, 8:32] = np.nan  # no patch inside knows anything
         out = model.fit_transform(hole)
         assert np.isfinite(out).all()
         assert whole.min() - 60 < out.min()
         assert out.max() < whole.max() + 60
+
         point = np.where(np.arange(3) == 1, np.nan, 2.0)[:, None]
         assert_allclose(model.fit_transform(point), 2)
         color = np.stack([whole, whole, whole], axis=2)
         color[::2, 1::2, 1] = np.nan  # a single channel of some pixels
         assert np.abs(model.fit_transform(color) - whole[:, :, None]).max() < 40
+
     with pytest.raises(ValueError, match="no pixel of X is known"):
         model.fit(np.full((5, 5), np.nan))
     color[:, :, 2] = np.nan

@@ -50,11 +50,14 @@ def test_values_are_those_of_the_kernel_matrix(name, make, columns, seed, monkey
     coef = rng.normal(size=20 if columns is None else (20, columns))
     chosen = rng.permutation(60)[:20]
     expected = pairwise_kernels(X, X[chosen], metric=name, **NAMED[name]) @ coef
+
     given = make(X)
     expansion = KernelRows(resolve_kernel(name, given, **NAMED[name]), given).expansion(
         chosen, coef
     )
     assert_allclose(expansion.values(given), expected, rtol=1e-11, atol=1e-12)
+
+    # rows by number and by slice
     rows = rng.permutation(60)[:33]
     assert_allclose(expansion.values(given, rows), expected[rows], rtol=1e-11, atol=1e-12)
     part = slice(3, 48)
@@ -62,6 +65,7 @@ def test_values_are_those_of_the_kernel_matrix(name, make, columns, seed, monkey
     assert_allclose(
         expansion.values(given, slice(3, 48, 4)), expected[3:48:4], rtol=1e-11, atol=1e-12
     )
+
     rough = expansion.values(given, exact=False)
     assert_allclose(rough, expected, atol=1e-5 * np.abs(expected).max())
 
@@ -100,9 +104,11 @@ def test_gaussian_values_of_large_numbers_hold_their_digits(make, gamma, seed):
     few = 1e8 * rng.normal(size=(12, 5))
     X = np.r_[few, few + rng.normal(size=(12, 5)) / np.sqrt(gamma) / 3, 1e-3 * few[:3]]
     expected = np.exp(-gamma * ((X[:, None] - X) ** 2).sum(axis=2))
+
     given = make(X)
     gram = resolve_kernel("rbf", given, gamma=gamma)
     assert_array_equal(gram(given).diagonal(), 1.0)
+
     everything = np.arange(len(X))
     rows = KernelRows(gram, given)
     found = {
@@ -112,11 +118,13 @@ def test_gaussian_values_of_large_numbers_hold_their_digits(make, gamma, seed):
         "values": rows.values(rows.expansion(everything, np.eye(len(X))), slice(None)),
         "rough": rows.values(rows.expansion(everything, np.eye(len(X))), slice(None), exact=False),
     }
+
     if make is np.asarray:
         wide = np.hstack([X, np.zeros((len(X), 70))])  # another route for many features
         for name, table in {"writer": X, "wide writer": wide}.items():
             write = resolve_kernel("rbf", table, gamma=gamma).writer(table)
             found[name] = write(everything, slice(None), np.empty((len(X), len(X))))
+
     for name, K in found.items():
         assert_allclose(K, expected, atol=1e-5 if name == "rough" else 1e-11, err_msg=name)
 

@@ -393,6 +393,8 @@ def test_unfitted_models_are_fitted_to_the_training_samples():
         assert_array_equal(again(X), settled(X))
     other = kernel.settle(["aaab", "aaba"])
     assert repr(other) != repr(settled)  # caches tell the folds apart by this
+
+    # each fold with models of its own
     model = make_pipeline(KernelTransformer(Normalized(kernel)), SVC(kernel="precomputed"))
     scores = cross_val_score(model, X, y, cv=KFold(3))
     for found, (train, test) in zip(scores, KFold(3).split(X), strict=True):

@@ -224,6 +224,7 @@ def changeable():
     graphs = [Graph("abc", [(0, 1)]), Graph("aab", [(0, 1), (1, 2)])]
     count = Conformal(Covariance([len_of_one]), lambda X: [float(sum(x)) for x in X])
     pairs = Conformal(Covariance([len_of_one]), lambda X: [float(sum(x[0])) for x in X])
+
     return {
         "tokens": (PSpectrum(1), [list("gatta"), list("cat")], set_entry(1, "q")),
         "nested list": (AllSubtree(), [["a", ["b", "c"]], ["a", "b"]], set_entry(1, "x")),

@@ -274,6 +274,7 @@ def test_order_of_symbols_is_learnt():
 def test_all_containers_give_the_same_matrix(kernel, seed):
     X = texts(np.random.default_rng(seed), 8, 12)
     K = kernel(X)
+
     objects = np.empty(8, dtype=object)
     objects[:] = X
     containers = [
@@ -287,11 +288,13 @@ def test_all_containers_give_the_same_matrix(kernel, seed):
         [tuple(x) for x in X],
         kernel.encode(X),
     ]
+
     for other in containers:
         assert_array_equal(kernel(other), K)
         # two sequences may have changed their roles, which changes the order of the sums
         assert_allclose(kernel(X[:3], other), K[:3], rtol=1e-14)
         assert_array_equal(kernel.diag(other), np.diag(K))
+
     numbers = [np.array([ord(c) for c in x], dtype=np.uint16) for x in X]
     for other in (numbers, [x.tolist() for x in numbers], [x.encode() for x in X]):
         assert_array_equal(kernel(other), K)

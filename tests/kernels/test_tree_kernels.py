@@ -292,6 +292,7 @@ def test_structure_is_learnt(kernel, families, name, values):
 def test_all_forms_and_containers_give_the_same_matrix(kernel, seed):
     X = trees(np.random.default_rng(seed), 8)
     K = kernel(X)
+
     objects = np.empty(8, dtype=object)
     objects[:] = X
     forms = [
@@ -303,6 +304,7 @@ def test_all_forms_and_containers_give_the_same_matrix(kernel, seed):
         [DirectedGraph(x) for x in X],
         [from_brackets(as_brackets(x)) if len(x) > 1 else x for x in X],
         [as_parents(X[0]), *X[1:4], *map(as_element, X[4:])],
+        # containers of trees that are given as nested sequences
         tuple(X),
         objects,
         pd.Series(objects, index=range(5, 13)),
@@ -310,10 +312,12 @@ def test_all_forms_and_containers_give_the_same_matrix(kernel, seed):
         AsSamples().fit_transform(X),
         kernel.encode(X),
     ]
+
     for other in forms:
         assert_array_equal(kernel(other), K)
         assert_allclose(kernel(X[:3], other), K[:3], rtol=1e-13)
         assert_array_equal(kernel.diag(other), np.diag(K))
+
     encoded = kernel.encode(X)
     assert_array_equal(kernel(encoded[[5, 2]], encoded[3:]), kernel([X[5], X[2]], X[3:]))
 

@@ -156,18 +156,23 @@ def test_sweeps_by_columns_and_by_rows_with_the_same_inner_products(positive, se
     X, y = rng.normal(size=(30, 12)), rng.normal(size=30)
     X[:, 11] = X[:, 10]
     edges, weights = np.array([0, 1, 4, 10, 12]), np.array([0.3, 0.2, 0.5, 0.1])
+
     work = WorkingSet(Columns(X), edges)
     work.add(np.array([3, 0]))
     work.add(np.array([1, 2]))
     assert_allclose(work.Z @ work.Z.T, X[:, work.columns].T @ X[:, work.columns], atol=1e-12)
     assert work.Z.shape == (12, 11)
+
     target = work.target(y, X.T @ y)
     assert_allclose(work.Z @ target, X[:, work.columns].T @ y, atol=1e-12)
+
+    # a few sweeps by rows of the factor, and by columns of X
     rest = (weights[work.groups], 0.05, work.largest, positive, 5)
     a, b, r, t = np.zeros(12), np.zeros(12), y.copy(), target.copy()
     one = descend(work.Z, work.edges, t, work.blocks, a, *rest)
     columns = np.ascontiguousarray(X[:, work.columns].T)
     two = descend(columns, work.edges, r, work.blocks, b, *rest)
+
     assert one == two
     assert_allclose(b, a, atol=1e-10)
     assert_allclose(t, target - a @ work.Z, atol=1e-10)
@@ -436,9 +441,11 @@ def test_degenerate_input():
     assert np.isfinite(model.coef_).all()
     assert_allclose(model.coef_[[3, 5]], 0)
     assert model.dual_gap_ <= 1e-8
+
     same = GroupLasso(0.05).fit(X, y)  # the split between equal columns is free, the sum is not
     assert_allclose(same.predict(X), Lasso(0.05, tol=1e-12, max_iter=10**6).fit(X, y).predict(X),
                     atol=1e-5)  # fmt: skip
+
     assert not GroupLasso(0.1, 4).fit(np.zeros((5, 8)), np.arange(5.0)).coef_.any()
     one = GroupLasso(0.1).fit([[2.0]], [3.0])
     assert_allclose(one.predict([[2.0]]), 3.0)

@@ -151,25 +151,30 @@ def test_early_stopping_is_a_loop_over_streams(settings, seed):
     X[y == 2] += 1
     weights = np.random.default_rng(seed).uniform(0.5, 2, 400)
     settings = {"gamma": 0.2, "shuffle": False, "class_weight": {0: 1, 1: 2, 2: 1}, **settings}
+
     model = KernelPerceptron(
         early_stopping=True, validation_fraction=0.3, n_iter_no_change=2, random_state=5,
         **settings,
     ).fit(X, y, sample_weight=weights)  # fmt: skip
+
     first = np.random.RandomState(5).randint(np.iinfo(np.int32).max)
     split = StratifiedShuffleSplit(1, test_size=0.3, random_state=first).split(X, y)
     train, held_out = (np.sort(rows) for rows in next(split))
+
     stream, scores, waited = KernelPerceptron(**settings), [], 0
     while waited < 2 and len(scores) < 100 and (not scores or stream.mistakes_[-1]):
         stream.partial_fit(X[train], y[train], range(3), weights[train])
         score = stream.score(X[held_out], y[held_out], weights[held_out])
         waited = 0 if not scores or score > max(scores) else waited + 1
         scores.append(score)
+
     assert_allclose(model.validation_scores_, scores)
     assert model.n_iter_ == len(scores) < 100
     assert model.mistakes_ == stream.mistakes_
     assert_allclose(model.decision_function(X), stream.decision_function(X), atol=1e-8)
     if "kernel" not in settings:
         assert np.isin(model.support_, train).all()
+
     K = rbf_kernel(X, gamma=0.2)
     if "kernel" not in settings:
         gram = clone(model).set_params(kernel="precomputed").fit(K, y, sample_weight=weights)
@@ -187,11 +192,13 @@ def test_mistake_bound_on_separable_classes(seed):
         model.fit(X, y)
         assert model.mistakes_[-1] == 0
         assert_array_equal(model.predict(X), y)
+
         margin = np.abs(X[:, 0]).min()  # of the function x_1, of norm one
         assert model.n_updates_ <= ((X**2).sum(axis=1).max() + 1) / margin**2
         assert model.margin_bound_[0] >= margin
         assert model.n_updates_ == sum(model.mistakes_)
         assert model.n_iter_ == len(model.mistakes_)
+
         weights = rng.choice([0.1, 1.0, 5.0], 200)
         weighted = clone(model).fit(X, y, sample_weight=weights)
         assert weighted.margin_bound_[0] >= margin
@@ -253,11 +260,13 @@ def test_words_sparse_and_other_kernels(seed):
     X[X < 0] = 0
     settings = {"random_state": 0, "max_iter": 5}
     model = KernelPerceptron(gamma=0.2, **settings).fit(X, y)
+
     words = np.array(["ash", "beech", "cedar"])
     named = KernelPerceptron(gamma=0.2, **settings).fit(X, words[y])
     assert_array_equal(named.predict(X), words[model.predict(X)])
     thin = KernelPerceptron(gamma=0.2, **settings).fit(sparse.csr_array(X), y)
     assert_allclose(thin.decision_function(X), model.decision_function(X), atol=1e-9)
+
     K = rbf_kernel(X, gamma=0.2)
     gram = KernelPerceptron("precomputed", **settings).fit(K, y)
     assert_allclose(gram.decision_function(K), model.decision_function(X), atol=1e-9)
@@ -265,9 +274,11 @@ def test_words_sparse_and_other_kernels(seed):
     kept = KernelPerceptron("precomputed", **few).fit(K, y).decision_function(K)
     other = KernelPerceptron(gamma=0.2, **few).fit(X, y).decision_function(X)
     assert_allclose(kept, other, atol=1e-8)
+
     line = KernelPerceptron("linear", **settings).fit(X, y)
     thin = KernelPerceptron("linear", **settings).fit(sparse.csr_array(X), y)
     assert_allclose(thin.decision_function(X), line.decision_function(X), atol=1e-9)
+
     text = KernelPerceptron(PSpectrum(2), random_state=0)
     trees = ["banana", "bandana", "cabana", "grass", "glass", "class"]
     assert_array_equal(text.fit(trees, [0, 0, 0, 1, 1, 1]).predict(["ananas", "brass"]), [0, 1])

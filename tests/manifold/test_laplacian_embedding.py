@@ -131,6 +131,7 @@ def test_weights_count_copies(kernel, seed):
     X = np.c_[np.cos(angle), 0.7 * np.sin(angle)]
     times = rng.integers(0, 4, size=50)
     index = np.repeat(np.arange(50), times)
+
     model, twin = (LaplacianEmbedding(2, kernel=kernel, gamma=2.0) for _ in range(2))
     if kernel == "precomputed":
         K = rbf_kernel(X, gamma=2.0)
@@ -141,6 +142,7 @@ def test_weights_count_copies(kernel, seed):
         model.fit(X, sample_weight=times)
         twin.fit(X[index])
         got = wanted = X
+
     assert_allclose(model.eigenvalues_, twin.eigenvalues_, rtol=1e-9)
     assert_allclose(model.objective_, twin.objective_, rtol=1e-9)
     assert_allclose(model.embedding_[index], twin.embedding_, atol=1e-7)

@@ -145,6 +145,7 @@ def test_units_rotation_precomputed_and_order(seed):
     scaled = SammonMapping().fit(1e3 * X + 5)
     assert_allclose(scaled.stress_, want.stress_, rtol=1e-8)
     assert_allclose(scaled.embedding_, 1e3 * want.embedding_, rtol=1e-3, atol=1)  # flat minimum
+
     Q = np.linalg.qr(rows(seed + 2, 5))[0]
     D = cdist(X, X)
     for model in (
@@ -154,6 +155,7 @@ def test_units_rotation_precomputed_and_order(seed):
         SammonMapping().fit(X[::-1]),
     ):
         assert_allclose(model.stress_, want.stress_, rtol=1e-7)
+
     given = SammonMapping(metric="precomputed").fit(D)
     new = rows(seed + 1, 4)
     assert_allclose(

@@ -140,6 +140,7 @@ def test_memberships_are_compared_under_all_orders_of_columns(seed):
         n_random=500,
         random_state=seed,
     ).fit(X > 0.5)
+
     for i, k in enumerate((2, 3)):
         for split, (first, second) in enumerate(oracle.halves(60, n_splits=3, random_state=seed)):
             model = MultiAssignmentClustering(k, n_init=1, random_state=0)
@@ -148,6 +149,7 @@ def test_memberships_are_compared_under_all_orders_of_columns(seed):
             expected = oracle.membership_distance(carried, found)
             assert_allclose(search.distances_[i, split], expected, atol=1e-14)
             assert_allclose(expected, clustering_distance(carried, found), atol=1e-14)
+
             expected = oracle.at_random(
                 oracle.membership_distance, carried, found, n_draws=300, rng=rng
             )

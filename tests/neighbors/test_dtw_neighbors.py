@@ -80,6 +80,7 @@ def test_an_alignment_is_abandoned_only_above_the_cutoff(channels, rooted, seed)
             cost=(lambda a, b: np.sqrt(square(a, b))) if rooted else square,
             allowed=sakoe_chiba(x, z, 5),
         )
+
         low, high = np.empty((2, len(x)), dtype=np.int64)
         fill_corridor(len(x), len(z), Band(SAKOE_CHIBA, 5.0), low, high)
         row, tail = np.empty(len(z) + 1), np.zeros(len(x) + 1)
@@ -87,10 +88,12 @@ def test_an_alignment_is_abandoned_only_above_the_cutoff(channels, rooted, seed)
             cost_of_pair(x, z, low, high, rooted, tail, cutoff, row, 0, 10**6)[1]
             for cutoff in (np.inf, exact * (1 + 1e-9), 0.99 * exact)
         ]
+
         assert_allclose(costs[:2], exact, rtol=1e-12)
         # the last row is complete where its least cost is below the cutoff
         if np.isfinite(exact):
             assert costs[2] == np.inf or costs[2] == costs[0]
+
         tail[:] = 0.5 * exact  # every row has a cell of at least the cost from there on
         if np.isfinite(exact) and exact > 0:
             below = (tail, 0.4 * exact, row, 0, 10**6)
@@ -122,18 +125,23 @@ def test_learned_radius_is_that_of_least_leave_one_out_error(make, seed):
     model = DTWNeighborsClassifier(radius="cv").fit(X, y)
     longest = max(map(len, X))
     assert_array_equal(model.cv_radii_, np.arange(longest + 1))
+
     errors = []
     for radius in model.cv_radii_:
         D = distances(X, None, int(radius), True)
         np.fill_diagonal(D, np.inf)
         errors.append(np.mean((y[D.argmin(axis=1)] != y) | np.isinf(D.min(axis=1))))
+
     assert_allclose(model.cv_errors_, errors, rtol=1e-12)
     assert model.radius_ == np.argmin(errors)
+
     values = np.random.default_rng(seed).normal(size=30)
     model = DTWNeighborsRegressor(2, radius="cv").fit(X, values)
+
     for radius, error in zip(model.cv_radii_[5:], model.cv_errors_[5:], strict=True):
         D = distances(X, None, int(radius), True)
         np.fill_diagonal(D, np.inf)
+
         near = np.argsort(D, axis=1, kind="stable")[:, :2]
         known = np.isfinite(np.take_along_axis(D, near, axis=1))
         total = known.sum(axis=1)
@@ -216,15 +224,19 @@ def test_containers_copies_threads_and_searches(cls, settings, seed):
     expected = model.predict(X[:9] + 0.1)
     objects = np.empty(30, dtype=object)
     objects[:] = list(X)
+
     for container in (list(X), objects, [x.tolist() for x in X]):
         assert_array_equal(cls(**settings).fit(container, y).predict(X[:9] + 0.1), expected)
     assert_array_equal(cls(**settings, n_jobs=2).fit(X, y).predict(X[:9] + 0.1), expected)
     assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X[:9] + 0.1), expected)
     assert repr(clone(model).get_params()) == repr(model.get_params())
+
+    # later changes of the caller's arrays do not matter
     given, labels = X.copy(), y.astype(float)
     model = cls(**settings).fit(given, labels)
     given[:], labels[:] = 7.0, 1.0
     assert_array_equal(model.predict(X[:9] + 0.1), expected)
+
     steps = make_pipeline(SeriesFormatter(), cls(**settings))
     name = cls.__name__.lower()
     search_ = GridSearchCV(steps, {f"{name}__radius": [None, 1, 0.2, "cv"]}, cv=3)

@@ -214,16 +214,19 @@ def test_streaming_and_merging_in_any_order(cls, alpha, seed):
     known = {} if cls is ELMRegressor else {"classes": np.unique(y)}
     whole = cls(40, alpha=alpha, random_state=7)
     whole = whole.fit(X, y) if alpha == 0.1 else whole.partial_fit(X, y, **known)
+
     stream = cls(40, alpha=alpha, random_state=7)
     for a, b in ((0, 3), (3, 40), (40, 60)):
         stream.partial_fit(X[a:b], y[a:b], **known)
         stream.predict(X[:2])
+
     parts = [
         cls(40, alpha=alpha, random_state=7).partial_fit(X[a::3], y[a::3], **known)
         for a in range(3)
     ]
     parts = [pickle.loads(pickle.dumps(part)) for part in parts]
     merged = parts[2].merge(parts[0]).merge(parts[1])
+
     for model in (stream, merged):
         assert_allclose(model.output_coef_, whole.output_coef_, rtol=1e-8, atol=1e-10)
         assert_allclose(model.intercept_, whole.intercept_, rtol=1e-8, atol=1e-10)

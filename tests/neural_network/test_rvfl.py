@@ -96,6 +96,7 @@ def test_direct_links_help_on_most_data_sets():
         pair = (RVFLRegressor, ELMRegressor) if load is load_diabetes else (
             RVFLClassifier, ELMClassifier
         )  # fmt: skip
+
         with_links, without = (
             np.mean(
                 [
@@ -107,6 +108,7 @@ def test_direct_links_help_on_most_data_sets():
             )
             for cls in pair
         )
+
         wins += with_links > without
     assert wins >= 2
 

@@ -91,6 +91,7 @@ def asso(X, k, tau, bonus=1.0, penalty=1.0):
     candidate is taken that lowers the cost most.
     """
     n, p = X.shape
+    # 1. candidates: features that a feature implies with confidence tau
     candidates = []
     for j in range(p):
         having = [i for i in range(n) if X[i, j]]
@@ -98,6 +99,8 @@ def asso(X, k, tau, bonus=1.0, penalty=1.0):
             row = [sum(X[i, d] for i in having) >= tau * len(having) - 1e-9 for d in range(p)]
             if row not in candidates:
                 candidates.append(row)
+
+    # 2. one basis vector after another: the largest gain over all rows
     covered = np.zeros_like(X)
     chosen = []
     for _ in range(k):
@@ -110,10 +113,13 @@ def asso(X, k, tau, bonus=1.0, penalty=1.0):
                 best, best_gain = candidate, total
         if best is None:
             break
+
+        # 3. rows that gain use it
         for i in range(n):
             if _gain(X[i], covered[i], best, bonus, penalty) > 0:
                 covered[i] |= np.array(best)
         chosen.append(best)
+
     chosen += [[False] * p] * (k - len(chosen))
     return np.array(chosen, dtype=bool), covered
 
@@ -159,9 +165,11 @@ def grecon(X, k):
     """
     n, p = X.shape
     uncovered = {(i, d) for i in range(n) for d in range(p) if X[i, d]}
+
     concepts = []
     while uncovered and len(concepts) < k:
         intent, best = set(), 0
+        # 1. add the feature whose closed set covers most of what is uncovered
         while True:
             trials = []
             for j in range(p):
@@ -174,7 +182,10 @@ def grecon(X, k):
             if gain <= best:
                 break
             best, intent = gain, next(closed for g, closed in trials if g == gain)
+
+        # 2. the concept covers its rectangle
         extent = [i for i in range(n) if all(X[i, d] for d in intent)]
         uncovered -= {(i, d) for i in extent for d in intent}
         concepts.append((intent, best))
+
     return concepts

@@ -12,8 +12,10 @@ def perceptron(K, steps, n_passes, budget=np.inf, policy="oldest"):
     a thousandth of its norm [Orabona, Keshet and Caputo 2009].
     """
     a, support, functions = np.zeros(len(K)), [], []
+
     for _ in range(n_passes):
         for i, step in enumerate(steps):
+            # a mistake: step, or project the step on the support [Orabona 2009]
             if step * (a @ K[:, i]) <= 0:
                 if policy == "project":
                     projection = np.linalg.solve(K[np.ix_(support, support)], K[support, i])
@@ -25,9 +27,13 @@ def perceptron(K, steps, n_passes, budget=np.inf, policy="oldest"):
                 else:
                     a[i] += step
                     support += [] if i in support else [i]
+
+                # beyond the budget one support vector leaves
                 if len(support) > budget:
                     norms = [abs(a[j]) * np.sqrt(K[j, j]) for j in support]
                     out = 0 if policy == "oldest" else int(np.argmin(norms))
                     a[support.pop(out)] = 0
+
             functions.append(a.copy())
+
     return functions

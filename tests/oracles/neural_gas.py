@@ -53,8 +53,10 @@ def sparse_coding_gas(X, order, atoms, n_nonzero, scale, widths, rates):
     for t, i in enumerate(order):
         width = widths[0] * (widths[1] / widths[0]) ** (t / len(order))
         rate = rates[0] * (rates[1] / rates[0]) ** (t / len(order))
+
         residual, chosen = X[i] * scale, []
         for _ in range(n_nonzero):
+            # what is left of signal and atoms beside the chosen ones
             P = np.eye(X.shape[1])
             if chosen:
                 Q = np.linalg.qr(D[chosen].T)[0]
@@ -62,15 +64,19 @@ def sparse_coding_gas(X, order, atoms, n_nonzero, scale, widths, rates):
                 residual = P @ (X[i] * scale)
             R = D @ P
             lengths = np.linalg.norm(R, axis=1)
+
             free = [j for j in range(len(D)) if j not in chosen and lengths[j] ** 2 > 1e-6]
             if not free:
                 break
             R[free] /= lengths[free, None]
+
+            # all free atoms follow by the rank of their match: Oja's rule
             y = R @ residual
             order_of = sorted(free, key=lambda j: (-(y[j] ** 2), j))
             for rank, j in enumerate(order_of):
                 strength = np.exp(-rank / width)
                 D[j] = D[j] + rate * strength * y[j] * (residual - y[j] * R[j])
                 D[j] /= np.linalg.norm(D[j])
+
             chosen.append(order_of[0])
     return D

@@ -14,6 +14,8 @@ def ranking_steps(K, ranks, bounds, tol):
     n, top = len(K), ranks.max()
     upper = [np.flatnonzero(ranks == y + 1) for y in range(top)]
     lower = [np.flatnonzero(ranks == y) for y in range(top)]
+
+    # start: equal fractions of the bounds, sums as far as both ranks allow
     part = np.array(
         [min(bounds[i].sum(), bounds[j].sum()) for i, j in zip(upper, lower, strict=True)]
     )
@@ -22,7 +24,9 @@ def ranking_steps(K, ranks, bounds, tol):
     for y in range(top):
         u[upper[y]] = part[y] * bounds[upper[y]] / bounds[upper[y]].sum()
         lo[lower[y]] = part[y] * bounds[lower[y]] / bounds[lower[y]].sum()
+
     while True:
+        # 1. exchanges of two weights of one threshold
         f, gains, up, down = K @ (u - lo), [], [], []
         for y in range(top):
             more = min((i for i in upper[y] if u[i] < bounds[i]), key=lambda i: f[i], default=-1)
@@ -36,12 +40,17 @@ def ranking_steps(K, ranks, bounds, tol):
                 gains.append((f[rise] - f[fall], [(lo, rise, 1), (lo, fall, -1)]))
             if more >= 0 and rise >= 0:
                 up.append((f[more] - f[rise], more, rise))
+
+        # 2. exchanges of four weights of two thresholds
         if up:
             (a, i, j), (b, k, m) = min(up), max(down)
             gains.append(((b - a) / 2, [(u, i, 1), (lo, j, 1), (u, k, -1), (lo, m, -1)]))
+
         gain, moves = max(gains, key=lambda item: item[0])
         if gain <= tol:
             return u - lo
+
+        # 3. exact step, cut at the bounds
         d = np.zeros(n)
         for weights, q, sign in moves:
             d[q] += sign if weights is u else -sign

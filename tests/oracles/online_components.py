@@ -129,15 +129,20 @@ def slow_features(X, W, starts=(0,), hold=1000):
     """
     K = W.shape[1]
     mean, vectors, minor = np.zeros(X.shape[1]), [None] * K, Minor(W)
+
     n_steps = 0
     for t, x in enumerate(X):
+        # 1. principal components of the samples, by the residual (CCIPCA)
         eta = rate(t + 1)
         u = x - mean
         mean = mean + eta * u
         follow_residual(vectors, np.sqrt(1 - eta) * u, eta)
+
         if t in starts:
             continue
         n_steps += 1
+
+        # 2. whiten the difference of samples; directions of no variance stay out
         largest = max(np.sqrt(v @ v) for v in vectors if v is not None)
         d, z = x - X[t - 1], np.zeros(K)
         for j, v in enumerate(vectors):
@@ -148,5 +153,7 @@ def slow_features(X, W, starts=(0,), hold=1000):
             else:
                 for w in minor.W:
                     w[j] = 0.0
+
+        # 3. minor component of the whitened differences
         minor.follow(z, rate(n_steps), step_rate(n_steps, hold=hold))
     return vectors, minor, mean

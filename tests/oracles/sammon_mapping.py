@@ -14,8 +14,10 @@ def sammon_newton(D, Y, n_steps=200):
     """Steps against the gradient over the magnitude of the second derivative; halved if worse."""
     Y = Y.copy()
     n, k = Y.shape
+
     c = D[np.triu_indices(n, 1)].sum()
     for _ in range(n_steps):
+        # first and second derivatives of the stress
         first, second = np.zeros((n, k)), np.zeros((n, k))
         for p in range(n):
             for j in range(n):
@@ -25,10 +27,13 @@ def sammon_newton(D, Y, n_steps=200):
                 miss = D[p, j] - d
                 first[p] += -2 / c * miss / (D[p, j] * d) * u
                 second[p] += -2 / c / (D[p, j] * d) * (miss - u**2 / d * (1 + miss / d))
+
+        # a step that is halved until the stress falls
         step, before = first / np.abs(second), stress(D, Y)
         for _ in range(20):
             if stress(D, Y - step) < before:
                 Y = Y - step
                 break
             step = step / 2
+
     return Y

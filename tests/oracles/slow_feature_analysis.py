@@ -58,6 +58,7 @@ def bare_bones(X):
     expanding, centring and differencing, which are done here with the whole matrix in memory.
     """
     p = X.shape[1]
+    # quadratic expansion
     F = np.empty((len(X), p + p * (p + 1) // 2), order="F")
     F[:, :p] = X
     column = p
@@ -65,18 +66,26 @@ def bare_bones(X):
         F[:, column : column + p - i] = X[:, i : i + 1] * X[:, i:]
         column += p - i
     F -= F.mean(axis=0)
+
+    # 1. covariance and its spectrum
     start = time.perf_counter()
     C = dsyrk(1.0 / len(F), F, trans=1, lower=1)
     variance, V = linalg.eigh(C, check_finite=False)
     seconds = time.perf_counter() - start
+
     steps = np.diff(F, axis=0)
     del F
+
+    # 2. second moment of the steps
     start = time.perf_counter()
     A = dsyrk(1.0 / len(steps), steps, trans=1, lower=1)
     seconds += time.perf_counter() - start
     A += np.tril(A, -1).T
+
     W = V / np.sqrt(variance)
     M = W.T @ A @ W
+
+    # 3. their spectrum in whitened coordinates
     start = time.perf_counter()
     delta, _ = linalg.eigh(M, check_finite=False)
     return delta, seconds + time.perf_counter() - start

@@ -22,10 +22,13 @@ def omp(x, D, n_nonzero, tol=-1.0, known=None, optimised=False):
     """
     if known is not None:
         x, D = x[known], D[:, known]
+
     norms = np.linalg.norm(D, axis=1)
     support = []
     r, a = x, np.zeros(0)
+
     while len(support) < n_nonzero and r @ r > tol:
+        # 1. choose: the least residual of all, or the largest correlation
         if optimised:
             score = np.full(len(D), np.inf)
             for j in set(range(len(D))) - set(support):
@@ -35,8 +38,11 @@ def omp(x, D, n_nonzero, tol=-1.0, known=None, optimised=False):
             score = np.abs(D @ r) / np.where(norms > 0, norms, 1)
             score[support] = -1
             new = int(np.argmax(score))
+
+        # 2. fit by all chosen atoms
         support.append(new)
         r, a = least_squares(x, D, support)
+
     code = np.zeros(len(D))
     code[support] = a
     return code
@@ -102,14 +108,18 @@ def keep_largest(a, n_nonzero):
 def normalised_iht(x, D, n_nonzero, max_iter=2000, rtol=1e-10):
     """Blumensath and Davies 2010, algorithm of section II; least squares on the last support."""
     a = np.zeros(len(D))
+
     support = np.flatnonzero(keep_largest(D @ x, n_nonzero))
     former = x @ x
     for _ in range(max_iter):
+        # 1. step length: exact, were the support to stay
         g = D @ (x - a @ D)
         curved = np.sum((g[support] @ D[support]) ** 2)
         if curved == 0:
             break
         mu = g[support] @ g[support] / curved
+
+        # 2. smaller steps where it changes, until they cannot raise the objective
         while True:
             new = keep_largest(a + mu * g, n_nonzero)
             if set(np.flatnonzero(new)) == set(support):
@@ -117,11 +127,13 @@ def normalised_iht(x, D, n_nonzero, max_iter=2000, rtol=1e-10):
             if mu <= 0.99 * np.sum((new - a) ** 2) / np.sum(((new - a) @ D) ** 2):
                 break
             mu /= 2 * 0.99
+
         a, support = new, np.flatnonzero(new)
         rest = np.sum((x - a @ D) ** 2)
         if abs(former - rest) <= rtol * rest:
             break
         former = rest
+
     return np.sum(least_squares(x, D, support)[0] ** 2)
 
 

@@ -21,21 +21,26 @@ def nearest_of_sparseness(x, level, norm):
     for size in range(1, n + 1):
         for support in itertools.combinations(range(n), size):
             support = list(support)
+            # on a support: the sum and the norm fix a circle about the mean
             mean = mass / size
             rest = norm**2 - size * mean**2  # left for the deviations from the mean
             if rest < -1e-12:
                 continue
+
             d = x[support] - x[support].mean()
             spread = d @ d
             if spread == 0 and rest > 1e-12:
                 continue
+
             s = np.zeros(n)
             s[support] = mean + (d * np.sqrt(max(rest, 0) / spread) if spread > 0 else 0)
             if (s < -1e-12).any():
                 continue
+
             distance = np.linalg.norm(s - x)
             if distance < best:
                 best, nearest = distance, s
+
     return best, nearest
 
 

@@ -19,16 +19,21 @@ def linear_program(X, y, costs, *, margin, centers, slack_cost=None, intercept=T
     signed = X * y[:, None]
     b = y[:, None] if intercept else np.zeros((n, 1))
     soft = slack_cost is not None
+
+    # variables: w, bounds of |w|, intercept, slack
     c = np.concatenate([np.zeros(p), costs, [0.0], slack_cost if soft else np.zeros(n)])
     rows = np.hstack([-signed, np.zeros((n, p)), -b, -np.eye(n)])
     eye, none = np.eye(p), np.zeros((p, 1 + n))
     above, below = np.hstack([eye, -eye, none]), np.hstack([-eye, -eye, none])
+
     A_eq = b_eq = None
     if centers:
         delta = X[y > 0].mean(axis=0) - X[y < 0].mean(axis=0)
         A_eq, b_eq = np.concatenate([delta, np.zeros(p + 1 + n)])[None], [1.0]
+
     bounds = [(None, None)] * p + [(0, None)] * p + [(None, None)]
     bounds += [(0, None if soft else 0)] * n
+
     found = linprog(
         c,
         np.vstack([rows, above, below]),
@@ -67,14 +72,18 @@ def fewest(X, y, *, margin, centers, largest=100.0):
     n, p = X.shape
     signed = X * y[:, None]
     eye = np.eye(p)
+
+    # u_j = 0 means w_j = 0
     constraints = [
         LinearConstraint(np.hstack([signed, y[:, None], np.zeros((n, p))]), margin, np.inf),
         LinearConstraint(np.hstack([eye, np.zeros((p, 1)), -largest * eye]), -np.inf, 0),
         LinearConstraint(np.hstack([eye, np.zeros((p, 1)), largest * eye]), 0, np.inf),
     ]
+
     if centers:
         delta = X[y > 0].mean(axis=0) - X[y < 0].mean(axis=0)
         constraints.append(LinearConstraint(np.concatenate([delta, np.zeros(p + 1)])[None], 1, 1))
+
     free = np.full(p + 1, np.inf)
     found = milp(
         np.concatenate([np.zeros(p + 1), np.ones(p)]),
@@ -83,6 +92,7 @@ def fewest(X, y, *, margin, centers, largest=100.0):
         bounds=(np.concatenate([-free, np.zeros(p)]), np.concatenate([free, np.ones(p)])),
         options={"mip_rel_gap": 0.0},
     )
+
     assert found.status == 0, found.message
     return round(found.fun)
 

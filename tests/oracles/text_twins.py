@@ -29,17 +29,21 @@ def relation(kernel):
         return np.eye(5)
     if name == "SemanticSmoothing":
         return P @ P.T if kernel.proximity is not None else Q
+
     D = np.asarray(kernel.corpus)
     n, G = len(D), D.T @ D
     if name == "TfIdf":
         n_t = (D > 0).sum(axis=0)
         w = np.log((1 + n) / (1 + n_t)) + 1 if kernel.smooth else np.log(n / n_t)
         return np.diag(w**2)
+
     if name == "GeneralizedVectorSpace":
         return G
     if name == "LatentSemantic":
         V = np.linalg.svd(D)[2][: kernel.n_components]
         return V.T @ V
+
+    # diffusion kernels: sums over chains of terms in documents
     lam = kernel.decay
     if lam is None:
         lam = kernel.relative / np.linalg.eigvalsh(G)[-1]

@@ -60,18 +60,22 @@ def test_all_eigenvectors_give_the_same_map(algorithm, signs, seed):
     U = np.linalg.qr(rng.normal(size=(100, 100)))[0]
     w = np.r_[-rng.uniform(1, 2, negative), np.zeros(zero), rng.uniform(1, 3, positive)]
     A = (U * w) @ U.T
+
     gain = {
         "clip": w > 0,
         "flip": np.sign(w),
         "square": w,
         "shift": np.ones(100),
     }[algorithm]
+
     step = SpectrumCorrector(algorithm).fit(A)
     assert_allclose(step.projection_, (U * gain) @ U.T, atol=1e-11)
     assert_allclose(step.eigenvalues_, np.sort(w)[::-1], atol=1e-11)
     assert step.n_negative_ == negative
     fraction = -w[:negative].sum() / np.abs(w).sum()
     assert step.negative_fraction_ == pytest.approx(fraction, abs=1e-12)
+
+    # between new samples: the features that the correction stands for
     used = w > 0 if algorithm in ("clip", "shift") else w != 0
     inverse = (U[:, used] / np.abs(w[used])) @ U[:, used].T
     new = rng.normal(size=(4, 100))

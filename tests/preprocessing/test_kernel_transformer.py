@@ -187,6 +187,7 @@ def test_cache_is_shared_by_clones_and_threads_and_bounded():
     assert clone(KernelTransformer(PowerSet(), cache=cache)).cache is cache
     assert copy.deepcopy(cache) is cache
     assert pickle.loads(pickle.dumps(cache)).n_computed == 0
+
     kernel, results = PowerSet(), []
     threads = [
         threading.Thread(target=lambda i=i: results.append(cache.values(kernel, sets[i:])))
@@ -196,10 +197,13 @@ def test_cache_is_shared_by_clones_and_threads_and_bounded():
         thread.start()
     for thread in threads:
         thread.join()
+
     assert sorted(len(K) for K in results) == list(range(23, 31))
+
     small = GramCache(max_bytes=100)
     assert_allclose(small.values(kernel, sets), kernel(sets))
     assert small._size() <= 100
+
     cache.clear()
     assert cache.n_computed == 0
 

@@ -172,6 +172,7 @@ def test_degenerate_dictionaries(positive, seed):
     D = rng.integers(-1, 2, size=(20, 4)).astype(float)  # repeated, opposite, zero, dependent
     D[4:6] = 0
     X = np.vstack([np.zeros(4), rng.integers(-2, 3, size=(30, 4))])
+
     # small penalties on atoms that repeat in other groups: sweeps alone would take very long
     for alpha in (0.001, 0.01, 0.5, 100.0):
         lam = np.full(len(X), alpha)
@@ -185,12 +186,14 @@ def test_degenerate_dictionaries(positive, seed):
                 assert (A[:, 4:6] == 0).all()
                 if alpha == 100:
                     assert (A == 0).all()
+
                 for x, a, stop in zip(X, A, codes.stop, strict=True):
                     if x.any() and stop == 0:
                         gap = oracle.lasso_gap(
                             x, a, atoms.rows, alpha, positive=positive, groups=groups
                         )
                         assert gap <= 1e-6 + 1e-12
+
     nothing = group_lasso_codes(
         X, prepare_atoms(np.zeros((6, 4))), alpha=np.ones(len(X)), groups=np.arange(6) // 2
     )

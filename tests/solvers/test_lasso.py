@@ -124,6 +124,7 @@ def test_every_masked_signal_reaches_its_gap(method, positive, seed):
     mask[12:15] = mask[12]
     mask[20] = True
     mask[21] = False
+
     alpha = shares(np.where(mask, X, 0), D, 0.1) + 1e-3
     options = {"method": method} if method in METHODS else {}
     run = lasso_codes if method in METHODS else proximal_codes
@@ -132,15 +133,19 @@ def test_every_masked_signal_reaches_its_gap(method, positive, seed):
         codes = run(
             X, atoms, alpha=alpha, positive=positive, mask=mask, max_iter=50_000, **options
         )
+
         A = to_dense(codes, len(D))
         assert (codes.stop == 0).all()
         assert not positive or (A >= 0).all()
         assert (A[21] == 0).all()
+
         for x, a, m, lam, gap in zip(X, A, mask, alpha, codes.gap, strict=True):
             if m.any():
                 true_gap = oracle.lasso_gap(x[m], a, D[:, m], lam, positive=positive)
                 assert true_gap <= 1e-6 + 1e-12
                 assert_allclose(gap, true_gap, atol=1e-10)
+
+        # the same in two threads
         parallel = run(
             X, atoms, alpha=alpha, positive=positive, mask=mask, max_iter=50_000, n_jobs=2,
             **options,
@@ -186,14 +191,17 @@ def test_bounds_are_met_with_the_least_l1_norm(positive, masked, seed):
     mask = np.random.default_rng(seed).uniform(size=X.shape) < 0.7 if masked else None
     known = X if mask is None else np.where(mask, X, 0)
     size = np.sum(known**2, axis=1)
+
     for share in (2.0, 0.5, 0.1, 1e-3, 1e-5):
         bound = share * size
         codes = bounded_lasso_codes(
             X, prepare_atoms(D, signed=positive), tol_sq=bound, positive=positive, mask=mask
         )
+
         A = to_dense(codes, len(D))
         R = known - A @ D if mask is None else mask * (known - A @ D)
         rest = np.sum(R**2, axis=1)
+
         met = codes.stop == 0
         assert (rest[met] <= bound[met]).all()
         assert_allclose(codes.residual_sq, rest, rtol=1e-6, atol=1e-12)
@@ -211,6 +219,7 @@ def test_bounds_are_met_with_the_least_l1_norm(positive, masked, seed):
         gap = (norm - dual) / norm
         assert (gap <= 1e-6 + 1e-9).all()
         assert_allclose(codes.gap[met], gap, atol=1e-9 + 1e-14 / share)
+
         if positive:  # what is out of reach: the best fit leaves more, nearly
             for x, m, r, b in zip(
                 known[~met], np.ones(X.shape)[~met] if mask is None else mask[~met],
@@ -310,12 +319,14 @@ def test_degenerate_dictionaries(method, positive, seed):
                 )
             else:
                 codes = proximal_codes(X, atoms, alpha=lam, positive=positive, max_iter=20000)
+
             A = to_dense(codes, 20)
             assert np.isfinite(A).all()
             assert (codes.stop == 0).all()
             assert (A[0] == 0).all()
             if alpha == 100:
                 assert (A == 0).all()
+
             if method in METHODS and not distinct:
                 for x, a in zip(X, A, strict=True):
                     if x.any():

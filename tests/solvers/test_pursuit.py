@@ -249,23 +249,27 @@ def coders(groups, positive=False):
 def test_bounds_hold_for_the_codes_as_they_are(seed):
     rng = np.random.default_rng(seed)
     D = rng.normal(size=(30, 12)) * rng.uniform(0.3, 3, size=(30, 1))
+
     met = 0
     for scale, tol, relative in ((1e6, 0.3, 0.0), (1.0, 0.0, 1e-12), (1.0, 0.0, 1e-3)):
         X = scale * rng.normal(size=(40, 12))
         size = np.sum(X**2, axis=1)
         bound = np.maximum(tol, relative * size)
+
         for mask in (None, rng.uniform(size=X.shape) < 0.8):
             known = np.ones(X.shape, bool) if mask is None else mask
             for run in coders(np.arange(30) // 2).values():
                 codes = run(X, prepare_atoms(D), n_nonzero=12, tol_sq=bound, mask=mask)
                 r = np.where(known, X - to_dense(codes, 30) @ D, 0)
                 residual_sq = np.sum(r**2, axis=1)
+
                 said = codes.stop == TOL
                 met += said.sum()
                 slack = 1e-13 * np.sqrt(size * residual_sq)  # the accuracy of the sums above
                 assert (residual_sq[said] <= (bound + slack)[said]).all()
                 assert (residual_sq[~said] > (bound - slack)[~said]).all()
                 assert_allclose(codes.residual_sq, residual_sq, rtol=1e-6, atol=1e-14 * size.max())
+
     assert met > 1000
 
 
@@ -367,6 +371,7 @@ def test_masked_coders_as_with_the_known_entries_alone(width, seed):
     # six known entries: fewer than the atoms of two groups of five
     mask = np.argsort(rng.uniform(size=X.shape), axis=1) < rng.integers(6, 12, size=(24, 1))
     mask[12:] = mask[0]  # a pattern that signals share
+
     tol = 1e-3 * np.sum(np.where(mask, X, 0) ** 2, axis=1)
     atoms = prepare_atoms(D)
     runs = coders(groups) | {
@@ -375,12 +380,15 @@ def test_masked_coders_as_with_the_known_entries_alone(width, seed):
         )
         for method in METHODS
     }
+
     for name, run in runs.items():
         most = 2 if "groups" in name else 4
         found = run(np.where(mask, X, np.inf), atoms, n_nonzero=most, tol_sq=tol, mask=mask)
         A = to_dense(found, 30)
         rest = np.sum(np.where(mask, X - A @ D, 0) ** 2, axis=1)
         assert_allclose(found.residual_sq, rest, atol=1e-9)
+
+        # signal by signal on the known entries alone
         for i in range(24):
             m = mask[i]
             alone = prepare_atoms(np.ascontiguousarray(D[:, m]))
@@ -403,6 +411,7 @@ def test_codes_do_not_depend_on_the_signals_of_the_same_mask(seed):
     X[1::2] *= 1e8  # small signals with large ones after them
     mask = np.broadcast_to(rng.permutation(14) < 8, X.shape)
     groups = rng.permutation(30) // 2
+
     atoms, rest = prepare_atoms(D), none(X)
     runs = coders(groups) | {
         "groups of " + method: lambda *a, method=method, **kw: hard_thresholding(
@@ -410,9 +419,11 @@ def test_codes_do_not_depend_on_the_signals_of_the_same_mask(seed):
         )
         for method in METHODS
     }
+
     for name, run in runs.items():
         together = run(X, atoms, n_nonzero=3, tol_sq=rest, mask=mask)
         A = to_dense(together, 30)
+
         for i in range(12):
             one = run(X[i : i + 1], atoms, n_nonzero=3, tol_sq=rest[:1], mask=mask[:1])
             expected = to_dense(one, 30)[0]
@@ -432,6 +443,7 @@ def test_codes_of_dependent_groups_are_of_least_norm_with_a_mask_as_well(seed):
         codes = group_matching_pursuit(
             X, prepare_atoms(D, normalize=False), groups, n_nonzero=2, tol_sq=none(X), mask=given
         )
+
         A = to_dense(codes, 24)
         for x, a, m in zip(X, A, mask if given is not None else np.ones_like(mask), strict=True):
             chosen = np.unique(groups[a != 0])
@@ -441,6 +453,8 @@ def test_codes_of_dependent_groups_are_of_least_norm_with_a_mask_as_well(seed):
                 part = D[groups == g][:, m]
                 least = np.linalg.lstsq(part.T, a[groups == g] @ part, rcond=1e-8)[0]
                 assert_allclose(a[groups == g], least, rtol=1e-6, atol=1e-8)
+
+            # all groups together: no worse than least squares
             members = np.isin(groups, chosen)
             best = oracle.least_squares(x[m], D[:, m], np.flatnonzero(members))[0]
             assert_allclose(np.sum((x - a @ D)[m] ** 2), np.sum(best**2), rtol=1e-8, atol=1e-12)
@@ -468,6 +482,7 @@ def test_zero_signals_zero_atoms_duplicates_and_too_many_atoms():
     X = np.vstack([np.zeros(3), rng.normal(size=(4, 3)), D[2]])
     groups = np.array([0, 0, 1, 1, 2, 2])
     atoms = prepare_atoms(D)
+
     tol = none(X)
     mask = np.ones(X.shape, bool)
     mask[4] = False
@@ -490,6 +505,7 @@ def test_zero_signals_zero_atoms_duplicates_and_too_many_atoms():
             assert (A[0] == 0).all()
             if m is not None:
                 assert (A[4] == 0).all()
+
     codes = orthogonal_matching_pursuit(X, atoms, n_nonzero=6, tol_sq=tol)
     # the first of twins
     assert_allclose(to_dense(codes, 6)[-1], [0, 0, 1, 0, 0, 0], atol=1e-15)

@@ -43,7 +43,9 @@ def test_moments_match_plain_loops_however_the_rows_are_cut(seed, lag, with_time
     ids = np.sort(rng.integers(0, 9, n))
     valid = rng.random(n) > 0.03
     times = rng.uniform(0.5, 2, n).cumsum() if with_times else None
+
     mean, C, A, n_steps = moments_by_loops(X, lag=lag, ids=ids, valid=valid, times=times)
+    # calls of different length, and chunks within them
     for call, chunk in [(n, None), (n, 1), (n, 3), (n, 100), (600, 599), (53, 10), (7, None)]:
         streamed = SlowMoments(PolynomialExpansion(p, 1), lag)
         for start in range(0, n, call):
@@ -55,6 +57,7 @@ def test_moments_match_plain_loops_however_the_rows_are_cut(seed, lag, with_time
                 times=None if times is None else times[part],
                 chunk_rows=chunk,
             )
+
         assert streamed.n_samples == valid.sum()
         assert streamed.n_steps == n_steps
         assert streamed.n_sequences == len(np.unique(ids))

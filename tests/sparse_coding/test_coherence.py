@@ -63,18 +63,22 @@ def test_sign_of_the_coefficient_tells_pursuit_right_from_wrong(seed):
     for _ in range(40):
         support = np.sort(rng.choice(40, 3, replace=False))
         coefficient = exact_recovery_coefficient(D, support)
+
         others = np.setdiff1d(np.arange(40), support)
         inverse = np.linalg.pinv(D[support].T)
         weights = inverse @ D[others].T
         worst = weights[:, np.abs(weights).sum(axis=0).argmax()]
+
         # correlations with the support that make the worst atom look best
         x = inverse.T @ np.sign(worst)
         code = SparseCoder(D, transform_n_nonzero_coefs=3).fit_transform(x[None])[0]
+
         if coefficient > 1e-9:
             assert set(np.flatnonzero(code)) <= set(support)
             assert_allclose(BasisPursuit().fit(D.T, x).coef_ @ D, x, atol=1e-9)
             assert set(np.flatnonzero(BasisPursuit().fit(D.T, x).coef_)) <= set(support)
             right += 1
+
         elif coefficient < -1e-9:
             first = SparseCoder(D, transform_n_nonzero_coefs=1).fit_transform(x[None])[0]
             assert np.flatnonzero(first)[0] not in support

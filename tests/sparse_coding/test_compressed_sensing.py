@@ -188,18 +188,21 @@ def test_sparse_input_blocks_and_seed(kind, seed):
     Y = model.transform(X)
     assert model.n_measurements_ == 32
     assert_allclose(model.transform(sparse.csr_array(X)), Y, atol=1e-12)
+
     with config_context(working_memory=1e-3):  # row by row, and recovery without a matrix
         assert_allclose(model.transform(X), Y, atol=1e-12)
         free = model.recover(Y)
     usual = model.recover(Y)
     l1 = np.abs(usual.codes).sum(axis=1)
     assert_allclose(np.abs(free.codes).sum(axis=1), l1, rtol=1e-6)
+
     again = CompressedSensing(0.5, kind=kind, basis=None, random_state=seed).fit(
         sparse.csr_array(X)
     )
     assert_array_equal(again.transform(X), Y)
     other = CompressedSensing(0.5, kind=kind, basis=None, random_state=seed + 100).fit(X)
     assert np.abs(other.transform(X) - Y).max() > 1e-3
+
     single = CompressedSensing(0.5, kind=kind, basis=None, random_state=seed).fit(
         X.astype(np.float32)
     )

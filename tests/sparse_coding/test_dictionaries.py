@@ -177,6 +177,7 @@ def test_gabor_atoms_by_definition(shape, stride, aspect, frequencies):
     """One atom after the other from the formula; those like an earlier one are left out."""
     phases, sigma = (0.0, np.pi / 2), 1.7
     y, x = np.mgrid[: shape[0], : shape[1]]
+
     expected = []
     for cy in np.arange((shape[0] - 1) % stride / 2, shape[0], stride):
         for cx in np.arange((shape[1] - 1) % stride / 2, shape[1], stride):
@@ -193,6 +194,7 @@ def test_gabor_atoms_by_definition(shape, stride, aspect, frequencies):
                             continue
                         if all(abs(atom @ other) <= 0.999 * size for other in expected):
                             expected.append(atom / size)
+
     found = gabor_dictionary(
         shape, stride=stride, aspect=aspect, frequencies=frequencies, sigma=sigma, orientations=4
     )

@@ -94,6 +94,7 @@ def test_a_pass_never_raises_the_cost(seed):
     rng = np.random.RandomState(seed)
     D = unit(rng.normal(size=(3, 5, 12)))
     given = {"n_nonzero": 2, "sharpness": 8.0, "weight": 0.1}
+
     last = None
     for _ in range(4):
         step = discriminative_pass(X, y, D, rng=rng, **given)
@@ -104,10 +105,12 @@ def test_a_pass_never_raises_the_cost(seed):
         if last is not None:
             assert_allclose(step.before, last)
         D, last = step.dictionaries, step.after
+
     assert (
         last
         < 0.9 * discriminative_pass(X, y, unit(rng.normal(size=D.shape)), rng=rng, **given).before
     )
+
     model = DictionaryClassifier(4, n_nonzero_coefs=2, random_state=seed).fit(X, y)
     assert (model.objective_history_[:, 1] <= model.objective_history_[:, 0]).all()
     assert model.objective_ == model.objective_history_[-1, 1]

@@ -53,9 +53,11 @@ def test_pursuit_of_image_patches_is_that_of_the_textbook():
     ):
         coder = SparseCoder(D, **settings)
         codes = coder.fit_transform(X)
+
         squares = np.full(len(X), -1.0) if bounds is None else bounds**2
         expected = [oracle.omp(x, D, limit, t) for x, t in zip(X, squares, strict=True)]
         assert_array_equal(codes != 0, np.array(expected) != 0)
+
         residual = np.linalg.norm(X - codes @ D, axis=1)
         met = coder.encode(X).stop_reason == "tol"
         assert_array_equal(coder.encode(X).n_nonzero_coefs, (codes != 0).sum(axis=1))
@@ -109,6 +111,7 @@ def test_lasso_within_a_bound_has_the_least_l1_norm(missing, dtype, seed):
     if missing:
         X[np.random.default_rng(seed).uniform(size=X.shape) < 0.2] = np.nan
     known = np.where(np.isnan(X), 0, X).astype(np.float64)
+
     coder = SparseCoder(D, transform_algorithm="lasso", residual_rtol=0.3)
     codes = coder.fit_transform(X).astype(np.float64)
     R = np.where(np.isnan(X), 0, known - codes @ D.astype(np.float64))
@@ -116,14 +119,18 @@ def test_lasso_within_a_bound_has_the_least_l1_norm(missing, dtype, seed):
     assert (coder.encode(X).stop_reason == "tol").all()
     assert (residual <= bound).all()
     assert_allclose(coder.encode(X).residual_norm, residual, rtol=1e-9)
+
+    # a dual point from the residual
     norms = np.linalg.norm(D.astype(np.float64), axis=1)
     theta = R / np.abs(R @ (D / norms[:, None]).T).max(axis=1)[:, None]
     dual = np.sum(known * theta, axis=1) - bound * np.linalg.norm(theta, axis=1)
     size = np.abs(codes * norms).sum(axis=1)
+
     # a rounded residual is a dual point that is off by as much, the gap is that of the exact one
     rounding = 1e-12 if dtype == np.float64 else 1e-5
     assert (coder.encode(X).dual_gap <= 1e-6).all()
     assert_allclose(coder.encode(X).dual_gap, (size - dual) / size, atol=1e-9 + rounding)
+
     # with a least penalty, whichever comes first
     floor = SparseCoder(
         D, transform_algorithm="lasso", residual_rtol=0.3, transform_alpha=1.0
@@ -178,11 +185,13 @@ def test_codes_in_single_precision_tell_of_themselves(seed):
             encoding = coder.fit(X).encode(X)
             double = SparseCoder(D.astype(np.float64), transform_algorithm="lasso", **settings)
             exact = double.fit(X).encode(X.astype(np.float64))
+
         codes, other = encoding.codes.astype(np.float64), exact.codes
         E, Y = D.astype(np.float64), X.astype(np.float64)
         rest = np.sum((Y - codes @ E) ** 2, axis=1)
         assert_allclose(encoding.residual_norm**2, rest, rtol=1e-6)
         assert_array_equal(encoding.n_nonzero_coefs, (codes != 0).sum(axis=1))
+
         norms = np.linalg.norm(E, axis=1)
         scaled = np.abs(codes * norms)
         penalty = scaled.sum(axis=1)
@@ -190,6 +199,7 @@ def test_codes_in_single_precision_tell_of_themselves(seed):
             penalty = np.sqrt(2) * np.hypot(scaled[:, ::2], scaled[:, 1::2]).sum(axis=1)
         objective = 0.5 * rest + settings["transform_alpha"] * penalty
         assert (objective <= 0.5 * np.sum(Y**2, axis=1) * (1 + 1e-12)).all()
+
         # what the gap claims to be below the optimum is below another code
         other = np.abs(other * norms)
         least = other.sum(axis=1)
@@ -197,6 +207,7 @@ def test_codes_in_single_precision_tell_of_themselves(seed):
             least = np.sqrt(2) * np.hypot(other[:, ::2], other[:, 1::2]).sum(axis=1)
         least = 0.5 * exact.residual_norm**2 + settings["transform_alpha"] * least
         assert (objective * (1 - encoding.dual_gap) <= least * (1 + 1e-9)).all()
+
         sure = exact.stop_reason == "tol"
         assert (objective * (1 - encoding.dual_gap) >= least * (1 - 1e-5))[sure].all()
 
@@ -218,6 +229,7 @@ def test_few_signals_and_little_memory_need_no_gram_matrix(algorithm, positive, 
         "transform_max_iter": 50_000,
     }
     given["positive_code"] = positive
+
     whole = SparseCoder(D, **given).fit(X)
     with config_context(working_memory=0.05):
         lean = SparseCoder(D, **given).fit(X)
@@ -226,9 +238,12 @@ def test_few_signals_and_little_memory_need_no_gram_matrix(algorithm, positive, 
     assert lean._atoms.gram is None
     atol = 1e-3 if algorithm in ("coordinate_descent", "fista") else 1e-8
     assert_allclose(codes, whole.transform(X), atol=atol)
+
+    # more atoms than a Gram matrix has room for
     big = np.random.default_rng(seed).normal(size=(3000, 16))
     coder = SparseCoder(big, **given).fit(X[:2])
     assert coder._atoms.gram is None
+
     tracemalloc.start()
     coder.transform(X[:5])
     peak = tracemalloc.get_traced_memory()[1]
@@ -454,6 +469,7 @@ def test_degenerate_input_has_an_answer(algorithm):
     D = np.vstack([np.zeros(4), rng.normal(size=(3, 4))])
     D = np.vstack([D, D[1], -3 * D[2]])
     X = np.vstack([np.zeros(4), D[1], np.full(4, np.nan), rng.normal(size=(3, 4))])
+
     coder = SparseCoder(
         D,
         transform_algorithm=algorithm,
@@ -461,15 +477,18 @@ def test_degenerate_input_has_an_answer(algorithm):
         transform_alpha=0.01,
         transform_max_iter=100_000,
     )
+
     codes = coder.fit_transform(X)
     assert np.isfinite(codes).all()
     assert (codes[[0, 2]] == 0).all()
     assert (codes[:, [0, 4, 5]] == 0).all()  # zero, and repeated
+
     if algorithm in ("omp", "lasso", "iht", "htp", "cosamp", "subspace_pursuit"):
         grouped = SparseCoder(
             D[:4], transform_algorithm=algorithm, groups=[0, 0, 1, 1], transform_alpha=0.01
         )
         assert (grouped.fit_transform(X)[[0, 2]] == 0).all()
+
     assert (
         SparseCoder(np.zeros((3, 4)), transform_algorithm=algorithm).fit_transform(X) == 0
     ).all()

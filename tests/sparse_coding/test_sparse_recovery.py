@@ -161,22 +161,28 @@ def test_newton_on_the_support_and_the_dual_of_the_signs(s, kind, positive, seed
     else:
         A = from_matrix(rng.normal(size=(256, 1024)))
     A = A._replace(matrix=None)
+
     code = np.zeros(1024)
     code[rng.permutation(1024)[:s]] = rng.normal(size=s)
     code = np.abs(code) if positive else code
     y = A.forward(code[None])[0]
     y, code = y / np.linalg.norm(y), code / np.linalg.norm(y)
+
     found = least_l1(y, A, positive=positive)
     assert found.done
     assert found.gap <= 1e-8
     assert_allclose(found.coef, code, atol=1e-10)
+
+    # noise of the bound's size
     for bound in (0.02, 0.3):
         e = rng.normal(size=256)
         noisy = y + bound * e / np.linalg.norm(e)
         size = np.linalg.norm(noisy)
+
         found = least_l1(noisy / size, A, bound=bound / size, positive=positive)
         assert found.done
         assert found.missed <= 1e-8
+
         dense = to_matrix(A)
         gap = gap_by_definition(dense, noisy / size, found.coef, bound / size, positive)
         assert abs(gap) <= 1e-8
@@ -457,20 +463,25 @@ def test_forms_of_input(method, seed):
         other = SparseRecovery(algorithm=method, n_nonzero_coefs=8).fit(form, Y)
         assert_allclose(other.coef_, plain.coef_, atol=1e-9)
         assert_allclose(other.predict(form), plain.predict(Phi), atol=1e-7)
+
     # a basis as array, name and operator
     Psi = dct_dictionary(120)
     named = SparseRecovery("dct", method, n_nonzero_coefs=8).fit(Phi, Phi @ (codes @ Psi).T)
     for basis in (Psi, aslinearoperator(Psi.T)):
         other = SparseRecovery(basis, method, n_nonzero_coefs=8).fit(Phi, Phi @ (codes @ Psi).T)
         assert_allclose(other.codes_, named.codes_, atol=1e-9)
+
+    # an image
     image = SparseRecovery("haar", method, n_nonzero_coefs=8, shape=(8, 16))
     Q = np.kron(wavelet_dictionary(8), wavelet_dictionary(16))
+
     rng = np.random.default_rng(seed)
     A, code = rng.normal(size=(64, 128)), np.zeros(128)
     code[rng.choice(128, 6, replace=False)] = 1
     assert_allclose(
         image.set_params(n_nonzero_coefs=6).fit(A, A @ (code @ Q)).coef_, code @ Q, atol=1e-8
     )
+
     single = SparseRecovery(algorithm=method, n_nonzero_coefs=8).fit(
         Phi.astype(np.float32), Y.astype(np.float32)
     )
@@ -582,6 +593,7 @@ def test_display():
     x, y = display.theory_line_.get_data()
     assert_allclose(y, l1_phase_transition(x))
     assert display.border_line_ is not None
+
     back = PhaseTransitionDisplay(
         delta=display.delta[::-1], rho=display.rho[::-1], success=display.success[::-1, ::-1],
         border=display.border[::-1],
@@ -589,12 +601,14 @@ def test_display():
     assert_array_equal(back.mesh_.get_array(), display.mesh_.get_array())
     assert_array_equal(back.border_line_.get_data(), display.border_line_.get_data())
     assert back.ax_.get_xlim() == display.ax_.get_xlim()
+
     signless = PhaseTransitionDisplay.from_estimator(
         SparseRecovery(algorithm="htp", positive=True), n_features=20, delta=[0.5], rho=[0.1, 0.9],
         n_trials=1, coefficients="positive", random_state=0,
     )  # fmt: skip
     x, y = signless.theory_line_.get_data()
     assert_allclose(y, l1_phase_transition(x, positive=True))
+
     plain = PhaseTransitionDisplay(delta=[0.5], rho=[0.2], success=[[1.0]]).plot(theory=False)
     assert plain.border_line_ is None
     assert plain.theory_line_ is None

@@ -81,22 +81,27 @@ def test_bounds_that_are_met_at_once_or_never(algorithm, seed):
     loose = SparseRepresentationClassifier(**given, residual_rtol=0.999).fit(X, y)
     codes, D = loose.encode(new), unit(X)
     rest = np.linalg.norm(unit(new) - codes @ D, axis=1)
+
     if algorithm == "omp":
         assert (np.diff(codes.indptr) <= 1).all()
         assert (rest <= 0.999).all()
     else:
         assert_allclose(rest, 0.999, rtol=1e-9)
+
+    # below the distance from the span the closest point is the answer
     tight = SparseRepresentationClassifier(**given, residual_rtol=1e-3).fit(X, y)
     codes = tight.encode(new).toarray()
     closest = np.linalg.lstsq(D.T, unit(new).T, rcond=None)[0].T
     rest = np.linalg.norm(unit(new) - codes @ D, axis=1)
     assert_allclose(rest, np.linalg.norm(unit(new) - closest @ D, axis=1), rtol=1e-6)
+
     right = SparseRepresentationClassifier(**given, residual_rtol=0.3).fit(X, y)
     assert right.score(new, truth) > 0.6
     by_kernel = SparseRepresentationClassifier(
         **given, residual_rtol=0.3, kernel="poly", degree=1, coef0=0, gamma=1.0
     )
     assert by_kernel.fit(X, y).score(new, truth) > 0.6
+
     with pytest.raises(ValueError, match="'group_lasso' takes no residual_rtol"):
         SparseRepresentationClassifier("group_lasso", residual_rtol=0.3).fit(X, y)
 
@@ -157,12 +162,16 @@ def test_codes_meet_the_conditions_of_optimality(kernel, algorithm, seed):
     codes = model.fit(X, y).encode(new).toarray()
     D = model.components_
     assert_allclose(np.linalg.norm(D, axis=1), 1, atol=1e-9)
+
+    # coordinates of the samples in the span
     if kernel == "linear":
         Z = unit(new)
     else:
         squares = np.sum((new[:, None] - X) ** 2, axis=2)
         Z = unit(np.linalg.lstsq(D, np.exp(-0.01 * squares).T, rcond=None)[0].T)
+
     correlation = (Z - codes @ D) @ D.T
+    # correlations with used atoms or groups are at the level, others below
     if algorithm == "lasso":
         level = 0.3 * np.abs(Z @ D.T).max(axis=1, keepdims=True)
         excess, used = np.abs(correlation) - level, codes != 0
@@ -175,6 +184,7 @@ def test_codes_meet_the_conditions_of_optimality(kernel, algorithm, seed):
         first = np.stack([np.linalg.norm((Z @ D.T)[:, y == c], axis=1) for c in range(4)], axis=1)
         level = 0.3 * (first / sizes).max(axis=1, keepdims=True)
         excess, used = norms / sizes - level, used > 0
+
     assert excess.max() < 1e-3  # the square root of the gap
     assert np.abs(excess[used]).max() < 1e-3
 
@@ -221,23 +231,28 @@ def test_scale_order_format_threads_memory_and_precision(seed):
     rng = np.random.default_rng(seed)
     model = SparseRepresentationClassifier(tol=1e-10).fit(X, y)
     decision = model.decision_function(new)
+
     longer = SparseRepresentationClassifier(tol=1e-10)
     longer.fit(X * rng.uniform(0.1, 10, size=(len(X), 1)), y)
     assert_allclose(longer.decision_function(1e-30 * new), decision, atol=1e-6)
+
     order = rng.permutation(len(X))
     shuffled = SparseRepresentationClassifier(tol=1e-10).fit(X[order], y[order])
     assert_allclose(shuffled.decision_function(new), decision, atol=1e-6)
     assert_allclose(
         shuffled.encode(new).toarray(), model.encode(new).toarray()[:, order], atol=1e-5
     )
+
     by_sparse = SparseRepresentationClassifier(tol=1e-10).fit(sparse.csr_array(X), y)
     found = by_sparse.predict(sparse.csr_array(new))
     assert np.mean(found == model.predict(new)) > 0.98  # the span is all of the space
     names = np.array(["d", "c", "b", "a"])[y]
     named = SparseRepresentationClassifier(n_jobs=2).fit(X, names)
     assert_array_equal(named.predict(new), np.array(["d", "c", "b", "a"])[model.predict(new)])
+
     with sklearn.config_context(working_memory=0.08):
         assert_allclose(model.decision_function(new), decision, atol=1e-12)
+
     single = SparseRepresentationClassifier(tol=1e-10).fit(X.astype(np.float32), y)
     assert_allclose(single.decision_function(new.astype(np.float32)), decision, atol=1e-5)
     as_object = SparseRepresentationClassifier(kernel=RBF(10.0)).fit(X, y)
@@ -248,16 +263,19 @@ def test_scale_order_format_threads_memory_and_precision(seed):
 @pytest.mark.edge
 def test_borders(seed):
     X, y, new, _ = subspaces(seed, n_classes=2)
+
     for rule in ("residual", "energy"):
         for kernel in ("linear", "rbf"):
             model = SparseRepresentationClassifier(rule=rule, kernel=kernel).fit(X, y)
             assert model.predict(np.zeros((1, 30)))[0] in (0, 1)
             assert np.isfinite(model.decision_function(np.zeros((1, 30)))).all()
         assert_array_equal(model.decision_function(new) > 0, model.predict(new) == 1)
+
     # nothing in common with any training sample
     apart = SparseRepresentationClassifier().fit(np.eye(4)[:3], [0, 1, 1])
     assert_array_equal(apart.predict(np.eye(4)[3:]), [0])
     assert_allclose(apart.concentration(np.eye(4)[3:]), 0)
+
     zeros = X.copy()
     zeros[:3] = 0
     zeros[4] = zeros[8]  # an equal sample of the same class
@@ -265,12 +283,14 @@ def test_borders(seed):
     codes = model.encode(new).toarray()
     assert_array_equal(codes[:, [0, 1, 2, 8]], 0)
     assert np.isfinite(model.decision_function(new)).all()
+
     with pytest.raises(ValueError, match="at least two classes, and y has 1 class"):
         model.fit(X, np.zeros(len(X)))
     with pytest.raises(ValueError, match="occlusion=True needs dense samples"):
         SparseRepresentationClassifier(occlusion=True, kernel="rbf").fit(X, y)
     with pytest.raises(ValueError, match="needs the square matrix"):
         SparseRepresentationClassifier(kernel="precomputed").fit(X, y)
+
     # four classes that all take part, which one sweep over them does not settle
     X, y, new, _ = subspaces(seed)
     hasty = SparseRepresentationClassifier("group_lasso", alpha=0.01, max_iter=1, tol=1e-12)

@@ -149,6 +149,7 @@ def test_core_keeps_its_matrix(seed):
     problem = SignedRows(rows, np.where(y == 1, 1, -1), 10.0, bias=1.0, diagonal=1.0)
     rng = np.random.default_rng(seed)
     order = rng.permutation(400)
+
     core = Core(problem, order[:2])
     first = 2
     for size in (1, 5, 40, 7, 120):
@@ -159,21 +160,26 @@ def test_core_keeps_its_matrix(seed):
             core.drop(0.0)
             look = core.K  # somebody looks at it while it grows
             before = look.copy()
+
         signs = problem.signs[core.indices]
         K = np.outer(signs, signs) * (rbf_kernel(X[core.indices], gamma=4) + 1) / 2
         K[np.diag_indices(len(K))] += 1 / (10.0 * 2)
         assert_allclose(core.K, K, atol=1e-12)
         assert_allclose(core.g, K @ core.a, atol=1e-12)
+
     assert_array_equal(look, before)
+
     # scores brought up to date are those computed anew
     units, a = np.arange(400), core.a
     values = core.scorer()(units, exact=True)
     core.add(order[first : first + 3])
+
     moved = np.argsort(core.a)[-2:]  # few of those with weight: only they are scored
     change = 0.3 * core.a[moved[0]] * np.array([-1.0, 1.0])
     core.a = core.a.copy()
     core.a[moved] += change
     core.a[-1], core.a[moved[1]] = core.a[moved[1]], 0.0
+
     before = rows.n_evaluations
     updated = core.update(values, units, a, exact=True)
     assert rows.n_evaluations - before == 3 * 400
@@ -616,6 +622,7 @@ def test_core_without_a_matrix_keeps_its_gradient(sizes, seed):
     problem = SignedRows(rows, np.where(y == 1, 1, -1), 10.0, bias=1.0, diagonal=1.0)
     order = np.random.default_rng(seed).permutation(400)
     core, first = Core(problem, order[: sizes[0]], limit=80), sizes[0]
+
     for size in sizes[1:]:
         core.add(order[first : first + size])
         first += size
@@ -627,6 +634,7 @@ def test_core_without_a_matrix_keeps_its_gradient(sizes, seed):
         assert_allclose(core.g, K @ core.a, atol=1e-12)
         assert core.g[core.a > 0].max() - core.g.min() <= 1e-6
         assert_allclose(core.a.sum(), 1, rtol=1e-12)
+
     assert not core.held
     look = core.g.copy()
     core.look()

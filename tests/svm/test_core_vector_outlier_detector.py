@@ -42,15 +42,19 @@ def test_printed_objective_and_its_gap(max_iter, seed):
         slack=0.1, gamma=0.3, max_iter=max_iter, max_core=120, random_state=seed, tol=1e-11
     )
     model.fit(X, sample_weight=u)
+
     K = rbf_kernel(X, gamma=0.3)
     minimum, f, rho = oracle.one_class_primal(K, model.cost_ * u)
+
     scores, beta = model.score_samples(X), model.dual_coef_
     slack = np.maximum(0, model.rho_ - scores)
     norm = beta @ scores[model.support_]
     printed = 0.5 * norm - model.rho_ + 0.5 * model.cost_ * (u @ slack**2)
     assert_allclose(model.objective_, printed, rtol=1e-9)
+
     bound = model.objective_ / (1 - model.dual_gap_)
     assert bound * (1 + 1e-9) <= minimum <= printed * (1 - 1e-9)
+
     if max_iter == 10_000:
         assert model.dual_gap_ < 1e-9
         assert_allclose(model.rho_, rho, rtol=1e-5)  # of a cone solver

@@ -144,18 +144,22 @@ def test_units_order_weights_and_kernels(seed):
     rng = np.random.default_rng(seed)
     model = CoreVectorRegressor(gamma=0.3, tol=0).fit(X, y)
     f = model.predict(X)
+
     moved = CoreVectorRegressor(gamma=0.3, tol=0).fit(X, 5 * y - 100)
     assert_allclose(moved.predict(X), 5 * f - 100, atol=1e-6)
     assert_allclose(moved.epsilon_, 5 * model.epsilon_, rtol=1e-6)
+
     order = rng.permutation(150)
     again = CoreVectorRegressor(gamma=0.3, tol=0).fit(X[order], y[order])
     assert_allclose(again.predict(X), f, atol=1e-6)
+
     thing = CoreVectorRegressor(kernel=RBF(np.sqrt(1 / 0.6)), tol=0).fit(X, y)
     assert_allclose(thing.predict(X), f, atol=1e-6)
     gram = CoreVectorRegressor(kernel="precomputed", tol=0).fit(rbf_kernel(X, gamma=0.3), y)
     assert_allclose(gram.predict(rbf_kernel(X, gamma=0.3)), f, atol=1e-6)
     rows = CoreVectorRegressor(gamma=0.3, tol=0).fit(sparse.csr_array(X), y)
     assert_allclose(rows.predict(sparse.csr_array(X)), f, atol=1e-6)
+
     counts = rng.integers(0, 3, 150)
     weighted = CoreVectorRegressor(gamma=0.3, tol=0).fit(X, y, counts)
     repeated = CoreVectorRegressor(gamma=0.3, tol=0)

@@ -150,13 +150,16 @@ def test_order_weights_and_kernels(seed):
     settings = {"gamma": 0.3, "random_state": 0, "max_iter": 5000}
     model = KernelAdatronClassifier(**settings).fit(X, y)
     values = model.decision_function(X)
+
     named = KernelAdatronClassifier(**settings).fit(X, np.array(["no", "yes"])[y])
     assert_array_equal(named.predict(X) == "yes", model.predict(X))
     thin = KernelAdatronClassifier(**settings).fit(sparse.csr_array(X), y)
     assert_allclose(thin.decision_function(X), values, atol=1e-6)
+
     K = rbf_kernel(X, gamma=0.3)
     gram = KernelAdatronClassifier(kernel="precomputed", random_state=0, max_iter=5000).fit(K, y)
     assert_allclose(gram.decision_function(K), values, atol=1e-6)
+
     counts = np.random.default_rng(seed).integers(0, 3, 80)
     # with the hinge the last digits are slow, and the objectives are compared
     objectives = []
@@ -167,10 +170,12 @@ def test_order_weights_and_kernels(seed):
         slack = np.maximum(0, 1 - (2 * y - 1) * model.decision_function(X))
         objectives.append(0.5 * norm + counts @ slack)
     assert_allclose(*objectives, rtol=1e-6)
+
     settings |= {"loss": "squared_hinge", "tol": 1e-12}
     weighted = KernelAdatronClassifier(**settings).fit(X, y, sample_weight=counts)
     again = KernelAdatronClassifier(**settings).fit(X.repeat(counts, axis=0), y.repeat(counts))
     assert_allclose(weighted.decision_function(X), again.decision_function(X), atol=1e-6)
+
     text = KernelAdatronClassifier(10.0, PSpectrum(2), random_state=0)
     words = ["banana", "bandana", "cabana", "grass", "glass", "class"]
     assert_array_equal(text.fit(words, [0, 0, 0, 1, 1, 1]).predict(["ananas", "brass"]), [0, 1])

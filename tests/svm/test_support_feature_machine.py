@@ -82,6 +82,7 @@ def test_linear_program_equals_whole_program(form, seed):
         ColumnGeneration(posed),
         CvxpyProgram(posed),
     ]
+
     for costs in (np.ones(200), rng.uniform(0.1, 10, size=200)):
         w, _, value = oracle.linear_program(X, side, costs, **settings)
         for program in programs:
@@ -92,6 +93,7 @@ def test_linear_program_equals_whole_program(form, seed):
                 assert slack.max() < 1e-7
             else:
                 reached += form["C"] * slack.sum()
+
             assert_allclose(reached, value, rtol=1e-7)
             assert_allclose(vertex.w, w, atol=1e-6 * np.abs(w).max())
             gap = stationarity_gap(

@@ -20,18 +20,22 @@ def load(quick, full=False):
     n_walks, n_frames = (30, 40) if quick else (100, 50) if full else (60, 50)
     images = _grey_images()
     rng = np.random.default_rng(0)
+
     windows, places = [], []
+    # the place of a window is the truth that the slow features should show
     for walk in range(n_walks):
         image = images[walk % len(images)]
         path = _walk(np.array(image.shape) - WINDOW, n_frames, rng)
         windows.append(_windows(image, path))
         places.append(path / (np.array(image.shape) - WINDOW))
+
     walks = np.repeat(np.arange(n_walks), n_frames)
     about = (
         f"{n_walks} walks of {n_frames} frames over scikit-learn's sample images china.jpg and "
         f"flower.jpg in grey, at a sixth of their size; a frame is a window of {WINDOW} x "
         f"{WINDOW} pixels"
     )
+
     return Data(
         X=np.vstack(windows),
         y=np.vstack(places),

@@ -47,12 +47,15 @@ def quality(views, duals):
     n = len(views.X)
     Ka, Kb = (centred(A, g) for A, g in zip(views[:2], views.gammas, strict=True))
     sa, sb = Ka @ duals.a, Kb @ duals.b
+
     cross = (sa * sb).sum(axis=0) / (n - 1)
+    # regularised variances of the canonical variables
     size = [
         (1 - TAU) * (s * s).sum(axis=0) / (n - 1) + TAU * (d * s).sum(axis=0)
         for s, d in ((sa, duals.a), (sb, duals.b))
     ]
     found = np.sort(np.abs(cross) / np.sqrt(size[0] * size[1]))[::-1]
+
     if n not in _BEST:
         # squares of the correlations are eigenvalues of R_a R_b, R = K / ((1 - t) K + (n - 1) t)
         roots = []
@@ -64,6 +67,7 @@ def quality(views, duals):
         _BEST[n] = np.sqrt(
             linalg.eigh(T @ T.T, eigvals_only=True, subset_by_index=[n - K, n - 1])[::-1]
         )
+
     return {"correlation": found[0], "difference": np.abs(found - _BEST[n]).max()}
 
 

@@ -40,6 +40,7 @@ def plain(problem):
     best, lowest = None, np.inf
     for seed in problem.seeds:
         labels = start(problem, seed)
+        # |phi(x) - m_c|^2 = k(x, x) - 2 mean_c k(x, .) + mean_c mean_c k
         for _ in range(300):
             D = np.empty((len(K), k))
             for c in range(k):
@@ -50,13 +51,17 @@ def plain(problem):
                     continue
                 inner = K[np.ix_(inside, inside)].sum() / m**2
                 D[:, c] = K.diagonal() - 2 * K[:, inside].sum(axis=1) / m + inner
+
             new = D.argmin(axis=1)
             if np.array_equal(new, labels):
                 break
             labels = new
+
+        # the best of all starts
         reached = D[np.arange(len(K)), labels].sum()
         if reached < lowest:
             best, lowest = labels, reached
+
     return best
 
 

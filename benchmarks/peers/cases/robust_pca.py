@@ -72,24 +72,32 @@ def _bound(X, Y, lam):
 def inexact_alm(problem, *, rho=1.5, tol=1e-7, max_iter=1000):
     """Reference: inexact augmented Lagrangian [Lin, Chen, Ma 2010, algorithm 5], full SVD."""
     X, lam = problem.X, problem.lam
+    # the paper's start: Y scaled to the dual norm, mu from the spectral norm
     scale, spectral = norm(X), svdvals(X)[0]
     Y = X / max(spectral, np.abs(X).max() / lam)
     mu = 1.25 / spectral
     mu_max = 1e7 * mu
     S = np.zeros_like(X)
+
     for _ in range(max_iter):
+        # L: singular values above 1 / mu
         U, sigma, Vt = svd(
             X - S + Y / mu, full_matrices=False, overwrite_a=True, check_finite=False
         )
         rank = int(np.sum(sigma > 1 / mu))
         L = (U[:, :rank] * (sigma[:rank] - 1 / mu)) @ Vt[:rank]
+
+        # S: entries above lam / mu
         T = X - L + Y / mu
         S = T - np.clip(T, -lam / mu, lam / mu)
+
+        # multiplier, penalty
         residual = X - L - S
         Y = Y + mu * residual
         mu = min(rho * mu, mu_max)
         if norm(residual) <= tol * scale:
             break
+
     return Parts(L, Y)
 
 

@@ -58,6 +58,8 @@ def exact(problems):
 def _fewest(X, y, formulation, largest=100.0):
     n, p = X.shape
     side = np.where(y == 1, 1.0, -1.0)
+
+    # variables w, b and binary u with |w_j| <= largest u_j; minimise the number of u_j = 1
     eye, none = np.eye(p), np.zeros((p, 1))
     signed = np.hstack([X * side[:, None], side[:, None], np.zeros((n, p))])
     constraints = [
@@ -65,10 +67,13 @@ def _fewest(X, y, formulation, largest=100.0):
         LinearConstraint(np.hstack([eye, none, -largest * eye]), -np.inf, 0),
         LinearConstraint(np.hstack([eye, none, largest * eye]), 0, np.inf),
     ]
+
+    # the centres of the classes one apart, against w = 0
     if formulation == "centers":
         between = X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)
         row = np.concatenate([between, np.zeros(p + 1)])[None]
         constraints.append(LinearConstraint(row, 1, 1))
+
     free = np.full(p + 1, np.inf)
     found = milp(
         np.concatenate([np.zeros(p + 1), np.ones(p)]),
@@ -77,6 +82,7 @@ def _fewest(X, y, formulation, largest=100.0):
         bounds=(np.concatenate([-free, np.zeros(p)]), np.concatenate([free, np.ones(p)])),
         options={"mip_rel_gap": 0.0},
     )
+
     if found.status != 0:
         raise RuntimeError(found.message)
     return round(found.fun)

@@ -68,17 +68,22 @@ def quality(patches, codes):
             for i in range(0, len(X), 5000)
         ]
     )
+
     figures = {
         "atoms": A.nnz / len(X),
         "rmse": float(np.sqrt(residual.sum() / X.size)),
     }
+
+    # a textbook implementation codes some of the signals anew
     some = slice(0, len(X), max(1, len(X) // (CHECKED if len(D) < 2000 else FEW)))
     checked, signals = A[some].toarray(), X[some]
+
     if patches.task == "lasso":
         figures["gap"] = float(_gaps(signals, checked, D).max())
         return figures
     if patches.task == "error":
         figures["violations"] = int(np.sum(residual > BOUND * (1 + 1e-6)))
+
     textbook = np.array([_textbook(x, D, patches.task) for x in signals])
     same = ((checked != 0) == (textbook != 0)).all(axis=1)
     figures["textbook"] = float(same.mean())

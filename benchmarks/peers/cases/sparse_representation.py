@@ -50,6 +50,8 @@ def quality(digits, codes):
     A = np.asarray(codes, dtype=np.float64)
     R = digits.new - A @ digits.D
     C = R @ digits.D.T
+
+    # penalty of a code, and its dual norm of the correlations
     if digits.grouped:
         parts = [np.flatnonzero(digits.y == c) for c in range(10)]
         roots = [np.sqrt(len(part)) for part in parts]
@@ -64,14 +66,19 @@ def quality(digits, codes):
         penalty, slope = np.sum(norms, axis=0), np.max(slopes, axis=0)
     else:
         penalty, slope = np.abs(A).sum(axis=1), np.abs(C).max(axis=1)
+
+    # gap at the residual scaled until the dual norm is at most alpha
     rr = np.sum(R * R, axis=1)
     t = np.minimum(np.sum(digits.new * R, axis=1) / rr, digits.alpha / slope)
     primal = 0.5 * rr + digits.alpha * penalty
     dual = t * np.sum(digits.new * R, axis=1) - 0.5 * t**2 * rr
+
+    # class of the least residual
     rest = [
         np.linalg.norm(digits.new - A[:, digits.y == c] @ digits.D[digits.y == c], axis=1)
         for c in range(10)
     ]
+
     return {
         "gap": float(np.max(np.maximum(primal - dual, 0) / primal)),
         "right": float(np.mean(np.argmin(rest, axis=0) == digits.truth)),

@@ -37,6 +37,7 @@ def plain(graphs):
     for labels, edges in graphs:
         counts = {}
         for h in range(N_ITER + 1):
+            # relabel: own label and the sorted labels around
             if h:
                 around = [[] for _ in labels]
                 for u, v in edges:
@@ -45,13 +46,17 @@ def plain(graphs):
                 labels = [
                     (a, tuple(sorted(b, key=repr))) for a, b in zip(labels, around, strict=True)
                 ]
+
             for label in labels:
                 column = columns.setdefault((h, label), len(columns))
                 counts[column] = counts.get(column, 0) + 1
+
         rows.append(counts)
+
     table = np.zeros((len(rows), len(columns)))
     for row, counts in zip(table, rows, strict=True):
         row[list(counts)] = list(counts.values())
+
     return table @ table.T
 
 

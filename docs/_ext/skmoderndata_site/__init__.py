@@ -57,13 +57,18 @@ def _generate(app):
         "benchmarks.md": benchmarks.render(docs),
         **api.render(docs),
     }
+
+    # pages of former builds
     generated = docs / "generated"
     for path in [*generated.glob("*.md"), *generated.glob("api/*.rst")]:  # not the gallery's
         if path.relative_to(generated).as_posix() not in pages:
             path.unlink()
+
+    # a page that is untouched is not read anew by Sphinx
     for name, text in pages.items():
         _write_if_changed(generated / name, text)
     figures.write(generated / "figures")
+
     if not any((docs.parent / "examples").glob("plot_*.py")):  # a gallery of former examples
         shutil.rmtree(docs / "auto_examples", ignore_errors=True)
 

@@ -79,6 +79,8 @@ def render(atlas, docs):
     rows = [row for section in atlas["section"] for row in section["rows"]]
     count = {have: sum(row["have"] == have for row in rows) for have in ("sk", "part", "new")}
     here = sum(is_available(row) for row in rows)
+
+    # introduction: counts, imports and texts that the rows rely on
     out = [
         f"Of {len(rows)} rows scikit-learn has {count['sk']}, and a part of {count['part']} more; "
         f"{here} are available here, {len(rows) - count['sk'] - here} not there yet.",
@@ -94,6 +96,7 @@ def render(atlas, docs):
         *[f"- **{key}**: {text}" for key, text in atlas["texts"].items()],
         "",
     ]
+
     for section in atlas["section"]:
         out += [
             f"## {section['title']}",
@@ -103,6 +106,7 @@ def render(atlas, docs):
             *[_render_row(row, docs) for row in section["rows"]],
             "",
         ]
+
     return "\n".join(out)
 
 

@@ -35,9 +35,12 @@ def render(docs):
     pages = [read(path) for path in sorted((docs / "benchmarks").glob("*.md"))]
     if not pages:
         return "No figures are written down yet.\n"
+
     peers = _peers(docs.parent)
     races = [page for page in pages if not page.stem.startswith("paper_")]
     papers = [page for page in pages if page.stem.startswith("paper_")]
+
+    # races against peers
     out = ["## Compared with other libraries", "", _summary(races, peers), ""]
     out += [
         "| measured | sizes | verdict on time | fastest peer: time / ours | figures reached |",
@@ -48,14 +51,18 @@ def render(docs):
         sizes = len({size for _, _, size in page.ratios}) or ""
         cells = [_link(page), f"{sizes}", verdict(rivals), _fastest(rivals), _score(page)]
         out.append(f"| {' | '.join(cells)} |")
+
     missed = [
         f"- {_link(page)}: {text}" for page in sorted(races, key=_title) for text in page.misses
     ]
     if missed:
         out += ["", "### Figures that were not reached", "", *missed]
+
+    # repeated papers
     out += ["", "## Published figures", ""]
     out += ["| what was repeated | values that agree |", "|---|---:|"]
     out += [f"| {_link(page)} | {_score(page)} |" for page in sorted(papers, key=_title)]
+
     out += ["", "```{toctree}", ":hidden:", ""]
     return "\n".join([*out, *(f"/benchmarks/{page.stem}" for page in pages), "```", ""])
 

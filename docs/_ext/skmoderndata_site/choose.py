@@ -24,17 +24,22 @@ def known():
 def render(docs):
     """Markdown: by task a list of problems, by data the tables."""
     classes, sections = known(), load(docs)
+
+    # problems of all sections, gathered by task
     tasks = {}
     for section in sections:
         for row in section["rows"]:
             tasks.setdefault(row["task"], []).append((section, row))
+
     jumps = [f"[{section['title']}](#{slug(section['title'])})" for section in sections]
     out = ["[By task](#by-task) or by data: " + ", ".join(jumps) + ".", ""]
+
     out += ["## By task", "", "| task | problem | take |", "|---|---|---|"]
     for task, rows in tasks.items():
         for _, row in rows:
             out.append(f"| {task} | {row['problem']} | {_links(row, classes, docs)} |")
             task = ""  # written once
+
     out += [
         "",
         "## By data",
@@ -42,6 +47,8 @@ def render(docs):
         "The last column is the nearest way with scikit-learn, and when to",
     ]
     out += ["stay with it.", ""]
+
+    # the same problems by section, with the size and scikit-learn's way
     for section in sections:
         out += [f"### {section['title']}", ""]
         out += ["| problem | take | size | scikit-learn's way |", "|---|---|---|---|"]
@@ -49,6 +56,7 @@ def render(docs):
             cells = row["problem"], _links(row, classes, docs), row["size"], row["stay"]
             out.append(f"| {' | '.join(cells)} |")
         out.append("")
+
     return "\n".join(out)
 
 

@@ -110,18 +110,23 @@ def series(figure, rng):
     bumps = [np.exp(-(((t - at) / 0.07) ** 2)) for at in (0.3, 0.45)]
     x, z = bumps[0] + 0.6 * np.roll(bumps[0], 25), bumps[1] + 0.6 * np.roll(bumps[1], 15)
     path, _ = dtw_path(x, z)
+
+    # bumps, waves and ramps under warped time
     shapes = [np.sign(np.sin(8 * t)), np.sin(8 * t), 2 * t - 1]
     X = [
         np.interp(t ** rng.uniform(0.6, 1.6), t, shapes[i % 3]) + 0.15 * rng.normal(size=60)
         for i in range(60)
     ]
+
     model = TimeSeriesKMeans(3, radius=15, random_state=0).fit(X)
+
     left, right = figure.subplots(1, 2)
     for i, j in path[::2]:
         left.plot([t[i], t[j]], [x[i] + 1.6, z[j]], color=GREY, lw=0.5)
     left.plot(t, x + 1.6, color=BLUE)
     left.plot(t, z, color=RED)
     left.set(title="two series and their alignment", xticks=[], yticks=[])
+
     for k, centre in enumerate(model.cluster_centers_):
         for member in (X[i] for i in np.flatnonzero(model.labels_ == k)):
             right.plot(t, member - 3 * k, color=GREY, lw=0.3)

@@ -66,6 +66,8 @@ def regroup(index, examples, docs):
     blocks = {EXAMPLE.search(block)[1]: block for block in THUMBNAIL.findall(index)}
     if not blocks:  # an index that is not sphinx-gallery's of today
         return index
+
+    # thumbnails by chapter, with the class instead of the file's name in the title
     grouped = {member["page"]: [] for member in guide.load(docs)}
     for stem, block in blocks.items():
         path = examples / f"{stem}.py"
@@ -73,9 +75,12 @@ def regroup(index, examples, docs):
         start, title, end = TITLE.search(block).groups()
         block = block.replace(start + title + end, start + _html(title, name) + end)
         grouped[chapter(path, docs)].append((name, block))
+
     first = index.index(THUMBNAIL.search(index)[0])
+    # the closing tag of the last thumbnail, before the hidden toctree
     last = index.rindex("</div>", 0, index.index(".. toctree::", first)) + len("</div>")
     head = index[:first].split(".. raw:: html")[0]
+
     out = [head]
     for page, members in grouped.items():
         if members:
@@ -84,6 +89,7 @@ def regroup(index, examples, docs):
             out += [".. raw:: html", "", '    <div class="sphx-glr-thumbnails">', ""]
             out += [block for _, block in sorted(members, key=lambda member: member[0].lower())]
             out += [".. raw:: html", "", "    </div>", ""]
+
     return "\n".join(out) + index[last:]
 
 

@@ -69,22 +69,29 @@ def feature_distances(X, Z):
 def machines():
     """Every estimator with `kernel=`, and those of scikit-learn by each route."""
     rows = []
+    # our estimators take the kernel itself
     for cls in all_estimators():
         if "kernel" in getattr(cls, "_parameter_constraints", {}) and cls.__name__ not in OTHERS:
             model = cls(**{"kernel": KERNEL} | SETTINGS.get(cls.__name__, {}))
             if "random_state" in model.get_params():
                 model.set_params(random_state=0)
             rows.append(Machine(cls.__name__, "`kernel=kernel`", model))
+
+    # scikit-learn's machines that call a kernel on what they are given
     for model in (SVC(kernel=KERNEL), NuSVC(kernel=KERNEL, nu=0.3), SVR(kernel=KERNEL)):
         rows.append(Machine(type(model).__name__, "`kernel=kernel`", model))
     for model in (NuSVR(kernel=KERNEL), OneClassSVM(kernel=KERNEL)):
         rows.append(Machine(type(model).__name__, "`kernel=kernel`", model))
+
+    # those that check for numbers get a column that stands for the samples
     for model in (
         GaussianProcessClassifier(KERNEL),
         GaussianProcessRegressor(KERNEL, alpha=0.1),
     ):
         steps = make_pipeline(AsSamples(), model)
         rows.append(Machine(type(model).__name__, "`AsSamples`, `kernel`", steps))
+
+    # precomputed Gram matrices
     for model in (
         KernelRidge(kernel="precomputed"),
         KernelPCA(2, kernel="precomputed"),
@@ -92,12 +99,16 @@ def machines():
     ):
         steps = make_pipeline(KernelTransformer(KERNEL), model)
         rows.append(Machine(type(model).__name__, "`KernelTransformer`", steps))
+
+    # precomputed distances
     for model in (
         KNeighborsClassifier(metric="precomputed"),
         AgglomerativeClustering(2, metric="precomputed", linkage="complete"),
     ):
         steps = make_pipeline(DistanceTransformer(feature_distances), model)
         rows.append(Machine(type(model).__name__, "`DistanceTransformer`", steps))
+
+    # explicit features
     linear = make_pipeline(SequenceFeatures(KERNEL.kernel), LinearSVC(random_state=0))
     return [*rows, Machine("LinearSVC", "`SequenceFeatures`", linear)]
 

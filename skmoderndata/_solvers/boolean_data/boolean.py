@@ -235,21 +235,25 @@ def improve_cover(rows: Array, words: Array, Z: Array, bonus: float, penalty: fl
                     union[w] |= words[best, w]
 
                 continue
+
             # no addition helps: drop the first component that does more harm than good, or none
             dropped = False
             for k in range(k_max):
                 if not Z[i, k]:
                     continue
+                # what is covered by it alone
                 other[:] = 0
                 for j in range(k_max):
                     if Z[i, j] and j != k:
                         for w in range(n_words):
                             other[w] |= words[j, w]
+
                 covered, size = np.int64(0), np.int64(0)
                 for w in range(n_words):
                     own = union[w] & ~other[w]
                     size += popcount(own)
                     covered += popcount(own & rows[i, w])
+
                 if (bonus + penalty) * covered - penalty * size <= 0:
                     Z[i, k] = False
                     for w in range(n_words):

@@ -470,7 +470,9 @@ def _without_each(rows: Data, model: Model) -> tuple[Array, Array]:
             if len(without) == 0:  # one source, and each row must have it
                 losses[k] = np.inf
                 continue
+
             users = np.flatnonzero(model.sets[first, k])  # other rows do not miss the source
+            # their second choice
             others = log_p[np.ix_(users, without)]
             second = without[others.argmax(axis=1)]
             best[k, part.start + users] = second

@@ -75,6 +75,7 @@ def shrink(z, a, penalty, q):
         t = min(0.5 * z / a, (0.5 * z / (penalty * q)) ** (1 / p))
     else:
         t = min(z / a, (z / (penalty * q)) ** (1 / p))
+
     for _ in range(NEWTON):
         if t == 0.0:
             break

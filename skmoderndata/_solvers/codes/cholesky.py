@@ -47,9 +47,11 @@ def append_atom(L, t, g, index, new):
 @jit_leaf
 def drop(L, t, position):
     """Remove row and column `position` of A from a factor of t rows, by Givens rotations."""
+    # without the row, L is triangular but for one entry a row
     for s in range(position, t - 1):
         for q in range(s + 2):
             L[s, q] = L[s + 1, q]
+
     for q in range(position, t - 1):
         c, d = L[q, q], L[q, q + 1]
         radius = np.sqrt(c * c + d * d)

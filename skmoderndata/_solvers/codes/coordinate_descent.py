@@ -79,20 +79,27 @@ def _sweep(signals, i, known, index, t, c, G, code, every):
     norms_sq = signals.norms_sq[0 if signals.known.shape[0] == 1 else i]
     place, lam, k = signals.place, signals.alpha[i], c.shape[0]
     moved = 0.0
+
     for visit in range(k if every else t):
+        # u: correlation of the atom with the residual of the others
         j = visit if every else index[visit]
         norm_sq = norms_sq[j]
         if norm_sq <= 0.0:
             continue
         old = code[j]
         u = c[j] + norm_sq * old
+
+        # shrink by lam and divide by |d_j|^2; negative coefficients only where they are allowed
         new = 0.0
         if u > lam:
             new = (u - lam) / norm_sq
         elif u < -lam and not signals.positive:
             new = (u + lam) / norm_sq
+
         if new == old:
             continue
+
+        # one row of the Gram matrix per change, asked for when an atom first moves
         step = new - old
         moved = max(moved, step * step * norm_sq)
         code[j] = new
@@ -101,4 +108,5 @@ def _sweep(signals, i, known, index, t, c, G, code, every):
         g = G[place[j]]
         for q in range(k):
             c[q] -= step * g[q]
+
     return moved, G

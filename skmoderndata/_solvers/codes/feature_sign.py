@@ -64,6 +64,7 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
                 new = largest_entry(bits, k, low)
                 if abs(score[new]) <= enough:
                     break
+
                 if place[new] < 0:
                     G = ask_row(new, signals.columns, known, signals.scale, G, place)
                 before, sign = t, 1.0 if c[new] > 0.0 else -1.0

@@ -61,6 +61,7 @@ def ask_row(j, columns, known, scale, G, place):
                 weights[count] = c
                 at[count] = p
                 count += 1
+
         add_rows(g, scale[j], weights, columns, at, count)
         for i in range(k):
             g[i] *= scale[i]

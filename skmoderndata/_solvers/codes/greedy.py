@@ -124,6 +124,7 @@ def orthogonal_matching_pursuit(
         if mask is None and gram is None and gram_pays(k, m * cap, memory):
             gram = some.rows @ some.rows.T
 
+        # rows of the Gram matrix on demand, as many as fit into the memory that is kept
         most = k if gram is not None else max(FEW, cap, ROWS_KEPT // (8 * k))
         rows, columns = np.ascontiguousarray(some.rows), np.ascontiguousarray(some.rows.T)
         bounds, size = tol_sq[which], max(16, min(BLOCK, 2**22 // max(n, k)))
@@ -237,8 +238,7 @@ def _omp(signals, found, G, place, most, n_nonzero, optimised):
                 n_banned += 1
                 continue
 
-            # 4. u_t = (g - L[t, :t] U) / L[t, t], and what the new Gram-Schmidt vector
-            # explains
+            # 4. u_t = (g - L[t, :t] U) / L[t, t], and what the new Gram-Schmidt vector explains
             d = np.sqrt(pivot)
             L[t, t] = d
             for j in range(k):
@@ -284,7 +284,7 @@ def _omp(signals, found, G, place, most, n_nonzero, optimised):
 
             # 6. near the bound the residual from the signal itself: the recursion is exact to
             # rounding of |x|^2 only
-            if rho <= bound:  # the recursion is exact to rounding of |x|^2 only
+            if rho <= bound:
                 rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)
                 if rho < best_rho:
                     best_t, best_rho = t, rho

@@ -368,6 +368,7 @@ def _dual_norms(size, edges, weights, mix, out):
         out[g] = 0.0
         if ordered[0] == 0.0:
             continue
+
         k = 0
         n = last - first
         while k < n:
@@ -427,6 +428,7 @@ def descend(Z, edges, r, blocks, a, group_lam, single_lam, largest, positive, ma
                 for j in range(size):
                     z[j] = a[first + j] + slope[j] / L
                 _shrink_group(z[:size], group_lam[g] / L, single_lam / L, positive)
+
                 step, norm_sq = 0.0, 0.0
                 for j in range(size):
                     norm_sq += z[j] * z[j]

@@ -72,6 +72,7 @@ def newton_step(
         change = 0.5 * float(image @ image) - float(c[S] @ move) - penalty
         change += float(lams @ np.sqrt(np.add.reduceat(new * new, first)))
         change += single_lam * float(np.abs(new).sum())
+
         if change >= best:
             break
         if change <= 1e-4 * size * descent + slack:

@@ -126,6 +126,7 @@ def _proximal_gradient(
             codes[out], residual_sq[out], steps[out] = A[ends], rr[ends], step
             gaps[out] = relative_gaps(gap[ends], 0.0, unit=objective[ends])
             stop[out] = np.where(met[ends], TOL, MAX_ITER)
+
             if ends.any():
                 active, A, Y, t, x, known, B, alpha, floor = (
                     v[~ends] for v in (active, A, Y, t, x, known, B, alpha, floor)

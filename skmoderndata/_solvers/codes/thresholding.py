@@ -259,11 +259,14 @@ def _shortened(p: Any, best: Best, A: Array, C: Array, mu: Array) -> Array:
         q, a = p.of(pending), A[pending]
         Z = a + mu[pending, None] * C[pending]
         new[pending] = z = np.where(best.of(Z), Z, 0.0)
+
+        # where the support changes, a step must not exceed 0.99 |change|^2 / |image|^2
         doubt = np.flatnonzero(((z != 0) != (a != 0)).any(axis=1) & a.any(axis=1))
         change = (z - a)[doubt]
         far = mu[pending[doubt]] * q.of(doubt).images_sq(change) > 0.99 * squares(change)
         pending = pending[doubt[far]]
         if pending.size == 0:
             break
+
         mu[pending] /= 2 * 0.99
     return new

@@ -116,6 +116,7 @@ def _moments(values: Array, count: int) -> tuple[float, float]:
                 a, b = a + t, b + t * t
             off += a
             spread += b
+
         if shift == 0:
             mean = off / count
     return mean + off / count, spread - off * off / count
@@ -124,11 +125,13 @@ def _moments(values: Array, count: int) -> tuple[float, float]:
 @jit
 def _project_tied(z: Array, ratio: float, length: float, n_top: int, out: Array) -> None:
     """Several largest entries share all the weight: the nearest point is not unique."""
+    # the first entry delta (n - 1) above the mean of the largest, the others delta below
     mass = ratio * length
     delta = 0.0
     if n_top > 1:
         excess = length * length - mass * mass / n_top
         delta = np.sqrt(max(excess, 0.0) / (n_top * (n_top - 1)))
+
     first = True
     for i in range(len(z)):
         if z[i] != 0.0:

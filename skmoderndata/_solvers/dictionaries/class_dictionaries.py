@@ -101,6 +101,7 @@ def discriminative_pass(
             trial = D[j] + step * (wanted - D[j])
             norms = np.linalg.norm(trial, axis=1, keepdims=True)
             trial = np.where(norms > 1e-8, trial / np.maximum(norms, 1e-8), D[j])
+
             column = code_class(X, trial, n_nonzero, n_jobs).residual_sq
             changed = residuals.copy()
             changed[:, j] = column
@@ -124,6 +125,8 @@ def _better_atoms(
         users, own = rows[start[j] : start[j + 1]], place[start[j] : start[j + 1]]
         if users.size == 0:
             continue
+
+        # as in K-SVD: the leading direction of what the other atoms leave
         E = residual_without(X, D, A, users, own, j)
         d = leading_direction(E, weights[users])
         if d is None:

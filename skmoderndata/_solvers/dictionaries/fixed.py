@@ -82,13 +82,17 @@ def wavelets(n: int, low_pass: Array, level: int) -> Array:
     taps = len(low_pass)
     high_pass = low_pass[::-1] * (-1.0) ** np.arange(taps)
     coarse, details = np.eye(n), []
+
     for _ in range(level):
         m = len(coarse)
         place = (2 * np.arange(m // 2)[:, None] + np.arange(taps)) % m
+
+        # shifts of both filters by two, round the end
         low, high = np.zeros((m // 2, m)), np.zeros((m // 2, m))
         rows = np.arange(m // 2)[:, None]
         np.add.at(low, (rows, place), np.broadcast_to(low_pass, place.shape))
         np.add.at(high, (rows, place), np.broadcast_to(high_pass, place.shape))
+
         details.append(high @ coarse)
         coarse = low @ coarse
     return np.concatenate([coarse, *details[::-1]])

@@ -118,7 +118,6 @@ def update_atoms(
     floor = min(max(0.5 * tol * size / len(S), LEAST), MOST)
 
     # start: at the optimum d_j (S_jj + multiplier_j) = T_j - sum over i != j of S_ji d_i
-    # at the optimum d_j (S_jj + multiplier_j) = T_j - sum over i != j of S_ji d_i
     others = T - S @ old + diagonal[:, None] * old
     lam = np.maximum(np.linalg.norm(others, axis=1) - diagonal, floor)
     point = _factored(S, T, lam)

@@ -219,10 +219,12 @@ def place(d: Array, Y: Array, *, max_iter: int = 100) -> Array:
             trial = z_old[todo] + size[todo, None] * step[todo]
             new = _point_stress(dd[todo], ww[todo], trial, Y)[0]
             good = new < f[todo]
+
             z[active[todo[good]]] = trial[good]
             value[todo[good]] = new[good]
             better[todo[good]] = True
             size[todo[~good]] /= 2
+
             if better.all():
                 break
 

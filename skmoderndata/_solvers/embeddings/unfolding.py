@@ -257,6 +257,8 @@ def leave_saddle(graph: Graph, Y: Array, w: Array) -> Array:
         except ArpackError:
             return Y
     v = V[:, np.argsort(values)[1]]
+
+    # orthogonal columns
     U, S, _ = np.linalg.svd(Y - Y.mean(axis=0), full_matrices=False)
     turned: Array = U * S
     turned[:, -1] += KICK * S[0] * (v - v.mean())
@@ -312,9 +314,12 @@ def _ascend(
         P = y.reshape(shape)
         P = P - P.mean(axis=0)
         step = B @ P
+
+        # v: multipliers of the distances, at w without violation
         v = w + 2 * nu * (np.einsum("ek,ek->e", step, step) - graph.d2)
         if one_sided:
             v = np.maximum(v, 0.0)
+
         f = float((v @ v - w @ w) / (4 * nu) - (P**2).sum())
         gradient = 2 * (B.T @ (v[:, None] * step) - P)  # L_v P = B' diag(v) B P
         return scale * f, scale * (gradient - gradient.mean(axis=0)).ravel()
@@ -327,6 +332,7 @@ def _ascend(
         options={"maxcor": PAIRS, "maxiter": max_iter, "maxfun": 2 * max_iter,
                  "ftol": FTOL, "gtol": 0.0},
     )  # fmt: skip
+
     P = found.x.reshape(shape)
     return P - P.mean(axis=0), int(found.nit), bool(found.success)
 
@@ -338,13 +344,19 @@ def geodesic_start(graph: Graph, rank: int, rng: np.random.RandomState) -> Array
     """
     n = graph.n
     chosen = np.arange(n) if n <= LANDMARKS else np.sort(rng.choice(n, LANDMARKS, replace=False))
+
+    # distances along edges, of landmarks to all
     lengths = sparse.csr_array((np.sqrt(graph.d2), (graph.i, graph.j)), shape=(n, n))
     D2 = dijkstra(lengths, directed=False, indices=chosen) ** 2  # landmarks x nodes
+
+    # classical scaling of the landmarks
     mean = D2[:, chosen].mean(axis=1)
     B = -0.5 * (D2[:, chosen] - mean - mean[:, None] + mean.mean())
     values, V = eigh(B)
     values, V = values[::-1][:rank], V[:, ::-1][:, :rank]
     k = int(np.count_nonzero(values > 1e-6 * values[0]))
+
+    # all points by their distances to the landmarks
     Y = 1e-3 * np.sqrt(values[0] / n) * rng.normal(size=(n, rank))
     Y[:, :k] = -0.5 * (D2 - mean[:, None]).T @ (V[:, :k] / np.sqrt(values[:k]))
     centred: Array = Y - Y.mean(axis=0)

@@ -81,6 +81,8 @@ class Data:
         self._masks: list[Array] | None = None
         if observed is not None:
             self._masks = [observed.astype(X.dtype), np.ascontiguousarray(observed.T, X.dtype)]
+
+        # |X|^2 for errors that are differences
         values = X.data if is_sparse(X) else X
         if weights is None:
             flat = values.ravel()
@@ -300,6 +302,7 @@ def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
         for j in range(z.shape[1]):
             if curves[j] <= 0:
                 continue
+
             wanted = z[:, j] - Y[:, j] / curves[j]
             new = project_sparseness(wanted[None], side.level, norm=norm)[0]
             change = (new - z[:, j])[:, None]
@@ -678,9 +681,11 @@ def _right_singular_vectors(X: Any, k: int, rng: np.random.RandomState) -> Array
         gram = X @ X.T if wide else X.T @ X
         gram = gram.toarray() if is_sparse(gram) else gram
         gram = np.asarray(gram, dtype=np.float64)
+
         size = len(gram)
         _, Q = eigen_range(gram, max(0, size - k), size)
         Q = Q[:, ::-1]
+
         if wide:
             Q = np.asarray(X.T @ Q.astype(X.dtype), dtype=np.float64)
             length = np.linalg.norm(Q, axis=0)

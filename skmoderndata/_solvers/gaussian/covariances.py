@@ -76,10 +76,13 @@ def median(A: Array, xp: Any) -> Array:
 def covariance(kernel: Stationary, A: Array, B: Array, xp: Any) -> Array:
     """Compute ``k(a, b)`` for the rows of A and B."""
     r2 = squared_distances(kernel, A, B, xp)
+    # smooth ones, of the squared distance
     if kernel.shape == "rbf":
         return kernel.variance * xp.exp(-0.5 * r2)
     if kernel.shape == "rational":
         return kernel.variance * xp.exp(-kernel.alpha * xp.log1p(r2 / (2 * kernel.alpha)))
+
+    # Matern, of the distance
     r = xp.sqrt(r2)
     if kernel.shape == "matern12":
         return kernel.variance * xp.exp(-r)

@@ -315,10 +315,13 @@ def greedy_points(diagonal, row, m, tol=1e-12):
     first = left.max()
     chosen: list[int] = []
     F = np.empty((m, len(left)))
+
     for k in range(min(m, len(left))):
         i = int(np.argmax(left))
         if left[i] <= tol * first:
             break
+
+        # row of the Cholesky factor; the variance falls by its square
         F[k] = (row(i) - F[:k, i] @ F[:k]) / np.sqrt(left[i])
         left -= F[k] ** 2
         left[i] = 0.0

@@ -261,15 +261,19 @@ def canonical_pairs(
 
 def _two_views(T: Array, k: int) -> Pairs:
     """Largest singular values and vectors of ``T = B_a' B_b``."""
+    # few pairs of a large matrix by Lanczos steps
     q = min(T.shape)
     k = min(k, q)
     if q <= SMALL or k > q // 8:
         found: Any = linalg.svd(T, full_matrices=False)
     else:
         found = svds(T, k, v0=np.random.RandomState(0).standard_normal(q), tol=0)
+
     P, values, Qt = (np.asarray(array, dtype=np.float64) for array in found)
     order = np.argsort(-values, kind="stable")[:k]
     P, values, Q = P[:, order], values[order], Qt[order].T
+
+    # residual of the singular vectors
     size = values[0] if values.size and values[0] > 0 else 1.0
     off = max(
         np.abs(T @ Q - P * values).max(initial=0.0), np.abs(T.T @ P - Q * values).max(initial=0.0)

@@ -156,6 +156,8 @@ def _nearest(S: Array, mass: Array, inner: Array, diagonal: Array | None = None)
     sizes = np.bincount(nearest, minlength=len(S))
     if diagonal is None or sizes.all():
         return nearest
+
+    # an empty cluster takes the sample furthest from its centre, of a cluster of two or more
     distance = D[nearest, np.arange(len(nearest))] + diagonal
     distance[distance <= 1e-12 * np.abs(diagonal).max()] = -np.inf  # rounding
     for c in np.flatnonzero(sizes == 0):

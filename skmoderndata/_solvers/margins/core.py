@@ -40,11 +40,14 @@ class Core:
     ) -> None:
         self.problem, self.solver = problem, solver
         self.limit = min(problem.n_indices, max(2, limit or problem.n_indices))
+
+        # indices, weights, linear terms, half the gradient
         self.indices = np.zeros(0, np.int64)
         self.a = np.zeros(0)
         self.v = np.zeros(0)
         self.g = np.zeros(0)
         self.level = self.rho = 0.0
+
         self.held = True  # whether there is a matrix
         self._K = np.empty((0, 0))
         self._diagonal = np.zeros(0)  # where there is no matrix
@@ -69,23 +72,29 @@ class Core:
         """Let indices join, with weight zero (equal weights if there is none)."""
         new = np.asarray(new, np.int64)
         m, total = len(self), len(self) + len(new)
+
+        # matrix in memory: one block more; else products with the columns of nonzero weight
         if self.held and total > self.limit:
             self._release()
         linear = self.problem.linear(new)
         if self.held:
             g = self._append(new, linear)
         else:
+            # a part of the block is checked in place of all
             some = new[: min(self.limit, CHECKED)]
             block = self.problem.gram(some, some)
             append_rows(np.empty_like(block), block, self.problem.slack(some), 0)
             self._diagonal = np.concatenate([self._diagonal, self._self_products(new)])
             used = self.a > 0
             g = self.problem.products(new, self.indices[used], self.a[used]) - 0.5 * linear
+
+        # state of the indices: weights, linear terms, gradient
         self.indices = self.problem.core = np.concatenate([self.indices, new])
         self.v = np.concatenate([self.v, linear])
         start = 1.0 / total if m == 0 else 0.0
         self.a = np.concatenate([self.a, np.full(len(new), start)])
         self.g = np.concatenate([self.g, g])
+
         if m == 0:
             self.look()
 
@@ -121,11 +130,13 @@ class Core:
         keep |= np.isin(self.indices, self.problem.fixed)
         if keep.all():
             return
+
         kept = np.flatnonzero(keep)
         if self.held:
             self._K[: len(kept), : len(kept)] = self.K[np.ix_(kept, kept)]
         else:
             self._diagonal = self._diagonal[kept]
+
         self.n_drops += 1
         self.indices, self.a, self.v = self.indices[keep], self.a[keep], self.v[keep]
         self.problem.core = self.indices
@@ -157,20 +168,27 @@ class Core:
         tol = max(tol, 1e-15 * float(np.abs(self._diagonal).max()))
         self.a, self.g = self.a.copy(), self.g.copy()  # who looks at them sees what was
         idle = 0
+
         for _ in range(MOST_WORKING_SETS):
+            # 1. end: the gradient spreads little, or working sets have long changed nothing
             self._measure()
             spread = float(self.g[self.a > 0].max() - self.g.min())
             if spread <= tol or idle > MOST_IDLE:
                 return
+
+            # 2. the smaller problem, its gradient shifted by the fixed variables
             chosen = self._working_set(size)
             part = self.indices[chosen]
             K = self.problem.gram(part, part)
             K[np.diag_indices(len(K))] = diagonal = self._diagonal[chosen]
+
             a, g = self.a[chosen], self.g[chosen]
             inner = float(g[a > 0].max(initial=-np.inf) - g.min())
             goal = max(0.5 * tol, 0.1 * inner)
             steps = pairwise_descent(K, np.ones(len(a)), diagonal, a, g, len(a), goal, 20 * len(a))
             idle = 0 if steps else idle + 1
+
+            # 3. all gradients, from the columns that changed
             change = a - self.a[chosen]
             moved = np.flatnonzero(change)
             self.g += self.problem.products(self.indices, part[moved], change[moved])
@@ -250,12 +268,15 @@ def append_rows(K: Array, block: Array, slack: Array, m: int) -> None:
             "The kernel gives values that are not finite numbers: rescale X, or change the "
             "parameters of the kernel."
         )
+
+    # new with old; new among themselves, where rounding has two values
     own = block[:, m:]
     if float(np.abs(own - own.T).max()) > 1e-5 * max(1e-300, size):
         raise ValueError("The kernel is not symmetric: k(x, z) differs from k(z, x).")
     K[m:total, :m], K[:m, m:total] = block[:, :m], block[:, :m].T
     K[m:total, m:total] = 0.5 * (own + own.T)
     K[np.arange(m, total), np.arange(m, total)] += slack
+
     diagonal = K.diagonal()[:total]
     # |phi_i - phi_j|^2 of the new ones, which no kernel makes negative
     apart = -2.0 * K[m:total, :total]

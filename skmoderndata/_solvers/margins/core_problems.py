@@ -331,9 +331,11 @@ class TubeRows(_SignedUnits):
         self.scale = diagonal + bias if diagonal + bias > 0 else 1.0
         self.y, self.level, self.bias = y, level, bias
         self.target = y / (level * self.scale)
+
         self.costs = np.asarray(cost, dtype=np.float64)
         self.n_indices = 2 * self.n_units + 1
         self.fixed = np.array([2 * self.n_units])
+
         self.largest_diagonal = (
             1.0
             + 1.0 / float(self.costs.min() * self.scale)
@@ -592,6 +594,7 @@ class GradedRows(_Pairs):
 
     def candidates(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
         """Pair each row with the highest of a lower grade in its query."""
+        # grade order within the query: the highest of a lower grade in one pass
         rows = self.numbers(units)
         order = np.lexsort((self.grades[rows], self.queries[rows]))
         place = rows[order]
@@ -599,6 +602,7 @@ class GradedRows(_Pairs):
         partner, top = worst_below(queries, grades, f)
         # the pairs of the core set are not looked for: where the worst is one, the next
         pair = place * self.n_units + np.where(partner >= 0, place[partner], place)
+
         known = np.flatnonzero(np.isin(pair, self.core) & (partner >= 0))
         if len(known):
             most = max(1, LOOKED_AT // len(rows))
@@ -608,6 +612,7 @@ class GradedRows(_Pairs):
                 known = np.delete(known, others)
             core = np.sort(self.core)
             next_below(known, place, queries, grades, f, core, self.n_units, partner, top)
+
         indices = np.empty(len(rows), np.int64)
         g = np.empty(len(rows))
         indices[order] = place * self.n_units + np.where(partner >= 0, place[partner], place)

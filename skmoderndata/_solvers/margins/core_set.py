@@ -119,14 +119,19 @@ def whole_set(
     n = problem.n_indices
     Q, signs, a = problem.whole()
     v = problem.linear(np.arange(n))
+
     if start is not None:
         a = np.zeros(n)
         a[start[0]] = start[1] / start[1].sum()
+
+    # half the gradient, and rho = a' K' a
     spread = 0.1 * TIGHT if problem.n_units <= EXACT_UNITS else WHOLE_SPREAD
     g: Array = signs * (Q @ (signs * a)) - 0.5 * v
     rho, diagonal = float(a @ (g + 0.5 * v)), Q.diagonal()
+
     it = Iterations(max_iter, tol, progress)
     for _ in it:
+        # 1. solve until the spread is small beside the margin, whose size only the solution tells
         unit, aim, solved = problem.margin_unit(rho), np.inf, True
         while solved and aim > 2.0 * spread * max(unit, 0.0):  # the margin shrinks on the way
             aim = spread * unit
@@ -134,12 +139,15 @@ def whole_set(
             a, g, solved = found.a, found.gradient, found.converged
             rho = float(a @ (g + 0.5 * v))
             unit = problem.margin_unit(rho)
+
+        # 2. gap over all units; while it is open, two digits more
         values = problem.unit_values(g, a)
         used = np.flatnonzero(a)
         gap = problem.relative_gap(values, used, a[used], rho)
         it.residual = max(gap, 1e-300)  # with tol = 0 a gap of 0 by rounding does not end it
         it.ended = rho <= 0 or spread < TIGHT  # as good as rounding allows
         spread *= 0.01
+
     return CoreSetResult(
         core=used,
         weights=a[used],
@@ -173,12 +181,16 @@ class _Search:
         self.problem, self.tol, self.eps, self.solver = problem, tol, eps, solver
         self.asked = tol
         self.max_core = problem.n_indices if max_core is None else max(max_core, 2)
+
+        # room for matrices: the ball method knows no other, the cone solver needs the whole one
         limit = int((cache_size * 2**20 / 8) ** 0.5)  # rows of the largest matrix
         if solver == "ball":
             self.max_core = max(2, min(self.max_core, limit))
         elif solver == "cvxpy":
             limit = max(limit, CVXPY_LIMIT)
+
         self.rng, self.n_passes = rng, 0
+        # small problems are solved to rounding, with the least violation
         self.share = 0.5  # tolerated violation in margins
         self.kappa = float(problem.largest_diagonal)
         self.ball_eps = 0.5
@@ -186,9 +198,12 @@ class _Search:
         self.exact = problem.n_units <= few and eps is None and solver == "core_set"
         if self.exact:
             self.share, self.tol = 0.01, min(tol, TIGHT)
+
         self.it = Iterations(max_iter, -1.0, progress)
         self._ticks = iter(self.it)
         self.stopped, self.full = False, False
+
+        # first core set: the one given, all, or a random one; the fixed indices belong to it
         whole = problem.listed and problem.n_indices <= CVXPY_LIMIT
         if start is not None:
             first = start[0]
@@ -198,6 +213,7 @@ class _Search:
             first = problem.start(rng)
         first, place = np.unique(np.concatenate([first, problem.fixed]), return_inverse=True)
         self.core = Core(problem, first, solver, limit)
+
         if start is not None:
             weights = np.append(start[1], 0.0 * problem.fixed)
             self.core.weigh(np.bincount(place, weights, minlength=len(first)))
@@ -224,10 +240,12 @@ class _Search:
         if next(self._ticks, None) is None:
             self.stopped = True
             return False
+
         core = self.core
         if self.solver == "ball":
             core.solve(self.ball_eps, self.kappa)
             return True
+
         for _ in range(60):  # the tolerance is relative to what is being computed
             aim = 0.5 * self.tau
             before = core.a
@@ -260,11 +278,14 @@ class _Search:
         while first < n and not self.stopped:
             units = np.sort(order[first : first + size])
             values = self.core.scorer()(units, exact=False)
+
+            # the published rule: the run ends where a large block has few violators
             rare = self.eps is not None and len(units) >= 4 * FIRST_BLOCK
             rare = rare and len(self._violators(units, values)[0]) <= RARE * len(units)
             self.settle(units, values, exact=False)
             if rare:
                 return
+
             first += size
             size = min(LAST_BLOCK, size + size // 2)
             self.core.drop(self.problem.margin_unit(self.core.rho))
@@ -317,9 +338,11 @@ class _Search:
         """Look at all points until none violates, and prove how far the optimum is."""
         problem = self.problem
         everything = slice(0, problem.n_units)
+
         if self.exact and not self.stopped:
             self.core.polish()
         while True:
+            # 1. one pass over all units: gap, and the furthest violator of the core's level
             core = self.core
             if not core.held:
                 core.look()
@@ -329,13 +352,18 @@ class _Search:
             gap = problem.relative_gap(values, core.indices[active], core.a[active], core.rho)
             indices, g = problem.candidates(everything, values)
             lowest = float(g[~core.inside(indices)].min(initial=core.level))
+
             unit = problem.margin_unit(core.rho)
             converged = gap <= self.tol
+
             if unit <= 0 or self.n_passes > MOST_PASSES:  # below zero: the kernel is none
                 violation = np.inf
                 break
             violation = relative_gap(core.level, lowest, unit=unit)
+
+            # 2. the stopping rule of each method
             if self.solver == "ball":
+                # nothing outside of the ball widened by eps, which falls with the gap
                 done = self._violators(everything, values)[0].size == 0
                 goal = 1e-12 if self.eps is None else self.eps
                 if done and self.ball_eps > goal and (self.eps is not None or gap > self.tol):
@@ -347,8 +375,11 @@ class _Search:
                 converged = done = some <= RARE * problem.n_units
             else:
                 converged = done = gap <= self.tol
+
             if done or self.stopped:
                 break
+
+            # 3. nobody violates and the gap is open: solve on the core set to more digits
             bad = self._violators(everything, values)[0]
             if len(bad) == 0:
                 if self.solver != "ball":
@@ -360,11 +391,14 @@ class _Search:
                     continue
                 if len(self._violators(everything, values)[0]) == 0:
                     continue
+
+            # 4. settle what lies within a margin of the level, forget what lies beyond
             reach = problem.margin_unit(core.rho)
             near = problem.involved(np.arange(len(g)), g < core.level + reach, indices)
             units = np.flatnonzero(near)
             self.settle(units, values[units], exact=True)
             core.drop(reach)
+
         core = self.core
         self.it.ended = True  # callbacks hear of the last pass
         next(self._ticks, None)

@@ -164,8 +164,10 @@ def enclosing_ball(
     progress : Progress or None
     """
     ball = Ball(points, heights_sq)
+
     tiny = 1e-30 * float(ball.v.max(initial=0.0))
     it = Iterations(1 if solver == "cvxpy" else max_iter, tol, progress)
+
     core: Array | None = None
     looked = None
     if solver == "core_set":
@@ -176,11 +178,15 @@ def enclosing_ball(
         a = _by_cvxpy(ball, it) if solver == "cvxpy" else _steps(ball, it, tiny, solver)
         support = np.flatnonzero(a)
         weights = a[support] / a[support].sum()
+
+    # bounds of the radius from all points, unless the last step has looked at them
     distances, lower, norm = looked or ball.distances(support, weights)
     largest = float(distances.max(initial=0.0))
     gap = 0.0 if largest <= tiny else ball_gap(distances, lower)
+
     order = np.argsort(support)
     reached = max(tol, 1e-6) if solver == "cvxpy" else tol
+
     return BallResult(
         support=support[order],
         weights=weights[order],
@@ -209,14 +215,17 @@ def _core_set(
     says of these weights, where it was asked.
     """
     points, v = ball.points, ball.v
+
     core = ball.far_pair()
     a = np.full(len(core), 1.0 / len(core))
     K = points.matrix(core, core)
     seen = set(core.tolist())
     quiet = QUIET_SAMPLES if sampling is None else 0
     looked = None
+
     for _ in it:
         looked = None
+        # 1. ball of the core set: its dual, scaled to a diagonal of at most one
         # half the gradient may spread by a tenth of what the stopping rule allows
         now = float(a @ v[core]) - float(a @ K @ a)
         unit = float(K.diagonal().max()) or 1.0
@@ -225,8 +234,12 @@ def _core_set(
         a = found.a / found.a.sum()
         if len(core) <= POLISHED:
             a = _polished(K / unit, v[core] / unit, a)
+
+        # points without weight leave
         keep = a > 0
         core, a, K = core[keep], a[keep], K[np.ix_(keep, keep)]
+
+        # 2. a furthest point of a random sample, while samples still find one outside
         new = np.zeros(0, int)
         if sampling is not None and quiet < QUIET_SAMPLES:
             norm = float(a @ K @ a)
@@ -239,6 +252,8 @@ def _core_set(
                 quiet += 1
                 if outside and sample[d.argmax()] not in core:
                     new, quiet = sample[[int(d.argmax())]], 0
+
+        # 3. all points: bounds of the radius, then the furthest ones
         if len(new) == 0:
             looked = distances, lower, norm = ball.distances(core, a)
             it.residual = 0.0 if distances.max() <= tiny else ball_gap(distances, lower)
@@ -250,10 +265,13 @@ def _core_set(
             if len(new) == 0:
                 it.ended = True  # as good as rounding allows
                 continue
+
+        # 4. they join with weight zero
         cross = points.matrix(new, core)
         K = np.block([[K, cross.T], [cross, points.matrix(new, new)]])
         core, a = np.concatenate([core, new]), np.concatenate([a, np.zeros(len(new))])
         seen.update(new.tolist())
+
     keep = a > 0  # those that joined last have no weight yet
     return core[keep], a[keep], np.array(sorted(seen)), looked if keep.all() else None
 
@@ -273,15 +291,19 @@ def _steps(ball: Ball, it: Iterations, tiny: float, solver: str) -> Array:
     promises more [Yildirim 2008].
     """
     points, v, away = ball.points, ball.v, solver == "away_steps"
+
     a = np.zeros(points.n_rows)
     first = ball.far_pair() if away else np.zeros(1, int)
     a[first] = 1.0 / len(first)
     values = points.values(points.expansion(first, a[first]), ball.everything)
+
     for _ in it:
         support = np.flatnonzero(a)
         if it.n_iter % 100 == 0:  # fresh, against rounding
             values = points.values(points.expansion(support, a[support]), ball.everything)
             ball.n_passes += 1
+
+        # bounds of the squared radius: the furthest distance and the dual value
         norm = float(a[support] @ values[support])
         lower = float(a[support] @ v[support]) - norm
         distances = v - 2.0 * values + norm
@@ -290,17 +312,22 @@ def _steps(ball: Ball, it: Iterations, tiny: float, solver: str) -> Array:
         it.residual = 0.0 if far <= tiny else ball_gap(distances, lower)
         if it.residual <= it.tol:
             continue
+
+        # towards the furthest point (Frank-Wolfe), or away from the nearest with weight
         step, full = (far - lower) / (2.0 * far) if away else 1.0 / (it.n_iter + 1), -np.inf
         nearest = int(support[distances[support].argmin()])
         near = float(distances[nearest])
         if away and far - lower < lower - near and len(support) > 1:
             target, full = nearest, -float(a[nearest] / (1.0 - a[nearest]))  # all its weight
             step = max((near - lower) / (2.0 * near), full) if near > 0 else full
+
+        # all values follow the step, with the column of one point
         column = points.values(points.expansion(np.array([target]), np.ones(1)), ball.everything)
         ball.n_passes += 1
         a *= 1.0 - step
         a[target] = 0.0 if step == full else a[target] + step
         values += step * (column - values)
+
     return a
 
 
@@ -312,6 +339,7 @@ def _by_cvxpy(ball: Ball, it: Iterations) -> Array:
             f"solver='cvxpy' with a kernel is for at most {CVXPY_LIMIT} samples, got "
             f"{points.n_rows}; use solver='core_set'."
         )
+
     a = np.zeros(0)
     for _ in it:
         if isinstance(points, InputPoints):

@@ -89,6 +89,8 @@ class LeastSlack:
         if problem.direction is not None:
             costs, low = np.append(costs, -1.0), np.append(low, -self._inf)
             high = np.append(high, self._inf)
+
+        # rows of features follow as they are used
         none = np.empty(0, dtype=np.int32)
         m = costs.size
         self._highs.addCols(m, costs, low, high, 0, np.zeros(m, np.int32), none, np.empty(0))
@@ -108,16 +110,20 @@ class LeastSlack:
     def solve(self, features: Iterable[int]) -> float:
         """Return H(S), and have its weights and dual values at hand."""
         self._use(set(features))
+
         self._highs.run()
         status = self._highs.getModelStatus()
         known = (self._status.kOptimal, self._status.kUnbounded, self._status.kInfeasible)
+
         if status not in known:  # numerical trouble: once more, from cold
             self._highs.clearSolver()
             self._highs.run()
             status = self._highs.getModelStatus()
+
         self._optimal = status == self._status.kOptimal
         if not self._optimal:
             return float("inf")
+
         least = -float(self._highs.getInfo().objective_function_value)
         if self.hard and bool((self.dual().dual >= HARD_COST * (1 - 1e-9)).any()):
             return float("inf")  # there is slack
@@ -200,8 +206,10 @@ class _Sets:
         ordered = self.by_weight()
         # H grows as S shrinks: what it was without j is a bound on what it will be
         bounds = dict.fromkeys(ordered, self.least)
+
         current: set[int] = set()  # features whose bound is the value for the set as it is
         while ordered:
+            # the feature whose bound is least; a bound that is no value is computed first
             j = min(ordered, key=lambda j: bounds[j])
             if bounds[j] >= self.least + 1.0 - self.gain:
                 break
@@ -209,6 +217,8 @@ class _Sets:
                 bounds[j] = max(bounds[j], self.program.value(k for k in ordered if k != j))
                 current.add(j)
                 continue
+
+            # it leaves, and all values are bounds again
             ordered.remove(j)
             current.clear()
             self.least, self.features = bounds[j], list(ordered)
@@ -294,17 +304,22 @@ def exchange(
     sets = _Sets(program, may, [int(j) for j in features], most or may.size)
     values: list[float] = []
     sizes: list[int] = []
+
     it = Iterations(max_iter, 0.0, progress)
     for _ in it:
+        # 1. drop, and where this set is new, add and swap
         before = sets.value
         sets.drop()
         if frozenset(sets.features) not in program.settled:
             sets.add()
             sets.swap()
+
+        # 2. end where nothing changed by more than rounding
         values.append(sets.value)
         sizes.append(len(sets.features))
         settled = frozenset(sets.features) in program.settled
         it.residual = 0.0 if settled or not sets.value < before - sets.gain else 1.0
+
     if it.converged:
         program.settled.add(frozenset(sets.features))
     if not np.isfinite(program.solve(sets.features)):

@@ -123,6 +123,7 @@ def feature_rounds(
         (k, X, usable, task, form, search, n_rounds, own)
         for k, (task, own) in enumerate(zip(tasks, rngs, strict=True))
     ]
+
     if several and effective_n_jobs(search.n_jobs) > 1:
         progress.begin()
         found = Parallel(n_jobs=search.n_jobs)(delayed(_rounds_of_task)(*one) for one in todo)
@@ -148,10 +149,13 @@ def _rounds_of_task(
     most = MAX_ROUNDS if auto else int(n_rounds)
     allowed, n_features = usable.copy(), usable.size - form.penalized
     found: list[SparseSeparation] = []
+
     # the first round even without a usable feature: its answer is the larger class
     while len(found) < most and (not found or allowed[:n_features].any()):
         if found and progress is not None and progress.stopped:
             break
+
+        # a machine on the features that are left; without slack there may be none
         try:
             problem = _posed(X, task, allowed, form)
             result = _best_of_starts(problem, allowed, search, rng, progress)
@@ -162,13 +166,18 @@ def _rounds_of_task(
                 raise type(error)(k) from None
             form = form._replace(C=form.soft_C)  # the first round once more, with slack
             continue
+
+        # rounds end where nothing is chosen, or what is chosen says no more than chance
         if found and not result.w.any():
             break
         if found and auto and not _worth(X, task, allowed, form, result, search, rng):
             break
+
+        # chosen features are out of the next rounds
         found.append(result)
         allowed &= result.w == 0
         allowed[n_features:] = True  # the constant column stays
+
     return found, form.C is None
 
 
@@ -184,10 +193,12 @@ def _best_of_starts(
     The first start is the plain one, the others have random costs. After a stop the others are
     not begun, and the first has one linear program.
     """
+    # the plain costs, and random ones
     seeds = rng.randint(2**31 - 1, size=search.n_init).tolist()
     starts = [np.where(may, max(1.0, problem.alpha), np.inf)]
     starts += [_random_costs(may, problem.slack_cost is not None, seed) for seed in seeds[1:]]
     jobs = [(problem, costs, at > 0, search) for at, costs in enumerate(starts)]
+
     if effective_n_jobs(search.n_jobs) > 1 and len(jobs) > 1:
         if progress is not None:
             progress.begin()
@@ -204,6 +215,8 @@ def _best_of_starts(
                 results.append(one_start(*job, progress))
             elif not results:
                 results.append(one_start(*job[:3], search._replace(max_iter=1)))
+
+    # ranked by value, then by the logarithm that was lowered
     e = results[0].epsilon
 
     def rank(result: SparseSeparation) -> tuple[float, float]:
@@ -215,12 +228,15 @@ def _best_of_starts(
 
 def _posed(X: Any, task: Task, may: Array, form: Form) -> Separation:
     """Constraints and costs of a task."""
+    # rows in the direction of their class
     side = task.side
     if sparse.issparse(X):
         signs: Any = sparse.diags_array(side)
         Z: Any = sparse.csc_array(signs @ X)
     else:
         Z = np.asfortranarray(X * side[:, None])
+
+    # difference of the means, along which w is one
     direction = None
     if form.centers:
         direction = Z.T @ (
@@ -231,6 +247,7 @@ def _posed(X: Any, task: Task, may: Array, form: Form) -> Separation:
             direction[-1] = 0.0
         if not np.abs(direction[may]).max(initial=0.0) > 1e-12:
             raise NoDirection
+
     cost = None if form.C is None else form.C * task.cost
     margin = 0.0 if form.centers else 1.0
     return Separation(Z, side, margin, direction, cost, form.intercept, form.alpha)
@@ -280,6 +297,7 @@ def one_start(
         make = RescaledColumns
     elif restart and problem.margin > 0 and problem.slack_cost is None:
         costs = _costs_by_centers(problem, costs, make, settings)
+
     result = reweighted_l1(
         problem,
         make(problem),
@@ -288,6 +306,8 @@ def one_start(
         progress=progress,
         **settings,
     )
+
+    # at most so many features, whatever the weights
     if search.enough and np.count_nonzero(result.w) > search.enough:
         w = np.zeros_like(result.w)
         largest = _largest(result.w, search.enough)
@@ -295,6 +315,7 @@ def one_start(
         # without slack the largest weights alone may violate constraints
         hard = problem.slack_cost is None
         result = result._replace(w=w, value=np.inf if hard else price(problem, w, result.bias))
+
     stopped = progress is not None and progress.stopped
     if search.algorithm != "exchange" or stopped:
         return result
@@ -330,6 +351,7 @@ def _improved(
             continue
         if best is None or found.value < best.value:
             best = found
+
     if best is None:
         return result
     return result._replace(

@@ -70,6 +70,8 @@ class ColumnGeneration:
         self._features, self._signs = np.empty(0, dtype=np.intp), np.empty(0)  # of the columns
         self._present = np.zeros((2, p), dtype=bool)  # by sign
         self._done = highspy.HighsModelStatus.kOptimal
+
+        # HiGHS, primal simplex
         self._highs: Any = highspy.Highs()
         options: dict[str, bool | int | float | str] = {
             "output_flag": False,
@@ -81,6 +83,8 @@ class ColumnGeneration:
         }
         for name, value in options.items():
             self._highs.setOptionValue(name, value)
+
+        # margin rows, and one for the direction
         lower, upper = np.full(n, problem.margin), np.full(n, np.inf)
         if problem.direction is not None:
             lower, upper = np.append(lower, 1.0), np.append(upper, 1.0)
@@ -101,6 +105,7 @@ class ColumnGeneration:
         Infeasible
             When a hard problem has no solution.
         """
+        # first phase: without slack, features at no cost show whether there is a solution
         n, price = len(self.problem.y), self.problem.slack_cost
         if not len(self._features):
             self._begin(costs)
@@ -111,7 +116,11 @@ class ColumnGeneration:
                 self._close(np.arange(n))
             else:
                 self._highs.changeColsCost(n, np.arange(n, dtype=np.int32), price)
+
+        # second phase: the costs themselves
         values, dual = self._priced(costs)
+
+        # weights of the columns; what is zero by rounding is zero
         w = np.zeros(costs.size)
         np.add.at(w, self._features, self._signs * values[self._n_fixed :])
         w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
@@ -131,24 +140,32 @@ class ColumnGeneration:
     def _priced(self, costs: Array) -> tuple[Array, Array]:
         """Solve, add columns that price out, and so on; there are at most 2 p columns."""
         problem, n = self.problem, len(self.problem.y)
+
+        # columns of infinite cost are closed, those of finite cost get it
         inner = costs[self._features]
         at = self._n_fixed + np.arange(inner.size)
         self._close(at[np.isinf(inner)])
         inner = np.where(np.isinf(inner), 0.0, inner)
         self._highs.changeColsCost(at.size, at.astype(np.int32), inner)
+
         scale = float(np.abs(costs[np.isfinite(costs)]).max(initial=0.0)) or 1.0
         # costs of zero (first phase): compare with rounding of the gradient, not with the cost
         slack = PRICE_TOL * np.maximum(costs, scale if scale == 1.0 else 0.0)
+
         while True:
+            # excess of the correlation with the duals over the cost
             values, dual = self._run()
             gradient = problem.Z.T @ dual[:n]
             if problem.direction is not None:
                 gradient = gradient + dual[n] * problem.direction
+
             excess, negative = np.abs(gradient) - costs, gradient < 0
             present = np.where(negative, self._present[1], self._present[0])
             excess[~(excess > slack) | present] = 0.0
             if not excess.any():
                 return values, dual
+
+            # columns that promise most for their cost come first
             with np.errstate(divide="ignore", invalid="ignore"):
                 promise = np.where(excess > 0, excess / np.where(costs > 0, costs, 1.0), 0.0)
             self._take(promise, negative, costs)
@@ -196,6 +213,7 @@ class ColumnGeneration:
             self._highs.setOptionValue("simplex_strategy", 1)
             self._highs.run()
             self._highs.setOptionValue("simplex_strategy", 4)
+
         status = self._highs.getModelStatus()
         if status != self._done:
             raise SolverFailure(self._highs.modelStatusToString(status))
@@ -217,10 +235,12 @@ class CvxpyProgram:
 
     def solve(self, costs: Array) -> Vertex:
         """Minimise `costs |w| + slack_cost slack`."""
+        # the program is stated anew for other columns
         columns = np.flatnonzero(np.isfinite(costs))
         if not np.array_equal(columns, self._columns):
             self._state(columns)
         self._costs.value = costs[columns]
+
         tolerances = dict.fromkeys(
             ("primal_feasibility_tolerance", "dual_feasibility_tolerance"), 1e-9
         )
@@ -228,10 +248,13 @@ class CvxpyProgram:
             if self._stated.problem.status == "infeasible":
                 raise Infeasible
             raise SolverFailure(str(self._stated.problem.status))
+
         up, down, bias = self._stated.variable
         w = np.zeros(costs.size)
         w[columns] = up.value - down.value
         w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
+
+        # duals of the margins and of the direction
         dual = [np.ravel(rows.dual_value) for rows in self._stated.constraint]
         along = -float(dual[1][0]) if len(dual) > 1 else 0.0
         return Vertex(w, 0.0 if bias is None else float(bias.value), dual[0], along)

@@ -78,19 +78,26 @@ def nu_ranking(
     small = n <= min(POLISHED_RANKS, len(store.values))
     if small:
         store.bring(np.flatnonzero(store.slot < 0))
+
     upper, lower = _start(store, segments, bounds)
     g = upper.g
     level = max(float(np.ptp(g)), 0.0)
+
     size = float(np.abs(store.diagonal).max(initial=0.0))
     flat, rounding = FLAT * float(np.sqrt(size)), 1e-15 * size
+
     count, chunk = 0, max(CHUNK, 100 * n)
     it = Iterations(MOST_LEVELS, max(tol, HANDED_OVER) if small else tol, progress)
+
     for _ in it:
+        # 1. lower the level, and step until no step gains more
         factor = next_level(it.residual, it.tol)
         level *= factor
         budget = chunk if max_iter < 0 else min(chunk, max_iter - count)
         done, status = _to_level(store, upper, lower, segments, level, budget)
         count += done
+
+        # 2. gap: the dual value is -|w|
         *_, norm, gap = _certificate(upper, lower, segments, bounds)
         it.residual = gap if norm > flat else np.inf
         if status == COUNTED:
@@ -98,10 +105,14 @@ def nu_ranking(
         if it.residual > it.tol:
             it.ended = status == STALLED or norm <= flat or 0 <= max_iter <= count
             it.ended |= level < rounding
+
+    # 3. few samples: to rounding, by faces
     if it.converged and small:
         count += by_faces(store, upper, lower, segments, max_iter - count)
+
     b, margin, value, norm, gap = _certificate(upper, lower, segments, bounds)
     a = upper.w + lower.w
+
     if norm <= flat:
         gap = relative_gap(0.0, -norm, unit=float(np.sqrt(size)))
         return Ranking(0.0 * a, 0.0 * b, 0.0, 0.0, gap, count, True)
@@ -174,10 +185,13 @@ def _slopes(upper: BoxState, lower: BoxState, segments: Array) -> Iterator[Any]:
 
 def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxState]:
     """Weights at their bounds from the worst sample on, in the direction of the ranks' means."""
+    # sum of the weights of each threshold, in proportion to the smaller of its ranks
     n = len(bounds)
     sums = np.array([bounds[a:b].sum() for a, b in segments])
     parts = np.minimum(sums[1:], sums[:-1])
     parts = 0.5 * parts / parts.sum()
+
+    # difference of the ranks' means, from some samples of each
     direction = np.zeros(n)
     most = max(1, LOOKED_AT // len(segments))
     for y, (first, last) in enumerate(segments):
@@ -185,12 +199,15 @@ def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxSt
         part = (parts[y - 1] if y > 0 else 0.0) - (parts[y] if y < len(parts) else 0.0)
         direction[few] = part / len(few)
     f = store.product(direction)
+
+    # the worst samples take weights up to their bounds until the sum is reached
     weights = np.zeros((2, n))
     for y, part in enumerate(parts):
         for row, (first, last), sign in ((0, segments[y + 1], 1.0), (1, segments[y], -1.0)):
             order = first + np.argsort(sign * f[first:last], kind="stable")
             before = np.concatenate([[0.0], np.cumsum(bounds[order])[:-1]])
             weights[row, order] = sign * np.clip(part - before, 0.0, bounds[order])
+
     g = store.product(weights[0] + weights[1])
     none = np.zeros(n)
     states = []
@@ -213,24 +230,30 @@ def by_faces(store: Rows, upper: BoxState, lower: BoxState, segments: Array, bud
     negative. Returns the number of steps.
     """
     n, n_thresholds = len(upper.g), len(segments) - 1
+
     K = store.values[store.slot]
     # in units of its diagonal: the sums of the weights stand beside it in the systems of the faces
     largest = float(np.abs(store.diagonal).max())
     K = (K + K.T) / (2.0 * largest)
+
     # one weight v >= 0 for each constraint: sample, threshold, sign of its weight in a
     parts = [(y, s, segments[y + (s > 0)]) for s in (1.0, -1.0) for y in range(n_thresholds)]
     sample = np.concatenate([np.arange(first, last) for _, _, (first, last) in parts])
     sizes = [last - first for _, _, (first, last) in parts]
     sign = np.repeat([row[1] for row in parts], sizes)
     threshold = np.repeat([row[0] for row in parts], sizes)
+
     v = np.where(sign > 0, upper.w[sample], -lower.w[sample])
     high = upper.high[sample]
     E = np.column_stack([sign[:, None] * np.eye(n_thresholds)[threshold], np.ones(len(v))])
+
     count, most = 0, FACES * n if budget < 0 else min(budget, FACES * n)
     sums = E.T @ v
     at_minimum = False
+
     while count < most:
         f = K @ np.bincount(sample, sign * v, minlength=n)
+        # 1. on a minimum of the face: leave it for the steepest exchange
         if at_minimum:
             d = _leaving(f[sample], sign, threshold, v, high)
             if d is None:
@@ -238,6 +261,7 @@ def by_faces(store: Rows, upper: BoxState, lower: BoxState, segments: Array, bud
             slope = float((sign * d) @ f[sample])
             moved = np.flatnonzero(d)
         else:
+            # 2. else go to the minimum of the face
             free = (v > 0.0) & (v < high)
             there = _minimum_of_face(K, sample, sign, E, sums, v, free)
             d, slope, moved = there - v, -1.0, np.flatnonzero(free)
@@ -247,16 +271,22 @@ def by_faces(store: Rows, upper: BoxState, lower: BoxState, segments: Array, bud
                 free &= (there > 0.0) & (there < high)
                 there = np.clip(there, 0.0, high)
                 there = _minimum_of_face(K, sample, sign, E, sums, there, free)
+
+            # there, if it is feasible and lower
             change = np.bincount(sample, sign * (there - v), minlength=n)
             inside = ((there >= 0.0) & (there <= high)).all()
             inside &= np.abs(sums - E.T @ there).max() < 1e-12
             if inside and change @ (2.0 * f + K @ change) < 0.0:
                 v, at_minimum, count = there, True, count + 1
                 continue
+
+        # 3. ratio test: how far until the first bound
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.where(d[moved] > 0, high[moved] - v[moved], v[moved]) / np.abs(d[moved])
         room[np.isnan(room)] = np.inf
         nearest = float(room.min(initial=np.inf))
+
+        # 4. exact step, cut at the bound, which joins the face
         change = np.bincount(sample, sign * d, minlength=n)
         curvature = float(change @ K @ change)
         full = 1.0 if not at_minimum else -slope / curvature if curvature > 0 else np.inf
@@ -266,6 +296,8 @@ def by_faces(store: Rows, upper: BoxState, lower: BoxState, segments: Array, bud
         v[at_bound] = np.where(d[at_bound] > 0, high[at_bound], 0.0)
         at_minimum = not at_minimum and step == full
         count += 1
+
+    # weights of the constraints back to those of both states
     a = np.bincount(sample, sign * v, minlength=n)
     upper.g[:] = largest * (K @ a)  # one array of both states
     for state, part in ((upper, sign > 0), (lower, sign < 0)):
@@ -296,6 +328,8 @@ def _leaving(f: Array, sign: Array, threshold: Array, v: Array, high: Array) -> 
     slope = sign * f
     up = np.where(v < high, slope, np.inf)
     down = np.where(v > 0.0, slope, -np.inf)
+
+    # rises and falls within a threshold and a side: two weights
     best = 1e-12 * float(np.abs(f).max())
     chosen: Any = None
     rising, falling = [], []
@@ -307,12 +341,16 @@ def _leaving(f: Array, sign: Array, threshold: Array, v: Array, high: Array) -> 
             ends.append((i, j))
             if down[j] - up[i] > best:
                 best, chosen = float(down[j] - up[i]), ((i,), (j,))
+
+        # one side rises and the other falls, at two thresholds: four weights
         (i, k), (j, m) = ends
         rising.append((up[i] + up[j], i, j))
         falling.append((down[k] + down[m], k, m))
+
     rise, fall = min(rising), max(falling)
     if 0.5 * (fall[0] - rise[0]) > best:
         chosen = rise[1:], fall[1:]
+
     if chosen is None:
         return None
     d = np.zeros(len(f))
@@ -458,6 +496,7 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
                 rising, i, j, y_up = slope, q, r, y
             if sign < 0.0 and slope > falling:
                 falling, k, m, y_down = slope, q, r, y
+
     if y_up == y_down or falling - rising <= 2.0 * level:
         return REACHED
 
@@ -467,6 +506,7 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
     d = upper.diagonal
     curvature = d[i] + d[j] + d[k] + d[m] + 2.0 * (row_i[m] + row_j[k])
     curvature -= 2.0 * (row_i[j] + row_i[k] + row_j[m] + row_k[m])
+
     room = min(upper.high[i] - upper.w[i], upper.w[k])
     room = min(room, min(lower.w[j] - lower.low[j], -lower.w[m]))
     step = room
@@ -476,6 +516,7 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
     # 3. gradient and weights
     for q in range(len(g)):
         g[q] += step * (row_i[q] - row_j[q] - row_k[q] + row_m[q])
+
     moved = False
     changes = ((upper, i, step), (lower, j, -step), (upper, k, -step), (lower, m, step))
     for state, q, change in changes:
@@ -486,6 +527,7 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
                 w = state.high[q]
             elif w - state.low[q] < 1e-13 * width:
                 w = state.low[q]
+
         moved = moved or w != state.w[q]
         state.w[q] = w
         mark(state, q)
@@ -505,17 +547,23 @@ def nu_ranking_by_cvxpy(
             f"The cone solver takes up to {CVXPY_LIMIT} samples, got {len(K)}; it is used by "
             "solver='cvxpy', and by order='enforced' where the free thresholds are out of order."
         )
+
     stated = ranking_program(gram_factor(K), segments, bounds, enforced)
     if not solve(stated, solver="CLARABEL", max_iter=300, **ACCURATE):
         raise ValueError("solver='cvxpy' failed: CLARABEL found no solution; rescale X.")
+
     a = np.asarray(stated.variable.value) * float(bounds.max())
     a[np.abs(a) < 1e-9 * np.abs(a).max()] = 0.0
+
     f = K @ a
     norm = float(np.sqrt(max(float(a @ f), 0.0)))
     unit = float(np.sqrt(np.abs(K.diagonal()).max()))
+
+    # w = 0: there is no direction, and no threshold
     if norm <= FLAT * unit:
         gap = relative_gap(0.0, -norm, unit=unit)
         return Ranking(0.0 * a, np.zeros(len(segments) - 1), 0.0, 0.0, gap, 1, True)
+
     b, margin = thresholds_by_program(f / norm, segments, bounds, enforced)
     value = ranking_value(f / norm, b, margin, segments, bounds)
     gap = relative_gap(value, -norm, unit=max(margin, norm))
@@ -527,6 +575,7 @@ def thresholds_by_program(
 ) -> tuple[Array, float]:
     """Thresholds and margin of least loss for given values, a linear program."""
     n_b = len(segments) - 1
+    # rows of the losses, slack beside them
     lefts, rights, costs = [], [], []
     for y, (first, last) in enumerate(segments):
         for k, sign in ((y, 1.0), (y - 1, -1.0)):  # sign (f - b_k) + margin <= slack
@@ -535,17 +584,22 @@ def thresholds_by_program(
                 rights.append(-sign * f[first:last])
                 costs.append(bounds[first:last])
     left, right, cost = np.concatenate(lefts), np.concatenate(rights), np.concatenate(costs)
+
     A: Any = sparse.hstack([sparse.csr_array(left), -sparse.eye_array(len(left))])
+
+    # b_k <= b_(k + 1)
     if enforced and n_b > 1:
         order = np.zeros((n_b - 1, n_b + 1 + len(left)))
         order[np.arange(n_b - 1), np.arange(n_b - 1)] = 1.0
         order[np.arange(n_b - 1), np.arange(1, n_b)] = -1.0
         A = sparse.vstack([A, sparse.csr_array(order)])
         right = np.r_[right, np.zeros(n_b - 1)]
+
     c = np.r_[np.zeros(n_b), -1.0, cost]
     limits = [(None, None)] * (n_b + 1) + [(0, None)] * len(left)
     solver: Any = optimize.linprog
     found = solver(c, A_ub=A.tocsr(), b_ub=right, bounds=limits)
+
     if found.x is None:
         raise ValueError(f"The linear program of the thresholds failed: {found.message}")
     return np.asarray(found.x[:n_b]), float(found.x[n_b])

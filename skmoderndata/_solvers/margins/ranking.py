@@ -83,27 +83,36 @@ def rank_on_samples(
     theta = np.zeros(factor.shape[1])
     if start is not None:
         theta[: len(start)] = start
+
     active = pairs.active(factor @ theta)
     gap = inner_gap = np.inf
     aim = SHARE_OF_TOL * tol
     it = Iterations(max_iter, -1.0, progress)
+
     for _ in it:
+        # 1. Newton direction and exact line search on the pairs that lose
         slope = theta - cost * (factor.T @ active.fold)
         direction = newton_direction(factor, active, slope, cost)
         theta, active, moved = _line_search(pairs, factor, theta, active, slope, direction, cost)
+
+        # 2. gap within the factor: cheap, decides whether to go on
         primal = _primal(theta, active, cost)
         inner = factor.T @ active.fold
         inner_gap = _gap(primal, active, float(inner @ inner), cost)
         exhausted = not moved or inner_gap <= ROUNDING
         if inner_gap > aim and not exhausted and it.n_iter < max_iter:
             continue
+
+        # 3. gap with the whole kernel
         gap = _gap(primal, active, norm(active.fold), cost)
         it.converged = gap <= tol
         # above the tolerance by more than the error within the factor: its rank is at fault
         it.ended = not it.converged and (exhausted or inner_gap <= 0.1 * gap)
         aim = 0.3 * inner_gap
+
     if gap == np.inf:  # a callback asked to stop
         gap = _gap(_primal(theta, active, cost), active, norm(active.fold), cost)
+
     return RankingResult(theta, gap, it.n_iter, it.converged, it.ended)
 
 
@@ -123,6 +132,7 @@ def newton_direction(factor: Array, active: ActivePairs, slope: Array, cost: flo
 
     The preconditioner takes `D - d d' / sum(d)` for L, d being the degrees, on a part of the rows.
     """
+    # preconditioner: the Hessian from some samples, factorised
     n, r = factor.shape
     rows = np.arange(n) if n <= SKETCH else np.linspace(0, n - 1, SKETCH).astype(int)
     d = active.degree[rows] * (n / len(rows))
@@ -133,6 +143,7 @@ def newton_direction(factor: Array, active: ActivePairs, slope: Array, cost: flo
     M[np.diag_indices(r)] += 1.0
     solve = linalg.cho_factor(M, overwrite_a=True, check_finite=False)
 
+    # conjugate gradients until the residual is a thousandth
     residual = -slope
     p, z = np.zeros(r), linalg.cho_solve(solve, residual, check_finite=False)
     q, size = z.copy(), float(residual @ z)
@@ -165,12 +176,14 @@ def _line_search(
     """
     value, decrease = _primal(theta, active, cost), float(slope @ direction)
     step = 1.0
+
     while step > 1e-10:
         new = theta + step * direction
         after = pairs.active(factor @ new)
         change = _primal(new, after, cost) - value
         if change < 1e-4 * step * decrease:
             return new, after, True
+        # near the optimum differences of the objective are rounding: the slope decides
         if step == 1.0 and change <= FLAT * value:
             new_slope = new - cost * (factor.T @ after.fold)
             if linalg.norm(new_slope) < 0.5 * linalg.norm(slope):
@@ -189,7 +202,9 @@ def sums_below(queries, grades, rank, first, W):
     n, k = W.shape
     tree, out = np.zeros((n + 1, k)), np.zeros((n, k))
     begin, level = 0, 0
+
     for i in range(n):
+        # 1. a new query empties the tree, a new grade fills in the one before
         if i > 0 and queries[i] != queries[i - 1]:
             for row in range(begin, level):  # out of the tree again
                 position = rank[row] + 1
@@ -206,13 +221,17 @@ def sums_below(queries, grades, rank, first, W):
                         tree[position, c] += W[row, c]
                     position += position & -position
             level = i
+
         if level == begin:
             continue
+
+        # 2. sums over ranks below, less those up to the first that counts
         position = n
         while position > 0:
             for c in range(k):
                 out[i, c] += tree[position, c]
             position -= position & -position
+
         position = first[i]
         while position > 0:
             for c in range(k):
@@ -284,6 +303,7 @@ def worst_below(queries, grades, values):
             if level > best:
                 best, who = level, level_who
             level, level_who = -np.inf, -1
+
         partner[i], top[i] = who, best
         if values[i] > level:
             level, level_who = values[i], i
@@ -295,10 +315,12 @@ def next_below(known, place, queries, grades, values, core, n, partner, top):
     """Replace the partners of some rows by the highest whose pair is not in `core`, sorted."""
     for row in known:
         i = place[row]
+
         begin = row
         while begin > 0 and queries[begin - 1] == queries[row]:
             begin -= 1
         best, who = -np.inf, -1
+
         for k in range(begin, row):
             if grades[k] == grades[row]:
                 break

@@ -79,16 +79,22 @@ def reweighted_l1(
     costs = start
     top = np.log1p(1.0 / epsilon)  # the logarithm at the largest weight
     w, bias, e = np.zeros(start.size), 0.0, 1.0
+
     vertex = Vertex(w, bias, np.zeros(problem.y.size), 0.0)
     objective: list[float] = []
     values: list[float] = []
     sizes: list[int] = []
+
     it = Iterations(max_iter, tol, progress)
     for step in it:
+        # 1. linear program with the last costs
         new = program.solve(costs)
         largest = float(np.abs(new.w).max(initial=0.0))
+
         if step == 1:
             e = epsilon * (largest or 1.0)
+
+        # 2. the logarithm lies below its tangents: no descent is rounding
         value = log_objective(problem, new.w, new.bias, e, epsilon)
         if objective and not keep_zeros and value > objective[-1] - 1e-12 * abs(objective[-1]):
             it.residual = 0.0  # no descent beyond rounding: the last weights are stationary
@@ -97,21 +103,28 @@ def reweighted_l1(
                 value = objective[-1]
         else:
             it.residual = float(np.abs(new.w - w).max(initial=0.0)) / (largest or 1.0)
+
         w, bias, vertex = new.w, new.bias, new
         objective.append(value)
         values.append(price(problem, w, bias))
         sizes.append(int(np.count_nonzero(w)))
+
+        # 3. costs are the slope of the logarithm at the weights
         if keep_zeros:
             allowed = w != 0
         costs = np.full(start.size, np.inf)
         costs[allowed] = 1.0 / (top * (np.abs(w) + (0.0 if keep_zeros else e))[allowed])
         costs += problem.alpha
+
         if sizes[-1] <= enough:
             it.residual = 0.0
+
+    # certificate, where the programs have duals
     gap = float("nan")
     if len(vertex.dual):
         gap = stationarity_gap(problem, costs, w, bias, vertex.dual, vertex.dual_direction)
         bias = middle_bias(problem, w, bias)
+
     return SparseSeparation(
         w,
         bias,
@@ -175,15 +188,18 @@ def stationarity_gap(
     the gap of Frank and Wolfe, which is zero only where F is stationary. A hard problem that is
     violated by more than the gap gets the violation instead.
     """
+    # the primal value of w, scaled into the constraints where that can be
     left = scores(problem, w, bias)
     finite = np.isfinite(costs)
     length = float(costs[finite] @ np.abs(w[finite]))
     violation = 0.0
+
     if problem.direction is not None:
         along = float(problem.direction @ w)
         violation = relative_gap(abs(along - 1.0), 0.0, unit=1.0)
         if along > 0:
             length, left = length / along, left / along
+
     if problem.slack_cost is not None:
         primal = length + float(problem.slack_cost @ np.maximum(problem.margin - left, 0.0))
     elif problem.margin > 0:
@@ -194,6 +210,7 @@ def stationarity_gap(
         primal = length
         violation = max(violation, relative_gap(0.0, float(left.min()), unit=1.0))
 
+    # the dual value, scaled until no column prices out
     u = _balanced(problem, dual)
     gradient = _gradient(problem, u, dual_direction)
     excess = float(np.max(np.abs(gradient[finite]) / costs[finite], initial=0.0))
@@ -284,15 +301,18 @@ class RescaledColumns:
 
     def solve(self, costs: Array) -> Vertex:
         """Return the weights of one machine; dual values it has none."""
+        # 2-norm problem in columns times the last weights
         y, price = self.problem.y, self.problem.slack_cost
         z = np.where(np.isfinite(costs), 1.0 / costs, 0.0) if self.z is None else self.z
         used = np.flatnonzero(z)
         columns = dense(self.problem.Z[:, used]) * z[used] * y[:, None]
         weight = np.full(y.size, HARD) if price is None else price
         scaled, bias = _wide_svm(columns, y, weight, intercept=self.problem.intercept)
+
         w = np.zeros(costs.size)
         w[used] = z[used] * scaled
         w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
+
         if price is None and float(scores(self.problem, w, bias).min()) < 1.0 - MARGIN_TOL:
             raise Infeasible
         self.z = np.abs(w)

@@ -125,6 +125,7 @@ def isometry_bounds(
                 support.append(int(rest[at]))
             low, high = _extremes(gram, np.array([support]), low, high)
     lower = _constant(low, high, rescale)
+
     # Gershgorin: all eigenvalues within the sum of the largest inner products
     norms = np.diag(gram).real
     off = np.sort(np.abs(gram - np.diag(norms)), axis=1)[:, ::-1]

@@ -66,6 +66,7 @@ def follow_path(A: Array, y: Array, *, bound: float, positive: bool) -> tuple[Pi
             if stays.all():
                 slope = A[:, j] @ (piece.rest + lam_new * piece.u)
                 support, signs = np.append(support, j), np.append(signs, np.sign(slope))
+
             new = quick_piece(A, y, support, signs)
             barred[j] = new is None
             if new is None and not stays.all():

@@ -108,6 +108,7 @@ def least_l1(
             p = p._replace(y=near)
         elif near is not None:
             reachable = float(np.linalg.norm(y - near)) <= bound * (1 + 1e-9)
+
         if reachable:
             best = min(best, primal_dual(p, tol, spent), key=lambda c: c.badness)
         if reachable and at_last and best.badness > tol:

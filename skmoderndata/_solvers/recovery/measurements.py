@@ -55,6 +55,8 @@ def to_matrix(operator: Operator, block: int = 512) -> Array:
     """Return the matrix (m, n) of an operator."""
     if operator.matrix is not None:
         return _dense(operator.matrix)
+
+    # the fewer of the products with unit vectors
     m, n = operator.shape
     out = np.empty((m, n))
     if m <= n:

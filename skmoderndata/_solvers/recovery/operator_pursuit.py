@@ -150,8 +150,11 @@ def _least_squares(D: Columns, y: Array, support: Array, start: Array) -> Array:
         lambda a: D.A.forward((a * D.scale)[None])[0], lambda r: D.cross(r[None])[0], support,
         len(start),
     )  # fmt: skip
+
     a = np.zeros_like(start)
     largest = float(np.square(cross(y)).sum())
+
+    # conjugate gradients on the support, until the gradient is rounding
     steps = least_squares_steps(times, cross, y, start[support])
     for _, (v, _, squared_gradient) in zip(range(2 * len(support) + 11), steps, strict=False):
         a[support] = v

@@ -86,15 +86,20 @@ def quick_piece(A: Array, y: Array, support: Array, signs: Array) -> Piece | Non
     """Piece by the normal equations, refined once; None where columns depend on each other."""
     if not 0 < support.size <= len(y):
         return None
+
+    # normal equations for the fit and for the signs, one factorisation
     B = A.take(support, axis=1)
     gram = B.T @ B
     factor, info = dpotrf(gram, lower=1, clean=0)
     if info or (np.diagonal(factor) ** 2 <= 1e-13 * np.diagonal(gram)).any():
         return None
     fitted, direction = dpotrs(factor, np.array([B.T @ y, signs]).T, lower=1)[0].T
+
+    # one refinement of the fit
     rest = y - B @ fitted
     again = dpotrs(factor, B.T @ rest, lower=1)[0]
     fitted, rest = fitted + again, rest - B @ again
+
     if float(rest @ rest) <= 1e-26:  # the equations hold
         rest = np.zeros(len(y))
     return Piece(support, signs, fitted, direction, rest, B @ direction)

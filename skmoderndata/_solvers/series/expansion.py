@@ -36,6 +36,7 @@ class PolynomialExpansion:
         self._products: list[tuple[int, slice, slice]] = []
         start = int(include_bias)
         stop = start + n_inputs
+
         first = list(range(start, stop))  # where the monomials that begin with i begin
         for _ in range(degree - 1):
             begin_next, position = [], stop
@@ -45,6 +46,7 @@ class PolynomialExpansion:
                 self._products.append((i, slice(begin, stop), slice(position, end)))
                 position = end
             first, stop = begin_next, position
+
         self.n_outputs = stop
 
     def into(self, columns: Array, out: Array) -> None:

@@ -103,6 +103,7 @@ class SlowMoments:
             part = slice(start, start + rows)
             if progress is not None:
                 progress.begin()
+
             chunk = X[part] if prepare is None else prepare(X[part])
             self._add(
                 _Rows(
@@ -217,11 +218,14 @@ class SlowMoments:
         n, squares = F.shape[1], self._sums[:, :-1]
         if n == 0:
             return
+
+        # moments about the first row, then moved to the mean
         origin, total = F[:, :1], np.zeros(len(F))  # so that the mean of a constant is exact
         for start in range(0, n, self._block):
             U = F[:, start : start + self._block] - origin
             total += U @ np.ones(U.shape[1])
             _add_squares(U, squares, 1.0, lower=True)
+
         shift = total[:, None] / n
         _add_squares(shift, squares, -n, lower=True)
         self._move_mean((origin + shift)[:, 0], n)
@@ -321,6 +325,7 @@ def slow_directions(
         C, A = C[np.ix_(varies, varies)], A[np.ix_(varies, varies)]
     if p < D or not overwrite:
         C, A = np.array(C, order="F"), np.array(A, order="F")
+
     scale = np.sqrt(variance[varies])
     for matrix in (C, A):
         matrix /= scale

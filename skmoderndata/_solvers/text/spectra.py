@@ -64,15 +64,19 @@ def leading_terms(D: sparse.csr_array, n_components: int, rng: Any) -> Array:
     """First right singular vectors of the corpus, in columns; fewer if its rank is lower."""
     n, p = D.shape
     m = min(n, p)
+    # few of many: Lanczos steps
     if m > DENSE and n_components < m // 4:
         v0 = rng.normal(size=m)
         _, values, V = sparse.linalg.svds(D, k=n_components, v0=v0)  # ARPACK
         order = np.argsort(values)[::-1]
         values, V = values[order], V[order]
         return fix_signs(V[values > 1e-12 * max(values[0], 1e-300)]).T
+
+    # all: eigenvectors of the smaller Gram matrix
     s = spectrum(D)
     rank = int((s.values > m * np.finfo(float).eps * s.values[-1]).sum()) if m else 0
     chosen = s.vectors[:, ::-1][:, : min(rank, n_components)]
+
     if not s.of_terms:
         chosen = D.T @ chosen / np.sqrt(s.values[::-1][: chosen.shape[1]])
     return fix_signs(np.asarray(chosen.T)).T
