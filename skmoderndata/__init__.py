@@ -12,7 +12,8 @@ import functools
 import importlib
 from pathlib import Path
 
-__version__ = "0.1.0.dev0"
+from skmoderndata._version import __version__ as __version__
+
 _FUNCTIONS = ("all_estimators", "all_kernels")
 
 

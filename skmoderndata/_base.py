@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-import skmoderndata
+from skmoderndata._version import __version__
 
 DOCUMENTATION = "https://skmoderndata.github.io/skmoderndata"  # as in pyproject.toml
 
@@ -21,15 +21,15 @@ class Base(BaseEstimator):
     )
 
     def __getstate__(self):
-        return {**super().__getstate__(), "_skmoderndata_version": skmoderndata.__version__}
+        return {**super().__getstate__(), "_skmoderndata_version": __version__}
 
     def __setstate__(self, state):
         saved = state.pop("_skmoderndata_version", "unknown")
-        if saved != skmoderndata.__version__:
+        if saved != __version__:
             warnings.warn(
                 InconsistentVersionWarning(
                     estimator_name=type(self).__name__,
-                    current_sklearn_version=f"{skmoderndata.__version__} of skmoderndata",
+                    current_sklearn_version=f"{__version__} of skmoderndata",
                     original_sklearn_version=f"{saved} of skmoderndata",
                 ),
                 stacklevel=2,

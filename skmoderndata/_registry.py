@@ -6,6 +6,7 @@ import pkgutil
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 
@@ -155,10 +156,9 @@ def _card_of(cls: type) -> MethodCard | KernelCard:
 
 def public_modules() -> list[str]:
     """Names of the public modules of the package, sorted."""
-    package = importlib.import_module("skmoderndata")
     return sorted(
         info.name
-        for info in pkgutil.iter_modules(package.__path__, "skmoderndata.")
+        for info in pkgutil.iter_modules([str(Path(__file__).parent)], "skmoderndata.")
         if info.ispkg and not info.name.rpartition(".")[2].startswith("_")
     )
 

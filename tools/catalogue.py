@@ -7,6 +7,7 @@ python tools/catalogue.py --check   exit 1 if it is stale
 import argparse
 import inspect
 import sys
+from itertools import takewhile
 from pathlib import Path
 
 from skmoderndata._registry import all_estimators, all_kernels, method_stem
@@ -16,8 +17,9 @@ START, END = "<!-- catalogue start -->", "<!-- catalogue end -->"
 
 
 def public_module(cls):
-    """Module from which users import a class: its own without the private file."""
-    return ".".join(part for part in cls.__module__.split(".") if not part.startswith("_"))
+    """Module from which users import a class: its own as far as the names are public."""
+    parts = cls.__module__.split(".")
+    return ".".join(takewhile(lambda part: not part.startswith("_"), parts))
 
 
 def families():

@@ -17,7 +17,17 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
+from skmoderndata._kernelized.low_rank import (
+    as_double,
+    check_symmetric,
+    fits_in_memory,
+    low_rank_features,
+    refuse_cancellation,
+)
+from skmoderndata._kernelized.mixins import KernelSamples
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.containers import count_samples, row_blocks, take
 from skmoderndata._solvers.kernel.kernel_k_means import (
     KernelSums,
     assign_to_samples,
@@ -30,15 +40,6 @@ from skmoderndata._solvers.kernel.kernel_k_means import (
     spectral_relaxation,
 )
 from skmoderndata._validation import relative_weights
-from skmoderndata.kernels._features import (
-    as_double,
-    check_symmetric,
-    fits_in_memory,
-    low_rank_features,
-    refuse_cancellation,
-)
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, row_blocks, take
-from skmoderndata.kernels._samples import KernelSamples
 
 
 class KernelKMeans(

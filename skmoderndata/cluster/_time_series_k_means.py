@@ -19,6 +19,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.series import pack_series, same_channels, warping_band
 from skmoderndata._solvers.alignment.barycenters import (
     average,
     average_step,
@@ -28,7 +29,6 @@ from skmoderndata._solvers.alignment.barycenters import (
     soft_costs_to,
     warping_costs_to,
 )
-from skmoderndata.kernels._series import pack_series, same_channels, warping_band
 
 
 class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):

@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base, FitProgress, warn_fewer, warn_not_converged
 from skmoderndata._compat import CallbackSupportMixin, check_feature_names_in, fit_context
 from skmoderndata._registry import Comparison
+from skmoderndata._samples.containers import as_samples
 from skmoderndata._solvers.kernel.canonical import Samples
 from skmoderndata._validation import check_array, check_target, relative_weights, validate_data
-from skmoderndata.kernels._base import as_samples
 
 FLOATS = [np.float64, np.float32]
 LABELS = "one-dimensional labels of classes are no second view"

@@ -6,6 +6,12 @@ import numpy as np
 from scipy import linalg, sparse
 from sklearn.utils import check_random_state
 
+from skmoderndata._kernelized.expansion import scale_gamma
+from skmoderndata._kernelized.gaussian import dense_blocks
+from skmoderndata._kernelized.gram import KERNEL_NAMES, Columns, Gram, resolve_kernel
+from skmoderndata._kernelized.low_rank import check_definite, is_low_rank
+from skmoderndata._kernelized.mixins import is_structured, refuse_texts, structured_samples
+from skmoderndata._samples.containers import as_samples, take
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.kernel.canonical import (
     INDEFINITE,
@@ -32,12 +38,6 @@ from skmoderndata.cross_decomposition._base import (
     signed_consensus,
     signs_of_peaks,
 )
-from skmoderndata.kernels._base import as_samples
-from skmoderndata.kernels._distances import dense_blocks
-from skmoderndata.kernels._expansion import scale_gamma
-from skmoderndata.kernels._features import check_definite, is_low_rank
-from skmoderndata.kernels._resolve import KERNEL_NAMES, Columns, Gram, resolve_kernel, take
-from skmoderndata.kernels._samples import is_structured, refuse_texts, structured_samples
 
 
 class KernelViews(MultiviewTransformer):

@@ -5,11 +5,11 @@ from numbers import Real
 import numpy as np
 
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, StrOptions
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.canonical import RULES
 from skmoderndata.cross_decomposition._base import LABELS, PAIRS, mean_correlations, warn_of_moving
 from skmoderndata.cross_decomposition._kernel_base import KernelViews
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS
 
 
 class KernelCCA(KernelViews):

@@ -22,7 +22,12 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._kernelized.expansion import scale_gamma
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Columns, resolve_kernel
+from skmoderndata._kernelized.low_rank import check_definite, is_low_rank, refuse_cancellation
+from skmoderndata._kernelized.mixins import refuse_texts, structured_samples
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.kernel.canonical import INDEFINITE, centre_dual, centre_kernel
 from skmoderndata._solvers.kernel.incomplete_cholesky import centred_cholesky
 from skmoderndata._solvers.kernel.kernel_pls import kernel_pls
@@ -33,16 +38,6 @@ from skmoderndata.cross_decomposition._kernel_base import (
     refuse_extreme,
     take_samples,
 )
-from skmoderndata.kernels._expansion import scale_gamma
-from skmoderndata.kernels._features import check_definite, is_low_rank, refuse_cancellation
-from skmoderndata.kernels._resolve import (
-    KERNEL_CONSTRAINTS,
-    Columns,
-    count_samples,
-    resolve_kernel,
-    take,
-)
-from skmoderndata.kernels._samples import refuse_texts, structured_samples
 
 EXACT_LIMIT = 2000  # samples up to which few products take about as long as a factorisation
 EPS = float(np.finfo(np.float64).eps)

@@ -3,10 +3,10 @@
 from numbers import Real
 
 from skmoderndata._compat import AT_LEAST_ONE, Interval, StrOptions
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata.cross_decomposition._base import PAIRS
 from skmoderndata.cross_decomposition._kernel_base import KernelViews
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS
 
 
 class KernelPLSSVD(KernelViews):

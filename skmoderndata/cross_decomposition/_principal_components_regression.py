@@ -22,7 +22,13 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._kernelized.expansion import scale_gamma, surely_psd
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Columns, resolve_kernel
+from skmoderndata._kernelized.low_rank import is_low_rank, low_rank_features
+from skmoderndata._kernelized.mixins import is_structured, refuse_texts, structured_samples
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.encoded import Encoded
+from skmoderndata._samples.keys import key_of_sample
 from skmoderndata._solvers.common.linalg import (
     eigen_of_fraction,
     leading_eigen,
@@ -39,12 +45,6 @@ from skmoderndata._solvers.kernel.canonical import (
 from skmoderndata._validation import check_array, validate_data
 from skmoderndata.cross_decomposition._base import FLOATS, unequal_weights
 from skmoderndata.cross_decomposition._kernel_base import kernel_matrix, take_samples
-from skmoderndata.kernels._encoded import Encoded
-from skmoderndata.kernels._expansion import scale_gamma, surely_psd
-from skmoderndata.kernels._features import is_low_rank, low_rank_features
-from skmoderndata.kernels._keys import key_of_sample
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, Columns, resolve_kernel
-from skmoderndata.kernels._samples import is_structured, refuse_texts, structured_samples
 
 START = 64  # components from which on leave-one-out looks for the best number
 

@@ -20,7 +20,12 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, resolve_kernel
+from skmoderndata._kernelized.low_rank import kernel_matrix
+from skmoderndata._kernelized.mixins import is_structured, refuse_texts, structured_samples
 from skmoderndata._registry import MethodCard
+from skmoderndata._samples.containers import count_samples
+from skmoderndata._samples.encoded import Encoded
 from skmoderndata._solvers.common.nnls import nnls
 from skmoderndata._solvers.factors.convex_factorization import (
     IndefiniteError,
@@ -38,10 +43,6 @@ from skmoderndata.decomposition._nmf_base import (
     warn_of_passes,
     warn_of_rank,
 )
-from skmoderndata.kernels._encoded import Encoded
-from skmoderndata.kernels._features import kernel_matrix
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, resolve_kernel
-from skmoderndata.kernels._samples import is_structured, refuse_texts, structured_samples
 
 
 def _is_linear(estimator):

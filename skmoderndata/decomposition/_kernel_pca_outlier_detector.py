@@ -7,7 +7,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import AT_LEAST_ONE, Interval, RealNotInt, StrOptions, fit_context
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
+from skmoderndata._kernelized.low_rank import (
+    Projection,
+    TrainingSet,
+    as_double,
+    is_low_rank,
+    positive_weights,
+)
+from skmoderndata._kernelized.mixins import KernelOutlierMixin
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.containers import take
 from skmoderndata._solvers.kernel.kernel_subspace import (
     count_for,
     feature_subspace,
@@ -15,15 +25,6 @@ from skmoderndata._solvers.kernel.kernel_subspace import (
     squared_distances,
 )
 from skmoderndata._solvers.kernel.novelty import folds, outlier_threshold
-from skmoderndata.kernels._features import (
-    Projection,
-    TrainingSet,
-    as_double,
-    is_low_rank,
-    positive_weights,
-)
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, take
-from skmoderndata.kernels._samples import KernelOutlierMixin
 
 
 class KernelPCAOutlierDetector(KernelOutlierMixin, Base):

@@ -6,20 +6,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import AT_LEAST_ONE, POSITIVE, StrOptions, fit_context
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
+from skmoderndata._kernelized.low_rank import Projection, is_low_rank, labelled_training
+from skmoderndata._kernelized.mixins import KernelClassifierMixin, KernelProjectionMixin
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.kernel.kernel_discriminant import (
     classes_of,
     dual_directions,
     mean_differences,
     primal_directions,
 )
-from skmoderndata.kernels._features import (
-    Projection,
-    is_low_rank,
-    labelled_training,
-)
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
-from skmoderndata.kernels._samples import KernelClassifierMixin, KernelProjectionMixin
 
 
 class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Base):

@@ -11,16 +11,17 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base
 from skmoderndata._compat import Interval, fit_context
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.containers import as_samples
 from skmoderndata.kernels import BlendedSpectrum, Mismatch, PSpectrum, RestrictedGapWeighted
-from skmoderndata.kernels._base import BaseKernel, as_samples
-from skmoderndata.kernels._scores import ScoreKernel
-from skmoderndata.kernels._spectrum_kernels import (
+from skmoderndata.kernels._base import BaseKernel
+from skmoderndata.kernels._generative.scores import ScoreKernel
+from skmoderndata.kernels._strings.spectrum import (
     SpectrumKernel,
     counts_of_words,
     distinct_windows,
     hashed_counts,
 )
-from skmoderndata.kernels._text_kernels import TextKernel
+from skmoderndata.kernels._strings.text import TextKernel
 
 
 class SequenceFeatures(TransformerMixin, Base):

@@ -6,8 +6,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import fit_context
-from skmoderndata.kernels._base import as_samples
-from skmoderndata.kernels._samples import KernelSamples
+from skmoderndata._kernelized.mixins import KernelSamples
+from skmoderndata._samples.containers import as_samples
 
 
 class KernelFeatures(KernelSamples, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):

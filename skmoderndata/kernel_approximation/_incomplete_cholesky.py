@@ -4,11 +4,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions, fit_context
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
+from skmoderndata._kernelized.low_rank import check_definite
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.kernel.incomplete_cholesky import cholesky_rows, incomplete_cholesky
 from skmoderndata.kernel_approximation._base import KernelFeatures
-from skmoderndata.kernels._features import check_definite
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
 
 
 class IncompleteCholesky(KernelFeatures):

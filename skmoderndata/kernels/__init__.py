@@ -1,28 +1,13 @@
 """Kernels as objects of the kernel protocol of scikit-learn."""
 
-from skmoderndata.kernels._anova_kernels import ANOVA, AllSubsets
-from skmoderndata.kernels._fisher_kernels import Fisher, HMMFisher, MarkovFisher
-from skmoderndata.kernels._function_kernels import (
+from skmoderndata._samples.trees import from_brackets, sort_children
+from skmoderndata.kernels._algebra.functions import (
     Bilinear,
     Covariance,
     DistanceKernel,
     MonteCarlo,
 )
-from skmoderndata.kernels._gap_kernels import GapNumberWeighted, RestrictedGapWeighted
-from skmoderndata.kernels._generative_kernels import (
-    FixedLengthHMM,
-    HiddenTree,
-    MixtureP,
-    PairHMM,
-)
-from skmoderndata.kernels._gram_cache import GramCache
-from skmoderndata.kernels._graph_kernels import (
-    DAGPath,
-    ExponentialDiffusion,
-    GraphPath,
-    VonNeumann,
-)
-from skmoderndata.kernels._kernel_algebra import (
+from skmoderndata.kernels._algebra.operations import (
     Conformal,
     ExponentialOf,
     GaussianOf,
@@ -30,7 +15,48 @@ from skmoderndata.kernels._kernel_algebra import (
     PolynomialOf,
     Pullback,
 )
-from skmoderndata.kernels._number_kernels import (
+from skmoderndata.kernels._algebra.parts import DirectSum, TensorProduct
+from skmoderndata.kernels._generative.fisher import Fisher, HMMFisher, MarkovFisher
+from skmoderndata.kernels._generative.probability import (
+    FixedLengthHMM,
+    HiddenTree,
+    MixtureP,
+    PairHMM,
+)
+from skmoderndata.kernels._gram_cache import GramCache
+from skmoderndata.kernels._graphs.paths_and_diffusion import (
+    DAGPath,
+    ExponentialDiffusion,
+    GraphPath,
+    VonNeumann,
+)
+from skmoderndata.kernels._graphs.structures import Convolution, WeisfeilerLehman
+from skmoderndata.kernels._graphs.trees import AllSubtree, CompleteSubtree, CoRootedSubtree
+from skmoderndata.kernels._series.alignment import DTWKernel, GlobalAlignment
+from skmoderndata.kernels._sets.sets import (
+    Agreement,
+    DerivedSubsets,
+    Intersection,
+    PowerSet,
+    UnionComplement,
+)
+from skmoderndata.kernels._strings.gaps import GapNumberWeighted, RestrictedGapWeighted
+from skmoderndata.kernels._strings.spectrum import BlendedSpectrum, Mismatch, PSpectrum
+from skmoderndata.kernels._strings.subsequences import (
+    AllSubsequences,
+    FixedLengthSubsequences,
+    GapWeighted,
+)
+from skmoderndata.kernels._strings.text import (
+    GeneralizedVectorSpace,
+    LatentSemantic,
+    SemanticDiffusion,
+    SemanticSmoothing,
+    TfIdf,
+    VectorSpace,
+)
+from skmoderndata.kernels._vectors.anova import ANOVA, AllSubsets
+from skmoderndata.kernels._vectors.real_numbers import (
     ArcSine,
     ARDLinear,
     CosineSeries,
@@ -39,32 +65,6 @@ from skmoderndata.kernels._number_kernels import (
     Spline,
     Triangular,
 )
-from skmoderndata.kernels._part_kernels import DirectSum, TensorProduct
-from skmoderndata.kernels._series_kernels import DTWKernel, GlobalAlignment
-from skmoderndata.kernels._set_kernels import (
-    Agreement,
-    DerivedSubsets,
-    Intersection,
-    PowerSet,
-    UnionComplement,
-)
-from skmoderndata.kernels._spectrum_kernels import BlendedSpectrum, Mismatch, PSpectrum
-from skmoderndata.kernels._structure_kernels import Convolution, WeisfeilerLehman
-from skmoderndata.kernels._subsequence_kernels import (
-    AllSubsequences,
-    FixedLengthSubsequences,
-    GapWeighted,
-)
-from skmoderndata.kernels._text_kernels import (
-    GeneralizedVectorSpace,
-    LatentSemantic,
-    SemanticDiffusion,
-    SemanticSmoothing,
-    TfIdf,
-    VectorSpace,
-)
-from skmoderndata.kernels._tree_kernels import AllSubtree, CompleteSubtree, CoRootedSubtree
-from skmoderndata.kernels._trees import from_brackets, sort_children
 
 __all__ = [
     "ANOVA",

@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import (
     Exponentiation,
@@ -15,21 +14,16 @@ from sklearn.gaussian_process.kernels import (
     KernelOperator,
 )
 
+from skmoderndata._samples.containers import (
+    as_samples,
+    as_vectors,
+    check_finite,
+    check_real,
+    is_sparse,
+)
+from skmoderndata._samples.encoded import Encoded
+from skmoderndata._samples.keys import key_of_kernel
 from skmoderndata._typing import Array
-from skmoderndata.kernels._encoded import Encoded
-from skmoderndata.kernels._keys import key_of_kernel
-
-
-class Sample:
-    """Wrapper that hides one sample from NumPy; see `preprocessing.AsSamples`."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __repr__(self) -> str:
-        return f"Sample({self.value!r})"
 
 
 class BaseKernel(Kernel):  # type: ignore[misc]
@@ -343,51 +337,6 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         return full
 
 
-def as_samples(X: Any, name: str = "The kernel") -> list[Any]:
-    """Return samples of any kind as a list, unwrapped; refuse tables.
-
-    Parameters
-    ----------
-    X : list, tuple, array or Series
-        A collection of samples. A numeric array of two or more dimensions is a collection of its
-        entries along the first axis; an array of objects, or a data frame, is a table.
-    name : str
-        Name of the caller, for error messages.
-
-    Returns
-    -------
-    samples : list
-        The same objects.
-    """
-    if X is None:
-        raise ValueError(
-            f"{name} received None for X: give a collection of samples, a list for instance."
-        )
-    if isinstance(X, str | bytes) or not hasattr(X, "__len__"):
-        raise TypeError(
-            f"{name} needs a collection of samples, a list for instance, and received one "
-            f"{type(X).__name__}."
-        )
-    if hasattr(X, "columns") and hasattr(X, "shape"):
-        raise ValueError(
-            f"{name} needs a collection of samples, and received a table of shape "
-            f"{tuple(X.shape)}: select one column."
-        )
-    if isinstance(X, np.ndarray) and X.dtype == object and X.ndim != 1:
-        raise ValueError(
-            f"{name} needs a collection of samples, and received an array of objects of shape "
-            f"{X.shape}: select one column."
-        )
-    if isinstance(X, set | frozenset | dict):
-        raise TypeError(
-            f"{name} needs samples in order, a list for instance, and received a "
-            f"{type(X).__name__}."
-        )
-    if is_sparse(X):
-        return [X[[i]] for i in range(X.shape[0])]
-    return [x.value if isinstance(x, Sample) else x for x in X]
-
-
 def settled(kernel: Any, X: Any) -> Any:
     """Return a copy of a kernel object, with data-dependent parameters set from samples `X`.
 
@@ -416,26 +365,6 @@ def constant_diagonal(kernel: Any) -> bool:
     return bool(kernel.is_stationary())
 
 
-def as_vectors(X: Any, name: str = "The kernel") -> Array:
-    """Return vectors as rows of a finite float64 array."""
-    if is_sparse(X):
-        raise TypeError(f"{name} takes dense samples; convert a sparse matrix with X.toarray().")
-    if isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.dtype == object):
-        X = [x.value if isinstance(x, Sample) else x for x in X]
-    try:
-        table = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} needs samples that are numeric vectors: {error}") from None
-    if table.ndim != 2:
-        raise ValueError(
-            f"{name} needs a table of shape (n_samples, n_features), and received an array of "
-            f"shape {table.shape}."
-        )
-    if not np.isfinite(table).all():
-        raise ValueError(f"{name} needs finite samples, and received NaN or infinity.")
-    return table
-
-
 def function_values(func: Callable[[Any], Any], X: Any, name: str) -> Array:
     """Evaluate a vectorised function, one value per sample."""
     n = X.shape[0] if hasattr(X, "shape") else len(X)
@@ -448,30 +377,6 @@ def function_values(func: Callable[[Any], Any], X: Any, name: str) -> Array:
             f"({n},), and returned an array of shape {values.shape}."
         )
     return values
-
-
-def check_real(X: Any, name: str) -> None:
-    """Refuse complex numbers: a conversion would drop the imaginary part."""
-    try:
-        wrong = np.iscomplexobj(X)
-    except ValueError:  # samples of unequal length, which are checked elsewhere
-        return
-    if wrong:
-        raise ValueError(
-            f"{name} needs real numbers, and received complex ones: give real and imaginary parts "
-            "as separate features."
-        )
-
-
-def check_finite(X: Any, name: str) -> None:
-    """Refuse NaN and infinity among numbers."""
-    numbers = X.data if is_sparse(X) else X
-    try:
-        finite = bool(np.isfinite(np.asarray(numbers, dtype=np.float64)).all())
-    except (TypeError, ValueError):  # no numbers, which is checked elsewhere
-        return
-    if not finite:
-        raise ValueError(f"{name} needs finite samples, and received NaN or infinity.")
 
 
 def show(value: Any) -> str:
@@ -498,11 +403,6 @@ def show(value: Any) -> str:
     if name and callable(value) and "<" not in name:
         return str(name)
     return repr(value)
-
-
-def is_sparse(X: Any) -> bool:
-    """Tell whether X is a sparse matrix, without narrowing its type to that of the stubs."""
-    return bool(sparse.issparse(X))
 
 
 def same_value(a: Any, b: Any) -> bool:

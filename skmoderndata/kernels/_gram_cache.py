@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from skmoderndata._samples.keys import Key, key_of_kernel, key_of_sample
 from skmoderndata._typing import Array
 from skmoderndata.kernels._base import show
-from skmoderndata.kernels._keys import Key, key_of_kernel, key_of_sample
 
 KEY_BYTES = 256  # of the key of a sample
 GROWTH = 1.25  # of the number of samples that a full table has room for

@@ -14,15 +14,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import AT_LEAST_ONE, Interval, StrOptions, fit_context
+from skmoderndata._kernelized.expansion import Expansion
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
+from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS, KernelMachine
+from skmoderndata._kernelized.mixins import KernelClassifierMixin
+from skmoderndata._kernelized.online import BLOCK, Stream
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.containers import take
 from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.margins.online import Expanded, perceptron_block, projectron_block
-from skmoderndata.kernels._expansion import Expansion
-from skmoderndata.kernels._machines import MACHINE_CONSTRAINTS, KernelMachine
-from skmoderndata.kernels._online import BLOCK, Stream
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, take
-from skmoderndata.kernels._samples import KernelClassifierMixin
 
 WEIGHTS_ARE_NO_COPIES = {
     f"check_sample_weight_equivalence_on_{kind}_data": "a weight multiplies the step of a "

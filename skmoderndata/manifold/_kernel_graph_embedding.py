@@ -7,7 +7,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from skmoderndata._base import Base, warn_fewer
 from skmoderndata._compat import AT_LEAST_ONE, POSITIVE, StrOptions, fit_context
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
+from skmoderndata._kernelized.low_rank import Projection, TrainingSet, as_double, is_low_rank
+from skmoderndata._kernelized.mixins import KernelProjectionMixin
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.containers import count_samples, row_blocks, take
 from skmoderndata._solvers.kernel.graph_embedding import (
     centred_form,
     class_forms,
@@ -16,9 +20,6 @@ from skmoderndata._solvers.kernel.graph_embedding import (
     neighbour_graph,
 )
 from skmoderndata._validation import check_target
-from skmoderndata.kernels._features import Projection, TrainingSet, as_double, is_low_rank
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, row_blocks, take
-from skmoderndata.kernels._samples import KernelProjectionMixin
 
 
 class KernelGraphEmbedding(KernelProjectionMixin, Base):

@@ -6,11 +6,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, warn_fewer
 from skmoderndata._compat import AT_LEAST_ONE, check_sample_weight, fit_context
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
+from skmoderndata._kernelized.low_rank import TrainingSet, as_double
+from skmoderndata._kernelized.mixins import KernelSamples
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.containers import count_samples, row_blocks, take
 from skmoderndata._solvers.kernel.graph_embedding import smallest_laplacian
-from skmoderndata.kernels._features import TrainingSet, as_double
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, row_blocks, take
-from skmoderndata.kernels._samples import KernelSamples
 
 
 class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):

@@ -5,11 +5,11 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from skmoderndata._samples.series import pack_series, warping_band
 from skmoderndata._solvers.alignment.barycenters import average, soft_average
 from skmoderndata._solvers.alignment.corridors import Band
 from skmoderndata._solvers.alignment.warping import alignment_costs
 from skmoderndata._validation import relative_weights
-from skmoderndata.kernels._series import pack_series, warping_band
 
 
 def dtw_barycenter(

@@ -2,17 +2,17 @@
 
 import numpy as np
 
-from skmoderndata._solvers.alignment.neighbors import envelopes, keogh_bounds
-from skmoderndata._solvers.alignment.paths import aligned, aligned_by_scales
-from skmoderndata._solvers.alignment.soft_warping import soft_costs
-from skmoderndata._solvers.alignment.warping import alignment_cost, alignment_costs
-from skmoderndata.kernels._series import (
+from skmoderndata._samples.series import (
     pack_series,
     rooted_local,
     same_channels,
     warn_no_alignment,
     warping_band,
 )
+from skmoderndata._solvers.alignment.neighbors import envelopes, keogh_bounds
+from skmoderndata._solvers.alignment.paths import aligned, aligned_by_scales
+from skmoderndata._solvers.alignment.soft_warping import soft_costs
+from skmoderndata._solvers.alignment.warping import alignment_cost, alignment_costs
 
 
 def dtw(

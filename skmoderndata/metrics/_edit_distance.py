@@ -1,6 +1,6 @@
 """Edit distances of strings and of sequences of tokens."""
 
-from skmoderndata.kernels._edits import edit_matrix
+from skmoderndata._samples.edits import edit_matrix
 
 
 def edit_distance(x, z, *, gap_cost=1.0, substitution_cost=1.0, normalize=False):

@@ -1,7 +1,7 @@
 """Log-likelihoods of sequences under hidden Markov models."""
 
 from skmoderndata._solvers.generative.hidden_markov import log_likelihoods
-from skmoderndata.kernels._hidden_markov import observations, read_model
+from skmoderndata.kernels._generative.hidden_markov import observations, read_model
 
 
 def hmm_log_likelihood(model, X, *, symbols=None):

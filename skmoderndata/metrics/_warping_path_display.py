@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from skmoderndata._solvers.alignment.paths import aligned
-from skmoderndata.kernels._series import (
+from skmoderndata._samples.series import (
     pack_series,
     rooted_local,
     same_channels,
     warn_no_alignment,
     warping_band,
 )
+from skmoderndata._solvers.alignment.paths import aligned
 
 
 class WarpingPathDisplay:

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from skmoderndata._base import Base
 from skmoderndata._compat import AT_LEAST_ONE, N_JOBS, Interval, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.series import pack_series, same_channels, warping_band
 from skmoderndata._solvers.alignment.neighbors import make_index, search
 from skmoderndata._validation import check_magnitude, check_target
-from skmoderndata.kernels._series import pack_series, same_channels, warping_band
 
 BLOCK = 64  # queries of one task
 

@@ -7,11 +7,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import POSITIVE, Interval, StrOptions, fit_context
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
+from skmoderndata._kernelized.low_rank import Projection, TrainingSet, as_double, positive_weights
+from skmoderndata._kernelized.mixins import KernelOutlierMixin
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.kernel.novelty import centre_of_mass_slack, outlier_threshold
-from skmoderndata.kernels._features import Projection, TrainingSet, as_double, positive_weights
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
-from skmoderndata.kernels._samples import KernelOutlierMixin
 
 
 class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):

@@ -5,14 +5,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import StrOptions, fit_context
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
+from skmoderndata._kernelized.low_rank import Projection, TrainingSet, labelled_training
+from skmoderndata._kernelized.mixins import KernelClassifierMixin
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata.kernels._features import (
-    Projection,
-    TrainingSet,
-    labelled_training,
-)
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
-from skmoderndata.kernels._samples import KernelClassifierMixin
+from skmoderndata._samples.containers import count_samples
 
 
 class KernelNearestCentroid(KernelClassifierMixin, Base):

@@ -8,11 +8,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import N_JOBS, StrOptions, fit_context
+from skmoderndata._kernelized.mixins import list_of_samples
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata.kernels._edits import edit_matrix
-from skmoderndata.kernels._samples import list_of_samples
-from skmoderndata.kernels._sequences import pack
-from skmoderndata.kernels._series import is_frame, rows_of_frame
+from skmoderndata._samples.edits import edit_matrix
+from skmoderndata._samples.sequences import pack
+from skmoderndata._samples.series import is_frame, rows_of_frame
 
 METRICS = {"edit": edit_matrix}  # functions that take n_jobs themselves
 

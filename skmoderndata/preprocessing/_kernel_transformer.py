@@ -11,12 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import fit_context
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Gram, resolve_kernel
+from skmoderndata._kernelized.mixins import list_of_samples, refuse_texts
 from skmoderndata._registry import MethodCard
+from skmoderndata._samples.containers import Sample, count_samples
 from skmoderndata._validation import validate_data
 from skmoderndata.kernels import GramCache
-from skmoderndata.kernels._base import BaseKernel, Sample, settled
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, Gram, count_samples, resolve_kernel
-from skmoderndata.kernels._samples import list_of_samples, refuse_texts
+from skmoderndata.kernels._base import BaseKernel, settled
 from skmoderndata.preprocessing._base import AgainstTraining
 
 FAMILY = "kernel matrices"

@@ -6,8 +6,8 @@ from sklearn.base import TransformerMixin
 from skmoderndata._base import Base
 from skmoderndata._compat import StrOptions, fit_context
 from skmoderndata._registry import MethodCard
-from skmoderndata.kernels._base import as_samples
-from skmoderndata.kernels._series import is_frame, n_levels, pack_series
+from skmoderndata._samples.containers import as_samples
+from skmoderndata._samples.series import is_frame, n_levels, pack_series
 
 
 class SeriesFormatter(TransformerMixin, Base):

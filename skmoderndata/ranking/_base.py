@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata.kernels._machines import KernelMachine
+from skmoderndata._kernelized.machines import KernelMachine
 
 
 class KernelRankingMachine(KernelMachine, ClassifierMixin):

@@ -8,12 +8,13 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import AT_LEAST_ONE, fit_context
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
+from skmoderndata._kernelized.online import Stream
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.margins.online import prank_block
 from skmoderndata._validation import order_of_labels, ordered_classes, unknown_label
-from skmoderndata.kernels._online import Stream
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples
 from skmoderndata.ranking._base import KernelRankingMachine
 
 

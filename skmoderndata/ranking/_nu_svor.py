@@ -8,13 +8,14 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import Interval, StrOptions, fit_context
+from skmoderndata._kernelized.gram import Gram
+from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS
+from skmoderndata._kernelized.row_store import RowStore
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.containers import take
 from skmoderndata._solvers.margins.nu_ranking import nu_ranking, nu_ranking_by_cvxpy
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT
 from skmoderndata._validation import order_of_labels, ordered_classes
-from skmoderndata.kernels._machines import MACHINE_CONSTRAINTS
-from skmoderndata.kernels._resolve import Gram, take
-from skmoderndata.kernels._row_store import RowStore
 from skmoderndata.ranking._base import KernelRankingMachine, ranks_above
 
 PATIENCE = 1000  # steps for each sample before a small problem goes to the cone solver

@@ -15,7 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base, warn_not_converged
 from skmoderndata._compat import AT_LEAST_ONE, N_JOBS, Interval, StrOptions, fit_context
 from skmoderndata._compat import NON_NEGATIVE as AT_LEAST_ZERO
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
+from skmoderndata._kernelized.low_rank import (
+    Projection,
+    fits_in_memory,
+    kernel_matrix,
+    low_rank_features,
+)
+from skmoderndata._kernelized.mixins import KernelSamples
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.codes.bounded_lasso import bounded_lasso_codes
 from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
 from skmoderndata._solvers.codes.groups import group_lasso_codes
@@ -27,14 +36,6 @@ from skmoderndata._solvers.codes.signal_blocks import (
     prepare_atoms,
     to_csr,
 )
-from skmoderndata.kernels._features import (
-    Projection,
-    fits_in_memory,
-    kernel_matrix,
-    low_rank_features,
-)
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
-from skmoderndata.kernels._samples import KernelSamples
 
 Fraction = Interval(Real, 0, 1, closed="neither")
 

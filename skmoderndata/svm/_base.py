@@ -14,12 +14,12 @@ from skmoderndata._compat import (
     Interval,
     check_sample_weight,
 )
+from skmoderndata._kernelized.expansion import KernelRows, largest_diagonal, surely_psd
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
+from skmoderndata._kernelized.machines import KernelMachine
 from skmoderndata._solvers.margins.core_set import core_set
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT
 from skmoderndata._validation import check_magnitude
-from skmoderndata.kernels._expansion import KernelRows, largest_diagonal, surely_psd
-from skmoderndata.kernels._machines import KernelMachine
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS
 
 CORE_CONSTRAINTS = {
     **KERNEL_CONSTRAINTS,

@@ -15,10 +15,10 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._kernelized.machines import MachineClassifierMixin
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.margins.core_problems import SignedRows
-from skmoderndata.kernels._machines import MachineClassifierMixin
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
 

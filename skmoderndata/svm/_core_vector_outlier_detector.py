@@ -15,10 +15,10 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.margins.core_problems import OneClassRows
 from skmoderndata._solvers.margins.simplex_qp import cost_of_slack
-from skmoderndata.kernels._resolve import count_samples
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
 COST_SAMPLE = 1000  # samples on which the cost for the given slack is determined

@@ -9,11 +9,11 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._kernelized.machines import MachineRegressorMixin
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.margins.core_problems import TubeRows
-from skmoderndata.kernels._machines import MachineRegressorMixin
-from skmoderndata.kernels._resolve import count_samples
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
 LARGEST = 1e30  # largest k(x, x) for which the computation is accurate

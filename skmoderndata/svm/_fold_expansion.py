@@ -8,8 +8,9 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._compat import svm_training_samples
+from skmoderndata._samples.containers import as_samples
 from skmoderndata.kernels import Normalized, PSpectrum
-from skmoderndata.kernels._base import BaseKernel, as_samples
+from skmoderndata.kernels._base import BaseKernel
 
 
 class FoldedExpansion(dict[str, float]):

@@ -15,17 +15,17 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
-from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.common.certificates import relative_gap
-from skmoderndata._solvers.margins.box_machines import by_cvxpy
-from skmoderndata._solvers.margins.box_qp import box_state
-from skmoderndata._solvers.margins.coordinate_qp import coordinate_descent
-from skmoderndata.kernels._machines import (
+from skmoderndata._kernelized.machines import (
     MACHINE_CONSTRAINTS,
     KernelMachine,
     MachineClassifierMixin,
     MachineRegressorMixin,
 )
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.common.certificates import relative_gap
+from skmoderndata._solvers.margins.box_machines import by_cvxpy
+from skmoderndata._solvers.margins.box_qp import box_state
+from skmoderndata._solvers.margins.coordinate_qp import coordinate_descent
 
 ADATRON_CONSTRAINTS = {
     **MACHINE_CONSTRAINTS,

@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import POSITIVE, StrOptions, fit_context
+from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS, KernelMachine
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.margins.box_machines import nearest_hulls
-from skmoderndata.kernels._machines import MACHINE_CONSTRAINTS, KernelMachine
 
 
 class L2SVC(KernelMachine, ClassifierMixin, Base):

@@ -4,13 +4,13 @@ import numpy as np
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import NON_NEGATIVE, POSITIVE, StrOptions, fit_context
-from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.margins.box_machines import squared_tube
-from skmoderndata.kernels._machines import (
+from skmoderndata._kernelized.machines import (
     MACHINE_CONSTRAINTS,
     KernelMachine,
     MachineRegressorMixin,
 )
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.margins.box_machines import squared_tube
 
 
 class L2SVR(KernelMachine, MachineRegressorMixin, Base):

@@ -14,11 +14,12 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._kernelized.expansion import Expansion, KernelRows
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
+from skmoderndata._kernelized.mixins import KernelSamples
 from skmoderndata._registry import MethodCard
+from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.margins.enclosing_ball import InputPoints, enclosing_ball
-from skmoderndata.kernels._expansion import Expansion, KernelRows
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
-from skmoderndata.kernels._samples import KernelSamples
 from skmoderndata.svm._base import scale_first
 
 ROUNDING = 1e-9  # relative tolerance of the surface, so that no training sample is outside

@@ -7,11 +7,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import NON_NEGATIVE, Interval, StrOptions, fit_context
+from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS, KernelMachine
+from skmoderndata._kernelized.mixins import KernelOutlierMixin
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.margins.box_machines import soft_ball
-from skmoderndata.kernels._machines import MACHINE_CONSTRAINTS, KernelMachine
-from skmoderndata.kernels._resolve import count_samples, take
-from skmoderndata.kernels._samples import KernelOutlierMixin
 
 ROUNDING = 1e-9  # relative tolerance within which samples are on the surface
 

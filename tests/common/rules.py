@@ -22,17 +22,22 @@ LAZY_MODULES = ("cvxpy", "numba", "matplotlib")
 
 # who may import whom, from the bottom up
 LAYERS = (
-    ("_compat", "_registry", "_jit", "_typing"),
+    ("_compat", "_registry", "_jit", "_typing", "_version"),
     ("_base", "_solvers", "_validation"),
+    ("_samples",),
     ("kernels", "datasets"),
+    ("_kernelized",),
 )
-# inside `_solvers`: which folders a folder may import from, itself aside
+# inside `_solvers`: which folders a folder may import from, itself and `common` aside
 FLOORS = {
     "common": (),
-    "codes": ("common",),
-    "dictionaries": ("common", "codes"),
-    "recovery": ("common", "codes", "dictionaries"),
+    "codes": (),
+    "dictionaries": ("codes",),
+    "recovery": ("codes", "dictionaries"),
 }
+# inside `kernels`: which wings a wing may import from, itself and `_base` aside
+WINGS = {"_generative": ("_strings",)}
+MOST_FILES_IN_FOLDER = 12  # of `kernels`, its wings and the private rooms below and above
 
 
 def layer_of(module):
@@ -83,7 +88,7 @@ def upward_imports(source, own_module):
             continue
         parts = module.split(".")
         target = parts[1] if len(parts) > 1 else name
-        if target is None or target == "__version__":
+        if target is None:
             continue
         same = target == own_module
         if not same and layer_of(target) >= own and own > 0:
@@ -96,13 +101,30 @@ def upward_imports(source, own_module):
 
 def solver_imports(source, folder):
     """Folders of `_solvers` stand on the floors below them, most on `common` only."""
-    allowed = {folder, *FLOORS.get(folder, ("common",))}
+    return _imports_within("_solvers", source, folder, {"common", *FLOORS.get(folder, ())})
+
+
+def wing_imports(source, wing):
+    """Wings of `kernels` stand on its `_base`, few on another wing; `_base` stands on none."""
+    below = () if wing == "_base" else ("_base", *WINGS.get(wing, ()))
+    return _imports_within("kernels", source, wing, below)
+
+
+def _imports_within(house, source, room, below):
+    """Imports from rooms of the same house that are not below a room."""
     return [
-        f"line {line}: {folder} imports {module}"
-        for module, _, line, _ in imported_names(ast.parse(source))
-        if module and module.startswith("skmoderndata._solvers.")
-        if module.split(".")[2] not in allowed
+        f"line {line}: {room} imports {module}"
+        for module, name, line, _ in imported_names(ast.parse(source))
+        if module and f"{module}.{name}".startswith(f"skmoderndata.{house}.")
+        if f"{module}.{name}".split(".")[2] not in {room, *below}
     ]
+
+
+def crowded(folder):
+    """A folder is read at a glance: it holds a dozen files."""
+    count = sum(path.name != "__init__.py" for path in folder.glob("*.py"))
+    most = MOST_FILES_IN_FOLDER
+    return [f"{count} files in {folder.name}, at most {most}"] if count > most else []
 
 
 def private_names_across_files(source):
@@ -110,7 +132,8 @@ def private_names_across_files(source):
     return [
         f"line {line}: {name} of {module}"
         for module, name, line, _ in imported_names(ast.parse(source))
-        if module and module.startswith("skmoderndata.") and name and name.startswith("_")
+        if module and module.startswith("skmoderndata.")
+        if name and name.startswith("_") and name != "__version__"
     ]
 
 

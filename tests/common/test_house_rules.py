@@ -40,17 +40,21 @@ def test_package_file(path):
         broken += rules.private_names_across_files(source)
     if module == "_solvers" and path.parent.name != "_solvers":
         broken += rules.solver_imports(source, path.parent.name)
+    if module == "kernels" and path.name != "__init__.py":
+        wing = path.stem if path.parent.name == "kernels" else path.parent.name
+        broken += rules.wing_imports(source, wing)
     broken += rules.broken_loops(source)
     # an estimator has as many parameters as it needs
     broken += rules.oversized(source, solver=module == "_solvers")
     assert broken == []
 
 
-def test_solvers_have_no_cycles():
+@pytest.mark.parametrize("house", ["_solvers", "_samples", "kernels", "_kernelized"])
+def test_house_has_no_cycles(house):
     """A cycle shows even where an import hides in a function."""
-    solvers = [path for path in PACKAGE if "_solvers" in path.parts]
+    inside = [path for path in PACKAGE if module_of(path) == house]
     modules = {
-        ".".join(path.relative_to(rules.ROOT).with_suffix("").parts): path for path in solvers
+        ".".join(path.relative_to(rules.ROOT).with_suffix("").parts): path for path in inside
     }
     sources = {module: path.read_text(encoding="utf-8") for module, path in modules.items()}
     assert rules.import_cycles(sources) == []
@@ -115,10 +119,16 @@ def test_method_files_are_public_or_private_by_name():
         name(path)
         for path in PACKAGE
         if path.parent.name != "skmoderndata"
-        and "_solvers" not in path.parts
-        and not path.name.startswith("_")
+        and not any(part.startswith("_") for part in path.relative_to(rules.ROOT).parts)
     ]
     assert loose == []
+
+
+@pytest.mark.parametrize("house", ["_samples", "kernels", "_kernelized"])
+def test_folders_hold_a_dozen_files(house):
+    top = rules.ROOT / "skmoderndata" / house
+    folders = [top, *(path for path in top.iterdir() if path.is_dir())]
+    assert [line for folder in folders for line in rules.crowded(folder)] == []
 
 
 def loaded_by(statement):

@@ -19,10 +19,11 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics.pairwise import rbf_kernel
 
 import skmoderndata
+from skmoderndata._kernelized import online as _online
 from skmoderndata.cluster import MultiAssignmentClustering, NeuralGas
 from skmoderndata.decomposition import CCIPCA
 from skmoderndata.gaussian_process import SparseGaussianProcessRegressor
-from skmoderndata.kernels import PSpectrum, _online
+from skmoderndata.kernels import PSpectrum
 from skmoderndata.linear_model import KernelPerceptron, _kernel_perceptron
 from skmoderndata.neighbors import DTWNeighborsClassifier
 from skmoderndata.ranking import KernelPRank

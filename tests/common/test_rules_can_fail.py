@@ -23,7 +23,7 @@ BROKEN_SOURCES = [
     (rules.switched_off_tests, "def test():\n    pytest.skip('later')"),
     (rules.switched_off_tests, "@pytest.mark.xfail\ndef test(): ..."),
     (rules.too_little_evidence, "@pytest.mark.edge\n@pytest.mark.oracle\ndef test(): ..."),
-    (rules.private_names_across_files, "from skmoderndata.kernels._resolve import _dense"),
+    (rules.private_names_across_files, "from skmoderndata._kernelized.gram import _dense"),
     (rules.broken_loops, "def f():\n    for _ in it:\n        if done:\n            break"),
     (
         rules.broken_loops,
@@ -83,6 +83,9 @@ def test_rule_passes_on_good_source(rule):
         ("from skmoderndata.decomposition._ksvd import KSVD", "decomposition"),
         ("import skmoderndata.cluster", "kernels"),
         ("from skmoderndata import decomposition", "datasets"),
+        ("from skmoderndata._kernelized.gram import Gram", "kernels"),
+        ("from skmoderndata.kernels._base import show", "_samples"),
+        ("from skmoderndata._samples.keys import Key", "_solvers"),
     ],
 )
 def test_upward_imports_are_seen(source, own_module):
@@ -97,6 +100,25 @@ def test_solvers_that_climb_are_seen(folder, target):
     assert rules.solver_imports(source, folder) != []
     assert rules.solver_imports(source, target) == []
     assert rules.solver_imports("from skmoderndata._solvers.common.linalg import l1", folder) == []
+
+
+@pytest.mark.parametrize(
+    ("wing", "target"), [("_strings", "_graphs"), ("_base", "_sets"), ("_series", "_gram_cache")]
+)
+def test_wings_that_lean_on_others_are_seen(wing, target):
+    assert rules.wing_imports(f"from skmoderndata.kernels.{target}.files import f", wing) != []
+    assert rules.wing_imports(f"from skmoderndata.kernels import {target}", wing) != []
+    assert rules.wing_imports(f"from skmoderndata.kernels.{target}.files import f", target) == []
+    assert rules.wing_imports("from skmoderndata._samples.trees import plant", wing) == []
+
+
+def test_crowded_folders_are_seen(tmp_path):
+    for i in range(rules.MOST_FILES_IN_FOLDER):
+        (tmp_path / f"file_{i}.py").touch()
+    (tmp_path / "__init__.py").touch()
+    assert rules.crowded(tmp_path) == []
+    (tmp_path / "one_more.py").touch()
+    assert rules.crowded(tmp_path) != []
 
 
 def test_cycles_are_seen():

@@ -15,6 +15,7 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
 
+from skmoderndata._kernelized.mixins import KernelSamples
 from skmoderndata._registry import all_estimators
 from skmoderndata.kernels import (
     AllSubtree,
@@ -27,7 +28,6 @@ from skmoderndata.kernels import (
     TfIdf,
     WeisfeilerLehman,
 )
-from skmoderndata.kernels._samples import KernelSamples
 from tests.common.test_contract import OUTPUTS
 
 N = 14

@@ -42,7 +42,7 @@ def test_methods_agree_and_columns_may_be_swapped(seed):
 def test_blocks_of_rows_do_not_show(monkeypatch, seed):
     X = np.random.default_rng(seed).normal(size=(50, 4))
     K = ANOVA(3)(X)
-    monkeypatch.setattr("skmoderndata.kernels._anova_kernels.TILE", 300)
+    monkeypatch.setattr("skmoderndata.kernels._vectors.anova.TILE", 300)
     assert_allclose(ANOVA(3)(X), K, rtol=1e-13)
 
 

@@ -12,7 +12,9 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, WhiteKernel
 from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.svm import SVC
 
+from skmoderndata._kernelized.gram import resolve_kernel
 from skmoderndata._registry import all_kernels
+from skmoderndata._samples.containers import Sample, take
 from skmoderndata.kernels import (
     AllSubsets,
     Conformal,
@@ -28,8 +30,7 @@ from skmoderndata.kernels import (
     Pullback,
     TensorProduct,
 )
-from skmoderndata.kernels._base import Sample, constant_diagonal
-from skmoderndata.kernels._resolve import resolve_kernel, take
+from skmoderndata.kernels._base import constant_diagonal
 from tests.oracles.kernel_twins import all_twins
 
 TWINS = all_twins()

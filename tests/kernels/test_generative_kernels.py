@@ -203,7 +203,7 @@ def test_gaussian_models_of_hmmlearn(covariance_type):
 @pytest.mark.certificate
 @pytest.mark.parametrize("kind", ["diag", "full", "counts"])
 def test_scores_of_vectors_are_derivatives(kind):
-    from skmoderndata.kernels._hidden_markov import HiddenMarkovModel
+    from skmoderndata.kernels._generative.hidden_markov import HiddenMarkovModel
 
     rng = np.random.default_rng(0)
     start, move, _ = random_model(rng, 2)

@@ -16,6 +16,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.mixture import GaussianMixture
 
+from skmoderndata._samples.encoded import Encoded
+from skmoderndata._samples.keys import key_of_kernel, key_of_sample
 from skmoderndata.kernels import (
     AllSubsequences,
     AllSubtree,
@@ -35,8 +37,6 @@ from skmoderndata.kernels import (
     TfIdf,
     WeisfeilerLehman,
 )
-from skmoderndata.kernels._encoded import Encoded
-from skmoderndata.kernels._keys import key_of_kernel, key_of_sample
 from skmoderndata.preprocessing import KernelTransformer
 
 WORDS = ["gatta", "cat", "gala", "atta", "t"]

@@ -9,13 +9,13 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
+from skmoderndata._samples.series import pack_series
 from skmoderndata._solvers.alignment.global_alignment import (
     LocalKernel,
     log_alignment_sums,
     logarithm_and_slope,
 )
 from skmoderndata.kernels import DTWKernel, GlobalAlignment, GramCache, Normalized
-from skmoderndata.kernels._series import pack_series
 from skmoderndata.metrics import multiscale_dtw, pairwise_dtw
 from skmoderndata.preprocessing import AsSamples, KernelTransformer, SpectrumCorrector
 from tests.oracles.series_twins import over_alignments

@@ -18,6 +18,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
+from skmoderndata._samples.encoded import Encoded
 from skmoderndata._solvers.sequences.mismatch import (
     n_common_neighbours,
     neighbour_counts,
@@ -46,7 +47,6 @@ from skmoderndata.kernels import (
     PSpectrum,
     RestrictedGapWeighted,
 )
-from skmoderndata.kernels._encoded import Encoded
 from skmoderndata.neighbors import KernelCentroidOutlierDetector, KernelNearestCentroid
 from skmoderndata.preprocessing import AsSamples, KernelTransformer
 from skmoderndata.svm import (
@@ -205,9 +205,9 @@ def test_costs_of_symbols(seed):
 
 @pytest.mark.edge
 def test_too_many_words_near_a_substring(monkeypatch):
-    from skmoderndata.kernels import _spectrum_kernels
+    from skmoderndata.kernels._strings import spectrum
 
-    monkeypatch.setattr(_spectrum_kernels, "MOST_WORDS", 1000)
+    monkeypatch.setattr(spectrum, "MOST_WORDS", 1000)
     kernel = Mismatch(6, alphabet="abcd", costs=1 - np.eye(4), threshold=3)
     with pytest.raises(ValueError, match="more than 1000 neighbouring words"):
         kernel(["abcdcbacbdbacbd", "bdcabbd"])

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from skmoderndata._samples import edits as module
 from skmoderndata.datasets import load_language_names
-from skmoderndata.kernels import _edits as module
 from skmoderndata.metrics import edit_distance, pairwise_edit_distance
 from tests.oracles.edit_distance import edit_distance as naive
 

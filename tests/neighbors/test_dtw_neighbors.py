@@ -13,10 +13,10 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 
+from skmoderndata._samples.series import pack_series
 from skmoderndata._solvers.alignment.corridors import SAKOE_CHIBA, Band, fill_corridor
 from skmoderndata._solvers.alignment.neighbors import make_index, search
 from skmoderndata._solvers.alignment.warping import cost_of_pair
-from skmoderndata.kernels._series import pack_series
 from skmoderndata.metrics import pairwise_dtw
 from skmoderndata.neighbors import DTWNeighborsClassifier, DTWNeighborsRegressor
 from skmoderndata.preprocessing import SeriesFormatter

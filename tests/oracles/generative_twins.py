@@ -97,7 +97,7 @@ COVARIANCES = {
 
 def mixture(kind):
     """Model of two components as settled kernels hold it."""
-    from skmoderndata.kernels._mixtures import NormalMixture
+    from skmoderndata.kernels._generative.mixtures import NormalMixture
 
     return NormalMixture(WEIGHTS, MEANS, COVARIANCES[kind], kind)
 

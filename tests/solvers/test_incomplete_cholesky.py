@@ -9,8 +9,8 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
+from skmoderndata._kernelized.gram import resolve_kernel
 from skmoderndata._solvers.kernel.incomplete_cholesky import cholesky_rows, incomplete_cholesky
-from skmoderndata.kernels._resolve import resolve_kernel
 from tests.oracles import incomplete_cholesky as oracle
 
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_classification, make_friedman1
 
-from skmoderndata.kernels import _machines
+from skmoderndata._kernelized import machines
 from skmoderndata.ranking import NuSVOR
 from skmoderndata.svm import (
     L2SVC,
@@ -40,12 +40,12 @@ def stores(monkeypatch):
     """Stores of kernel rows in the order in which fits make them."""
     made = []
 
-    class Watched(_machines.RowStore):
+    class Watched(machines.RowStore):
         def __init__(self, *args, **settings):
             super().__init__(*args, **settings)
             made.append(self)
 
-    monkeypatch.setattr(_machines, "RowStore", Watched)
+    monkeypatch.setattr(machines, "RowStore", Watched)
     return made
 
 

@@ -18,6 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from skmoderndata import CoreVectorMachine
+from skmoderndata._kernelized.expansion import KernelRows, scale_gamma
+from skmoderndata._kernelized.gram import resolve_kernel
 from skmoderndata._solvers.margins.certificates import (
     gap_to_margin,
     scaled_squared_hinge,
@@ -34,8 +36,6 @@ from skmoderndata._solvers.margins.simplex_qp import (
     simplex_gap,
     simplex_qp,
 )
-from skmoderndata.kernels._expansion import KernelRows, scale_gamma
-from skmoderndata.kernels._resolve import resolve_kernel
 from tests.oracles import core_set as oracle
 
 

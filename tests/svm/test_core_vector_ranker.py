@@ -14,10 +14,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
+from skmoderndata._kernelized.expansion import KernelRows
+from skmoderndata._kernelized.gram import resolve_kernel
 from skmoderndata._solvers.margins.core_problems import GivenPairs, GradedRows
 from skmoderndata._solvers.margins.ranking import graded_pairs, pair_order, worst_below
-from skmoderndata.kernels._expansion import KernelRows
-from skmoderndata.kernels._resolve import resolve_kernel
 from skmoderndata.svm import CoreVectorRanker
 from tests.oracles.core_set import squared_hinge_primal
 

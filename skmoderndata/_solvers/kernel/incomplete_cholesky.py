@@ -59,7 +59,7 @@ def incomplete_cholesky(
     Parameters
     ----------
     gram : callable
-        `gram(X, Y)`, `gram.diag(X)` and `gram.subset(X, indices)`, as `kernels._resolve.Gram`.
+        `gram(X, Y)`, `gram.diag(X)` and `gram.subset(X, indices)`, as `_kernelized.gram.Gram`.
     X : array or list
         n samples (or the kernel matrix, where `gram.precomputed`).
     rank : int

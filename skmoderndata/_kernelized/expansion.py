@@ -1,0 +1,350 @@
+"""Values of kernel expansions, `f(x) = sum_j coef_j k(x, z_j)`, on many rows in little memory."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.parallel import Parallel, delayed
+
+from skmoderndata._kernelized.gaussian import dense_blocks, exponential, refine
+from skmoderndata._kernelized.gram import Gram, settle_gamma
+from skmoderndata._samples.containers import count_samples, take
+from skmoderndata._samples.encoded import Encoded
+from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._typing import Array
+
+TILE_BYTES = 2**19  # kernel values of one tile stay in the cache of a core
+GATHER_ROWS = 2**15  # rows picked from the data at a time
+CHUNK_ROWS = 2**13  # rows that one thread scores at a time
+WORTH_THREADS = 2**23  # kernel values below which a second thread does not pay
+SAFE_SQUARE = 64.0  # a term gamma |x|^2 above this cancels too much in single precision
+
+
+class KernelRows:
+    """Kernel values between the samples of one data set.
+
+    The Gaussian and polynomial kernels of dense rows take one matrix product on blocks that fit
+    into the cache; the linear kernel works on weights of the features and needs no kernel values.
+    All other kernels go through `Gram`, block by block.
+
+    Attributes
+    ----------
+    definite : bool
+        Whether the kernel is known to be positive semidefinite.
+    n_evaluations : int
+        Kernel values computed so far; for the linear kernel, inner products.
+    """
+
+    def __init__(self, gram: Gram, X: Any, *, n_jobs: int | None = None) -> None:
+        self.gram, self.X, self.n_jobs = gram, X, n_jobs
+        self.n_rows, self.definite = count_samples(X), surely_psd(gram)
+        self.origin = _origin(gram, X)
+        self.n_evaluations = 0
+
+    def matrix(self, a: Array, b: Array) -> Array:
+        """Kernel values between samples `a` and samples `b`, in double precision."""
+        self.n_evaluations += len(a) * len(b)
+        if len(a) == 0 or len(b) == 0:
+            return np.zeros((len(a), len(b)))
+        expansion = Expansion(self.gram, self.gram.subset(self.X, b), origin=self.origin)
+        values: Array = np.asarray(expansion.kernel(take(self.X, a)), dtype=np.float64)
+        return values
+
+    def diag(self, a: Array | slice) -> Array:
+        """Kernel values of samples with themselves."""
+        if self.gram.precomputed:
+            values = np.asarray(self.X.diagonal(), dtype=np.float64)[a]
+        else:
+            values = np.asarray(self.gram.diag(_double(take(self.X, a))), dtype=np.float64)
+        return values
+
+    def expansion(self, b: Array, coef: Array) -> "Expansion":
+        """Return the function `sum_j coef_j k(x, b_j)` of samples `b`."""
+        samples = self.gram.subset(self.X, b)
+        return Expansion(self.gram, samples, coef, origin=self.origin)
+
+    def squared_norm(self, coef: Array) -> float:
+        """Squared norm of `sum_j coef_j k(x, x_j)` over all samples."""
+        used = np.flatnonzero(coef)
+        if _kind(self.gram, self.X) == "linear":  # a sum of squares, which does not cancel
+            weights = self.gram.weighted_sum(coef[used], _double(take(self.X, used)))
+            return float(weights @ weights)
+        values = self.values(self.expansion(used, coef[used]), used)
+        return max(float(values @ coef[used]), 0.0)
+
+    def values(self, expansion: "Expansion", rows: Array | slice, *, exact: bool = True) -> Array:
+        """Values of an expansion at some of the samples."""
+        values = expansion.values(self.X, rows, exact=exact, n_jobs=self.n_jobs)
+        self.n_evaluations += len(values) * (1 if expansion.kind == "linear" else len(expansion))
+        return values
+
+
+class Expansion:
+    """The function `f(x) = sum_j coef_j k(x, z_j)`; `coef` may have several columns."""
+
+    def __init__(
+        self, gram: Gram, samples: Any, coef: Array | None = None, *, origin: Array | None = None
+    ) -> None:
+        self.gram, self.samples = gram, samples
+        self.kind = _kind(gram, samples)
+        self.coef = None if coef is None else np.asarray(coef, dtype=np.float64)
+        self._packed: dict[Any, Array] = {}
+        if self.kind == "rbf":
+            self.root = float(np.sqrt(gram.params["gamma"]))
+            centre = _origin(gram, samples) if origin is None else origin
+            assert centre is not None
+            self.origin = centre
+
+    def __len__(self) -> int:
+        return count_samples(self.samples)
+
+    def kernel(self, X: Any) -> Array:
+        """Kernel values between the rows of `X` (one block) and all samples."""
+        if self._takes_dense_rows() and sparse.issparse(X):
+            K = np.empty((count_samples(X), len(self)))
+            for rows, block in dense_blocks(X):
+                K[rows] = self.kernel(block)
+            return K
+        if self.kind == "rbf":
+            A, B = self._augmented(X, np.float64), self._basis(np.float64)
+            K = A @ B
+            self._refine(K, X, A[:, -1])
+            return exponential(K)
+        dense = self.gram.origin is None and not sparse.issparse(self.samples)
+        if self.kind in ("linear", "poly") and dense:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return self.gram.check_finite(self._map(_double(X) @ self._basis(np.float64)))
+        return self.gram(X, self.samples)
+
+    def values(
+        self,
+        X: Any,
+        rows: Array | slice | None = None,
+        *,
+        exact: bool = True,
+        n_jobs: int | None = None,
+    ) -> Array:
+        """Values at rows of `X`.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or list
+            Samples.
+        rows : array of indices, slice or None
+            Rows that are evaluated; None means all.
+        exact : bool
+            False allows single precision, about 1e-5 of the largest coefficient.
+        n_jobs : int or None
+            Threads. The blocks, and so the values, are the same for any number.
+        """
+        assert self.coef is not None
+        n = count_samples(X)
+        index = np.arange(n)[rows] if isinstance(rows, slice) and rows.step else rows
+        first, last = (0, n) if index is None else (0, 0)
+        if isinstance(index, slice):
+            first, last, _ = index.indices(n)
+        elif index is not None:
+            last = len(index)
+        out = np.zeros((last - first, *self.coef.shape[1:]))
+        if len(self) == 0:
+            return out
+        if self.gram.precomputed:
+            step = max(1, min(CHUNK_ROWS, 2**24 // len(self)))
+        else:
+            step = CHUNK_ROWS
+
+        def work(start: int) -> None:
+            stop = min(start + step, last)
+            chosen = index[start:stop] if isinstance(index, np.ndarray) else slice(start, stop)
+            self._fill(take(X, chosen), out[start - first : stop - first], exact)
+
+        starts: Sequence[int] = range(first, last, step)
+        with one_blas_thread():  # the tiles are too small to share
+            worth = len(starts) > 1 and len(out) * len(self) > WORTH_THREADS
+            if worth and n_jobs not in (None, 1):
+                pool = Parallel(n_jobs=n_jobs, require="sharedmem")  # `work` writes into `out`
+                pool(delayed(work)(start) for start in starts)
+            else:
+                for start in starts:
+                    work(start)
+        return self.gram.check_finite(out)
+
+    def _takes_dense_rows(self) -> bool:
+        """Whether the fast path of the kernel works on the entries of dense rows."""
+        return self.kind in ("rbf", "poly")
+
+    @np.errstate(over="ignore", invalid="ignore")  # what is not finite is refused afterwards
+    def _fill(self, X: Any, out: Array, exact: bool) -> None:
+        assert self.coef is not None
+        if self._takes_dense_rows() and sparse.issparse(X):
+            for rows, block in dense_blocks(X):
+                self._fill(block, out[rows], exact)
+            return
+        if self.kind == "linear":
+            out[:] = self.gram.linear_values(X, self._primal())
+            return
+        if self.kind == "other":
+            tile = max(1, 2**24 // (8 * len(self)))
+            for start in range(0, len(out), tile):
+                rows = slice(start, start + tile)
+                out[rows] = self.gram(take(X, rows), self.samples) @ self.coef
+            return
+        dtype: Any = np.float64 if exact else np.float32
+        if self.kind == "rbf":
+            A = self._augmented(X, np.float64)
+            if dtype == np.float32 and A[:, -1].max(initial=0.0) > SAFE_SQUARE:
+                dtype = np.float64
+            norms, A = A[:, -1], A.astype(dtype, copy=False)
+        else:
+            dtype, A = np.float64, _double(X)
+        basis, coef = self._basis(dtype), self._coef(dtype)
+        size = np.dtype(dtype).itemsize
+        tile = max(16, TILE_BYTES // (size * basis.shape[1]))
+        buffer = np.empty((min(tile, len(A)), basis.shape[1]), dtype)
+        for start in range(0, len(A), tile):
+            rows = slice(start, min(start + tile, len(A)))
+            K = buffer[: rows.stop - start]
+            np.matmul(A[rows], basis, out=K)
+            if self.kind == "rbf":
+                if dtype == np.float64:
+                    self._refine(K, X[rows], norms[rows])
+                exponential(K)
+            else:
+                K = self._map(K)
+            out[rows] = K @ coef
+
+    def _refine(self, K: Array, X: Any, norms: Array) -> None:
+        """Recompute exponents that suffer from cancellation."""
+        own = -self._basis(np.float64)[-2]
+        refine(K, X, self.samples, norms, own, self.gram.params["gamma"])
+
+    def _augmented(self, X: Any, dtype: Any) -> Array:
+        """Rows `(x, 1, |x|^2)` of scaled and centred data."""
+        n, p = X.shape
+        A = np.empty((n, p + 2))
+        np.subtract(X, self.origin, out=A[:, :p])
+        A[:, :p] *= self.root
+        A[:, p] = 1.0
+        A[:, p + 1] = np.einsum("ij,ij->i", A[:, :p], A[:, :p])
+        return A.astype(dtype, copy=False)
+
+    def _basis(self, dtype: Any) -> Array:
+        """Pack samples so that `rows @ basis` is `-gamma |x - z|^2`, or the inner products."""
+        if dtype not in self._packed:
+            if self.kind == "rbf":
+                A = self._augmented(self.samples, np.float64)
+                p = A.shape[1] - 2
+                B = np.empty((p + 2, len(A)))
+                B[:p] = 2.0 * A[:, :p].T
+                B[p] = -A[:, p + 1]
+                B[p + 1] = -1.0
+            else:
+                B = np.ascontiguousarray(_double(self.samples).T)
+            self._packed[dtype] = B.astype(dtype)
+        return self._packed[dtype]
+
+    def _coef(self, dtype: Any) -> Array:
+        assert self.coef is not None
+        return self.coef.astype(dtype, copy=False)
+
+    def _primal(self) -> Array:
+        """Weights of the linear function."""
+        if "primal" not in self._packed:
+            assert self.coef is not None
+            weights = self.gram.weighted_sum(self.coef.T, _double(self.samples))
+            self._packed["primal"] = weights.T
+        return self._packed["primal"]
+
+    def _map(self, K: Array) -> Array:
+        if self.kind == "linear":
+            return K
+        params = self.gram.params
+        K *= params["gamma"]
+        K += params["coef0"]
+        degree = params["degree"]
+        if degree == int(degree) and 1 <= degree <= 8:
+            power = K.copy() if degree > 1 else K
+            for _ in range(int(degree) - 1):
+                power *= K
+            return power
+        return np.asarray(K**degree)
+
+
+def _kind(gram: Gram, samples: Any) -> str:
+    """Name of the fast path of a kernel."""
+    if not isinstance(gram.kernel, str) or gram.precomputed:
+        return "other"
+    if gram.kernel == "linear":
+        return "linear"
+    if bool(sparse.issparse(samples)):
+        return "other"
+    if gram.kernel in ("poly", "polynomial"):
+        return "poly"
+    return "rbf" if gram.kernel == "rbf" else "other"
+
+
+def _origin(gram: Gram, X: Any) -> Array | None:
+    """Point near the data, so that squared distances do not cancel."""
+    if _kind(gram, X) != "rbf":
+        return None
+    if count_samples(X) == 0:
+        return np.zeros(X.shape[1])
+    step = max(1, count_samples(X) // 1000)
+    return np.asarray(np.mean(X[::step], axis=0, dtype=np.float64))
+
+
+def _double(X: Any) -> Any:
+    """Convert dense rows to double precision; sparse rows are returned unchanged."""
+    if bool(sparse.issparse(X)):
+        return X.astype(np.float64)
+    if isinstance(X, Encoded):
+        return X
+    return np.asarray(X, dtype=np.float64) if hasattr(X, "shape") else X
+
+
+def largest_diagonal(rows: KernelRows, *, sure: bool = False) -> float:
+    """Largest similarity of a sample to itself.
+
+    If each value takes a call of the kernel, only 1000 samples are evaluated, unless `sure` is
+    True.
+    """
+    gram, n = rows.gram, rows.n_rows
+    if gram.constant_diagonal:
+        return float(rows.diag(slice(0, min(n, 1))).max())
+    known = isinstance(gram.kernel, str) and gram.kernel in (
+        "linear",
+        "poly",
+        "polynomial",
+        "sigmoid",
+    )
+    if gram.precomputed:
+        return float(np.asarray(rows.X.diagonal()).max())
+    if not (known or sure) and n > 1000:
+        chosen = np.arange(0, n, -(-n // 1000))
+        return float(rows.diag(chosen).max())
+    starts = range(0, n, GATHER_ROWS)
+    return max(float(rows.diag(slice(s, min(s + GATHER_ROWS, n))).max()) for s in starts)
+
+
+def surely_psd(gram: Gram) -> bool:
+    """Whether the kernel is known to be positive semidefinite for any samples."""
+    if not isinstance(gram.kernel, str):
+        return False
+    if gram.kernel in ("poly", "polynomial"):
+        degree = gram.params["degree"]
+        return bool(degree == int(degree) and gram.params["coef0"] >= 0)
+    return gram.kernel in ("linear", "rbf", "laplacian", "cosine", "chi2")
+
+
+def scale_gamma(gamma: Any, kernel: Any, X: Any, weights: Array | None = None) -> Any:
+    """Compute `gamma="scale"` in blocks of rows, with the weights of the samples.
+
+    The value is `1 / (n_features * variance)`, as in scikit-learn; a sample of weight two counts
+    as two samples.
+    """
+    if gamma != "scale" or not isinstance(kernel, str) or not hasattr(X, "shape"):
+        return gamma
+    if kernel in ("linear", "precomputed"):
+        return gamma
+    return settle_gamma(gamma, X, kernel, weights)

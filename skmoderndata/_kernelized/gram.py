@@ -1,0 +1,468 @@
+"""Gram matrices from the `kernel` parameter of an estimator."""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.gaussian_process.kernels import RBF, Kernel
+from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS
+from sklearn.utils.extmath import row_norms
+
+from skmoderndata._compat import Interval, StrOptions
+from skmoderndata._kernelized.gaussian import cancels, exponential, gaussian, laplacian, refine
+from skmoderndata._samples.containers import count_samples, row_blocks, take
+from skmoderndata._typing import Array
+from skmoderndata.kernels._base import constant_diagonal, settled
+
+FUNCTIONS = {"rbf": gaussian, "laplacian": laplacian}  # more accurate than those of scikit-learn
+
+KERNEL_NAMES = frozenset({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"})
+
+ANCHORS = (32, 2**13)  # samples compared, and the number of their partners, to judge the bandwidth
+FEW = 16  # fewer samples are too few to judge it
+ALIKE = 1e-6  # all samples are alike if no kernel value differs from 1 by more
+ALIEN = 0.1  # a sample is isolated if its kernel values with all others sum to less
+
+# the entries that every estimator with a `kernel` has in `_parameter_constraints`
+KERNEL_CONSTRAINTS: dict[str, list[Any]] = {
+    "kernel": [StrOptions(set(KERNEL_NAMES)), Kernel, callable],
+    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="left"), None],
+    "degree": [Interval(Real, 0, None, closed="left")],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+    "kernel_params": [dict, None],
+}
+
+
+def resolve_kernel(
+    kernel: str | Kernel | Callable[..., Array],
+    X: Any,
+    *,
+    gamma: float | str | None = None,
+    degree: float = 3,
+    coef0: float = 1,
+    kernel_params: Mapping[str, Any] | None = None,
+) -> "Gram":
+    """Turn the parameters of an estimator and its training samples into a `Gram`.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable
+        A name of `sklearn.metrics.pairwise`, `"precomputed"`, a kernel object of scikit-learn's
+        protocol (cloned), or a function of `(X, Y, **kernel_params)` that returns the Gram
+        matrix of shape `(n_X, n_Y)`.
+    X : array or list
+        Validated training samples; they determine `gamma="scale"`, which is `1 / (n_features *
+        X.var())`, and `"auto"` or None, which is `1 / n_features`.
+    gamma, degree, coef0 : float
+        Parameters of the named kernels that have them; the others ignore them.
+    kernel_params : mapping or None
+        Further keyword arguments of a named kernel or a callable.
+
+    Returns
+    -------
+    Gram
+        A callable that computes Gram matrices, with all parameters resolved.
+    """
+    params = dict(kernel_params or {})
+    if isinstance(kernel, Kernel):
+        if params:
+            raise ValueError(
+                f"kernel_params={kernel_params!r} cannot be used with the kernel object "
+                f"{kernel!r}: set the parameters on the object."
+            )
+        return Gram(settled(kernel, X))
+    if not isinstance(kernel, str):
+        return Gram(kernel, params)
+    if kernel == "precomputed":
+        _check_square(X)
+        return Gram(kernel)
+    known = KERNEL_PARAMS[kernel]
+    if "gamma" in known:
+        params.setdefault("gamma", settle_gamma(gamma, X, kernel))
+    if "degree" in known:
+        params.setdefault("degree", degree)
+    if "coef0" in known:
+        params.setdefault("coef0", coef0)
+    unknown = set(params) - set(known)
+    if unknown:
+        raise ValueError(
+            f"kernel_params contains {sorted(unknown)}, which are not parameters of "
+            f"kernel={kernel!r}; it has {sorted(known) or 'no parameters'}."
+        )
+    _check_range(kernel, params, X)
+    gram = Gram(kernel, params)
+    if kernel in ("rbf", "laplacian"):
+        _warn_of_bandwidth(gram, X)
+    return gram
+
+
+def _check_range(kernel: str, params: Mapping[str, Any], X: Any) -> None:
+    """Refuse parameters and samples for which the kernel is undefined."""
+    if kernel in ("poly", "polynomial") and params["degree"] < 1:
+        raise ValueError(f"kernel={kernel!r} needs degree >= 1, and degree={params['degree']!r}.")
+    if kernel in ("laplacian", "chi2") and not params["gamma"] > 0:
+        raise ValueError(f"kernel={kernel!r} needs gamma > 0, and gamma={params['gamma']!r}.")
+    if kernel in ("chi2", "additive_chi2"):
+        if _is_sparse(X):
+            raise ValueError(f"kernel={kernel!r} takes dense samples; convert with X.toarray().")
+        if X.min() < 0:
+            raise ValueError(
+                f"kernel={kernel!r} compares frequencies, and X has negative entries, down to "
+                f"{X.min():.3g}: take another kernel, or scale X to at least 0 with MinMaxScaler."
+            )
+
+
+def _warn_of_bandwidth(gram: "Gram", X: Any) -> None:
+    """Warn if, on a sample of pairs, all kernel values are near one or near zero."""
+    n = count_samples(X)
+    if n < FEW:
+        return
+    some, others = (np.linspace(0, n - 1, min(n, k)).astype(int) for k in ANCHORS)
+    total, least, most = np.zeros(len(some)), 1.0, 0.0
+    anchors = take(X, some)
+    for rows in row_blocks(len(others), 8 * X.shape[1], n_bytes=2**22):
+        K = np.asarray(gram(anchors, take(X, others[rows])), dtype=np.float64)
+        least = min(least, float(K.min()))
+        K[some[:, None] == others[rows]] = 0.0
+        most = max(most, float(K.max()))
+        total += K.sum(axis=1)
+    gamma = gram.params["gamma"]
+    if least > 1 - ALIKE and not all_equal(take(X, others)):
+        warnings.warn(
+            f"kernel={gram.kernel!r} with gamma={gamma:.3g} makes all samples alike: no value is "
+            f'below {least:.9g}. Increase gamma, or use gamma="scale".',
+            stacklevel=2,
+        )
+    common = float(np.median(total)) * n / len(others)
+    if common < ALIEN and (len(others) == n or most < ALIEN / n):
+        warnings.warn(
+            f"kernel={gram.kernel!r} with gamma={gamma:.3g} makes samples dissimilar to each "
+            f"other: the values of one with all others sum to {common:.1e}. Decrease gamma, or "
+            'use gamma="scale".',
+            stacklevel=2,
+        )
+
+
+def all_equal(X: Any) -> bool:
+    """Whether all rows of a table are equal."""
+    if _is_sparse(X):
+        return bool((X != X[np.zeros(X.shape[0], dtype=int)]).nnz == 0)
+    return bool((X == X[:1]).all())
+
+
+@dataclass(frozen=True)
+class Gram:
+    """Gram matrices of one kernel with resolved parameters.
+
+    `gram(X, Y)` has shape `(n_X, n_Y)`, `gram(X)` is `gram(X, X)`. For a precomputed kernel, `X`
+    holds rows of the kernel matrix against all training samples, and `Y` is a result of `subset`:
+    the columns of some training samples.
+
+    Attributes
+    ----------
+    kernel : str, Kernel or callable
+        The parameter of the estimator; a kernel object is cloned.
+    params : mapping
+        Resolved parameters of a named kernel or a callable.
+    origin : ndarray of shape (n_features,) or None
+        Point from which the linear kernel sees the samples.
+    """
+
+    kernel: Any
+    params: Mapping[str, Any] = field(default_factory=dict)
+    origin: Array | None = field(default=None, compare=False)
+
+    def seen_from_mean(self, X: Any) -> "Gram":
+        """Return the linear kernel of samples less their mean; other kernels as they are.
+
+        For a function with a free offset this changes nothing but that distances of samples far
+        from the origin do not drown in the rounding of their inner products.
+        """
+        if not (isinstance(self.kernel, str) and self.kernel == "linear"):
+            return self
+        return replace(self, origin=np.asarray(X.mean(axis=0, dtype=np.float64)).ravel())
+
+    def seen(self, X: Any) -> Any:
+        """Return dense samples less the origin, if there is one, in double precision."""
+        return X if self.origin is None else np.subtract(X, self.origin, dtype=np.float64)
+
+    def weighted_sum(self, coef: Array, samples: Any) -> Array:
+        """Weights of the features, `coef @ (samples - origin)`, for the linear kernel."""
+        if self.origin is None or not _is_sparse(samples):
+            return _dense(coef @ self.seen(samples))
+        return np.asarray(coef @ samples - np.multiply.outer(coef.sum(axis=-1), self.origin))
+
+    def linear_values(self, X: Any, weights: Array) -> Array:
+        """Inner products of samples less the origin with weights of the features."""
+        if self.origin is None or not _is_sparse(X):
+            return np.asarray(self.seen(X) @ weights)
+        return np.asarray(X @ weights - self.origin @ weights)
+
+    def _linear(self, X: Any, Y: Any) -> Array:
+        """Inner products of samples less the origin, without making sparse ones dense."""
+        if not (_is_sparse(X) or _is_sparse(Y)):
+            return np.asarray(self.seen(X) @ self.seen(Y).T)
+        origin: Any = self.origin
+        K: Array = _dense(X @ Y.T) - np.asarray(Y @ origin)
+        K += (float(origin @ origin) - np.asarray(X @ origin))[:, None]
+        return K
+
+    @property
+    def precomputed(self) -> bool:
+        """Whether samples are rows of the kernel matrix itself."""
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    @property
+    def constant_diagonal(self) -> bool:
+        """Whether the diagonal of the kernel matrix is known to be constant."""
+        if isinstance(self.kernel, Kernel):
+            return constant_diagonal(self.kernel)
+        return self.kernel in ("rbf", "laplacian", "chi2")
+
+    def __call__(self, X: Any, Y: Any = None) -> Array:
+        """Kernel values of all pairs, shape `(n_X, n_Y)`."""
+        if self.precomputed:
+            return _dense(X if Y is None else X[:, Y.indices])
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+            if isinstance(self.kernel, Kernel):
+                K = self.kernel(X) if Y is None else self.kernel(X, Y)
+            elif self.origin is not None:
+                K = self._linear(X, X if Y is None else Y)
+            elif isinstance(self.kernel, str):
+                function = FUNCTIONS.get(self.kernel, PAIRWISE_KERNEL_FUNCTIONS[self.kernel])
+                K = function(X, Y, **self.params)
+            else:
+                K = self.kernel(X, X if Y is None else Y, **self.params)
+        K = _dense(K)
+        n_X, n_Y = count_samples(X), count_samples(X if Y is None else Y)
+        if K.shape != (n_X, n_Y):
+            raise ValueError(
+                f"kernel={self.kernel!r} returned an array of shape {K.shape} for {n_X} and "
+                f"{n_Y} samples; it must return the Gram matrix, of shape ({n_X}, {n_Y})."
+            )
+        return self.check_finite(K)
+
+    def check_finite(self, K: Array) -> Array:
+        """Refuse values that are not finite; return the others."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = K.sum()
+        if np.isfinite(total) or np.isfinite(K).all():
+            return K
+        raise ValueError(
+            f"kernel={self.kernel!r} gives values that are not finite on these samples: rescale "
+            "the samples or change the parameters of the kernel."
+        )
+
+    def diag(self, X: Any) -> Array:
+        """Kernel values of samples with themselves, shape `(n_X,)`, without the matrix.
+
+        For a precomputed kernel the diagonal is known for the training samples only.
+        """
+        n = count_samples(X)
+        if self.precomputed:
+            if X.shape[0] != X.shape[1]:
+                raise ValueError(
+                    'kernel="precomputed": a matrix of shape '
+                    f"{X.shape} does not contain the kernel values of new samples with "
+                    "themselves; pass samples and a kernel that can be evaluated instead."
+                )
+            return _dense(X.diagonal())
+        if isinstance(self.kernel, Kernel):
+            return np.asarray(self.kernel.diag(X))
+        if self.constant_diagonal:
+            return np.ones(n)
+        if self.kernel == "linear":
+            if self.origin is None or not _is_sparse(X):
+                return np.asarray(row_norms(self.seen(X), squared=True))
+            shift = float(self.origin @ self.origin) - 2.0 * np.asarray(X @ self.origin)
+            return np.asarray(row_norms(X, squared=True) + shift)
+        if self.kernel in ("poly", "polynomial"):
+            inner = self.params["gamma"] * row_norms(X, squared=True) + self.params["coef0"]
+            with np.errstate(over="ignore", invalid="ignore"):
+                return self.check_finite(np.asarray(inner ** self.params["degree"]))
+        if self.kernel == "sigmoid":
+            inner = self.params["gamma"] * row_norms(X, squared=True) + self.params["coef0"]
+            return np.asarray(np.tanh(inner))
+        step = 32  # a block of 32 x 32 for its diagonal: 32 times the work, a 32nd of the calls
+        parts = [
+            self(block := take(X, slice(start, start + step)), block).diagonal()
+            for start in range(0, n, step)
+        ]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def subset(self, X: Any, indices: Any) -> Any:
+        """Training samples of these indices, in the form of the second argument of a call.
+
+        The result is a copy, so that a model that stores it does not change with the training
+        array.
+        """
+        if self.precomputed:
+            return Columns(np.arange(count_samples(X))[indices])
+        samples = take(X, indices)
+        return samples.copy() if isinstance(indices, slice) and hasattr(X, "shape") else samples
+
+    def order(self, X: Any) -> Array:
+        """Order of samples by what they are, where that can be told, not by where they are.
+
+        Rows of numbers are ordered along a direction, whatever their storage, rows of a kernel
+        matrix by the sums of their magnitudes, other samples by their kernel values with
+        themselves. Equal ones stay in their order.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.precomputed:
+                keys = np.abs(X).sum(axis=1)
+            elif getattr(X, "ndim", 1) == 2 and X.dtype.kind in "fiub":
+                direction = np.random.RandomState(0).uniform(0.5, 1.5, size=X.shape[1])
+                keys = np.asarray(X @ direction)
+            else:
+                keys = self.diag(X)
+        return np.argsort(keys, kind="stable")
+
+    def writer(self, X: Any) -> "GaussianWriter | None":
+        """Fast function for kernel values among the rows of one table; None if there is none."""
+        if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f"):
+            return None
+        if isinstance(self.kernel, str) and self.kernel == "rbf":
+            return GaussianWriter(X, float(self.params["gamma"]))
+        if type(self.kernel) is RBF and np.size(self.kernel.length_scale) == 1:
+            return GaussianWriter(X, 0.5 / float(np.ravel(self.kernel.length_scale)[0]) ** 2)
+        return None
+
+    def blocks(
+        self, X: Any, Y: Any, *, n_bytes: int | None = None
+    ) -> Iterator[tuple[slice, Array]]:
+        """Yield `rows, gram(X[rows], Y)` with each block below scikit-learn's working memory."""
+        n_X, n_Y = count_samples(X), count_samples(Y)
+        for rows in row_blocks(n_X, 8 * max(1, n_Y), n_bytes=n_bytes):
+            yield rows, self(take(X, rows), Y)
+
+
+class GaussianWriter:
+    """Values of `exp(-gamma |x - z|^2)` among rows of one table, written into a given array.
+
+    Samples are centred, which reduces cancellation. With few features the centred samples are
+    stored together with their squared norms, so that one matrix product gives the exponents.
+    """
+
+    few = 64  # features up to which the table is copied
+
+    def __init__(self, X: Array, gamma: float) -> None:
+        n, p = X.shape
+        self.X, self.gamma = X, gamma
+        self.origin = X.mean(axis=0, dtype=np.float64)
+        self.augmented = p <= self.few
+        if not self.augmented:
+            self.norms = np.empty(n)
+            for rows in row_blocks(n, 8 * p, n_bytes=2**22):
+                A = X[rows] - self.origin
+                self.norms[rows] = gamma * np.einsum("ij,ij->i", A, A)
+            return
+        self.table = np.ones((n, p + 2))  # centred samples, ones, and minus gamma |x|^2
+        A = self.table[:, :p]
+        np.subtract(X, self.origin, out=A)
+        self.norms = gamma * np.einsum("ij,ij->i", A, A)
+        np.negative(self.norms, out=self.table[:, -1])
+
+    def __call__(self, chosen: Array, rows: Any, out: Array) -> Array:
+        """Write the kernel values of the samples `chosen` with those of `rows` into `out`."""
+        return exponential(self.exponents(chosen, rows, out))
+
+    def exponents(self, chosen: Array, rows: Any, out: Array) -> Array:
+        """Write the logarithms of the kernel values, which rounding may have made positive."""
+        a, b = self.norms[chosen], self.norms[rows]
+        if self.augmented:
+            left = self.table[chosen]
+            left[:, :-2] *= 2 * self.gamma
+            left[:, -2], left[:, -1] = -a, 1.0
+            np.matmul(left, self.table[rows].T, out=out)
+        else:
+            left = self.X[chosen] - self.origin
+            left *= 2 * self.gamma
+            np.matmul(left, (self.X[rows] - self.origin).T, out=out)
+            out -= a[:, None] + b
+        if cancels(a, b):
+            refine(out, self.X[chosen], self.X[rows], a, b, self.gamma)
+        return out
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Training samples of a precomputed kernel: columns of its matrix."""
+
+    indices: Array
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+def settle_gamma(
+    gamma: float | str | None, X: Any, kernel: str, weights: Array | None = None
+) -> float:
+    """Return the numeric value of `gamma`; the samples may have weights."""
+    if gamma is not None and not isinstance(gamma, str):
+        return float(gamma)
+    if kernel == "chi2" and gamma is None:
+        return 1.0
+    p = int(X.shape[1])
+    if gamma != "scale":
+        return 1.0 / p
+    variance = variance_of_entries(X, weights)
+    return 1.0 / (p * variance) if variance > 0 else 1.0
+
+
+def variance_of_entries(X: Any, weights: Array | None = None) -> float:
+    """Variance of all entries of a table, computed in blocks of rows without a copy.
+
+    Two passes avoid cancellation if the mean is large. Entries that a sparse matrix does not store
+    count as zeros, and a sample of weight two counts as two samples.
+    """
+    n, p = X.shape
+    w = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
+    total = float(w.sum()) * p
+    if not total > 0:
+        return 0.0
+    blocks = list(row_blocks(n, 8 * max(1, p), n_bytes=2**22))
+    mean = 0.0
+    for rows in blocks:
+        mean += float(w[rows] @ np.ravel(X[rows].sum(axis=1, dtype=np.float64))) / total
+    variance = 0.0
+    for rows in blocks:
+        if _is_sparse(X):
+            part = X[rows].tocsr().astype(np.float64)  # a copy
+            part.sum_duplicates()
+            stored = np.diff(part.indptr)
+            inner = np.repeat(w[rows], stored) @ (part.data - mean) ** 2
+            variance += float(inner + (w[rows] @ (p - stored)) * mean**2) / total
+        else:
+            rest = np.subtract(X[rows], mean, dtype=np.float64)
+            variance += float(w[rows] @ np.einsum("ij,ij->i", rest, rest)) / total
+    if not np.isfinite(variance):
+        raise ValueError(
+            'gamma="scale" needs the variance of X, which is not a finite number in double '
+            "precision: rescale X."
+        )
+    # the variance of equal numbers is only the rounding error of their mean
+    return variance if variance > (8 * np.finfo(np.float64).eps * mean) ** 2 else 0.0
+
+
+def _dense(K: Any) -> Array:
+    values: Array = K.toarray() if _is_sparse(K) else np.asarray(K)
+    if values.dtype.kind == "c":
+        raise ValueError("The kernel returned complex numbers; kernel values must be real.")
+    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+
+
+def _is_sparse(X: Any) -> bool:  # a plain bool: the stubs narrow issparse to too little
+    return bool(sparse.issparse(X))
+
+
+def _check_square(X: Any) -> None:
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(
+            'kernel="precomputed" needs the square matrix of all training samples as X, and '
+            f"received one of shape {X.shape}."
+        )

@@ -1,0 +1,300 @@
+"""Low-rank coordinates for kernel methods on many samples."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn import get_config
+from sklearn.utils.extmath import row_norms
+from sklearn.utils.multiclass import check_classification_targets
+
+from skmoderndata._compat import check_sample_weight
+from skmoderndata._kernelized.gram import Columns, Gram, all_equal
+from skmoderndata._samples.containers import count_samples, row_blocks, take
+from skmoderndata._solvers.kernel.incomplete_cholesky import (
+    CholeskyResult,
+    cholesky_rows,
+    incomplete_cholesky,
+)
+from skmoderndata._typing import Array
+
+BLOCK_BYTES = 2**25  # kernel values in a block, which is multiplied and discarded
+EXACT_LIMIT = 1000  # samples up to which solver="auto" factors the kernel matrix
+
+
+class LowRankFeatures:
+    """Coordinates `z(x)` of the projection of `phi(x)` on the span of landmarks.
+
+    `z(x)'z(y)` is the kernel of the projections (the Nystroem approximation), and
+    `k(x, x) - |z(x)|^2` the squared distance from the span.
+
+    Attributes
+    ----------
+    gram : Gram
+        The kernel.
+    landmarks : array, list or Columns
+        Training samples that span the subspace, in the form of the second argument of `gram`.
+    root : ndarray of shape (n_landmarks, n_landmarks)
+        Lower triangular root of the kernel matrix of the landmarks.
+    """
+
+    def __init__(self, gram: Gram, landmarks: Any, root: Array) -> None:
+        self.gram, self.landmarks, self.root = gram, landmarks, root
+
+    def __call__(self, X: Any) -> Array:
+        """Coordinates, one row per sample."""
+        Z = np.empty((count_samples(X), len(self.root)))
+        for rows, block in self.blocks(X):
+            Z[rows] = block
+        return Z
+
+    def blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
+        """Yield `rows, z(X[rows])` with each block below scikit-learn's working memory."""
+        for rows in row_blocks(count_samples(X), 16 * max(1, len(self.root))):
+            if len(self.root) == 0:  # a kernel that is zero on the training samples
+                yield rows, np.zeros((rows.stop - rows.start, 0))
+                continue
+            block = as_double(take(X, rows))
+            yield rows, cholesky_rows(self.gram, block, self.landmarks, self.root)
+
+
+def low_rank_features(
+    gram: Gram, X: Any, *, rank: int, tol: float = 0.0
+) -> tuple[LowRankFeatures, CholeskyResult]:
+    """Choose landmarks by pivoted incomplete Cholesky factorisation.
+
+    Returns the map, and the result, whose `factor` holds the coordinates of the samples in `X`
+    and whose `residual` their squared distances from the span.
+    """
+    check_definite(gram)
+    X = as_double(X)
+    result = incomplete_cholesky(gram, X, rank=rank, tol=tol, order=gram.order(X))
+    if len(result.pivots) == 0 and result.residual_trace > 0:
+        raise ValueError(
+            f"kernel={gram.kernel!r}: the diagonal of the kernel matrix differs from the values "
+            "of diag, as happens when squares of numbers round off: rescale the samples."
+        )
+    root = np.ascontiguousarray(result.factor[result.pivots])
+    return LowRankFeatures(gram, gram.subset(X, result.pivots), np.tril(root)), result
+
+
+def check_definite(gram: Gram) -> None:
+    """Refuse a kernel whose matrices have no Cholesky factor."""
+    if gram.kernel == "additive_chi2":
+        raise ValueError(
+            "kernel='additive_chi2' is only conditionally positive definite and has no Cholesky "
+            "factorisation: use kernel='chi2', or another solver if the estimator has one."
+        )
+
+
+def fits_in_memory(n_rows: int, n_columns: int, itemsize: int = 8) -> bool:
+    """Whether a matrix is within scikit-learn's working memory."""
+    return len(list(row_blocks(n_rows, itemsize * n_columns))) <= 1
+
+
+def as_double(X: Any) -> Any:
+    """Convert samples to double precision; lists of structured samples are returned unchanged."""
+    if bool(sparse.issparse(X)):
+        return X if X.dtype == np.float64 else X.astype(np.float64)
+    if isinstance(X, np.ndarray) and X.dtype == np.float32:
+        return X.astype(np.float64)
+    return X
+
+
+def kernel_matrix(gram: Gram, X: Any) -> Array:
+    """Kernel matrix of the training samples in double precision, checked and symmetric.
+
+    Raises
+    ------
+    ValueError
+        If a value is not finite, or if the matrix is not symmetric up to rounding.
+    """
+    K = np.asarray(gram(as_double(X)), dtype=np.float64)
+    check_symmetric(gram, K)
+    return K
+
+
+def refuse_cancellation(gram: Gram, X: Any) -> None:
+    """Refuse samples so far from the origin that the linear or polynomial kernel cancels.
+
+    Methods that centre in feature space take differences of kernel values. These have no correct
+    digits if the squared distances of the samples are below the rounding error of their squared
+    norms.
+    """
+    if gram.kernel not in ("linear", "poly", "polynomial") or not isinstance(X, np.ndarray):
+        return
+    norms = row_norms(gram.seen(X), squared=True)
+    rounding = np.finfo(np.float64).eps * float(norms.max(initial=0.0))
+    if float(X.var(axis=0).sum()) < 64 * rounding and not all_equal(X):
+        raise ValueError(
+            f"kernel={gram.kernel!r} cannot resolve these samples: their distances are too small "
+            "compared with their norms. Centre them first, for example by StandardScaler."
+        )
+
+
+def check_symmetric(gram: Gram, K: Array) -> None:
+    """Refuse a matrix that is not symmetric."""
+    scale = max(float(K.max(initial=0.0)), -float(K.min(initial=0.0)))
+    if isinstance(gram.kernel, str) and not gram.precomputed:
+        return  # the named kernels are symmetric
+    n, worst, step = len(K), 0.0, 512  # tiles, which stay in the cache when they are transposed
+    for start in range(0, n, step):
+        rows = slice(start, min(start + step, n))
+        for left in range(0, rows.stop, step):
+            columns = slice(left, min(left + step, n))
+            tile = np.abs(K[rows, columns] - K[columns, rows].T)
+            worst = max(worst, float(tile.max(initial=0.0)))
+    if worst > 1e-6 * scale:  # single precision counts as symmetric
+        raise ValueError(
+            f"kernel={gram.kernel!r} gives a matrix that is not symmetric: entries (i, j) and "
+            f"(j, i) differ by up to {worst:.3g}. A kernel must be symmetric: pass "
+            "(K + K.T) / 2 instead."
+        )
+
+
+class Projection:
+    """Linear functions in feature space, `x -> phi(x)'W`, where `W` has few columns.
+
+    Attributes
+    ----------
+    source : Gram or LowRankFeatures
+        Kernel if `W` is given by dual coefficients, low-rank map if it is given by coordinates.
+    coef : ndarray of shape (n_samples or rank, n_columns)
+        The coefficients or coordinates.
+    samples : array, list or Columns
+        Samples of the dual coefficients; None with coordinates.
+    """
+
+    def __init__(self, source: Gram | LowRankFeatures, coef: Array, samples: Any = None) -> None:
+        self.source, self.coef, self.samples = source, coef, samples
+
+    @property
+    def source_gram(self) -> Gram:
+        """Return the kernel."""
+        return self.source.gram if isinstance(self.source, LowRankFeatures) else self.source
+
+    def __call__(self, X: Any) -> Array:
+        """Values of the functions, one row per sample."""
+        values = np.empty((count_samples(X), self.coef.shape[1]))
+        if isinstance(self.source, LowRankFeatures):
+            for rows, Z in self.source.blocks(X):
+                values[rows] = Z @ self.coef
+            return values
+        n_bytes = min(BLOCK_BYTES, int(get_config()["working_memory"] * 2**20))
+        for rows in row_blocks(len(values), 8 * max(1, len(self.coef)), n_bytes=n_bytes):
+            values[rows] = self.source(as_double(take(X, rows)), self.samples) @ self.coef
+        return values
+
+
+def is_low_rank(solver: str, gram: Gram, n: int, limit: int = EXACT_LIMIT) -> bool:
+    """Resolve `solver="auto"`: low rank above `limit` samples.
+
+    At `EXACT_LIMIT` samples the exact route takes 1.6 to 2.5 times as long as one of rank 300,
+    which no user notices; at 3000 samples it would be 10 to 35 times.
+    """
+    if solver == "auto":
+        return not gram.precomputed and n > limit
+    return solver == "low_rank"
+
+
+class Labelled(NamedTuple):
+    """Samples of positive weight with their classes."""
+
+    X: Any  # all samples, those of weight 0 included
+    train: "TrainingSet"
+    weights: Array  # (n,), positive
+    classes: Array  # labels of the classes that have samples
+    codes: Array  # (n,), class numbers
+    mass: Array  # (n_classes,), sums of weights
+
+
+def labelled_training(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Labelled:
+    """Check samples, labels and weights; at least two classes must have positive weight."""
+    X, classes, codes = labelled_samples(estimator, X, y)
+    kept, w = positive_weights(X, sample_weight)
+    present, codes = np.unique(codes[kept], return_inverse=True)
+    classes = classes[present]
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs samples of at least two classes, and found one "
+            f"class: {classes.tolist()}."
+        )
+    train = TrainingSet(estimator, X, kept, w)
+    return Labelled(X, train, w, classes, codes, np.bincount(codes, weights=w))
+
+
+def labelled_samples(estimator: Any, X: Any, y: Any) -> tuple[Any, Array, Array]:
+    """Check samples and class labels; return samples, classes, and class numbers."""
+    X, y = estimator._samples_and_target(X, y)
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    return X, classes, codes
+
+
+def positive_weights(X: Any, sample_weight: Any) -> tuple[Array, Array]:
+    """Return the positions of the samples of positive weight, and their weights."""
+    n = count_samples(X)
+    if sample_weight is None:
+        return np.arange(n), np.ones(n)
+    w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    kept = np.flatnonzero(w > 0)
+    return kept, w[kept]
+
+
+class TrainingSet:
+    """Samples that a model is fitted to: those of positive weight.
+
+    Attributes
+    ----------
+    gram : Gram
+        The kernel.
+    kept : ndarray of int
+        Positions of the samples that are used.
+    X : array, sparse matrix or list
+        These samples in double precision; for a precomputed kernel their square matrix.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        kept: Array,
+        weights: Array | None = None,
+        gram: Gram | None = None,
+    ) -> None:
+        everything = len(kept) == count_samples(X)
+        self.kept = kept
+        part = X if everything else take(X, kept)
+        given = isinstance(estimator.kernel, str) and estimator.kernel == "precomputed"
+        if gram is None:
+            gram = estimator._resolve(X if given else part, weights)
+        self.gram: Gram = gram
+        self.X = as_double(part[:, kept] if given and not everything else part)
+        refuse_cancellation(gram, self.X)
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    def matrix(self) -> Array:
+        """Kernel matrix, checked."""
+        return kernel_matrix(self.gram, self.X)
+
+    def times(self, coef: Array) -> Array:
+        """Multiply the kernel matrix by coefficients, in blocks of bounded memory."""
+        second = Columns(np.arange(len(self))) if self.gram.precomputed else self.X
+        return np.asarray(
+            Projection(self.gram, coef.reshape(len(self), -1), second)(self.X)
+        ).reshape(coef.shape)
+
+    def second(self, indices: Any = slice(None)) -> Any:
+        """Return samples in the form of the second argument of the kernel."""
+        if self.gram.precomputed:
+            return Columns(self.kept[indices])
+        return self.gram.subset(self.X, indices)
+
+    def low_rank(self, rank: int) -> tuple[LowRankFeatures, CholeskyResult]:
+        """Coordinates in the span of a few samples."""
+        features, result = low_rank_features(self.gram, self.X, rank=min(rank, len(self)))
+        features.landmarks = self.second(result.pivots)
+        return features, result

@@ -1,0 +1,178 @@
+"""Base of the machines that compute a function `sum_j coef_j k(x, z_j)` from kernel rows."""
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import warn_not_converged
+from skmoderndata._compat import (
+    N_JOBS,
+    NON_NEGATIVE,
+    CallbackSupportMixin,
+    Interval,
+    check_sample_weight,
+)
+from skmoderndata._kernelized.expansion import Expansion, surely_psd
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Gram
+from skmoderndata._kernelized.low_rank import refuse_cancellation
+from skmoderndata._kernelized.mixins import KernelClassifierMixin, KernelSamples
+from skmoderndata._kernelized.row_store import RowStore
+from skmoderndata._samples.containers import count_samples, take
+from skmoderndata._typing import Array
+from skmoderndata._validation import check_magnitude
+
+MACHINE_CONSTRAINTS = {
+    **KERNEL_CONSTRAINTS,
+    "tol": [NON_NEGATIVE],
+    "cache_size": [Interval(Real, 0, None, closed="neither")],
+    "max_iter": [Interval(Integral, -1, None, closed="left")],
+    "n_jobs": N_JOBS,
+}
+LOOKED_AT = 2000  # samples whose kernel matrix is factored to check definiteness
+
+
+class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
+    """Mixin of estimators that are fitted on kernel rows and store their support vectors.
+
+    With a free offset a linear kernel sees the samples from their mean. The coefficients of the
+    function then sum to zero, so that it is `sum_j coef_j k(x, z_j)` less its value at the mean.
+    """
+
+    _free_offset = False  # whether a constant added to the function changes nothing
+    _at_mean: Any = 0.0  # value of the function at the origin of the kernel
+
+    def _weights_of(self, X: Any, sample_weight: Any) -> Array:
+        """Check weights of samples; ones for None."""
+        n = count_samples(X)
+        if sample_weight is None:
+            return np.ones(n)
+        weights: Array = check_sample_weight(
+            sample_weight, np.zeros((n, 1)), dtype=np.float64, ensure_non_negative=True
+        )
+        if not weights.any():
+            raise ValueError(f"{type(self).__name__}: all sample weights are zero.")
+        return weights
+
+    def _ridge(self, weights: Array) -> Array:
+        """Ridge `1 / (2 C u)` of samples with weights u; ValueError beyond the magnitudes."""
+        with np.errstate(over="ignore"):
+            costs = 2.0 * float(self.C) * weights
+        check_magnitude(costs, owner=type(self).__name__, input_name="C times sample_weight")
+        ridge: Array = 1.0 / costs
+        return ridge
+
+    def _row_store(
+        self, X: Any, order: Array, weights: Array, *, plus: float = 0.0
+    ) -> tuple[Gram, RowStore]:
+        """Return the kernel, and a cache of kernel rows for the samples in a given order."""
+        gram = self._resolve(X, weights / weights.max())
+        chosen = X[np.ix_(order, order)] if gram.precomputed else take(X, order)
+        if self._free_offset:
+            gram = gram.seen_from_mean(chosen)
+            refuse_cancellation(gram, chosen)
+        cache: float = self.cache_size
+        store = RowStore(gram, chosen, cache_size=cache, plus=plus)
+        if not np.isfinite(store.diagonal).all():
+            raise ValueError(
+                f"kernel={gram.kernel!r} gives values that are not finite: rescale X."
+            )
+        return gram, store
+
+    def _check_psd(self, gram: Gram, store: RowStore, support: Array, ridge: Array) -> None:
+        """Refuse a kernel whose matrix on the support vectors has a negative eigenvalue."""
+        if surely_psd(gram):
+            return
+        chosen = (support if len(support) else np.arange(store.n))[:LOOKED_AT]
+        K = store.compute(chosen)[:, chosen]
+        size = float(np.abs(K).max()) or 1.0
+        K = 0.5 * (K + K.T)
+        K[np.diag_indices(len(K))] += ridge[chosen] + 1e-8 * size
+        try:
+            linalg.cholesky(K, check_finite=False)
+        except linalg.LinAlgError:
+            lowest = float(linalg.eigvalsh(K, subset_by_index=[0, 0])[0]) - 1e-8 * size
+            raise ValueError(
+                f"The kernel is not positive semi-definite: {lowest / size:.2g} is an eigenvalue "
+                f"of the matrix of {len(chosen)} samples, relative to its largest entry. Use "
+                "another kernel, or correct the matrix with SpectrumCorrector."
+            ) from None
+
+    def _keep_support(self, gram: Gram, X: Any, support: Array, dual_coef: Array) -> None:
+        """Store the function as an expansion over the samples `support`."""
+        self.support_, self.dual_coef_ = support, dual_coef
+        self._gram, self._basis = gram, gram.subset(X, support)
+        self.support_vectors_ = np.zeros((0, 0)) if gram.precomputed else self._basis
+        self._at_mean = 0.0 if gram.origin is None else self._linear_weights() @ gram.origin
+
+    def _linear_weights(self) -> Array:
+        """Weights of the features, for the linear kernel."""
+        return self._gram.weighted_sum(self.dual_coef_, self._basis)
+
+    def _function_values(self, X: Any) -> Array:
+        """Values of the function at validated samples."""
+        coef = self.dual_coef_ if self.dual_coef_.ndim == 1 else self.dual_coef_.T
+        expansion = Expansion(self._gram, self._basis, coef)
+        values: Array = expansion.values(X, n_jobs=getattr(self, "n_jobs", None)) + self._at_mean
+        return values
+
+    def _keep_work(self, gap: float, n_iter: int, converged: bool) -> None:
+        """Store the duality gap; warn if it is above `tol`."""
+        self.dual_gap_, self.n_iter_ = float(gap), max(1, int(n_iter))
+        tol: float = self.tol
+        if not converged:
+            warn_not_converged(  # type: ignore[no-untyped-call]
+                self,
+                reached=f"after {n_iter} steps the relative duality gap is {gap:.1e} "
+                f"(tol={tol:g})",
+                remedy="increase max_iter or tol, or scale X, for example by StandardScaler",
+            )
+
+
+class MachineClassifierMixin(KernelClassifierMixin):
+    """Mixin of machines with one function for two classes, or one for each of several classes."""
+
+    def decision_function(self, X: Any) -> Array:
+        """Compute the decision function.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples; their kernel values with all training samples if `kernel="precomputed"`.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With two classes, positive values mean the second; with more, the largest value
+            decides.
+        """
+        check_is_fitted(self)
+        machine: Any = self
+        values: Array = machine._function_values(self._samples(X, reset=False))
+        values = values + machine.intercept_
+        return values[:, 0] if len(machine.classes_) == 2 else values
+
+
+class MachineRegressorMixin(RegressorMixin):  # type: ignore[misc]
+    """Mixin of machines whose function with `intercept_` predicts the target."""
+
+    def predict(self, X: Any) -> Array:
+        """Predict the targets of samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+            Samples; their kernel values with all training samples if `kernel="precomputed"`.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Predicted targets.
+        """
+        check_is_fitted(self)
+        machine: Any = self
+        values: Array = machine._function_values(machine._samples(X, reset=False))
+        return values + machine.intercept_  # type: ignore[no-any-return]

@@ -1,0 +1,159 @@
+"""Online kernel machines: passes over the samples in blocks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from skmoderndata._kernelized.expansion import Expansion
+from skmoderndata._kernelized.gram import Gram
+from skmoderndata._samples.containers import take
+from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._solvers.margins.online import Expanded
+from skmoderndata._typing import Array
+
+BLOCK = 512  # samples whose kernel values are computed together
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Samples with coefficients, as the samples processed so far have left them.
+
+    A stream does not change: a pass gives another one. So a pass that is interrupted, by Ctrl-C
+    or a kernel that raises, leaves its estimator with the stream from before.
+
+    Attributes
+    ----------
+    gram : Gram
+        Kernel.
+    samples : array, sparse matrix or list
+        Samples with a coefficient.
+    index : ndarray of int of shape (n_samples,)
+        Index of each sample in the last data set.
+    function : Expanded of arrays of shape (n_samples,) or (n_functions, n_samples)
+        Coefficients of one or several functions.
+    time : int
+        Number of samples processed so far.
+    """
+
+    gram: Gram
+    samples: Any
+    index: Array
+    function: Expanded
+    time: int = 0
+
+    @classmethod
+    def empty(cls, gram: Gram, X: Any, n_functions: tuple[int, ...] = ()) -> "Stream":
+        """Return a stream without samples, for data such as X."""
+        nothing = np.zeros((*n_functions, 0))
+        none = np.zeros(0, int)
+        return cls(gram, gram.subset(X, none), none, Expanded(nothing, nothing, nothing))
+
+    def pass_over(
+        self, X: Any, order: Array, step: Callable[["Stream", Array, Expanded, Array], Any]
+    ) -> tuple["Stream", Any]:
+        """Pass over samples of X in a given order.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or list
+            Samples.
+        order : ndarray of int
+            Which of them, in which order.
+        step : callable
+            Takes the stream before a block, the kernel values of the block with the samples of
+            the stream and with itself, the functions on both, which it changes, and the indices
+            of the block; returns what is to be counted.
+
+        Returns
+        -------
+        stream : Stream
+            The stream after the last block.
+        count : number or ndarray
+            Sum of what `step` has returned.
+        """
+        stream: Stream = self
+        count: Any = 0
+        for start in range(0, len(order), BLOCK):
+            chosen = order[start : start + BLOCK]
+            K = stream._kernel_values(X, chosen)
+            function = stream._with_room_for(len(chosen))
+            count = count + step(stream, K, function, chosen)
+            stream = stream._with_block(X, chosen, function)
+        return stream, count
+
+    def _kernel_values(self, X: Any, chosen: Array) -> Array:
+        """Kernel values of a block with the samples and, in the last columns, with itself."""
+        block = take(X, chosen)
+        with one_blas_thread():
+            inner = Expansion(self.gram, self.gram.subset(X, chosen)).kernel(block)
+            outer = np.zeros((len(chosen), 0))
+            if len(self.index):
+                outer = Expansion(self.gram, self.samples).kernel(block)
+        return np.asarray(np.hstack([outer, inner]), dtype=np.float64)
+
+    def _with_room_for(self, n: int) -> Expanded:
+        """Copy of the functions with n further samples, which have no coefficients yet."""
+        none = np.zeros((*self.function.coef.shape[:-1], n))
+        further = Expanded(none, none, none - 1)
+        pairs = zip(self.function, further, strict=True)
+        return Expanded(*(np.concatenate(pair, axis=-1) for pair in pairs))
+
+    def _with_block(self, X: Any, chosen: Array, function: Expanded) -> "Stream":
+        """Stream after a block: of both the samples and the block, those with a coefficient."""
+        has_coef = (function.coef != 0) | (function.late != 0)
+        kept = has_coef.reshape(-1, has_coef.shape[-1]).any(axis=0)
+        n_old = len(self.index)
+        old, new = np.flatnonzero(kept[:n_old]), chosen[np.flatnonzero(kept[n_old:])]
+
+        added = self.gram.subset(X, new)
+        return replace(
+            self,
+            samples=join(take_columns(self.samples, old), added) if len(old) else added,
+            index=np.r_[self.index[old], new],
+            function=Expanded(*(part[..., kept] for part in function)),
+            time=self.time + len(chosen),
+        )
+
+    def gathered(self) -> "Stream":
+        """Stream with the coefficients of samples that occur several times added up."""
+        index, first, place = np.unique(self.index, return_index=True, return_inverse=True)
+        coef, late, born = self.function
+        shape = (*coef.shape[:-1], len(index))
+        total = Expanded(np.zeros(shape), np.zeros(shape), np.full(shape, np.inf))
+        where: Any = (..., place)
+        np.add.at(total.coef, where, coef)
+        np.add.at(total.late, where, late)
+        np.minimum.at(total.born, where, np.where(born < 0, np.inf, born))
+        samples = take_columns(self.samples, first)
+        return replace(self, samples=samples, index=index, function=total)
+
+    def take(self, chosen: Array) -> Any:
+        """Return some of the samples."""
+        return take_columns(self.samples, chosen)
+
+    def mean(self) -> Array:
+        """Coefficients of the average of all functions so far."""
+        return self.function.coef - self.function.late / max(1, self.time)
+
+
+def take_columns(samples: Any, chosen: Array) -> Any:
+    """Select samples, also for a precomputed kernel."""
+    if hasattr(samples, "indices") and not sparse.issparse(samples):
+        return type(samples)(samples.indices[chosen])
+    return take(samples, chosen)
+
+
+def join(samples: Any, others: Any) -> Any:
+    """Append samples to others; dense and sparse rows become what the first are."""
+    if sparse.issparse(samples):
+        stacked: Any = sparse.vstack
+        return stacked([samples, sparse.csr_array(others)], format="csr")
+    if isinstance(samples, np.ndarray):
+        others = others.toarray() if hasattr(others, "toarray") else others
+        return np.concatenate([samples, others])
+    if hasattr(samples, "indices"):
+        return type(samples)(np.r_[samples.indices, others.indices])
+    return [*samples, *others]

@@ -1,0 +1,135 @@
+"""Cache of kernel rows that are computed on demand."""
+
+from typing import Any
+
+import numpy as np
+
+from skmoderndata._kernelized.expansion import KernelRows
+from skmoderndata._kernelized.gram import Gram
+from skmoderndata._samples.containers import count_samples, take
+from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._typing import Array
+
+ROWS_TOGETHER = 64  # rows computed at a time, by one matrix product
+ROWS_IN_CACHE = 16  # of a Gaussian kernel, whose exponents are computed in a buffer of doubles
+DOUBLE_UP_TO = 2000  # samples; the rows of more are stored in single precision
+
+
+class RowStore:
+    """Cache of rows of the kernel matrix of one data set, in bounded memory.
+
+    Rows are stored in double precision for up to 2000 samples, above in single precision, which
+    changes the optimum of a support vector machine by about 1e-6 of its value. A full cache drops
+    the least recently used rows, and a row that was just brought counts as used.
+
+    Parameters
+    ----------
+    gram : Gram
+        The kernel, with resolved parameters.
+    X : array, sparse matrix or list
+        Samples.
+    cache_size : float
+        Memory in MB.
+    plus : float
+        Constant added to every kernel value: the offset of a machine that penalises its offset.
+
+    Attributes
+    ----------
+    values : ndarray of shape (capacity, n)
+        Rows. Memory pages without rows are not used.
+    slot : ndarray of int of shape (n,)
+        Slot of the row of each sample, -1 if it is not stored.
+    used : ndarray of int of shape (n,)
+        Time of the last use of each row, updated by the solvers.
+    clock : int
+        The time, which the solvers put forward by one with each step.
+    n_evaluations : int
+        Number of kernel values computed.
+    """
+
+    def __init__(self, gram: Gram, X: Any, *, cache_size: float = 500, plus: float = 0.0) -> None:
+        self.n = count_samples(X)
+        self.plus = plus
+        self.rows = KernelRows(gram, X)
+        self.writer = gram.writer(X)
+        dtype: Any = np.float64 if self.n <= DOUBLE_UP_TO else np.float32
+        fits = int(cache_size * 2**20 // (np.dtype(dtype).itemsize * self.n))
+        capacity = min(self.n, max(fits, 2 * ROWS_TOGETHER))
+        self.values = np.empty((capacity, self.n), dtype)
+        wide = self.writer is not None and not self.writer.augmented
+        self.exponents = np.empty((ROWS_TOGETHER if wide else ROWS_IN_CACHE, self.n))
+        self.slot = np.full(self.n, -1)
+        self.used = np.zeros(self.n, np.int64)
+        self.owner = np.full(capacity, -1)
+        self.diagonal = self.rows.diag(np.arange(self.n)) + plus
+        self.clock = self.n_filled = self.n_evaluations = 0
+
+    def bring(self, wanted: Array) -> None:
+        """Compute missing rows, as many as the cache holds at most."""
+        if not len(wanted):
+            return
+        # 1. free places, then those of the least recently used rows
+        stored = self.owner[: self.n_filled]
+        places = np.arange(self.n_filled, min(self.n_filled + len(wanted), len(self.values)))
+        lacking = len(wanted) - len(places)
+        if lacking:
+            oldest = np.argpartition(self.used[stored], lacking - 1)[:lacking]
+            self.slot[stored[oldest]] = -1
+            places = np.concatenate([places, oldest])
+
+        # 2. the rows
+        for first in range(0, len(wanted), ROWS_TOGETHER):
+            part = slice(first, first + ROWS_TOGETHER)
+            self._write(wanted[part], places[part])
+        self.n_filled = max(self.n_filled, int(places.max()) + 1)
+        self.owner[places], self.slot[wanted] = wanted, places
+
+        # 3. just used: a row of weight zero that nobody has looked at is no older than others
+        self.clock += 1
+        self.used[wanted] = self.clock
+
+    def _write(self, wanted: Array, places: Array) -> None:
+        """Compute rows into their places.
+
+        Single precision from exponents in double: rows of a Gaussian kernel then take half of the
+        time that they take by way of a matrix of doubles.
+        """
+        if self.writer is None or self.values.dtype == np.float64:
+            self.values[places] = self.compute(wanted)
+            return
+        self.n_evaluations += len(wanted) * self.n
+        for first in range(0, len(wanted), len(self.exponents)):
+            chosen = wanted[first : first + len(self.exponents)]
+            with one_blas_thread():
+                E = self.writer.exponents(chosen, slice(None), self.exponents[: len(chosen)])
+            for place, exponents in zip(places[first:], E, strict=False):
+                # rounding makes exponents positive by less than single precision can tell
+                row = self.values[place]
+                np.exp(exponents, out=row, dtype=np.float32, casting="same_kind")
+                if self.plus:
+                    row += np.float32(self.plus)
+
+    def compute(self, wanted: Array) -> Array:
+        """Compute rows in double precision, without storing them."""
+        self.n_evaluations += len(wanted) * self.n
+        with one_blas_thread():
+            if self.writer is not None:
+                rows = self.writer(wanted, slice(None), np.empty((len(wanted), self.n)))
+            else:
+                rows = np.asarray(self.rows.gram(*self._pair(wanted)), dtype=np.float64)
+        return rows + self.plus if self.plus else rows
+
+    def product(self, weights: Array) -> Array:
+        """Product of the kernel matrix with weights of samples, in double precision."""
+        support = np.flatnonzero(weights)
+        out = np.zeros(self.n)
+        for start in range(0, len(support), ROWS_TOGETHER):
+            chosen = support[start : start + ROWS_TOGETHER]
+            slot = self.slot[chosen]
+            known = self.values.dtype == np.float64 and slot.min() >= 0
+            out += weights[chosen] @ (self.values[slot] if known else self.compute(chosen))
+        return out
+
+    def _pair(self, wanted: Array) -> tuple[Any, Any]:
+        X, gram = self.rows.X, self.rows.gram
+        return take(X, wanted), gram.subset(X, slice(None)) if gram.precomputed else X

@@ -1,0 +1,1 @@
+"""What a sample is: containers, sequences, series, trees, documents, and their keys."""

@@ -1,0 +1,136 @@
+"""Documents as rows of counts, and the corpus of a kernel on text."""
+
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+
+from skmoderndata._samples.containers import Sample, as_samples, is_sparse
+from skmoderndata._samples.keys import Key, key_of_kernel
+from skmoderndata._typing import Array
+from skmoderndata._validation import check_array
+
+
+class Corpus:
+    """A collection of documents as counts, their vectorizer, and quantities derived from them.
+
+    Copies of a kernel share the corpus: it never changes, and `copy.deepcopy` returns it
+    unchanged.
+
+    Parameters
+    ----------
+    counts : csr_array of shape (n_documents, n_terms)
+        Rows of counts or weights.
+    vectorizer : object or None
+        Fitted on the documents; None if these were rows.
+    """
+
+    def __init__(self, counts: sparse.csr_array, vectorizer: Any) -> None:
+        self.counts, self.vectorizer = counts, vectorizer
+        self._derived: dict[Any, Any] = {}
+        self._key: Key | None = None
+        parts = (counts.indptr, counts.indices, counts.data)
+        names = getattr(vectorizer, "vocabulary_", None)
+        mark = zlib.crc32(repr(sorted(names.items()) if names else vectorizer).encode())
+        for part in parts:
+            mark = zlib.crc32(np.ascontiguousarray(part).tobytes(), mark)
+        self.checksum = f"{mark:08x}"
+
+    def derive(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Return the result of `make` on the corpus, computed once for each key."""
+        if key not in self._derived:
+            self._derived[key] = make()
+        return self._derived[key]
+
+    def value_key(self) -> Key:
+        """Return the key of the counts and the vectorizer, computed once."""
+        if self._key is None:
+            self._key = key_of_kernel([self.counts, self.vectorizer])
+        return self._key
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Corpus":
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_derived": {}, "_key": None}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Corpus) and self.value_key() == other.value_key()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        n, p = self.counts.shape
+        return f"Corpus(<{n} documents, {p} terms, checksum {self.checksum}>)"
+
+
+def read_corpus(documents: Any, vectorizer: Any, name: str) -> Corpus:
+    """Return documents as a corpus; a vectorizer is cloned and fitted on them."""
+    if vectorizer is None:
+        counts = rows_of_counts(documents, name)
+    else:
+        vectorizer = clone(vectorizer)
+        counts = sparse.csr_array(vectorizer.fit_transform(texts(documents, name)))
+    if not counts.shape[0]:
+        raise ValueError(f"{name}: the corpus has no documents.")
+    return Corpus(_sorted(counts.astype(np.float64)), vectorizer)
+
+
+def texts(X: Any, name: str) -> list[str]:
+    """Return documents as a list of `str`."""
+    found = as_samples(X, name)
+    for i, x in enumerate(found):
+        if x is None or (isinstance(x, float) and x != x) or type(x).__name__ == "NAType":
+            raise ValueError(
+                f"{name}: sample {i} is missing ({x!r}); drop it, or replace it by ''."
+            )
+        if not isinstance(x, str | bytes):
+            raise TypeError(
+                f"{name}: with a vectorizer a sample must be a text; sample {i} is of type "
+                f"{type(x).__name__}. For rows of counts set vectorizer=None."
+            )
+    return found
+
+
+def rows_of_counts(X: Any, name: str) -> sparse.csr_array:
+    """Return documents as finite rows of counts or weights."""
+    if isinstance(X, str | bytes):
+        as_samples(X, name)  # refuses
+    if not is_sparse(X) and not (isinstance(X, np.ndarray) and X.dtype != object):
+        if hasattr(X, "columns"):
+            X = np.asarray(X)
+        found = [x.value if isinstance(x, Sample) else x for x in X]
+        if any(isinstance(x, str | bytes) for x in found):
+            raise TypeError(
+                f"{name}: samples are texts, and vectorizer=None uses rows of counts; set "
+                "vectorizer=CountVectorizer(), or put one before the kernel in a pipeline."
+            )
+        sparse_rows = [x for x in found if is_sparse(x)]
+        if found and len(sparse_rows) == len(found):
+            X = sparse.vstack(found, format="csr")
+        else:
+            X = np.array(found, dtype=np.float64) if found else np.empty((0, 0))
+    if isinstance(X, np.ndarray) and X.dtype.kind in "US":
+        raise TypeError(
+            f"{name}: samples are texts, and vectorizer=None uses rows of counts; set "
+            "vectorizer=CountVectorizer(), or put one before the kernel in a pipeline."
+        )
+    if isinstance(X, np.ndarray) and X.ndim == 2 and not X.shape[0]:
+        return sparse.csr_array(X.shape)
+    table = check_array(X, accept_sparse="csr", dtype=np.float64)
+    return _sorted(sparse.csr_array(table))
+
+
+def _sorted(table: sparse.csr_array) -> sparse.csr_array:
+    """Sort the columns, so that the order of summation depends on the documents only."""
+    if not table.has_sorted_indices:
+        table = table.sorted_indices()
+    return table
+
+
+def document_frequencies(counts: sparse.csr_array) -> Array:
+    """Count the documents in which each term occurs."""
+    return np.bincount(counts.indices[counts.data != 0], minlength=counts.shape[1])

@@ -1,0 +1,71 @@
+"""Edit distances of collections of sequences, for metrics and transformers."""
+
+from itertools import pairwise
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from skmoderndata._compat import N_JOBS, NON_NEGATIVE, Interval, validate_params
+from skmoderndata._samples.sequences import Packed, one_alphabet, pack
+from skmoderndata._solvers.sequences.edits import EditCosts, edit_distances
+from skmoderndata._typing import Array
+
+CELLS = 2**24  # of the tables that one thread computes in one task
+
+
+@validate_params(  # type: ignore[untyped-decorator]
+    {
+        "gap_cost": [Interval(Real, 0, None, closed="neither")],
+        "substitution_cost": [NON_NEGATIVE],
+        "normalize": ["boolean"],
+        "n_jobs": N_JOBS,
+    },
+    prefer_skip_nested_validation=True,
+)
+def edit_matrix(
+    X: Any,
+    Z: Any = None,
+    *,
+    gap_cost: float = 1.0,
+    substitution_cost: float = 1.0,
+    normalize: bool = False,
+    n_jobs: int | None = None,
+    name: str = "edit_distance",
+) -> Array:
+    """Edit distances of all pairs; `skmoderndata.metrics.edit_distance` has the formulas.
+
+    `name` is the name of the caller, for error messages.
+    """
+    costs = EditCosts(float(gap_cost), float(substitution_cost))
+    A = pack(X, name)
+    own = Z is None or Z is X
+    A, B = (A, A) if own else one_alphabet(A, pack(Z, name), name)
+    D = np.zeros((len(A), len(B)))
+    others = (B.codes, B.offsets)
+
+    def work(rows: slice) -> None:
+        edit_distances(A.codes, A.offsets, others, costs, first=rows.start, own=own, out=D[rows])
+
+    blocks = _row_blocks(A, B)
+    if effective_n_jobs(n_jobs) == 1:
+        for rows in blocks:
+            work(rows)
+    else:
+        pool = Parallel(n_jobs=n_jobs, require="sharedmem")  # `work` writes into D
+        pool(delayed(work)(rows) for rows in blocks)
+    if own:
+        D = np.tril(D) + np.tril(D, -1).T
+    if normalize:
+        total = costs.gap * (A.lengths[:, None] + B.lengths) + D
+        D = np.divide(2.0 * D, total, out=np.zeros_like(D), where=total > 0)
+    return D
+
+
+def _row_blocks(A: Packed, B: Packed) -> list[slice]:
+    """Rows whose tables have about `CELLS` cells together."""
+    work = np.cumsum((A.lengths + 1.0) * (B.lengths.sum() + len(B) + 1.0))
+    block = np.floor(work / CELLS)
+    edges = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(A)]
+    return [slice(a, b) for a, b in pairwise(edges) if b > a]

@@ -1,0 +1,200 @@
+"""Strings and token sequences as arrays of symbol numbers."""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skmoderndata._samples.containers import as_samples
+from skmoderndata._typing import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """A collection of sequences over one alphabet.
+
+    Sequence i is ``codes[offsets[i]:offsets[i + 1]]``, with entries that index `symbols`. Indexing
+    with an array returns a subset over the same alphabet: a view of the codes if the sequences are
+    contiguous, a copy otherwise.
+
+    Attributes
+    ----------
+    codes : ndarray of int32
+        Symbols of all sequences, concatenated.
+    offsets : ndarray of int64, of shape (n_sequences + 1,)
+        Start of each sequence.
+    symbols : tuple
+        The alphabet of the collection.
+    kind : {"text", "bytes", "tokens"}
+        Type of the original samples.
+    """
+
+    codes: Array
+    offsets: Array
+    symbols: tuple[Hashable, ...]
+    kind: str
+
+    @property
+    def lengths(self) -> Array:
+        """Length of each sequence."""
+        return np.diff(self.offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, indices: Array) -> "Packed":
+        lengths = self.lengths[indices]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        first = self.offsets[:-1][indices]
+        consecutive = len(indices) > 0 and bool((np.diff(indices) == 1).all())
+        if consecutive:
+            codes = self.codes[first[0] : first[0] + offsets[-1]]
+        else:
+            codes = self.codes[np.repeat(first - offsets[:-1], lengths) + np.arange(offsets[-1])]
+        return Packed(codes, offsets, self.symbols, self.kind)
+
+    def recoded(self, table: Array, symbols: tuple[Hashable, ...]) -> "Packed":
+        """Return the same sequences over another alphabet, `table` from old to new numbers."""
+        return Packed(table[self.codes], self.offsets, symbols, self.kind)
+
+    def words(self) -> list[Any]:
+        """Return the sequences as the user gave them: strings, bytes or tuples."""
+        found: list[Any] = []
+        for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True):
+            symbols: Any = [self.symbols[c] for c in self.codes[start:stop]]
+            if self.kind == "text":
+                found.append("".join(symbols))
+            else:
+                found.append(bytes(symbols) if self.kind == "bytes" else tuple(symbols))
+        return found
+
+
+def pack(X: Any, name: str = "The kernel") -> Packed:
+    """Pack sequences of any type into one `Packed` collection.
+
+    Parameters
+    ----------
+    X : collection of str, of bytes, or of sequences of hashable symbols
+        Samples. A `str` is the sequence of its code points, `bytes` are numbers up to 255, and a
+        list, a tuple or an integer array of one dimension is a sequence of its items.
+    name : str
+        Name of the caller, for error messages.
+
+    Returns
+    -------
+    packed : Packed
+        Symbols sorted by value for text, bytes and integers, in order of appearance otherwise.
+    """
+    # one kind of sequence for all samples
+    samples = as_samples(X, name)
+    kinds = [_kind(x, i, name) for i, x in enumerate(samples)]
+    found = dict.fromkeys(kinds)
+    if len(found) > 1:
+        other = next(i for i, kind in enumerate(kinds) if kind != kinds[0])
+        raise TypeError(
+            f"{name}: sample 0 is {_shown(samples[0])}, and sample {other} is "
+            f"{_shown(samples[other])}; give all samples as str, all as bytes, or all as "
+            "sequences of tokens."
+        )
+    kind = kinds[0] if kinds else "text"
+
+    lengths = np.fromiter(map(len, samples), dtype=np.int64, count=len(samples))
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+
+    # symbols become small numbers in their order
+    if kind == "text":
+        points = np.frombuffer("".join(samples).encode("utf-32-le", "surrogatepass"), dtype="<u4")
+        codes, present = _ranks(points.astype(np.int64))
+        return Packed(codes, offsets, tuple(map(chr, present.tolist())), kind)
+    if kind == "bytes":
+        codes, present = _ranks(np.frombuffer(b"".join(samples), dtype=np.uint8).astype(np.int64))
+        return Packed(codes, offsets, tuple(present.tolist()), kind)
+
+    if all(isinstance(x, np.ndarray) for x in samples):
+        joined = np.concatenate([x.astype(np.int64) for x in samples])
+        present, ranks = np.unique(joined, return_inverse=True)
+        return Packed(ranks.astype(np.int32), offsets, tuple(present.tolist()), kind)
+
+    numbers: dict[Hashable, int] = {}
+    flat: list[int] = []
+    for i, x in enumerate(samples):
+        tokens = x.tolist() if isinstance(x, np.ndarray) else x
+        try:
+            flat.extend([numbers.setdefault(token, len(numbers)) for token in tokens])
+        except TypeError as error:
+            raise TypeError(
+                f"{name}: the symbols of a sequence must be hashable; sample {i} has "
+                f"others: {error}."
+            ) from None
+    return Packed(np.array(flat, dtype=np.int32), offsets, tuple(numbers), kind)
+
+
+def _kind(x: Any, position: int, name: str) -> str:
+    if isinstance(x, str):
+        return "text"
+    if isinstance(x, bytes):
+        return "bytes"
+    if isinstance(x, list | tuple):
+        return "tokens"
+    if isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind in "iu":
+        return "tokens"
+    if x is None or (isinstance(x, float) and x != x) or type(x).__name__ == "NAType":
+        raise ValueError(
+            f"{name}: sample {position} is missing ({x!r}); drop it, or replace it by an empty "
+            "sequence."
+        )
+    raise TypeError(
+        f"{name}: a sample must be a str, bytes, a list or tuple of symbols, or an integer "
+        f"array of one dimension; sample {position} is {_shown(x)}."
+    )
+
+
+def _shown(x: Any) -> str:
+    if isinstance(x, np.ndarray):
+        return f"an array of shape {x.shape} and type {x.dtype}"
+    return f"of type {type(x).__name__}"
+
+
+def _ranks(values: Array) -> tuple[Array, Array]:
+    """Return ranks among the distinct values and these values, for small integers."""
+    here = np.zeros(int(values.max(initial=-1)) + 1, dtype=bool)
+    here[values] = True
+    table = np.cumsum(here, dtype=np.int32) - np.int32(1)
+    return table[values], np.flatnonzero(here)
+
+
+def one_alphabet(A: Packed, B: Packed, name: str = "The kernel") -> tuple[Packed, Packed]:
+    """Return two collections over the union of their symbols; those of `A` keep their numbers."""
+    if A.symbols == B.symbols:
+        return A, B
+    if {A.kind, B.kind} == {"text", "bytes"} and len(A.codes) and len(B.codes):
+        raise TypeError(f"{name}: one collection is of str and the other of bytes; decode these.")
+    numbers = {symbol: i for i, symbol in enumerate(A.symbols)}
+    table = np.array([numbers.setdefault(s, len(numbers)) for s in B.symbols], dtype=np.int32)
+    symbols = tuple(numbers)
+    return Packed(A.codes, A.offsets, symbols, A.kind), B.recoded(table, symbols)
+
+
+def joined(A: Packed, B: Packed, name: str = "The kernel") -> Packed:
+    """Return one collection, the sequences of `A` first."""
+    A, B = one_alphabet(A, B, name)
+    offsets = np.concatenate([A.offsets, A.offsets[-1] + B.offsets[1:]])
+    return Packed(np.concatenate([A.codes, B.codes]), offsets, A.symbols, A.kind)
+
+
+def over_alphabet(
+    X: Packed, alphabet: Iterable[Hashable], unknown: str, name: str = "The kernel"
+) -> Packed:
+    """Return a collection over a given alphabet; other symbols are refused, or become -1."""
+    numbers = {symbol: i for i, symbol in enumerate(alphabet)}
+    table = np.array([numbers.get(s, -1) for s in X.symbols], dtype=np.int32)
+    if unknown == "raise" and (table < 0).any():
+        used = np.unique(X.codes)
+        strange = [X.symbols[c] for c in used if table[c] < 0]
+        if strange:
+            raise ValueError(
+                f"{name}: the symbol {strange[0]!r} is not in the alphabet of {len(numbers)} "
+                'symbols; add it, or set unknown="ignore" to leave its windows out.'
+            )
+    return X.recoded(table, tuple(numbers))

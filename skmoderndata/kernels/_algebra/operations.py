@@ -1,0 +1,583 @@
+"""Kernels derived from one kernel: conformal, pullback, polynomial, exponential, normalised."""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from skmoderndata._registry import KernelCard
+from skmoderndata._samples.containers import check_finite
+from skmoderndata._samples.encoded import Encoded
+from skmoderndata._samples.keys import key_of_kernel
+from skmoderndata._typing import Array
+from skmoderndata.kernels._base import BaseKernel, constant_diagonal, function_values, settled
+
+FAMILY = "kernel algebra"
+PAGE = "kernel_algebra"
+
+
+class _OfKernel(BaseKernel):
+    """A kernel that is a function of an inner kernel, on the same samples."""
+
+    kernel: Any
+
+    @property
+    def requires_vector_input(self) -> bool:
+        """Whether samples are rows of a numeric table."""
+        return bool(self.kernel.requires_vector_input)
+
+    @property
+    def encoding(self) -> Hashable | None:
+        """Name of the form that `encode` stores, that of the inner kernel."""
+        return self.kernel.encoding if isinstance(self.kernel, BaseKernel) else None
+
+    def _encode(self, X: list[Any]) -> Any:
+        return self.kernel._encode(X)
+
+    def _collection(self, X: Any, name: str) -> list[Any]:
+        if isinstance(self.kernel, BaseKernel):
+            return self.kernel._collection(X, name)
+        return super()._collection(X, name)
+
+    def settle(self, X: Any) -> BaseKernel:
+        """Return a copy with the inner kernel settled on training samples.
+
+        Parameters
+        ----------
+        X : array or list
+            Training samples.
+
+        Returns
+        -------
+        kernel : Kernel
+            A copy.
+        """
+        copy: BaseKernel = super().settle(X).set_params(kernel=settled(self.kernel, X))
+        return copy
+
+    def _real(self, X: Any) -> Any:
+        if isinstance(X, Encoded):  # the inner kernel interprets the form
+            return X if X.key and X.key == self.encoding else X.samples
+        return super()._real(X)
+
+    def _check(self, X: Any) -> Any:
+        return X
+
+    def is_stationary(self) -> bool:
+        """Tell whether the kernel depends on differences only.
+
+        Returns
+        -------
+        stationary : bool
+            True if the inner kernel is stationary.
+        """
+        return bool(self.kernel.is_stationary())
+
+    @property
+    def _diagonal_is_constant(self) -> bool:
+        """Whether the diagonal is constant, as that of the inner kernel is."""
+        return constant_diagonal(self.kernel)
+
+    def _inner_gradient(self, X: Any) -> Array:
+        gradient: Array = self.kernel(X, eval_gradient=True)[1]
+        return gradient
+
+
+def _diagonal_of(gradient: Array) -> Array:
+    """Gradient of the diagonal, shape (n, n_dims)."""
+    return np.asarray(np.einsum("iij->ij", gradient))
+
+
+class Conformal(_OfKernel):
+    r"""Kernel rescaled by a function of the samples, ``f(x) k(x, z) f(z)``.
+
+    Every kernel is the conformal transform of its normalised form with ``f(x) = k(x, x)^(1/2)``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Kernel to rescale.
+    func : callable
+        Vectorised function from a collection of samples to an array with one number per sample.
+
+    See Also
+    --------
+    sklearn.gaussian_process.kernels.Product : Product of two kernels.
+    Normalized : The rescaling that makes the diagonal one.
+
+    Notes
+    -----
+    Positive semi-definite for any `func` if `kernel` is. Gradients are those of `kernel`,
+    rescaled. For pickling, `func` must be importable, so it cannot be a lambda.
+
+    References
+    ----------
+    .. [1] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004,
+       Proposition 3.22 (iv).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import DotProduct
+    >>> from skmoderndata.kernels import Conformal
+    >>> k = Conformal(DotProduct(sigma_0=1.0), np.ravel)
+    >>> k(np.array([[1.0], [2.0]]))
+    array([[ 2.,  6.],
+           [ 6., 20.]])
+    """
+
+    _card = KernelCard(
+        family=FAMILY, cite=("shawetaylor2004kernel",), cost="that of `kernel`", domain="any",
+        method=PAGE,
+    )  # fmt: skip
+
+    def __init__(self, kernel: Any, func: Callable[[Any], Any]) -> None:
+        self.kernel = kernel
+        self.func = func
+
+    def is_stationary(self) -> bool:
+        """Tell whether the kernel depends on differences only.
+
+        Returns
+        -------
+        stationary : bool
+            False: `func` depends on the samples.
+        """
+        return False
+
+    @property
+    def _diagonal_is_constant(self) -> bool:
+        """False: the values of `func` are unknown."""
+        return False
+
+    def _gram(self, X: Any, Y: Any) -> Array:
+        f = function_values(self.func, X, "Conformal")
+        g = f if Y is None else function_values(self.func, Y, "Conformal")
+        K: Array = self.kernel(X) if Y is None else self.kernel(X, Y)
+        return np.outer(f, g) * K
+
+    def _diag(self, X: Any) -> Array:
+        values: Array = function_values(self.func, X, "Conformal") ** 2 * self.kernel.diag(X)
+        return values
+
+    def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
+        f = function_values(self.func, X, "Conformal")
+        return {"kernel": np.outer(f, f)[:, :, None] * self._inner_gradient(X)}
+
+
+class Pullback(BaseKernel):
+    """Kernel of mapped samples, ``k(g(x), g(z))``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Kernel of the mapped samples.
+    func : callable
+        Vectorised function from a collection of samples to the collection of their images, such as
+        the `transform` method of a fitted transformer.
+
+    See Also
+    --------
+    sklearn.pipeline.make_pipeline : A transformer before the estimator does the same if the whole
+        kernel uses the mapped samples.
+
+    Notes
+    -----
+    Positive semi-definite for any `func` if `kernel` is. If `func` selects columns, sums and
+    products of pullbacks combine kernels on different columns of a table. Gradients are those of
+    `kernel`.
+
+    References
+    ----------
+    .. [1] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004,
+       Proposition 3.22 (v).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import DotProduct
+    >>> from skmoderndata.kernels import Pullback
+    >>> Pullback(DotProduct(sigma_0=0.0), np.log)(np.array([[1.0], [np.e]]))
+    array([[0., 0.],
+           [0., 1.]])
+    """
+
+    _card = KernelCard(
+        family=FAMILY, cite=("shawetaylor2004kernel",), cost="that of `kernel`", domain="any",
+        method=PAGE,
+    )  # fmt: skip
+
+    def __init__(self, kernel: Any, func: Callable[[Any], Any]) -> None:
+        self.kernel = kernel
+        self.func = func
+
+    @property
+    def _diagonal_is_constant(self) -> bool:
+        """Whether the diagonal is constant, as that of the inner kernel is."""
+        return constant_diagonal(self.kernel)
+
+    def settle(self, X: Any) -> BaseKernel:
+        """Return a copy with the inner kernel settled on the images of training samples.
+
+        Parameters
+        ----------
+        X : array or list
+            Training samples.
+
+        Returns
+        -------
+        kernel : Kernel
+            A copy.
+        """
+        copy: BaseKernel = super().settle(X).set_params(kernel=settled(self.kernel, self.func(X)))
+        return copy
+
+    def _check(self, X: Any) -> Any:
+        images = self.func(X)
+        if self.kernel.requires_vector_input:
+            check_finite(images, "Pullback: what func returns")
+        return images
+
+    def _gram(self, X: Any, Y: Any) -> Array:
+        K: Array = self.kernel(X) if Y is None else self.kernel(X, Y)
+        return K
+
+    def _diag(self, X: Any) -> Array:
+        d: Array = self.kernel.diag(X)
+        return d
+
+    def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
+        return {"kernel": self.kernel(X, eval_gradient=True)[1]}
+
+
+class PolynomialOf(_OfKernel):
+    """Polynomial of a kernel with non-negative coefficients, ``sum_i coef[i] k^i``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Inner kernel.
+    coef : sequence of float, default=(1.0, 1.0)
+        Non-negative coefficients, starting with that of the constant.
+
+    See Also
+    --------
+    sklearn.gaussian_process.kernels.Exponentiation : A single power.
+
+    Notes
+    -----
+    Positive semi-definite if `kernel` is. Gradients by the chain rule.
+
+    References
+    ----------
+    .. [1] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004,
+       Proposition 3.24 (i) and Definition 9.1.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import DotProduct
+    >>> from skmoderndata.kernels import PolynomialOf
+    >>> k = PolynomialOf(DotProduct(sigma_0=0.0), coef=(1, 2, 1))
+    >>> k([[1.0, 2.0, 3.0]], [[4.0, 5.0, 6.0]])
+    array([[1089.]])
+    """
+
+    _card = KernelCard(
+        family=FAMILY, cite=("shawetaylor2004kernel",), cost="that of `kernel`", domain="any",
+        method=PAGE,
+    )  # fmt: skip
+
+    def __init__(self, kernel: Any, coef: Sequence[float] = (1.0, 1.0)) -> None:
+        self.kernel = kernel
+        self.coef = coef
+
+    def _validate(self) -> None:
+        self._check_real("coef", 0.0, low_included=True)
+
+    def _of(self, k: Array, order: int = 0) -> Array:
+        coef = np.atleast_1d(np.asarray(self.coef, dtype=np.float64))
+        p = np.polynomial.Polynomial(coef)
+        values: Array = (p.deriv(order) if order else p)(k)
+        return values
+
+    def _gram(self, X: Any, Y: Any) -> Array:
+        return self._of(self.kernel(X) if Y is None else self.kernel(X, Y))
+
+    def _diag(self, X: Any) -> Array:
+        return self._of(self.kernel.diag(X))
+
+    def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
+        k, gradient = self.kernel(X, eval_gradient=True)
+        return {"kernel": self._of(k, 1)[:, :, None] * gradient}
+
+
+class ExponentialOf(_OfKernel):
+    """Exponential of a kernel, ``exp(k / scale)``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Inner kernel.
+    scale : float, default=1.0
+        Divisor, above 0.
+    scale_bounds : pair of floats or "fixed", default="fixed"
+        Range of `scale` in hyperparameter search.
+
+    See Also
+    --------
+    GaussianOf : The normalised form.
+
+    Notes
+    -----
+    Positive semi-definite if `kernel` is. Inside `Normalized` it is computed from logarithms,
+    ``exp(k(x, z) - (k(x, x) + k(z, z)) / 2)``, and does not overflow.
+
+    References
+    ----------
+    .. [1] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004,
+       Proposition 3.24 (ii).
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import DotProduct
+    >>> from skmoderndata.kernels import ExponentialOf, Normalized
+    >>> k = ExponentialOf(DotProduct(sigma_0=0.0))
+    >>> k([[0.0], [1.0]]).round(4)
+    array([[1.    , 1.    ],
+           [1.    , 2.7183]])
+    >>> Normalized(k)([[1.0], [100.0]])[0, 0]
+    np.float64(1.0)
+    """
+
+    _card = KernelCard(
+        family=FAMILY, cite=("shawetaylor2004kernel",), cost="that of `kernel`", domain="any",
+        method=PAGE,
+    )  # fmt: skip
+    _tunable = ("scale",)
+
+    def __init__(self, kernel: Any, scale: float = 1.0, scale_bounds: Any = "fixed") -> None:
+        self.kernel = kernel
+        self.scale = scale
+        self.scale_bounds = scale_bounds
+
+    def _validate(self) -> None:
+        self._check_real("scale", 0.0)
+
+    def _log_gram(self, X: Any, Y: Any) -> Array:
+        K: Array = (self.kernel(X) if Y is None else self.kernel(X, Y)) / self.scale
+        return K
+
+    def _log_diag(self, X: Any) -> Array:
+        d: Array = self.kernel.diag(X) / self.scale
+        return d
+
+    def _gram(self, X: Any, Y: Any) -> Array:
+        return np.exp(self._log_gram(X, Y))
+
+    def _diag(self, X: Any) -> Array:
+        return np.exp(self._log_diag(X))
+
+    def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
+        slopes = self._log_gradients(X)
+        return {"scale": K * slopes["scale"], "kernel": K[:, :, None] * slopes["kernel"]}
+
+    def _log_gradients(self, X: Any) -> dict[str, Array]:
+        """Return derivatives of the logarithms of the matrix."""
+        k, gradient = self.kernel(X, eval_gradient=True)
+        return {"scale": -k / self.scale, "kernel": gradient / self.scale}
+
+
+class GaussianOf(_OfKernel):
+    r"""Gaussian kernel of the distance in the feature space of another kernel.
+
+    .. math:: \exp\left(-\frac{k(x, x) - 2 k(x, z) + k(z, z)}{2 \sigma^2}\right)
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Inner kernel, of any kind of sample.
+    sigma : float, default=1.0
+        Width, above 0.
+    sigma_bounds : pair of floats or "fixed", default="fixed"
+        Range of `sigma` in hyperparameter search.
+
+    See Also
+    --------
+    sklearn.gaussian_process.kernels.RBF : The special case of the linear inner kernel.
+
+    Notes
+    -----
+    Positive semi-definite if `kernel` is; the diagonal is one. Squared distances that are negative
+    because of rounding are set to 0.
+
+    References
+    ----------
+    .. [1] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, section 9.1.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import DotProduct
+    >>> from skmoderndata.kernels import GaussianOf
+    >>> k = GaussianOf(DotProduct(sigma_0=1.0) ** 2, sigma=2.0)
+    >>> k([[1.0, 0.0]], [[0.0, 1.0]]).round(6)
+    array([[0.472367]])
+    """
+
+    _card = KernelCard(
+        family=FAMILY, cite=("shawetaylor2004kernel",), cost="that of `kernel`", domain="any",
+        method=PAGE,
+    )  # fmt: skip
+    _tunable = ("sigma",)
+
+    def __init__(self, kernel: Any, sigma: float = 1.0, sigma_bounds: Any = "fixed") -> None:
+        self.kernel = kernel
+        self.sigma = sigma
+        self.sigma_bounds = sigma_bounds
+
+    @property
+    def _diagonal_is_constant(self) -> bool:
+        """True: the diagonal is one."""
+        return True
+
+    def _validate(self) -> None:
+        self._check_real("sigma", 0.0)
+
+    def _squares(self, X: Any, Y: Any) -> Array:
+        a = self.kernel.diag(X)
+        if Y is None:
+            D = a[:, None] + a - 2 * self.kernel(X)
+            np.fill_diagonal(D, 0.0)
+        else:
+            D = a[:, None] + self.kernel.diag(Y) - 2 * self.kernel(X, Y)
+        return np.asarray(np.maximum(D, 0.0))
+
+    def _gram(self, X: Any, Y: Any) -> Array:
+        values: Array = np.exp(-self._squares(X, Y) / (2 * self.sigma**2))
+        return values
+
+    def _diag(self, X: Any) -> Array:
+        return np.ones(len(self.kernel.diag(X)))
+
+    def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
+        gradient = self._inner_gradient(X)
+        d = _diagonal_of(gradient)
+        of_square = d[:, None, :] + d[None, :, :] - 2 * gradient
+        return {
+            "sigma": K * self._squares(X, None) / self.sigma**2,
+            "kernel": -K[:, :, None] * of_square / (2 * self.sigma**2),
+        }
+
+
+class Normalized(_OfKernel):
+    r"""Cosine similarity in feature space, ``k(x, z) / sqrt(k(x, x) k(z, z))``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Inner kernel.
+
+    See Also
+    --------
+    skmoderndata.preprocessing.KernelNormalizer : The same for a matrix.
+    Conformal : The inverse.
+
+    Notes
+    -----
+    A sample with ``k(x, x) = 0``, such as a string with fewer symbols than the substrings that are
+    counted, has similarity 0 to all samples, itself included. Kernels that compute the logarithms
+    of their values (such as `ExponentialOf` and `PowerSet`) are normalised on that scale and do
+    not overflow.
+
+    References
+    ----------
+    .. [1] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, section 2.3
+       and Algorithm 5.1.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import DotProduct
+    >>> from skmoderndata.kernels import Normalized
+    >>> Normalized(DotProduct(sigma_0=0.0))([[1.0, 0.0], [2.0, 1.0]]).round(6)
+    array([[1.      , 0.894427],
+           [0.894427, 1.      ]])
+    """
+
+    _card = KernelCard(
+        family=FAMILY, cite=("shawetaylor2004kernel",), cost="that of `kernel`", domain="any",
+        method=PAGE,
+        no_comparison="It transforms other kernels, and the rows of these include it.",
+    )  # fmt: skip
+
+    def __init__(self, kernel: Any) -> None:
+        self.kernel = kernel
+
+    def _log_diagonal(self, X: Any, A: Any) -> Array:
+        """Logarithms of the diagonal for `A`, the form of `X`; cached if `X` is encoded."""
+        if not isinstance(X, Encoded):
+            return np.asarray(self.kernel._log_diag(A))
+        key = ("logarithms", key_of_kernel(self.kernel))
+        if key not in X.diagonals:
+            X.diagonals[key] = np.asarray(self.kernel._log_diag(A))
+        return X.diagonals[key]
+
+    def _roots(self, X: Any) -> Array:
+        d = np.asarray(self.kernel.diag(X), dtype=np.float64)
+        if (d < 0).any():
+            raise ValueError(
+                f"Normalized: {self.kernel!r} has a negative diagonal entry, {d.min():.3g}; the "
+                "kernel is not positive semi-definite."
+            )
+        return np.divide(1.0, np.sqrt(d), out=np.zeros_like(d), where=d > 0)
+
+    def _gram(self, X: Any, Y: Any) -> Array:
+        if hasattr(self.kernel, "_log_gram"):
+            self.kernel._validate()
+            A = self.kernel._real(X)
+            B = None if Y is None else self.kernel._real(Y)
+            logarithm = self.kernel._log_gram(A, B)
+            a = logarithm.diagonal() if B is None else self._log_diagonal(X, A)
+            b = a if B is None else self._log_diagonal(Y, B)
+            # the logarithm of a zero diagonal entry is -inf; its row of the result is zero
+            scale = (np.where(a > -np.inf, a, 0.0)[:, None] + np.where(b > -np.inf, b, 0.0)) / 2
+            K = np.exp(logarithm - scale)
+            if Y is None:
+                np.fill_diagonal(K, a > -np.inf)
+        else:
+            r = self._roots(X)
+            if Y is None:
+                K = r[:, None] * self.kernel(X) * r
+            else:
+                K = r[:, None] * self.kernel(X, Y) * self._roots(Y)
+            if Y is None:
+                np.fill_diagonal(K, r > 0)
+        return np.asarray(K)
+
+    def _diag(self, X: Any) -> Array:
+        if hasattr(self.kernel, "_log_gram"):
+            self.kernel._validate()
+            found = self._log_diagonal(X, self.kernel._real(X))
+            return (found > -np.inf).astype(np.float64)
+        return (np.asarray(self.kernel.diag(X)) > 0).astype(np.float64)
+
+    def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
+        if hasattr(self.kernel, "_log_gradients"):
+            return self._gradients_of_logarithms(X, K)
+        gradient = self._inner_gradient(X)
+        r = self._roots(X)
+        if not (np.isfinite(gradient).all() and np.isfinite(r).all()):
+            raise ValueError(
+                f"Normalized: the gradient of {self.kernel!r} exceeds double precision for these "
+                "samples; fix its parameters by bounds 'fixed', or take smaller samples."
+            )
+        d = _diagonal_of(gradient) * (r**2)[:, None]
+        scaled = (r[:, None] * r)[:, :, None] * gradient
+        return {"kernel": scaled - K[:, :, None] * (d[:, None, :] + d[None, :, :]) / 2}
+
+    def _gradients_of_logarithms(self, X: Any, K: Array) -> dict[str, Array]:
+        """Differentiate ``log k(x, z) - (log k(x, x) + log k(z, z)) / 2``."""
+        found = self.kernel._log_gradients(self.kernel._real(X))
+        slopes = self.kernel._in_order_of_theta(found)
+        d = _diagonal_of(slopes)
+        # where a value is zero, the derivative of its logarithm need not be finite
+        centred = np.where(K[:, :, None] > 0.0, slopes - (d[:, None, :] + d[None, :, :]) / 2, 0.0)
+        return {"kernel": K[:, :, None] * centred}

@@ -1,0 +1,1 @@
+"""Kernels of generative models: joint probabilities and Fisher scores."""

@@ -1,0 +1,621 @@
+"""Fisher kernels: inner products of the gradients of log-likelihoods."""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from skmoderndata._registry import KernelCard
+from skmoderndata._samples.containers import as_vectors
+from skmoderndata._samples.encoded import Encoded
+from skmoderndata._solvers.generative.hidden_markov import (
+    blocks,
+    move_scores,
+    posteriors,
+    start_scores,
+    sums_by_sequence,
+    sums_by_symbol,
+    symbol_scores,
+)
+from skmoderndata._solvers.generative.normals import (
+    covariance_scores,
+    log_densities,
+    mean_scores,
+)
+from skmoderndata._typing import Array
+from skmoderndata.kernels._base import BaseKernel, show
+from skmoderndata.kernels._generative.hidden_markov import (
+    HiddenMarkovModel,
+    checked_model,
+    fit_model,
+    observations,
+    probabilities,
+    read_model,
+    settled_symbols,
+    symbol_rows,
+)
+from skmoderndata.kernels._generative.mixtures import (
+    NormalMixture,
+    inner,
+    is_fitted,
+    read_mixture,
+    settled_model,
+    show_model,
+)
+from skmoderndata.kernels._generative.scores import ScoreKernel
+
+FAMILY = "kernels of generative models"
+PAGE = "generative_kernels"
+LETTERS = {"symbols": "ste", "normal": "stemc", "counts": "stel"}
+
+
+class HMMFisher(ScoreKernel):
+    r"""Fisher kernel of a hidden Markov model.
+
+    .. math::
+        k(x, z) = g(x)^\top I^{-1} g(z), \qquad
+        g(x) = \nabla_\theta \log P(x \mid \theta)
+
+    with g the Fisher score, the gradient of the log-likelihood of x in the parameters.
+
+    Parameters
+    ----------
+    model : object of hmmlearn, default=None
+        `CategoricalHMM`, `GaussianHMM` ("diag" or "full") or `PoissonHMM`. A fitted model is used
+        as it is; an unfitted one is cloned and fitted to the training sequences.
+    startprob : array-like of shape (n_states,), default=None
+        Probabilities of the first state; given instead of `model`.
+    transmat : array-like of shape (n_states, n_states), default=None
+        Probabilities of the next state.
+    emissionprob : array-like of shape (n_states, n_symbols), default=None
+        Probabilities of the symbols.
+    parameters : str, default="ste"
+        Parameters whose scores are used, by the letters of hmmlearn: "s" for start, "t" for
+        transition, "e" for emission probabilities; "m" for means, "c" for covariances, "l" for the
+        means of Poisson distributions.
+    information : {"identity", "diagonal", "empirical"} or array, default="identity"
+        Information matrix I. "diagonal" and "empirical" are the mean squares and products of
+        the training scores; an array has shape (n_scores,) or (n_scores, n_scores).
+    constrained : bool, default=True
+        Whether derivatives respect the constraint that probabilities sum to one.
+    symbols : str or sequence, default=None
+        Symbols in the order of the columns of `emissionprob`. None means the numbers 0, 1 and so
+        on; for other sequences it means the sorted symbols of the training samples.
+
+    See Also
+    --------
+    MarkovFisher : Without hidden states.
+    Fisher : Models of vectors.
+    skmoderndata.metrics.hmm_log_likelihood : Log-likelihoods of sequences.
+
+    Notes
+    -----
+    A sample is a sequence of symbols, or for Gaussian and Poisson models an array of shape
+    (length, n_features). The constrained score of a transition is ``N(k, l) / Q(k, l) - N(k, .)``
+    with N the expected counts given x; the other scores are analogous: derivatives with respect to
+    the logits of a softmax function, divided by the probability. Where a probability is 0 the
+    score is 0. One forward and one backward pass compute all scores. Scores grow with the length
+    of a sequence: see `Normalized`. Positive semi-definite. A sequence that is impossible under
+    the model is refused.
+
+    scikit-learn's `clone` discards fitted attributes: a grid search refits a fitted model on each
+    fold, unless it is wrapped in `sklearn.frozen.FrozenEstimator`.
+
+    References
+    ----------
+    .. [1] Jaakkola and Haussler, Exploiting generative models in discriminative classifiers,
+       NIPS 1998, pp. 487-493.
+    .. [2] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, section 12.2.
+
+    Examples
+    --------
+    >>> from skmoderndata.kernels import HMMFisher
+    >>> kernel = HMMFisher(
+    ...     startprob=[0.6, 0.4],
+    ...     transmat=[[0.7, 0.3], [0.2, 0.8]],
+    ...     emissionprob=[[0.9, 0.1], [0.3, 0.7]],
+    ... )
+    >>> kernel([[0, 1, 1]], [[0, 0, 1]]).round(6)
+    array([[1.479809]])
+    >>> kernel.set_params(symbols="ab", parameters="e")(["abb"], ["aab"]).round(6)
+    array([[-0.242858]])
+    """
+
+    _card = KernelCard(
+        family=FAMILY,
+        cite=("jaakkola1998exploiting", "rabiner1989tutorial", "shawetaylor2004kernel"),
+        cost="total length x states^2", domain="string", method=PAGE,
+        no_comparison="Scores need a model of the data; the example compares them with counts of "
+        "symbols, which win on names of languages.",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        model: Any = None,
+        startprob: Any = None,
+        transmat: Any = None,
+        emissionprob: Any = None,
+        parameters: str = "ste",
+        information: Any = "identity",
+        constrained: bool = True,
+        symbols: Any = None,
+    ) -> None:
+        self.model = model
+        self.startprob = startprob
+        self.transmat = transmat
+        self.emissionprob = emissionprob
+        self.parameters = parameters
+        self.information = information
+        self.constrained = constrained
+        self.symbols = symbols
+
+    def _arrays(self) -> HiddenMarkovModel | None:
+        """Return the checked model; None if it must be fitted first."""
+        given = [self.startprob, self.transmat, self.emissionprob]
+        if self.model is None and all(a is not None for a in given):
+            return checked_model(
+                self.startprob, self.transmat, "symbols", (self.emissionprob,), "HMMFisher"
+            )
+        if self.model is None or any(a is not None for a in given):
+            raise ValueError(
+                "HMMFisher: give either model, or all of startprob, transmat and emissionprob, "
+                "but not both."
+            )
+        return read_model(inner(self.model), "HMMFisher")
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the model is fitted and the information matrix known."""
+        data_driven = isinstance(self.information, str) and self.information != "identity"
+        return not data_driven and self._arrays() is not None
+
+    def __repr__(self) -> str:
+        values = self.get_params(deep=False)
+        fitted = None if self.model is None else read_model(inner(self.model), "HMMFisher")
+        if fitted is not None:
+            values["model"] = fitted
+        return f"HMMFisher({', '.join(f'{k}={show(v)}' for k, v in values.items())})"
+
+    def _validate(self) -> None:
+        model = self._arrays()
+        kind = "symbols" if model is None else model.kind
+        letters = self.parameters
+        if not isinstance(letters, str) or not letters or set(letters) - set(LETTERS[kind]):
+            raise self._refuse("parameters", f"some of the letters {LETTERS[kind]!r}")
+        self._validate_information()
+
+    def settle(self, X: Any) -> BaseKernel:
+        """Return a copy with a fitted model, its alphabet and its information matrix.
+
+        Parameters
+        ----------
+        X : collection of sequences
+            Training samples.
+
+        Returns
+        -------
+        kernel : HMMFisher
+            A copy, equal to this kernel if nothing depends on data.
+        """
+        model, symbols = self._arrays(), self.symbols
+        samples = X.samples if isinstance(X, Encoded) else X
+        if model is None and "Categorical" in type(self.model).__name__:
+            symbols = settled_symbols(samples, symbols, "HMMFisher")
+        if model is None:
+            model = fit_model(self.model, samples, symbols, "HMMFisher")
+        elif model.kind == "symbols":
+            symbols = settled_symbols(samples, symbols, "HMMFisher")
+        settled: Any = super().settle(X)
+        settled.symbols = symbols
+        if self.model is not None:
+            settled.model = model
+        settled._settle_information(samples)
+        return settled  # type: ignore[no-any-return]
+
+    def _scores(self, X: Any) -> Array:
+        model = self._arrays()
+        assert model is not None  # `_check` asks `is_settled` first
+        seen, values = observations(model, X, self.symbols, "HMMFisher")
+        S, found = len(model.startprob), []
+        emission_size = sum(a.size for a in model.emission)
+        for part, block in blocks(seen, 8 * (2 * S * S + 2 * emission_size)):
+            start, stop = seen.offsets[part.start], seen.offsets[part.stop]
+            vectors = None if values is None else values[start:stop]
+            found.append(self._block_scores(model, block, vectors, part.start))
+        if not found:
+            return np.zeros((0, 0))
+        return np.concatenate(found)
+
+    def _block_scores(
+        self, model: HiddenMarkovModel, seen: Any, values: Array | None, first: int
+    ) -> Array:
+        passed = posteriors(model.startprob, model.transmat, seen)
+        impossible = np.flatnonzero(np.isneginf(passed.log_likelihood))
+        if len(impossible):
+            raise ValueError(
+                f"HMMFisher: sample {first + impossible[0]} has probability 0 under the model; "
+                "drop it, or train with small probabilities instead of zeros (in hmmlearn, set "
+                "the priors transmat_prior and emissionprob_prior above 1)."
+            )
+        wanted, groups = self.parameters, []
+        if "s" in wanted:
+            groups.append(start_scores(model.startprob, passed, seen.offsets, self.constrained))
+        if "t" in wanted:
+            groups.append(move_scores(model.transmat, passed, self.constrained))
+        n = len(seen.offsets) - 1
+        if model.kind == "symbols":
+            if "e" in wanted:
+                E = model.emission[0]
+                counts = sums_by_symbol(passed.states, seen.rows, seen.offsets, E.shape[1])
+                groups.append(symbol_scores(E, counts, self.constrained))
+        elif model.kind == "normal":
+            given = (values, passed.states, *model.emission, seen.offsets)
+            if set("em") & set(wanted):
+                groups.append(mean_scores(*given).reshape(n, -1))
+            if set("ec") & set(wanted):
+                groups.append(covariance_scores(*given).reshape(n, -1))
+        elif set("el") & set(wanted):
+            rates = model.emission[0]
+            assert values is not None  # the observations of models of counts are vectors
+            ratios = values[:, None, :] / rates - 1.0
+            weighted = (passed.states[:, :, None] * ratios).reshape(len(ratios), rates.size)
+            groups.append(sums_by_sequence(weighted, seen.offsets))
+        return np.concatenate(groups, axis=1)
+
+
+class MarkovFisher(ScoreKernel):
+    r"""Fisher kernel of a Markov chain of symbols.
+
+    .. math::
+        k(s, t) = \sum_v g_v(s) g_v(t) + \sum_{v, a} g_{va}(s) g_{va}(t), \qquad
+        g_{va}(s) = \frac{c_{va}(s)}{P(a \mid v)} - c_{v \cdot}(s)
+
+    with :math:`c_{va}(s)` the number of times that the symbol a follows the context v of p - 1
+    symbols in s, and :math:`g_v(s) = [s \text{ begins with } v] / P(v) - 1`.
+
+    Parameters
+    ----------
+    p : int, default=2
+        Number of symbols of a window: each symbol depends on the p - 1 symbols before it.
+    startprob : array-like of shape (n_symbols ** (p - 1),), default=None
+        Probabilities of the first context; None estimates them from the training samples.
+    transmat : array-like of shape (n_symbols ** (p - 1), n_symbols), default=None
+        Probabilities of the next symbol for each context; the first symbol of a context is the
+        highest digit of its row number. None estimates them from the training samples.
+    smoothing : float, default=1.0
+        Number added to all counts of the training samples, at least 0.
+    symbols : str or sequence, default=None
+        The alphabet, in the order of the columns of `transmat`. None means the numbers 0, 1 and so
+        on; for other sequences it means the sorted symbols of the training samples.
+    information : {"identity", "diagonal"} or array of shape (n_scores,), default="identity"
+        Diagonal of an information matrix; scores are divided by its square root. "diagonal" is the
+        mean square of the training scores.
+
+    See Also
+    --------
+    PSpectrum : Counts of windows without weights.
+    HMMFisher : With hidden states.
+
+    Notes
+    -----
+    The less probable a window is under the chain, the larger its weight, so that rare windows
+    dominate; `information="diagonal"` gives all windows the same weight. Positive semi-definite.
+    Features are sparse, with one column for each window of p symbols over the alphabet. A sequence
+    shorter than p - 1 symbols has score 0.
+
+    References
+    ----------
+    .. [1] Jaakkola and Haussler, Exploiting generative models in discriminative classifiers,
+       NIPS 1998, pp. 487-493.
+    .. [2] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, section 12.2.
+
+    Examples
+    --------
+    >>> from skmoderndata.kernels import MarkovFisher
+    >>> kernel = MarkovFisher(startprob=[0.6, 0.4], transmat=[[0.7, 0.3], [0.2, 0.8]])
+    >>> kernel([[0, 1, 1]], [[0, 0, 1]]).round(6)
+    array([[5.126984]])
+    >>> MarkovFisher(p=3).settle(["gatta", "cata"]).features(["gat"]).shape
+    (1, 80)
+    """
+
+    _card = KernelCard(
+        family=FAMILY, cite=("jaakkola1998exploiting", "shawetaylor2004kernel"),
+        cost="total length x symbols, and sparse products", domain="string", method=PAGE,
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        p: int = 2,
+        startprob: Any = None,
+        transmat: Any = None,
+        smoothing: float = 1.0,
+        symbols: Any = None,
+        information: Any = "identity",
+    ) -> None:
+        self.information = information
+        self.p = p
+        self.startprob = startprob
+        self.transmat = transmat
+        self.smoothing = smoothing
+        self.symbols = symbols
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the probabilities and the information matrix are known."""
+        data_driven = isinstance(self.information, str) and self.information != "identity"
+        return not data_driven and self.startprob is not None and self.transmat is not None
+
+    def _validate(self) -> None:
+        self._check_integer("p", 1)
+        self._check_real("smoothing", 0.0, low_included=True)
+        self._validate_information()
+        full = isinstance(self.information, str) and self.information == "empirical"
+        if full or np.ndim(self.information) == 2:
+            raise self._refuse("information", "'identity', 'diagonal' or one number per score")
+        if self.is_settled:
+            self._chain()
+
+    def _chain(self) -> tuple[Array, Array]:
+        Q = probabilities(self.transmat, "transmat", (None, None), "MarkovFisher")
+        n_contexts = Q.shape[1] ** (self.p - 1)
+        if len(Q) != n_contexts:
+            raise ValueError(
+                f"MarkovFisher: transmat has shape {Q.shape}, and p={self.p} with {Q.shape[1]} "
+                f"symbols needs {n_contexts} rows, one for each context."
+            )
+        return probabilities(self.startprob, "startprob", (n_contexts,), "MarkovFisher"), Q
+
+    def _contexts(self, X: Any, M: int) -> tuple[Array, Array, Array, Array]:
+        """Numbers of the windows with offsets, and the first context of each sequence."""
+        if float(M) ** self.p > 2**31 - 1:
+            raise ValueError(
+                f"MarkovFisher: {M} symbols make {M}^{self.p} windows, too many columns; lower p."
+            )
+        rows, offsets = symbol_rows(X, self.symbols, M, "MarkovFisher")
+        digits = M ** np.arange(self.p - 1, -1, -1)
+        lengths = np.diff(offsets)
+        counts = np.maximum(lengths - self.p + 1, 0)
+        ends = np.concatenate([[0], np.cumsum(counts)])
+        starts = np.repeat(offsets[:-1] - ends[:-1], counts) + np.arange(ends[-1])
+        windows = rows[starts[:, None] + np.arange(self.p)] @ digits
+        long = np.flatnonzero((lengths >= self.p - 1) & (lengths > 0))
+        first = rows[offsets[long][:, None] + np.arange(self.p - 1)] @ digits[1:]
+        return windows, ends, long, first
+
+    def settle(self, X: Any) -> BaseKernel:
+        """Return a copy with the chain and the alphabet of the training samples.
+
+        Parameters
+        ----------
+        X : collection of sequences
+            Training samples.
+
+        Returns
+        -------
+        kernel : MarkovFisher
+            A copy, equal to this kernel if the probabilities and the alphabet are given.
+        """
+        settled: Any = super().settle(X)
+        samples = X.samples if isinstance(X, Encoded) else X
+        self._validate()
+        settled.symbols = settled_symbols(samples, self.symbols, "MarkovFisher")
+        settled._settle_chain(samples)
+        settled._settle_information(samples)
+        return settled  # type: ignore[no-any-return]
+
+    def _settle_chain(self, samples: Any) -> None:
+        """Replace probabilities that are None by those of the training samples."""
+        if self.startprob is not None and self.transmat is not None:
+            return
+        if self.transmat is not None:
+            M = np.shape(self.transmat)[-1]
+        elif self.symbols is not None:
+            M = len(self.symbols)
+        else:
+            M = 1 + max((int(max(x)) for x in samples if len(x)), default=0)
+        if M == 0:
+            raise ValueError(
+                "MarkovFisher: all training samples are empty, and there are no symbols; give "
+                "symbols, or drop empty samples."
+            )
+        windows, _, _, first = self._contexts(samples, M)
+        n_contexts = M ** (self.p - 1)
+        counts = np.bincount(windows, minlength=M**self.p).reshape(n_contexts, M)
+        if self.transmat is None:
+            self.transmat = frequencies(counts + self.smoothing)
+        if self.startprob is None:
+            begins = np.bincount(first, minlength=n_contexts) + self.smoothing
+            self.startprob = frequencies(begins[None, :])[0]
+
+    def _scores(self, X: Any) -> sparse.csr_array:
+        pi, Q = self._chain()
+        M, P = Q.shape[1], Q.ravel()
+        windows, ends, long, first = self._contexts(X, M)
+        n = len(ends) - 1
+        wrong = np.flatnonzero(P[windows] == 0.0)
+        wrong_start = long[pi[first] == 0.0]
+        if len(wrong) or len(wrong_start):
+            i = np.searchsorted(ends, wrong[0], side="right") - 1 if len(wrong) else wrong_start[0]
+            raise ValueError(
+                f"MarkovFisher: sample {i} has probability 0 under the chain; drop it, or set "
+                "smoothing above 0."
+            )
+        ones = np.ones(len(windows))
+        moves = sparse.csr_array(
+            (1.0 / P[windows], windows.copy(), ends.copy()), shape=(n, M**self.p)
+        )
+        visits = sparse.csr_array((ones, windows // M, ends.copy()), shape=(n, len(pi)))
+        moves.sum_duplicates()
+        visits.sum_duplicates()
+        expected = sparse.kron(visits, np.ones((1, M)), format="csr")
+        moves = (moves - expected).multiply((P > 0.0)[None, :])
+        begins = np.zeros((n, len(pi)))
+        begins[long] = -1.0 * (pi > 0.0)
+        begins[long, first] += 1.0 / pi[first]
+        return sparse.csr_array(sparse.hstack([sparse.csr_array(begins), moves], format="csr"))
+
+
+def frequencies(counts: Array) -> Array:
+    """Divide rows by their sums; a row of zeros becomes uniform."""
+    totals = counts.sum(axis=1, keepdims=True)
+    return np.where(totals > 0, counts / np.where(totals > 0, totals, 1.0), 1 / counts.shape[1])
+
+
+class Fisher(ScoreKernel):
+    r"""Fisher kernel of a model of vectors, or of any model with scores.
+
+    .. math::
+        k(x, z) = g(x)^\top I^{-1} g(z), \qquad
+        g(x) = \nabla_\theta \log P(x \mid \theta)
+
+    Parameters
+    ----------
+    model : object
+        `GaussianMixture`, `BayesianGaussianMixture` or a fitted `GaussianNB` of scikit-learn, or
+        any object with ``score_vector(X)``, which returns the scores of samples as rows. An
+        unfitted model is cloned and fitted to the training samples.
+    information : {"identity", "diagonal", "empirical"} or array, default="identity"
+        Information matrix I. "diagonal" and "empirical" are the mean squares and products of
+        the training scores; an array has shape (n_scores,) or (n_scores, n_scores).
+    parameters : str, default="wmc"
+        Parameters of a mixture whose scores are used: "w" for weights, "m" for means, "c" for
+        covariances.
+
+    See Also
+    --------
+    HMMFisher : Models of sequences.
+    MixtureP : Probability of belonging to the same component.
+
+    Notes
+    -----
+    The scores of a mixture of K normal distributions are ``gamma_k / w_k - 1``, ``gamma_k C_k^-1
+    (x - mu_k)`` and ``gamma_k (C_k^-1 (x - mu_k)(x - mu_k)' C_k^-1 - C_k^-1) / 2``, with gamma the
+    posterior probabilities of the components; with `information="diagonal"` they are the Fisher
+    vectors of [2]_ up to their approximate information matrix. Positive semi-definite.
+
+    A naive Bayes model is used as the mixture of its classes, a Bayesian mixture as the mixture at
+    its posterior means. Cloning an estimator discards the fit of a model: wrap a fitted model in
+    `sklearn.frozen.FrozenEstimator`.
+
+    References
+    ----------
+    .. [1] Jaakkola and Haussler, Exploiting generative models in discriminative classifiers,
+       NIPS 1998, pp. 487-493.
+    .. [2] Perronnin and Dance, Fisher kernels on visual vocabularies for image categorization,
+       CVPR 2007.
+    .. [3] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, section 12.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.mixture import GaussianMixture
+    >>> from skmoderndata.kernels import Fisher
+    >>> X = np.array([[0.0], [0.2], [5.0], [5.2]])
+    >>> kernel = Fisher(GaussianMixture(2, random_state=0), information="diagonal").settle(X)
+    >>> kernel.features(X).shape
+    (4, 6)
+    >>> K = kernel(X)
+    >>> K[0].round(2)   # like its neighbour, unlike the others
+    array([ 6.,  2., -2., -2.])
+    """
+
+    _card = KernelCard(
+        family=FAMILY,
+        cite=("jaakkola1998exploiting", "perronnin2007fisher", "shawetaylor2004kernel"),
+        cost="n K p for K components", domain="vector", method=PAGE,
+    )  # fmt: skip
+
+    def __init__(self, model: Any, information: Any = "identity", parameters: str = "wmc") -> None:
+        self.model = model
+        self.information = information
+        self.parameters = parameters
+
+    @property
+    def requires_vector_input(self) -> bool:
+        """Whether samples must be rows of a table; False if the model computes the scores."""
+        return not hasattr(self.model, "score_vector")
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the model is fitted and the information matrix known."""
+        data_driven = isinstance(self.information, str) and self.information != "identity"
+        return not data_driven and is_fitted(self.model)
+
+    def __repr__(self) -> str:
+        values = {k: show(v) for k, v in self.get_params(deep=False).items()}
+        values["model"] = show_model(self.model)
+        return f"Fisher({', '.join(f'{k}={v}' for k, v in values.items())})"
+
+    def _validate(self) -> None:
+        known = hasattr(self.model, "score_vector") or not is_fitted(self.model)
+        if self.model is None or not (known or read_mixture(inner(self.model)) is not None):
+            raise self._refuse(
+                "model", "a Gaussian mixture, GaussianNB, or an object with score_vector(X)"
+            )
+        if not self.parameters or set(self.parameters) - set("wmc"):
+            raise self._refuse("parameters", "some of the letters 'wmc'")
+        self._validate_information()
+
+    def settle(self, X: Any) -> BaseKernel:
+        """Return a copy with a fitted model and its information matrix.
+
+        Parameters
+        ----------
+        X : array or list
+            Training samples.
+
+        Returns
+        -------
+        kernel : Fisher
+            A copy, equal to this kernel if nothing depends on data.
+        """
+        if self.requires_vector_input:
+            X = as_vectors(X, "Fisher")
+        self._validate()
+        settled: Any = super().settle(X)
+        settled.model = settled_model(self.model, X, "Fisher")
+        settled._settle_information(X)
+        return settled  # type: ignore[no-any-return]
+
+    def _scores(self, X: Any) -> Array:
+        if not self.requires_vector_input:
+            G = np.asarray(inner(self.model).score_vector(X), dtype=np.float64)
+            if G.ndim != 2 or len(G) != len(X) or not np.isfinite(G).all():
+                raise ValueError(
+                    "Fisher: score_vector(X) must return finite numbers, one row for each "
+                    f"sample, and returned an array of shape {G.shape}."
+                )
+            return G
+        model = read_mixture(inner(self.model))
+        assert model is not None  # `_validate` refuses others
+        table = as_vectors(X, "Fisher")
+        if table.shape[1] != model.means.shape[1]:
+            raise ValueError(
+                f"Fisher: samples have {table.shape[1]} features, and the model "
+                f"{model.means.shape[1]}."
+            )
+        return mixture_scores(model, table, self.parameters)
+
+
+def mixture_scores(model: NormalMixture, X: Array, parameters: str) -> Array:
+    """Compute the gradients of mixture log-densities in the parameters, one row per sample."""
+    w, means, covariances, kind = model
+    with np.errstate(divide="ignore"):
+        joint = log_densities(X, means, covariances) + np.log(w)
+    gamma = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
+    groups, steps = [], np.arange(len(X) + 1)
+    if "w" in parameters:
+        possible = w > 0.0
+        ratio = np.divide(gamma, w, out=np.zeros_like(gamma), where=possible)
+        groups.append(ratio - possible)
+    if "m" in parameters:
+        groups.append(mean_scores(X, gamma, means, covariances, steps).reshape(len(X), -1))
+    if "c" in parameters:
+        found = covariance_scores(X, gamma, means, covariances, steps)
+        if kind == "tied":
+            found = found.sum(axis=1)
+        elif kind == "spherical":
+            found = found.sum(axis=2)
+        groups.append(found.reshape(len(X), -1))
+    return np.concatenate(groups, axis=1)

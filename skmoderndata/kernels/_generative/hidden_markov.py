@@ -1,0 +1,259 @@
+"""Hidden Markov models from arrays or from hmmlearn, and their input sequences."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import gammaln, xlogy
+from sklearn.base import clone
+
+from skmoderndata._samples.containers import as_samples
+from skmoderndata._samples.sequences import Packed, pack
+from skmoderndata._solvers.generative.hidden_markov import Observations
+from skmoderndata._solvers.generative.normals import log_densities
+from skmoderndata._typing import Array
+
+KINDS = {"emissionprob_": "symbols", "means_": "normal", "lambdas_": "counts"}
+
+
+class HiddenMarkovModel(NamedTuple):
+    """Arrays of a fitted model; a tuple, so that cloning an estimator preserves the fit.
+
+    Attributes
+    ----------
+    startprob : ndarray of shape (n_states,)
+        Probabilities of the first state.
+    transmat : ndarray of shape (n_states, n_states)
+        Probabilities of the next state, one row for each state.
+    kind : {"symbols", "normal", "counts"}
+        Type of the observations: symbols, real vectors, or vectors of counts.
+    emission : tuple of ndarray
+        Probabilities of symbols; means and covariances; or means of Poisson distributions.
+    """
+
+    startprob: Array
+    transmat: Array
+    kind: str
+    emission: tuple[Array, ...]
+
+
+def probabilities(values: Any, name: str, shape: tuple[int | None, ...], owner: str) -> Array:
+    """Check probabilities that sum to one along the last axis; None in `shape` allows any size."""
+    try:
+        p = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{owner}: {name} must be an array of probabilities.") from None
+    fits = p.ndim == len(shape) and all(
+        m in (None, n) for m, n in zip(shape, p.shape, strict=False)
+    )
+    if not fits or not p.size:
+        wanted = ", ".join("any" if m is None else str(m) for m in shape)
+        raise ValueError(f"{owner}: {name} has shape {p.shape}, and needs shape ({wanted}).")
+    if not np.isfinite(p).all() or (p < 0).any():
+        raise ValueError(f"{owner}: {name} has entries that are NaN, infinite or negative.")
+    rows = p.reshape(-1, p.shape[-1])
+    for k, total in enumerate(rows.sum(axis=1)):
+        if abs(total - 1.0) <= 1e-8:
+            continue
+        where = f"{name}[{k}], the row of state {k}," if p.ndim > 1 else name
+        if total == 0.0:
+            raise ValueError(
+                f"{owner}: {where} is a row of zeros, as hmmlearn returns for a state that the "
+                "training sequences never visit or never leave; fit fewer states, or set the "
+                "row to probabilities that sum to one."
+            )
+        raise ValueError(f"{owner}: {where} sums to {total:.10g}, and must sum to one.")
+    return p
+
+
+def read_model(model: Any, owner: str) -> HiddenMarkovModel | None:
+    """Read the arrays of a model, or return None if it is not fitted.
+
+    Parameters
+    ----------
+    model : HiddenMarkovModel, tuple or object of hmmlearn
+        Three arrays ``(startprob, transmat, emissionprob)``, or an object with `startprob_`,
+        `transmat_`, and `emissionprob_`, `means_` with `covars_`, or `lambdas_`.
+    owner : str
+        Name of the caller, for error messages.
+    """
+    if isinstance(model, HiddenMarkovModel):
+        return model
+    if isinstance(model, tuple | list) and len(model) == 3:
+        return checked_model(model[0], model[1], "symbols", (model[2],), owner)
+    kind = next((kind for name, kind in KINDS.items() if hasattr(model, name)), None)
+    if not hasattr(model, "transmat_") or kind is None:
+        if not hasattr(model, "fit") or type(model).__name__ in ("GMMHMM", "MultinomialHMM"):
+            raise TypeError(
+                f"{owner}: model is of type {type(model).__name__}; give a CategoricalHMM, "
+                "GaussianHMM or PoissonHMM of hmmlearn, or (startprob, transmat, emissionprob)."
+            )
+        return None
+    if kind != "normal":
+        values = model.emissionprob_ if kind == "symbols" else model.lambdas_
+        return checked_model(model.startprob_, model.transmat_, kind, (values,), owner)
+    if model.covariance_type not in ("diag", "full"):
+        raise ValueError(
+            f"{owner}: the model has covariance_type={model.covariance_type!r}; only 'diag' "
+            "and 'full' are supported."
+        )
+    covariances = np.asarray(model.covars_, dtype=np.float64)
+    if model.covariance_type == "diag" and covariances.ndim == 3:
+        covariances = np.diagonal(covariances, axis1=1, axis2=2).copy()
+    emission = (model.means_, covariances)
+    return checked_model(model.startprob_, model.transmat_, kind, emission, owner)
+
+
+def checked_model(
+    startprob: Any, transmat: Any, kind: str, emission: tuple[Any, ...], owner: str
+) -> HiddenMarkovModel:
+    """Check the arrays of a model."""
+    start = probabilities(startprob, "startprob", (None,), owner)
+    S = len(start)
+    move = probabilities(transmat, "transmat", (S, S), owner)
+    if kind == "symbols":
+        values = probabilities(emission[0], "emissionprob", (S, None), owner)
+        return HiddenMarkovModel(start, move, kind, (values,))
+    arrays = tuple(np.array(values, dtype=np.float64) for values in emission)
+    if not all(len(a) == S and np.isfinite(a).all() for a in arrays):
+        raise ValueError(f"{owner}: means and covariances must be finite, one for each state.")
+    if kind == "counts" and (arrays[0] <= 0).any():
+        raise ValueError(f"{owner}: the means of Poisson distributions must be positive.")
+    return HiddenMarkovModel(start, move, kind, arrays)
+
+
+def pack_symbols(X: Any, owner: str) -> Packed:
+    """Pack sequences; columns of integers, the input of hmmlearn, are accepted too."""
+    flat = [
+        x[:, 0] if isinstance(x, np.ndarray) and x.ndim == 2 and x.shape[1] == 1 else x
+        for x in as_samples(X, owner)
+    ]
+    return pack(flat, owner)
+
+
+def are_numbers(symbols: Sequence[Any]) -> bool:
+    """Whether all symbols are integers."""
+    return all(isinstance(s, int | np.integer) for s in symbols)
+
+
+def settled_symbols(X: Any, symbols: Any, owner: str) -> Any:
+    """Return the alphabet: the one given, None for numbers, or the sorted symbols of X."""
+    if symbols is not None:
+        return symbols
+    packed = pack_symbols(X, owner)
+    if packed.kind != "text" and are_numbers(packed.symbols):
+        return None
+    used = sorted((packed.symbols[c] for c in np.unique(packed.codes)), key=str)
+    return "".join(used) if packed.kind == "text" else tuple(used)
+
+
+def pack_numbers(X: Sequence[Array]) -> tuple[Array, Array]:
+    """Join integer arrays; return them with the offset of each."""
+    offsets = np.concatenate([[0], np.cumsum([x.size for x in X])]).astype(np.int64)
+    flat = [x.ravel() for x in X]
+    return np.concatenate(flat).astype(np.int64) if flat else np.zeros(0, np.int64), offsets
+
+
+def symbol_rows(X: Any, symbols: Any, n_symbols: int, owner: str) -> tuple[Array, Array]:
+    """Symbols of all sequences as numbers 0 to n_symbols - 1, and the offsets of the sequences."""
+    if symbols is None and all(isinstance(x, np.ndarray) and x.dtype.kind in "iu" for x in X):
+        rows, offsets = pack_numbers(X)
+        if not len(rows) or (rows.min() >= 0 and rows.max() < n_symbols):
+            return rows, offsets
+    packed = pack_symbols(X, owner)
+    return model_codes(packed, symbols, n_symbols, owner), packed.offsets
+
+
+def model_codes(packed: Packed, symbols: Any, n_symbols: int, owner: str) -> Array:
+    """Symbols of a packed collection as numbers 0 to n_symbols - 1."""
+    if symbols is None:
+        if not are_numbers(packed.symbols) or packed.kind == "text":
+            raise ValueError(
+                f"{owner}: symbols=None means numbers from 0 to {n_symbols - 1}, but the "
+                "sequences have other symbols; pass symbols, in the order of the columns of the "
+                "model, or call kernel.settle(X_train)."
+            )
+        numbers: dict[Any, int] = {s: int(s) for s in packed.symbols if 0 <= s < n_symbols}  # type: ignore[operator,call-overload]
+    else:
+        if len(symbols) != n_symbols or len(set(symbols)) < n_symbols:
+            raise ValueError(
+                f"{owner}: symbols has {len(symbols)} entries, and the model emits {n_symbols} "
+                "symbols; give one distinct symbol for each."
+            )
+        numbers = {s: i for i, s in enumerate(symbols)}
+    table = np.array([numbers.get(s, -1) for s in packed.symbols], dtype=np.int64)
+    rows = table[packed.codes] if len(packed.codes) else np.zeros(0, dtype=np.int64)
+    if (rows < 0).any():
+        at = int(np.flatnonzero(rows < 0)[0])
+        i = int(np.searchsorted(packed.offsets, at, side="right")) - 1
+        raise ValueError(
+            f"{owner}: sample {i} has the symbol {packed.symbols[packed.codes[at]]!r}, which is "
+            f"not among the {n_symbols} of the model; train with all symbols, or drop it."
+        )
+    return rows
+
+
+def pack_vectors(X: Any, n_features: int | None, owner: str) -> tuple[Array, Array]:
+    """Rows of all series, concatenated, and the offset of each series."""
+    parts = []
+    for i, x in enumerate(as_samples(X, owner)):
+        try:
+            a = np.asarray(x, dtype=np.float64)
+        except (TypeError, ValueError):
+            a = np.zeros((0, 0, 0))
+        a = a[:, None] if a.ndim == 1 else a
+        wrong = a.ndim != 2 or (len(a) > 0 and n_features not in (None, a.shape[1]))
+        if wrong or not np.isfinite(a).all():
+            width = "n_features" if n_features is None else n_features
+            raise ValueError(
+                f"{owner}: sample {i} must be a finite array of shape (length, {width})."
+            )
+        if len(a):
+            n_features = a.shape[1]
+        parts.append(a)
+    offsets = np.concatenate([[0], np.cumsum([len(a) for a in parts])]).astype(np.int64)
+    filled = [a for a in parts if len(a)]
+    return (np.concatenate(filled) if filled else np.zeros((0, n_features or 1))), offsets
+
+
+def observations(
+    model: HiddenMarkovModel, X: Any, symbols: Any, owner: str
+) -> tuple[Observations, Array | None]:
+    """Return the emission probabilities of the observations, and the observed vectors."""
+    if model.kind == "symbols":
+        table = np.ascontiguousarray(model.emission[0].T)
+        rows, offsets = symbol_rows(X, symbols, len(table), owner)
+        return Observations(table, np.zeros(len(table)), rows, offsets), None
+    values, offsets = pack_vectors(X, model.emission[0].shape[1], owner)
+    if model.kind == "normal":
+        logs = log_densities(values, *model.emission)
+    else:
+        if (values < 0).any() or (values != np.floor(values)).any():
+            raise ValueError(f"{owner}: a model of counts needs integers of at least 0.")
+        rates = model.emission[0]
+        logs = xlogy(values[:, None, :], rates) - rates - gammaln(values + 1.0)[:, None, :]
+        logs = logs.sum(axis=2)
+    scale = logs.max(axis=1, initial=-np.inf) if len(logs) else np.zeros(0)
+    table = np.exp(logs - scale[:, None])
+    return Observations(table, scale, np.arange(len(values)), offsets), values
+
+
+def fit_model(model: Any, X: Any, symbols: Any, owner: str) -> HiddenMarkovModel:
+    """Fit a clone of a model of hmmlearn to sequences of any lengths."""
+    fitted = clone(model)
+    if "Categorical" in type(model).__name__:
+        largest = np.iinfo(np.int64).max if symbols is None else len(symbols)
+        rows, offsets = symbol_rows(X, symbols, largest, owner)
+        values: Array = rows[:, None]
+    else:
+        values, offsets = pack_vectors(X, None, owner)
+        if "Poisson" in type(model).__name__:
+            values = values.astype(np.int64)
+    if not len(values):
+        raise ValueError(f"{owner}: all training sequences are empty; no model can be fitted.")
+    lengths = np.diff(offsets)
+    fitted.fit(values, lengths[lengths > 0])
+    found = read_model(fitted, owner)
+    if found is None:
+        raise TypeError(f"{owner}: {type(model).__name__} has no supported arrays after fit.")
+    return found

@@ -1,0 +1,1 @@
+"""Kernels on trees, graphs and other structures."""

@@ -1,0 +1,481 @@
+"""Convolution kernels on structured objects, and kernels on labelled graphs."""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn import get_config
+from sklearn.base import clone
+
+from skmoderndata._registry import KernelCard
+from skmoderndata._samples.containers import as_samples, as_vectors
+from skmoderndata._samples.keys import key_of_sample
+from skmoderndata._samples.sequences import Packed, joined, pack
+from skmoderndata._solvers.sequences.windows import count_windows, gram_of_counts, squared_norms
+from skmoderndata._solvers.trees.interning import refine
+from skmoderndata._typing import Array
+from skmoderndata.kernels._base import BaseKernel, settled
+
+FAMILY = "kernels on trees and structures"
+PAGE = "tree_kernels"
+
+Parts = dict[Hashable, tuple[list[int], list[tuple[Any, ...]]]]
+
+
+class Convolution(BaseKernel):
+    r"""Sum over all pairs of decompositions of products of kernels on the parts.
+
+    .. math:: k(x, z) = \sum_{(t, x_1, \dots) \in R(x)} \; \sum_{(t, z_1, \dots) \in R(z)}
+       \prod_i k_{t i}(x_i, z_i)
+
+    where R lists the decompositions of a sample into parts, each with a type t; only
+    decompositions of equal types are compared.
+
+    Parameters
+    ----------
+    decompose : callable
+        ``decompose(x)`` yields pairs ``(type, parts)`` for a sample, where `parts` is a sequence.
+    kernels : list, or dict from types to lists
+        One kernel for each part, the same for all types or one list for each type. None instead of
+        a kernel means 1 for equal parts and 0 otherwise; lists, sets and arrays are equal if their
+        entries are.
+
+    See Also
+    --------
+    AllSubtree : All subtrees as parts, without listing them.
+    TensorProduct : A single decomposition.
+    ANOVA : Sets of coordinates as parts, without listing them.
+
+    Notes
+    -----
+    Positive semi-definite if the kernels on parts are. Each of them is called once, on the
+    distinct parts of all samples, so that the cost is quadratic in their number. `decompose` runs
+    at every call.
+
+    References
+    ----------
+    .. [1] Haussler, Convolution kernels on discrete structures, UCSC-CRL-99-10, 1999.
+    .. [2] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, section 11.7.
+
+    Examples
+    --------
+    Dates with a word, compared by word and by a Gaussian of the day; all pairs count.
+
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from skmoderndata.kernels import Convolution
+    >>> diary = [[("rain", 1.0), ("sun", 3.0)], [("rain", 2.0)], [("snow", 9.0)]]
+    >>> kernel = Convolution(lambda x: [("entry", pair) for pair in x], [None, RBF()])
+    >>> kernel(diary).round(3)
+    array([[2.   , 0.607, 0.   ],
+           [0.607, 1.   , 0.   ],
+           [0.   , 0.   , 1.   ]])
+    """
+
+    _card = KernelCard(
+        family=FAMILY, cite=("haussler1999convolution", "shawetaylor2004kernel"),
+        cost="(distinct parts)^2", domain="any", method=PAGE,
+    )  # fmt: skip
+
+    def __init__(self, decompose: Callable[[Any], Iterable[Any]], kernels: Any) -> None:
+        self.decompose = decompose
+        self.kernels = kernels
+
+    def _validate(self) -> None:
+        if not callable(self.decompose):
+            raise self._refuse("decompose", "a function from a sample to pairs (type, parts)")
+        lists = self.kernels.values() if isinstance(self.kernels, Mapping) else [self.kernels]
+        for found in lists:
+            if not isinstance(found, list | tuple) or not found:
+                raise self._refuse("kernels", "a list of kernels, one for each part, or a dict")
+
+    def _kernels_of(self, kind: Hashable) -> Sequence[Any]:
+        if not isinstance(self.kernels, Mapping):
+            return self.kernels  # type: ignore[no-any-return]
+        if kind not in self.kernels:
+            raise ValueError(
+                f"Convolution: decompose yields the type {kind!r}, but kernels has only "
+                f"{list(self.kernels)}."
+            )
+        found: Sequence[Any] = self.kernels[kind]
+        return found
+
+    def _check(self, X: Any) -> tuple[int, Parts]:
+        """Return the number of samples, and for each type the parts and their samples."""
+        samples = as_samples(X, "Convolution")
+        found: Parts = {}
+        for i, x in enumerate(samples):
+            for kind, parts in self.decompose(x):
+                n = len(self._kernels_of(kind))
+                if len(parts) != n:
+                    raise ValueError(
+                        f"Convolution: decompose yields {len(parts)} parts of the type {kind!r} "
+                        f"for sample {i}, but there are {n} kernels."
+                    )
+                rows, tuples = found.setdefault(kind, ([], []))
+                rows.append(i)
+                tuples.append(tuple(parts))
+        return len(samples), found
+
+    def settle(self, X: Any) -> BaseKernel:
+        """Return a copy with each kernel settled on the parts of the training samples.
+
+        Parameters
+        ----------
+        X : array or list
+            Training samples.
+
+        Returns
+        -------
+        kernel : Convolution
+            A copy.
+        """
+        self._validate()
+        _, found = self._check(X)
+
+        def of(kind: Hashable, kernels: Sequence[Any]) -> list[Any]:
+            kinds = found if kind is None else [kind]
+            tuples = [parts for k in kinds if k in found for parts in found[k][1]]
+            return [
+                None if kernel is None
+                else clone(kernel) if not tuples
+                else settled(kernel, _collection(kernel, [parts[i] for parts in tuples]))
+                for i, kernel in enumerate(kernels)
+            ]  # fmt: skip
+
+        if isinstance(self.kernels, Mapping):
+            kernels: Any = {kind: of(kind, self.kernels[kind]) for kind in self.kernels}
+        else:
+            kernels = of(None, self.kernels)
+        return Convolution(self.decompose, kernels)
+
+    def _gram(self, X: tuple[int, Parts], Y: tuple[int, Parts] | None) -> Array:
+        n, A = X
+        m, B = X if Y is None else Y
+        K = np.zeros((n, m))
+        for kind in A:
+            if kind not in B:
+                continue
+            left = _Distinct(*A[kind], n)
+            right = left if Y is None else _Distinct(*B[kind], m)
+            tables = self._tables(kind, left, None if Y is None else right)
+            n_bytes = get_config()["working_memory"] * 2**20
+            step = max(1, int(n_bytes // (16 * max(1, len(right.places[0])) * left.most)))
+            for start in range(0, n, step):  # sums do not depend on the blocks
+                counts = left.counts[start : start + step]
+                used = np.unique(counts.indices)
+                product = np.ones((len(used), right.counts.shape[1]))
+                for table, a, b in zip(tables, left.places, right.places, strict=True):
+                    product *= table[np.ix_(a[used], b)]
+                K[start : start + step] += np.asarray(
+                    counts[:, used] @ (right.counts @ product.T).T
+                )
+        return np.triu(K) + np.triu(K, 1).T if Y is None else K
+
+    def _diag(self, X: tuple[int, Parts]) -> Array:
+        n, A = X
+        d = np.zeros(n)
+        for kind in A:
+            found = _Distinct(*A[kind], n)
+            tables = self._tables(kind, found, None)
+            c = found.counts
+            for i in range(n):
+                used, times = (a[c.indptr[i] : c.indptr[i + 1]] for a in (c.indices, c.data))
+                product = np.ones((len(used), len(used)))
+                for table, place in zip(tables, found.places, strict=True):
+                    product *= table[np.ix_(place[used], place[used])]
+                d[i] += times @ (product @ times)
+        return d
+
+    def _tables(self, kind: Hashable, left: "_Distinct", right: "_Distinct | None") -> list[Array]:
+        """Kernel matrices of the distinct parts, one for each position."""
+        found = []
+        for i, kernel in enumerate(self._kernels_of(kind)):
+            a = left.parts[i]
+            b = a if right is None else right.parts[i]
+            if kernel is None:
+                keys = {_key(part): j for j, part in enumerate(b)}
+                table = np.zeros((len(a), len(b)))
+                for j, part in enumerate(a):
+                    if _key(part) in keys:
+                        table[j, keys[_key(part)]] = 1.0
+            elif right is None:
+                table = kernel(_collection(kernel, a))
+            else:
+                table = kernel(_collection(kernel, a), _collection(kernel, b))
+            found.append(table)
+        return found
+
+
+class _Distinct:
+    """Distinct tuples of parts, with their counts in each sample and their distinct entries.
+
+    `places[i][u]` is the number in `parts[i]` of entry i of tuple u.
+    """
+
+    def __init__(self, rows: list[int], tuples: list[tuple[Any, ...]], n: int) -> None:
+        self.parts: list[list[Any]] = []
+        entries = []
+        for column in zip(*tuples, strict=True):
+            keys: dict[Any, int] = {}
+            entries.append([keys.setdefault(_key(part), len(keys)) for part in column])
+            first = dict(zip(reversed(entries[-1]), reversed(column), strict=True))
+            self.parts.append([first[j] for j in range(len(keys))])
+        distinct, numbers = np.unique(np.array(entries), axis=1, return_inverse=True)
+        self.places = list(distinct)
+        ones = np.ones(len(rows))
+        shape = (n, distinct.shape[1])
+        self.counts = sparse.csr_array((ones, (rows, numbers.ravel())), shape=shape)
+        self.counts.sum_duplicates()
+        self.most = max(1, int(np.diff(self.counts.indptr).max(initial=1)))
+
+
+def _key(part: Any) -> Any:
+    """Return a key of a part: equal parts have equal keys, also if they cannot be hashed."""
+    try:
+        hash(part)
+    except TypeError:
+        pass
+    else:
+        return part
+    if isinstance(part, np.ndarray):
+        entries = [v if v == v else "NaN" for v in map(_key, part.ravel().tolist())]
+        return "array", part.shape, tuple(entries)
+    if isinstance(part, list | tuple):
+        return type(part), *map(_key, part)
+    if isinstance(part, set):
+        return frozenset(part)
+    if isinstance(part, dict):
+        return frozenset((name, _key(value)) for name, value in part.items())
+    return key_of_sample(part, "Convolution: a part", any_object=True)
+
+
+def _collection(kernel: Any, parts: list[Any]) -> Any:
+    """Parts in the form of samples: a list, or the rows of a table."""
+    if not kernel.requires_vector_input:
+        return parts
+    return as_vectors([np.atleast_1d(np.asarray(part)) for part in parts], "Convolution")
+
+
+@dataclass(frozen=True, eq=False)
+class Graphs:
+    """A collection of labelled graphs; indexing returns a subset, as for `Packed`.
+
+    Attributes
+    ----------
+    labels, degrees : Packed
+        Labels of the nodes of each graph, and their numbers of neighbours.
+    neighbours, edges : Packed
+        For each node, the numbers of its neighbours and the labels of the edges to them.
+    """
+
+    labels: Packed
+    degrees: Packed
+    neighbours: Packed
+    edges: Packed
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, indices: Array) -> "Graphs":
+        fields = (self.labels, self.degrees, self.neighbours, self.edges)
+        return Graphs(*(field[indices] for field in fields))
+
+    def joined(self, other: "Graphs | None") -> "Graphs":
+        """Return one collection, with the graphs of `other` last."""
+        if other is None:
+            return self
+        return Graphs(
+            joined(self.labels, other.labels),
+            joined(self.degrees, other.degrees),
+            joined(self.neighbours, other.neighbours),
+            joined(self.edges, other.edges),
+        )
+
+
+def read_graphs(X: Any, name: str = "The kernel") -> Graphs:
+    """Return graphs of any type as one `Graphs` collection."""
+    labels, edges = [], []
+    degrees: list[int] = []
+    neighbours: list[int] = []
+    n_nodes, n_ends = [0], [0]
+    for i, x in enumerate(as_samples(X, name)):
+        found, below = _read_graph(x, f"{name}: sample {i}")
+        labels.append(found)
+        degrees += [len(around) for around in below]
+        neighbours += [end for around in below for end, _ in around]
+        edges.append([label for around in below for _, label in around])
+        n_nodes.append(n_nodes[-1] + len(found))
+        n_ends.append(n_ends[-1] + len(edges[-1]))
+    by_node, by_end = (np.array(offsets, dtype=np.int64) for offsets in (n_nodes, n_ends))
+    return Graphs(
+        pack(labels, name),
+        Packed(np.array(degrees, dtype=np.int32), by_node, (), "tokens"),
+        Packed(np.array(neighbours, dtype=np.int32), by_end, (), "tokens"),
+        pack(edges, name),
+    )
+
+
+def _read_graph(x: Any, name: str) -> tuple[list[Any], list[list[tuple[int, Any]]]]:
+    """Return the labels of the nodes, and for each node its neighbours and edge labels."""
+    # a graph of networkx
+    if hasattr(x, "nodes") and hasattr(x, "adjacency"):
+        number = {v: i for i, v in enumerate(x.nodes)}
+        missing = [v for v in number if "label" not in x.nodes[v]]
+        if missing:
+            raise ValueError(
+                f'{name}: node {missing[0]!r} has no attribute "label"; set one, for example the '
+                "degree."
+            )
+        below = []
+        for _, around in x.adjacency():
+            ends = []
+            for u, data in around.items():
+                every = data.values() if x.is_multigraph() else [data]
+                ends += [(number[u], edge.get("label")) for edge in every]
+            below.append(ends)
+        return [x.nodes[v]["label"] for v in number], below
+
+    # labels, edges and perhaps labels of edges
+    if not isinstance(x, list | tuple) or len(x) not in (2, 3):
+        raise TypeError(
+            f"{name} is of type {type(x).__name__}; a graph is a networkx graph whose nodes have "
+            "an attribute label, or a tuple (labels, edges) or (labels, edges, edge_labels)."
+        )
+    labels = x[0].tolist() if isinstance(x[0], np.ndarray) else list(x[0])
+    pairs = np.asarray(x[1], dtype=np.int64 if len(x[1]) == 0 else None)
+    if not len(pairs):
+        pairs = pairs.reshape(0, 2)
+
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+        raise ValueError(f"{name}: edges must be pairs of node numbers.")
+    if len(pairs) and (pairs.min() < 0 or pairs.max() >= len(labels)):
+        raise ValueError(f"{name}: edges refer to nodes outside 0 to {len(labels) - 1}.")
+
+    kinds = [None] * len(pairs) if len(x) == 2 else list(x[2])
+    if len(kinds) != len(pairs):
+        raise ValueError(f"{name} has {len(pairs)} edges and {len(kinds)} edge labels.")
+
+    below = [[] for _ in labels]
+    for (u, v), kind in zip(pairs.tolist(), kinds, strict=True):
+        below[u].append((v, kind))
+        if u != v:
+            below[v].append((u, kind))
+    return labels, below
+
+
+class WeisfeilerLehman(BaseKernel):
+    r"""Inner product of the counts of refined labels of the nodes of graphs.
+
+    .. math:: k(G, G') = \sum_{h = 0}^{H} \sum_{a} \phi_{h a}(G) \phi_{h a}(G')
+
+    with :math:`\phi_{h a}(G)` the number of nodes with label a after h rounds; in each round the
+    new label of a node combines its label with the sorted labels of its neighbours.
+
+    Parameters
+    ----------
+    n_iter : int, default=3
+        Number of refinement rounds H; 0 counts the original labels.
+    edge_labels : bool, default=False
+        Whether the labels of the edges are combined with those of the neighbours.
+
+    See Also
+    --------
+    CompleteSubtree : Counts of subtrees of trees.
+
+    Notes
+    -----
+    A sample is a networkx graph whose nodes (and edges) have an attribute ``label``, or a tuple
+    ``(labels, edges)`` or ``(labels, edges, edge_labels)``: labels of the nodes, pairs of numbers
+    of nodes, labels of the edges. Edges of directed networkx graphs are followed forward. Labels
+    are any hashable values. Positive semi-definite. The refinement is exact: a hash table that
+    compares rows of sorted labels assigns the new labels. Graphs that the refinement cannot
+    distinguish, such as regular graphs with one label, have the same features.
+
+    References
+    ----------
+    .. [1] Shervashidze, Schweitzer, van Leeuwen, Mehlhorn and Borgwardt, Weisfeiler-Lehman graph
+       kernels, JMLR 12, 2011, pp. 2539-2561.
+
+    Examples
+    --------
+    >>> from skmoderndata.kernels import WeisfeilerLehman
+    >>> water = (["H", "O", "H"], [(0, 1), (1, 2)])
+    >>> hydroxide = (["H", "O"], [(0, 1)])
+    >>> WeisfeilerLehman(n_iter=1)([water, hydroxide])
+    array([[10.,  5.],
+           [ 5.,  4.]])
+    """
+
+    _card = KernelCard(
+        family=FAMILY, cite=("shervashidze2011weisfeiler",),
+        cost="n_iter (edges + common labels)", domain="graph", method=PAGE,
+    )  # fmt: skip
+
+    def __init__(self, n_iter: int = 3, edge_labels: bool = False) -> None:
+        self.n_iter = n_iter
+        self.edge_labels = edge_labels
+
+    def _validate(self) -> None:
+        self._check_integer("n_iter", 0)
+        self._check_choice("edge_labels", (True, False))
+
+    @property
+    def encoding(self) -> str | None:
+        """Name of the form that `encode` keeps."""
+        return "graphs"
+
+    def _check(self, X: Any) -> Graphs:
+        return read_graphs(X, "WeisfeilerLehman")
+
+    def _counts(self, X: Graphs, Y: Graphs | None) -> tuple[Any, Any]:
+        """Count the labels of all rounds, columns side by side."""
+        both = X.joined(Y)
+        if self.edge_labels and None in both.edges.symbols:
+            symbol = both.edges.symbols.index(None)
+            if len(where := np.flatnonzero(both.edges.codes == symbol)):
+                graph = np.searchsorted(both.edges.offsets, where[0], side="right") - 1
+                raise ValueError(
+                    f"WeisfeilerLehman: sample {graph} has edges without a label; add them, or "
+                    "set edge_labels=False."
+                )
+        offsets = both.labels.offsets
+        first = np.repeat(offsets[:-1], both.neighbours.lengths)  # nodes are numbered per graph
+        neighbours = both.neighbours.codes + first
+        starts = np.concatenate([[0], np.cumsum(both.degrees.codes, dtype=np.int64)])
+        edges = both.edges.codes.astype(np.int64) * self.edge_labels
+        labels = both.labels.codes.astype(np.int64)
+        rounds = []
+        for h in range(self.n_iter + 1):
+            if h:
+                labels = refine(labels, starts, neighbours, edges)
+            rounds.append(count_windows(labels, offsets, int(labels.max(initial=0)) + 1))
+        counts = sparse.csr_array(sparse.hstack(rounds, format="csr"))
+        return counts[: len(X)], None if Y is None else counts[len(X) :]
+
+    def _gram(self, X: Graphs, Y: Graphs | None) -> Array:
+        n_bytes = int(get_config()["working_memory"] * 2**20)
+        return gram_of_counts(*self._counts(X, Y), n_bytes=n_bytes)
+
+    def _diag(self, X: Graphs) -> Array:
+        return squared_norms(self._counts(X, None)[0])
+
+    def features(self, X: Any, Y: Any = None) -> Any:
+        """Return counts of refined labels as sparse rows, whose inner products are the kernel.
+
+        Parameters
+        ----------
+        X : collection of graphs
+            Samples.
+        Y : collection of graphs, default=None
+            Other samples, which get the same columns.
+
+        Returns
+        -------
+        features : csr_array of shape (n_X, n_labels), or two of them
+            One column for each label of each round that occurs; with `Y` a pair of matrices.
+        """
+        self._validate()
+        left, right = self._counts(self._real(X), None if Y is None else self._real(Y))
+        return left if Y is None else (left, right)

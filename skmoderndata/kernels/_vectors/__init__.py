@@ -1,0 +1,1 @@
+"""Kernels of real numbers and of vectors."""
