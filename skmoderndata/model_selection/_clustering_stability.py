@@ -283,6 +283,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
                         for seed in seeds
                     )
                 )
+
                 if progress.end():
                     break
 
