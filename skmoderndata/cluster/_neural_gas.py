@@ -501,11 +501,10 @@ class NeuralGas(
         k = self.n_clusters
         if not isinstance(self.init, str):
             start = check_array(self.init, dtype=np.float64, input_name="init")
-
             if start.shape != (k, X.shape[1]):
                 raise ValueError(f"init has shape {start.shape}, but needs {(k, X.shape[1])}.")
-
             return start
+
         n = X.shape[0]
         if n < k:
             raise ValueError(f"n_samples={n} should be >= n_clusters={k}.")

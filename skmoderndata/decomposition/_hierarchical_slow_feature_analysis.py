@@ -300,7 +300,6 @@ class HierarchicalSlowFeatureAnalysis(
     def _plan_layers(self):
         """Return the untrained layers: geometry and sizes, after checking all parameters."""
         dicts = self.layers
-
         if dicts is None:
             whole = self.image_shape is None
             dicts = [{}] if whole else _default_fields(*self.image_shape_[:2])

@@ -378,7 +378,6 @@ class KSVD(
         self.objective_ = float(result.objective[-1])
         self.objective_history_ = result.objective
         self.n_replaced_ = result.replaced
-
         self.n_iter_ = result.n_iter
 
         used = result.codes.indices[result.codes.values != 0]

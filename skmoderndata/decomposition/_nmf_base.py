@@ -375,7 +375,6 @@ class AlternatingFactorization(
         self.objective_history_ = np.asarray(result.history)
         self.kkt_residual_ = float(result.residual)
         self.reconstruction_err_ = float(np.sqrt(squared_error(data, W, V)))
-
         self.n_iter_ = result.n_iter
 
         self._sums = None

@@ -179,7 +179,6 @@ class SequenceFeatures(TransformerMixin, Base):
             self.n_features_out_ = int(self.n_features)
         elif isinstance(kernel, ScoreKernel | TextKernel):
             self.n_features_out_ = self.kernel_.features(X).shape[1]
-
         elif isinstance(kernel, Mismatch):
             counts = self.kernel_.features(X)
             self.columns_ = np.unique(counts.indices)

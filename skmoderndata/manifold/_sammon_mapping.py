@@ -390,7 +390,6 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     def _start(self, X, d, given, first, unit, rng):
         n, k = len(first), self.n_components
-
         if given is not None:
             return given[first] / unit
         if self.init == "random":

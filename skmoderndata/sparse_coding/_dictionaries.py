@@ -126,7 +126,6 @@ def wavelet_dictionary(shape, wavelet="haar", *, level=None):
            [ 0.  ,  0.  ,  0.71, -0.71]])
     """
     low_pass = _low_pass(wavelet)
-
     bases = []
     for n in _shape(shape):
         most = (n & -n).bit_length() - 1  # how often n can be halved
