@@ -22,12 +22,15 @@ def __getattr__(name):
         return getattr(importlib.import_module("skmoderndata._registry"), name)
     if name == "__all__":  # `from skmoderndata import *` loads all classes
         return sorted(["__version__", *_FUNCTIONS, *_classes()])
+
+    # a module, a class, or a name that is meant to be one of these
     homes = {} if name.startswith("_") else _homes()
     if name in homes.values():
         return importlib.import_module(f"skmoderndata.{name}")
     home = homes.get(name)
     if home is not None and name[0].isupper():
         return getattr(importlib.import_module(f"skmoderndata.{home}"), name)
+
     message = f"module {__name__!r} has no attribute {name!r}"
     if home is not None:
         message += f": import it from skmoderndata.{home}"

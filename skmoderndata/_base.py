@@ -112,12 +112,15 @@ def run_starts(
     task, passes = ("starts", 1) if parallel else (task_name, max_passes)
     results = []
     with FitProgress(estimator, X, y, max_passes=passes, task_name=task) as progress:
+        # all at once, without a callback for each pass
         if parallel:
             progress.begin()
             run = delayed(one_start)
             parallel_starts = Parallel(n_jobs=n_jobs, prefer=prefer, require=require)
             results = parallel_starts(run(seed=seed) for seed in seeds)
             progress.end()
+
+        # one after the other
         for seed in () if parallel else seeds:
             results.append(one_start(seed=seed, progress=progress))
             if progress.stopped:

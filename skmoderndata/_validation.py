@@ -51,12 +51,15 @@ def validate_data(
     given_y = not (y is None or (isinstance(y, str) and y == "no_validation"))
     name = type(estimator).__name__
     numbers = is_regressor(estimator) or bool(checks.get("y_numeric"))
+
     if given_y:
         check_target(y, owner=name, numbers=numbers)
     out = sklearn_validate_data(estimator, X, y, reset=reset, **checks)
+
     if not given_X:
         return out
     X, y = out if given_y else (out, None)
+
     pairwise = estimator.__sklearn_tags__().input_tags.pairwise
     X = check_magnitude(
         tidy(X, stored_zeros), owner=name, kernel_values=pairwise, fourth_powers=fourth_powers
@@ -507,12 +510,14 @@ def check_groups(groups, n_members, *, member="feature", whole="X"):
                 f"groups[{g}] names {member} {wrong}, and {whole} has {member}s 0 to "
                 f"{n_members - 1}."
             )
+
         if len(np.unique(members)) < len(members) or (labels[members] >= 0).any():
             raise ValueError(
                 f"groups overlap: {'an' if member[0] in 'aeiou' else 'a'} {member} of groups[{g}] "
                 f"is listed twice. For overlapping groups repeat the {member} in {whole}, once "
                 "for each group."
             )
+
         labels[members] = g
 
     if (labels < 0).any():

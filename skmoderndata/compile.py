@@ -31,6 +31,7 @@ def main(arguments=None):
     unknown = sorted(set(chosen) - set(known))
     if unknown:
         parser.error(f"no estimator is called {', '.join(unknown)}")
+
     start, failed = perf_counter(), []
     for number, name in enumerate(chosen):
         _bar(number, len(chosen), name)
@@ -38,6 +39,7 @@ def main(arguments=None):
             warm(known[name])
         except Exception as error:
             failed.append(f"{name}: {error}")
+
     _bar(len(chosen), len(chosen), f"{perf_counter() - start:.0f} s")
     sys.stderr.write("\n" + "".join(f"not compiled: {line}\n" for line in failed))
     return int(bool(failed))
@@ -62,13 +64,17 @@ def small_data(estimator, n=40, p=6):
     Rows are a positive table with slow columns, or its kernel matrix.
     """
     tags, rng = estimator.__sklearn_tags__(), np.random.default_rng(0)
+
+    # correlated columns, all positive
     X = rng.normal(size=(n, 3)).cumsum(axis=0) @ rng.normal(size=(3, p))
     X += 0.3 * rng.normal(size=(n, p))
     X += 0.1 - X.min()
+
     y = None
     if tags.target_tags.required:
         y = X[:, 0].copy()
         y = (y > np.median(y)).astype(int) if is_classifier(estimator) else y
+
     kind = estimator._card.samples
     if kind == "series":  # of unequal lengths
         return [rng.normal(size=(10 + i % 5, 2)) for i in range(n)], y

@@ -176,9 +176,11 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
                     centers = _random_rows(words, self.n_clusters, rng)
                 else:
                     centers = _spread_rows(words, self.n_clusters, rng)
+
                 start = _lloyd(words, centers, self.max_iter)
                 if best is None or start[2] < best[2]:
                     best = start
+
                 if progress.end():
                     break
 
@@ -245,15 +247,19 @@ def _spread_rows(words, k, rng):
     n_draws = 2 + int(np.log(k))
     chosen = [rng.randint(len(words))]
     distance = hamming_distances(words, words[chosen])[:, 0]
+
     while len(chosen) < k:
         total = np.cumsum(distance)
         if total[-1] == 0:  # every row is a centre
             chosen += [chosen[0]] * (k - len(chosen))
             break
+
+        # candidates drawn in proportion to their distance; the one that lowers the sum most
         draws = np.searchsorted(total, rng.uniform(size=n_draws) * total[-1], side="right")
         draws = np.minimum(draws, len(words) - 1)
         new = np.minimum(hamming_distances(words, words[draws]), distance[:, None])
         best = new.sum(axis=0).argmin()
+
         chosen.append(draws[best])
         distance = new[:, best]
     return words[chosen]

@@ -359,6 +359,7 @@ def _greedy_basis(words, candidates, k, bonus, penalty):
                 free = ~covered[i, w]
                 if free == 0:
                     continue
+
                 covered[i, w] |= chosen[w]
                 left, row = ~covered[i, w], words[i, w]
                 for c in range(width):
@@ -366,6 +367,7 @@ def _greedy_basis(words, candidates, k, bonus, penalty):
                     old[c] += popcount(bits) + (popcount(bits & row) << 32)
                     bits = near[w, c] & left
                     new[c] += popcount(bits) + (popcount(bits & row) << 32)
+
             for c in range(width):
                 change[c] += cover_gain(new[c], bonus, penalty) - cover_gain(
                     old[c], bonus, penalty
@@ -421,17 +423,21 @@ def _refit(words, columns, cost, U, Z, least, leader_U, pace, sets, column_sets,
     Returns the cost, components, memberships, and the number of rounds that lowered the cost.
     """
     p, n_rounds = len(columns), 0
+
     while cost - least <= 8 * pace and not (U == leader_U).all():
+        # memberships given the components, then components given the memberships
         new_Z = _cover(words, U, Z, sets, bonus, penalty)
         by_feature = np.ascontiguousarray(unpack_rows(U, p).T)
         sources = pack_rows(np.ascontiguousarray(new_Z.T))
         by_feature = _cover(columns, sources, by_feature, column_sets, bonus, penalty)
         new_U = pack_rows(np.ascontiguousarray(by_feature.T))
+
         missed, extra = count_differences(words, new_Z, new_U)
         pace = cost - (bonus * missed + penalty * extra)
         if not pace > 0:
             Z = new_Z  # no worse for U
             break
+
         U, Z, cost = new_U, new_Z, bonus * missed + penalty * extra
         n_rounds += 1
     return cost, U, Z, n_rounds

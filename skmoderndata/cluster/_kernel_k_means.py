@@ -479,7 +479,6 @@ class KernelKMeans(
 
     def _keep(self, best, space, kept, X, unit):
         k, w, members = self.n_clusters, space.kernel.weights, best.members
-
         mass = np.bincount(members, weights=w, minlength=k)
         empty = mass == 0
         if empty.any():

@@ -351,18 +351,24 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
             return self.fit(X)
         data = self._check(X, reset=False)
         model = self._model()
+
+        # sums of all rows, those of earlier batches included
         new = expectation(data, model, 0)
         total = Statistics(
             self._ones + new.ones, self._zeros + new.zeros, self._free_energy + new.free_energy
         )
+
+        # sources, then noise; soft counts where there are any
         U = improve_sources(model, total)
         rates = self._rates + _soft_counts(data, model)
         enough = rates.sum(axis=1).min() >= 1
         q1, q0 = error_rates(rates if enough else union_counts(model.sets, U, total))
         self._rates = rates
+
         model = boolean_model(model.sets, U, q1, q0, noise=self.noise)
         likelihood = table_log_likelihood(model, total)
         self._keep(model, total._replace(free_energy=-likelihood), likelihood, self.n_iter_ + 1)
+
         self.assignments_ = self._assign(data)[0]
         return self
 
@@ -435,6 +441,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
             raise ValueError("refine='gibbs' is for n_clusters up to 12: set refine=None.")
         if self._n_sets(self.n_clusters) <= MAX_ACTIVE or not self._pruned(self.n_clusters):
             return self.n_clusters
+
+        # distinct rows, counted among the first ones where these are enough
         n_rows, head = data.X.shape[0], 4 * self.n_clusters
         for n in (head, n_rows) if head < n_rows else (n_rows,):
             words = pack_bits(data.X[:n])
@@ -443,6 +451,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
             n_distinct = len(distinct_rows(words)[0])
             if n_distinct >= self.n_clusters:
                 return self.n_clusters
+
         warnings.warn(
             f"n_clusters={self.n_clusters} sources for {n_distinct} distinct rows: those beyond "
             "the number of distinct rows stay empty. Lower n_clusters.",

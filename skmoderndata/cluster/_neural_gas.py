@@ -261,6 +261,8 @@ class NeuralGas(
             raise ValueError(
                 'algorithm="online" needs dense X: use algorithm="batch", or X.toarray().'
             )
+
+        # starts among the samples of positive weight, about their mean
         kept = np.flatnonzero(w > 0)
         rng = check_random_state(self.random_state)
         samples = X if len(kept) == len(w) else X[kept]
@@ -285,6 +287,8 @@ class NeuralGas(
                 )
             else:
                 found = [run(*given) for given in zip(starts, seeds, passes, strict=True)]
+
+        # the least quantisation error of all starts
         done = [(gas, one) for gas, one in zip(found, passes, strict=True) if gas is not None]
         best, one = min(done, key=lambda pair: pair[0].inertia)
         self.cluster_centers_ = (best.centers + shift).astype(X.dtype, copy=False)
@@ -292,6 +296,7 @@ class NeuralGas(
         self.objective_ = float(self.objective_history_[-1])
         self.n_iter_ = best.n_iter
         self.n_steps_ = one.count * len(kept) if self.algorithm == "online" else 0
+
         self._describe(X, w, unit)
         if not best.converged:
             warn_not_converged(
@@ -324,16 +329,20 @@ class NeuralGas(
         X = self._validate(X, reset=first)
         if sparse.issparse(X):
             raise ValueError("partial_fit needs dense X: use fit, or X.toarray().")
+
         w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         rng = check_random_state(self.random_state)
         start = self._start(X[w > 0], rng) if first else self.cluster_centers_
         seen = 0 if first else self.n_steps_
+
         order = np.flatnonzero(w > 0)
         centers = self._steps(X, order, w, start, seen, self.online_steps)
+
         self.cluster_centers_ = centers.astype(X.dtype, copy=False)
         self.n_steps_ = seen + len(order)
         self.n_iter_ = 1 if first else self.n_iter_ + 1
         self._describe(X, w)
+
         self.objective_, self.objective_history_ = self.inertia_, np.array([self.inertia_])
         fraction = min(1.0, self.n_steps_ / self.online_steps)
         wide, narrow = self._widths()
@@ -492,11 +501,10 @@ class NeuralGas(
         k = self.n_clusters
         if not isinstance(self.init, str):
             start = check_array(self.init, dtype=np.float64, input_name="init")
-
             if start.shape != (k, X.shape[1]):
                 raise ValueError(f"init has shape {start.shape}, but needs {(k, X.shape[1])}.")
-
             return start
+
         n = X.shape[0]
         if n < k:
             raise ValueError(f"n_samples={n} should be >= n_clusters={k}.")

@@ -162,11 +162,14 @@ class RoleMiner(BooleanFactors):
         rows, count = distinct_rows(words)
         order = np.argsort(-count, kind="stable")
         rows, count = rows[order], count[order]
+
         candidates = self._candidates(rows)
         choose = _choose_greedily if self.selection == "greedy" else _choose_by_area
         chosen = choose(candidates, rows, count, self.n_clusters)
+
         U = np.zeros((self.n_clusters, words.shape[1]), dtype=np.uint64)
         U[: len(chosen)] = candidates[chosen]
+
         self.n_candidates_ = len(candidates)
         self.components_ = unpack_rows(U, self.n_features_in_)
         self.support_ = contained(words, U).sum(axis=0)
@@ -183,12 +186,14 @@ class RoleMiner(BooleanFactors):
         candidates, n_seen = _intersections(rows, self.max_candidates, complete)
         if n_seen == len(rows):
             return candidates
+
         found = (
             f"RoleMiner(algorithm={self.algorithm!r}) found more than max_candidates="
             f"{self.max_candidates} candidate roles in {len(rows)} distinct rows"
         )
         if complete:
             raise ValueError(f"{found}: increase max_candidates, or set algorithm='fast'.")
+
         warnings.warn(
             f"{found}, after the pairs of {n_seen} of them; the others are ignored. Increase "
             "max_candidates to use all.",
@@ -282,11 +287,14 @@ def _intersect(rows, complete, store, table, state, cells):
 @jit
 def _find(table, store, pattern):
     """Slot of the pattern in the hash table, or the free one where it belongs."""
+    # multiplicative hash of the words
     mixed = np.uint64(0)
     for w in range(len(pattern)):
         mixed = (mixed ^ pattern[w]) * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(29)
     slot = np.int64(mixed % np.uint64(len(table)))
+
+    # linear probing until the pattern, or an empty slot
     while table[slot] >= 0:
         same = True
         for w in range(len(pattern)):

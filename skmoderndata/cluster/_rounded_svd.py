@@ -140,12 +140,15 @@ class RoundedSVD(BooleanFactors):
         words = pack_bits(bits)
         A, B, self.singular_values_ = _balanced_factors(bits, self.n_clusters)
         wrong, n_bits = None, bits.shape[0] * bits.shape[1]
+
+        # thresholds of both factors on a grid
         for s_b in fractions:
             U = pack_rows(_at_least(B, s_b, axis=1))
             for s_a in fractions:
                 new = sum(count_differences(words, _at_least(A, s_a, axis=0), U))
                 if wrong is None or new < wrong:
                     wrong, chosen, self.fractions_ = new, U, (float(s_a), float(s_b))
+
         self.rounding_error_ = wrong / n_bits
         self.components_ = unpack_rows(chosen, bits.shape[1])
         self.assignments_ = self._cover(words)
@@ -197,6 +200,8 @@ def _leading_eigenvectors(X, k, *, rows):
     """Largest eigenvalues of ``X X'`` or ``X' X``, in descending order, and their vectors."""
     m = X.shape[0 if rows else 1]
     k = min(k, m)
+
+    # few rows or columns: eigenvectors of their co-occurrences
     if m <= _DENSE or k > m // 4:
         if rows:
             X = X.T.tocsr() if sparse.issparse(X) else X.T
@@ -206,6 +211,7 @@ def _leading_eigenvectors(X, k, *, rows):
         else:
             values, vectors = (part[..., ::-1] for part in eigen_range(gram, m - k, m))
     else:
+        # many: Lanczos steps with products of X and X'
         first, last = (X, X.T) if rows else (X.T, X)
         gram = LinearOperator(
             (m, m), dtype=float, matvec=lambda v: _times(first, _times(last, v.reshape(-1, 1)))

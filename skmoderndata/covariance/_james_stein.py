@@ -165,6 +165,7 @@ class JamesStein(Base):
             raise ValueError(f"JamesStein cannot merge with {type(other).__name__}.")
         check_is_fitted(self)
         check_is_fitted(other)
+
         mine = {**self.get_params(), "n_features_in_": self.n_features_in_}
         theirs = {**other.get_params(), "n_features_in_": other.n_features_in_}
         differ = [name for name in mine if not np.array_equal(mine[name], theirs[name])]
@@ -173,6 +174,8 @@ class JamesStein(Base):
                 f"JamesStein cannot merge: {', '.join(differ)} differ. Fit both with the same "
                 "parameters."
             )
+
+        # means and sums of squares of both parts together
         a, b = self.n_samples_seen_, other.n_samples_seen_
         step = other.raw_location_ - self.raw_location_
         squares = self._squares + other._squares + float(step @ step) * a * b / (a + b)
@@ -242,8 +245,10 @@ class JamesStein(Base):
                     "`noise_variance` to the variance of a row, or give two rows or more."
                 )
             return squares / degrees, degrees / (degrees + 2)
+
         if np.ndim(self.noise_variance) == 0:
             return float(self.noise_variance), 1.0
+
         variance = _vector(self.noise_variance, m, "noise_variance")
         if not (variance > 0).all():
             raise ValueError(

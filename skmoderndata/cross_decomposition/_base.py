@@ -108,6 +108,7 @@ class MultiviewTransformer(
                 f"{', '.join(map(str, sizes))} rows: found input variables with inconsistent "
                 f"numbers of samples: {sizes}."
             )
+
         rows = [self._present(v, view) for v, view in enumerate(views)]
         weights = unequal_weights(sample_weight, views[0], owner=name)
         if weights is not None:
@@ -118,6 +119,7 @@ class MultiviewTransformer(
                     f"{name} needs at least 2 samples of positive weight in each view: "
                     f"n_samples={fewest}."
                 )
+
         return Samples(sizes[0], rows, weights)
 
     def transform(self, X, y=None):
@@ -443,10 +445,12 @@ def refuse_labels(y, name):
     if values.ndim != 1 or values.dtype.kind == "f":
         return
     check_target(y, owner=name)
+
     kind = "strings" if values.dtype.kind not in "iub" else "integers or Booleans"
     different = len(set(values.tolist()))
     if kind != "strings" and 2 * different > len(values):
         return
+
     raise ValueError(
         f"{name} received {different} different {kind} as second view, which look like labels of "
         "classes. If they are a view, give a table: y.reshape(-1, 1) for numbers, one column for "

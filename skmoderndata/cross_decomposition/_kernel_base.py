@@ -157,6 +157,7 @@ class KernelViews(MultiviewTransformer):
         if solver == "auto":
             low = all(is_low_rank(solver, one.gram, samples.n) for one in kernels)
             solver = "low_rank" if low else "exact"
+
         settings = KernelProblem(
             self.n_components,
             alphas,
@@ -181,6 +182,7 @@ class KernelViews(MultiviewTransformer):
         self.X_fit_ = solution.fitted
         if self.copy_X:
             self.X_fit_ = [X.copy() if hasattr(X, "copy") else X for X in solution.fitted]
+
         self.kernel_residual_ = np.array(solution.residuals)
         self.solver_ = solution.solver
         self.n_iter_ = int(solution.pairs.n_iter)
@@ -402,11 +404,13 @@ def _low_rank_view(v, X, gram, rows, w, settings):
         pivots = np.sort(gram.order(X)[drawn])
         landmarks = gram.subset(X, pivots)
         block = np.asarray(gram(take(X, pivots), landmarks), dtype=np.float64)
+
         omega, U = linalg.eigh((block + block.T) / 2, check_finite=False)
         if omega[0] < -INDEFINITE * np.abs(omega).max():
             raise ValueError(_indefinite(v))
         keep = omega > rank * np.finfo(np.float64).eps * max(float(omega[-1]), 0.0)
         R = U[:, keep] / np.sqrt(omega[keep])
+
         G = np.empty((n, R.shape[1]))
         for part, K in gram.blocks(X, landmarks):
             G[part] = K @ R
@@ -462,6 +466,8 @@ def _whitened(v, view, exact):
 def _krylov(reduced, kernels, samples, settings):
     """Compute few pairs of two large views without eigendecompositions; None if not applicable."""
     pens = [view.pen for view in reduced]
+
+    # products with vectors pay for few pairs of two large, regularised matrices
     if (
         len(reduced) != 2
         or samples.n <= SMALL
@@ -470,10 +476,12 @@ def _krylov(reduced, kernels, samples, settings):
         or any(pen.square for pen in pens)
     ):
         return None
+
     for v, (view, one) in enumerate(zip(reduced, kernels, strict=True)):
         known = one.gram.kernel in ("linear", "rbf", "laplacian", "cosine")
         if not known and not is_semidefinite(view.matrix):
             raise ValueError(_indefinite(v))
+
     a, b = reduced
     return kernel_pairs(a.matrix, b.matrix, settings.k, pens=tuple(pens), total=a.total)
 

@@ -115,11 +115,13 @@ def solve_linear(views, samples, *, alphas, scale, k, name, **problem):
         G, mean, deviation = centred(X[samples.rows[v]], w, scale)
         if G is None:
             raise ValueError(f"View {v + 1} is constant, so nothing can correlate with it.")
+
         pen = penalty(alpha, "shrinkage")
         if sparse.issparse(X):
             whitened.append(whiten_sparse(G, pen))
         else:
             whitened.append(whiten_features(G, pen, None if w is None else w.sum()))
+
         means.append(mean)
         scales.append(deviation)
         rows_of.append(G)

@@ -414,17 +414,21 @@ class PrincipalComponentsRegression(
             coef0=self.coef0,
             kernel_params=self.kernel_params,
         )
+
         many = not isinstance(self.n_components, str) and (self.n_components or 0) > self.max_rank
         low = self.solver == "low_rank" or (
             not many and is_low_rank(self.solver, gram, len(roots))
         )
         self.solver_ = "low_rank" if low else "dual"
+
         if low:
             return self._low_rank_components(X, rows, w, roots, gram)
+
         K = kernel_matrix(gram, X)
         K_means = centre_kernel(K, w)
         floor = len(K) * 1e-15 * np.abs(K_means).max(initial=0.0)
         values, V = self._leading(K, floor, surely_psd(gram), enough)
+
         self.X_fit_ = X.copy() if self.copy_X and hasattr(X, "copy") else X
         if gram.precomputed:
             self.X_fit_ = Columns(rows)
@@ -491,6 +495,7 @@ class PrincipalComponentsRegression(
             values, V = eigen_of_fraction(K, k)
         else:
             values, V = leading_eigen(K, int(k))
+
         if values[-1] < -max(INDEFINITE * np.abs(values).max(), floor):
             raise ValueError(
                 f"PrincipalComponentsRegression: the kernel matrix of kernel={self.kernel!r} "

@@ -131,15 +131,20 @@ def make_logistic_map(n_samples=6000, *, periods=(5, 11, 13), n_discard=100, ran
     periods = np.asarray(periods, dtype=np.float64)
     if periods.ndim != 1 or len(periods) == 0:
         raise ValueError(f"periods must be a sequence of numbers, got {periods!r}.")
+
+    # driving force: sines, scaled to [-1, 1]
     t = np.arange(n_samples) / n_samples
     force = np.sin(2 * np.pi * np.outer(periods, t)).sum(axis=0)
     span = np.ptp(force)
     if span > 0:
         force = 2 * (force - force.min()) / span - 1
     r = 3.6 + 0.13 * force
+
+    # the map x -> r x (1 - x), after a transient
     x = check_random_state(random_state).uniform(0.2, 0.8)
     for _ in range(n_discard):
         x = r[0] * x * (1 - x)
+
     series = np.empty(n_samples)
     for i, r_now in enumerate(r):
         series[i] = x
@@ -210,14 +215,17 @@ def make_mixed_sources(
     """
     if mixing == "spiral" and n_sources != 2:
         raise ValueError(f"mixing='spiral' needs n_sources=2, got {n_sources}.")
+
     rng = check_random_state(random_state)
     sources = np.empty((n_samples, n_sources))
     for j in range(n_sources):
+        # smoothed noise, faster from source to source, uniform in [-1, 1]
         noise = rng.normal(size=n_samples)
         smooth = ndimage.gaussian_filter1d(noise, time_scale / 2.5**j, mode="wrap")
         sd = smooth.std()
         smooth = (smooth - smooth.mean()) / (sd if sd > 0 else 1.0)
         sources[:, j] = special.erf(smooth / np.sqrt(2))
+
     if mixing == "linear":
         return sources @ rng.normal(size=(n_sources, n_sources)), sources
     radius, angle = sources[:, 1] + 3 * sources[:, 0] + 6, 1.5 * np.pi * sources[:, 0]

@@ -397,6 +397,8 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             B = rng.uniform(size=(n, k)) ** 4  # a few rows dominate each component
             B /= B.sum(axis=0)
             return nnls(B.T @ against(rows, B), against(rows, B)).Z + 0.01, B
+
+        # clusters of rows, or of samples in feature space
         if self._linear:
             with warnings.catch_warnings():  # fewer distinct rows than components are no problem
                 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -404,6 +406,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         else:
             chosen = rng.permutation(n)[:k]
             labels = np.argmin(np.diagonal(data)[chosen] - 2 * data[:, chosen], axis=1)
+
         W = np.zeros((n, k))
         W[np.arange(n), labels] = 1.0
         W += 0.2

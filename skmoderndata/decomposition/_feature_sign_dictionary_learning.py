@@ -525,12 +525,14 @@ class FeatureSignDictionaryLearning(
                 positive=self.positive_dict,
                 positive_code=self.positive_code,
             )
+
         start = check_array(self.init, dtype=np.float64, input_name="init")
         wanted = (self.n_components or len(start), n)
         if start.shape != wanted:
             raise ValueError(f"init has shape {start.shape}, and {wanted} is wanted.")
         if not np.any(start != 0, axis=1).all():
             raise ValueError("init has a zero atom: omit it, or replace it.")
+
         if self.positive_dict and (start < 0).any():
             raise ValueError("init has negative entries, and positive_dict=True: clip them to 0.")
         return start / np.linalg.norm(start, axis=1, keepdims=True)

@@ -300,7 +300,6 @@ class HierarchicalSlowFeatureAnalysis(
     def _plan_layers(self):
         """Return the untrained layers: geometry and sizes, after checking all parameters."""
         dicts = self.layers
-
         if dicts is None:
             whole = self.image_shape is None
             dicts = [{}] if whole else _default_fields(*self.image_shape_[:2])
@@ -518,6 +517,7 @@ def _check_steps(sequence_ids, X, *, who):
 def _check_shape(image_shape, n_features):
     if image_shape is None:
         return (1, n_features, 1)
+
     sizes = tuple(image_shape)
     valid = len(sizes) in (2, 3) and all(isinstance(s, Integral) and s >= 1 for s in sizes)
     if not valid:
@@ -525,6 +525,7 @@ def _check_shape(image_shape, n_features):
             f"image_shape={image_shape!r} must be (height, width) or (height, width, channels), "
             "positive integers."
         )
+
     shape = tuple(int(s) for s in (*sizes, 1)[:3])
     if np.prod(shape, dtype=object) != n_features:
         raise ValueError(
@@ -677,15 +678,20 @@ def _apply(node, P, degree, clip):
     """Compute the outputs of a node, (rows, n_out)."""
     if len(node.components) == 0:
         return np.empty((len(P), 0))
+
     expansion = PolynomialExpansion(len(node.pre), degree)
     offset = node.components @ node.expanded_mean
+
+    # blocks of rows whose expansions stay in the cache
     out = np.empty((len(P), len(node.components)))
     block = min(max(_CACHE_FLOATS // expansion.n_outputs, 64), len(P))
     buffer = np.empty((expansion.n_outputs, block))
+
     for rows in gen_batches(len(P), block):
         Z = node.pre @ (P[rows] - node.mean).T  # features first
         if clip is not None:
             np.clip(Z, -clip, clip, out=Z)
+
         expanded = buffer[:, : Z.shape[1]]
         expansion.into(Z, expanded)
         out[rows] = (node.components @ expanded).T

@@ -401,6 +401,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
             principal, minor, last = principal.copy(), minor.copy(), last.copy()
             expansion = self._expansion
             self._check_unchanged(minor)
+
             same_kind = (ids is None) == (last_id is None)
             follows[0] = (
                 not new_sequence and same_kind and (ids is None or bool(ids[0] == last_id))
@@ -509,6 +510,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         W, delta = refine_minor(steps, zero, minor.W)
         B = np.zeros((k, p))
         B[: len(W)] = W @ rows
+
         self.whitening_change_ = whitening.residual
         residuals = np.zeros(k)
         residuals[: len(W)] = eigen_residual(steps, zero, W, delta, float(minor.gamma[0]))

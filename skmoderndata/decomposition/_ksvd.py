@@ -630,14 +630,17 @@ class KSVD(
         n = data.shape[1]
         most = max(1, n // 10) if self.residual_tol is None else len(atoms.rows)
         bounds = np.full(len(data), -1.0 if self.residual_tol is None else self.residual_tol)
+
         if data.dtype == np.float32:
             bounds = bounds_for_rounding(bounds, data)
+
         given = {
             "n_nonzero": self.n_nonzero_coefs or most,
             "tol_sq": np.where(bounds < 0, -1.0, bounds**2),  # -1: none
             "mask": known,
             "n_jobs": self.n_jobs,
         }
+
         if self.positive:
             return nonnegative_matching_pursuit(data, atoms, **given)
         optimised = self.algorithm == "ormp"

@@ -125,6 +125,7 @@ def given_start(estimator, n_features, *, nonnegative=False):
         return None
     else:
         start, name = estimator.init, "init"
+
     start = check_array(start, dtype=np.float64, input_name="init")
     wanted = (estimator.n_components, n_features)
     if start.shape != wanted or (nonnegative and (start < 0).any()):
@@ -246,17 +247,20 @@ class AlternatingFactorization(
         """
         if not hasattr(self, "components_"):
             return self.fit(X, y, sample_weight)
+
         X = self._validate(X, reset=False)
         if self._codes_over_rows:
             raise ValueError(
                 f"{type(self).__name__}(codes_axis='component') cannot add rows to codes of given "
                 "sparseness over rows; set codes_axis='sample' or sparseness_codes=None."
             )
+
         if self._sums is None or (not sparse.issparse(X) and np.isnan(X).any()):
             raise ValueError(
                 f"{type(self).__name__}.partial_fit accepts no missing entries, because these "
                 "need separate sums for every column; use fit."
             )
+
         self._add_rows(X, self._codes(X), check_weights(sample_weight, X))
         return self
 
@@ -371,7 +375,6 @@ class AlternatingFactorization(
         self.objective_history_ = np.asarray(result.history)
         self.kkt_residual_ = float(result.residual)
         self.reconstruction_err_ = float(np.sqrt(squared_error(data, W, V)))
-
         self.n_iter_ = result.n_iter
 
         self._sums = None

@@ -419,17 +419,21 @@ class ProbabilisticLSA(
     def _one_start(self, counts, hidden, *, seed, progress=None):
         rng = np.random.RandomState(seed)
         k = self.n_components
+
+        # topics drawn about the frequencies of words, equal mixtures
         frequency = np.bincount(counts.indices, weights=counts.data, minlength=counts.n_words)
         topics = rng.exponential(size=(counts.n_words, k)) * frequency[:, None]
         total = topics.sum(axis=0)
         topics = topics / total if (total > 0).all() else np.full_like(topics, 1 / len(topics))
         mixtures = np.full((len(counts.indptr) - 1, k), 1 / k)
+
         settings = {
             "beta": float(self.posterior_exponent),
             "smoothing": float(self.smoothing),
             "max_iter": self.max_iter,
             "progress": progress,
         }
+
         if hidden is None:
             return fit_topics(counts, mixtures, topics, tol=self.tol, **settings)
         return fit_tempered(
@@ -459,12 +463,16 @@ class ProbabilisticLSA(
         """Topics from expected counts of words in topics."""
         self._word_counts = in_words
         weight = in_words.sum(axis=0)
+
+        # smoothed counts; a topic of no words is uniform
         topics = in_words + self.smoothing
         total = topics.sum(axis=0)
         uniform = 1.0 / len(topics)
         topics = np.where(total > 0, topics / np.where(total > 0, total, 1.0), uniform)
+
         self.components_ = np.ascontiguousarray(topics.T, dtype=dtype)
         self.n_components_ = len(self.components_)
+
         sum_of_weights = weight.sum()
         self.topic_weights_ = (
             weight / sum_of_weights

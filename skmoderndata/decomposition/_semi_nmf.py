@@ -178,7 +178,6 @@ class SemiNMF(AlternatingFactorization):
         if init == "svd":
             # the non-negative part of a left singular vector is the first code
             V = nndsvd_components(data, k, rng, codes=True)
-
         elif init == "kmeans":
             # missing entries count as the mean of their feature
             filled = data.X

@@ -116,6 +116,7 @@ class CallableExpansion:
             expanded = self.expansion.transform(rows)
         else:
             expanded = self.expansion(rows)
+
         if sparse.issparse(expanded):
             expanded = expanded.toarray()
         table = np.asarray(expanded, dtype=np.float64)

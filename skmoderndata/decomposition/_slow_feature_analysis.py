@@ -379,8 +379,11 @@ class SlowFeatureAnalysis(
             new_sequence=bool(new_sequence),
             after=vars(self).get("_moments"),
         )
+
         if first:
             self._start(X, rows.valid, may_be_empty=self.expansion is None)
+
+        # moments of a copy: an error leaves the old ones
         moments = self._moments.copy()
         self._update(moments, X, rows)
         self._forget_solution()
@@ -461,6 +464,8 @@ class SlowFeatureAnalysis(
         X = self._check(X, reset=False)
         rows = check_rows(X, sequence_ids)
         Y = self._project(X).astype(np.float64, copy=False)
+
+        # steps within a sequence, between usable rows
         runs = np.zeros(len(X), dtype=np.int64)
         if rows.ids is not None:
             runs[1:] = np.cumsum(rows.ids[1:] != rows.ids[:-1])
@@ -468,11 +473,13 @@ class SlowFeatureAnalysis(
         step = np.zeros(0, dtype=bool)
         if len(X) > lag:
             step = (runs[lag:] == runs[:-lag]) & rows.valid[lag:] & rows.valid[:-lag]
+
         if not step.any():
             raise ValueError(
                 f"score needs at least one step of {lag} row(s) within a sequence; X has "
                 f"{len(X)} row(s) and no such step."
             )
+
         return -mean_slowness(Y, step, rows.valid, lag)
 
     def quadratic_form(self, component=0):
@@ -688,16 +695,20 @@ class SlowFeatureAnalysis(
     def _project(self, X):
         components, mean = self.components_, self.mean_
         out = np.full((len(X), len(components)), np.nan, dtype=X.dtype)
+
+        # rows with NaN stay NaN
         usable = ~np.isnan(X).any(axis=1)
         index = slice(None) if usable.all() else np.flatnonzero(usable)
         rows = X[index]
         result = out if len(rows) == len(X) else np.empty((len(rows), out.shape[1]), out.dtype)
         chunk = min(self._chunk_rows(), max(len(rows), 1))
+
         outputs = LinearOutputs(self._expansion, mean, components)
         for start in range(0, len(rows), chunk):
             part = slice(start, start + chunk)
             Z = np.asarray(self._prepare(rows[part]), dtype=np.float64)
             result[part] = outputs(Z)
+
         if result is not out:
             out[index] = result
         return out

@@ -359,7 +359,6 @@ class SparseNMF(AlternatingFactorization):
 
     def _solve(self, data, V, sides, progress, *, given):
         W, V = start_from(data, V, *sides, given=given)
-
         result, passes = None, self.max_iter
         # a component of zeros is stationary, and no minimum: revive it, go on with the passes left
         while True:

@@ -224,11 +224,13 @@ class Sparsenet(
         rng = check_random_state(self.random_state)
         state = self._start(X.shape[1], rng)
         history = []
+
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
             it = Iterations(self.max_iter, -1.0, progress)
             for _ in it:
                 state, mean, gradient, missed = self._pass(X, rng.permutation(len(X)), state)
                 history.append(mean)
+
         self._keep(state, X.dtype)
         self.objective_, self.objective_history_ = history[-1], np.array(history)
         self.gradient_norm_ = gradient
@@ -313,6 +315,7 @@ class Sparsenet(
             A, gradient, more = self._code(batch, D)
             total += float(energies(batch, D, A, alpha=self.alpha, prior=self.prior).sum())
             largest, missed = max(largest, gradient), missed + more
+
             D, variance, gain = dictionary_step(
                 batch,
                 D,
@@ -322,6 +325,7 @@ class Sparsenet(
                 rate=self.learning_rate,
                 goal=self.variance_goal if self.norm == "gain" else None,
             )
+
         return (D, variance, gain), total / len(order), largest, missed
 
     def _final(self, X, D):

@@ -221,13 +221,17 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
         means = np.bincount(model.codes, model.weights * scores) / model.mass
         if means[1] < means[0]:
             self._project.coef, means = -self._project.coef, -means
+
         self.criterion_ = 4 * float(found.values[0])  # each mean is half the gap from their middle
         self.ridge_ = found.ridge
+
+        # threshold in the middle, moved for unequal classes
         centre = means.mean()
         gap = means[1] - means[0]
         if self.threshold == "prior" and gap > 0:
             centre -= 0.5 * np.log(model.mass[1] / model.mass[0]) / gap
         self.intercept_ = -float(centre)
+
         if self._project.samples is not None:
             self.dual_coef_ = np.zeros(n)
             self.dual_coef_[kept] = self._project.coef[:, 0]

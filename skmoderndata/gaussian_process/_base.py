@@ -147,8 +147,10 @@ def stationary(kernel):
     shapes = [part for part in parts if type(part) is not ConstantKernel]
     if len(shapes) != 1:
         return None
+
     variance = float(constants[0].constant_value) if constants else 1.0
     part = shapes[0]
+
     if type(part) is RBF:
         return Stationary("rbf", variance, part.length_scale)
     if type(part) is Matern and part.nu in MATERN:
@@ -183,6 +185,8 @@ def split_noise(kernel, noise_level):
                 "ConstantKernel() * RBF()."
             )
         return kernel, noise_level
+
+    # white noise among the terms of a sum adds to the noise level
     terms, noise = [], []
     for term in _terms(kernel):
         (noise if type(term) is WhiteKernel else terms).append(term)
@@ -190,6 +194,7 @@ def split_noise(kernel, noise_level):
         return kernel, noise_level
     if not terms:
         raise ValueError("kernel is noise alone: add a kernel that relates samples.")
+
     rest = terms[0]
     for term in terms[1:]:
         rest = rest + term

@@ -246,17 +246,22 @@ class Posterior:
         xp, _ = get_array_namespace(total.P)
         zero = xp.zeros_like(total.shift)
         new.moments = target_moments(total, xp) if normalize_y else (zero, zero + 1)
+
+        # bounds of the exact likelihood, from below and from above
         plain = scaled(self.plain, *new.moments, s)
         new.fac = factors(self.L, plain, xp)
         trace = total.b.shape[1] * trace_penalty(plain, s, xp)
         new.value = log_likelihood(plain, new.fac, xp)
         new.bounds = new.value - trace, upper_bound(plain, new.fac, s, xp)
+
+        # the objective of each rule
         if self.rule == "vfe":
             new.value -= trace
         elif self.rule == "fitc":
             total = scaled(total, *new.moments, 1.0)
             new.fac = factors(self.L, total, xp)
             new.value = log_likelihood(total, new.fac, xp)
+
         return new
 
     def predict(self, X, *, variance=False, covariance=False, sor=False):
@@ -271,10 +276,13 @@ class Posterior:
         mean = K.T @ self.fac.v
         if not variance and not covariance:
             return mean, None
+
+        # a = L^-1 k, c = R^-1 a
         a = solve_lower(self.L, K, xp)
         c = solve_lower(self.fac.R, a, xp)
         if covariance:
             return mean, c.T @ c + (0.0 if sor else kernel(X, X) - a.T @ a)
+
         spread = xp.sum(c * c, axis=0)
         if not sor:
             gap = kernel.diagonal(X) - xp.sum(a * a, axis=0)

@@ -311,15 +311,20 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         xp, _ = get_array_namespace(X)
         rng = check_random_state(self.random_state)
         model = self._open(X, w, rng)
+
+        # a subset of data is the exact process on the samples next to the inducing inputs
         if self.algorithm == "subset":
             rows = nearest_rows(X, model.Z)
             X, Y, w = xp.take(X, rows, axis=0), xp.take(Y, rows, axis=0), xp.take(w, rows)
             model = model._replace(Z=X)
+
         self.n_iter_ = 0
         if self.optimizer is not None:
             mean, std = self._target_moments(Y, w, xp)
             model = self._optimise(model, X, (Y - mean) / std, w, rng)
         self._condition(Posterior(model, self._rule, self.jitter), X, Y, w)
+
+        # with covariances to all samples, not to inducing inputs
         if self.algorithm == "nystroem":
             mean, std = self._posterior.moments
             self._samples = Samples(self._posterior, self._blocks(X, (Y - mean) / std, w))
@@ -515,14 +520,18 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
                 "log_marginal_likelihood needs X and y for a given theta or a gradient: the "
                 "estimator keeps no samples."
             )
+
         X, Y, w = self._input(X, y, None, reset=False)
         theta = (
             self._posterior.model.theta() if theta is None else np.asarray(theta, dtype=np.float64)
         )
+
+        # in units of standardised targets
         mean, std = self._posterior.moments
         value, gradient = self._value(
             self._posterior.model.with_theta(theta), (X, (Y - mean) / std, w), points=False
         )
+
         return (value, gradient) if eval_gradient else value
 
     def __sklearn_is_fitted__(self):
@@ -606,11 +615,13 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         some = np.asarray(as_numpy(X[: min(X.shape[0], MOST_FOR_CENTRES), :]))
         kernel, noise = start_kernel(self.kernel, some, self.noise_level)
         covariance = Covariance(kernel)
+
         if xp is not np and not isinstance(X, np.ndarray) and not covariance.fast:
             raise ValueError(
                 f"kernel {kernel} takes NumPy arrays only: give a constant times RBF, Matern or "
                 "RationalQuadratic, or convert X."
             )
+
         Z = move_array(self._inducing(X, w, covariance, rng), xp, device)
         self._m = Z.shape[0]
         unit = move_array(column_scales(np.asarray(as_numpy(Z))), xp, device)

@@ -211,9 +211,11 @@ def signal_to_noise(estimator, image, y, where):
             f"y of shape {truth.shape} is not of the shape of X, {image.shape}: "
             f"{type(estimator).__name__}.score compares two images."
         )
+
     error = (truth - image.astype(np.float64)) ** 2
     if where is not None:
         error = error[where]
+
     peak = np.ptp(truth)
     mean = float(error.mean()) if error.size else 0.0
     if mean == 0:

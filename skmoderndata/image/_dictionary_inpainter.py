@@ -215,12 +215,15 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         atoms = starting_atoms(self, grid)
         sigma = self._noise(image, known)
         self.noise_std_ = sigma if self.noise_std is None else float(self.noise_std)
+
+        # "em" learns from the image filled in once, with a noise level of its own
         learn = isinstance(self.dictionary, str) and self.dictionary == "learned"
         factor = LEARN_NOISE
         if self.algorithm == "em" and known is not None and learn:
             self.components_ = atoms
             image, known = self._fill(image, known, grid, sigma)[0], None
             factor = FILLED_NOISE
+
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
             learn_atoms(self, image, known, grid, atoms, factor * sigma, progress)
         return self

@@ -352,14 +352,18 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         X = np.asarray(X)
         marked = self.indicator_.features_
         kept = np.arange(self.n_features_in_) if self.keep_empty_features else self.features_
+
         if X.ndim != 2 or X.shape[1] != kept.size + marked.size:
             raise ValueError(
                 f"X must have {kept.size} filled and {marked.size} indicator columns, "
                 f"got shape {X.shape}."
             )
+
         mark = np.nan if _is_nan(self.missing_values) else self.missing_values
         out = np.full((len(X), self.n_features_in_), mark, dtype=X.dtype)
         out[:, self.features_] = X[:, np.searchsorted(kept, self.features_)]
+
+        # cells that the indicator marks are missing again
         gaps = np.zeros(out.shape, dtype=bool)
         gaps[:, marked] = X[:, kept.size :].astype(bool)
         out[gaps] = mark
@@ -442,12 +446,15 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             raise ValueError(
                 "score needs known cells, and X has none in the features kept by fit."
             )
+
+        # some known cells are hidden and predicted
         seed = self.random_state if isinstance(self.random_state, int | np.integer) else 0
         n_hidden = max(1, round(_HIDDEN_IN_SCORE * n_known))
         hide = np.zeros(n_known, dtype=bool)
         hide[np.random.RandomState(seed).permutation(n_known)[:n_hidden]] = True
         hidden = np.zeros_like(known)
         hidden[known] = hide
+
         error = self._fill(X, known & ~hidden)[hidden] - X[hidden]
         return -_root_mean_square(error.astype(np.float64))
 
@@ -518,14 +525,17 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             empty = np.flatnonzero(n_known == 0)
             if hasattr(self, "feature_names_in_"):
                 empty = self.feature_names_in_[empty]
+
             shown = ", ".join(map(repr, empty[:10].tolist()))
             if empty.size > 10:
                 shown += f" and {empty.size - 10} more"
+
             warnings.warn(
                 f"{type(self).__name__} drops features without any known cell: {shown}; "
                 "keep_empty_features=True keeps them, filled with zeros.",
                 stacklevel=3,
             )
+
         self.indicator_ = None
         if self.add_indicator:
             gaps = np.where(n_known < n_samples, np.nan, 0.0)[None]
@@ -538,12 +548,16 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             columns, values = X.indices, X.data.astype(np.float64)
         else:
             columns, values = np.nonzero(known)[1], X[known].astype(np.float64)
+
+        # moments of the known cells of each feature
         p = X.shape[1]
         count = np.bincount(columns, minlength=p)
         mean = np.bincount(columns, values, minlength=p) / count if self.center else np.zeros(p)
         peak = np.zeros(p)
         np.maximum.at(peak, columns, np.abs(values))
         spread = np.sqrt(np.bincount(columns, (values - mean[columns]) ** 2, minlength=p) / count)
+
+        # a feature that is constant but for rounding has its size as the scale
         constant = spread <= 1e3 * np.finfo(X.dtype).eps * np.abs(mean)
         self.mean_ = mean.astype(X.dtype)
         self.scale_ = np.ones(p, dtype=X.dtype)

@@ -271,7 +271,9 @@ class NonlinearProjectionTrick(KernelFeatures):
         if not self.n_components_:
             return Z
         step = max(1, 2**24 // (8 * len(self.landmark_indices_)))
+
         for start in range(0, n, step):
+            # blocks of kernel values, centred as the training ones were
             rows = slice(start, min(start + step, n))
             part = take(X, rows)
             if self.algorithm_ == "exact":
@@ -280,6 +282,7 @@ class NonlinearProjectionTrick(KernelFeatures):
                     K = K - K.mean(axis=1)[:, None] - self._means + self._mean_square
             else:
                 K = cholesky_rows(self._gram, part, self._spanning, self._lower) - self._means
+
             Z[rows] = K @ self._coef
         return Z
 

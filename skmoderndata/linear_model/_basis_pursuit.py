@@ -261,14 +261,17 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         """Solve for a smaller bound until rounded coefficients keep the one that is asked for."""
         margin = 0.0
         for _ in range(9):
+            # the bound is lowered by what rounding adds, twice as much each time
             excess = missed(result.coef) - bound * (1 - 8 * EPS)  # norms are rounded as well
             margin = 2 * max(margin, excess)
             if excess <= 0 or margin >= bound:
                 break
+
             form = {"positive": self.positive, "tol": self.tol, "solver": self.solver}
             closer = MatrixPursuit(A, bound=bound - margin, **form).solve(y)
             if closer is None:
                 break
+
             gap = pursuit_gap(A, y, closer.coef, closer.dual, bound=bound, positive=self.positive)
             if gap > max(enough, result.gap):
                 break

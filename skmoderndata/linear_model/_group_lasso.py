@@ -350,7 +350,6 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
                 mean = (scaled.T @ weight) / weight.sum()
             scaled.data *= root[scaled.indices]
             columns = Columns(scaled, mean, root)
-
         else:
             # sorted copy in Fortran order, centred in place
             if (order != np.arange(len(order))).any():

@@ -282,6 +282,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         weights = self._weights_of(X, sample_weight)
         active = np.flatnonzero(weights)
         self.classes_ = np.unique(y[active])
+
         rng = check_random_state(self.random_state)
         state = self._begin(X)
         steps = self._signed_steps(y, weights, self.classes_)
@@ -295,8 +296,10 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
                 order = rng.permutation(train) if self.shuffle else train
                 state, n_wrong = self._one_pass(state, X, steps, order)
                 state = state._replace(stream=state.stream.gathered())
+
                 mistakes.append(n_wrong)
                 it.residual = n_wrong
+
                 if self.early_stopping:
                     self._keep(state, mistakes)
                     labels = self._decided(self._values(take(X, held_out)))
@@ -441,9 +444,11 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
             )
         if self.average and self.budget is not None:
             raise ValueError(f"{name}: average=True keeps all samples: set budget=None.")
+
         gram = self._resolve(X)
         n_functions = 1 if len(self.classes_) == 2 else len(self.classes_)
         primal = gram.kernel == "linear" and self.budget is None
+
         weights = np.zeros((n_functions, X.shape[1] + 1 if primal else 0))
         none = np.zeros(n_functions)
         stream = Stream.empty(gram, X, (n_functions,))

@@ -248,10 +248,13 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
                 'kernel="precomputed" does not tell the similarities of new samples among '
                 "themselves: score needs samples and a kernel that can be evaluated."
             )
+
         codes = None
         if y is not None and self.graph in ("class", "marginal"):
             codes = self._check_labels(X, y)
         graph = neighbour_graph(_distances(gram, as_double(X)), n, self.n_neighbors, codes)
+
+        # edges' mean squared length, relative to the spread of the embedding
         T = self._project(X)
         spread = float(((T - T.mean(axis=0)) ** 2).sum())
         edges = max(float(graph.sum()), 1.0)
@@ -269,10 +272,12 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
                 f"{type(self).__name__}(graph={self.graph!r}) requires y to be passed, but the "
                 "target y is None."
             )
+
         check_target(y, owner=type(self).__name__)
         y = column_or_1d(y)
         check_consistent_length(X, y)
         check_classification_targets(y)
+
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(

@@ -397,9 +397,12 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         k = min(self.n_neighbors, n - 1)
         if k == 0:
             return np.zeros(0, dtype=int), np.zeros(0, dtype=int)
+
+        # with angles, neighbours of a sample are joined to each other
         A = self._search.kneighbors_graph(n_neighbors=k)
         joined = A + A.T + (A.T @ A if self.angles else 0)
         n_components, label = connected_components(joined, directed=False)
+
         if n_components > 1:
             sizes = np.sort(np.bincount(label))[::-1]
             listed = ", ".join(map(str, sizes[:10])) + (", ..." if n_components > 10 else "")
@@ -408,6 +411,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 f"{listed} samples: they could move apart without end. Increase n_neighbors, or "
                 "unfold each component for itself."
             )
+
         edges = sparse.triu(joined, 1).tocoo()
         order = np.lexsort((edges.col, edges.row))
         return edges.row[order].astype(int), edges.col[order].astype(int)

@@ -296,13 +296,16 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         Z = np.empty((len(X), self._places.shape[1]))
         size = max(1, 2**22 // self._places.size)
         unit = float(np.abs(self._places).max()) or 1.0  # of the map, not of these samples
+
         for a in range(0, len(X), size):
+            # as many rows as their distances leave room for
             part = rows[a : a + size]
             if self.metric == "precomputed":
                 self._check_positive(part)
                 d = part[:, self._rows]
             else:
                 d = self._distances(part, self._rows)
+
             Z[a : a + size] = place(d / unit, self._places / unit) * unit
         return Z.astype(X.dtype, copy=False)
 
@@ -361,11 +364,13 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                 f"got shape {D.shape}."
             )
         self._check_positive(D)
+
         largest = D.max()
         if np.abs(D - D.T).max() > 1e-8 * largest or np.abs(np.diag(D)).max() > 1e-8 * largest:
             raise ValueError(
                 "SammonMapping got distances that are not symmetric, or not zero on the diagonal."
             )
+
         D = (D + D.T) / 2
         np.fill_diagonal(D, 0)
         return D
@@ -385,7 +390,6 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     def _start(self, X, d, given, first, unit, rng):
         n, k = len(first), self.n_components
-
         if given is not None:
             return given[first] / unit
         if self.init == "random":

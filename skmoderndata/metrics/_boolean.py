@@ -291,16 +291,20 @@ def _disagreements(X_true, X_pred):
         raise ValueError(
             f"X_true has shape {np.shape(X_true)} and X_pred {np.shape(X_pred)}: they must agree."
         )
+
+    # sparse ones without forming arrays
     if sparse.issparse(X_true) and sparse.issparse(X_pred):
         A, B = (sparse.csr_array(M).astype(bool) for M in (X_true, X_pred))
         for M in (A, B):
             M.eliminate_zeros()
         both = A.multiply(B).nnz
         return tuple(map(int, (A.nnz - both, B.nnz - both, A.nnz, A.shape[0] * A.shape[1])))
+
     X_true = X_true.toarray() if sparse.issparse(X_true) else np.asarray(X_true)
     observed = np.ones(X_true.shape, dtype=bool)
     if X_true.dtype.kind == "f":
         observed = ~np.isnan(X_true)
+
     A = _boolean(np.where(observed, X_true, 0), "X_true")
     B = _boolean(X_pred, "X_pred") & observed
     return tuple(int(np.count_nonzero(M)) for M in (A & ~B, B & ~A, A, observed))

@@ -73,10 +73,13 @@ def rademacher_complexity(K, norm=1.0, *, method="trace", n_draws=1000, random_s
         raise ValueError(f"rademacher_complexity: K must be square, got shape {K.shape}.")
     if not norm > 0:
         raise ValueError(f"norm={norm} must be positive.")
+
+    # a bound by Jensen's inequality, or the mean over random signs
     if method == "trace":
         return 2.0 * norm * float(np.sqrt(max(float(np.trace(K)), 0.0))) / n
     if method != "monte_carlo":
         raise ValueError(f"method must be 'trace' or 'monte_carlo', got {method!r}.")
+
     rng = check_random_state(random_state)
     signs = 2.0 * rng.randint(0, 2, size=(int(n_draws), n)) - 1.0
     values = np.einsum("ij,ij->i", signs @ K, signs)

@@ -54,9 +54,12 @@ def clustering_distance(labels_a, labels_b):
             "labels_a and labels_b must both be one label per object (1-D) or both be "
             f"memberships (2-D); got {shapes[0]}-D and {shapes[1]}-D."
         )
+
     a, b = column_or_1d(labels_a), column_or_1d(labels_b)
     if a.size == 0:
         return 0.0
+
+    # the relabelling under which most objects agree
     together = contingency_matrix(a, b)
     rows, columns = linear_sum_assignment(together, maximize=True)
     return 1 - float(together[rows, columns].sum()) / a.size

@@ -470,6 +470,8 @@ def functional_distance(x, z, p=2.0, *, period=1.0):
         raise ValueError(
             f"{name}: the series have {len(x)} and {len(z)} points, and need equal lengths."
         )
+
+    # trapezia, or two triangles where the difference changes its sign
     u = np.pad(x - z, ((1, 1), (0, 0)))
     size = np.abs(u)
     total = np.zeros_like(u[1:-1])
@@ -478,6 +480,7 @@ def functional_distance(x, z, p=2.0, *, period=1.0):
         crossing = np.sign(u[1:-1]) * np.sign(u[other]) < 0
         both = np.where(crossing, size[1:-1] + size[other], 1.0)
         total += np.where(crossing, size[1:-1] * (size[1:-1] / both), size[1:-1]) * (period / 2)
+
     scale = total.max()
     return float(scale * ((total / scale) ** p).sum() ** (1 / p)) if scale > 0 else 0.0
 

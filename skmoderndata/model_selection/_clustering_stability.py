@@ -283,6 +283,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
                         for seed in seeds
                     )
                 )
+
                 if progress.end():
                     break
 
@@ -376,7 +377,6 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
 
     def _check_range(self, *, n_samples):
         values = np.asarray(self.param_range)
-
         if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu":
             raise ValueError(
                 "param_range must hold one or more whole numbers of clusters, got "

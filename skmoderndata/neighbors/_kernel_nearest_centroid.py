@@ -141,15 +141,19 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         """
         X, train, w, classes, codes, mass = labelled_training(self, X, y, sample_weight)
         priors = self._choose_priors(mass)
+
+        # weighted means in feature space, and their squared norms
         n, k = len(train), len(classes)
         coef = np.zeros((n, k))
         coef[np.arange(n), codes] = w / mass[codes]
+
         norms = np.empty(k)
         for c in range(k):
             inside = np.flatnonzero(codes == c)
             part = TrainingSet(self, X, train.kept[inside], gram=train.gram)
             norms[c] = coef[inside, c] @ part.times(coef[inside, c])
         train.gram.check_finite(norms)
+
         self.classes_ = classes
         self.priors_ = priors
         self.centroid_norms_ = norms
@@ -188,12 +192,14 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
                     raise ValueError('priors="empirical" needs offset="density".')
                 return mass / mass.sum()
             return np.full(len(mass), 1 / len(mass))
+
         priors = np.asarray(self.priors, dtype=np.float64)
         if priors.shape != mass.shape or not (priors > 0).all():
             raise ValueError(
                 f"priors={self.priors!r} must hold one positive probability for each of the "
                 f"{len(mass)} classes."
             )
+
         if self.offset != "density":
             raise ValueError('priors other than "uniform" need offset="density".')
         return priors / priors.sum()

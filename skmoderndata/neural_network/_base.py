@@ -296,6 +296,7 @@ class RidgeNetwork(Base):
             xp, _ = get_array_namespace(self._total.S)
             scale = float(xp.linalg.trace(self._total.S)) / max(L, 1)
             return np.logspace(-WIDEST / 2, WIDEST / 2, 25) * (scale if scale > 0 else 1.0)
+
         alphas = check_array(
             np.asarray(self.alphas),
             dtype=np.float64,
@@ -303,6 +304,7 @@ class RidgeNetwork(Base):
             input_name="alphas",
             estimator=self,
         )
+
         if alphas.ndim != 1 or not (alphas > 0).all():
             raise ValueError(
                 f"alphas of {type(self).__name__} must be a list of positive numbers, and the "
@@ -551,6 +553,7 @@ class NetworkClassifier(ClassifierMixin):
                     f"{type(self).__name__} needs samples of at least two classes, and got one "
                     "class."
                 )
+
         known = as_numpy(self.classes_)
         strange = np.setdiff1d(y, known)
         if strange.size:
@@ -558,6 +561,8 @@ class NetworkClassifier(ClassifierMixin):
                 f"y has the label {strange[0]!r}, which is not among the classes of the first "
                 "call of partial_fit."
             )
+
+        # one column of +-1 for two classes, else one for each
         codes = np.searchsorted(known, y)
         K = len(known)
         return np.where(codes[:, None] == np.arange(1 if K == 2 else 0, K), 1.0, -1.0)

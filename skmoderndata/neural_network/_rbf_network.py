@@ -80,13 +80,17 @@ class RadialNetwork(RidgeNetwork):
         rows, dtype = as_numpy(X), X.dtype
         if fourth:
             check_magnitude(rows, owner=type(self).__name__, fourth_powers=True)
+
+        # an earlier fit with other centres may have left them
         for name in ("selected_", "error_reduction_"):
             vars(self).pop(name, None)
         weights = as_numpy(w)
+
         rows = rows.astype(np.float64, copy=False)
         centers, widths = self._place(rows, as_numpy(Y), weights, rng)
         self.centers_ = move_array(centers, xp, device, dtype)
         self.widths_ = move_array(widths, xp, device, dtype)
+
         for name in {"selected_", "error_reduction_"} & set(vars(self)):
             setattr(self, name, move_array(vars(self)[name], xp, device))
 

@@ -173,12 +173,14 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         longest = np.bincount(start).max()
         room = (longest - 1) // max(self.n_lags - 1, 1)  # longest lag with a complete window
         needed = 1 if self.lag == "auto" else self.lag
+
         if self.n_lags > 1 and room < needed:
             raise ValueError(
                 f"A window of n_lags={self.n_lags} rows at lag={self.lag} covers "
                 f"{(self.n_lags - 1) * needed + 1} rows, but the longest sequence has "
                 f"{longest} (n_samples={len(X)}): lower n_lags or lag, or give longer sequences."
             )
+
         if self.lag == "auto":
             limit = max(longest // self.n_lags, 1) if self.max_lag is None else self.max_lag
             self.lag_, self.lag_curve_ = self._choose_lag(X, start, max(min(limit, room), 1))
@@ -193,6 +195,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
             curve = _autocorrelation(X, start, max_lag)
             below = np.flatnonzero(curve[1:] <= _THRESHOLD[self.lag_rule])
             lag = int(below[0]) + 1 if below.size else None
+
         if lag is None:
             lag = int(np.argmin(curve[1:])) + 1 if len(curve) > 1 else 1
             warnings.warn(
@@ -276,15 +279,19 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
                 f"TimeDelayEmbedding.inverse_transform needs X with n_lags * n_features = "
                 f"{self.n_lags * self.n_features_in_} columns, got {Z.shape[1]}."
             )
+
         n = len(Z)
         start = _sequence_starts(sequence_ids, Z)
         Z = Z.reshape(n, self.n_lags, self.n_features_in_)
+
+        # mean over the windows in which a row stands
         total, copies = Z[:, 0].copy(), np.ones(n, dtype=Z.dtype)
         for j in range(1, self.n_lags):
             shift = self._shift(j, n)
             inside = np.flatnonzero(np.arange(n) - shift >= start)
             total[inside - shift] += Z[inside, j]
             copies[inside - shift] += 1
+
         return total / copies[:, None]
 
     def complete_rows(self, X, *, sequence_ids=None):
@@ -451,18 +458,23 @@ def _first_minimum_of_information(X, start, max_lag):
     """First local minimum of the mutual information of rows `max_lag` apart or less."""
     X = _standardize(X)
     n, p = X.shape
+
+    # cells of equal frequency
     n_bins = int(np.clip(np.sqrt(n / 5), 2, 32))  # about five pairs per cell if independent
     bins = np.full((p, n), n_bins)  # the last bin is for NaN
     for j in range(p):
         known = np.flatnonzero(~np.isnan(X[:, j]))
         edges = np.quantile(X[known, j], np.arange(1, n_bins) / n_bins)
         bins[j, known] = np.searchsorted(edges, X[known, j], side="right")
+
+    # information of X[t] and X[t + lag], without pairs across sequences
     curve = []
     for lag in range(min(max_lag + 1, n - 1) + 1):  # one more, to see the curve rise again
         crossing = np.flatnonzero(start[lag:] > np.arange(n - lag))
         cells = bins[:, lag:] * (n_bins + 1) + bins[:, : n - lag]
         cells[:, crossing] = (n_bins + 1) ** 2 - 1
         curve.append(np.mean([_information(c, n_bins) for c in cells]) if p else 0.0)
+
         if lag >= 2 and curve[-1] > curve[-2]:
             return lag - 1, np.array(curve)
     return None, np.array(curve[: max_lag + 1])

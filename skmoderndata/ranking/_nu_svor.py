@@ -228,6 +228,7 @@ class NuSVOR(KernelRankingMachine, Base):
         check_classification_targets(y)
         weights = self._weights_of(X, sample_weight)
         weights = weights / weights.max()
+
         active = np.flatnonzero(weights)
         self.classes_, ranks = ordered_classes(y[active], labels, owner=type(self).__name__)
         if len(self.classes_) < 2:
@@ -235,6 +236,8 @@ class NuSVOR(KernelRankingMachine, Base):
                 f"{type(self).__name__} needs samples of at least two classes, got 1 class"
                 f"{' with positive weight' if len(active) < len(y) else ''}: {self.classes_}."
             )
+
+        # samples rank after rank
         by_rank = np.argsort(ranks, kind="stable")
         order = active[by_rank]
         stops = np.cumsum(np.bincount(ranks))
@@ -263,11 +266,13 @@ class NuSVOR(KernelRankingMachine, Base):
                 "that separates them.",
                 stacklevel=2,
             )
+
         by_sample = np.argsort(order[used])
         self._keep_support(gram, X, order[used][by_sample], found.coef[used][by_sample])
         self.thresholds_, self.margin_ = found.thresholds + self._at_mean, float(found.margin)
         self.nu_ = float(nu)
         self.objective_ = float(found.objective)
+
         if (np.diff(found.thresholds) < -1e-9 * np.abs(found.thresholds).max()).any():
             warnings.warn(
                 f"{type(self).__name__}: the thresholds are not in order, "

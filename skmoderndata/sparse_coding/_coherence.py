@@ -201,9 +201,11 @@ def exact_recovery_coefficient(dictionary, support):
     """
     atoms = check_atoms(dictionary)
     atoms = atoms.toarray() if sparse.issparse(atoms) else atoms
+
     places = np.atleast_1d(np.asarray(support))
     if places.ndim != 1 or (places.size and not np.issubdtype(places.dtype, np.integer)):
         raise ValueError(f"support={support!r} must be a list of the numbers of atoms.")
+
     k = len(atoms)
     if places.size and not -k <= places.min() <= places.max() < k:
         raise ValueError(f"support={support!r} must have numbers below that of atoms, {k}.")
@@ -211,6 +213,7 @@ def exact_recovery_coefficient(dictionary, support):
     inside[places.astype(int)] = True
     if inside.sum() < places.size:
         raise ValueError(f"support={support!r} must name every atom once.")
+
     used = atoms.any(axis=1)
     if not used[inside].all():
         raise ValueError(
@@ -259,9 +262,11 @@ def two_bases_recovery_bound(first, second):
                 "right angles; for other dictionaries there is exact_recovery_bound."
             )
         bases.append(rows)
+
     if len(bases[0]) != len(bases[1]):
         sizes = [len(basis) for basis in bases]
         raise ValueError(f"first and second must have equal numbers of features, got {sizes}.")
+
     coherence = float(np.abs(bases[0] @ bases[1].conj().T).max())
     return _largest_below((np.sqrt(2) - 0.5) / coherence)
 

@@ -44,6 +44,7 @@ def dct_dictionary(shape, n_atoms=None):
     shape = _shape(shape)
     if n_atoms is None:
         return _products([builders.cosines(n) for n in shape])
+
     counts = (n_atoms,) * len(shape) if isinstance(n_atoms, Integral) else _tuple(n_atoms)
     if not all(isinstance(c, Integral) for c in counts):
         raise ValueError(f"n_atoms={n_atoms} must be an int, or a tuple of them.")
@@ -52,12 +53,14 @@ def dct_dictionary(shape, n_atoms=None):
             f"n_atoms={n_atoms} must give for each axis at least the number of values, "
             f"shape={shape}."
         )
+
     if any(c > n and n <= 2 for c, n in zip(counts, shape, strict=True)):
         fewer = tuple(n if n <= 2 else c for c, n in zip(counts, shape, strict=True))
         raise ValueError(
             f"n_atoms={n_atoms}: one or two values have no more than as many different cosines; "
             f"for shape={shape} use n_atoms={fewer}."
         )
+
     pairs = zip(shape, counts, strict=True)
     return _products([builders.overcomplete_cosines(n, c) for n, c in pairs])
 
@@ -123,7 +126,6 @@ def wavelet_dictionary(shape, wavelet="haar", *, level=None):
            [ 0.  ,  0.  ,  0.71, -0.71]])
     """
     low_pass = _low_pass(wavelet)
-
     bases = []
     for n in _shape(shape):
         most = (n & -n).bit_length() - 1  # how often n can be halved
@@ -158,11 +160,14 @@ def _low_pass(wavelet):
                 "an orthogonal low-pass filter."
             )
         return builders.daubechies_filter(names[wavelet])
+
+    # taps orthonormal to themselves shifted by two
     taps = np.asarray(wavelet, dtype=np.float64)
     if taps.ndim == 1 and taps.size % 2 == 0 and taps.size > 0:
         products = [taps[2 * s :] @ taps[: taps.size - 2 * s] for s in range(taps.size // 2)]
         if np.allclose(products, np.eye(1, len(products))[0], atol=1e-8):
             return taps
+
     raise ValueError(
         "wavelet must be the taps of an orthogonal low-pass filter: an even number of them, "
         "orthonormal to themselves shifted by two."
@@ -273,9 +278,11 @@ def random_dictionary(n_features, n_atoms, *, data=None, random_state=None):
     rng = check_random_state(random_state)
     if data is None:
         return builders.unit_rows(rng.normal(size=(n_atoms, n_features)))
+
     data = check_array(data, dtype=np.float64)
     if data.shape[1] != n_features:
         raise ValueError(f"data has {data.shape[1]} features, and n_features={n_features}.")
+
     rows = np.unique(data, axis=0)
     rows = rows[np.any(rows != 0, axis=1)]
     if len(rows) < n_atoms:

@@ -269,6 +269,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
                 rng=rng,
                 n_jobs=self.n_jobs,
             )
+
             dictionaries = step.dictionaries
             objective.append((step.before, step.after))
             if progress.end():

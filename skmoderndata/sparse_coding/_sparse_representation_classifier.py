@@ -452,6 +452,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         k, r = self._atoms.rows.shape
         row_bytes = 8 * (4 * k + 8 * r + 2 * len(self.classes_))
         step = max(1, int(get_config()["working_memory"] * 2**20 / row_bytes))
+
         for first in range(0, count_samples(X), step):
             part = take(X, slice(first, first + step))
             if self._features is not None:
@@ -459,10 +460,13 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             else:  # the stretch fits into the working memory
                 part = part.toarray() if sparse.issparse(part) else part
                 rows = part.astype(np.float64)
+
+            # unit norm, without squares that overflow
             peak = np.abs(rows).max(axis=1, initial=0.0, keepdims=True)
             rows = np.divide(rows, peak, out=np.zeros_like(rows), where=peak > 0)
             norms = np.linalg.norm(rows, axis=1, keepdims=True)
             rows = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
+
             yield rows, self._solve(rows)
 
     def _solve(self, rows):

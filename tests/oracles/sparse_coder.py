@@ -108,7 +108,6 @@ def keep_largest(a, n_nonzero):
 def normalised_iht(x, D, n_nonzero, max_iter=2000, rtol=1e-10):
     """Blumensath and Davies 2010, algorithm of section II; least squares on the last support."""
     a = np.zeros(len(D))
-
     support = np.flatnonzero(keep_largest(D @ x, n_nonzero))
     former = x @ x
     for _ in range(max_iter):

@@ -78,7 +78,6 @@ def test_sign_of_the_coefficient_tells_pursuit_right_from_wrong(seed):
             assert_allclose(BasisPursuit().fit(D.T, x).coef_ @ D, x, atol=1e-9)
             assert set(np.flatnonzero(BasisPursuit().fit(D.T, x).coef_)) <= set(support)
             right += 1
-
         elif coefficient < -1e-9:
             first = SparseCoder(D, transform_n_nonzero_coefs=1).fit_transform(x[None])[0]
             assert np.flatnonzero(first)[0] not in support

@@ -194,7 +194,6 @@ def expectation(data: Data, model: Model, temperature: float) -> Statistics:
             largest = 1 / total  # of the best set, whose entry is 1
             certain += float(largest.sum(dtype=np.float64))
             q *= largest
-
         else:
             certain += len(q)
             q = one_hot(q.argmax(axis=1), len(model.sets))

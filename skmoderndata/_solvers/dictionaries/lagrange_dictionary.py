@@ -440,7 +440,6 @@ def draw_atoms(
             rows = sparse.csr_array(rows.multiply(np.where(-least > peak, -1.0, 1.0)[:, None]))
         if positive:
             rows.data = np.maximum(rows.data, 0.0)
-
     else:
         norms = np.linalg.norm(rows, axis=1)
         rows = rows[norms > 0] / norms[norms > 0, None]

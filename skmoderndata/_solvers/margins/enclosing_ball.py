@@ -164,7 +164,6 @@ def enclosing_ball(
     progress : Progress or None
     """
     ball = Ball(points, heights_sq)
-
     tiny = 1e-30 * float(ball.v.max(initial=0.0))
     it = Iterations(1 if solver == "cvxpy" else max_iter, tol, progress)
 
@@ -215,7 +214,6 @@ def _core_set(
     says of these weights, where it was asked.
     """
     points, v = ball.points, ball.v
-
     core = ball.far_pair()
     a = np.full(len(core), 1.0 / len(core))
     K = points.matrix(core, core)
@@ -291,7 +289,6 @@ def _steps(ball: Ball, it: Iterations, tiny: float, solver: str) -> Array:
     promises more [Yildirim 2008].
     """
     points, v, away = ball.points, ball.v, solver == "away_steps"
-
     a = np.zeros(points.n_rows)
     first = ball.far_pair() if away else np.zeros(1, int)
     a[first] = 1.0 / len(first)

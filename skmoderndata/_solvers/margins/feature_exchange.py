@@ -110,7 +110,6 @@ class LeastSlack:
     def solve(self, features: Iterable[int]) -> float:
         """Return H(S), and have its weights and dual values at hand."""
         self._use(set(features))
-
         self._highs.run()
         status = self._highs.getModelStatus()
         known = (self._status.kOptimal, self._status.kUnbounded, self._status.kInfeasible)

@@ -230,7 +230,6 @@ def by_faces(store: Rows, upper: BoxState, lower: BoxState, segments: Array, bud
     negative. Returns the number of steps.
     """
     n, n_thresholds = len(upper.g), len(segments) - 1
-
     K = store.values[store.slot]
     # in units of its diagonal: the sums of the weights stand beside it in the systems of the faces
     largest = float(np.abs(store.diagonal).max())
