@@ -127,7 +127,8 @@ def main(arguments=None):
 
 def measure(cls):
     """Name, relative, mean scores raw and standardised of both, and the table of most loss."""
-    ours, relative = cls(), relative_of(cls)
+    ours = cls()
+    relative = relative_of(cls)
     protocol, tables = protocol_of(cls, ours, relative)
     ours, relative = (any_classes(m) for m in (ours, relative))
     scores = np.array([[[score(protocol, m, t) for m in (ours, relative)] for t in form(tables)]
@@ -199,7 +200,8 @@ def ranked():
 
 def strings():
     """Strings with classes, without rows."""
-    peptides, names = load_peptides(), load_language_names()
+    peptides = load_peptides()
+    names = load_language_names()
     return [
         Table("peptides", *_draw(np.array(peptides.data, dtype=object), peptides.target)),
         Table("language names", *_draw(np.array(names.data, dtype=object), names.target)),
@@ -323,7 +325,8 @@ def labels_of(model):
 def outliers(model, table):
     """Mean of the fractions of planted outliers found and of other rows kept, by `fit_predict`."""
     rng = np.random.default_rng(0)
-    X, n = table.X.astype(float), len(table.X)
+    X = table.X.astype(float)
+    n = len(table.X)
     far = rng.choice(n, N_OUTLIERS, replace=False)
     columns = rng.choice(X.shape[1], -(-X.shape[1] // 4), replace=False)
     X[np.ix_(far, columns)] += 6 * X.std(axis=0)[columns]

@@ -57,7 +57,8 @@ def main(arguments=None):
     parser.add_argument("--write-docs", action="store_true", help="write the page")
     options = parser.parse_args(arguments)
 
-    rows, tried = [], 0
+    rows = []
+    tried = 0
     with ThreadPoolExecutor(options.jobs) as pool:
         for cls in all_estimators():
             if options.names and cls.__name__ not in options.names:
@@ -104,7 +105,8 @@ def _row(cls, parameters, missing, repeat):
 
 def option_sets(cls):
     """Pairs of parameters and whether entries are missing; what the class refuses is left out."""
-    constraints, default = cls._parameter_constraints, cls().get_params()
+    constraints = cls._parameter_constraints
+    default = cls().get_params()
     named = [{}]
     for name, kinds in constraints.items():
         if name == "kernel":

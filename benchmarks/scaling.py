@@ -209,7 +209,8 @@ def run_core_set(n=200_000):
 
 def run_search(rows=600):
     X, y = load_digits(return_X_y=True)
-    X, y = X[:rows], y[:rows]
+    X = X[:rows]
+    y = y[:rows]
     with joblib.parallel_config("loky"):
         local = search(X, y)
     with cluster(), joblib.parallel_config("dask"):

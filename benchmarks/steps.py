@@ -45,13 +45,16 @@ def main(arguments=None):
 
 def steps_of(cls, sizes):
     """Steps of a class, the largest size that was timed, and the largest ratio of neighbours."""
-    found, largest, before = [], 1.0, None
+    found = []
+    largest = 1.0
+    before = None
     for n in sizes:
         time = fit_time(cls, n)
         if before is not None:
             ratio = ratio_of(time, before[1])
             if ratio > LARGEST:  # once more: machines have moods
-                time, earlier = min(time, fit_time(cls, n)), fit_time(cls, before[0])
+                time = min(time, fit_time(cls, n))
+                earlier = fit_time(cls, before[0])
                 ratio = ratio_of(time, min(earlier, before[1]))
             largest = max(largest, ratio)
             if ratio > LARGEST:

@@ -56,8 +56,11 @@ class FitProgress:
     """
 
     def __init__(self, estimator, X=None, y=None, *, max_passes, task_name="iteration"):
-        self.estimator, self.X, self.y = estimator, X, y
-        self.max_passes, self.task_name = max_passes, task_name
+        self.estimator = estimator
+        self.X = X
+        self.y = y
+        self.max_passes = max_passes
+        self.task_name = task_name
         self.stopped = False  # whether a callback has asked to stop
 
     def __enter__(self):

@@ -11,7 +11,9 @@ from sklearn.utils.validation import validate_data as sklearn_validate_data
 
 from skmoderndata._compat import as_numpy, check_sample_weight
 
-SMALLEST, LARGEST = 1e-100, 1e100  # magnitudes whose squares, and sums of them, are safe
+# magnitudes whose squares, and sums of them, are safe
+SMALLEST = 1e-100
+LARGEST = 1e100
 LARGEST_SINGLE = 1e15  # the same for tables that stay in single precision
 BLOCK = 2**16  # entries looked at together, so that they stay in the cache
 

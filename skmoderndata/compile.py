@@ -32,7 +32,8 @@ def main(arguments=None):
     if unknown:
         parser.error(f"no estimator is called {', '.join(unknown)}")
 
-    start, failed = perf_counter(), []
+    start = perf_counter()
+    failed = []
     for number, name in enumerate(chosen):
         _bar(number, len(chosen), name)
         try:
@@ -63,7 +64,8 @@ def small_data(estimator, n=40, p=6):
 
     Rows are a positive table with slow columns, or its kernel matrix.
     """
-    tags, rng = estimator.__sklearn_tags__(), np.random.default_rng(0)
+    tags = estimator.__sklearn_tags__()
+    rng = np.random.default_rng(0)
 
     # correlated columns, all positive
     X = rng.normal(size=(n, 3)).cumsum(axis=0) @ rng.normal(size=(3, p))

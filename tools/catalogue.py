@@ -13,7 +13,8 @@ from pathlib import Path
 from skmoderndata._registry import all_estimators, all_kernels, method_stem
 
 README = Path(__file__).resolve().parents[1] / "README.md"
-START, END = "<!-- catalogue start -->", "<!-- catalogue end -->"
+START = "<!-- catalogue start -->"
+END = "<!-- catalogue end -->"
 
 
 def public_module(cls):

@@ -204,7 +204,8 @@ PROBLEM_NOTE = """Next:
 def main(arguments):
     """Write the files for `METHOD=Name MODULE=module`."""
     given = dict(argument.partition("=")[::2] for argument in arguments)
-    name, module = given.get("METHOD", ""), given.get("MODULE", "")
+    name = given.get("METHOD", "")
+    module = given.get("MODULE", "")
 
     if not re.fullmatch(r"[A-Z][A-Za-z0-9]+", name) or not re.fullmatch(r"[a-z_]+", module):
         return "usage: make new METHOD=CamelCaseName MODULE=module_name"

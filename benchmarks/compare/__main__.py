@@ -9,6 +9,7 @@ import joblib
 from rich.console import Console
 
 import skmoderndata
+from benchmarks.compare.problem import by_plan
 from benchmarks.compare.report import write_report
 from benchmarks.compare.run import DEFAULT, FULL, QUICK, make_rows, n_tasks, run_rows
 from benchmarks.compare.table import ProgressReport, print_table
@@ -27,7 +28,7 @@ def main(arguments=None, *, estimators=None, console=None):
     carded = {cls.__name__: cls for cls in estimators if cls._card.comparison is not None}
     options = _parse(arguments, sorted(carded))
     chosen = [carded[name] for name in dict.fromkeys(options.only)] or list(carded.values())
-    plan = QUICK if options.quick else FULL if options.full else DEFAULT
+    plan = by_plan(options.quick, options.full, QUICK, DEFAULT, FULL)
 
     start = perf_counter()
     rows = make_rows(chosen, plan)

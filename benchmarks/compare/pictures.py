@@ -44,7 +44,8 @@ def components_or_scatter(fig, methods, X, y, shape):
     axes = bottom.subplots(1, len(methods), squeeze=False)[0]
     for ax, (name, pipeline) in zip(axes, methods.items(), strict=True):
         features = pipeline[:-1].transform(X)
-        first, second = features[:, 0], features[:, 1] if features.shape[1] > 1 else y
+        first = features[:, 0]
+        second = features[:, 1] if features.shape[1] > 1 else y
         ax.scatter(first, second, c=y, cmap="tab10", s=9, linewidths=0)
         ax.set(title=f"{name}, first features of unseen rows, by class", xticks=[], yticks=[])
 

@@ -15,6 +15,13 @@ from benchmarks.compare import problems
 STEP = "method"  # name of the compared step in every pipeline
 
 
+def by_plan(quick, full, small, usual, large):
+    """Size of a problem: small for `--quick`, large for `--full`."""
+    if quick:
+        return small
+    return large if full else usual
+
+
 @dataclass(frozen=True, kw_only=True)
 class Data:
     """Rows of a problem.

@@ -28,7 +28,8 @@ from benchmarks.compare.table import (
     time_factor,
 )
 
-METHOD_COLOR, BASELINE_COLOR = "#2f86d1", "#d9822b"
+METHOD_COLOR = "#2f86d1"
+BASELINE_COLOR = "#d9822b"
 RESOLUTION = 90  # dots per inch of a picture
 QUALITY = 60  # of its compression
 
@@ -522,9 +523,13 @@ def _folds(row):
 
 def _fold_chart(row):
     """Draw the scores of both contenders by fold, in the colours of the page."""
-    a, b = row.scores(row.method), row.scores(row.baseline)
-    low, high = min(a.min(), b.min()), max(a.max(), b.max())
-    left, width, step = 60, 520, 18 if len(a) <= 10 else 11
+    a = row.scores(row.method)
+    b = row.scores(row.baseline)
+    low = min(a.min(), b.min())
+    high = max(a.max(), b.max())
+    left = 60
+    width = 520
+    step = 18 if len(a) <= 10 else 11
     bottom = step * (len(a) + 1)
 
     def place(score):
@@ -546,7 +551,9 @@ def _fold_chart(row):
 
     # one line for each fold, its end points the two scores
     for i, fold in enumerate(row.folds):
-        y, xa, xb = step * (i + 1), place(a[i]), place(b[i])
+        y = step * (i + 1)
+        xa = place(a[i])
+        xb = place(b[i])
         if len(a) <= 10 or fold % 5 == 0:
             parts.append(f'<text x="0" y="{y + 4}">fold {fold + 1}</text>')
         parts.append(

@@ -205,7 +205,8 @@ class Row:
     @property
     def _log_time_ratio(self):
         """The noise of the clock has nothing to do with common rows: the ordinary interval."""
-        method, baseline = self.fit_seconds(self.method), self.fit_seconds(self.baseline)
+        method = self.fit_seconds(self.method)
+        baseline = self.fit_seconds(self.baseline)
         return mean_interval(np.log(baseline / method), 0.0)
 
     def _interval(self, by_fold):
@@ -327,7 +328,8 @@ def n_tasks(rows):
 
 def _contender(cls, params, grid, bounds, plan):
     """Both contenders draw from the same fixed random state where they draw at all."""
-    params, grid = dict(params), dict(grid)
+    params = dict(params)
+    grid = dict(grid)
     if "random_state" in signature(cls).parameters:
         params.setdefault("random_state", 0)
     if plan.quick:
@@ -360,7 +362,8 @@ def _tune_in_worker(*args, **kwargs):
 
 def _tune(index, estimator, grid, problem_name, data, split, plan, *, keep):
     """Search on the training rows, score on the others; one BLAS thread for both contenders."""
-    problem, (train, test) = find_problem(problem_name), split
+    problem = find_problem(problem_name)
+    (train, test) = split
 
     with (
         warnings.catch_warnings(record=True) as caught,

@@ -54,7 +54,9 @@ class ProgressReport:
     """A bar on a terminal, one plain line per finished task elsewhere."""
 
     def __init__(self, console, total):
-        self.console, self.total, self.done = console, total, 0
+        self.console = console
+        self.total = total
+        self.done = 0
         self.bar = None
         if console.is_terminal:
             self.bar = Progress(
@@ -144,13 +146,9 @@ def time_factor(row):
 
 def seconds_text(seconds):
     """Two significant digits, never an exponent."""
-    return (
-        f"{seconds:.4f}"
-        if seconds < 0.01
-        else f"{seconds:.2g}"
-        if seconds < 100
-        else f"{seconds:.0f}"
-    )
+    if seconds < 0.01:
+        return f"{seconds:.4f}"
+    return f"{seconds:.2g}" if seconds < 100 else f"{seconds:.0f}"
 
 
 def _lines(texts, styles=("", "")):

@@ -4,7 +4,11 @@ import numpy as np
 
 from benchmarks.papers import SPECIFICATION, Entry, value
 
-N_FEATURES, N_ATOMS, N_SIGNALS, N_NONZERO, N_PASSES = 20, 50, 1500, 3, 80
+N_FEATURES = 20
+N_ATOMS = 50
+N_SIGNALS = 1500
+N_NONZERO = 3
+N_PASSES = 80
 WANTED = {10.0: 0.88, 20.0: 0.94, 30.0: 0.94, np.inf: 0.94}
 
 

@@ -10,7 +10,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from benchmarks.papers import SPECIFICATION, Entry, value
 
 COMBINATIONS = ("rbcm", "gpoe", "bcm", "poe")
-N_SAMPLES, N_NEW = 3200, 1000
+N_SAMPLES = 3200
+N_NEW = 1000
 
 
 def values(quick):
@@ -37,7 +38,8 @@ def densities(n_experts, seed):
     from skmoderndata.gaussian_process import BayesianCommitteeMachine
 
     X, y = make_friedman1(N_SAMPLES + N_NEW, n_features=5, noise=1.0, random_state=seed)
-    new, target = X[N_SAMPLES:], y[N_SAMPLES:]
+    new = X[N_SAMPLES:]
+    target = y[N_SAMPLES:]
     found = []
     for combine in COMBINATIONS:
         with warnings.catch_warnings():

@@ -4,7 +4,9 @@ import numpy as np
 
 from benchmarks.papers import SPECIFICATION, Entry, value
 
-N_SAMPLES, N_FEATURES, N_SOURCES = 350, 48, 3
+N_SAMPLES = 350
+N_FEATURES = 48
+N_SOURCES = 3
 LEVELS = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
 LARGEST = {0.6: 0.005, 0.7: 0.03}  # 0 below; above 80 % nothing is asked
 
@@ -80,7 +82,8 @@ def sweep(level, n_seeds):
     """Mean source mismatch of each method, and the noise estimates of ours."""
     from skmoderndata.metrics import source_mismatch
 
-    mismatch, epsilon = {}, []
+    mismatch = {}
+    epsilon = []
     for seed in range(n_seeds):
         X, sources = overlapping_sources(level, seed)
         for name, found in _sources(X, seed, epsilon):

@@ -18,7 +18,8 @@ def _relevant(quick):
     found = []
     for p in (1000,) if quick else (1000, 10_000):
         draws = work((p, 3 if quick else 10), np.random.default_rng(0))
-        ours, theirs = quality(draws, machine()(draws)), quality(draws, l1_machine(draws))
+        ours = quality(draws, machine()(draws))
+        theirs = quality(draws, l1_machine(draws))
         setting = f"100 samples, 5 relevant of {p}, {len(draws)} draws"
 
         found += [
@@ -99,7 +100,9 @@ def _rounds(quick):
     """Repeat the selection until it needs as many features as with permuted labels."""
     from skmoderndata.svm import SupportFeatureMachine
 
-    recall, precision, errors = [], [], []
+    recall = []
+    precision = []
+    errors = []
     for seed in range(2 if quick else 10):
         rng = np.random.default_rng(seed)
         X, y = _two_clouds(50, rng)

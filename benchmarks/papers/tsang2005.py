@@ -59,7 +59,9 @@ def _fit(n, C, gamma, seed=0):
 def _size(quick):
     """Grow the sample, not the core set."""
     sizes = (10_000, 30_000) if quick else (10_000, 100_000, 1_000_000)
-    cores, solves, gaps = [], [], []
+    cores = []
+    solves = []
+    gaps = []
     for n in sizes:
         model, _ = _fit(n, 1000.0, 3 / 16)  # gamma: one over the mean squared distance
         cores.append(len(model.core_indices_))

@@ -31,7 +31,8 @@ def _specified(n_lags, degree, least):
 
 
 def _tutorial():
-    n, n_lags = 10_000, 10
+    n = 10_000
+    n_lags = 10
     force = _three_sines(n)
     series = _logistic(3.6 + 0.13 * force)
     # the tutorial keeps all 285 directions, and divides variances by n - 1

@@ -77,7 +77,8 @@ def _main():
     case = find_cases()[case_name]
     contender = case.contenders[name]
     warnings.simplefilter("ignore")
-    talk, sys.stdout = sys.stdout, sys.stderr
+    talk = sys.stdout
+    sys.stdout = sys.stderr
     small = case.work(case.warmup, np.random.default_rng(seed))
     contender.run(small if contender.prepare is None else contender.prepare(small))
     data = case.work(

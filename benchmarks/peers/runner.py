@@ -17,7 +17,10 @@ import numpy as np
 
 from benchmarks.peers import memory
 
-OK, ABSENT, FAILED, LEFT_OUT = "ok", "not installed", "failed", "left out"
+OK = "ok"
+ABSENT = "not installed"
+FAILED = "failed"
+LEFT_OUT = "left out"
 
 
 @dataclass
@@ -90,7 +93,8 @@ def run_case(
                 say(f"{label}: {name}: warm-up")
                 warm[name] = _warm_up(case, contender, seed)
             if warm[name]:
-                row.status, row.message = FAILED, warm[name]
+                row.status = FAILED
+                row.message = warm[name]
 
         _rounds(case, table, data, label, rounds, budget, say)
 
@@ -157,9 +161,11 @@ def cores():
 def _refuse(row, contender, label):
     advice = missing(contender.requires)
     if contender.sizes is not None and label not in contender.sizes:
-        row.status, row.message = LEFT_OUT, contender.why_not
+        row.status = LEFT_OUT
+        row.message = contender.why_not
     elif advice:
-        row.status, row.message = ABSENT, advice
+        row.status = ABSENT
+        row.message = advice
 
 
 def _warm_up(case, contender, seed):
@@ -178,14 +184,16 @@ def _rounds(case, table, data, label, rounds, budget, say):
             say(f"{label}: {name}: round {number + 1} of {rounds}")
             seconds, result, error = _once(case, case.contenders[name], data, row.warned)
             if error:
-                row.status, row.message = FAILED, error
+                row.status = FAILED
+                row.message = error
                 continue
             row.seconds.append(seconds)
             if len(row.seconds) == 1:
                 try:
                     row.quality = dict(case.quality(data, result))
                 except Exception as error:
-                    row.status, row.message = FAILED, f"quality: {_one_line(error)}"
+                    row.status = FAILED
+                    row.message = f"quality: {_one_line(error)}"
             del result
 
 

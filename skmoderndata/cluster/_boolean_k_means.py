@@ -274,7 +274,8 @@ def _lloyd(words, centers, max_iter):
     """
     n_ones = count_ones(words)
     labels, cost = nearest_packed(words, centers, 1.0, 1.0)
-    n_iter, converged = 0, False
+    n_iter = 0
+    converged = False
     while not converged and n_iter < max_iter:
         n_iter += 1
         filled = _fill_empty(labels, cost + n_ones, len(centers))
@@ -334,7 +335,9 @@ def _majority(words, labels, k):
         # compare the counts with half, digit by digit, all bits of a word at once
         half = size[label] // 2
         for w in range(n_words):
-            above, equal = np.uint64(0), ~np.uint64(0)  # compare with half, digit by digit
+            # compare with half, digit by digit
+            above = np.uint64(0)
+            equal = ~np.uint64(0)
             for digit in range(n_planes - 1, -1, -1):
                 plane = planes[label, w, digit]
                 if (half >> digit) & 1:

@@ -184,11 +184,14 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
     def _find(self, bits, X, y):
         thresholds = self._thresholds()
         n, p = bits.shape
-        words, weights = pack_bits(bits), (float(self.bonus), float(self.penalty))
+        words = pack_bits(bits)
+        weights = (float(self.bonus), float(self.penalty))
         columns = transpose_packed(words, p)
         counts = cooccurrence(bits)
 
-        found, costs = {}, []  # different thresholds often give the same components
+        # different thresholds often give the same components
+        found = {}
+        costs = []
         n_passes = len(thresholds)
         with FitProgress(self, X, y, max_passes=n_passes, task_name="threshold") as progress:
             sets = associated_features(counts, thresholds)
@@ -310,7 +313,8 @@ def _greedy_basis(words, candidates, k, bonus, penalty):
     to a multiple of eight, and count twice at once: free bits in the lower half of an integer,
     ones among them in the upper half. Both together are four times as fast.
     """
-    (n, n_words), n_candidates = words.shape, len(candidates)
+    (n, n_words) = words.shape
+    n_candidates = len(candidates)
     width = (n_candidates + 7) // 8 * 8
     U = np.zeros((k, n_words), dtype=np.uint64)
     Z = np.zeros((n, k), dtype=np.bool_)
@@ -361,7 +365,8 @@ def _greedy_basis(words, candidates, k, bonus, penalty):
                     continue
 
                 covered[i, w] |= chosen[w]
-                left, row = ~covered[i, w], words[i, w]
+                left = ~covered[i, w]
+                row = words[i, w]
                 for c in range(width):
                     bits = near[w, c] & free
                     old[c] += popcount(bits) + (popcount(bits & row) << 32)
@@ -389,7 +394,8 @@ def _race(words, columns, answers, bonus, penalty):
     """
     weights = bonus, penalty
     nothing = np.zeros_like(answers[0][1])
-    leader, pace = [np.inf, nothing], np.inf
+    leader = [np.inf, nothing]
+    pace = np.inf
     for answer in answers:
         begun = answer[0]
         answer[:4] = _refit(
@@ -397,7 +403,8 @@ def _race(words, columns, answers, bonus, penalty):
         )
         if answer[0] < leader[0]:
             # the next ones may save four times as much, or a quarter: no loss seen in 240 problems
-            leader, pace = answer, max(begun - answer[0], begun / 16) / 2
+            leader = answer
+            pace = max(begun - answer[0], begun / 16) / 2
     k = len(nothing)
     if _exact(k, words):
         sets = all_sets(k)
@@ -422,7 +429,8 @@ def _refit(words, columns, cost, U, Z, least, leader_U, pace, sets, column_sets,
     come to `leader_U`, or when eight rounds like the last would not reach the cost `least`.
     Returns the cost, components, memberships, and the number of rounds that lowered the cost.
     """
-    p, n_rounds = len(columns), 0
+    p = len(columns)
+    n_rounds = 0
 
     while cost - least <= 8 * pace and not (U == leader_U).all():
         # memberships given the components, then components given the memberships
@@ -438,7 +446,9 @@ def _refit(words, columns, cost, U, Z, least, leader_U, pace, sets, column_sets,
             Z = new_Z  # no worse for U
             break
 
-        U, Z, cost = new_U, new_Z, bonus * missed + penalty * extra
+        U = new_U
+        Z = new_Z
+        cost = bonus * missed + penalty * extra
         n_rounds += 1
     return cost, U, Z, n_rounds
 

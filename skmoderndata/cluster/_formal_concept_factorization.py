@@ -126,12 +126,14 @@ class FormalConceptFactorization(BooleanFactors):
 
     def _find(self, bits, X, y):
         words = pack_bits(bits)
-        n, p = len(words), self.n_features_in_
+        n = len(words)
+        p = self.n_features_in_
         columns = transpose_packed(words, p)
         uncovered = columns.copy()
         n_ones = int(count_ones(uncovered).sum())
 
-        intents, covered = [], []
+        intents = []
+        covered = []
         # every concept covers a new one, so that the loop ends
         while n_ones > 0 and (self.n_clusters is None or len(intents) < self.n_clusters):
             intent, gain = _next_concept(columns, uncovered, n)
@@ -200,7 +202,8 @@ def _next_concept(columns, uncovered, n):
                         gain += popcount(trial[w] & uncovered[d, w])
 
             if gain > best_gain:
-                best_gain, grown = gain, True
+                best_gain = gain
+                grown = True
                 for w in range(n_words):
                     best_extent[w] = trial[w]
         if not grown:

@@ -289,7 +289,8 @@ class KernelKMeans(
         """
         X = self._samples(X, reset=True)
         # samples of positive weight
-        n, k = count_samples(X), self.n_clusters
+        n = count_samples(X)
+        k = self.n_clusters
         w, unit = relative_weights(sample_weight, X)
         kept = np.flatnonzero(w > 0)
         if len(kept) < k:
@@ -327,7 +328,8 @@ class KernelKMeans(
             starts = [draw(space.kernel, k, rng) for _ in range(n_init)]
 
         best, stopped = self._run(starts, space.kernel, X, y)
-        self.solver_, self._gram = solver, gram
+        self.solver_ = solver
+        self._gram = gram
         self._keep(best, space, kept, X, unit)
         if relaxation is not None:
             self.relaxation_bound_ = relaxation.bound * unit
@@ -419,13 +421,15 @@ class KernelKMeans(
 
     def _check_init(self, X, n):
         """Return the start, arrays checked, and the number of starts."""
-        init, n_init = self.init, self.n_init
+        init = self.init
+        n_init = self.n_init
         if n_init == "auto":
             n_init = 10 if isinstance(init, str) and init != "spectral" else 1
         if isinstance(init, str):
             return init, n_init
 
-        init, k = np.asarray(init), self.n_clusters
+        init = np.asarray(init)
+        k = self.n_clusters
         # one label per sample, in one or several rows
         p = X.shape[1] if hasattr(X, "shape") and self.kernel != "precomputed" else None
         several = init.ndim == 2 and init.shape[1] == n and init.dtype.kind in "iu"
@@ -478,7 +482,9 @@ class KernelKMeans(
         return found[first_least(np.array([result.objective for result in found]))], stopped
 
     def _keep(self, best, space, kept, X, unit):
-        k, w, members = self.n_clusters, space.kernel.weights, best.members
+        k = self.n_clusters
+        w = space.kernel.weights
+        members = best.members
         mass = np.bincount(members, weights=w, minlength=k)
         empty = mass == 0
         if empty.any():
@@ -494,17 +500,21 @@ class KernelKMeans(
             coef = np.zeros((k, len(w)))
             coef[members, np.arange(len(w))] = w / mass[members]
             offsets = np.divide(best.inner, mass**2, out=np.zeros(k), where=~empty)
-            coef[empty], offsets[empty] = coef[members[0]], offsets[members[0]]
+            coef[empty] = coef[members[0]]
+            offsets[empty] = offsets[members[0]]
 
-            self.dual_coef_, self._offsets = coef, offsets
+            self.dual_coef_ = coef
+            self._offsets = offsets
             self._centres_on = space.centres_on
         else:
             centres = np.zeros((k, space.Z.shape[1]))
             np.add.at(centres, members, w[:, None] * space.Z)
             centres[~empty] /= mass[~empty, None]
             centres[empty] = centres[members[0]]
-            self._centres, self._offsets = centres, np.einsum("ij,ij->i", centres, centres)
-            self._features, self.landmarks_ = space.features, space.landmarks
+            self._centres = centres
+            self._offsets = np.einsum("ij,ij->i", centres, centres)
+            self._features = space.features
+            self.landmarks_ = space.landmarks
 
         self.inertia_ = (best.objective + space.residual) * unit
         self.n_iter_ = best.n_iter

@@ -310,7 +310,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
 
         best = max(results, key=lambda result: result.log_likelihood)
         # refinement of the likeliest start
-        model, statistics = best.model, best.statistics
+        model = best.model
+        statistics = best.statistics
         if self.refine == "gibbs":
             model, statistics = gibbs(data, model, noise=self.noise, rng=rng)
         elif self.refit:
@@ -386,7 +387,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
             Between 0 and 1; the rows need not sum to 1.
         """
         check_is_fitted(self)
-        data, model = self._check(X, reset=False), self._model()
+        data = self._check(X, reset=False)
+        model = self._model()
         proba = np.empty((data.X.shape[0], len(model.beta)))
         for rows, _, _, log_p in likelihood_blocks(data, model):
             posterior = np.exp(log_p - logsumexp(log_p, axis=1, keepdims=True))
@@ -443,7 +445,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
             return self.n_clusters
 
         # distinct rows, counted among the first ones where these are enough
-        n_rows, head = data.X.shape[0], 4 * self.n_clusters
+        n_rows = data.X.shape[0]
+        head = 4 * self.n_clusters
         for n in (head, n_rows) if head < n_rows else (n_rows,):
             words = pack_bits(data.X[:n])
             if data.observed is not None:
@@ -482,7 +485,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
             )
 
         # a pruned search begins with sets as small as tables of all of them allow
-        largest, n_first = most, n_sets
+        largest = most
+        n_first = n_sets
         while pruned and n_first > MAX_ACTIVE and largest > 1:
             largest -= 1
             n_first = count_assignment_sets(k, largest, allow_empty=self.allow_empty)
@@ -515,7 +519,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         self.noise_rate_ = model.r
         self.log_likelihood_ = float(log_likelihood)
         self.n_iter_ = n_iter
-        self._ones, self._zeros = statistics.ones, statistics.zeros
+        self._ones = statistics.ones
+        self._zeros = statistics.zeros
         self._free_energy = statistics.free_energy
 
     def _model(self):

@@ -256,7 +256,9 @@ class NeuralGas(
         X = self._validate(X, reset=True)
         w, unit = relative_weights(sample_weight, X)
         if self.algorithm == "online":
-            w, unit = w * unit, 1.0  # a weight is a number of steps
+            # a weight is a number of steps
+            w = w * unit
+            unit = 1.0
         if self.algorithm == "online" and sparse.issparse(X):
             raise ValueError(
                 'algorithm="online" needs dense X: use algorithm="batch", or X.toarray().'
@@ -278,7 +280,8 @@ class NeuralGas(
             return self._online(rows, w[kept], start, seed, passes)
 
         with FitProgress(self, X, y, max_passes=self.n_init * self.max_iter) as progress:
-            lock, stopped = Lock(), Event()
+            lock = Lock()
+            stopped = Event()
             passes = [_Passes(progress, lock, stopped) for _ in starts]
             if effective_n_jobs(self.n_jobs) > 1 and self.n_init > 1:
                 # threads whatever the backend: the starts share `rows` and tell one progress
@@ -292,7 +295,8 @@ class NeuralGas(
         done = [(gas, one) for gas, one in zip(found, passes, strict=True) if gas is not None]
         best, one = min(done, key=lambda pair: pair[0].inertia)
         self.cluster_centers_ = (best.centers + shift).astype(X.dtype, copy=False)
-        self.objective_history_, self.neighborhoods_ = best.objective * unit, best.ranges
+        self.objective_history_ = best.objective * unit
+        self.neighborhoods_ = best.ranges
         self.objective_ = float(self.objective_history_[-1])
         self.n_iter_ = best.n_iter
         self.n_steps_ = one.count * len(kept) if self.algorithm == "online" else 0
@@ -343,7 +347,8 @@ class NeuralGas(
         self.n_iter_ = 1 if first else self.n_iter_ + 1
         self._describe(X, w)
 
-        self.objective_, self.objective_history_ = self.inertia_, np.array([self.inertia_])
+        self.objective_ = self.inertia_
+        self.objective_history_ = np.array([self.inertia_])
         fraction = min(1.0, self.n_steps_ / self.online_steps)
         wide, narrow = self._widths()
         self.neighborhoods_ = np.array([wide * (narrow / wide) ** fraction])
@@ -422,7 +427,9 @@ class NeuralGas(
     def _online(self, X, w, start, seed, progress):
         rng = np.random.RandomState(seed)
 
-        n, centers, stop = len(w), start, False
+        n = len(w)
+        centers = start
+        stop = False
         # the width shrinks with the steps of all passes
         for t in range(self.max_iter):
             progress.begin()
@@ -540,7 +547,9 @@ class _Passes:
     """
 
     def __init__(self, progress, lock, stopped):
-        self.progress, self.lock, self.stopped = copy(progress), lock, stopped
+        self.progress = copy(progress)
+        self.lock = lock
+        self.stopped = stopped
         self.count = 0
 
     def begin(self):

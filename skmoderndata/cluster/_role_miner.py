@@ -21,7 +21,9 @@ from skmoderndata._solvers.common.pieces import PIECE_CELLS
 from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
 
 FIRST_ROOM = 1 << 12  # candidates that fit before the table grows
-DONE, FULL, PAUSED = 0, 1, 2
+DONE = 0
+FULL = 1
+PAUSED = 2
 
 
 class RoleMiner(BooleanFactors):
@@ -161,7 +163,8 @@ class RoleMiner(BooleanFactors):
         words = pack_bits(bits)
         rows, count = distinct_rows(words)
         order = np.argsort(-count, kind="stable")
-        rows, count = rows[order], count[order]
+        rows = rows[order]
+        count = count[order]
 
         candidates = self._candidates(rows)
         choose = _choose_greedily if self.selection == "greedy" else _choose_by_area
@@ -223,7 +226,8 @@ def _intersections(rows, max_candidates, complete):
         if status == FULL:
             grown = np.zeros((min(max_candidates, 2 * len(store)), rows.shape[1]), dtype=np.uint64)
             grown[:n_found] = store
-            store, table = grown, np.full(4 * len(grown), -1, dtype=np.int64)
+            store = grown
+            table = np.full(4 * len(grown), -1, dtype=np.int64)
             _fill(table, store, n_found)
 
 
@@ -248,7 +252,9 @@ def _intersect(rows, complete, store, table, state, cells):
     while source < (n_found if complete else n_rows):
         for j in range(first, n_rows):
             if done > cells:
-                state[0], state[1], state[2] = source, j, n_found
+                state[0] = source
+                state[1] = j
+                state[2] = n_found
                 return PAUSED
             done += n_words
 
@@ -270,7 +276,9 @@ def _intersect(rows, complete, store, table, state, cells):
             if table[slot] >= 0:
                 continue
             if n_found == len(store):
-                state[0], state[1], state[2] = source, j, n_found
+                state[0] = source
+                state[1] = j
+                state[2] = n_found
                 return FULL
 
             for w in range(n_words):
@@ -280,7 +288,9 @@ def _intersect(rows, complete, store, table, state, cells):
 
         source += 1
         first = 0 if complete else source + 1
-    state[0], state[1], state[2] = source, 0, n_found
+    state[0] = source
+    state[1] = 0
+    state[2] = n_found
     return DONE
 
 

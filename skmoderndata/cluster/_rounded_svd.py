@@ -139,7 +139,8 @@ class RoundedSVD(BooleanFactors):
         fractions = self._grid()
         words = pack_bits(bits)
         A, B, self.singular_values_ = _balanced_factors(bits, self.n_clusters)
-        wrong, n_bits = None, bits.shape[0] * bits.shape[1]
+        wrong = None
+        n_bits = bits.shape[0] * bits.shape[1]
 
         # thresholds of both factors on a grid
         for s_b in fractions:
@@ -147,7 +148,9 @@ class RoundedSVD(BooleanFactors):
             for s_a in fractions:
                 new = sum(count_differences(words, _at_least(A, s_a, axis=0), U))
                 if wrong is None or new < wrong:
-                    wrong, chosen, self.fractions_ = new, U, (float(s_a), float(s_b))
+                    wrong = new
+                    chosen = U
+                    self.fractions_ = (float(s_a), float(s_b))
 
         self.rounding_error_ = wrong / n_bits
         self.components_ = unpack_rows(chosen, bits.shape[1])
@@ -187,9 +190,11 @@ def _balanced_factors(X, k):
     s = np.sqrt(np.where(real, eigenvalues, 0.0))
     scale = np.where(real, s, 1.0)
     if p <= n:  # X V = U S
-        A, B = U * (real / np.sqrt(scale)), V * np.sqrt(s)
+        A = U * (real / np.sqrt(scale))
+        B = V * np.sqrt(s)
     else:
-        A, B = U * np.sqrt(s), V * (real / np.sqrt(scale))
+        A = U * np.sqrt(s)
+        B = V * (real / np.sqrt(scale))
     sign = np.where(B.sum(axis=0) < 0, -1.0, 1.0)
     s = np.r_[s, np.zeros(k - len(s))]
     pad = ((0, 0), (0, k - A.shape[1]))

@@ -201,7 +201,8 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         band = self._band(series.lengths)
         rng = check_random_state(self.random_state)
         costs_to = self._costs_to(series, band)
-        results, given = [], None if isinstance(self.init, str) else self._given_start(series)
+        results = []
+        given = None if isinstance(self.init, str) else self._given_start(series)
         n_init = self.n_init if given is None else 1
 
         with FitProgress(self, X, y, max_passes=n_init * self.max_iter) as progress:
@@ -228,8 +229,10 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
                 "prototype, as their lengths differ by more; set slanted=True, or a larger radius."
             )
 
-        self.cluster_centers_, self.labels_ = best.centers, best.labels
-        self.inertia_, self.objective_history_ = best.objective, best.history
+        self.cluster_centers_ = best.centers
+        self.labels_ = best.labels
+        self.inertia_ = best.objective
+        self.objective_history_ = best.history
         self.n_iter_ = best.n_iter
         self.n_channels_ = series.values.shape[1]
 
@@ -312,7 +315,8 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         return warping_costs_to(series.arrays, band, self.n_jobs)
 
     def _average(self, part, center, band):
-        weights, settings = np.ones(len(part[1]) - 1), {"max_iter": self.averaging_iter}
+        weights = np.ones(len(part[1]) - 1)
+        settings = {"max_iter": self.averaging_iter}
         if self.metric == "soft_dtw":
             settings["gamma"] = float(self.gamma)
             return soft_average(part, weights, center, band=band, tol=1e-9, **settings).center

@@ -176,7 +176,8 @@ class JamesStein(Base):
             )
 
         # means and sums of squares of both parts together
-        a, b = self.n_samples_seen_, other.n_samples_seen_
+        a = self.n_samples_seen_
+        b = other.n_samples_seen_
         step = other.raw_location_ - self.raw_location_
         squares = self._squares + other._squares + float(step @ step) * a * b / (a + b)
         self._shrink(a + b, self.raw_location_ + step * (b / (a + b)), squares)
@@ -192,7 +193,8 @@ class JamesStein(Base):
         degrees = m if fixed else m - 1
 
         # fewer means than the theorem asks for stay as they are
-        factor, risk = 1.0, 1.0
+        factor = 1.0
+        risk = 1.0
         if degrees <= 2:
             warnings.warn(
                 f"JamesStein does not shrink {m} means: it takes 3 of them, and 4 for "
@@ -208,7 +210,8 @@ class JamesStein(Base):
                 positive_part=self.positive_part,
             )
 
-        self.n_samples_seen_, self._squares = n, squares
+        self.n_samples_seen_ = n
+        self._squares = squares
         self.raw_location_ = raw
         self.target_ = target
         self.location_ = target + factor * (raw - target)

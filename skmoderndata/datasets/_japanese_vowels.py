@@ -57,7 +57,8 @@ def load_japanese_vowels(*, folder=None, subset="train", return_X_y=False):
         )
 
     # a line for each utterance: channels, then the speaker
-    X, y = [], []
+    X = []
+    y = []
     inside = False
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         if inside and line.strip():

@@ -235,7 +235,8 @@ def make_video(
     images = np.stack([scene, scene * across]).reshape(2, -1)
     background = np.column_stack([1 + light[:, 0], light[:, 1]]) @ images
 
-    film, mask = background.copy(), np.zeros(background.shape, dtype=bool)
+    film = background.copy()
+    mask = np.zeros(background.shape, dtype=bool)
     # ellipses that cross the scene, each in its lane
     rows, columns = np.indices(shape).reshape(2, -1)
     half = np.array([max(object_size / 3, 0.5), object_size / 2])

@@ -123,7 +123,8 @@ def _known_cells(n_users, n_items, observed, skew, rng):
     activity = np.exp(spread * rng.standard_normal(n_users) - spread**2 / 2)
     count = rng.binomial(n_items, np.minimum(observed * activity, 1.0))
     count = np.maximum(count, 1)
-    rows, columns = [], []
+    rows = []
+    columns = []
     block = max(1, _BLOCK // n_items)
     for start in range(0, n_users, block):
         k = count[start : start + block]

@@ -68,7 +68,8 @@ def make_slow_signal(n_samples=5000, *, noise=0.0, random_state=None):
     0.0
     """
     t = 2 * np.pi * np.arange(n_samples) / n_samples
-    slow, fast = np.sin(t), np.cos(11 * t)
+    slow = np.sin(t)
+    fast = np.cos(11 * t)
     X = np.column_stack([slow + fast**2, fast])
     if noise > 0:
         X += noise * check_random_state(random_state).normal(size=X.shape)
@@ -228,5 +229,6 @@ def make_mixed_sources(
 
     if mixing == "linear":
         return sources @ rng.normal(size=(n_sources, n_sources)), sources
-    radius, angle = sources[:, 1] + 3 * sources[:, 0] + 6, 1.5 * np.pi * sources[:, 0]
+    radius = sources[:, 1] + 3 * sources[:, 0] + 6
+    angle = 1.5 * np.pi * sources[:, 0]
     return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), sources

@@ -108,7 +108,8 @@ def _load(stem, names, description, return_X_y):
     strings, labels = zip(*(line.split(",") for line in lines), strict=True)
     names = np.unique(labels) if names is None else np.array(names)
     numbers = {name: i for i, name in enumerate(names.tolist())}
-    X, y = list(strings), np.array([numbers[label] for label in labels])
+    X = list(strings)
+    y = np.array([numbers[label] for label in labels])
     if return_X_y:
         return X, y
     return Bunch(data=X, target=y, target_names=names, DESCR=description)

@@ -198,13 +198,16 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
             features, result = train.low_rank(self.max_rank)
             found = primal_directions(result.factor, model, G, alpha=self.alpha)
             self.landmarks_ = train.kept[result.pivots]
-            source, second = features, None
+            source = features
+            second = None
         else:
             found = dual_directions(train.matrix(), model, G, alpha=self.alpha)
-            source, second = train.gram, train.second()
+            source = train.gram
+            second = train.second()
 
         q = self.n_components or most
-        coef, scores = found.coef[:, :q], found.scores[:, :q]
+        coef = found.coef[:, :q]
+        scores = found.scores[:, :q]
         self._project = Projection(source, coef, second)
         if second is not None:
             self.dual_coef_ = np.zeros((count_samples(X), q))

@@ -220,7 +220,8 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
         scores = found.scores[:, 0]
         means = np.bincount(model.codes, model.weights * scores) / model.mass
         if means[1] < means[0]:
-            self._project.coef, means = -self._project.coef, -means
+            self._project.coef = -self._project.coef
+            means = -means
 
         self.criterion_ = 4 * float(found.values[0])  # each mean is half the gap from their middle
         self.ridge_ = found.ridge

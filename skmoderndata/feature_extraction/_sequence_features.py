@@ -268,7 +268,8 @@ class SequenceFeatures(TransformerMixin, Base):
             numbers = range(self.n_features_out_)
             return np.array([f"sequencefeatures{i}" for i in numbers], dtype=object)
         if isinstance(self.kernel_, Mismatch):
-            alphabet, p = list(self.kernel_.alphabet), self.kernel_.p
+            alphabet = list(self.kernel_.alphabet)
+            p = self.kernel_.p
             digits = self.columns_[:, None] // len(alphabet) ** np.arange(p) % len(alphabet)
             words = [[alphabet[d] for d in row] for row in digits]
             glue = "" if isinstance(self.kernel_.alphabet, str) else " "

@@ -110,7 +110,8 @@ class Covariance:
 
     def _slope_by_scikit_learn(self, A, B, G, prior):
         """Compute it from the gradient of the kernel itself, which is that of a square matrix."""
-        m, total = len(A), np.zeros(self.kernel.n_dims)
+        m = len(A)
+        total = np.zeros(self.kernel.n_dims)
         for start in range(0, len(B), m):
             block = slice(start, start + m)
             _, by = self.kernel(np.vstack([A, B[block]]), eval_gradient=True)
@@ -187,7 +188,8 @@ def split_noise(kernel, noise_level):
         return kernel, noise_level
 
     # white noise among the terms of a sum adds to the noise level
-    terms, noise = [], []
+    terms = []
+    noise = []
     for term in _terms(kernel):
         (noise if type(term) is WhiteKernel else terms).append(term)
     if not noise:
@@ -308,7 +310,8 @@ def _l_bfgs(negative, start, bounds, max_iter, tol, progress):
         nonlocal begun
         trace.append(float(intermediate_result.fun))
         small = len(trace) > WINDOW and trace[-WINDOW - 1] - trace[-1] < tol
-        begun, stop = False, progress is not None and progress.end()
+        begun = False
+        stop = progress is not None and progress.end()
         if stop or small:
             raise StopIteration
         if progress is not None and len(trace) < max_iter:
@@ -356,7 +359,8 @@ def warn_of_bounds_and_copies(estimator, found, bounds, tol, kernel, X, Y):
         return
 
     names = [*_names_of_theta(kernel), "noise_level"]
-    x, gradient = found.x[: len(names)], found.gradient[: len(names)]
+    x = found.x[: len(names)]
+    gradient = found.gradient[: len(names)]
     low, high = bounds[: len(names)].T
     tol = RISE * tol
     below = (x <= low + AT_BOUND) & (gradient < -tol) & (low < high)
@@ -405,5 +409,6 @@ def count_copies(X, Y):
     """
     rows = len(np.unique(X, axis=0))
     samples = len(np.unique(np.hstack([X, Y]), axis=0))
-    copies, measurements = len(X) - samples, samples - rows
+    copies = len(X) - samples
+    measurements = samples - rows
     return copies if measurements < MANY_COPIES * copies else 0

@@ -252,14 +252,17 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         X, y = validate_data(
             self, X, y, dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
         )
-        self._dtype, self._flat = X.dtype, y.ndim == 1
+        self._dtype = X.dtype
+        self._flat = y.ndim == 1
         X = X.astype(np.float64, copy=False)
         Y = y.astype(np.float64).reshape(len(y), -1)
 
-        self._mean, self._std = np.zeros(Y.shape[1]), np.ones(Y.shape[1])
+        self._mean = np.zeros(Y.shape[1])
+        self._std = np.ones(Y.shape[1])
         # standardised targets: the noise is a fraction of their variance
         if self.normalize_y:
-            self._mean, self._std = Y.mean(axis=0), column_scales(Y)
+            self._mean = Y.mean(axis=0)
+            self._std = column_scales(Y)
         Y = (Y - self._mean) / self._std
 
         rng = check_random_state(self.random_state)
@@ -271,7 +274,8 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
             kernel, noise = self._optimise(kernel, noise, X, Y, rng)
 
         # condition each expert on its samples
-        self.kernel_, self.noise_level_ = kernel, noise
+        self.kernel_ = kernel
+        self.noise_level_ = noise
         self._committee = self._parallel(
             _Expert.condition, [(kernel, noise, X[part], Y[part]) for part in self._samples()]
         )
@@ -302,7 +306,8 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         std : ndarray of shape (n_samples,) or (n_samples, n_targets)
             Standard deviations, with `return_std`.
         """
-        means, spreads = [], []
+        means = []
+        spreads = []
         for experts_means, variances, prior in self._experts(X):
             mean, variance = combine_experts(self.combine, experts_means, variances, prior)
             variance = np.maximum(variance, 0) + (self.noise_level_ if include_noise else 0.0)
@@ -348,7 +353,8 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         shared = []
         if self.combine == "grbcm" and n_experts > 1:
             rows = rng.permutation(n)
-            shared, rows = [np.sort(rows[:size])], np.sort(rows[size:])
+            shared = [np.sort(rows[:size])]
+            rows = np.sort(rows[size:])
             n_experts -= 1
 
         if self.partition == "random":
@@ -444,7 +450,10 @@ class _Expert:
     """An exact process on some samples."""
 
     def __init__(self, X, L, alpha, log_likelihood):
-        self.X, self.L, self.alpha, self.log_likelihood = X, L, alpha, log_likelihood
+        self.X = X
+        self.L = L
+        self.alpha = alpha
+        self.log_likelihood = log_likelihood
 
     @classmethod
     def condition(cls, kernel, noise, X, Y):
@@ -485,7 +494,8 @@ def _log_likelihood(kernel, noise, X, Y):
 
     Rasmussen and Williams (2006), equation 5.9: ``1/2 tr((alpha alpha' - K^-1) dK)``.
     """
-    covariance, by = Covariance(kernel), None
+    covariance = Covariance(kernel)
+    by = None
     if covariance.fast:
         K = covariance(X, X)
     else:

@@ -97,11 +97,14 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
     L, jitter = cholesky_with_jitter(K_uu, jitter, xp)
     if L is None:
         return REJECTED, np.zeros(len(model.vector(points)))
-    s, fitc, kept = model.noise, method == "fitc", {}
+    s = model.noise
+    fitc = method == "fitc"
+    kept = {}
 
     def columns(rows):
         """``k``, ``L^-1 k``, ``k(x, x)`` and the entries of D."""
-        K, prior = model.covariance(model.Z, rows), model.covariance.diagonal(rows)
+        K = model.covariance(model.Z, rows)
+        prior = model.covariance.diagonal(rows)
         A = solve_lower(L, K, xp)
         return K, A, prior, diagonal(method, A, prior, s, xp)
 
@@ -132,9 +135,14 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
         theta, by_points = model.covariance.slope(model.Z, rows, K, by.K_uf, by.prior)
         return theta, by_points, by.K_uu, by.log_s
 
-    theta, by_points, by_uu, log_s = 0.0, 0.0, slope.K_uu, slope.log_s
+    theta = 0.0
+    by_points = 0.0
+    by_uu = slope.K_uu
+    log_s = slope.log_s
     for a, b, c, e in run(block_gradient, blocks):
-        theta, by_uu, log_s = theta + a, by_uu + c, log_s + e
+        theta = theta + a
+        by_uu = by_uu + c
+        log_s = log_s + e
         if points:
             by_points = by_points + b
     # the jitter is a multiple of the mean of the diagonal of K_uu
@@ -180,9 +188,11 @@ def choose_points(X, w, covariance, how, m, rng):
 
 def nearest_rows(X, Z):
     """Find the sample nearest to each inducing input, each once."""
-    A, B = np.asarray(as_numpy(Z)), np.asarray(as_numpy(X))
+    A = np.asarray(as_numpy(Z))
+    B = np.asarray(as_numpy(X))
     centre = A.mean(axis=0)  # products of what is far from the origin lose digits
-    A, B = A - centre, B - centre
+    A = A - centre
+    B = B - centre
     rows = np.unique(((B * B).sum(axis=1)[None, :] - 2 * A @ B.T).argmin(axis=1))
     return move_array(rows, *get_array_namespace(X))
 
@@ -205,12 +215,17 @@ class Posterior:
                 f"the smallest distance between them is {np.sqrt(d.min(initial=np.inf)):.3g}. "
                 "Give fewer or other inducing inputs, or a kernel with shorter length scales."
             )
-        self.model, self.rule, self.L, self.jitter = model, rule, L, jitter
+        self.model = model
+        self.rule = rule
+        self.L = L
+        self.jitter = jitter
         self.total = self.plain = None  # sums with D of "fitc", and without
 
     def add(self, blocks, run):
         """Add the sums of blocks of rows, targets and weights."""
-        model, s, fitc = self.model, self.model.noise, self.rule == "fitc"
+        model = self.model
+        s = self.model.noise
+        fitc = self.rule == "fitc"
         xp, _ = get_array_namespace(model.Z)
         shift = blocks[0][1][0, :] if self.total is None else self.total.shift
 
@@ -237,12 +252,15 @@ class Posterior:
         if self.total is not None:
             total = add(self.total, total, xp)
             plain = add(self.plain, plain, xp) if self.rule == "fitc" else total
-        new.total, new.plain = total, plain
+        new.total = total
+        new.plain = plain
         return new
 
     def solve(self, normalize_y):
         """Compute the posterior from the sums."""
-        new, total, s = copy(self), self.total, self.model.noise
+        new = copy(self)
+        total = self.total
+        s = self.model.noise
         xp, _ = get_array_namespace(total.P)
         zero = xp.zeros_like(total.shift)
         new.moments = target_moments(total, xp) if normalize_y else (zero, zero + 1)
@@ -298,8 +316,11 @@ class Samples:
     """
 
     def __init__(self, posterior, blocks):
-        model, fac = posterior.model, posterior.fac
-        self.model, self.L, self.R = model, posterior.L, fac.R
+        model = posterior.model
+        fac = posterior.fac
+        self.model = model
+        self.L = posterior.L
+        self.R = fac.R
         self.blocks = []
         for X, Y, w in blocks:
             fitted = model.covariance(model.Z, X).T @ fac.v
@@ -308,8 +329,11 @@ class Samples:
     def predict(self, X, *, variance=False, covariance=False, sor=False):
         """Mean, and variance or covariance, at X."""
         xp, _ = get_array_namespace(X)
-        kernel, s = self.model.covariance, self.model.noise
-        mean, weighted, squares = 0.0, 0.0, 0.0
+        kernel = self.model.covariance
+        s = self.model.noise
+        mean = 0.0
+        weighted = 0.0
+        squares = 0.0
 
         for rows, w, alpha in self.blocks:
             # nothing is kept but the sums over blocks of training samples

@@ -315,7 +315,9 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         # a subset of data is the exact process on the samples next to the inducing inputs
         if self.algorithm == "subset":
             rows = nearest_rows(X, model.Z)
-            X, Y, w = xp.take(X, rows, axis=0), xp.take(Y, rows, axis=0), xp.take(w, rows)
+            X = xp.take(X, rows, axis=0)
+            Y = xp.take(Y, rows, axis=0)
+            w = xp.take(w, rows)
             model = model._replace(Z=X)
 
         self.n_iter_ = 0
@@ -356,7 +358,8 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         X, Y, w = self._input(X, y, sample_weight, reset=first)
         if first:
             model = self._open(X, w, check_random_state(self.random_state))
-            posterior, self.n_iter_ = Posterior(model, self._rule, self.jitter), 0
+            posterior = Posterior(model, self._rule, self.jitter)
+            self.n_iter_ = 0
         else:
             posterior = self._posterior
         self._condition(posterior, X, Y, w)
@@ -448,7 +451,8 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
             spread = spread[:, :, None] * std_y**2
             return self._shaped(mean * std_y + mean_y), self._shaped(spread)
 
-        means, spreads = [], []
+        means = []
+        spreads = []
         # variances by blocks of rows
         for a, b in self._cuts(X.shape[0]):
             mean, spread = latent.predict(X[a:b, :], variance=return_std, sor=sor)
@@ -480,7 +484,8 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
             The draws.
         """
         mean, cov = self.predict(X, return_cov=True, include_noise=include_noise)
-        mean, cov = np.asarray(as_numpy(mean)), np.asarray(as_numpy(cov))
+        mean = np.asarray(as_numpy(mean))
+        cov = np.asarray(as_numpy(cov))
         rng = check_random_state(random_state)
 
         def draw(m, C):
@@ -573,7 +578,8 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         if not w.all():
             seen = np.flatnonzero(w)
             X = xp.take(X, move_array(seen, xp, device), axis=0)
-            Y, w = Y[seen], w[seen]
+            Y = Y[seen]
+            w = w[seen]
 
         return X, move_array(Y, xp, device), move_array(w, xp, device)
 
@@ -603,7 +609,8 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
             )
 
     def _same_points(self, other):
-        mine, theirs = as_numpy(self.inducing_points_), as_numpy(other.inducing_points_)
+        mine = as_numpy(self.inducing_points_)
+        theirs = as_numpy(other.inducing_points_)
         return mine.shape == theirs.shape and bool((mine == theirs).all())
 
     # ---- start -----------------------------------------------------------------------------
@@ -723,9 +730,12 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         self._store(posterior.solve(self.normalize_y))
 
     def _store(self, posterior):
-        self._posterior, model = posterior, posterior.model
-        self.kernel_, self.noise_level_ = model.covariance.kernel, model.noise
-        self.inducing_points_, self.jitter_ = model.Z, posterior.jitter
+        self._posterior = posterior
+        model = posterior.model
+        self.kernel_ = model.covariance.kernel
+        self.noise_level_ = model.noise
+        self.inducing_points_ = model.Z
+        self.jitter_ = posterior.jitter
         self.log_marginal_likelihood_value_ = posterior.value
         self.lower_bound_, self.upper_bound_ = posterior.bounds
         self.n_samples_seen_ = posterior.total.n

@@ -42,7 +42,10 @@ COMMON_CONSTRAINTS = {
 }
 HUGE = 1e100  # of a standard deviation: all is noise
 BATCH = 2048  # patches between updates: 0.1 to 0.2 dB better than an update a pass, as fast
-START_NOISE, LEARN_NOISE, FILLED_NOISE = 3.0, 3.0, 2.0  # in units of the noise: see the Notes
+# in units of the noise: see the Notes
+START_NOISE = 3.0
+LEARN_NOISE = 3.0
+FILLED_NOISE = 2.0
 PATCHES_PER_ATOM = 4  # with holes; from fewer the atoms learn what is between known pixels badly
 
 
@@ -156,7 +159,8 @@ def average_codes(estimator, image, known, grid, sigma):
 def learn_atoms(estimator, image, known, grid, atoms, sigma, progress):
     """Learn atoms from patches of an image."""
     learned = isinstance(estimator.dictionary, str) and estimator.dictionary == "learned"
-    estimator.objective_, estimator.objective_history_ = np.nan, np.zeros(0)
+    estimator.objective_ = np.nan
+    estimator.objective_history_ = np.zeros(0)
     estimator.n_iter_ = 0
     estimator.components_ = atoms.astype(image.dtype, copy=False)
     if not learned or sigma == 0:

@@ -221,7 +221,8 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         factor = LEARN_NOISE
         if self.algorithm == "em" and known is not None and learn:
             self.components_ = atoms
-            image, known = self._fill(image, known, grid, sigma)[0], None
+            image = self._fill(image, known, grid, sigma)[0]
+            known = None
             factor = FILLED_NOISE
 
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
@@ -245,7 +246,8 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         image, known = self._parts(X)
         grid = known_grid(self, image)
         sigma = self._noise(image, known)
-        filled, average = image, None
+        filled = image
+        average = None
         if known is not None:
             filled, average = self._fill(image, known, grid, sigma)
         if not self.keep_known and sigma > 0:

@@ -288,7 +288,8 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         # columns with known cells, in units of their own
         rng = check_random_state(self.random_state)
         self._fit_features(n_known, X.shape[0])
-        X, known = X[:, self.features_], known[:, self.features_]
+        X = X[:, self.features_]
+        known = known[:, self.features_]
         self._fit_units(X, known)
         table = self._standardise(X, known)
 
@@ -323,7 +324,8 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         X, known = self._dense(*self._validate(X, reset=False))
         filled = self._fill(X[:, self.features_], known[:, self.features_])
         if self.keep_empty_features and filled.shape[1] < X.shape[1]:
-            kept, filled = filled, np.zeros_like(X)
+            kept = filled
+            filled = np.zeros_like(X)
             filled[:, self.features_] = kept
         if not self.add_indicator:
             return filled
@@ -440,7 +442,8 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         """
         check_is_fitted(self)
         X, known = self._dense(*self._validate(X, reset=False))
-        X, known = X[:, self.features_], known[:, self.features_]
+        X = X[:, self.features_]
+        known = known[:, self.features_]
         n_known = np.count_nonzero(known)
         if n_known == 0:
             raise ValueError(
@@ -545,9 +548,11 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         """Set `mean_` and `scale_`."""
         scaled = (not sparse.issparse(X)) if self.scale == "auto" else self.scale
         if sparse.issparse(X):
-            columns, values = X.indices, X.data.astype(np.float64)
+            columns = X.indices
+            values = X.data.astype(np.float64)
         else:
-            columns, values = np.nonzero(known)[1], X[known].astype(np.float64)
+            columns = np.nonzero(known)[1]
+            values = X[known].astype(np.float64)
 
         # moments of the known cells of each feature
         p = X.shape[1]
@@ -567,7 +572,8 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
 
     def _standardise(self, X, known):
         """Centre and scale the known cells; return them as a table for the solver."""
-        cells, dense = X, not sparse.issparse(X)
+        cells = X
+        dense = not sparse.issparse(X)
         if dense:
             cells = sparse.csr_array((X[known], np.nonzero(known)), shape=X.shape)
         data = (cells.data - self.mean_[cells.indices]) / self.scale_[cells.indices]
@@ -584,7 +590,8 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         gaps = np.flatnonzero(~known.all(axis=1))
         if gaps.size == 0:
             return filled
-        X, known = X[gaps], known[gaps]
+        X = X[gaps]
+        known = known[gaps]
         completed = self._scores(np.where(known, X, 0), known) @ self.components_
         completed = completed * self.scale_ + self.mean_
         filled[gaps] = np.where(known, X, completed)
@@ -605,14 +612,17 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         return task.solve(table, lam, lam_max)
 
     def _store(self, solution, lam_max):
-        dtype, signs = self.mean_.dtype, row_signs(solution.Vt)
+        dtype = self.mean_.dtype
+        signs = row_signs(solution.Vt)
         self.components_ = np.ascontiguousarray(solution.Vt * signs[:, None], dtype=dtype)
         self.singular_values_ = solution.s.astype(dtype)
         self.row_scores_ = (solution.scores * signs).astype(dtype)
         self.row_penalty_ = solution.penalty
         self.n_components_ = len(self.components_)
-        self.alpha_, self.alpha_max_ = solution.lam, lam_max
-        self.alpha_path_, self.validation_errors_ = solution.path, solution.errors
+        self.alpha_ = solution.lam
+        self.alpha_max_ = lam_max
+        self.alpha_path_ = solution.path
+        self.validation_errors_ = solution.errors
         self.objective_ = solution.objective
         self.dual_gap_ = solution.gap
         self.n_iter_ = solution.n_iter

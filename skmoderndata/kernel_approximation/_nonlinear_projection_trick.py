@@ -230,7 +230,8 @@ class NonlinearProjectionTrick(KernelFeatures):
         if self.landmarks != "random":
             greedy = self.landmarks == "greedy"
             found = incomplete_cholesky(gram, X, rank=m, greedy=greedy, rng=rng)
-            F, pivots = found.factor, found.pivots
+            F = found.factor
+            pivots = found.pivots
         else:
             # landmarks drawn at random
             drawn = np.sort(rng.permutation(n)[:m])
@@ -243,7 +244,8 @@ class NonlinearProjectionTrick(KernelFeatures):
             F = linalg.solve_triangular(L, block[:, inner.pivots].T, lower=True).T
 
         self.landmark_indices_ = pivots
-        self._spanning, self._lower = gram.subset(X, pivots), F[pivots]
+        self._spanning = gram.subset(X, pivots)
+        self._lower = F[pivots]
 
         self._means = F.mean(axis=0) if self.center else np.zeros(F.shape[1])
         self._mean_square = float(self._means @ self._means)
@@ -254,7 +256,8 @@ class NonlinearProjectionTrick(KernelFeatures):
 
         peak = Z @ V
         signs = np.sign(np.take_along_axis(peak, np.abs(peak).argmax(axis=0)[None], axis=0)[0])
-        self.eigenvalues_, self._coef = w, V * np.where(signs < 0, -1.0, 1.0)
+        self.eigenvalues_ = w
+        self._coef = V * np.where(signs < 0, -1.0, 1.0)
 
     def _decompose(self, K, spread):
         n = len(K)

@@ -195,5 +195,6 @@ def medoid(series, weights, band):
 
 def _stretched(x, length):
     """Linear interpolation at another number of points."""
-    at, old = np.linspace(0, len(x) - 1, length), np.arange(len(x))
+    at = np.linspace(0, len(x) - 1, length)
+    old = np.arange(len(x))
     return np.column_stack([np.interp(at, old, channel) for channel in x.T])

@@ -44,7 +44,8 @@ def match_sources(sources_true, sources_pred):
     >>> match_sources([[1, 1, 0], [0, 0, 1]], [[0, 0, 1], [1, 0, 0]])
     (array([1, 0]), 1)
     """
-    A, B = _boolean(sources_true, "sources_true"), _boolean(sources_pred, "sources_pred")
+    A = _boolean(sources_true, "sources_true")
+    B = _boolean(sources_pred, "sources_pred")
     if A.shape[1] != B.shape[1]:
         raise ValueError(
             f"sources_true has {A.shape[1]} columns and sources_pred {B.shape[1]}: both need the "

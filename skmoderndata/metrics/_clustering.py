@@ -55,7 +55,8 @@ def clustering_distance(labels_a, labels_b):
             f"memberships (2-D); got {shapes[0]}-D and {shapes[1]}-D."
         )
 
-    a, b = column_or_1d(labels_a), column_or_1d(labels_b)
+    a = column_or_1d(labels_a)
+    b = column_or_1d(labels_b)
     if a.size == 0:
         return 0.0
 

@@ -487,7 +487,8 @@ def functional_distance(x, z, p=2.0, *, period=1.0):
 
 def _prepare(name, x, z, local, *, band=None, radius=None, max_slope=2.0, slanted=True):
     """Return two series as arrays, the band, and the local costs or whether they are rooted."""
-    a, b = pack_series([x], f"{name}, x"), pack_series([z], f"{name}, z")
+    a = pack_series([x], f"{name}, x")
+    b = pack_series([z], f"{name}, z")
     same_channels(a, b, name)
     rule = warping_band(name, band, radius, max_slope, slanted)
     if callable(local):
@@ -523,6 +524,7 @@ def _by_costs(A, B, local, rule, cutoff):
 
 def _soft(x, z, gamma, rule):
     """Value and gradient of soft dynamic time warping."""
-    slope, offsets = np.zeros_like(x), np.array([0, len(z)])
+    slope = np.zeros_like(x)
+    offsets = np.array([0, len(z)])
     (value,) = soft_costs(x, z, offsets, np.ones(1), gamma, rule, slope)
     return float(value), slope

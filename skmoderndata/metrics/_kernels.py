@@ -53,8 +53,10 @@ def kernel_alignment(K, target, *, centered=False):
     if len(H) != len(K):
         raise ValueError(f"kernel_alignment: K has {len(K)} samples, but target has {len(H)}.")
     if centered:
-        K, H = centred(K), centred(H)
-    a, b = np.linalg.norm(K), np.linalg.norm(H)
+        K = centred(K)
+        H = centred(H)
+    a = np.linalg.norm(K)
+    b = np.linalg.norm(H)
     return float(np.vdot(K, H) / (a * b)) if a > 0 and b > 0 else 0.0
 
 

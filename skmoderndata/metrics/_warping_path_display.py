@@ -92,7 +92,8 @@ class WarpingPathDisplay:
             With `ax_` and `figure_`.
         """
         name = cls.__name__
-        a, b = pack_series([x], f"{name}, x"), pack_series([z], f"{name}, z")
+        a = pack_series([x], f"{name}, x")
+        b = pack_series([z], f"{name}, z")
         same_channels(a, b, name)
         rooted = rooted_local(name, local)
         rule = warping_band(name, band, radius, max_slope, slanted)
@@ -135,5 +136,6 @@ class WarpingPathDisplay:
         (self.line_,) = ax.plot(path[:, 1], path[:, 0], **style)
         ax.set(xlabel="Time in the second series", ylabel="Time in the first series")
         ax.legend(loc="upper left")
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax
+        self.figure_ = ax.figure
         return self

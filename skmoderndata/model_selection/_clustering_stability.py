@@ -303,7 +303,8 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
         )
 
         best = _choose(values, self.stability_, self.standard_error_, self.n_clusters_found_)
-        self.best_k_, self.best_score_ = int(values[best]), float(self.stability_[best])
+        self.best_k_ = int(values[best])
+        self.best_score_ = float(self.stability_[best])
 
         if np.all(self.stability_ + self.standard_error_ < NO_STRUCTURE):
             top = self.stability_.argmax()
@@ -607,13 +608,16 @@ def _one_split(X, clusterer, classifier, n_random, *, seed):
     # random halves; from matrices over pairs, rows and columns of them
     order = rng.permutation(_number_of_rows(X))
     first, second = np.split(order, [len(order) // 2])
-    X_first, X_second = _take(X, first), _take(X, second)
+    X_first = _take(X, first)
+    X_second = _take(X, second)
     X_across = X_second
     if clusterer.pairwise:
         X_first, X_second, X_across = X_first[:, first], X_second[:, second], X_second[:, first]
 
-    one, other = clusterer.draw(rng), clusterer.draw(rng)
-    labels_first, labels_second = _fit_labels(one, X_first), _fit_labels(other, X_second)
+    one = clusterer.draw(rng)
+    other = clusterer.draw(rng)
+    labels_first = _fit_labels(one, X_first)
+    labels_second = _fit_labels(other, X_second)
 
     # carry the labels of the first half over to the second
     if classifier is None and hasattr(one, "predict"):
@@ -673,7 +677,8 @@ def _most_matched(together):
 
 def _stability(distances, random_distances, one_error):
     """Stability, and standard error of a ratio of means but at least one error, for each row."""
-    mean, at_random = distances.mean(axis=1), random_distances.mean(axis=1)
+    mean = distances.mean(axis=1)
+    at_random = random_distances.mean(axis=1)
     defined = at_random > 0
     scale = np.where(defined, at_random, 1.0)
     ratio = np.where(defined, mean / scale, 1.0)

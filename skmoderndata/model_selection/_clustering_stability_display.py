@@ -149,5 +149,6 @@ class ClusteringStabilityDisplay:
         ax.set(xlabel="Number of clusters", ylabel="Stability")
         ax.set_ylim(top=1.05)
         ax.legend(loc="best")
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax
+        self.figure_ = ax.figure
         return self

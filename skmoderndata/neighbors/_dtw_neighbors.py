@@ -167,7 +167,8 @@ class _DTWNeighbors:
 def _part(series, start):
     """Values and offsets of one block of series."""
     stop = min(start + BLOCK, len(series))
-    first, last = series.offsets[start], series.offsets[stop]
+    first = series.offsets[start]
+    last = series.offsets[stop]
     return series.values[first:last], series.offsets[start : stop + 1] - first
 
 

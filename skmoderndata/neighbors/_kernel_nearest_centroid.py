@@ -143,7 +143,8 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         priors = self._choose_priors(mass)
 
         # weighted means in feature space, and their squared norms
-        n, k = len(train), len(classes)
+        n = len(train)
+        k = len(classes)
         coef = np.zeros((n, k))
         coef[np.arange(n), codes] = w / mass[codes]
 

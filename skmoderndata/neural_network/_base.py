@@ -137,7 +137,8 @@ class RidgeNetwork(Base):
         same = all(
             a.shape == b.shape and np.array_equal(a, b) for a, b in zip(*layers, strict=True)
         )
-        mine, theirs = self.get_params(), other.get_params()
+        mine = self.get_params()
+        theirs = other.get_params()
         differ = [name for name in self._SAME if not np.array_equal(mine[name], theirs[name])]
 
         if not same or differ or self.n_features_in_ != other.n_features_in_:
@@ -165,7 +166,8 @@ class RidgeNetwork(Base):
 
         xp, device = get_array_namespace(X)
         y = as_numpy(y)
-        Y, w = self._targets(y, classes, reset), np.ones(len(y))
+        Y = self._targets(y, classes, reset)
+        w = np.ones(len(y))
 
         w_given = as_numpy(sample_weight)
         if w_given is not None:
@@ -275,7 +277,8 @@ class RidgeNetwork(Base):
         squares = hits = 0.0
         good = np.ones(len(grid), dtype=bool)
         for more_squares, more_hits, determined in self._parallel(judge, blocks):
-            squares, hits = squares + as_numpy(more_squares), hits + as_numpy(more_hits)
+            squares = squares + as_numpy(more_squares)
+            hits = hits + as_numpy(more_hits)
             good &= as_numpy(determined)
 
         r2 = self._held_out_r2(squares)
@@ -322,7 +325,8 @@ class RidgeNetwork(Base):
             return
 
         # the samples are gone: their mean leverage stands for that of each
-        parts, grid = spectrum(total, xp), self._grid(total.S.shape[0])
+        parts = spectrum(total, xp)
+        grid = self._grid(total.S.shape[0])
         squares = cross_validated_squares(
             total, parts, move_array(grid, xp, device), intercept=self.fit_intercept, xp=xp
         )
@@ -392,7 +396,8 @@ class RidgeNetwork(Base):
     def _values(self, X, method):
         """``coef' h(x) + intercept``, one column for each target, in double precision."""
         X, xp = self._check(X, method)
-        coef, shift = self._coef, self._total.y_mean - self._total.h_mean @ self._coef
+        coef = self._coef
+        shift = self._total.y_mean - self._total.h_mean @ self._coef
         found = [self._outputs(X[a:b, :]) @ coef + shift for a, b in self._cuts(X.shape[0])]
         return (found[0] if len(found) == 1 else xp.concat(found, axis=0)), X.dtype, xp
 
@@ -569,7 +574,8 @@ class NetworkClassifier(ClassifierMixin):
 
     def _class_factors(self, y, w):
         """Weight of each sample's class; "balanced" counts samples by their own weights."""
-        y, known = column_or_1d(y), as_numpy(self.classes_)
+        y = column_or_1d(y)
+        known = as_numpy(self.classes_)
         with np.errstate(divide="ignore"):  # the factor of a class without weight is infinite
             factors = compute_class_weight(self.class_weight, classes=known, y=y, sample_weight=w)
         return np.where(np.isfinite(factors), factors, 1.0)[np.searchsorted(known, y)]
@@ -623,7 +629,8 @@ class RandomNetwork(RidgeNetwork):
         return tags
 
     def _open(self, X, Y, w, rng):
-        p, L = X.shape[1], int(self.n_hidden)
+        p = X.shape[1]
+        L = int(self.n_hidden)
         if L == 0 and not self._direct_link:
             raise ValueError(f"{type(self).__name__} needs n_hidden of at least 1, and got 0.")
         W, b = draw_weights(rng, p, L, law=self.weights, scale=self.input_scale)

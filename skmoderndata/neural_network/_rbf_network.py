@@ -77,7 +77,8 @@ class RadialNetwork(RidgeNetwork):
             self.basis == "multiquadric" and self.power > 0.5
         )
         xp, device = get_array_namespace(X)
-        rows, dtype = as_numpy(X), X.dtype
+        rows = as_numpy(X)
+        dtype = X.dtype
         if fourth:
             check_magnitude(rows, owner=type(self).__name__, fourth_powers=True)
 

@@ -237,7 +237,8 @@ class AlignedKernelCombination(AgainstTraining):
 
         self.alignments_ = np.zeros(len(matrices))
         self.alignments_[varies] = found.alignments
-        self.alignment_, self.kkt_residual_ = found.alignment, found.kkt_residual
+        self.alignment_ = found.alignment
+        self.kkt_residual_ = found.kkt_residual
 
         if not weights.any():
             self._warn_of_alignment()
@@ -253,7 +254,8 @@ class AlignedKernelCombination(AgainstTraining):
 
     def _matrices(self, X):
         """Largest magnitude of each kernel matrix, and the matrices divided by it."""
-        sizes, matrices = [], []
+        sizes = []
+        matrices = []
         for given, kernel in zip(self.kernels, self.kernels_, strict=True):
             with np.errstate(over="ignore"):
                 K = np.asarray(kernel(X), dtype=np.float64)
@@ -300,7 +302,8 @@ class AlignedKernelCombination(AgainstTraining):
             y = np.asarray(y)
             y = y.ravel() if y.ndim == 2 and y.shape[1] == 1 else y
             if y.ndim == 2:  # one column for each label
-                y, continuous = y.astype(np.float64), True
+                y = y.astype(np.float64)
+                continuous = True
 
         varies = np.ptp(y, axis=0).max() > 0 if continuous else len(np.unique(y)) > 1
         if not varies:

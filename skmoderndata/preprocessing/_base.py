@@ -66,7 +66,8 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     def _symmetric(self, K):
         K, dtype = self._square(K)
-        gap, scale = np.abs(K - K.T).max(), np.abs(K).max()
+        gap = np.abs(K - K.T).max()
+        scale = np.abs(K).max()
         if gap > 1e-6 * scale:  # single precision and slightly asymmetric similarities pass
             raise ValueError(
                 f"{type(self).__name__} needs a symmetric matrix, and entries differ from their "
@@ -99,10 +100,12 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         """
         K, _ = self._rows(X)
         Z = self._compared(K)
-        a, b = np.abs(K).max(initial=0.0), np.abs(Z).max(initial=0.0)
+        a = np.abs(K).max(initial=0.0)
+        b = np.abs(Z).max(initial=0.0)
         if a == 0 or b == 0:
             return 0.0
-        K, Z = K / a, Z / b
+        K = K / a
+        Z = Z / b
         return float(np.vdot(K, Z) / (np.linalg.norm(K) * np.linalg.norm(Z)))
 
     def _compared(self, K):

@@ -172,7 +172,8 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     def _distances(self, X, Z):
         params = self.metric_params or {}
-        n, m = len(X), len(X if Z is None else Z)
+        n = len(X)
+        m = len(X if Z is None else Z)
 
         if isinstance(self.metric, str):
             D = METRICS[self.metric](X, Z, **params, n_jobs=self.n_jobs)

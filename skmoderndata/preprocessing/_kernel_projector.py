@@ -107,7 +107,8 @@ class KernelProjector(KernelMatrixStep):
             found = incomplete_cholesky(
                 Gram("precomputed"), K, rank=rank, tol=self.tol, greedy=True
             )
-            F, p = found.factor, found.pivots
+            F = found.factor
+            p = found.pivots
             L = F[p]
             # rows k become k[p] inv(L)' F'
             back = linalg.solve_triangular(L, F.T, lower=True, trans="T") if len(p) else F.T

@@ -85,13 +85,16 @@ class KernelWhitener(KernelMatrixStep):
 
     def _learn(self, X):
         K, _ = self._symmetric(X)
-        self._mean, self._grand = K.mean(axis=0), K.mean()
+        self._mean = K.mean(axis=0)
+        self._grand = K.mean()
         centred = K - self._mean - K.mean(axis=1)[:, None] + self._grand
         spread = np.abs(K).max(initial=0.0)
         w, U = leading(centred, self.n_components, self.rank_tol)
         keep = w > 1e-13 * len(K) * spread  # rounding of centred equal samples
-        w, U = w[keep], fix_signs(U[:, keep].T).T
-        self.eigenvalues_, self.n_components_ = w, len(w)
+        w = w[keep]
+        U = fix_signs(U[:, keep].T).T
+        self.eigenvalues_ = w
+        self.n_components_ = len(w)
         warn_of_rank(self)
         factor = np.sqrt(len(K)) if self.scale == "unit_covariance" else 1.0
         self.projection_ = U * (factor / w)

@@ -178,6 +178,7 @@ def _series_of_levels(X, name):
             "two, series and time."
         )
     numbers, names = X.index.get_level_values(0).factorize()
-    times, values = X.index.get_level_values(1), np.asarray(X)
+    times = X.index.get_level_values(1)
+    values = np.asarray(X)
     rows = [np.flatnonzero(numbers == i) for i in range(len(names))]
     return [values[r[np.argsort(times[r], kind="stable")]] for r in rows]

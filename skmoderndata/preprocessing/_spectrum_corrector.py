@@ -153,13 +153,16 @@ class SpectrumCorrector(KernelMatrixStep):
         B = A if Y is None else self._rows(Y)[0]
         if self.algorithm != "square":
             half = self._half()
-            A, B = A @ half, B @ half
+            A = A @ half
+            B = B @ half
         return (A @ B.T).astype(dtype, copy=False)
 
     def _projection(self, S, values, w):
         """Matrix ``U diag(f(w) / w) U'`` from the fewer of the eigenvectors."""
         n = len(w)
-        below, above = int((w < 0).sum()), int((w <= 0).sum())  # zeros lie between
+        # zeros lie between
+        below = int((w < 0).sum())
+        above = int((w <= 0).sum())
         if self.algorithm == "shift":
             return np.eye(n)
         # f(w) = w^2: S, less what rounding has left of the zeros
@@ -188,8 +191,10 @@ class SpectrumCorrector(KernelMatrixStep):
     def _half(self):
         """Eigenvectors over the roots of the eigenvalues, of those that `between` keeps."""
         w = self.eigenvalues_[::-1]
-        below, above = int((w < 0).sum()), int((w <= 0).sum())
-        U, roots = self._vectors[:, above:], np.sqrt(w[above:])
+        below = int((w < 0).sum())
+        above = int((w <= 0).sum())
+        U = self._vectors[:, above:]
+        roots = np.sqrt(w[above:])
         if self.algorithm == "flip" and below:
             U = np.hstack([self._vectors[:, :below], U])
             roots = np.concatenate([np.sqrt(-w[:below]), roots])

@@ -185,7 +185,8 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
             limit = max(longest // self.n_lags, 1) if self.max_lag is None else self.max_lag
             self.lag_, self.lag_curve_ = self._choose_lag(X, start, max(min(limit, room), 1))
         else:
-            self.lag_, self.lag_curve_ = int(self.lag), None
+            self.lag_ = int(self.lag)
+            self.lag_curve_ = None
         return self
 
     def _choose_lag(self, X, start, max_lag):
@@ -285,7 +286,8 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         Z = Z.reshape(n, self.n_lags, self.n_features_in_)
 
         # mean over the windows in which a row stands
-        total, copies = Z[:, 0].copy(), np.ones(n, dtype=Z.dtype)
+        total = Z[:, 0].copy()
+        copies = np.ones(n, dtype=Z.dtype)
         for j in range(1, self.n_lags):
             shift = self._shift(j, n)
             inside = np.flatnonzero(np.arange(n) - shift >= start)
@@ -412,7 +414,8 @@ def _autocorrelation(X, start, max_lag):
     first = np.flatnonzero(start == np.arange(n))
     sizes = np.diff(np.append(first, n))
     widths = 1 << np.ceil(np.log2(sizes)).astype(int)  # similar sequences go together
-    total, count = np.zeros((max_lag + 1, p)), np.zeros((max_lag + 1, p))
+    total = np.zeros((max_lag + 1, p))
+    count = np.zeros((max_lag + 1, p))
     has_nan = bool(np.isnan(X).any())
 
     # sequences of similar length share a transform

@@ -197,7 +197,8 @@ class KernelPRank(KernelRankingMachine, Base):
         rng = check_random_state(self.random_state)
         n = count_samples(X)
 
-        state, mistakes = self._begin(X), []
+        state = self._begin(X)
+        mistakes = []
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
             it = Iterations(self.max_iter, 0.0, progress)
             for _ in it:
@@ -283,7 +284,8 @@ class KernelPRank(KernelRankingMachine, Base):
     def _one_pass(self, state, X, ranks, order):
         """Pass over samples in a given order; return the new state and the number of mistakes."""
         budget = -1 if self.budget is None else int(self.budget)
-        thresholds, late = state.thresholds.copy(), state.late.copy()
+        thresholds = state.thresholds.copy()
+        late = state.late.copy()
 
         def step(stream, K, function, chosen):
             return prank_block(
@@ -296,15 +298,20 @@ class KernelPRank(KernelRankingMachine, Base):
     def _keep(self, state, mistakes):
         """Store the state, and for prediction its last function or the average."""
         stream = state.stream
-        coef, thresholds = stream.function.coef, state.thresholds.copy()
+        coef = stream.function.coef
+        thresholds = state.thresholds.copy()
         if self.average:
             coef = stream.mean()
             thresholds = thresholds - state.late / max(1, stream.time)
         used = np.flatnonzero(coef)
 
-        self._state, self._gram, self._used = state, stream.gram, used
+        self._state = state
+        self._gram = stream.gram
+        self._used = used
         self._basis = stream.take(used)
         self.support_vectors_ = np.zeros((0, 0)) if self._gram.precomputed else self._basis
-        self.dual_coef_, self.thresholds_ = coef[used], thresholds
-        self.mistakes_, self.n_iter_ = mistakes, len(mistakes)
+        self.dual_coef_ = coef[used]
+        self.thresholds_ = thresholds
+        self.mistakes_ = mistakes
+        self.n_iter_ = len(mistakes)
         self.n_updates_ = int(sum(mistakes))

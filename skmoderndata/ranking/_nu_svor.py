@@ -269,7 +269,8 @@ class NuSVOR(KernelRankingMachine, Base):
 
         by_sample = np.argsort(order[used])
         self._keep_support(gram, X, order[used][by_sample], found.coef[used][by_sample])
-        self.thresholds_, self.margin_ = found.thresholds + self._at_mean, float(found.margin)
+        self.thresholds_ = found.thresholds + self._at_mean
+        self.margin_ = float(found.margin)
         self.nu_ = float(nu)
         self.objective_ = float(found.objective)
 
@@ -308,9 +309,11 @@ class NuSVOR(KernelRankingMachine, Base):
 
         # 2. errors of held-out ranks
         fold = folds_of_samples(K, ranks, w)
-        errors, n_held_out = np.zeros(len(NU_FRACTIONS)), 0
+        errors = np.zeros(len(NU_FRACTIONS))
+        n_held_out = 0
         for left_out in range(NU_FOLDS):
-            train, test = np.flatnonzero(fold != left_out), np.flatnonzero(fold == left_out)
+            train = np.flatnonzero(fold != left_out)
+            test = np.flatnonzero(fold == left_out)
             if len(test) and len(np.unique(ranks[train])) > 1:
                 errors += errors_of_fold(K, ranks, w, train, test)
                 n_held_out += len(test)

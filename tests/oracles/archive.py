@@ -22,7 +22,8 @@ def sets():
 
 def read_ts(path):
     """Series of shape (length, n_channels), and labels, of a file `.ts`."""
-    X, y = [], []
+    X = []
+    y = []
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     start = next(i for i, line in enumerate(lines) if line.lower().startswith("@data"))
     for line in lines[start + 1 :]:

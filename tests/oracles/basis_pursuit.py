@@ -33,7 +33,8 @@ def transition(share, positive=False):
 
         return minimize_scalar(cost, bounds=(0, 10), method="bounded").fun
 
-    low, high = 0.0, share
+    low = 0.0
+    high = share
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if needed(middle) < share else (low, middle)

@@ -69,7 +69,8 @@ def lloyd(X, centers, max_iter=100):
 
     Ties go to the first centre and to 0. Returns the centres and the sum of the distances.
     """
-    centers, labels = [list(c) for c in centers], None
+    centers = [list(c) for c in centers]
+    labels = None
     for _ in range(max_iter):
         before = labels
         labels = [min(range(len(centers)), key=lambda k: cost(row, centers[k])) for row in X]
@@ -104,13 +105,15 @@ def asso(X, k, tau, bonus=1.0, penalty=1.0):
     covered = np.zeros_like(X)
     chosen = []
     for _ in range(k):
-        best, best_gain = None, 0.0
+        best = None
+        best_gain = 0.0
         for candidate in candidates:
             total = sum(
                 max(_gain(X[i], covered[i], candidate, bonus, penalty), 0) for i in range(n)
             )
             if total > best_gain:
-                best, best_gain = candidate, total
+                best = candidate
+                best_gain = total
         if best is None:
             break
 
@@ -168,7 +171,8 @@ def grecon(X, k):
 
     concepts = []
     while uncovered and len(concepts) < k:
-        intent, best = set(), 0
+        intent = set()
+        best = 0
         # 1. add the feature whose closed set covers most of what is uncovered
         while True:
             trials = []
@@ -181,7 +185,8 @@ def grecon(X, k):
             gain = max((trial[0] for trial in trials), default=0)
             if gain <= best:
                 break
-            best, intent = gain, next(closed for g, closed in trials if g == gain)
+            best = gain
+            intent = next(closed for g, closed in trials if g == gain)
 
         # 2. the concept covers its rectangle
         extent = [i for i in range(n) if all(X[i, d] for d in intent)]

@@ -52,7 +52,8 @@ def ball_primal(K, costs):
     import cvxpy as cp
 
     F = factor(K)
-    c, r2 = cp.Variable(F.shape[1]), cp.Variable(nonneg=True)
+    c = cp.Variable(F.shape[1])
+    r2 = cp.Variable(nonneg=True)
     squares = np.diag(K) - 2 * (F @ c) + cp.sum_squares(c)
     value = solved(r2 + costs @ cp.pos(squares - r2))
     return value, float(r2.value)
@@ -63,7 +64,8 @@ def squared_hinge_with_offset(K, y, costs):
     import cvxpy as cp
 
     F = factor(K)
-    w, b = cp.Variable(F.shape[1]), cp.Variable()
+    w = cp.Variable(F.shape[1])
+    b = cp.Variable()
     slack = cp.Variable(len(y), nonneg=True)
     squares = cp.sum_squares(cp.multiply(np.sqrt(costs), slack))
     margins = cp.multiply(y, F @ w + b)
@@ -76,7 +78,8 @@ def squared_tube_with_offset(K, y, costs, tube):
     import cvxpy as cp
 
     F = factor(K)
-    w, b = cp.Variable(F.shape[1]), cp.Variable()
+    w = cp.Variable(F.shape[1])
+    b = cp.Variable()
     excess = cp.Variable(len(y), nonneg=True)
     squares = cp.sum_squares(cp.multiply(np.sqrt(costs), excess))
     within = [cp.abs(y - F @ w - b) <= tube + excess]

@@ -10,19 +10,22 @@ def objective(X, y, coef, intercept, alpha, q):
 
 def one_coefficient(z, a, penalty, q):
     """Least ``a t^2 / 2 - z t + penalty |t|^q`` on a fine grid, refined around the best point."""
-    low, high = -abs(z) / a, abs(z) / a
+    low = -abs(z) / a
+    high = abs(z) / a
     for _ in range(6):
         t = np.linspace(low, high, 2001)
         values = a * t**2 / 2 - z * t + penalty * np.abs(t) ** q
         best = t[np.argmin(values)]
         width = (high - low) / 1000
-        low, high = best - width, best + width
+        low = best - width
+        high = best + width
     return best
 
 
 def local_quadratic(X, y, alpha, q, n_iter=2000):
     """Fu's modified Newton route for q > 1: ridge regressions with the weights ``|b|^(q - 2)``."""
-    X, y = X - X.mean(axis=0), y - y.mean()
+    X = X - X.mean(axis=0)
+    y = y - y.mean()
     n = len(y)
     b = np.linalg.solve(X.T @ X / n + 2 * alpha * np.eye(X.shape[1]), X.T @ y / n)
     for _ in range(n_iter):

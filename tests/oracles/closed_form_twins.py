@@ -217,7 +217,8 @@ def triangular(k, x, z):
     """Length of the common part of two intervals."""
 
     def common(u, v):
-        low, high = max(u, v) - k.width / 2, min(u, v) + k.width / 2
+        low = max(u, v) - k.width / 2
+        high = min(u, v) + k.width / 2
         return max(0.0, high - low)
 
     return combine(k, [common(u, v) for u, v in zip(x, z, strict=True)])
@@ -303,7 +304,8 @@ def walks(k, x, z, longest):
         return value(kernel, x, z) if hasattr(kernel, "theta") else float(kernel)
 
     steps = [(u, v, weight_of(kernel)) for u, v, kernel in k.edges]
-    at, total = {k.source: 1.0}, 0.0
+    at = {k.source: 1.0}
+    total = 0.0
     for _ in range(longest + 1):
         total += at.get(k.sink, 0.0)
         after = {}

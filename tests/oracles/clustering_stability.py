@@ -8,7 +8,8 @@ from scipy.spatial.distance import cdist
 
 def label_distance(a, b):
     """Fraction of objects that differ, for the best of all one-to-one renamings."""
-    names_a, names_b = list(np.unique(a)), list(np.unique(b))
+    names_a = list(np.unique(a))
+    names_b = list(np.unique(b))
     size = max(len(names_a), len(names_b))
     codes_a = np.array([names_a.index(label) for label in a])
     codes_b = np.array([names_b.index(label) for label in b])

@@ -31,7 +31,8 @@ def omp(A, y, s):
     Least squares from scratch in each step; columns count as if they had unit norm.
     """
     norms = np.linalg.norm(A, axis=0)
-    support, r = [], y
+    support = []
+    r = y
     a = np.zeros(A.shape[1])
     for _ in range(s):
         if np.linalg.norm(r) <= 1e-12 * np.linalg.norm(y):
@@ -68,15 +69,19 @@ def subspace_pursuit(A, y, s):
         a_new, r_new = fit(support_new)
         if np.linalg.norm(r_new) >= np.linalg.norm(r):
             return a / norms
-        support, a, r = support_new, a_new, r_new
+        support = support_new
+        a = a_new
+        r = r_new
 
 
 def hard_thresholding_pursuit(A, y, s):
     """Foucart (2011), HTP with unit steps; columns at unit norm; the best code met."""
     norms = np.linalg.norm(A, axis=0)
     B = A / norms
-    a, support = np.zeros(A.shape[1]), None
-    best, least = a, np.linalg.norm(y)
+    a = np.zeros(A.shape[1])
+    support = None
+    best = a
+    least = np.linalg.norm(y)
     for _ in range(200):
         step = a + B.T @ (y - B @ a)
         new = np.sort(np.argsort(-np.abs(step), kind="stable")[:s])
@@ -86,7 +91,8 @@ def hard_thresholding_pursuit(A, y, s):
         a = np.zeros(A.shape[1])
         a[support] = np.linalg.lstsq(B[:, support], y, rcond=None)[0]
         if np.linalg.norm(y - B @ a) < least * (1 - 1e-9):
-            best, least = a, np.linalg.norm(y - B @ a)
+            best = a
+            least = np.linalg.norm(y - B @ a)
         if least < 1e-10 * np.linalg.norm(y):
             break
     return best / norms

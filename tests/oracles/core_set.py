@@ -10,7 +10,8 @@ def ball_by_cone(X, heights=None):
 
     X = np.asarray(X, float)
     heights = np.zeros(len(X)) if heights is None else heights
-    c, r = cp.Variable(X.shape[1]), cp.Variable()
+    c = cp.Variable(X.shape[1])
+    r = cp.Variable()
     rows = [cp.norm(cp.hstack([x - c, z])) <= r for x, z in zip(X, heights, strict=True)]
     cp.Problem(cp.Minimize(r), rows).solve(solver=cp.CLARABEL)
     return float(r.value), np.asarray(c.value)
@@ -50,7 +51,8 @@ def tube_primal(X, y, cost, level):
     """`min 1/2 |w|^2 + 1/2 cost sum (up^2 + down^2) + level width`, width >= 0, with cvxpy."""
     import cvxpy as cp
 
-    w, width = cp.Variable(X.shape[1]), cp.Variable(nonneg=True)
+    w = cp.Variable(X.shape[1])
+    width = cp.Variable(nonneg=True)
     slack = cp.Variable(len(y), nonneg=True)
     objective = 0.5 * cp.sum_squares(w) + 0.5 * cost * cp.sum_squares(slack) + level * width
     problem = cp.Problem(cp.Minimize(objective), [cp.abs(y - X @ w) <= width + slack])
@@ -64,7 +66,9 @@ def pairwise_steps(K, a, g, tol):
     g is the gradient at a. Entry i of the smallest gradient gains what j gives, the entry whose
     exchange with i lowers the objective most.
     """
-    a, g, steps = a.copy(), g.copy(), 0
+    a = a.copy()
+    g = g.copy()
+    steps = 0
     while True:
         i = g.argmin()
         used = np.flatnonzero(a > 0)
@@ -99,7 +103,8 @@ def one_class_primal(K, costs):
 
     values, vectors = np.linalg.eigh(K)
     F = vectors * np.sqrt(np.maximum(values, 0.0))  # K = F F'
-    w, rho = cp.Variable(len(K)), cp.Variable()
+    w = cp.Variable(len(K))
+    rho = cp.Variable()
     slack = cp.Variable(len(K), nonneg=True)
     squares = cp.sum_squares(cp.multiply(np.sqrt(costs), slack))
     objective = 0.5 * cp.sum_squares(w) - rho + 0.5 * squares

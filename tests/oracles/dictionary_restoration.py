@@ -9,9 +9,11 @@ def pursuit(x, D, known, most, bound):
     At most `most` atoms, until the squared residual is at most `bound`: support and coefficients.
     Atoms with hardly a known entry stay out.
     """
-    x, D = x[known], D[:, known]
+    x = x[known]
+    D = D[:, known]
     norms = np.linalg.norm(D, axis=1)
-    support, a = [], np.zeros(0)
+    support = []
+    a = np.zeros(0)
     r = x.copy()
     while r @ r > bound and len(support) < min(most, len(x)):
         score = np.where(norms**2 > 1e-3, np.abs(D @ r) / np.maximum(norms, 1e-12), 0)
@@ -32,7 +34,8 @@ def average(image, known, D, p, q, most, bound_each):
     image.
     """
     height, width, channels = image.shape
-    total, weight = np.zeros(image.shape), np.zeros(image.shape)
+    total = np.zeros(image.shape)
+    weight = np.zeros(image.shape)
     for y in range(height - p + 1):
         for x in range(width - q + 1):
             patch = image[y : y + p, x : x + q]

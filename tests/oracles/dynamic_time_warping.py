@@ -10,7 +10,8 @@ def square(a, b):
 
 def warping_cost(x, z, cost=square, allowed=lambda i, j: True):
     """Least sum of local costs over all alignments [Sakoe and Chiba 1978, eq. 20]."""
-    n, m = len(x), len(z)
+    n = len(x)
+    m = len(z)
     D = np.full((n + 1, m + 1), np.inf)
     D[0, 0] = 0.0
     for i in range(n):
@@ -38,7 +39,8 @@ def sakoe_chiba(x, z, radius):
 
 def itakura(x, z, slope):
     """Return the rule of Itakura's parallelogram: slopes seen from either end are bounded."""
-    n, m = len(x), len(z)
+    n = len(x)
+    m = len(z)
 
     def allowed(i, j):
         ends = ((i, j), (n - 1 - i, m - 1 - j))
@@ -49,7 +51,8 @@ def itakura(x, z, slope):
 
 def slanted(x, z, radius):
     """Return the rule of a band around the diagonal of a table that is no square."""
-    n, m = len(x), len(z)
+    n = len(x)
+    m = len(z)
 
     def allowed(i, j):
         (i, n_i), (j, n_j) = ((i, n), (j, m)) if n >= m else ((j, m), (i, n))

@@ -42,8 +42,10 @@ def feature_sign_search(x, D, alpha):
     ``min 1/2 |x - a D|^2 + alpha |a|_1``: theta holds the signs, S the active atoms, and
     `value` is the objective up to a constant.
     """
-    G, b = D @ D.T, D @ x
-    a, theta = np.zeros(len(D)), np.zeros(len(D))
+    G = D @ D.T
+    b = D @ x
+    a = np.zeros(len(D))
+    theta = np.zeros(len(D))
 
     def value(a):
         return 0.5 * a @ G @ a - b @ a + alpha * np.abs(a).sum()

@@ -12,7 +12,8 @@ def fitc_or_vfe(kernel, noise, Z, X, y, new, method, jitter=1e-8):
     """
     K_uu = kernel(Z)
     K_uu = K_uu + jitter * np.trace(K_uu) / len(Z) * np.eye(len(Z))
-    K_uf, K_un = kernel(Z, X), kernel(Z, new)
+    K_uf = kernel(Z, X)
+    K_un = kernel(Z, new)
     Q = K_uf.T @ np.linalg.solve(K_uu, K_uf)
     gap = kernel.diag(X) - np.diag(Q)
     D = np.diag(noise + (gap if method == "fitc" else 0 * gap))
@@ -36,7 +37,9 @@ def exact_log_likelihood(kernel, noise, X, y):
 
 def committee(betas, means, variances, prior, with_prior):
     """Combine experts at one point, term by term (Deisenroth and Ng 2015, equation 21)."""
-    precision, weighted, total = 0.0, 0.0, 0.0
+    precision = 0.0
+    weighted = 0.0
+    total = 0.0
     for beta, mean, variance in zip(betas, means, variances, strict=True):
         precision += beta / variance
         weighted += beta * mean / variance

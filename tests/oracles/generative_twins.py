@@ -30,7 +30,9 @@ def path_probability(path, seen, startprob, transmat, emissionprob):
 def score_by_paths(seen, startprob, transmat, emissionprob, constrained=True):
     """Scores of a hidden Markov model by enumeration of all hidden paths."""
     S, M = emissionprob.shape
-    starts, moves, emits = np.zeros(S), np.zeros((S, S)), np.zeros((S, M))
+    starts = np.zeros(S)
+    moves = np.zeros((S, S))
+    emits = np.zeros((S, M))
     total = 0.0
     for path in product(range(S), repeat=len(seen)):
         p = path_probability(path, seen, startprob, transmat, emissionprob)
@@ -65,9 +67,11 @@ def hmm_fisher(kernel, x, z):
 
 def markov_fisher(kernel, x, z):
     """Scores of a Markov chain from counts in dictionaries."""
-    M, p = 3, kernel.p
+    M = 3
+    p = kernel.p
     contexts = ["".join(v) for v in product("abc", repeat=p - 1)]
-    total, size = 0.0, len(contexts)
+    total = 0.0
+    size = len(contexts)
     info = np.ones(size * 4) if isinstance(kernel.information, str) else kernel.information
     for i, v in enumerate(contexts):
         starts = []
@@ -116,7 +120,8 @@ def log_density(x, logits, means, covariances):
 
 def mixture_score(kernel, x):
     """Scores of a mixture by the complex-step derivative of its log-density."""
-    model, h = kernel.model, 1e-30
+    model = kernel.model
+    h = 1e-30
     logits = np.log(model.weights)
     shared = {"tied": (0,), "spherical": (1,)}.get(model.covariance_type, ())
 
@@ -146,7 +151,8 @@ def common_path(kernel, x, z):
     if len(x) != len(z):
         return 0.0
     parents = getattr(kernel, "parents", range(-1, len(x) - 1))
-    E, total = kernel.emissionprob, 0.0
+    E = kernel.emissionprob
+    total = 0.0
     for h in product(range(len(kernel.startprob)), repeat=len(x)):
         p = kernel.startprob[h[0]] if h else 1.0
         for v, u in enumerate(parents):
@@ -159,16 +165,21 @@ def common_path(kernel, x, z):
 
 def alignments(kernel, s, t, state="AB"):
     """Probability of what is left of two strings by recursion over the next symbol."""
-    d, e, tau = kernel.delta, kernel.epsilon, kernel.tau
+    d = kernel.delta
+    e = kernel.epsilon
+    tau = kernel.tau
     independent = kernel.topology == "independent"
     if independent:
         skip = {"AB": (1 - d) ** 2, "A": (1 - e) * (1 - d), "B": 1 - e}[state]
-        pair, end = skip * (1 - tau), skip * tau
+        pair = skip * (1 - tau)
+        end = skip * tau
         into = {"AB": (d, d * (1 - d)), "A": (e, d * (1 - e)), "B": (0.0, e)}[state]
     else:
-        pair, end = (1 - 2 * d - tau if state == "AB" else 1 - e - tau), tau
+        pair = 1 - 2 * d - tau if state == "AB" else 1 - e - tau
+        end = tau
         into = {"AB": (d, d), "A": (e, 0.0), "B": (0.0, e)}[state]
-    q, P = kernel.insert, np.asarray(kernel.joint)
+    q = kernel.insert
+    P = np.asarray(kernel.joint)
     total = end if not s and not t else 0.0
     a, b = ("abc".find(w[0]) if w else None for w in (s, t))
     if s and t:
@@ -182,7 +193,8 @@ def alignments(kernel, s, t, state="AB"):
 
 def mixture_probability(kernel, x, z):
     """Sum over components of products of densities."""
-    model, total = kernel.model, 0.0
+    model = kernel.model
+    total = 0.0
     for k, weight in enumerate(model.weights):
         C = model.covariances[k]
         C = np.diag(C) if C.ndim == 1 else C

@@ -19,7 +19,8 @@ def objective(X, y, labels, alpha, w, b=0.0, l1_ratio=0.0, weights=None, sample_
 
 def conic_minimum(X, y, labels, alpha, l1_ratio=0.0, positive=False, intercept=True):
     """Least value of the objective, and the coefficients, by Clarabel."""
-    w, b = cp.Variable(X.shape[1], nonneg=positive), cp.Variable()
+    w = cp.Variable(X.shape[1], nonneg=positive)
+    b = cp.Variable()
     penalty = l1_ratio * cp.norm1(w)
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
@@ -50,8 +51,10 @@ def block_descent(X, y, labels, alpha, n_passes=1000):
     Minimises ``|y - X w|^2 / (2 n) + alpha sum_g sqrt(p_g) |w_g|`` on centred data. The
     columns of a group need not be orthonormal: its step is a proximal one, L its curvature.
     """
-    X, r = X - X.mean(axis=0), y - y.mean()
-    n, w = len(X), np.zeros(X.shape[1])
+    X = X - X.mean(axis=0)
+    r = y - y.mean()
+    n = len(X)
+    w = np.zeros(X.shape[1])
     for _ in range(n_passes):
         for g in np.unique(labels):
             J = np.flatnonzero(labels == g)

@@ -42,7 +42,8 @@ def train_and_apply(images, ids, layers, *, clip=4.0):
     for layer in layers:
         cut = patches(images, layer["field"], layer["stride"])
         groups = [cut] if layer["weight_sharing"] else [[patch] for patch in cut]
-        outputs, deltas = [], []
+        outputs = []
+        deltas = []
         for group in groups:
             apart = [patch[ids == i] for patch in group for i in np.unique(ids)]
             mean, W, _ = slow_features(apart, layer["n_pre"])

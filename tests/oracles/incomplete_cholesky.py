@@ -9,7 +9,8 @@ def column_by_column(K, rank):
     One column and one entry at a time; d holds the diagonal of the residual ``K - F F'``.
     """
     n = len(K)
-    F, pivots = np.zeros((n, rank)), []
+    F = np.zeros((n, rank))
+    pivots = []
     d = np.array([K[i, i] for i in range(n)], dtype=float)
     for j in range(rank):
         p = max((i for i in range(n) if i not in pivots), key=lambda i: d[i])
@@ -26,7 +27,9 @@ def column_by_column(K, rank):
 def numpy_loop(X, gamma, rank):
     """Column at a time with numpy, for `exp(-gamma |x - z|^2)`: what the blocks race against."""
     n = len(X)
-    R, d, pivots = np.empty((rank, n)), np.ones(n), []
+    R = np.empty((rank, n))
+    d = np.ones(n)
+    pivots = []
     squares = np.einsum("ij,ij->i", X, X)
     for j in range(rank):
         p = int(np.argmax(d))

@@ -22,7 +22,8 @@ def constraint(K, alpha, rule):
 
 def pencil(Ks, alphas, rule="shrinkage"):
     """Matrices A, B of ``A a = rho B a`` for the stacked dual coefficients, centred kernels."""
-    n, n_views = len(Ks[0]), len(Ks)
+    n = len(Ks[0])
+    n_views = len(Ks)
     A = np.zeros((n * n_views, n * n_views))
     for u in range(n_views):
         for v in range(n_views):
@@ -52,7 +53,8 @@ def linear_correlations(views, alphas):
     """
     cuts = np.cumsum([X.shape[1] for X in views])[:-1]
     C = np.cov(np.hstack(views).T, bias=True)
-    A, B = C.copy(), np.zeros_like(C)
+    A = C.copy()
+    B = np.zeros_like(C)
     rows = np.split(np.arange(len(C)), cuts)
     for index, alpha in zip(rows, alphas, strict=True):
         block = np.ix_(index, index)
@@ -67,7 +69,8 @@ def consensus_values(factors, rows, alphas, n):
     ``factors`` are centred features on the present rows; the problem is
     ``max tr Z' (sum_v P_v) Z`` subject to ``Z' diag(counts) Z = 1``.
     """
-    total, counts = np.zeros((n, n)), np.zeros(n)
+    total = np.zeros((n, n))
+    counts = np.zeros(n)
     for G, index, alpha in zip(factors, rows, alphas, strict=True):
         m = len(index)
         inner = (1 - alpha) * G.T @ G / m + alpha * np.eye(G.shape[1])

@@ -11,7 +11,9 @@ def perceptron(K, steps, n_passes, budget=np.inf, policy="oldest"):
     on the span of the support beyond the budget, and where its distance from the span is at most
     a thousandth of its norm [Orabona, Keshet and Caputo 2009].
     """
-    a, support, functions = np.zeros(len(K)), [], []
+    a = np.zeros(len(K))
+    support = []
+    functions = []
 
     for _ in range(n_passes):
         for i, step in enumerate(steps):

@@ -12,15 +12,18 @@ def deflating(K, Y, k):
     H = np.eye(n) - 1 / n
     centred = K = H @ K @ H
     E = Y - Y.mean(axis=0)
-    B, T = [], []
+    B = []
+    T = []
     for _ in range(k):
         v = np.linalg.eigh(E.T @ K @ E)[1][:, -1]
         b = E @ v / np.linalg.norm(E @ v)
         t = K @ b
         Q = np.eye(n) - np.outer(t, t) / (t @ t)
-        E, K = Q @ E, Q @ K @ Q
+        E = Q @ E
+        K = Q @ K @ Q
         B.append(b)
         T.append(t)
-    B, T = np.array(B).T, np.array(T).T
+    B = np.array(B).T
+    T = np.array(T).T
     dual = B @ np.linalg.solve(T.T @ centred @ B, T.T @ (Y - Y.mean(axis=0)))
     return dual, T

@@ -10,8 +10,10 @@ def prank(K, ranks, n_passes, budget=np.inf):
     changes by the difference, and the thresholds between the two ranks move by one. Beyond the
     budget the sample that came first goes.
     """
-    a, b = np.zeros(len(K)), np.zeros(ranks.max())
-    queue, functions = [], []
+    a = np.zeros(len(K))
+    b = np.zeros(ranks.max())
+    queue = []
+    functions = []
     for _ in range(n_passes):
         for i, y in enumerate(ranks):
             guess = (a @ K[:, i] >= b).sum()

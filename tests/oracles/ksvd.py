@@ -10,7 +10,8 @@ def sweep(X, D, A, order, exact=True):
     of rank one: by its singular vectors, or, if not `exact`, by one step of the power method
     [Rubinstein, Zibulevsky and Elad 2008, algorithm 5].
     """
-    D, A = D.copy(), A.copy()
+    D = D.copy()
+    A = A.copy()
     for j in order:
         users = np.flatnonzero(A[:, j])
         if not users.size:
@@ -19,7 +20,8 @@ def sweep(X, D, A, order, exact=True):
         if exact:
             U, s, Vt = np.linalg.svd(E, full_matrices=False)
             sign = np.sign(Vt[0] @ D[j]) or 1.0
-            D[j], A[users, j] = sign * Vt[0], sign * s[0] * U[:, 0]
+            D[j] = sign * Vt[0]
+            A[users, j] = sign * s[0] * U[:, 0]
         else:
             d = E.T @ A[users, j]
             D[j] = d / np.linalg.norm(d)

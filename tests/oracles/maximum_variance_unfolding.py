@@ -8,7 +8,8 @@ def unfolding(n, edges, d2, form="at_most", nu=0.0):
     import cvxpy as cp
 
     K = cp.Variable((n, n), PSD=True)
-    rules, misses = [cp.sum(K) == 0], []
+    rules = [cp.sum(K) == 0]
+    misses = []
     for (i, j), d in zip(edges, d2, strict=True):
         delta = K[i, i] + K[j, j] - 2 * K[i, j]
         misses.append(delta - d)

@@ -24,7 +24,8 @@ def objective(X, w, centers, width):
 
 def batch_pass(X, w, centers, width):
     """Batch neural gas [Cottrell et al. 2006]: means of the samples, weighted by the rank."""
-    above, below = np.zeros_like(centers), np.zeros(len(centers))
+    above = np.zeros_like(centers)
+    below = np.zeros(len(centers))
     for x, weight in zip(X, w, strict=True):
         for j, rank in enumerate(ranks(x, centers)):
             strength = weight * np.exp(-rank / width)
@@ -54,7 +55,8 @@ def sparse_coding_gas(X, order, atoms, n_nonzero, scale, widths, rates):
         width = widths[0] * (widths[1] / widths[0]) ** (t / len(order))
         rate = rates[0] * (rates[1] / rates[0]) ** (t / len(order))
 
-        residual, chosen = X[i] * scale, []
+        residual = X[i] * scale
+        chosen = []
         for _ in range(n_nonzero):
             # what is left of signal and atoms beside the chosen ones
             P = np.eye(X.shape[1])

@@ -11,7 +11,8 @@ def ranking_steps(K, ranks, bounds, tol):
     The step of the largest gain in slope: two upper weights u of a threshold, two lower l, or
     both sums of one threshold up and those of another down. It starts from even weights.
     """
-    n, top = len(K), ranks.max()
+    n = len(K)
+    top = ranks.max()
     upper = [np.flatnonzero(ranks == y + 1) for y in range(top)]
     lower = [np.flatnonzero(ranks == y) for y in range(top)]
 
@@ -20,14 +21,18 @@ def ranking_steps(K, ranks, bounds, tol):
         [min(bounds[i].sum(), bounds[j].sum()) for i, j in zip(upper, lower, strict=True)]
     )
     part = part / (2 * part.sum())
-    u, lo = np.zeros(n), np.zeros(n)
+    u = np.zeros(n)
+    lo = np.zeros(n)
     for y in range(top):
         u[upper[y]] = part[y] * bounds[upper[y]] / bounds[upper[y]].sum()
         lo[lower[y]] = part[y] * bounds[lower[y]] / bounds[lower[y]].sum()
 
     while True:
         # 1. exchanges of two weights of one threshold
-        f, gains, up, down = K @ (u - lo), [], [], []
+        f = K @ (u - lo)
+        gains = []
+        up = []
+        down = []
         for y in range(top):
             more = min((i for i in upper[y] if u[i] < bounds[i]), key=lambda i: f[i], default=-1)
             less = max((i for i in upper[y] if u[i] > 0), key=lambda i: f[i])
@@ -43,7 +48,8 @@ def ranking_steps(K, ranks, bounds, tol):
 
         # 2. exchanges of four weights of two thresholds
         if up:
-            (a, i, j), (b, k, m) = min(up), max(down)
+            (a, i, j) = min(up)
+            (b, k, m) = max(down)
             gains.append(((b - a) / 2, [(u, i, 1), (lo, j, 1), (u, k, -1), (lo, m, -1)]))
 
         gain, moves = max(gains, key=lambda item: item[0])
@@ -69,11 +75,16 @@ def ranking_primal(K, ranks, bounds, enforced=False, scale=10.0):
     """
     import cvxpy as cp
 
-    F, top = factor(K), ranks.max()
-    w, b, margin = cp.Variable(F.shape[1]), cp.Variable(top), cp.Variable()
-    f, loss = F @ w, 0
+    F = factor(K)
+    top = ranks.max()
+    w = cp.Variable(F.shape[1])
+    b = cp.Variable(top)
+    margin = cp.Variable()
+    f = F @ w
+    loss = 0
     for y in range(top):
-        low, high = np.flatnonzero(ranks == y), np.flatnonzero(ranks == y + 1)
+        low = np.flatnonzero(ranks == y)
+        high = np.flatnonzero(ranks == y + 1)
         loss += bounds[low] @ cp.pos(f[low] - b[y] + margin)
         loss += bounds[high] @ cp.pos(b[y] + margin - f[high])
     rules = [b[y] <= b[y + 1] for y in range(top - 1) if enforced]

@@ -23,7 +23,8 @@ def gap(Z, known, L, lam):
     """Relative duality gap at L, from the dual point ``c (Z - L)`` on the known cells."""
     R = np.where(known, Z - L, 0)
     zero_filled = np.where(known, Z, 0)
-    best, primal = -np.inf, objective(Z, known, L, lam)
+    best = -np.inf
+    primal = objective(Z, known, L, lam)
     largest = lam / np.linalg.norm(R, 2)
     for c in np.linspace(0, largest, 2001):  # a plain search over feasible multiples
         best = max(best, c * (R * zero_filled).sum() - 0.5 * c**2 * (R**2).sum())

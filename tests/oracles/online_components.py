@@ -128,7 +128,9 @@ def slow_features(X, W, starts=(0,), hold=1000):
     the vectors of CCIPCA, the state of the rule, and the mean.
     """
     K = W.shape[1]
-    mean, vectors, minor = np.zeros(X.shape[1]), [None] * K, Minor(W)
+    mean = np.zeros(X.shape[1])
+    vectors = [None] * K
+    minor = Minor(W)
 
     n_steps = 0
     for t, x in enumerate(X):
@@ -144,7 +146,8 @@ def slow_features(X, W, starts=(0,), hold=1000):
 
         # 2. whiten the difference of samples; directions of no variance stay out
         largest = max(np.sqrt(v @ v) for v in vectors if v is not None)
-        d, z = x - X[t - 1], np.zeros(K)
+        d = x - X[t - 1]
+        z = np.zeros(K)
         for j, v in enumerate(vectors):
             if v is not None and np.sqrt(v @ v) > 1e-3 * largest:
                 c = d @ unit(v)

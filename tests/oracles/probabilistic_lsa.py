@@ -8,7 +8,8 @@ def step(X, C, U, beta=1.0):
 
     Row d of C is the mixture ``P(z | d)``, row z of U the topic ``P(w | z)``.
     """
-    in_documents, in_words = np.zeros_like(C), np.zeros_like(U)
+    in_documents = np.zeros_like(C)
+    in_words = np.zeros_like(U)
     for d in range(X.shape[0]):
         for w in range(X.shape[1]):
             if X[d, w] > 0:

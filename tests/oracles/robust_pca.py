@@ -34,7 +34,8 @@ def least_absolute_scores(X, V):
     scores = []
     for x in X:
         known = ~np.isnan(x)
-        r, p = len(V), known.sum()
+        r = len(V)
+        p = known.sum()
         cost = np.r_[np.zeros(r), np.ones(2 * p)]
         equal = np.hstack([V[:, known].T, np.eye(p), -np.eye(p)])
         bounds = [(None, None)] * r + [(0, None)] * (2 * p)
@@ -65,7 +66,8 @@ def pursuit_by_plain_steps(X, lam, n_steps=5000):
     observed = ~np.isnan(X)
     X = np.where(observed, X, 0.0)
     mu = observed.sum() / (4 * np.abs(X).sum())
-    S, Y = np.zeros_like(X), np.zeros_like(X)
+    S = np.zeros_like(X)
+    Y = np.zeros_like(X)
     for _ in range(n_steps):
         U, s, Vt = np.linalg.svd(X - S + Y / mu, full_matrices=False)
         L = U @ np.diag(np.maximum(s - 1 / mu, 0)) @ Vt

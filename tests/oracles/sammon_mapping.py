@@ -18,18 +18,21 @@ def sammon_newton(D, Y, n_steps=200):
     c = D[np.triu_indices(n, 1)].sum()
     for _ in range(n_steps):
         # first and second derivatives of the stress
-        first, second = np.zeros((n, k)), np.zeros((n, k))
+        first = np.zeros((n, k))
+        second = np.zeros((n, k))
         for p in range(n):
             for j in range(n):
                 if j == p or D[p, j] == 0:
                     continue
-                d, u = np.linalg.norm(Y[p] - Y[j]), Y[p] - Y[j]
+                d = np.linalg.norm(Y[p] - Y[j])
+                u = Y[p] - Y[j]
                 miss = D[p, j] - d
                 first[p] += -2 / c * miss / (D[p, j] * d) * u
                 second[p] += -2 / c / (D[p, j] * d) * (miss - u**2 / d * (1 + miss / d))
 
         # a step that is halved until the stress falls
-        step, before = first / np.abs(second), stress(D, Y)
+        step = first / np.abs(second)
+        before = stress(D, Y)
         for _ in range(20):
             if stress(D, Y - step) < before:
                 Y = Y - step

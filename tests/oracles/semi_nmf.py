@@ -16,7 +16,8 @@ def negative(M):
 def semi_round(X, W):
     """One round of the rule for semi-NMF [Ding 2010, equations (9), (10)]; samples in rows."""
     H = np.linalg.lstsq(W, X, rcond=None)[0]
-    A, G = X @ H.T, H @ H.T
+    A = X @ H.T
+    G = H @ H.T
     out = W.copy()
     for i in range(W.shape[0]):
         for j in range(W.shape[1]):
@@ -48,7 +49,8 @@ def convex_gradients(K, W, B):
 
 def convex_round(K, W, B):
     """One round of the rules for convex NMF [Ding 2010, equations (19), (20)]."""
-    up, down = positive(K), negative(K)
+    up = positive(K)
+    down = negative(K)
     W = W * np.sqrt((up @ B + W @ (B.T @ down @ B)) / (down @ B + W @ (B.T @ up @ B)))
     S = W.T @ W
     B = B * np.sqrt((up @ W + down @ B @ S) / (down @ W + up @ B @ S))

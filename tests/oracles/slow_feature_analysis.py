@@ -19,7 +19,9 @@ def moments(F, *, lag=1, ids=None, valid=None, times=None):
     C = np.zeros((D, D))
     for row in used:
         C += np.outer(row - mean, row - mean)
-    A, weight, n_steps = np.zeros((D, D)), 0.0, 0
+    A = np.zeros((D, D))
+    weight = 0.0
+    n_steps = 0
     for t in range(n - lag):
         one_sequence = all(ids[t] == ids[s] for s in range(t, t + lag + 1))
         if one_sequence and valid[t] and valid[t + lag]:

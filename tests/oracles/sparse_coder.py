@@ -21,11 +21,13 @@ def omp(x, D, n_nonzero, tol=-1.0, known=None, optimised=False):
     norm; `known` marks observed entries; `optimised` takes the atom of least new residual instead.
     """
     if known is not None:
-        x, D = x[known], D[:, known]
+        x = x[known]
+        D = D[:, known]
 
     norms = np.linalg.norm(D, axis=1)
     support = []
-    r, a = x, np.zeros(0)
+    r = x
+    a = np.zeros(0)
 
     while len(support) < n_nonzero and r @ r > tol:
         # 1. choose: the least residual of all, or the largest correlation
@@ -63,7 +65,8 @@ def best_subset(x, D, n_nonzero, positive=False):
 
 def positive_omp(x, D, n_nonzero):
     """Non-negative pursuit with scipy's non-negative least squares in each step."""
-    support, r = [], x
+    support = []
+    r = x
     code = np.zeros(len(D))
     for _ in range(3 * n_nonzero):
         score = D @ r
@@ -82,7 +85,8 @@ def positive_omp(x, D, n_nonzero):
 
 def group_omp(x, D, groups, n_groups):
     """Take the group whose span holds most of the residual; least squares on all taken."""
-    chosen, r = [], x
+    chosen = []
+    r = x
     code = np.zeros(len(D))
     for _ in range(n_groups):
         left = {}
@@ -127,7 +131,8 @@ def normalised_iht(x, D, n_nonzero, max_iter=2000, rtol=1e-10):
                 break
             mu /= 2 * 0.99
 
-        a, support = new, np.flatnonzero(new)
+        a = new
+        support = np.flatnonzero(new)
         rest = np.sum((x - a @ D) ** 2)
         if abs(former - rest) <= rtol * rest:
             break
@@ -141,8 +146,10 @@ def hard_thresholding_pursuit(x, D, n_nonzero, max_iter=100):
 
     The step size is 1, the atoms in the rows of D have unit norm.
     """
-    a, support = np.zeros(len(D)), None
-    best, least = a, x @ x
+    a = np.zeros(len(D))
+    support = None
+    best = a
+    least = x @ x
     for _ in range(max_iter):
         z = a + D @ (x - a @ D)  # gradient step
         new = np.flatnonzero(keep_largest(z, n_nonzero))
@@ -153,7 +160,8 @@ def hard_thresholding_pursuit(x, D, n_nonzero, max_iter=100):
         a = np.zeros(len(D))
         a[support] = values
         if r @ r < least:
-            best, least = a, r @ r
+            best = a
+            least = r @ r
     return best
 
 
@@ -184,7 +192,8 @@ def lasso_gap(x, a, D, alpha, *, positive=False, groups=None):
     r = x - a @ D
     c = D @ r
     if groups is None:
-        penalty, q = np.abs(a).sum(), (c.max() if positive else np.abs(c).max())
+        penalty = np.abs(a).sum()
+        q = c.max() if positive else np.abs(c).max()
     else:
         labels = np.unique(groups)
         clip = np.maximum(c, 0) if positive else c
@@ -198,6 +207,10 @@ def lasso_gap(x, a, D, alpha, *, positive=False, groups=None):
         t = x @ r / (r @ r)
         if q > 0:
             t = min(t, alpha / q)
-        theta = max(t, 0.0 if positive else (-alpha / q if q > 0 else t)) * r
+        if positive:
+            t = max(t, 0.0)
+        elif q > 0:
+            t = max(t, -alpha / q)
+        theta = t * r
     dual = theta @ x - 0.5 * theta @ theta
     return (primal - dual) / max(primal, 1e-300)

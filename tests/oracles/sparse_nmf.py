@@ -17,7 +17,8 @@ def nearest_of_sparseness(x, level, norm):
     """Try every support: on each the nearest point with both norms is known in closed form."""
     n = len(x)
     mass = (np.sqrt(n) - level * (np.sqrt(n) - 1)) * norm
-    best, nearest = np.inf, None
+    best = np.inf
+    nearest = None
     for size in range(1, n + 1):
         for support in itertools.combinations(range(n), size):
             support = list(support)
@@ -39,7 +40,8 @@ def nearest_of_sparseness(x, level, norm):
 
             distance = np.linalg.norm(s - x)
             if distance < best:
-                best, nearest = distance, s
+                best = distance
+                nearest = s
 
     return best, nearest
 
@@ -110,7 +112,8 @@ def codes_of_sparseness_from_many_starts(X, H, level, seed, n_starts=20, steps=2
     from skmoderndata._solvers.common.projections import project_sparseness
 
     rng = np.random.default_rng(seed)
-    G, F = H @ H.T, X @ H.T
+    G = H @ H.T
+    F = X @ H.T
     steep = np.linalg.eigvalsh(G)[-1]
     best = np.full(len(X), np.inf)
     for _ in range(n_starts):
@@ -126,7 +129,8 @@ def codes_of_three_by_grid(G, f, level, n_angles=200_001):
     ratio = np.sqrt(3) - level * (np.sqrt(3) - 1)
     angle = np.linspace(0, 2 * np.pi, n_angles)
     across = np.sqrt(1 - ratio**2 / 3)
-    first, second = np.array([1, -1, 0]) / np.sqrt(2), np.array([1, 1, -2]) / np.sqrt(6)
+    first = np.array([1, -1, 0]) / np.sqrt(2)
+    second = np.array([1, 1, -2]) / np.sqrt(6)
     S = ratio / 3 + across * (np.outer(np.cos(angle), first) + np.outer(np.sin(angle), second))
     S = S[(S >= 0).all(axis=1)]
     apart = 1 - ratio**2 / 2  # where the circle leaves the positive entries, one of them is 0

@@ -93,7 +93,8 @@ def alike(kernel, a, b):
     """Similarity of two symbols."""
     if kernel.similarity is None:
         return float(a == b)
-    i, j = kernel.alphabet.index(a), kernel.alphabet.index(b)
+    i = kernel.alphabet.index(a)
+    j = kernel.alphabet.index(b)
     return float(kernel.similarity[i, j])
 
 

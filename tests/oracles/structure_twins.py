@@ -44,7 +44,8 @@ def words(rng, n):
 
 def refined(kernel, graph):
     """Count the labels of all rounds, written out as nested tuples."""
-    labels, edges = list(graph[0]), graph[1]
+    labels = list(graph[0])
+    edges = graph[1]
     kinds = graph[2] if kernel.edge_labels else [0] * len(edges)
     found = Counter((0, label) for label in labels)
     for h in range(1, kernel.n_iter + 1):
@@ -62,7 +63,8 @@ def refined(kernel, graph):
 
 def weisfeiler_lehman(kernel, x, z):
     """Inner product of the counts."""
-    a, b = refined(kernel, x), refined(kernel, z)
+    a = refined(kernel, x)
+    b = refined(kernel, z)
     return float(sum(a[label] * b[label] for label in a))
 
 

@@ -23,13 +23,16 @@ def linear_program(X, y, costs, *, margin, centers, slack_cost=None, intercept=T
     # variables: w, bounds of |w|, intercept, slack
     c = np.concatenate([np.zeros(p), costs, [0.0], slack_cost if soft else np.zeros(n)])
     rows = np.hstack([-signed, np.zeros((n, p)), -b, -np.eye(n)])
-    eye, none = np.eye(p), np.zeros((p, 1 + n))
-    above, below = np.hstack([eye, -eye, none]), np.hstack([-eye, -eye, none])
+    eye = np.eye(p)
+    none = np.zeros((p, 1 + n))
+    above = np.hstack([eye, -eye, none])
+    below = np.hstack([-eye, -eye, none])
 
     A_eq = b_eq = None
     if centers:
         delta = X[y > 0].mean(axis=0) - X[y < 0].mean(axis=0)
-        A_eq, b_eq = np.concatenate([delta, np.zeros(p + 1 + n)])[None], [1.0]
+        A_eq = np.concatenate([delta, np.zeros(p + 1 + n)])[None]
+        b_eq = [1.0]
 
     bounds = [(None, None)] * p + [(0, None)] * p + [(None, None)]
     bounds += [(0, None if soft else 0)] * n
@@ -51,7 +54,9 @@ def iterate(X, y, *, margin, centers, slack_cost=None, epsilon=1e-3, n_steps=30)
 
     Each is the tangent, at the last weights, of the logarithm that stands for the zero norm.
     """
-    costs, e, before = np.ones(X.shape[1]), None, None
+    costs = np.ones(X.shape[1])
+    e = None
+    before = None
     for _ in range(n_steps):
         w, bias, _ = linear_program(
             X, y, costs, margin=margin, centers=centers, slack_cost=slack_cost
@@ -106,7 +111,8 @@ def least_price(X, y, C, alpha=0.0):
 
 def least_slack(X, y, columns, C, alpha=0.0):
     """Minimum of ``alpha |w|_1 + C sum slack`` with weights on the columns given."""
-    costs, price = np.full(len(columns), alpha), np.full(y.size, C)
+    costs = np.full(len(columns), alpha)
+    price = np.full(y.size, C)
     return linear_program(X[:, columns], y, costs, margin=1.0, centers=False, slack_cost=price)[2]
 
 
@@ -129,7 +135,8 @@ def squared_hinge(X, y, weight):
     """Minimiser of ``|w|^2 / 2 + sum weight max(0, 1 - y (X w + b))^2``, by cvxpy."""
     import cvxpy as cp
 
-    w, b = cp.Variable(X.shape[1]), cp.Variable()
+    w = cp.Variable(X.shape[1])
+    b = cp.Variable()
     loss = cp.sum(cp.multiply(weight, cp.square(cp.pos(1 - cp.multiply(y, X @ w + b)))))
     cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + loss)).solve(solver="CLARABEL")
     return w.value, float(b.value)

@@ -31,7 +31,8 @@ def relation(kernel):
         return P @ P.T if kernel.proximity is not None else Q
 
     D = np.asarray(kernel.corpus)
-    n, G = len(D), D.T @ D
+    n = len(D)
+    G = D.T @ D
     if name == "TfIdf":
         n_t = (D > 0).sum(axis=0)
         w = np.log((1 + n) / (1 + n_t)) + 1 if kernel.smooth else np.log(n / n_t)

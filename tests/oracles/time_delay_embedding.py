@@ -53,10 +53,13 @@ def mutual_information(x, ids, lag, n_bins):
     """One feature; bins of equal frequency, probabilities in dictionaries."""
     edges = np.quantile(x, np.arange(1, n_bins) / n_bins)
     symbols = [sum(v >= e for e in edges) for v in x]
-    joint, left, right = {}, {}, {}
+    joint = {}
+    left = {}
+    right = {}
     ends = [t for t in range(lag, len(x)) if same_sequence(ids, t - lag, t)]
     for t in ends:
-        a, b = symbols[t], symbols[t - lag]
+        a = symbols[t]
+        b = symbols[t - lag]
         joint[a, b] = joint.get((a, b), 0) + 1 / len(ends)
         left[a] = left.get(a, 0) + 1 / len(ends)
         right[b] = right.get(b, 0) + 1 / len(ends)

@@ -41,7 +41,8 @@ def subtrees(kernel, tree):
 
 def inner(kernel, a, b):
     """Weighted inner product of the counts of two lists of subtrees."""
-    a, b = Counter(a), Counter(b)
+    a = Counter(a)
+    b = Counter(b)
     return float(sum(kernel.decay ** t[1] * a[t] * b[t] for t in a))
 
 
@@ -61,7 +62,8 @@ def all_subtrees(kernel, x, z):
     everywhere = [[t for v in nodes(tree) for t in subtrees(kernel, v)] for tree in (x, z)]
     value = inner(kernel, *everywhere)
     if kernel.include_leaves:
-        a, b = leaves(kernel, x), leaves(kernel, z)
+        a = leaves(kernel, x)
+        b = leaves(kernel, z)
         value += sum(a[label] * b[label] for label in a)
     return value
 

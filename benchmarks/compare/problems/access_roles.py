@@ -3,15 +3,17 @@
 from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 
-from benchmarks.compare.problem import STEP, Data, Problem
+from benchmarks.compare.problem import STEP, Data, Problem, by_plan
 
-N_ROLES, N_RIGHTS, NOISE = 6, 60, 0.3
+N_ROLES = 6
+N_RIGHTS = 60
+NOISE = 0.3
 
 
 def load(quick, full=False):
     from skmoderndata.datasets import make_boolean_sources
 
-    n = 200 if quick else 1200 if full else 500
+    n = by_plan(quick, full, 200, 500, 1200)
     X, clean, _, _ = make_boolean_sources(
         n, N_RIGHTS, N_ROLES, max_assignments=3, noise=NOISE, random_state=0
     )

@@ -14,7 +14,8 @@ def load(quick):
     X = 0.1 * rng.normal(size=(n, 96))
     for x, count in zip(X, y, strict=True):
         for k in range(count + 1):
-            at, width = 22 * k + rng.integers(10), rng.integers(8, 14)
+            at = 22 * k + rng.integers(10)
+            width = rng.integers(8, 14)
             x[at : at + width] += np.hanning(width)[: len(x[at : at + width])]
     return Data(X=X, y=y, about=f"{n} series of 96 points with one to four bumps")
 

@@ -3,13 +3,13 @@
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from benchmarks.compare.problem import STEP, Data, Problem
+from benchmarks.compare.problem import STEP, Data, Problem, by_plan
 
 SQUARES = 4  # along each side
 
 
 def load(quick, full=False):
-    n = 2000 if quick else 50_000 if full else 10_000
+    n = by_plan(quick, full, 2000, 10_000, 50_000)
     rng = np.random.default_rng(0)
     X = rng.uniform(0, SQUARES, size=(n, 2))
     y = np.floor(X).astype(int).sum(axis=1) % 2

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer
 from sklearn.svm import SVC, LinearSVC
 
-from benchmarks.compare.problem import STEP, Data, Problem
+from benchmarks.compare.problem import STEP, Data, Problem, by_plan
 
 LIBRARIES = ("numpy", "scipy", "sklearn", "numba")
 
@@ -38,7 +38,8 @@ def functions(library, n, rng):
 
 
 def load(quick, full=False):
-    n, rng = (40 if quick else 120 if full else 80), np.random.default_rng(0)
+    n = by_plan(quick, full, 40, 80, 120)
+    rng = np.random.default_rng(0)
     trees = [tree for library in LIBRARIES for tree in functions(library, n, rng)]
     X = np.empty(len(trees), dtype=object)
     X[:] = trees
@@ -50,7 +51,8 @@ def words(trees):
     """Types of the nodes in the order of the text, as one string for each tree."""
     found = []
     for tree in trees:
-        labels, waiting = [], [tree]
+        labels = []
+        waiting = [tree]
         while waiting:
             node = waiting.pop()
             label, *children = node if isinstance(node, tuple) else (node,)

@@ -10,8 +10,11 @@ from sklearn.svm import SVC
 
 from benchmarks.compare.problem import STEP, Data, Problem
 
-N_PEOPLE, N_COMMUNITIES = 360, 3
-N_WITHIN, N_ACROSS = 5.0, 2.0  # acquaintances of a person, in the mean
+N_PEOPLE = 360
+N_COMMUNITIES = 3
+# acquaintances of a person, in the mean
+N_WITHIN = 5.0
+N_ACROSS = 2.0
 
 
 @functools.cache

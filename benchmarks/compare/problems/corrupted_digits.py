@@ -9,13 +9,16 @@ from benchmarks.compare.pictures import components_or_scatter, image_rows, one_o
 from benchmarks.compare.problem import STEP, Data, Problem
 
 FRACTION = 0.1
-LOW, HIGH = -16, 32  # a clean pixel lies between 0 and 16
+# a clean pixel lies between 0 and 16
+LOW = -16
+HIGH = 32
 
 
 def load(quick):
     clean, y = load_digits(return_X_y=True)
     n = 500 if quick else len(clean)
-    clean, y = clean[:n], y[:n]
+    clean = clean[:n]
+    y = y[:n]
     rng = np.random.default_rng(0)
     hit = rng.random(clean.shape) < FRACTION
     X = np.where(hit, rng.uniform(LOW, HIGH, clean.shape), clean)

@@ -14,7 +14,8 @@ def load(quick):
     n = 300 if quick else 900
     digits = load_digits()
     images = digits.images[:n] / 16
-    left, right = images[:, :, :4].reshape(n, 32), images[:, :, 4:].reshape(n, 32)
+    left = images[:, :, :4].reshape(n, 32)
+    right = images[:, :, 4:].reshape(n, 32)
     about = f"left and right halves of {n} digits of scikit-learn, 32 pixels each"
     return Data(X=left, y=right, about=about, extra={"labels": digits.target[:n]})
 
@@ -29,14 +30,17 @@ def correlation(fitted, X, y):
 
 
 def _correlations(A, B):
-    A, B = A - A.mean(axis=0), B - B.mean(axis=0)
+    A = A - A.mean(axis=0)
+    B = B - B.mean(axis=0)
     size = np.linalg.norm(A, axis=0) * np.linalg.norm(B, axis=0)
     return (A * B).sum(axis=0) / np.where(size > 0, size, 1)
 
 
 def plot(fig, methods, data, test):
     axes = fig.subplots(1, len(methods), squeeze=False)[0]
-    X, y, labels = data.X[test], data.y[test], data.extra["labels"][test]
+    X = data.X[test]
+    y = data.y[test]
+    labels = data.extra["labels"][test]
     for ax, (name, fitted) in zip(axes, methods.items(), strict=True):
         step = fitted.named_steps[STEP]
         both = "y" in inspect.signature(step.transform).parameters

@@ -16,7 +16,8 @@ class NeighborsOfParts(Pipeline):
     """
 
     def fit(self, X, y):
-        step, neighbors = self[STEP], self.named_steps["classify"]
+        step = self[STEP]
+        neighbors = self.named_steps["classify"]
         neighbors.fit(self._scaled(step.fit_transform(X)), y)
         return self
 

@@ -5,12 +5,12 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import confusion_matrix
 from sklearn.pipeline import Pipeline
 
-from benchmarks.compare.problem import STEP, Data, Problem
+from benchmarks.compare.problem import STEP, Data, Problem, by_plan
 
 
 def load(quick, full=False):
     X, y = load_digits(return_X_y=True)
-    n = 500 if quick else len(X) if full else 1000
+    n = by_plan(quick, full, 500, 1000, len(X))
     about = f"{n} digits of 8 x 8 pixels from scikit-learn, divided by 16"
     return Data(X=X[:n] / 16, y=y[:n], about=about)
 

@@ -20,7 +20,8 @@ PARTS = ("numpy.ma", "scipy.optimize", "scipy.signal", "scipy.sparse", "scipy.st
 @functools.cache
 def docstrings():
     """For each part, pairs of a first sentence and the text below it, in a random order."""
-    rng, found = np.random.default_rng(0), {}
+    rng = np.random.default_rng(0)
+    found = {}
     for part in PARTS:
         texts = set()
         root = Path(importlib.import_module(part).__file__).parent

@@ -8,7 +8,8 @@ from sklearn.pipeline import Pipeline
 
 from benchmarks.compare.problem import STEP, Data, Problem
 
-DIGIT, N_SHOWN = 8, 8
+DIGIT = 8
+N_SHOWN = 8
 
 
 def load(quick):

@@ -6,7 +6,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.compare.problem import STEP, Data, Problem
+from benchmarks.compare.problem import STEP, Data, Problem, by_plan
 
 NOISE = 1.0
 
@@ -21,7 +21,7 @@ def make(n):
 
 
 def load(quick, full=False):
-    return make(300 if quick else 2000 if full else 1000)
+    return make(by_plan(quick, full, 300, 1000, 2000))
 
 
 def pipeline(step):

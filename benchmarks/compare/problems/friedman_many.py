@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+from benchmarks.compare.problem import by_plan
 from benchmarks.compare.problems import friedman
 
 
 def load(quick, full=False):
-    return friedman.make(400 if quick else 10_000 if full else 1500)
+    return friedman.make(by_plan(quick, full, 400, 1500, 10_000))
 
 
 PROBLEM = replace(

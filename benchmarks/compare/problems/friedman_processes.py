@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+from benchmarks.compare.problem import by_plan
 from benchmarks.compare.problems import friedman
 
 
 def load(quick, full=False):
-    return friedman.make(250 if quick else 2000 if full else 500)
+    return friedman.make(by_plan(quick, full, 250, 500, 2000))
 
 
 PROBLEM = replace(

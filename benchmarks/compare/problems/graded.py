@@ -6,7 +6,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks.compare.problem import STEP, Data, Problem
+from benchmarks.compare.problem import STEP, Data, Problem, by_plan
 from benchmarks.compare.problems import friedman
 
 N_GRADES = 5
@@ -24,7 +24,7 @@ def make(n):
 
 
 def load(quick, full=False):
-    return make(200 if quick else 1000 if full else 300)
+    return make(by_plan(quick, full, 200, 300, 1000))
 
 
 def pipeline(step):

@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+from benchmarks.compare.problem import by_plan
 from benchmarks.compare.problems import graded
 
 
 def load(quick, full=False):
-    return graded.make(200 if quick else 2000 if full else 600)
+    return graded.make(by_plan(quick, full, 200, 600, 2000))
 
 
 PROBLEM = replace(

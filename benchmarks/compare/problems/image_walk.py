@@ -7,7 +7,7 @@ from sklearn.model_selection import GroupKFold
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import Pipeline
 
-from benchmarks.compare.problem import STEP, Data, Problem
+from benchmarks.compare.problem import STEP, Data, Problem, by_plan
 
 WINDOW = 16
 SHRINK = 6  # 427 x 640 pixels become 71 x 106: a walk then sees a good part of the picture
@@ -17,11 +17,12 @@ MAX_MAPS = 5
 
 
 def load(quick, full=False):
-    n_walks, n_frames = (30, 40) if quick else (100, 50) if full else (60, 50)
+    n_walks, n_frames = by_plan(quick, full, (30, 40), (60, 50), (100, 50))
     images = _grey_images()
     rng = np.random.default_rng(0)
 
-    windows, places = [], []
+    windows = []
+    places = []
     # the place of a window is the truth that the slow features should show
     for walk in range(n_walks):
         image = images[walk % len(images)]
@@ -90,7 +91,8 @@ def _grey_images():
 
 def _walk(last, n_frames, rng):
     """Smooth path inside [0, last], reflected at the border."""
-    place, velocity = rng.uniform(0, last), SPEED * rng.normal(size=2)
+    place = rng.uniform(0, last)
+    velocity = SPEED * rng.normal(size=2)
     path = np.empty((n_frames, 2))
     for frame in range(n_frames):
         push = SPEED * np.sqrt(1 - INERTIA**2) * rng.normal(size=2)

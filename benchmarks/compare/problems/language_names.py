@@ -13,7 +13,8 @@ from skmoderndata.datasets import load_language_names
 def load(quick):
     names = load_language_names()
     step = 2 if quick else 1
-    X, y = np.array(names.data, dtype=object)[::step], names.target[::step]
+    X = np.array(names.data, dtype=object)[::step]
+    y = names.target[::step]
     about = f"{len(X)} names of languages and territories in 16 languages from Babel"
     return Data(X=X, y=y, about=about, extra={"languages": names.target_names})
 

@@ -8,15 +8,16 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 
 from benchmarks.compare.pictures import image_rows
-from benchmarks.compare.problem import STEP, Data, Problem
+from benchmarks.compare.problem import STEP, Data, Problem, by_plan
 
-SIDE, SIGMA = 6, 20.0
+SIDE = 6
+SIGMA = 20.0
 N_COSINES = 9  # along each side
 
 
 def load(quick, full=False):
     grey = load_sample_image("china.jpg").mean(axis=2)
-    n = 600 if quick else 4000 if full else 1200
+    n = by_plan(quick, full, 600, 1200, 4000)
     clean = extract_patches_2d(grey, (SIDE, SIDE), max_patches=n, random_state=0).reshape(n, -1)
     noisy = clean + SIGMA * np.random.default_rng(0).normal(size=clean.shape)
     means = noisy.mean(axis=1, keepdims=True)

@@ -5,13 +5,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
 from benchmarks.compare.pictures import decision_histograms
-from benchmarks.compare.problem import STEP, Data, Problem
+from benchmarks.compare.problem import STEP, Data, Problem, by_plan
 
-N_FEATURES, N_PAIRS = 20, 4
+N_FEATURES = 20
+N_PAIRS = 4
 
 
 def load(quick, full=False):
-    n = 200 if quick else 1500 if full else 1000
+    n = by_plan(quick, full, 200, 1000, 1500)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, N_FEATURES))
     products = X[:, 0 : 2 * N_PAIRS : 2] * X[:, 1 : 2 * N_PAIRS : 2]

@@ -6,7 +6,9 @@ from sklearn.pipeline import Pipeline
 
 from benchmarks.compare.problem import STEP, Data, Problem
 
-N_TOPICS, N_WORDS, LENGTH = 6, 300, 80
+N_TOPICS = 6
+N_WORDS = 300
+LENGTH = 80
 
 
 def load(quick):
@@ -42,7 +44,8 @@ def overlap(fitted, X, behind):
 
 
 def plot(fig, methods, data, test):
-    shown, words = test[:40], 60
+    shown = test[:40]
+    words = 60
     panels = {"counts": data.X[shown] / data.X[shown].sum(axis=1, keepdims=True)}
     panels |= {name: explained(fitted, data.X[shown]) for name, fitted in methods.items()}
     panels["planted"] = data.y[shown]

@@ -4,13 +4,15 @@ import numpy as np
 from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 
-from benchmarks.compare.problem import STEP, Data, Problem
+from benchmarks.compare.problem import STEP, Data, Problem, by_plan
 
-RANK, OBSERVED, NOISE = 3, 0.3, 0.5
+RANK = 3
+OBSERVED = 0.3
+NOISE = 0.5
 
 
 def load(quick, full=False):
-    n_users, n_items = (100, 40) if quick else (1000, 100) if full else (300, 60)
+    n_users, n_items = by_plan(quick, full, (100, 40), (300, 60), (1000, 100))
     rng = np.random.default_rng(0)
     tastes = rng.normal(size=(n_users, RANK)) @ rng.normal(size=(RANK, n_items))
     X = tastes + NOISE * rng.normal(size=tastes.shape)
@@ -34,7 +36,8 @@ def explained(fitted, X, tastes):
 
 
 def plot(fig, methods, data, test):
-    shown, unknown = test[:30], np.isnan(data.X[test])
+    shown = test[:30]
+    unknown = np.isnan(data.X[test])
     panels = {"known ratings": data.X[shown]}
     panels |= {name: fitted.transform(data.X[shown]) for name, fitted in methods.items()}
     panels["tastes"] = data.y[shown]

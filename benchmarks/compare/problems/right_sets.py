@@ -6,13 +6,15 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
 from benchmarks.compare.pictures import decision_histograms
-from benchmarks.compare.problem import STEP, Data, Problem
+from benchmarks.compare.problem import STEP, Data, Problem, by_plan
 
-N_RIGHTS, N_HELD, N_PAIRS = 30, 10, 6
+N_RIGHTS = 30
+N_HELD = 10
+N_PAIRS = 6
 
 
 def load(quick, full=False):
-    n = 200 if quick else 1500 if full else 500
+    n = by_plan(quick, full, 200, 500, 1500)
     rng = np.random.default_rng(0)
     X = np.empty(n, dtype=object)
     X[:] = [frozenset(map(int, rng.choice(N_RIGHTS, N_HELD, replace=False))) for _ in range(n)]

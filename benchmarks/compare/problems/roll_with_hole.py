@@ -26,7 +26,8 @@ def pipeline(step):
 def plot(fig, methods, data, test):
     axes = fig.subplots(1, len(methods), squeeze=False)[0]
     for ax, (name, fitted) in zip(axes, methods.items(), strict=True):
-        found, truth = fitted.predict(data.X[test]), data.y[test]
+        found = fitted.predict(data.X[test])
+        truth = data.y[test]
         for a, b in zip(truth, found, strict=True):
             ax.plot(*np.array([a, b]).T, color="0.6", lw=0.6)
         ax.scatter(*found.T, c=truth[:, 0], s=8)

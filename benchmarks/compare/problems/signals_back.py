@@ -5,13 +5,13 @@ from scipy.fft import idct
 from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline
 
-from benchmarks.compare.problem import STEP, Data, Problem
+from benchmarks.compare.problem import STEP, Data, Problem, by_plan
 
 N_COSINES = 6
 
 
 def load(quick, full=False):
-    n, p = (30, 64) if quick else (200, 256) if full else (60, 128)
+    n, p = by_plan(quick, full, (30, 64), (60, 128), (200, 256))
     rng = np.random.default_rng(0)
     codes = np.zeros((n, p))
     for code in codes:

@@ -3,14 +3,14 @@
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from benchmarks.compare.problem import STEP, Data, Problem
+from benchmarks.compare.problem import STEP, Data, Problem, by_plan
 from skmoderndata.datasets import make_sparse_classes
 
 N_INFORMATIVE = 5
 
 
 def load(quick, full=False):
-    n, p = (80, 100) if quick else (200, 1000) if full else (200, 300)
+    n, p = by_plan(quick, full, (80, 100), (200, 300), (200, 1000))
     X, y, *_ = make_sparse_classes(
         n, p, n_informative=N_INFORMATIVE, margin=0.5, flip_y=0.05, random_state=0
     )

@@ -28,7 +28,8 @@ def work(size, rng):
     clean = X @ w
     error = rng.normal(size=n)
     error *= noise * norm(clean) / norm(error)
-    y, bound = clean + error, float(norm(error))
+    y = clean + error
+    bound = float(norm(error))
     model = BasisPursuit(residual_tol=bound or None).fit(X, y)
     v = model.dual_ / max(1.0, np.abs(X.T @ model.dual_).max())  # feasible: proves the bound
     return Measured(X, y, w, bound, float(y @ v - bound * norm(v)))
@@ -55,9 +56,11 @@ def statement(data):
 
     a = cp.Variable(data.X.shape[1])
     if data.bound > 0:
-        constraint, solver = cp.norm(data.y - data.X @ a) <= data.bound, cp.CLARABEL
+        constraint = cp.norm(data.y - data.X @ a) <= data.bound
+        solver = cp.CLARABEL
     else:
-        constraint, solver = data.X @ a == data.y, cp.HIGHS
+        constraint = data.X @ a == data.y
+        solver = cp.HIGHS
     cp.Problem(cp.Minimize(cp.norm1(a)), [constraint]).solve(solver=solver)
     return a.value
 

@@ -26,7 +26,8 @@ def work(size, rng):
     kind, n = size
     if kind not in ("board", "flipped"):
         return table(kind, n, rng)
-    X, X_test = rng.uniform(0, 4, (n, 2)), rng.uniform(0, 4, (20_000, 2))
+    X = rng.uniform(0, 4, (n, 2))
+    X_test = rng.uniform(0, 4, (20_000, 2))
     y = colour(X)
     if kind == "flipped":
         y = y ^ (rng.random(n) < FLIPPED)
@@ -40,7 +41,8 @@ def table(name, n, rng):
     X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
     X = (X - X.mean(axis=0)) / (X.std(axis=0) + (X.std(axis=0) == 0))
     order = rng.permutation(len(X))
-    train, test = order[:n], order[n:]
+    train = order[:n]
+    test = order[n:]
     return Problem(X[train], y[train], X[test], y[test], table=True)
 
 
@@ -98,7 +100,8 @@ def _seconds(rows, name):
 
 
 def _small_tables(rows):
-    mine, peer = _seconds(rows, "CoreVectorMachine"), _seconds(rows, "SVC")
+    mine = _seconds(rows, "CoreVectorMachine")
+    peer = _seconds(rows, "SVC")
     ratios = {size: mine[size] / peer[size] for size in TABLES if size in mine and size in peer}
     if not ratios:
         return None, "not measured"
@@ -108,7 +111,8 @@ def _small_tables(rows):
 
 def _wrong_labels(rows):
     """Compare with SVC and with landmarks where labels are wrong: time, and test error."""
-    told, met = [], True
+    told = []
+    met = True
     for size in FLIPPED_SIZES:
         table = {r.contender: r for r in rows if r.size == size and r.ratio is not None}
         for peer, factor in (("SVC", 1.0), ("Nystroem, LinearSVC", 0.5)):
@@ -165,7 +169,8 @@ def _as_good(rows):
 def _faster(rows):
     told = {}
     for mine, peer in (("CoreVectorMachine", "SVC"), ("tuned", "SVC, tuned")):
-        (few,), (many,) = _times(mine, ["100 000"])(rows), _times(peer, ["100 000"])(rows)
+        (few,) = _times(mine, ["100 000"])(rows)
+        (many,) = _times(peer, ["100 000"])(rows)
         if few is not None and many is not None:
             told[peer] = many / few
     if not told:

@@ -56,7 +56,8 @@ class Files:
     """A folder with the data, removed with the last reference."""
 
     def __init__(self, folder, size):
-        self.folder, self.size = folder, size
+        self.folder = folder
+        self.size = size
 
     def __deepcopy__(self, memo):
         return self

@@ -58,7 +58,8 @@ def _figures(rows, name, size="100 000"):
 
 
 def _auc(rows):
-    mine, other = _figures(rows, "CoreVectorOutlierDetector"), _figures(rows, "OneClassSVM")
+    mine = _figures(rows, "CoreVectorOutlierDetector")
+    other = _figures(rows, "OneClassSVM")
     if mine is None or other is None:
         return None, "not measured"
     return mine.value("AUC") >= other.value(

@@ -32,7 +32,8 @@ class Problem(NamedTuple):
 def work(size, rng):
     name, n = size
     if name == "sinc":
-        X, X_test = rng.uniform(-10, 10, (n, 1)), rng.uniform(-10, 10, (5000, 1))
+        X = rng.uniform(-10, 10, (n, 1))
+        X_test = rng.uniform(-10, 10, (5000, 1))
         y = np.sinc(X[:, 0] / np.pi) + 0.1 * rng.normal(size=n)
         truth = np.sinc(X_test[:, 0] / np.pi)
         machine = Machine(1.0, 0.01 if n <= 10_000 else 0.005)

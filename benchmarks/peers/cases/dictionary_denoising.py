@@ -6,7 +6,11 @@ import numpy as np
 
 from benchmarks.peers import Case, Contender, Target
 
-SIGMA, GAIN, N_ATOMS, PATCH, PASSES = 20.0, 1.15, 256, 8, 10
+SIGMA = 20.0
+GAIN = 1.15
+N_ATOMS = 256
+PATCH = 8
+PASSES = 10
 BOUND = PATCH**2 * (GAIN * SIGMA) ** 2
 
 
@@ -25,7 +29,8 @@ def work(size, rng):
     for image in load_sample_images().images:
         gray = image.mean(axis=2)
         if size is not None:
-            top, left = (gray.shape[0] - size) // 2, (gray.shape[1] - size) // 2
+            top = (gray.shape[0] - size) // 2
+            left = (gray.shape[1] - size) // 2
             gray = gray[top : top + size, left : left + size]
         clean.append(gray)
     return Photographs(clean, [gray + rng.normal(0, SIGMA, gray.shape) for gray in clean])
@@ -60,9 +65,11 @@ def all_patches(image):
 
 def put_back(patches, noisy):
     """Average of the patches at every pixel, and of the noisy image with weight 30 / sigma."""
-    rows, columns = noisy.shape[0] - PATCH + 1, noisy.shape[1] - PATCH + 1
+    rows = noisy.shape[0] - PATCH + 1
+    columns = noisy.shape[1] - PATCH + 1
     cube = patches.reshape(rows, columns, PATCH, PATCH)
-    total, weight = 30 / SIGMA * noisy, np.full(noisy.shape, 30 / SIGMA)
+    total = 30 / SIGMA * noisy
+    weight = np.full(noisy.shape, 30 / SIGMA)
     for y in range(PATCH):
         for x in range(PATCH):
             total[y : y + rows, x : x + columns] += cube[:, :, y, x]
@@ -105,7 +112,8 @@ def textbook(photographs):
                     continue
                 A[users, j] = 0
                 U, s, Vt = np.linalg.svd(busy[users] - A[users] @ D, full_matrices=False)
-                D[j], A[users, j] = Vt[0], s[0] * U[:, 0]
+                D[j] = Vt[0]
+                A[users, j] = s[0] * U[:, 0]
         out.append(put_back(code(X, D) @ D + means, noisy))
     return out
 

@@ -68,7 +68,8 @@ def nimfa(X):
     vars(np).setdefault("mat", np.asmatrix)  # its last release needs a name that NumPy 2 removed
     np.random.seed(0)  # noqa: NPY002 (it draws from the global generator)
     fit = nimfa.Bmf(X.astype(float), seed="random_vcol", rank=K, max_iter=100)()
-    W, H = np.asarray(fit.basis()), np.asarray(fit.coef())
+    W = np.asarray(fit.basis())
+    H = np.asarray(fit.coef())
     grid = np.linspace(0.1, 0.9, 9)
     products = {(a, b): (W > a, H > b) for a in grid for b in grid}
     return min(products.values(), key=lambda factors: quality(X, factors)["error"])

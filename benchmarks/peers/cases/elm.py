@@ -90,7 +90,8 @@ def _as_accurate(rows):
     return worst <= 1.001, f"error {worst:.6g} times that of RidgeCV"
 
 
-MIDDLE, LARGE = "5,000 x 8, 200 neurons", "100,000 x 8, 500 neurons"
+MIDDLE = "5,000 x 8, 200 neurons"
+LARGE = "100,000 x 8, 500 neurons"
 CASE = Case(
     title="Extreme learning machine",
     question="What does it cost to choose the penalty of a network with random neurons?",

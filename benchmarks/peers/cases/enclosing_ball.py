@@ -25,7 +25,8 @@ def dual_by_cvxpy(X):
     import cvxpy as cp
 
     Z = X - X.mean(axis=0)
-    q, n = (Z**2).sum(axis=1), len(Z)
+    q = (Z**2).sum(axis=1)
+    n = len(Z)
     b = cp.Variable(n, nonneg=True)
     objective = cp.sum_squares(Z.T @ b) / n - q @ b
     cp.Problem(cp.Minimize(objective), [cp.sum(b) == n]).solve(solver=cp.CLARABEL)
@@ -39,7 +40,8 @@ def cone_by_cvxpy(X):
     """`min r : |x_i - c| <= r`, as a second-order cone program."""
     import cvxpy as cp
 
-    c, r = cp.Variable(X.shape[1]), cp.Variable()
+    c = cp.Variable(X.shape[1])
+    r = cp.Variable()
     distances = cp.norm(X - cp.reshape(c, (1, X.shape[1]), order="C"), axis=1)
     cp.Problem(cp.Minimize(r), [distances <= r]).solve(solver=cp.CLARABEL)
     return c.value, None, 1

@@ -38,7 +38,8 @@ def quality(data, coef):
     """Duality gap from the definition, in proportion to half the variance of y."""
     coef = np.asarray(coef, dtype=float).ravel()
     n = len(data.y)
-    X, y = data.X - data.X.mean(axis=0), data.y - data.y.mean()
+    X = data.X - data.X.mean(axis=0)
+    y = data.y - data.y.mean()
     r = y - X @ coef
     lam = n * data.alpha * np.sqrt(SIZE)
     slope = norm((X.T @ r).reshape(-1, SIZE), axis=1).max()
@@ -92,7 +93,8 @@ def statement(data):
     import cvxpy as cp
 
     n, p = data.X.shape
-    w, b = cp.Variable((p // SIZE, SIZE)), cp.Variable()
+    w = cp.Variable((p // SIZE, SIZE))
+    b = cp.Variable()
     loss = cp.sum_squares(data.y - data.X @ cp.vec(w, order="C") - b) / (2 * n)
     penalty = np.sqrt(SIZE) * cp.sum(cp.norm(w, axis=1))
     cp.Problem(cp.Minimize(loss + data.alpha * penalty)).solve(solver=cp.CLARABEL)

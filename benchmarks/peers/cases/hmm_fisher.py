@@ -41,7 +41,8 @@ def public_calls(data):
 
     model = CategoricalHMM(len(data.startprob))
     model.n_features = N_SYMBOLS
-    model.startprob_, model.transmat_ = data.startprob, data.transmat
+    model.startprob_ = data.startprob
+    model.transmat_ = data.transmat
     model.emissionprob_ = data.emissionprob
     scores = []
     for x in data.X:
@@ -54,9 +55,13 @@ def public_calls(data):
 
 def quality(data, scores):
     """Compare the scores of emissions with passes that are written in the case."""
-    i, size = len(data.X) // 2, data.emissionprob.size
-    x, Q, E = data.X[i], data.transmat, data.emissionprob
-    forward, backward = [data.startprob * E[:, x[0]]], [np.ones(len(Q))]
+    i = len(data.X) // 2
+    size = data.emissionprob.size
+    x = data.X[i]
+    Q = data.transmat
+    E = data.emissionprob
+    forward = [data.startprob * E[:, x[0]]]
+    backward = [np.ones(len(Q))]
     for a in x[1:]:
         forward[-1] /= forward[-1].sum()
         forward.append((forward[-1] @ Q) * E[:, a])

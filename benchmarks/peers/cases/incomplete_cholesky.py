@@ -45,7 +45,9 @@ def greedy(samples):
 def column_by_column(samples):
     """Greedy pivots, one column at a time, each step a product of a matrix and a vector."""
     X, rank = samples
-    R, d, pivots = np.empty((rank, len(X))), np.ones(len(X)), []
+    R = np.empty((rank, len(X)))
+    d = np.ones(len(X))
+    pivots = []
     squares = np.einsum("ij,ij->i", X, X)
     for j in range(rank):
         p = int(np.argmax(d))

@@ -32,7 +32,8 @@ def work(n, rng):
     angle = rng.uniform(0, 2 * np.pi, n)
     X = np.c_[np.cos(angle), np.sin(angle), rng.normal(size=(n, 4))]
     Y = np.c_[np.cos(2 * angle), np.sin(3 * angle), rng.normal(size=(n, 4))]
-    X, Y = X + 0.1 * rng.normal(size=X.shape), Y + 0.1 * rng.normal(size=Y.shape)
+    X = X + 0.1 * rng.normal(size=X.shape)
+    Y = Y + 0.1 * rng.normal(size=Y.shape)
     return Views(X, Y, (1 / (6 * X.var()), 1 / (6 * Y.var())))
 
 
@@ -46,7 +47,8 @@ def quality(views, duals):
     """Correlations from the coefficients alone, against eigenvalues of an independent route."""
     n = len(views.X)
     Ka, Kb = (centred(A, g) for A, g in zip(views[:2], views.gammas, strict=True))
-    sa, sb = Ka @ duals.a, Kb @ duals.b
+    sa = Ka @ duals.a
+    sb = Kb @ duals.b
 
     cross = (sa * sb).sum(axis=0) / (n - 1)
     # regularised variances of the canonical variables
@@ -84,7 +86,8 @@ def large_eigenproblem(views):
     """The generalised eigenproblem of size 2n, as printed in the book, leading pairs only."""
     n = len(views.X)
     Ka, Kb = (centred(A, g) for A, g in zip(views[:2], views.gammas, strict=True))
-    A, B = np.zeros((2 * n, 2 * n)), np.zeros((2 * n, 2 * n))
+    A = np.zeros((2 * n, 2 * n))
+    B = np.zeros((2 * n, 2 * n))
     A[:n, n:] = Ka @ Kb / (n - 1)
     A[n:, :n] = A[:n, n:].T
     B[:n, :n] = (1 - TAU) * Ka @ Ka / (n - 1) + TAU * Ka

@@ -55,7 +55,8 @@ def _within_a_minute(rows):
 
 
 def _linear(rows):
-    few, many = _seconds(rows, "n = 10000"), _seconds(rows, "n = 50000")
+    few = _seconds(rows, "n = 10000")
+    many = _seconds(rows, "n = 50000")
     if few is None or many is None:
         return None, "not run"
     return many <= 1.5 * 5 * few, f"{many / few:.2g} times the time for 5 times the samples"

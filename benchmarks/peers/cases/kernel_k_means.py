@@ -36,8 +36,10 @@ def start(problem, seed):
 
 def plain(problem):
     """Distances by the formula, one cluster at a time, all anew in every pass."""
-    K, k = problem.K, problem.k
-    best, lowest = None, np.inf
+    K = problem.K
+    k = problem.k
+    best = None
+    lowest = np.inf
     for seed in problem.seeds:
         labels = start(problem, seed)
         # |phi(x) - m_c|^2 = k(x, x) - 2 mean_c k(x, .) + mean_c mean_c k
@@ -60,7 +62,8 @@ def plain(problem):
         # the best of all starts
         reached = D[np.arange(len(K)), labels].sum()
         if reached < lowest:
-            best, lowest = labels, reached
+            best = labels
+            lowest = reached
 
     return best
 

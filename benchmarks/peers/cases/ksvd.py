@@ -6,7 +6,8 @@ import numpy as np
 
 from benchmarks.peers import Case, Contender, Target, at_most
 
-N_ATOMS, N_NONZERO = 256, 4
+N_ATOMS = 256
+N_NONZERO = 4
 
 
 class Patches(NamedTuple):

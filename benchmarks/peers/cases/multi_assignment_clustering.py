@@ -6,8 +6,11 @@ import numpy as np
 
 from benchmarks.peers import Case, Contender, Target, at_most
 
-N_FEATURES, K, LARGEST = 500, 10, 3
-SMALL, LARGE = "10,000 x 500", "100,000 x 500"
+N_FEATURES = 500
+K = 10
+LARGEST = 3
+SMALL = "10,000 x 500"
+LARGE = "100,000 x 500"
 LIMIT = 10.0  # seconds for the small size
 EXPONENT = 1.1
 
@@ -71,7 +74,8 @@ def _fast(rows):
 
 
 def _linear(rows):
-    small, large = _seconds(rows, SMALL), _seconds(rows, LARGE)
+    small = _seconds(rows, SMALL)
+    large = _seconds(rows, LARGE)
     if small is None or large is None:
         return None, "not run"
     exponent = np.log10(large / small)

@@ -24,7 +24,8 @@ def work(size, rng):
         from sklearn.datasets import load_digits
 
         return Samples(load_digits().data[:n], k, seed)
-    p, n_clusters = 16, 2 * k // 3
+    p = 16
+    n_clusters = 2 * k // 3
     centers = rng.normal(size=(n_clusters, p)) * 4
     which = rng.choice(n_clusters, size=n, p=rng.dirichlet(np.full(n_clusters, 2.0)))
     spread = rng.uniform(0.3, 1.5, size=n_clusters)

@@ -63,7 +63,8 @@ def _equal(rows):
     return off < 1e-6, f"relative difference {off:.1e}"
 
 
-FEW, MANY = "400, 4 ranks", "2 000, 5 ranks"
+FEW = "400, 4 ranks"
+MANY = "2 000, 5 ranks"
 CASE = Case(
     title="Ordinal regression with a kernel",
     question="How long does it take to place thresholds along a kernel function?",

@@ -8,7 +8,8 @@ from scipy import sparse
 
 from benchmarks.peers import Case, Contender, Target
 
-PASSES, FREQUENCIES = 100, 0.01
+PASSES = 100
+FREQUENCIES = 0.01
 SAME = 0.01  # nats: starts differ by some 0.03
 
 
@@ -55,7 +56,8 @@ def likelihoods(documents, topics):
     """Mixtures for the topics by the same routine for all; both likelihoods."""
     from skmoderndata._solvers.factors.latent_semantics import Counts, fold_in
 
-    X, hidden = documents.shown, documents.hidden
+    X = documents.shown
+    hidden = documents.hidden
     counts = Counts(
         X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data.copy(), X.shape[1]
     )

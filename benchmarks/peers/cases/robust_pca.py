@@ -34,7 +34,8 @@ def work(size, rng):
     sparse = np.zeros(n * n)
     support = rng.choice(n * n, size=round(share * n * n), replace=False)
     sparse[support] = rng.choice([-1.0, 1.0], size=support.size)
-    low_rank, lam = A @ B.T, n**-0.5
+    low_rank = A @ B.T
+    lam = n**-0.5
     X = low_rank + sparse.reshape(n, n)
     if not noise:  # the planted parts are the optimum
         return Problem(X, low_rank, rank, lam, _objective(X, low_rank, lam))
@@ -71,9 +72,11 @@ def _bound(X, Y, lam):
 
 def inexact_alm(problem, *, rho=1.5, tol=1e-7, max_iter=1000):
     """Reference: inexact augmented Lagrangian [Lin, Chen, Ma 2010, algorithm 5], full SVD."""
-    X, lam = problem.X, problem.lam
+    X = problem.X
+    lam = problem.lam
     # the paper's start: Y scaled to the dual norm, mu from the spectral norm
-    scale, spectral = norm(X), svdvals(X)[0]
+    scale = norm(X)
+    spectral = svdvals(X)[0]
     Y = X / max(spectral, np.abs(X).max() / lam)
     mu = 1.25 / spectral
     mu_max = 1e7 * mu

@@ -69,9 +69,12 @@ def whole_programs(problem):
     A_eq = b_eq = None
     if problem.formulation == "centers":
         d = X[y > 0].mean(axis=0) - X[y < 0].mean(axis=0)
-        A_eq, b_eq = np.concatenate([d, -d, np.zeros(1 + slack.shape[1])])[None], [1.0]
+        A_eq = np.concatenate([d, -d, np.zeros(1 + slack.shape[1])])[None]
+        b_eq = [1.0]
     bounds = [(0, None)] * (2 * p) + [(None, None)] + [(0, None)] * slack.shape[1]
-    costs, e, before = np.ones(p), None, np.zeros(p)
+    costs = np.ones(p)
+    e = None
+    before = np.zeros(p)
     for _ in range(50):
         c = np.concatenate([costs, costs, [0.0], np.full(slack.shape[1], problem.C or 0.0)])
         found = linprog(c, A_ub, b_ub, A_eq, b_eq, bounds=bounds, method="highs")
@@ -79,7 +82,8 @@ def whole_programs(problem):
         e = 1e-3 * np.abs(w).max() if e is None else e
         if np.abs(w - before).max() <= 1e-6 * np.abs(w).max():
             break
-        costs, before = 1 / (e + np.abs(w)), w
+        costs = 1 / (e + np.abs(w))
+        before = w
     return np.where(np.abs(w) > 1e-9 * np.abs(w).max(), w, 0.0)
 
 

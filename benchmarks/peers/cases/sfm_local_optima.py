@@ -60,7 +60,8 @@ def _fewest(X, y, formulation, largest=100.0):
     side = np.where(y == 1, 1.0, -1.0)
 
     # variables w, b and binary u with |w_j| <= largest u_j; minimise the number of u_j = 1
-    eye, none = np.eye(p), np.zeros((p, 1))
+    eye = np.eye(p)
+    none = np.zeros((p, 1))
     signed = np.hstack([X * side[:, None], side[:, None], np.zeros((n, p))])
     constraints = [
         LinearConstraint(signed, 1.0 if formulation == "margin" else 0.0, np.inf),

@@ -59,7 +59,8 @@ def large(task, n, rng):
 
 def quality(patches, codes):
     """Judge the codes by themselves, in double precision."""
-    X, D = patches.X.astype(float), patches.D.astype(float)
+    X = patches.X.astype(float)
+    D = patches.D.astype(float)
     A = _rows(codes, len(X))
     # rows of the product, a stretch at a time
     residual = np.concatenate(
@@ -76,7 +77,8 @@ def quality(patches, codes):
 
     # a textbook implementation codes some of the signals anew
     some = slice(0, len(X), max(1, len(X) // (CHECKED if len(D) < 2000 else FEW)))
-    checked, signals = A[some].toarray(), X[some]
+    checked = A[some].toarray()
+    signals = X[some]
 
     if patches.task == "lasso":
         figures["gap"] = float(_gaps(signals, checked, D).max())
@@ -101,7 +103,10 @@ def _textbook(x, D, task):
     """Orthogonal matching pursuit with least squares from scratch in each step."""
     limit = 64 if task == "error" else int(task)
     bound = BOUND if task == "error" else -1.0
-    code, support, r, a = np.zeros(len(D)), [], x, np.zeros(0)
+    code = np.zeros(len(D))
+    support = []
+    r = x
+    a = np.zeros(0)
     while len(support) < limit and r @ r > bound:
         score = np.abs(D @ r)
         score[support] = -1
@@ -117,7 +122,8 @@ def _gaps(X, A, D):
     R = X - A @ D
     C = R @ D.T
     primal = 0.5 * np.sum(R**2, axis=1) + ALPHA * np.abs(A).sum(axis=1)
-    xr, rr = np.sum(X * R, axis=1), np.maximum(np.sum(R**2, axis=1), 1e-300)
+    xr = np.sum(X * R, axis=1)
+    rr = np.maximum(np.sum(R**2, axis=1), 1e-300)
     t = np.minimum(xr / rr, ALPHA / np.maximum(np.abs(C).max(axis=1), 1e-300))
     return (primal - t * xr + 0.5 * t**2 * rr) / np.maximum(primal, 1e-300)
 

@@ -73,8 +73,10 @@ def gpy(data):
 
     rng = np.random.default_rng(0)
     rows = rng.choice(len(data["X"]), min(len(data["X"]), 5000), replace=False)
-    X, y = data["X"][rows], data["y"][rows, None]
-    shift, scale = y.mean(), y.std()
+    X = data["X"][rows]
+    y = data["y"][rows, None]
+    shift = y.mean()
+    scale = y.std()
     model = GPy.models.SparseGPRegression(
         X, (y - shift) / scale, GPy.kern.RBF(8, ARD=True), Z=X[: data["m"]].copy()
     )

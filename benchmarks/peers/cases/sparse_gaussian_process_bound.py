@@ -27,7 +27,9 @@ def ours(data):
 
     from skmoderndata.gaussian_process import SparseGaussianProcessRegressor
 
-    X, y, m = data["X"], data["y"], len(data["Z"])
+    X = data["X"]
+    y = data["y"]
+    m = len(data["Z"])
     model = SparseGaussianProcessRegressor(
         ConstantKernel(1.0) * RBF(data["scales"]),
         inducing=data["Z"],
@@ -68,10 +70,12 @@ def gpytorch_sgpr(data):
             self.covar_module.inducing_points.requires_grad_(False)
 
         def forward(self, X):
-            mean, covariance = self.mean_module(X), self.covar_module(X)
+            mean = self.mean_module(X)
+            covariance = self.covar_module(X)
             return gpytorch.distributions.MultivariateNormal(mean, covariance)
 
-    X, y = torch.tensor(data["X"]), torch.tensor(data["y"])
+    X = torch.tensor(data["X"])
+    y = torch.tensor(data["y"])
     likelihood = gpytorch.likelihoods.GaussianLikelihood().double()
     model = Sparse(X, y, likelihood).double()
     likelihood.noise = NOISE

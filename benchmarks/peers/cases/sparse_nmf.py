@@ -62,7 +62,8 @@ def quality(problem, factors):
     from skmoderndata._solvers.factors.factorization import Data, Side, residual_of
 
     W, H = (np.ascontiguousarray(factor, dtype=float) for factor in factors)
-    X, beta = problem.X, BETA[problem.task]
+    X = problem.X
+    beta = BETA[problem.task]
     dense = X.toarray() if sparse.issparse(X) else X
     value = 0.5 * ((dense - W @ H) ** 2).sum()
     sides = {"plain": (Side(), Side()), "l1 on both": (Side(l1=beta), Side(l1=beta))}
@@ -154,7 +155,8 @@ OURS = ("SparseNMF", "SparseNMF, four starts", "SparseNMF, exact")
 
 def _never_above(rows):
     """Whether some run of ours, in no more time, is as low as the lowest peer."""
-    worst, where = -np.inf, "not measured"
+    worst = -np.inf
+    where = "not measured"
     for size in {row.size for row in rows}:
         here = [row for row in rows if row.size == size and row.value("excess") is not None]
         peers = [row for row in here if row.peer and row.ratio is not None]
@@ -165,7 +167,8 @@ def _never_above(rows):
         in_time = [row.value("excess") for row in mine if row.ratio <= best.ratio]
         difference = (min(in_time) if in_time else np.inf) - best.value("excess")
         if difference > worst:
-            worst, where = difference, f"{difference:.1e} of the objective ({size})"
+            worst = difference
+            where = f"{difference:.1e} of the objective ({size})"
             if not in_time:
                 where = f"the peer ends first ({size})"
     if worst == -np.inf:

@@ -34,7 +34,8 @@ def cosines(m, n, rng):
     """Drawn rows of the orthonormal cosine transform, in one thread."""
     from scipy import fft
 
-    rows, scale = np.sort(rng.choice(n, m, replace=False)), np.sqrt(n / m)
+    rows = np.sort(rng.choice(n, m, replace=False))
+    scale = np.sqrt(n / m)
 
     def back(y):
         full = np.zeros(n)

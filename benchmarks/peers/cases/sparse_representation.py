@@ -30,9 +30,11 @@ def work(size, rng):
     X, y = load_digits(return_X_y=True)
     X = X / np.linalg.norm(X, axis=1, keepdims=True)
     order = rng.permutation(len(X))
-    train, test = np.sort(order[:n]), order[n : n + n_new]
+    train = np.sort(order[:n])
+    test = order[n : n + n_new]
     train = train[np.argsort(y[train], kind="stable")]
-    D, new = X[train], X[test]
+    D = X[train]
+    new = X[test]
     C = new @ D.T
     if grouped:
         top = [
@@ -63,9 +65,11 @@ def quality(digits, codes):
             np.linalg.norm(C[:, part], axis=1) / root
             for root, part in zip(roots, parts, strict=True)
         ]
-        penalty, slope = np.sum(norms, axis=0), np.max(slopes, axis=0)
+        penalty = np.sum(norms, axis=0)
+        slope = np.max(slopes, axis=0)
     else:
-        penalty, slope = np.abs(A).sum(axis=1), np.abs(C).max(axis=1)
+        penalty = np.abs(A).sum(axis=1)
+        slope = np.abs(C).max(axis=1)
 
     # gap at the residual scaled until the dual norm is at most alpha
     rr = np.sum(R * R, axis=1)

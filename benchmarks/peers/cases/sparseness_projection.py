@@ -47,8 +47,10 @@ def sorting(vectors):
     ratio = np.sqrt(n) - LEVEL * (np.sqrt(n) - 1)
     for i, x in enumerate(vectors.X):
         z = np.sort(x - x.max())[::-1]
-        first, second = np.cumsum(z), np.cumsum(z * z)
-        low, high = int(ratio**2) + 1, n
+        first = np.cumsum(z)
+        second = np.cumsum(z * z)
+        low = int(ratio**2) + 1
+        high = n
         while low < high:
             middle = (low + high) // 2
             t = z[middle]
@@ -74,7 +76,9 @@ def hoyer(vectors):
         while True:
             middle = np.where(zero, 0.0, mass / (n - zero.sum()))
             d = s - middle
-            a, b, c = d @ d, 2 * middle @ d, middle @ middle - 1
+            a = d @ d
+            b = 2 * middle @ d
+            c = middle @ middle - 1
             s = middle + (-b + np.sqrt(max(b * b - 4 * a * c, 0.0))) / (2 * a) * d
             if (s >= 0).all():
                 break

@@ -9,7 +9,9 @@ from scipy import sparse
 
 from benchmarks.peers import Case, Contender, Target, at_least, at_most, none_faster
 
-DNA, PROTEIN, ENGLISH = "acgt", "ACDEFGHIKLMNPQRSTVWY", "etaoinshrdlucmfwypvbgkjqxz "
+DNA = "acgt"
+PROTEIN = "ACDEFGHIKLMNPQRSTVWY"
+ENGLISH = "etaoinshrdlucmfwypvbgkjqxz "
 # per cent of the letters of English text, in the order above
 LETTERS = (12.7, 9.1, 8.2, 7.5, 7, 6.7, 6.3, 6.1, 6, 4.3, 4, 2.8, 2.8, 2.4, 2.4, 2.2, 2, 1.9, 1,
            1.5, 2, 0.8, 0.15, 0.1, 0.15, 0.07, 18)  # fmt: skip
@@ -82,11 +84,13 @@ def neighbourhoods(strings):
 
 def gap_weighted(s, t, p):
     """Sum over the subsequences of 1 to p symbols, by the recursion of the definition."""
-    total, before = 0.0, np.ones((len(s) + 1, len(t) + 1))
+    total = 0.0
+    before = np.ones((len(s) + 1, len(t) + 1))
     equal = np.array([[a == b for b in t] for a in s])
     powers_s = 0.5 ** np.subtract.outer(np.arange(len(s)), np.arange(len(s)))
     powers_t = 0.5 ** np.subtract.outer(np.arange(len(t)), np.arange(len(t)))
-    powers_s, powers_t = np.tril(powers_s), np.tril(powers_t)
+    powers_s = np.tril(powers_s)
+    powers_t = np.tril(powers_t)
     for _ in range(p):
         ends = 0.25 * equal * before[:-1, :-1]  # subsequences that end at both positions
         total += ends.sum()

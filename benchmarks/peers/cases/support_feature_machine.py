@@ -6,7 +6,10 @@ import numpy as np
 
 from benchmarks.peers import Case, Contender, Target, at_least, at_most
 
-N_SAMPLES, N_INFORMATIVE, MARGIN, N_DRAWS = 100, 5, 0.3, 10
+N_SAMPLES = 100
+N_INFORMATIVE = 5
+MARGIN = 0.3
+N_DRAWS = 10
 
 
 class Draw(NamedTuple):
@@ -44,10 +47,13 @@ def work(size, rng):
 
 def quality(draws, models):
     """Features against the truth, errors on 2000 new samples for each draw."""
-    exact, sizes, errors = 0, [], []
+    exact = 0
+    sizes = []
+    errors = []
     rng = np.random.default_rng(0)
     for draw, model in zip(draws, models, strict=True):
-        relevant, kept = np.flatnonzero(draw.coef), np.flatnonzero(model.w)
+        relevant = np.flatnonzero(draw.coef)
+        kept = np.flatnonzero(model.w)
         exact += np.array_equal(relevant, kept)
         sizes.append(kept.size)
         # only columns that someone looks at are drawn

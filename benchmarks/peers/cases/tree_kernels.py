@@ -37,7 +37,8 @@ def random_tree(n, rng):
 
 def listed(tree):
     """Nodes with children, by production."""
-    found, waiting = {}, [tree]
+    found = {}
+    waiting = [tree]
     while waiting:
         node = waiting.pop()
         if isinstance(node, tuple):
@@ -64,7 +65,8 @@ def sums(problem, pairs_of):
             def delta(v, w, production=production, memo=memo):
                 pair = id(v), id(w)
                 if pair not in memo:
-                    key, value = production.get(id(v)), 0.0
+                    key = production.get(id(v))
+                    value = 0.0
                     if key is not None and key == production.get(id(w)):
                         value = DECAY
                         for a, b in zip(v[1:], w[1:], strict=True):

@@ -33,7 +33,8 @@ def work(size, rng):
 
 def plain(graphs):
     """Labels written out as nested tuples, and counted."""
-    columns, rows = {}, []
+    columns = {}
+    rows = []
     for labels, edges in graphs:
         counts = {}
         for h in range(N_ITER + 1):

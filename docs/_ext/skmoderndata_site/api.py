@@ -14,7 +14,8 @@ TOP_LEVEL = ("all_estimators", "all_kernels")
 
 def render(docs):
     """File name below `generated` -> text, for every page of the reference."""
-    pages, toctree = {}, []
+    pages = {}
+    toctree = []
     modules = {"skmoderndata": TOP_LEVEL}
     for module_name in public_modules():
         names = getattr(importlib.import_module(module_name), "__all__", ())
@@ -87,7 +88,8 @@ def _examples(module_name, name, docs):
 
 def _methods(cls):
     """Public methods of a class: those written here, those that scikit-learn supplies."""
-    ours, theirs = [], []
+    ours = []
+    theirs = []
     for name, value in inspect.getmembers(cls):
         if name.startswith("_") or not (callable(value) or isinstance(value, property)):
             continue

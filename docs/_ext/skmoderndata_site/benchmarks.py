@@ -4,7 +4,8 @@ import re
 import sys
 from typing import NamedTuple
 
-FASTER, SLOWER = "**faster than every peer**", "slower than every peer"
+FASTER = "**faster than every peer**"
+SLOWER = "slower than every peer"
 
 
 class Page(NamedTuple):
@@ -99,7 +100,9 @@ def read(path):
     """Read a page: its tables have known heads."""
     text = path.read_text(encoding="utf-8")
     title = re.search(r"^# (.*)$", text, re.MULTILINE)[1]
-    ratios, marks, misses = [], [], []
+    ratios = []
+    marks = []
+    misses = []
     head = ()
     for line in text.splitlines():
         if not line.startswith("|"):

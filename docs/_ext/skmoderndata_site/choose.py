@@ -23,7 +23,8 @@ def known():
 
 def render(docs):
     """Markdown: by task a list of problems, by data the tables."""
-    classes, sections = known(), load(docs)
+    classes = known()
+    sections = load(docs)
 
     # problems of all sections, gathered by task
     tasks = {}

@@ -20,7 +20,9 @@ from skmoderndata.model_selection import ClusteringStability
 from skmoderndata.sparse_coding import SparseRecovery
 from skmoderndata.svm import CoreVectorMachine
 
-BLUE, RED, GREY = "#1f6fb2", "#c8452f", "0.65"
+BLUE = "#1f6fb2"
+RED = "#c8452f"
+GREY = "0.65"
 SIZE = (5.4, 2.6)  # inches, at 120 points an inch
 STYLE = {"font.size": 8, "axes.titlesize": 9, "axes.spines.top": False, "axes.spines.right": False}
 
@@ -92,7 +94,8 @@ def kernels(figure, rng):
     """A kernel on strings: peptides of two kinds, and a support vector machine on new ones."""
     X, y = load_peptides(return_X_y=True)
     order = np.argsort(y, kind="stable")
-    X, y = [X[i] for i in order], y[order]
+    X = [X[i] for i in order]
+    y = y[order]
     kernel = Normalized(BlendedSpectrum(3))
     machine = SVC(kernel=kernel).fit(X[::2], y[::2])
     scores = machine.decision_function(X[1::2])
@@ -108,7 +111,8 @@ def series(figure, rng):
     """Dynamic time warping: an alignment of two series, and prototypes by k-means."""
     t = np.linspace(0, 1, 60)
     bumps = [np.exp(-(((t - at) / 0.07) ** 2)) for at in (0.3, 0.45)]
-    x, z = bumps[0] + 0.6 * np.roll(bumps[0], 25), bumps[1] + 0.6 * np.roll(bumps[1], 15)
+    x = bumps[0] + 0.6 * np.roll(bumps[0], 25)
+    z = bumps[1] + 0.6 * np.roll(bumps[1], 15)
     path, _ = dtw_path(x, z)
 
     # bumps, waves and ramps under warped time
@@ -201,7 +205,8 @@ def scale(figure, rng):
     angle = rng.uniform(0, np.pi, size=200)
     arc = 3 * np.c_[np.cos(angle), np.sin(angle)] + 0.05 * rng.normal(size=(200, 2))
     spots = 0.3 * rng.normal(size=(1800, 2)) + np.array([[-1.0, 0.0], [1.0, 0.0]]).repeat(900, 0)
-    X, ranks = np.r_[arc, spots], (5, 10, 20, 40, 80)
+    X = np.r_[arc, spots]
+    ranks = (5, 10, 20, 40, 80)
     models = [IncompleteCholesky(k, gamma=2.0, random_state=0).fit(X) for k in ranks]
     cloud, curve = figure.subplots(1, 2)
     cloud.plot(*X.T, ".", color="0.85", ms=2)
@@ -231,6 +236,7 @@ def write(folder):
     """Draw all pictures into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for function in FIGURES:
-        path, picture = folder / f"{function.__name__}.png", draw(function)
+        path = folder / f"{function.__name__}.png"
+        picture = draw(function)
         if not path.exists() or path.read_bytes() != picture:
             path.write_bytes(picture)

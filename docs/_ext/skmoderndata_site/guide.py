@@ -48,7 +48,8 @@ def _rank(family, patterns):
 def pages(docs):
     """Chapter -> stems of its method pages, each page in the chapter of its first class."""
     extra = {chapter["page"]: chapter.get("pages", []) for chapter in load(docs)}
-    taken, found = set(), {}
+    taken = set()
+    found = {}
     for chapter, families in contents(docs).items():
         stems = [method_stem(cls) for classes in families.values() for cls in classes]
         stems = [stem for stem in dict.fromkeys([*stems, *extra[chapter]]) if stem not in taken]

@@ -137,7 +137,8 @@ def samples():
 def check(machine):
     """Containers with which the machine gives, in every bit, what it gives with a list."""
     X, y, X_new, _ = samples()
-    expected, equal = None, []
+    expected = None
+    equal = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for (name, A), B in zip(containers(X).items(), containers(X_new).values(), strict=True):

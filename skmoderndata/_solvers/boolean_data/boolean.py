@@ -140,7 +140,8 @@ def unions(Z: Array, words: Array) -> Array:
 @jit
 def count_differences(rows: Array, Z: Array, words: Array) -> tuple[int, int]:
     """Count bits of packed `rows` missed by the unions that Z chooses, and bits added by them."""
-    missed, extra = 0, 0
+    missed = 0
+    extra = 0
     union = np.zeros(rows.shape[1], dtype=np.uint64)
     for i in range(rows.shape[0]):
         union[:] = 0
@@ -193,12 +194,15 @@ def nearest_by_word(
                     common[j] += popcount(patterns[w, j] & word)
 
         # smallest cost, the first of equal ones
-        best, best_cost = 0, np.inf
+        best = 0
+        best_cost = np.inf
         for j in range(n_patterns):
             new = penalty * size[j] - (bonus + penalty) * common[j]
             if new < best_cost:
-                best, best_cost = j, new
-        index[i], cost[i] = best, best_cost
+                best = j
+                best_cost = new
+        index[i] = best
+        cost[i] = best_cost
     return index, cost
 
 
@@ -219,16 +223,19 @@ def improve_cover(rows: Array, words: Array, Z: Array, bonus: float, penalty: fl
 
         for _ in range(8 * k_max + 8):  # far more steps than occur, unless rounding cycles
             # 1. add the component that gains most
-            best, best_gain = -1, 0.0
+            best = -1
+            best_gain = 0.0
             for k in range(k_max):
-                covered, size = np.int64(0), np.int64(0)
+                covered = np.int64(0)
+                size = np.int64(0)
                 for w in range(n_words):
                     new = words[k, w] & ~union[w]
                     size += popcount(new)
                     covered += popcount(new & rows[i, w])
                 gain = (bonus + penalty) * covered - penalty * size
                 if gain > best_gain:
-                    best, best_gain = k, gain
+                    best = k
+                    best_gain = gain
             if best >= 0:
                 Z[i, best] = True
                 for w in range(n_words):
@@ -248,7 +255,8 @@ def improve_cover(rows: Array, words: Array, Z: Array, bonus: float, penalty: fl
                         for w in range(n_words):
                             other[w] |= words[j, w]
 
-                covered, size = np.int64(0), np.int64(0)
+                covered = np.int64(0)
+                size = np.int64(0)
                 for w in range(n_words):
                     own = union[w] & ~other[w]
                     size += popcount(own)
@@ -305,7 +313,8 @@ def best_cover(
         patterns = unions(sets[first : first + step], words)
         index, new = nearest_packed(rows, patterns, bonus, penalty)
         better = new < cost
-        best[better], cost[better] = first + index[better], new[better]
+        best[better] = first + index[better]
+        cost[better] = new[better]
 
     chosen: Array = sets[best]
     return chosen

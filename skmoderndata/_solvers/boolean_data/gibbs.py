@@ -34,12 +34,16 @@ def gibbs(
     column of the sources for each feature over all 2^K patterns, of the frequencies of patterns
     (Dirichlet), and of the two error rates (Beta).
     """
-    sets, U = model.sets, model.beta < 0.5
+    sets = model.sets
+    U = model.beta < 0.5
     K, D = U.shape
     patterns = assignment_sets(K, K)
     q1, q0 = rates_of(model)
-    log_sets, log_patterns = np.zeros(len(sets)), np.zeros(len(patterns))
-    mean_U, mean_rates, n_kept = np.zeros((K, D)), np.zeros(2), 0
+    log_sets = np.zeros(len(sets))
+    log_patterns = np.zeros(len(patterns))
+    mean_U = np.zeros((K, D))
+    mean_rates = np.zeros(2)
+    n_kept = 0
 
     for sweep in range(n_sweeps):
         # 1. the set of each row, and the frequencies of sets
@@ -74,8 +78,10 @@ def _sample_sets(
     data: Data, model: Model, log_sets: Array, rng: np.random.RandomState
 ) -> Statistics:
     """Draw the set of each row and count."""
-    D, n_sets = model.beta.shape[1], len(model.sets)
-    ones, seen_by_set = np.zeros((D, n_sets)), np.zeros((D, n_sets))
+    D = model.beta.shape[1]
+    n_sets = len(model.sets)
+    ones = np.zeros((D, n_sets))
+    seen_by_set = np.zeros((D, n_sets))
     for _, X, seen, log_p in likelihood_blocks(data, model):
         drawn = (log_p + log_sets + rng.gumbel(size=log_p.shape)).argmax(axis=1)
         q = one_hot(drawn, n_sets)

@@ -140,7 +140,8 @@ def one_start(
             grown, more = boolean_refit(data, grown, noise=settings.noise, progress=progress)
             if more.free_energy >= statistics.free_energy:
                 break
-            model, statistics = grown, more
+            model = grown
+            statistics = more
 
     return Start(model, statistics, -statistics.free_energy, n_iter)
 
@@ -165,7 +166,8 @@ def likelihood_blocks(
     """Yield rows, their ones, their observed bits, and `log p(x_i | L)`, (rows, n_sets)."""
     weights, log_zero = log_tables(model)
     base = log_zero.sum(axis=0).astype(dtype)
-    weights, log_zero = weights.astype(dtype), log_zero.astype(dtype)
+    weights = weights.astype(dtype)
+    log_zero = log_zero.astype(dtype)
     for rows, X, seen in data.blocks(2 * len(base)):
         q = X @ weights
         q += base if seen is None else seen @ log_zero
@@ -175,7 +177,9 @@ def likelihood_blocks(
 def expectation(data: Data, model: Model, temperature: float) -> Statistics:
     """Soft assignment at a temperature, reduced to counts; 0 means the best set only."""
     shape = (data.X.shape[1], len(model.sets))
-    ones, free_energy, certain = np.zeros(shape), 0.0, 0.0
+    ones = np.zeros(shape)
+    free_energy = 0.0
+    certain = 0.0
     seen_by_set: Array = np.zeros(1)
 
     # likelihoods of blocks of rows under all sets, the largest one taken out
@@ -224,7 +228,9 @@ def maximization(
     sets, beta, eps, r = model
     used = (statistics.ones + statistics.zeros).sum(axis=0) > 1e-9
     members = sets[used].astype(float)  # (n_sets, K)
-    ones, zeros = statistics.ones[:, used], statistics.zeros[:, used]  # (D, n_sets)
+    # (D, n_sets)
+    ones = statistics.ones[:, used]
+    zeros = statistics.zeros[:, used]
     seen = np.maximum((ones + zeros) @ members, 1e-300)
 
     for _ in range(n_inner):
@@ -239,7 +245,8 @@ def maximization(
         change = (signal_zeros - ones * odds * silent) @ members / seen
         beta = np.clip(beta + (1 - beta) * change.T, BETA_RANGE, 1 - BETA_RANGE)
         if noise is not None:
-            noisy_ones, noisy_zeros = (ones - signal_ones).sum(), (zeros - signal_zeros).sum()
+            noisy_ones = (ones - signal_ones).sum()
+            noisy_zeros = (zeros - signal_zeros).sum()
             noisy = noisy_ones + noisy_zeros
             eps = float(np.clip(noisy / (ones + zeros).sum(), NOISE_RANGE, 1 - NOISE_RANGE))
             if noise == "mixture" and noisy > 0:
@@ -287,7 +294,8 @@ def anneal(
     Once every row has decided for one set, only the last temperature follows.
     Returns the model and the number of rounds; `trace` receives (temperature, free energy).
     """
-    n_iter, doubt = 0, 1.0
+    n_iter = 0
+    doubt = 1.0
     for temperature in settings.schedule[first:]:
         if doubt <= DECIDED and temperature != settings.schedule[-1]:
             continue
@@ -317,7 +325,8 @@ def _level(
     trace: list[tuple[float, float]] | None = None,
 ) -> tuple[Model, Statistics, int]:
     """Do EM at one temperature until the free energy stands still; count the rounds."""
-    last, n_rounds = np.inf, 0
+    last = np.inf
+    n_rounds = 0
     while True:
         statistics = expectation(data, model, temperature)
         if trace is not None:
@@ -393,7 +402,8 @@ def boolean_refit(
         if counts.free_energy >= statistics.free_energy - 1e-9 * abs(statistics.free_energy):
             it.converged = True
             continue
-        model, statistics = new, counts
+        model = new
+        statistics = counts
     return model, statistics
 
 
@@ -422,10 +432,12 @@ def replace_sources(
         if _stopped(progress):
             break
 
-        U, (q1, q0) = model.beta < 0.5, rates_of(model)
+        U = model.beta < 0.5
+        (q1, q0) = rates_of(model)
         if q1 <= q0:
             break
-        bonus, penalty = np.log(q1 / q0), np.log((1 - q0) / (1 - q1))
+        bonus = np.log(q1 / q0)
+        penalty = np.log((1 - q0) / (1 - q1))
 
         # the sources that are missed least
         losses, best_without = _without_each(rows, model)
@@ -447,7 +459,8 @@ def replace_sources(
             new = boolean_model(model.sets, V, q1, q0, noise=settings.noise)
             new, counts = boolean_refit(data, new, noise=settings.noise, progress=progress)
             if counts.free_energy < statistics.free_energy - 1e-6 * abs(statistics.free_energy):
-                model, statistics = new, counts
+                model = new
+                statistics = counts
                 break
         else:
             break
@@ -458,7 +471,8 @@ def replace_sources(
 def _without_each(rows: Data, model: Model) -> tuple[Array, Array]:
     """Loss of log-likelihood without each source, and the best sets then, (K, n)."""
     K = len(model.beta)
-    losses, best = np.zeros(K), np.zeros((K, rows.X.shape[0]), dtype=np.intp)
+    losses = np.zeros(K)
+    best = np.zeros((K, rows.X.shape[0]), dtype=np.intp)
 
     # the best set of each row, and the best without source k for its users
     for part, _, _, log_p in likelihood_blocks(rows, model):
@@ -485,11 +499,13 @@ def _best_candidate(
 ) -> tuple[Array, float]:
     """Set of associated features that gains most on the bits not covered, and the gain."""
     counts = cooccurrence(unpack_rows(words & ~covered, p))
-    found, most = np.zeros((1, words.shape[1]), dtype=np.uint64), 0.0
+    found = np.zeros((1, words.shape[1]), dtype=np.uint64)
+    most = 0.0
     for candidates in associated_features(counts, ASSOCIATIONS):
         gains = total_gains(words, covered, candidates, bonus, penalty)
         if len(gains) > 0 and gains.max() > most:
-            most, found = float(gains.max()), candidates[gains.argmax()][None]
+            most = float(gains.max())
+            found = candidates[gains.argmax()][None]
     return unpack_rows(found, p)[0], most
 
 
@@ -528,10 +544,12 @@ def rates_of(model: Model) -> tuple[float, float]:
 def boolean_model(sets: Array, U: Array, q1: float, q0: float, *, noise: str | None) -> Model:
     """Model whose sources are Boolean and whose bits are 1 with probability q1 or q0."""
     if noise is None:
-        q1, q0 = 1 - CERTAIN, CERTAIN
+        q1 = 1 - CERTAIN
+        q0 = CERTAIN
     elif noise == "flip":
         wrong = 0.5 * (q0 + 1 - q1)
-        q1, q0 = 1 - wrong, wrong
+        q1 = 1 - wrong
+        q0 = wrong
     q1, q0 = (min(max(q, CERTAIN), 1 - CERTAIN) for q in (q1, q0))
     if q1 <= q0:  # the union would carry no information
         q1 = q0 = 0.5 * (q0 + q1)
@@ -594,7 +612,8 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
         return best.T.copy()
 
     # many: one source after the other, until none changes
-    U, gain = U.copy(), np.ascontiguousarray(gain.T)
+    U = U.copy()
+    gain = np.ascontiguousarray(gain.T)
     count = model.sets.astype(np.float32) @ U.astype(np.float32)  # sources of a set that emit 1
     for _ in range(20):
         before = U.copy()

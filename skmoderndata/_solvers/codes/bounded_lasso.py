@@ -71,12 +71,15 @@ def bounded_lasso_codes(
 
     def solve(signals: Array, some: Atoms, which: Any, known: Array | None = None) -> SparseCodes:
         code = block_coder(signals, some, settings, known)
-        least, bounds, reached = floor[which], tol_sq[which], floor[which].copy()
+        least = floor[which]
+        bounds = tol_sq[which]
+        reached = floor[which].copy()
 
         def work(part: slice) -> SparseCodes:
             seen = None if known is None else known[part]
             x = np.asarray(signals[part], dtype=np.float64)
-            bound, lam = bounds[part], reached[part]
+            bound = bounds[part]
+            lam = reached[part]
             found = code(part, lam, bound)
 
             # the bound is met, the optimum is certified, or the residual cannot be made
@@ -115,12 +118,18 @@ def _search_penalties(
     # penalties between zero and the one from which on the code is zero
     high = dual_norms(X @ atoms.rows.T, settings.positive)
     low = FLOOR * high if alpha is None else np.maximum(alpha, FLOOR * high)
-    m, k = len(X), len(atoms.rows)
-    codes, residual_sq, gap = np.zeros((m, k)), np.zeros(m), np.zeros(m)
-    stop, steps = np.full(m, MAX_ITER), np.zeros(m, np.int64)
+    m = len(X)
+    k = len(atoms.rows)
+    codes = np.zeros((m, k))
+    residual_sq = np.zeros(m)
+    gap = np.zeros(m)
+    stop = np.full(m, MAX_ITER)
+    steps = np.zeros(m, np.int64)
     given = settings._replace(tol=min(settings.tol, 1e-10))._asdict()
 
-    some, lam = np.arange(m), low.copy()  # the least penalty tells whether the bound can be met
+    # the least penalty tells whether the bound can be met
+    some = np.arange(m)
+    lam = low.copy()
     for number in range(SEARCH):
         known = None if mask is None else mask[some]
         found = lasso_codes(X[some], atoms, alpha=lam, mask=known, **given)
@@ -132,7 +141,8 @@ def _search_penalties(
         # codes within the bound are kept, and the first ones in any case
         inside = rr <= tol_sq[some] - margin
         put = inside | np.bool_(number == 0)
-        codes[some[put]], residual_sq[some[put]] = A[put], rr[put]
+        codes[some[put]] = A[put]
+        residual_sq[some[put]] = rr[put]
         gap[some[put]] = np.where(inside, reached, found.gap)[put]
         steps[some] += found.n_iter
 
@@ -140,7 +150,8 @@ def _search_penalties(
         if number == 0:
             stop[~inside] = STALL
         stop[some[inside & (reached <= settings.tol)]] = TOL
-        low[some[inside]], high[some[~inside]] = lam[inside], lam[~inside]
+        low[some[inside]] = lam[inside]
+        high[some[~inside]] = lam[~inside]
 
         # the next penalties, halfway in logarithms
         some = np.flatnonzero(stop == MAX_ITER)

@@ -106,7 +106,8 @@ def bridge(
     again and again, while e falls by halves from the size of the lasso's coefficients; it ends
     in a stationary point, where the KKT residual is at most `tol`.
     """
-    b, g = np.zeros(len(c)), c.copy()
+    b = np.zeros(len(c))
+    g = c.copy()
     it = Iterations(max_iter, tol, progress)
 
     # q >= 1 is convex: coordinate descent to a gap

@@ -53,13 +53,15 @@ def drop(L, t, position):
             L[s, q] = L[s + 1, q]
 
     for q in range(position, t - 1):
-        c, d = L[q, q], L[q, q + 1]
+        c = L[q, q]
+        d = L[q, q + 1]
         radius = np.sqrt(c * c + d * d)
         c /= radius
         d /= radius
         L[q, q] = radius
         for s in range(q + 1, t - 1):
-            u, v = L[s, q], L[s, q + 1]
+            u = L[s, q]
+            v = L[s, q + 1]
             L[s, q] = c * u + d * v
             L[s, q + 1] = c * v - d * u
 
@@ -69,7 +71,10 @@ def solve_lower(L, t, b):
     """Replace ``b[:t]`` by the solution of ``L z = b``."""
     for s in range(t):
         # four sums at a time, as one would wait for each addition
-        s0, s1, s2, s3 = b[s], 0.0, 0.0, 0.0
+        s0 = b[s]
+        s1 = 0.0
+        s2 = 0.0
+        s3 = 0.0
         q = 0
         while q + 4 <= s:
             s0 -= L[s, q] * b[q]

@@ -17,10 +17,13 @@ def code_by_coordinate_descent(signals, active, scratch, G, codes, R, steps, tho
     """Descend from the code of each signal in `codes`, which is replaced; returns G."""
     for i in range(signals.X.shape[0]):
         steps[i], G = coordinate_descent(signals, i, active, scratch, G, codes[i], thorough)
-        t, index, a = ZERO, active.chosen, active.a
+        t = ZERO
+        index = active.chosen
+        a = active.a
         for j in range(codes.shape[1]):
             if codes[i, j] != 0.0:
-                index[t], a[t] = j, codes[i, j]
+                index[t] = j
+                a[t] = codes[i, j]
                 t += 1
         write_code(signals, i, known_entries(signals, i), active, t, codes[i], R[i])
     return G
@@ -32,8 +35,12 @@ def coordinate_descent(signals, i, active, scratch, G, code, thorough):
 
     Unless `thorough`, it ends after `PATIENCE` sweeps over the active atoms in turn, too.
     """
-    known, place, c = known_entries(signals, i), signals.place, scratch.c
-    index, at, a = active.chosen, active.at, active.a
+    known = known_entries(signals, i)
+    place = signals.place
+    c = scratch.c
+    index = active.chosen
+    at = active.at
+    a = active.a
     t = ZERO
 
     # rows of the Gram matrix for the atoms of the start
@@ -43,15 +50,19 @@ def coordinate_descent(signals, i, active, scratch, G, code, thorough):
         if code[j] != 0.0:
             if place[j] < 0:
                 G = ask_row(j, signals.columns, known, signals.scale, G, place)
-            index[t], at[t], a[t] = j, place[j], code[j]
+            index[t] = j
+            at[t] = place[j]
+            a[t] = code[j]
             t += 1
 
     correlations(signals.B[i], active, G, t, c)
-    every, on_active = True, 0
+    every = True
+    on_active = 0
     for sweep in range(1, signals.max_iter + 1):
         # one sweep, and the objective without the residual
         moved, G = _sweep(signals, i, known, index, t, c, G, code, every)
-        objective, t = 0.5 * signals.sizes[i], ZERO
+        objective = 0.5 * signals.sizes[i]
+        t = ZERO
         for j in range(code.shape[0]):
             if code[j] != 0.0:
                 index[t] = j
@@ -77,7 +88,9 @@ def _sweep(signals, i, known, index, t, c, G, code, every):
     Returns the largest squared change of the fit, and G.
     """
     norms_sq = signals.norms_sq[0 if signals.known.shape[0] == 1 else i]
-    place, lam, k = signals.place, signals.alpha[i], c.shape[0]
+    place = signals.place
+    lam = signals.alpha[i]
+    k = c.shape[0]
     moved = 0.0
 
     for visit in range(k if every else t):

@@ -29,27 +29,28 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
     `codes` holds the start of each signal. `solved` says that the coefficients have their signs
     and solve the equations of the active atoms; `entered` is the atom that became active last.
     """
-    index, _, a, theta, z, _ = active
+    theta = active.theta
+    z = active.z
     c, _, score, banned, _ = scratch
-    place, positive, k = signals.place, signals.positive, c.shape[0]
-    bits, low = score.view(np.int64), low_bits(k)
+    place = signals.place
+    positive = signals.positive
+    k = c.shape[0]
+    bits = score.view(np.int64)
+    low = low_bits(k)
 
     for i in range(signals.X.shape[0]):
-        known, b, lam, code = known_entries(signals, i), signals.B[i], signals.alpha[i], codes[i]
+        known = known_entries(signals, i)
+        b = signals.B[i]
+        lam = signals.alpha[i]
+        code = codes[i]
 
-        # start from the independent atoms of the given code
-        t = ZERO
         for j in range(k):
             score[j] = b[j]
-            if code[j] != 0.0 and (code[j] > 0.0 or not positive):
-                G = ask_row(j, signals.columns, known, signals.scale, G, place)
-                before, t = t, enter(active, t, G[place[j]], place[j], j)
-                if t > before:
-                    a[before] = code[j]
-                    theta[before] = 1.0 if code[j] > 0.0 else -1.0
-
         enough = lam * (1 + SLACK) + 8 * EPS * abs(score[largest_entry(bits, k, low)])
-        solved, some_banned = t == 0, False
+
+        t, G = _start(signals, known, active, code, G)
+        solved = t == 0
+        some_banned = False
 
         for _ in range(20 * k + 50):
             steps[i] += 1
@@ -58,16 +59,15 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
             # 1. where the signs are right, admit the atom of the largest correlation
             if solved:
                 correlations(b, active, G, t, c)
-                _scores(c, positive, banned, some_banned, score)
-                for s in range(t):
-                    score[index[s]] = 0.0
+                _scores(c, positive, banned, some_banned, active.chosen, t, score)
                 new = largest_entry(bits, k, low)
                 if abs(score[new]) <= enough:
                     break
 
                 if place[new] < 0:
                     G = ask_row(new, signals.columns, known, signals.scale, G, place)
-                before, sign = t, 1.0 if c[new] > 0.0 else -1.0
+                before = t
+                sign = 1.0 if c[new] > 0.0 else -1.0
                 t = _admit(active, t, G[place[new]], place[new], new, sign)
                 if t < 0:  # no atom would leave: against theory, hence rounding
                     t = before
@@ -80,7 +80,7 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
             solved = solve_signs(b, active, t, lam)
             if solved:
                 for s in range(t):
-                    a[s] = z[s]
+                    active.a[s] = z[s]
             elif entered >= 0 and z[t - 1] * theta[t - 1] <= 0.0:
                 # an atom that enters moves along its sign: rounding again
                 t -= 1
@@ -102,14 +102,32 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
     return G
 
 
+@jit
+def _start(signals, known, active, code, G):
+    """Activate the atoms of a code that are independent; returns how many, and G."""
+    place = signals.place
+    t = ZERO
+    for j in range(code.shape[0]):
+        if code[j] != 0.0 and (code[j] > 0.0 or not signals.positive):
+            G = ask_row(j, signals.columns, known, signals.scale, G, place)
+            before = t
+            t = enter(active, t, G[place[j]], place[j], j)
+            if t > before:
+                active.a[before] = code[j]
+                active.theta[before] = 1.0 if code[j] > 0.0 else -1.0
+    return t, G
+
+
 @jit_leaf
-def _scores(c, positive, banned, some_banned, score):
+def _scores(c, positive, banned, some_banned, index, t, score):
     """Write the correlations of the atoms that may enter; the others count as zero."""
     for j in range(c.shape[0]):
         score[j] = max(c[j], 0.0) if positive else c[j]
     if some_banned:
         for j in range(c.shape[0]):
             score[j] = 0.0 if banned[j] else score[j]
+    for s in range(t):
+        score[index[s]] = 0.0
 
 
 @jit_leaf
@@ -125,19 +143,24 @@ def _admit(active, t, g, at, new, sign):
     An atom in the span of the active ones takes the place of the first of them that becomes zero
     on the line along which the fit stays what it is.
     """
-    a, theta, z = active.a, active.theta, active.z
+    a = active.a
+    theta = active.theta
+    z = active.z
     grown = enter(active, t, g, at, new)
     if grown > t:
-        a[t], theta[t] = 0.0, sign
+        a[t] = 0.0
+        theta[t] = sign
         return grown
 
     # dependent: move along the combination until an active atom leaves
     solve_signs(g, active, t, 0.0)  # the atom as a combination of the active ones
-    step, gone = np.inf, ZERO - 1
+    step = np.inf
+    gone = ZERO - 1
     for s in range(t):
         direction = -z[s] * sign
         if a[s] * direction < 0.0 and -a[s] / direction < step:
-            step, gone = -a[s] / direction, s
+            step = -a[s] / direction
+            gone = s
 
     if gone < 0:
         return gone
@@ -146,7 +169,8 @@ def _admit(active, t, g, at, new, sign):
     t = leave(active, t, gone)
     grown = enter(active, t, g, at, new)
     if grown > t:
-        a[t], theta[t] = step * sign, sign
+        a[t] = step * sign
+        theta[t] = sign
     return grown
 
 
@@ -157,10 +181,17 @@ def _best_step(b, active, G, t, lam):
     Candidates are the end and the points where a coefficient changes sign.
     """
     # slope and curvature of the smooth part along the direction
-    a, z, theta, index, at = active.a, active.z, active.theta, active.chosen, active.at
-    slope, curve, start = 0.0, 0.0, 0.0
+    a = active.a
+    z = active.z
+    theta = active.theta
+    index = active.chosen
+    at = active.at
+    slope = 0.0
+    curve = 0.0
+    start = 0.0
     for s in range(t):
-        correlation, g = b[index[s]], G[at[s]]
+        correlation = b[index[s]]
+        g = G[at[s]]
         for q in range(t):
             correlation -= g[index[q]] * a[q]
         slope += (z[s] - a[s]) * correlation
@@ -168,7 +199,8 @@ def _best_step(b, active, G, t, lam):
         start += lam * abs(a[s])
 
     # the best of the full step and of those at which a coefficient meets zero
-    best, lowest = 0.0, start
+    best = 0.0
+    lowest = start
     for candidate in range(t + 1):
         step = 1.0
         if candidate < t:
@@ -179,14 +211,17 @@ def _best_step(b, active, G, t, lam):
         for s in range(t):
             value += lam * abs(a[s] + step * (z[s] - a[s]))
         if value < lowest:
-            best, lowest = step, value
+            best = step
+            lowest = value
     return best if lowest < start - 1e-15 * abs(start) else 0.0
 
 
 @jit_leaf
 def _move(active, t, step, positive):
     """Go from a towards z; atoms that become zero leave. Returns how many are active."""
-    a, z, theta = active.a, active.z, active.theta
+    a = active.a
+    z = active.z
+    theta = active.theta
     for s in range(t):
         moved = a[s] + step * (z[s] - a[s])
         a[s] = 0.0 if abs(moved) <= 1e-14 * (abs(a[s]) + abs(z[s])) else moved

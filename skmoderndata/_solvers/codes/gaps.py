@@ -51,7 +51,8 @@ def code_gaps(
 
     All from the residuals ``R = X - A D``, zero where entries are missing.
     """
-    xr, rr = np.einsum("ij,ij->i", X, R), np.einsum("ij,ij->i", R, R)
+    xr = np.einsum("ij,ij->i", X, R)
+    rr = np.einsum("ij,ij->i", R, R)
     largest = dual_norms(R @ rows.T, positive)
     objective, bound = penalised_bounds(xr, rr, np.abs(A).sum(axis=1), largest, alpha)
     return relative_gaps(objective, bound, unit=1.0), objective, rr

@@ -54,7 +54,9 @@ def ask_row(j, columns, known, scale, G, place):
     for i in range(k):
         g[i] = 0.0
     if scale[j] != 0.0:
-        weights, at, count = np.empty(n), np.empty(n, np.int64), ZERO
+        weights = np.empty(n)
+        at = np.empty(n, np.int64)
+        count = ZERO
         for p in range(n):
             c = known[p] * columns[p, j]
             if c != 0.0:

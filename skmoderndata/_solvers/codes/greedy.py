@@ -119,20 +119,25 @@ def orthogonal_matching_pursuit(
     tol_sq = np.ascontiguousarray(tol_sq, dtype=np.float64)
 
     def solve(signals: Array, some: Atoms, which: Any, mask: Array | None = None) -> SparseCodes:
-        (m, n), k = signals.shape, len(some.rows)
+        (m, n) = signals.shape
+        k = len(some.rows)
         gram = None if mask is not None else some.gram
         if mask is None and gram is None and gram_pays(k, m * cap, memory):
             gram = some.rows @ some.rows.T
 
         # rows of the Gram matrix on demand, as many as fit into the memory that is kept
         most = k if gram is not None else max(FEW, cap, ROWS_KEPT // (8 * k))
-        rows, columns = np.ascontiguousarray(some.rows), np.ascontiguousarray(some.rows.T)
-        bounds, size = tol_sq[which], max(16, min(BLOCK, 2**22 // max(n, k)))
-        known, scale = np.ones((size, n)), np.ones((size, k))
+        rows = np.ascontiguousarray(some.rows)
+        columns = np.ascontiguousarray(some.rows.T)
+        bounds = tol_sq[which]
+        size = max(16, min(BLOCK, 2**22 // max(n, k)))
+        known = np.ones((size, n))
+        scale = np.ones((size, k))
 
         def work(part: slice) -> SparseCodes:
             x = np.array(signals[part], dtype=np.float64, order="C")
-            m, b = len(x), x @ columns
+            m = len(x)
+            b = x @ columns
             fixed = (np.full(m, n), np.zeros(m, np.bool_), rows, columns)
             block = Signals(x, known[:m], scale[:m], b, bounds[part], *fixed)
             if mask is not None:
@@ -174,27 +179,41 @@ def _masked(signals: Signals, mask: Array) -> Signals:
 @jit
 def _omp(signals, found, G, place, most, n_nonzero, optimised):
     """Pursuit by a progressive Cholesky factorisation."""
-    (m, k), n = signals.b.shape, signals.x.shape[1]
+    (m, k) = signals.b.shape
+    n = signals.x.shape[1]
     cap = found.chosen.shape[1]
     low = low_bits(k)
-    U, L = np.empty((cap, k)), np.empty((cap, cap))
-    h, a, r = np.empty(cap), np.empty(cap), np.empty(n)
-    alpha, score = np.empty(k), np.empty(k)
+    U = np.empty((cap, k))
+    L = np.empty((cap, cap))
+    h = np.empty(cap)
+    a = np.empty(cap)
+    r = np.empty(n)
+    alpha = np.empty(k)
+    score = np.empty(k)
     outside = np.empty(k)  # squared norms of the atoms outside of the span of the chosen ones
-    alpha_bits, score_bits = alpha.view(np.int64), score.view(np.int64)
+    alpha_bits = alpha.view(np.int64)
+    score_bits = score.view(np.int64)
     banned = np.empty(k, np.int64)
 
     for i in range(m):
         if signals.fresh[i] or place[k] > most:
             forget_rows(place)
         room = min(cap, signals.room[i])
-        known, scale, b = signals.known[i], signals.scale[i], signals.b[i]
-        index, value, bound = found.chosen[i], found.values[i], signals.tol_sq[i]
+        known = signals.known[i]
+        scale = signals.scale[i]
+        b = signals.b[i]
+        index = found.chosen[i]
+        value = found.values[i]
+        bound = signals.tol_sq[i]
         size = inner(signals.x[i], signals.x[i], n)
-        rho, floor = size, 10 * EPS * np.sqrt(size)
-        t, n_banned, steps = ZERO, 0, 0
+        rho = size
+        floor = 10 * EPS * np.sqrt(size)
+        t = ZERO
+        n_banned = 0
+        steps = 0
 
-        best_t, best_rho = ZERO, np.inf
+        best_t = ZERO
+        best_rho = np.inf
         for j in range(k):
             alpha[j] = b[j]
             outside[j] = 1.0
@@ -226,7 +245,8 @@ def _omp(signals, found, G, place, most, n_nonzero, optimised):
             # 3. extend the factor; an atom in the span of the chosen ones is barred
             if place[new] < 0:
                 G = ask_row(new, signals.columns, known, scale, G, place)
-            g, u = G[place[new]], U[t]
+            g = G[place[new]]
+            u = U[t]
             pivot = g[new]
             for s in range(t):
                 L[t, s] = U[s, new]
@@ -247,19 +267,27 @@ def _omp(signals, found, G, place, most, n_nonzero, optimised):
             # as a call of `add_rows`, to which LLVM hands each array as seven arguments
             s = ZERO
             while s + 4 <= t:
-                c0, c1, c2, c3 = L[t, s], L[t, s + 1], L[t, s + 2], L[t, s + 3]
-                u0, u1, u2, u3 = U[s], U[s + 1], U[s + 2], U[s + 3]
+                c0 = L[t, s]
+                c1 = L[t, s + 1]
+                c2 = L[t, s + 2]
+                c3 = L[t, s + 3]
+                u0 = U[s]
+                u1 = U[s + 1]
+                u2 = U[s + 2]
+                u3 = U[s + 3]
                 for j in range(k):
                     u[j] -= (c0 * u0[j] + c1 * u1[j]) + (c2 * u2[j] + c3 * u3[j])
                 s += 4
             while s < t:
-                c0, u0 = L[t, s], U[s]
+                c0 = L[t, s]
+                u0 = U[s]
                 for j in range(k):
                     u[j] -= c0 * u0[j]
                 s += 1
 
             # 5. remove the new direction from correlations and residual
-            step, inverse = alpha[new] / d, 1.0 / d
+            step = alpha[new] / d
+            inverse = 1.0 / d
             for j in range(k):
                 u[j] *= inverse
                 alpha[j] -= step * u[j]
@@ -287,7 +315,8 @@ def _omp(signals, found, G, place, most, n_nonzero, optimised):
             if rho <= bound:
                 rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)
                 if rho < best_rho:
-                    best_t, best_rho = t, rho
+                    best_t = t
+                    best_rho = rho
 
         # coefficients and residual of what was chosen
         if bound < 0.0 and rho > 1e-6 * size:  # no decision depends on more digits

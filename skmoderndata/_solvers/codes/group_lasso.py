@@ -110,7 +110,8 @@ class WorkingSet:
     """
 
     def __init__(self, X: Columns, edges: Array) -> None:
-        self.X, self.all_edges = X, edges
+        self.X = X
+        self.all_edges = edges
         self.groups = np.zeros(0, np.int64)
         self.blocks_of_factor: dict[int, tuple[float, Array]] = {}
         self.add(self.groups)
@@ -130,7 +131,8 @@ class WorkingSet:
             self.Z = self.X.rows(self.columns)
         else:
             factor, pivots, rank, _ = linalg.lapack.dpstrf(self.X.gram(self.columns), lower=1)
-            self.factor, self.pivots = np.tril(factor)[:, :rank], pivots[:rank] - 1
+            self.factor = np.tril(factor)[:, :rank]
+            self.pivots = pivots[:rank] - 1
             self.Z = np.empty((count, rank))
             self.Z[pivots - 1] = self.factor
 
@@ -224,7 +226,8 @@ def group_lasso(
     start : array (p,) or None
         Coefficients to start from.
     """
-    X, lam = work.X, penalty.lam
+    X = work.X
+    lam = penalty.lam
     w = np.zeros(int(penalty.edges[-1])) if start is None else np.array(start, dtype=np.float64)
     if penalty.positive:
         w = np.maximum(w, 0.0)
@@ -233,7 +236,9 @@ def group_lasso(
         return GroupLassoResult(np.zeros_like(w), 0.0, 0, 0.0)
 
     of_group = np.repeat(np.arange(len(penalty.weights)), np.diff(penalty.edges))
-    taken, idle, best = 0, 0, GroupLassoResult(w, np.inf, 0, 0.0)
+    taken = 0
+    idle = 0
+    best = GroupLassoResult(w, np.inf, 0, 0.0)
     b = X.cross(y)
     lam_max = float(penalty.dual_norms(b).max())
 
@@ -296,24 +301,32 @@ def _solve_working_set(
 
     ``b = X' y``; it ends with a duality gap of at most `goal`.
     """
-    Z, edges, a = work.Z, work.edges, w[work.columns]
+    Z = work.Z
+    edges = work.edges
+    a = w[work.columns]
     target = work.target(y, b)
-    size, outside = float(y @ y), float(y @ y - target @ target)
+    size = float(y @ y)
+    outside = float(y @ y - target @ target)
     some = penalty._replace(edges=edges, weights=penalty.weights[work.groups])
-    group_lam, single_lam = some.lam * (1 - some.mix) * some.weights, some.lam * some.mix
+    group_lam = some.lam * (1 - some.mix) * some.weights
+    single_lam = some.lam * some.mix
 
     def look() -> tuple[Array, Array, float]:
         r = target - a @ Z
         c = Z @ r
-        yr, rr = outside + float(target @ r), outside + float(r @ r)
+        yr = outside + float(target @ r)
+        rr = outside + float(r @ r)
         return r, c, _gap(yr, rr, a, some.dual_norms(c), some)[0]
 
     r, c, gap = look()
-    taken, best, idle = 0, np.inf, 0
+    taken = 0
+    best = np.inf
+    idle = 0
 
     while taken < max_iter and gap > goal:
         # sweeps of block coordinate descent
-        before, count = gap, min(SWEEPS, max_iter - taken)
+        before = gap
+        count = min(SWEEPS, max_iter - taken)
         taken += descend(
             Z, edges, r, work.blocks, a, group_lam, single_lam, work.largest, some.positive, count
         )
@@ -326,7 +339,8 @@ def _solve_working_set(
             # sweeps to come would take longer than a step, by measurement
             worth = np.log(gap / goal) > system / 200 * np.log(max(1.0, before / gap))
         for _ in range(NEWTON_STEPS if worth else 0):
-            former, used = gap, np.count_nonzero(a)
+            former = gap
+            used = np.count_nonzero(a)
             a = newton_step(Z, edges, a, c, group_lam, single_lam, some.positive)
             r, c, gap = look()
             zeroed = np.count_nonzero(a) < used
@@ -348,7 +362,8 @@ def _solve_working_set(
 def _dual_norms(size, edges, weights, mix, out):
     """Roots v of ``sum (size - mix v)_+^2 = ((1 - mix) weight v)^2``; sizes of groups descend."""
     for g in range(len(out)):
-        first, last = edges[g], edges[g + 1]
+        first = edges[g]
+        last = edges[g + 1]
         a = (1.0 - mix) * weights[g]
 
         # closed forms: groups of Euclidean norm, of one column, of maximum norm
@@ -364,7 +379,8 @@ def _dual_norms(size, edges, weights, mix, out):
 
         # the root lies between two sizes: go down until the sign changes
         ordered = size[first:last]
-        s1, s2 = 0.0, 0.0
+        s1 = 0.0
+        s2 = 0.0
         out[g] = 0.0
         if ordered[0] == 0.0:
             continue
@@ -389,7 +405,9 @@ def _shrink_group(z, group_lam, single_lam, positive):
     total = 0.0
     for j in range(len(z)):
         v = max(abs(z[j]) - single_lam, 0.0)
-        z[j] = v if z[j] > 0.0 else (0.0 if positive else -v)
+        if z[j] <= 0.0:
+            v = 0.0 if positive else -v
+        z[j] = v
         total += z[j] * z[j]
     norm = np.sqrt(total)
     for j in range(len(z)):
@@ -404,13 +422,20 @@ def descend(Z, edges, r, blocks, a, group_lam, single_lam, largest, positive, ma
     with its own curvature until it moves little. Returns the number of sweeps.
     """
     widest = np.diff(edges).max()
-    old, slope, z = np.empty(widest), np.empty(widest), np.empty(widest)
-    every, reference = True, 0.0
+    old = np.empty(widest)
+    slope = np.empty(widest)
+    z = np.empty(widest)
+    every = True
+    reference = 0.0
     for sweep in range(1, max_sweeps + 1):
-        moved, after = 0.0, 0
+        moved = 0.0
+        after = 0
 
         for g in range(len(group_lam)):
-            first, size, L, block = edges[g], edges[g + 1] - edges[g], largest[g], after
+            first = edges[g]
+            size = edges[g + 1] - edges[g]
+            L = largest[g]
+            block = after
             after += size * size if size <= WIDE else 0
 
             # groups of zeros wait for a sweep over all
@@ -429,7 +454,8 @@ def descend(Z, edges, r, blocks, a, group_lam, single_lam, largest, positive, ma
                     z[j] = a[first + j] + slope[j] / L
                 _shrink_group(z[:size], group_lam[g] / L, single_lam / L, positive)
 
-                step, norm_sq = 0.0, 0.0
+                step = 0.0
+                norm_sq = 0.0
                 for j in range(size):
                     norm_sq += z[j] * z[j]
                     v = z[j] - a[first + j]

@@ -14,7 +14,9 @@ from skmoderndata._typing import Array
 
 NEWTON_SIZE = 3000  # equations of a step, at most
 DENSE = 500  # coefficients up to which a step solves for all of them
-RTOL, STEPS = 1e-2, 20  # of conjugate gradients
+# of conjugate gradients
+RTOL = 1e-2
+STEPS = 20
 RIDGE = 1e-6  # curvature of a norm along the group, relative, so that there is a solution
 ALONG = 1e-4  # curvature of a norm along the group in systems of the size of the samples
 
@@ -36,7 +38,9 @@ def newton_step(
     owner = np.repeat(np.arange(len(group_lam)), np.diff(edges))[S]
     first = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))
     sizes = np.diff(np.append(first, S.size))
-    rows, z, lams = Z[S], a[S], group_lam[owner[first]]
+    rows = Z[S]
+    z = a[S]
+    lams = group_lam[owner[first]]
     norms = np.sqrt(np.add.reduceat(z * z, first))
     slope = np.repeat(lams / norms, sizes) * z + single_lam * np.sign(z) - c[S]
 
@@ -64,7 +68,8 @@ def newton_step(
     tried = np.append(tried, tried[-1] * 0.5 ** np.arange(1, 20))
 
     # the first minimum of the objective among them
-    best, out = np.inf, a
+    best = np.inf
+    out = a
     for size in tried:
         new = np.where(zero_at <= size, 0.0, z + size * d)
         move = new - z

@@ -68,8 +68,10 @@ def group_lasso_codes(
 
     def solve(signals: Array, atoms: Atoms, which: Any) -> SparseCodes:
         atoms, order, edges = in_group_order(atoms, groups)
-        rows, weights = atoms.rows, np.sqrt(np.diff(edges))
-        levels, starts = alpha[which], None if start is None else start[which]
+        rows = atoms.rows
+        weights = np.sqrt(np.diff(edges))
+        levels = alpha[which]
+        starts = None if start is None else start[which]
         columns = Columns(rows.T)
         everything = WorkingSet(columns, edges)
         if len(rows) <= WHOLE:
@@ -82,7 +84,9 @@ def group_lasso_codes(
                 some = starts[part]
                 given += some if isinstance(some, np.ndarray) else some.toarray()
                 given = given[:, order] * atoms.norms
-            a, gap, rr = np.empty_like(given), np.empty(len(x)), np.empty(len(x))
+            a = np.empty_like(given)
+            gap = np.empty(len(x))
+            rr = np.empty(len(x))
             stop, n_iter = np.empty((2, len(x)), np.int64)
 
             for i, (signal, lam) in enumerate(zip(x, levels[part], strict=True)):
@@ -97,7 +101,9 @@ def group_lasso_codes(
                 half = 0.5 * float(signal @ signal)
                 met = found.gap * half <= max(tol * found.objective, FLOOR * half)
                 r = signal - found.coef @ rows
-                a[i], rr[i], n_iter[i] = found.coef, float(r @ r), found.n_iter
+                a[i] = found.coef
+                rr[i] = float(r @ r)
+                n_iter[i] = found.n_iter
                 gap[i] = relative_gap(found.gap * half, 0.0, unit=found.objective)
                 stop[i] = TOL if met else MAX_ITER
 

@@ -47,14 +47,19 @@ def homotopy(signals, i, active, scratch, G):
     segment ``|r|^2`` changes as ``level^2 theta z``. Returns the number of active atoms, the
     events, and G; `alpha` receives the penalty at the end.
     """
-    known, place, positive = known_entries(signals, i), signals.place, signals.positive
-    x, b, size, lam, bound = (
-        signals.X[i], signals.B[i], signals.sizes[i], signals.alpha[i], signals.bound[i],
-    )  # fmt: skip
+    known = known_entries(signals, i)
+    place = signals.place
+    positive = signals.positive
+    x = signals.X[i]
+    b = signals.B[i]
+    size = signals.sizes[i]
+    lam = signals.alpha[i]
+    bound = signals.bound[i]
     index, at, a, theta, z, L = active
     c, v, score, banned, r = scratch
     norms_sq = signals.norms_sq[0 if signals.known.shape[0] == 1 else i]
-    k, bits = c.shape[0], score.view(np.int64)
+    k = c.shape[0]
+    bits = score.view(np.int64)
     low = low_bits(k)
 
     # start: the atom of the largest correlation, at the penalty from which on the code is zero
@@ -68,8 +73,14 @@ def homotopy(signals, i, active, scratch, G):
     if level <= lam or size <= bound:
         signals.alpha[i] = max(level, lam)
         return ZERO, ZERO + 1, G
-    t, last, leaving, events = ZERO, ZERO - 1, ZERO - 1, ZERO
-    rr, slope, met, some_banned = size, 0.0, False, False
+    t = ZERO
+    last = ZERO - 1
+    leaving = ZERO - 1
+    events = ZERO
+    rr = size
+    slope = 0.0
+    met = False
+    some_banned = False
 
     for _ in range(8 * k + 50):
         events += 1
@@ -79,7 +90,9 @@ def homotopy(signals, i, active, scratch, G):
             if place[new] < 0:
                 G = ask_row(new, signals.columns, known, signals.scale, G, place)
             if append_atom(L, t, G[place[new]], index, new) > 0.0:
-                index[t], at[t], a[t] = new, place[new], 0.0
+                index[t] = new
+                at[t] = place[new]
+                a[t] = 0.0
                 theta[t] = 1.0 if c[new] > 0.0 else -1.0
                 t += 1
             else:
@@ -114,7 +127,8 @@ def homotopy(signals, i, active, scratch, G):
         leaving = ZERO - 1
         for s in range(t):
             if z[s] * theta[s] < 0.0 and -a[s] / z[s] < step:
-                step, leaving = max(-a[s] / z[s], 0.0), s
+                step = max(-a[s] / z[s], 0.0)
+                leaving = s
 
         done = step >= level - lam
         if done:
@@ -187,8 +201,10 @@ def _steps_to_level(c, v, level, positive, score):
             score[j] = max(level - c[j], 0.0) / below if below > 1e-14 else np.inf
         return
     for j in range(c.shape[0]):
-        up, down = max(level - c[j], 0.0), max(level + c[j], 0.0)
-        rise, fall = 1.0 - v[j], 1.0 + v[j]
+        up = max(level - c[j], 0.0)
+        down = max(level + c[j], 0.0)
+        rise = 1.0 - v[j]
+        fall = 1.0 + v[j]
         # which of up/rise and down/fall comes first, without a second division
         first = up * fall < down * rise
         over = up if first else down
@@ -199,7 +215,8 @@ def _steps_to_level(c, v, level, positive, score):
 @jit_leaf
 def _smallest(bits, k, low):
     """Index of the smallest of non-negative numbers, by their bits as in `largest_entry`."""
-    keep, lowest = MAGNITUDE & ~low, MAGNITUDE
+    keep = MAGNITUDE & ~low
+    lowest = MAGNITUDE
     for j in range(k):
         lowest = min(lowest, (bits[j] & keep) | j)
     return lowest & low

@@ -148,7 +148,8 @@ def block_coder(
     The whole Gram matrix is taken, or those of its rows that are asked for. With a `bound` for
     each squared residual `alpha` holds the least penalties, and receives those that meet them.
     """
-    n, k = X.shape[1], len(atoms.rows)
+    n = X.shape[1]
+    k = len(atoms.rows)
     if mask is None and gram_pays(k, len(X) * max(1, min(n, k) // FEW), settings.memory):
         atoms = with_gram(atoms)
     gram = None if mask is not None else atoms.gram
@@ -211,10 +212,12 @@ def _run(route: Any, signals: Signals, out: Codes, some: Array, G: Array) -> Non
             signals = signals._replace(known=signals.known[some], norms_sq=signals.norms_sq[some])
 
     if signals.most >= 0:  # the rows at hand may be those of another mask
-        signals.place[:-1], signals.place[-1] = -1, 0
+        signals.place[:-1] = -1
+        signals.place[-1] = 0
 
     a = out.a if whole else out.a[some]
-    R, steps = np.empty_like(signals.X), np.zeros(len(a), np.int32)
+    R = np.empty_like(signals.X)
+    steps = np.zeros(len(a), np.int32)
     route(signals, *room_for(signals), G, a, R, steps)
 
     # certificate of all codes at once

@@ -77,7 +77,8 @@ def room_for(signals: Signals) -> tuple[Active, Scratch]:
 @jit
 def known_entries(signals, i):
     """Row of `known` for signal i; rows of G that belong to another mask are forgotten."""
-    known, place = signals.known, signals.place
+    known = signals.known
+    place = signals.place
     shared = known.shape[0] == 1
     if signals.most >= 0 and i > 0:
         full = place[place.shape[0] - 1] > signals.most
@@ -99,7 +100,10 @@ def enter(active, t, g, at, new):
 @jit_leaf
 def leave(active, t, position):
     """Remove active atom number `position`; returns how many are active."""
-    index, at, a, theta = active.chosen, active.at, active.a, active.theta
+    index = active.chosen
+    at = active.at
+    a = active.a
+    theta = active.theta
     drop(active.L, t, position)
     for s in range(position, t - 1):
         index[s] = index[s + 1]
@@ -112,7 +116,9 @@ def leave(active, t, position):
 @jit_leaf
 def write_code(signals, i, known, active, t, code, r):
     """Write the code of the active atoms, and its residual from the signal itself."""
-    index, a, x = active.chosen, active.a, signals.X[i]
+    index = active.chosen
+    a = active.a
+    x = signals.X[i]
     for j in range(code.shape[0]):
         code[j] = 0.0
     for s in range(t):
@@ -135,7 +141,9 @@ def correlations(b, active, G, t, c):
 @jit_leaf
 def solve_signs(b, active, t, lam):
     """Solve ``G_II z = b_I - lam theta``; tells whether z has the signs theta."""
-    index, theta, z = active.chosen, active.theta, active.z
+    index = active.chosen
+    theta = active.theta
+    z = active.z
     for s in range(t):
         z[s] = b[index[s]] - lam * theta[s]
     solve(active.L, t, z)

@@ -123,7 +123,10 @@ def _whitening(rows: Array, edges: Array) -> tuple[sparse.csr_array, Array]:
     that ``z W`` is the code of least norm for ``z W D``.
     """
     sizes = np.diff(edges)
-    data, columns, widths, ranks = [], [], [], []
+    data = []
+    columns = []
+    widths = []
+    ranks = []
     for width in np.unique(sizes[sizes > 0]):  # groups of one size together
         at = edges[:-1][sizes == width][:, None] + np.arange(width)
 
@@ -152,9 +155,14 @@ def _subtract_projections(p: Problem, tol_sq: Array, s: int, max_iter: int) -> P
     out = Pursued(
         np.zeros(p.shape), size.copy(), np.zeros(len(size), np.int64), np.zeros_like(size)
     )
-    q, live, A, C = p, np.arange(len(size)), np.zeros(p.shape), p.b
+    q = p
+    live = np.arange(len(size))
+    A = np.zeros(p.shape)
+    C = p.b
 
-    R, floor, bound = p.X, 10 * EPS * np.sqrt(size), tol_sq
+    R = p.X
+    floor = 10 * EPS * np.sqrt(size)
+    bound = tol_sq
     for step in range(max_iter + 1):
         # 1. the largest correlation; with `positive` a step may take back what was given, and
         # no more
@@ -170,8 +178,12 @@ def _subtract_projections(p: Problem, tol_sq: Array, s: int, max_iter: int) -> P
         ended = live[reason >= 0]
         if ended.size:
             on = reason < 0
-            out.a[ended], out.stop[ended], out.n_iter[ended] = A[~on], reason[~on], step
-            q, live, new = q.of(on), live[on], new[on]
+            out.a[ended] = A[~on]
+            out.stop[ended] = reason[~on]
+            out.n_iter[ended] = step
+            q = q.of(on)
+            live = live[on]
+            new = new[on]
             A, C, R, floor, bound = (v[on] for v in (A, C, R, floor, bound))
             at = np.arange(len(live)), new
 
@@ -193,7 +205,8 @@ def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | Non
     Takes rows one by one, or those from ``start[g]`` to ``start[g + 1]`` together.
     """
     size = squares(p.X)
-    m, floor = len(size), 10 * EPS * np.sqrt(size)
+    m = len(size)
+    floor = 10 * EPS * np.sqrt(size)
     out = Pursued(np.zeros(p.shape), size.copy(), np.full(m, MAX_ITER), np.zeros(m, np.int64))
 
     # single atoms and a Gram matrix: compiled
@@ -201,14 +214,16 @@ def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | Non
         _enter_one_by_one(p.b, p.gram, size, tol_sq, s, p.X.shape[1], out.a, out.stop, out.n_iter)
         return out.certified(p, tol_sq)
 
-    R, live = p.X.copy(), np.arange(m)
+    R = p.X.copy()
+    live = np.arange(m)
     owner = np.arange(p.shape[1])
     if start is not None:
         owner = np.repeat(np.arange(len(start) - 1), np.diff(start))
 
     for step in range(3 * s + 1):
         # 1. correlations, of atoms or of groups
-        q, A = p.of(live), out.a[live]
+        q = p.of(live)
+        A = out.a[live]
         chosen = A != 0
         C = q.cross(R[live]) if q.gram is None else q.b - sparse.csr_array(A) @ q.gram
         if start is None:
@@ -229,7 +244,10 @@ def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | Non
             break
 
         # 3. least squares on all chosen ones
-        q, live, A, new = q.of(on), live[on], A[on], new[on]
+        q = q.of(on)
+        live = live[on]
+        A = A[on]
+        new = new[on]
         entering = owner == new[:, None]
         out.n_iter[live] += 1
         out.a[live] = fitted = q.fit((A != 0) | entering, A)
@@ -248,13 +266,19 @@ def _enter_one_by_one(b, G, size, tol_sq, s, room, A, stop, n_iter):
     Lawson and Hanson's method, which ends early. The factor L of the chosen atoms grows and
     shrinks with them. Codes, reasons to stop and numbers of steps are written into the last three.
     """
-    (m, k), width = b.shape, min(s, room)
-    L, z, index = np.empty((width, width)), np.empty(width), np.empty(width, np.int64)
-    c, score, low = np.empty(k), np.empty(k), low_bits(k)
+    (m, k) = b.shape
+    width = min(s, room)
+    L = np.empty((width, width))
+    z = np.empty(width)
+    index = np.empty(width, np.int64)
+    c = np.empty(k)
+    score = np.empty(k)
+    low = low_bits(k)
     bits = score.view(np.int64)
 
     for i in range(m):
-        a, t = A[i], 0
+        a = A[i]
+        t = 0
 
         for step in range(3 * s + 1):
             # correlations and squared residual of the code
@@ -312,6 +336,7 @@ def _to_boundary(L, index, t, b, z, a):
                 drop(L, t, q)
                 for later in range(q, t - 1):
                     index[later] = index[later + 1]
-                t, moved = t - 1, 0.0
+                t = t - 1
+                moved = 0.0
             a[j] = moved
     return t

@@ -18,7 +18,10 @@ MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)  # all bits of a double but the sign
 @jit_leaf
 def inner(u, v, count):
     """Inner product of the first `count` entries."""
-    s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+    s0 = 0.0
+    s1 = 0.0
+    s2 = 0.0
+    s3 = 0.0
     p = 0
     while p + 4 <= count:
         s0 += u[p] * v[p]
@@ -38,13 +41,20 @@ def add_rows(out, sign, a, rows, at, count):
     k = out.shape[0]
     s = 0
     while s + 4 <= count:
-        a0, a1, a2, a3 = sign * a[s], sign * a[s + 1], sign * a[s + 2], sign * a[s + 3]
-        g0, g1, g2, g3 = rows[at[s]], rows[at[s + 1]], rows[at[s + 2]], rows[at[s + 3]]
+        a0 = sign * a[s]
+        a1 = sign * a[s + 1]
+        a2 = sign * a[s + 2]
+        a3 = sign * a[s + 3]
+        g0 = rows[at[s]]
+        g1 = rows[at[s + 1]]
+        g2 = rows[at[s + 2]]
+        g3 = rows[at[s + 3]]
         for j in range(k):
             out[j] += (a0 * g0[j] + a1 * g1[j]) + (a2 * g2[j] + a3 * g3[j])
         s += 4
     while s < count:
-        a0, g0 = sign * a[s], rows[at[s]]
+        a0 = sign * a[s]
+        g0 = rows[at[s]]
         for j in range(k):
             out[j] += a0 * g0[j]
         s += 1
@@ -94,7 +104,8 @@ def low_bits(k):
 def sort_pairs(index, value, count):
     """Sort the first `count` pairs by index."""
     for t in range(1, count):
-        j, v = index[t], value[t]
+        j = index[t]
+        v = value[t]
         s = t
         while s > 0 and index[s - 1] > j:
             index[s] = index[s - 1]

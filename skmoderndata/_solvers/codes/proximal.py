@@ -42,7 +42,8 @@ def proximal_codes(
     ``accelerate=False`` there is none (ISTA). A signal is done when its duality gap is at most
     `tol` of its objective. Other parameters as in `lasso_codes`.
     """
-    n, k = X.shape[1], len(atoms.rows)
+    n = X.shape[1]
+    k = len(atoms.rows)
     # steps through the signal take 4 n k operations, through the Gram matrix 2 k^2
     through_gram = mask is None and 2 * n > k and gram_pays(k, k, memory)
     if through_gram:
@@ -81,15 +82,20 @@ def _proximal_gradient(
     positive: bool, accelerate: bool, tol: float, max_iter: int,
 ) -> tuple[Array, Array, Array, Array, Array]:  # fmt: skip
     """Codes, squared residuals, reasons to stop, relative gaps and steps; rows leave when done."""
-    size, B = np.einsum("ij,ij->i", x, x), x @ rows.T
+    size = np.einsum("ij,ij->i", x, x)
+    B = x @ rows.T
     m, k = B.shape
-    codes, residual_sq, gaps = np.zeros((m, k)), size.copy(), np.zeros(m)
-    stop, steps = np.full(m, TOL), np.zeros(m, np.int64)
+    codes = np.zeros((m, k))
+    residual_sq = size.copy()
+    gaps = np.zeros(m)
+    stop = np.full(m, TOL)
+    steps = np.zeros(m, np.int64)
 
     # from the largest correlation on, and without an atom, the code is zero
     active: Array = np.flatnonzero((dual_norms(B, positive) > alpha) & (smooth > 0))
     A: Array = np.zeros((active.size, k))
-    Y, t = A, np.ones(active.size, dtype=alpha.dtype)
+    Y = A
+    t = np.ones(active.size, dtype=alpha.dtype)
     x, known, B, alpha, floor = (v[active] for v in (x, known, B, alpha, 4 * EPS * size))
 
     for step in range(1, max_iter + 1):
@@ -99,7 +105,8 @@ def _proximal_gradient(
         # 1. a step along the negative gradient, in the way that takes fewer operations, and
         # shrunk
         slope = (x - Y @ rows) * known @ rows.T if gram is None else B - Y @ gram
-        Z, threshold = Y + slope / smooth, (alpha / smooth)[:, None]
+        Z = Y + slope / smooth
+        threshold = (alpha / smooth)[:, None]
         new = np.maximum(Z - threshold, 0.0)
         if not positive:
             new -= np.maximum(-Z - threshold, 0.0)
@@ -109,7 +116,8 @@ def _proximal_gradient(
             change = new - A
             uphill = np.einsum("ij,ij->i", Y - new, change) > 0
             t = np.where(uphill, 1.0, t)
-            former, t = t, 0.5 * (1 + np.sqrt(1 + 4 * t * t))
+            former = t
+            t = 0.5 * (1 + np.sqrt(1 + 4 * t * t))
             Y = new + np.where(uphill, 0.0, (former - 1) / t)[:, None] * change
         else:
             Y = new
@@ -123,7 +131,9 @@ def _proximal_gradient(
             met = gap <= np.maximum(tol * objective, floor)
             ends = met | np.bool_(step == max_iter)
             out = active[ends]
-            codes[out], residual_sq[out], steps[out] = A[ends], rr[ends], step
+            codes[out] = A[ends]
+            residual_sq[out] = rr[ends]
+            steps[out] = step
             gaps[out] = relative_gaps(gap[ends], 0.0, unit=objective[ends])
             stop[out] = np.where(met[ends], TOL, MAX_ITER)
 

@@ -208,7 +208,8 @@ def by_pattern(
         # below, the rows of the Gram matrix that are used are less work than all of it
         shared = (np.diff(edges) >= max(2, k // FEW)) & gram_pays(k, k, memory)
 
-    parts, done = [], []
+    parts = []
+    done = []
     for pattern in np.flatnonzero(shared):
         rows = order[edges[pattern] : edges[pattern + 1]]
         known = mask[rows[0]]
@@ -245,7 +246,8 @@ def _masked_atoms(
     norms = atoms.norms
     if renormalize:
         scale = np.sqrt(np.where(usable, norms_sq, 1.0))
-        rows, norms = rows / scale[:, None], norms * scale
+        rows = rows / scale[:, None]
+        norms = norms * scale
     return Atoms(rows, norms, rows @ rows.T if gram else None)
 
 
@@ -291,7 +293,8 @@ def bounds_for_rounding(bounds: Array, X: Array) -> Array:
 def squared_residuals(codes: SparseCodes, X: Array, atoms: Atoms, mask: Array | None) -> Array:
     """``|x - a D|^2`` of each signal on its known entries, from the codes as they are."""
     matrix = to_csr(codes, len(atoms.rows))
-    out, step = np.zeros(len(X)), max(1, ROOM // (8 * max(1, X.shape[1])))
+    out = np.zeros(len(X))
+    step = max(1, ROOM // (8 * max(1, X.shape[1])))
     with np.errstate(all="ignore"):
         for first in range(0, len(X), step):
             part = slice(first, first + step)

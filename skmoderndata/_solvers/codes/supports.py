@@ -110,7 +110,8 @@ class Problem(NamedTuple):
 
         b = np.take_along_axis(self.b, index, axis=1)
         if self.positive:
-            G[outside], b[outside] = 0.0, 0.0
+            G[outside] = 0.0
+            b[outside] = 0.0
             values = nnls(G, b, start=np.take_along_axis(start, index, axis=1)).Z
         else:
             values = np.zeros(b.shape)
@@ -159,7 +160,8 @@ def code_by_problems(
     mask : boolean array of shape (N, n) or None
         True where an entry counts.
     """
-    (m, n), k = X.shape, len(atoms.rows)
+    (m, n) = X.shape
+    k = len(atoms.rows)
     gram = atoms.gram if mask is None else None
     if mask is None and gram is None and gram_pays(k, m * widest, memory):
         gram = atoms.rows @ atoms.rows.T
@@ -185,7 +187,8 @@ def block_problem(
     x = np.array(X, dtype=np.float64, order="C")
     if mask is None:
         return Problem(x, x @ atoms.rows.T, atoms.rows, gram, None, None, positive)
-    x, known = np.where(mask, x, 0.0), mask.astype(np.float64)
+    x = np.where(mask, x, 0.0)
+    known = mask.astype(np.float64)
     norms_sq = known @ atoms.rows.T**2
     usable = norms_sq > BARRED
     scale = np.where(usable, 1 / np.sqrt(np.where(usable, norms_sq, 1.0)), 0.0)
@@ -212,7 +215,9 @@ def without_last_bits(size: Array) -> Array:
 def _solve_each(G, b, counts, out):
     """Solve ``G_II z = b_I`` for each signal, I the first `counts` less dependent ones."""
     width = b.shape[1]
-    L, z, index = np.empty((width, width)), np.empty(width), np.empty(width, np.int64)
+    L = np.empty((width, width))
+    z = np.empty(width)
+    index = np.empty(width, np.int64)
     for i in range(len(counts)):
         t = 0
         for s in range(counts[i]):

@@ -64,7 +64,8 @@ def hard_thresholding(
     Other parameters and options as in `code_by_problems`.
     """
     k = len(atoms.rows)
-    order, start = np.arange(k), np.arange(k + 1)
+    order = np.arange(k)
+    start = np.arange(k + 1)
     if groups is not None:
         atoms, order, start = in_group_order(atoms, groups)
     best = Best(min(n_nonzero, len(start) - 1), None if groups is None else start, positive)
@@ -93,7 +94,8 @@ class Best(NamedTuple):
         size = without_last_bits(size).view(np.float64)
         s = min(times * self.s, size.shape[1])
         least = np.partition(size, -s, axis=1)[:, -s][:, None]
-        chosen, tied = size > least, size == least
+        chosen = size > least
+        tied = size == least
         chosen |= tied & (np.cumsum(tied, axis=1) <= s - chosen.sum(axis=1, keepdims=True))
         chosen &= size > 0
         return chosen if self.start is None else np.repeat(chosen, np.diff(self.start), axis=1)
@@ -140,7 +142,8 @@ def pursue(method: str, p: Any, best: Best, tol_sq: Array, max_iter: int) -> Pur
         found = _repeat(STEPS[method], p, best, tol_sq, max_iter, monotone=method != "htp")
     a, rho, stop, n_iter = found
     refined = p.fit(a != 0, a)
-    new, size = squares(p.residuals(refined)), squares(p.X)
+    new = squares(p.residuals(refined))
+    size = squares(p.X)
     verdict = (new <= tol_sq) | (rho > tol_sq)
     better = (new <= rho) | (verdict & (new <= rho * (1 + 1e-9) + 100 * EPS * size))
     rho = np.where(better, new, rho)
@@ -154,14 +157,18 @@ def _repeat(
 ) -> Pursued:  # fmt: skip
     """Take steps until supports stay, with `monotone` also until residuals do not fall."""
     size = squares(p.X)
-    A, R, rho = np.zeros(p.shape), p.X.copy(), size.copy()
+    A = np.zeros(p.shape)
+    R = p.X.copy()
+    rho = size.copy()
     out = Pursued(A.copy(), rho.copy(), np.full(len(A), MAX_ITER), np.zeros(len(A), np.int64))
     idle = np.zeros(len(A), np.int64)
     live = np.flatnonzero(size > tol_sq)
 
     while live.size and out.n_iter[live[0]] < max_iter:
         # a step, and its residual
-        q, old, former = p.of(live), A[live], rho[live]
+        q = p.of(live)
+        old = A[live]
+        former = rho[live]
         A[live] = new = step(q, best, old, q.cross(R[live]))
         R[live] = r = q.residuals(new)
         rho[live] = squares(r)
@@ -170,7 +177,9 @@ def _repeat(
         # the best code so far
         idle[live] += 1
         lower = live[rho[live] < out.residual_sq[live]]
-        out.a[lower], out.residual_sq[lower], idle[lower] = A[lower], rho[lower], 0
+        out.a[lower] = A[lower]
+        out.residual_sq[lower] = rho[lower]
+        idle[lower] = 0
 
         # supports that stay, no progress, or a residual within the bound
         ended = ((new != 0) == (old != 0)).all(axis=1) | (idle[live] >= PATIENCE)
@@ -191,10 +200,17 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
     support does not change any more.
     """
     size = squares(p.X)
-    m, A, R, rho = len(p.X), np.zeros(p.shape), p.X.copy(), size.copy()
+    m = len(p.X)
+    A = np.zeros(p.shape)
+    R = p.X.copy()
+    rho = size.copy()
     out = Pursued(A.copy(), rho.copy(), np.full(m, MAX_ITER), np.zeros(m, np.int64))
-    repeated, since = np.zeros(m, np.int64), np.zeros(m, np.int64)  # on the support; after a fit
-    fitted, fit_rho, reach = np.ones(m, np.bool_), np.full(m, np.inf), np.zeros(m)
+    # on the support; after a fit
+    repeated = np.zeros(m, np.int64)
+    since = np.zeros(m, np.int64)
+    fitted = np.ones(m, np.bool_)
+    fit_rho = np.full(m, np.inf)
+    reach = np.zeros(m)
     live = np.flatnonzero(size > tol_sq)
 
     while live.size and out.n_iter[live[0]] < max_iter:
@@ -205,15 +221,20 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
         jump = (repeated[live] >= SETTLED) | (since[live] >= WANDERING)
         some = live[jump]
         A[some] = p.of(some).fit(A[some] != 0, A[some])
-        fitted[some], repeated[some], since[some] = True, 0, 0
+        fitted[some] = True
+        repeated[some] = 0
+        since[some] = 0
 
         # 2. others take a gradient step with the exact step size on their support
         some = live[~jump]
         if some.size:
-            q, a, c = p.of(some), A[some], p.of(some).cross(R[some])
+            q = p.of(some)
+            a = A[some]
+            c = p.of(some).cross(R[some])
             base = np.where(fitted[some, None], best.of(c), a != 0)
             g = np.where(base, c, 0.0)
-            above, below = squares(g), q.images_sq(g)
+            above = squares(g)
+            below = q.images_sq(g)
             still = (above <= 100 * EPS**2 * size[some]) | (below <= 0)
             mu = above / np.where(still, 1.0, below)
 
@@ -237,7 +258,8 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
         R[live] = r = p.of(live).residuals(A[live])
         rho[live] = squares(r)
         lower = live[rho[live] < out.residual_sq[live]]
-        out.a[lower], out.residual_sq[lower] = A[lower], rho[lower]
+        out.a[lower] = A[lower]
+        out.residual_sq[lower] = rho[lower]
 
         # 4. stop: the limit on a support is reached, or the bound is met
         former = np.where(fitted[live], fit_rho[live], former)
@@ -254,9 +276,12 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
 
 def _shortened(p: Any, best: Best, A: Array, C: Array, mu: Array) -> Array:
     """Thresholded gradient steps, shortened where supports change until they are sure to help."""
-    new, mu, pending = np.zeros_like(A), mu.copy(), np.arange(len(A))
+    new = np.zeros_like(A)
+    mu = mu.copy()
+    pending = np.arange(len(A))
     for _ in range(61):
-        q, a = p.of(pending), A[pending]
+        q = p.of(pending)
+        a = A[pending]
         Z = a + mu[pending, None] * C[pending]
         new[pending] = z = np.where(best.of(Z), Z, 0.0)
 

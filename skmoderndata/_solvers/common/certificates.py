@@ -30,7 +30,8 @@ def relative_gap(
     >>> relative_gap(4.0, 3.0), relative_gap(3.0, 4.0), relative_gap(float("nan"), 3.0)
     (0.25, 0.0, inf)
     """
-    primal, dual = float(primal), float(dual)
+    primal = float(primal)
+    dual = float(dual)
     scale = max(abs(primal), abs(dual)) if unit is None else float(unit)
     scale = max(scale, floor)
 

@@ -89,7 +89,8 @@ def robust_pca(X: Array, lam: float, *, delta: float = 0.0) -> Statement:
 
     cp: Any = cvxpy
     known = (~np.isnan(X)).astype(float)
-    L, S = cp.Variable(X.shape), cp.Variable(X.shape)
+    L = cp.Variable(X.shape)
+    S = cp.Variable(X.shape)
     objective = cp.normNuc(L) + lam * cp.sum(cp.abs(S))
     residual = np.nan_to_num(X) - cp.multiply(known, L + S)
     if delta > 0:
@@ -108,7 +109,8 @@ def matrix_completion(M: Array, known: Array, lam: float) -> Statement:
     import cvxpy
 
     cp: Any = cvxpy
-    L, kept = cp.Variable(M.shape), known.astype(float)
+    L = cp.Variable(M.shape)
+    kept = known.astype(float)
     residual = np.where(known, M, 0.0) - cp.multiply(kept, L)
     if lam > 0:
         loss = cp.sum_squares(residual) / 2 + lam * cp.normNuc(L)
@@ -177,16 +179,19 @@ def sparse_separation(
 
     cp: Any = cvxpy
 
-    up, down = cp.Variable(Z.shape[1], nonneg=True), cp.Variable(Z.shape[1], nonneg=True)
+    up = cp.Variable(Z.shape[1], nonneg=True)
+    down = cp.Variable(Z.shape[1], nonneg=True)
     bias = cp.Variable() if intercept else None
-    objective, reached = costs @ (up + down), Z @ up - Z @ down
+    objective = costs @ (up + down)
+    reached = Z @ up - Z @ down
     if intercept:
         reached = reached + y * bias
 
     # slack, if the margin may be missed
     if slack_cost is not None:
         slack = cp.Variable(len(y), nonneg=True)
-        objective, reached = objective + slack_cost @ slack, reached + slack
+        objective = objective + slack_cost @ slack
+        reached = reached + slack
     constraints = [reached >= margin]
 
     if direction is not None:
@@ -234,9 +239,11 @@ def ranking_program(factor: Array, segments: Array, bounds: Array, enforced: boo
 
     cp: Any = cvxpy
 
-    n, n_thresholds = factor.shape[1], len(segments) - 1
+    n = factor.shape[1]
+    n_thresholds = len(segments) - 1
     unit = float(bounds.max())  # variables of size one
-    u, low = cp.Variable(n, nonneg=True), cp.Variable(n, nonneg=True)
+    u = cp.Variable(n, nonneg=True)
+    low = cp.Variable(n, nonneg=True)
     mu = cp.Variable(max(1, n_thresholds - 1), nonneg=True)
 
     # weights of both signs for each threshold
@@ -245,7 +252,8 @@ def ranking_program(factor: Array, segments: Array, bounds: Array, enforced: boo
 
     # what one threshold has too much, its neighbours have too little, unless they are free
     for y in range(n_thresholds):
-        (first, last), (start, stop) = segments[y], segments[y + 1]
+        (first, last) = segments[y]
+        (start, stop) = segments[y + 1]
         excess = cp.sum(low[first:last]) - cp.sum(u[start:stop])
         before = mu[y - 1] if enforced and y > 0 else 0
         after = mu[y] if enforced and y < n_thresholds - 1 else 0
@@ -272,7 +280,8 @@ def variance_unfolding(
     K = cp.Variable((n, n), PSD=True)
     diagonal = cp.diag(K)
     delta = diagonal[i] + diagonal[j] - 2 * K[i, j]
-    rules, gain = [cp.sum(K) == 0], cp.trace(K)
+    rules = [cp.sum(K) == 0]
+    gain = cp.trace(K)
 
     if form == "soft":
         gain = gain - nu * cp.sum_squares(delta - d2)

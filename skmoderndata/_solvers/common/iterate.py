@@ -37,7 +37,9 @@ class Iterations:
     """
 
     def __init__(self, max_iter: int, tol: float, progress: Progress | None = None) -> None:
-        self.max_iter, self.tol, self.progress = max_iter, tol, progress
+        self.max_iter = max_iter
+        self.tol = tol
+        self.progress = progress
         self.n_iter = 0
         self.residual = float("inf")
         self.converged = self.ended = False

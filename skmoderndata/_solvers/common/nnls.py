@@ -60,7 +60,8 @@ def nnls(G: Array, F: Array, *, start: Array | None = None) -> NNLSResult:
 
     # rows in blocks, and singular ones by the method of Lawson and Hanson
     Z = np.zeros((m, k))
-    n_solves, solved = 0, np.zeros(m, dtype=np.bool_)
+    n_solves = 0
+    solved = np.zeros(m, dtype=np.bool_)
     stack = G if each else G[None]
     for part in row_blocks(m, 4.0 * k**3):  # about ten factorisations for a row
         some = stack[part] if each else stack
@@ -97,18 +98,22 @@ def _pivot_rows(G: Array, F: Array, passive: Array, Z: Array, solved: Array) -> 
     """
     k = F.shape[1]
     chol = np.empty((k, k))
-    support, n_solves = np.empty(k, dtype=np.int64), 0
-    y, z = np.empty(k), np.empty(k)
+    support = np.empty(k, dtype=np.int64)
+    n_solves = 0
+    y = np.empty(k)
+    z = np.empty(k)
 
     for i in range(len(F)):
         # tolerance in units of the linear term
         g = i if len(G) > 1 else 0
-        f, P = F[i], passive[i]
+        f = F[i]
+        P = passive[i]
         size = 0.0
         for j in range(k):
             size = max(size, abs(f[j]))
         tol = 1e-12 * size
-        best, tries = k + 1, EXCHANGES
+        best = k + 1
+        tries = EXCHANGES
 
         for _ in range(10 * k + 20):
             # 1. solve on the passive set
@@ -129,7 +134,8 @@ def _pivot_rows(G: Array, F: Array, passive: Array, Z: Array, solved: Array) -> 
                 break
 
             if n_bad < best:
-                best, tries = n_bad, EXCHANGES
+                best = n_bad
+                tries = EXCHANGES
             else:
                 tries -= 1
 
@@ -223,7 +229,8 @@ def descend_rows(G: Array, Z: Array, Y: Array, max_sweeps: int, enough: float) -
             for j in range(k):  # 0 where there is nothing but a linear term
                 inverse[j] = 1.0 / H[j, j] if H[j, j] > 0.0 else 0.0
 
-        z, y = Z[i], Y[i]
+        z = Z[i]
+        y = Y[i]
         first = 0.0
 
         for sweep in range(max_sweeps):

@@ -52,7 +52,8 @@ def _project_rows(X: Array, ratio: float, lengths: Array, out: Array) -> None:
 @jit
 def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) -> None:
     n = len(x)
-    top, low = x.max(), x.min()
+    top = x.max()
+    low = x.min()
     ratio_sq = ratio * ratio
 
     # the largest ratio of the norms: all entries are alike
@@ -108,12 +109,15 @@ def _moments(values: Array, count: int) -> tuple[float, float]:
     """Mean and sum of squared deviations of the first entries, in two passes."""
     mean = 0.0
     for shift in range(2):  # the second time from deviations, whose rounding is smaller
-        off, spread = 0.0, 0.0
+        off = 0.0
+        spread = 0.0
         for first in range(0, count, BLOCK):  # so that rounding does not grow
-            a, b = 0.0, 0.0
+            a = 0.0
+            b = 0.0
             for i in range(first, min(first + BLOCK, count)):
                 t = values[i] - mean
-                a, b = a + t, b + t * t
+                a = a + t
+                b = b + t * t
             off += a
             spread += b
 

@@ -48,7 +48,8 @@ def replace_atoms(
 
 def with_twins(D: Array, bad: Array, usage: Array, constant: bool) -> Array:
     """Mark, of each two atoms that are alike, the one less used as well."""
-    gram, bad = np.abs(D @ D.T), bad.copy()
+    gram = np.abs(D @ D.T)
+    bad = bad.copy()
     if constant:
         gram[0] = gram[:, 0] = 0.0
     for j in np.argsort(usage, kind="stable"):
@@ -127,7 +128,8 @@ def exchange_atoms(
     misfit = np.bincount(codes.indices, weights=error[signal], minlength=len(D))
     savings = np.bincount(codes.indices, weights=codes.values**2, minlength=len(D)).astype(float)
     if constant:  # is neither split nor given up
-        misfit[0], savings[0] = -1.0, np.inf
+        misfit[0] = -1.0
+        savings[0] = np.inf
 
     # candidates for a split: two lines through what the other atoms leave
     halves = []
@@ -178,7 +180,8 @@ def two_lines(E: Array, n_rounds: int = 10) -> tuple[Array, float]:
     # each row goes to the nearer line, each line to the leading direction of its rows
     for _ in range(n_rounds):
         near = (P @ lines.T) ** 2
-        last, second = second, near[:, 1] > near[:, 0]
+        last = second
+        second = near[:, 1] > near[:, 0]
         for side in (False, True):
             Q = P[second == side]
             if len(Q):

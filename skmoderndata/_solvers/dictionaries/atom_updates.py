@@ -139,12 +139,14 @@ def sweep(
     d: Array | None
 
     for j in order:
-        i, own = rows[start[j] : start[j + 1]], place[start[j] : start[j + 1]]
+        i = rows[start[j] : start[j + 1]]
+        own = place[start[j] : start[j + 1]]
         if i.size == 0:
             continue
 
         # gaps: only the known entries of each signal count
-        g, residual = A.data[own], R[i]
+        g = A.data[own]
+        residual = R[i]
         if known is not None:
             K = known[i].astype(np.float64)
             E = residual + K * np.outer(g, D[j])
@@ -169,7 +171,8 @@ def sweep(
             new_g = residual @ d + (D[j] @ d) * g
             new_g = np.maximum(new_g, 0.0) if positive else new_g
             R[i] = residual + np.array([g, -new_g]).T @ np.array([D[j], d])
-        D[j], A.data[own] = d, new_g
+        D[j] = d
+        A.data[own] = new_g
 
 
 def _masked_step(
@@ -222,7 +225,8 @@ def leading_direction(E: Array, weights: Array) -> Array | None:
 
 def squared_residuals(X: Array, known: Array | None, D: Array, A: sparse.csr_array) -> Array:
     """Squared norms of the residuals of the rows, over the known entries."""
-    out, step = np.empty(len(X)), max(1, BLOCK // X.shape[1])
+    out = np.empty(len(X))
+    step = max(1, BLOCK // X.shape[1])
     for first in range(0, len(X), step):
         rows = slice(first, first + step)
         R = X[rows] - A[rows] @ D

@@ -107,7 +107,9 @@ def discriminative_pass(
             changed[:, j] = column
             new = discriminative_cost(changed, target, sharpness, weight)
             if new < cost:
-                D[j], residuals, cost = trial, changed, new
+                D[j] = trial
+                residuals = changed
+                cost = new
                 break
             step /= 2
 
@@ -122,7 +124,8 @@ def _better_atoms(
     A = to_csr(codes._replace(values=codes.values.copy()), len(D))
     start, rows, place = users_of_atoms(codes, len(D))
     for j in rng.permutation(len(D)):
-        users, own = rows[start[j] : start[j + 1]], place[start[j] : start[j + 1]]
+        users = rows[start[j] : start[j + 1]]
+        own = place[start[j] : start[j + 1]]
         if users.size == 0:
             continue
 

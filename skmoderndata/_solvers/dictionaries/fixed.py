@@ -20,7 +20,8 @@ def unit_rows(atoms: Array) -> Array:
 
 def cosines(n: int) -> Array:
     """Orthonormal cosine transform (DCT-II) of n values."""
-    k, i = np.arange(n)[:, None], np.arange(n)[None, :]
+    k = np.arange(n)[:, None]
+    i = np.arange(n)[None, :]
     return unit_rows(np.cos(np.pi * k * (2 * i + 1) / (2 * n)))
 
 
@@ -31,7 +32,8 @@ def overcomplete_cosines(n: int, n_atoms: int) -> Array:
     """
     if n <= 2:
         return cosines(n)[:n_atoms]
-    k, i = np.arange(n_atoms)[:, None], np.arange(n)[None, :]
+    k = np.arange(n_atoms)[:, None]
+    i = np.arange(n)[None, :]
     atoms = np.cos(np.pi * k * i / n_atoms)
     atoms[1:] -= atoms[1:].mean(axis=1, keepdims=True)
     return unit_rows(atoms)
@@ -81,14 +83,16 @@ def wavelets(n: int, low_pass: Array, level: int) -> Array:
     """
     taps = len(low_pass)
     high_pass = low_pass[::-1] * (-1.0) ** np.arange(taps)
-    coarse, details = np.eye(n), []
+    coarse = np.eye(n)
+    details = []
 
     for _ in range(level):
         m = len(coarse)
         place = (2 * np.arange(m // 2)[:, None] + np.arange(taps)) % m
 
         # shifts of both filters by two, round the end
-        low, high = np.zeros((m // 2, m)), np.zeros((m // 2, m))
+        low = np.zeros((m // 2, m))
+        high = np.zeros((m // 2, m))
         rows = np.arange(m // 2)[:, None]
         np.add.at(low, (rows, place), np.broadcast_to(low_pass, place.shape))
         np.add.at(high, (rows, place), np.broadcast_to(high_pass, place.shape))
@@ -115,9 +119,13 @@ def gabor(
     """
     # the grid of centres
     height, width = shape
-    top, left = ((height - 1) % stride) / 2, ((width - 1) % stride) / 2
-    rows, columns = -(-(height - top) // stride), -(-(width - left) // stride)
-    v0, u0 = -top - stride * (rows - 1), -left - stride * (columns - 1)  # of the last centre
+    top = ((height - 1) % stride) / 2
+    left = ((width - 1) % stride) / 2
+    rows = -(-(height - top) // stride)
+    columns = -(-(width - left) // stride)
+    # of the last centre
+    v0 = -top - stride * (rows - 1)
+    u0 = -left - stride * (columns - 1)
     y, x = np.ogrid[v0 : height - top, u0 : width - left]
 
     # one large function for all centres: they are windows of it

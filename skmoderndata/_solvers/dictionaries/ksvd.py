@@ -183,7 +183,8 @@ def code_in_batches(
     """
     # S = A'A and T = A'X of the codes that are there
     k = len(D)
-    S, T = np.zeros((k, k)), np.zeros(D.shape)
+    S = np.zeros((k, k))
+    T = np.zeros(D.shape)
     last = None if former is None else to_csr(former, k)
     if last is not None:
         S, T = _statistics(last, X)
@@ -201,9 +202,11 @@ def code_in_batches(
             S_old, T_old = _statistics(last[rows], signals)
 
             # exchange its part of the statistics
-            S, T = S - S_old, T - T_old
+            S = S - S_old
+            T = T - T_old
         S_new, T_new = _statistics(to_csr(part, k), signals)
-        S, T = S + S_new, T + T_new
+        S = S + S_new
+        T = T + T_new
 
         # move the atoms to their optima
         order = rng.permutation(k)
@@ -271,12 +274,15 @@ def add_batch(
     total = stream.total + m
     if forget is None:
         forget = max((stream.total / total) ** RHO, float(np.exp(-m / (WAIT * k))))
-    S, T = forget * stream.S, forget * stream.T
-    users, seen = forget * stream.users, stream.seen + m
+    S = forget * stream.S
+    T = forget * stream.T
+    users = forget * stream.users
+    seen = stream.seen + m
 
     # add the batch
     S_new, T_new = _statistics(to_csr(codes, k), X)
-    S, T = S + S_new, T + T_new
+    S = S + S_new
+    T = T + T_new
     users += np.bincount(codes.indices[codes.values != 0], minlength=k)
 
     # atoms, one after another, at the optimum of the sums
@@ -292,7 +298,11 @@ def add_batch(
         scale = np.sum(np.square(X, dtype=np.float64), axis=1)
         for j, d in worst_signals(X, None, D, bad, codes.residual_sq, scale, positive, constant):
             T -= np.outer(S[:, j], D[j])
-            S[j], S[:, j], T[j], users[j], seen[j] = 0.0, 0.0, 0.0, 0.0, 0.0
+            S[j] = 0.0
+            S[:, j] = 0.0
+            T[j] = 0.0
+            users[j] = 0.0
+            seen[j] = 0.0
             D[j] = d
             count += 1
 

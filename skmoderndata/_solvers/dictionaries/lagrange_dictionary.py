@@ -21,7 +21,8 @@ from skmoderndata._typing import Array
 Coder = Callable[[Array, "sparse.csr_array | None"], SparseCodes]
 
 # least multiplier, relative to the largest diagonal entry of S: S may be singular
-LEAST, MOST = 1e-14, 1e-10
+LEAST = 1e-14
+MOST = 1e-10
 FURTHEST = 0.9  # largest momentum of the atoms
 
 
@@ -111,7 +112,10 @@ def update_atoms(
 
     # in units of the largest entry: S and T are squares of the data, and are squared again
     largest = float(np.diag(S).max())
-    S, T, old, size = S[np.ix_(used, used)] / largest, T[used] / largest, D[used], size / largest
+    S = S[np.ix_(used, used)] / largest
+    T = T[used] / largest
+    old = D[used]
+    size = size / largest
     diagonal = np.diag(S)
 
     # a bound above zero gives lower bounds as valid, and costs at most a quarter of the tolerance
@@ -125,19 +129,23 @@ def update_atoms(
         lam = np.maximum(lam, 1e-8)
         point = dual_point(S, T, lam)
 
-    best, best_value = old, primal_value(S, T, old)
-    bound, best_lam = point.value, lam
+    best = old
+    best_value = primal_value(S, T, old)
+    bound = point.value
+    best_lam = lam
     it = Iterations(max_iter, tol)
 
     for _ in it:
         # 1. the dual value is a bound, the clipped atoms are feasible
         if point.value >= bound:
-            bound, best_lam = point.value, lam
+            bound = point.value
+            best_lam = lam
         norms = np.sqrt(2.0 * point.gradient + 1.0)
         clipped = point.atoms / np.maximum(norms, 1.0)[:, None]
         value = primal_value(S, T, clipped)
         if value < best_value:
-            best, best_value = clipped, value
+            best = clipped
+            best_value = value
         it.residual = relative_gap(best_value, bound, unit=size)
         if it.residual <= tol:
             continue
@@ -157,10 +165,12 @@ def update_atoms(
             continue
         assert candidate is not None
 
-        lam, point = trial, candidate
+        lam = trial
+        point = candidate
 
     # back in the units of the caller
-    D[used], multipliers[used] = best, best_lam * largest
+    D[used] = best
+    multipliers[used] = best_lam * largest
     gap = relative_gap(best_value, bound, unit=1.0) * largest
     return DictionaryUpdate(D, multipliers, gap, it.n_iter, it.converged)
 
@@ -207,7 +217,9 @@ def update_positive_atoms(
     if used.size == 0:
         return DictionaryUpdate(D, multipliers, 0.0, 0, True)
     largest = float(np.diag(S).max())  # the unit, as in `update_atoms`
-    S, T, size = S[np.ix_(used, used)] / largest, T[used] / largest, size / largest
+    S = S[np.ix_(used, used)] / largest
+    T = T[used] / largest
+    size = size / largest
     d = np.ascontiguousarray(D[used])
 
     it = Iterations(max_iter, tol)
@@ -240,6 +252,13 @@ def code_statistics(
     dense = T if isinstance(T, np.ndarray) else T.toarray()
     l1 = np.asarray(abs(weighted).sum(axis=0))
     return (weighted.T @ A).toarray(), np.asarray(dense, np.float64), l1
+
+
+def _unit_atoms(atoms: Array, positive: bool) -> Array:
+    if positive:
+        atoms = np.maximum(atoms, 0.0)
+    norms: Array = np.linalg.norm(atoms, axis=1)
+    return np.asarray(atoms / np.maximum(norms, 1e-300)[:, None])
 
 
 def _grow(atoms: Array, codes: SparseCodes, l1: Array) -> tuple[SparseCodes, float]:
@@ -289,8 +308,10 @@ def learn_l1_dictionary(
     k = len(D)
     objective: list[float] = []
     replaced: list[int] = []
-    atom_gap, last = 0.0, np.inf
-    ahead, beta = D, 0.5
+    atom_gap = 0.0
+    last = np.inf
+    ahead = D
+    beta = 0.5
     warm: sparse.csr_array | None = None
     multipliers = np.zeros(k)
     codes: SparseCodes | None = None
@@ -309,13 +330,15 @@ def learn_l1_dictionary(
         elif ahead is not D:
             beta = min(1.2 * beta, FURTHEST)
 
-        codes, atoms = tried, ahead
+        codes = tried
+        atoms = ahead
 
         # 2. atoms, by the dual; gaps are filled by the approximation
         filled = X if known is None else np.where(known, X, to_csr(codes, k) @ atoms)
         S, T, l1 = code_statistics(codes, filled, weights, k)
         update = improve(S, T, atoms, size=max(value, 1e-300))
-        new, multipliers = update.atoms, update.multipliers
+        new = update.atoms
+        multipliers = update.multipliers
 
         if known is None:
             value += primal_value(S, T, new) - primal_value(S, T, atoms)
@@ -347,10 +370,7 @@ def learn_l1_dictionary(
 
         # 6. extrapolate the atoms
         if momentum and count == 0 and it.n_iter > 1:
-            ahead = new + beta * (new - D)
-            if positive:
-                ahead = np.maximum(ahead, 0.0)
-            ahead /= np.maximum(np.linalg.norm(ahead, axis=1), 1e-300)[:, None]
+            ahead = _unit_atoms(new + beta * (new - D), positive)
 
         D = new
     assert codes is not None

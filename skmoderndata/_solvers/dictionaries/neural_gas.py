@@ -69,7 +69,8 @@ def distinct_rows(X: Any) -> Array:
         # next entry of each row that is not told from the others yet
         ended = entry >= size[open_rows]
         at = np.where(ended, 0, X.indptr[open_rows] + entry)
-        value, column = np.where(ended, 0.0, X.data[at]), X.indices[at]
+        value = np.where(ended, 0.0, X.data[at])
+        column = X.indices[at]
         side = np.sign(value)
 
         # rows of a group in order: by the sign, the column, the value
@@ -162,7 +163,9 @@ def batch_pass(X: Any, own: Array, w: Array, centers: Array, width: float) -> tu
     """
     k, p = centers.shape
     h = strengths(width, k)
-    sums, mass, value = np.zeros((k, p)), np.zeros(k), 0.0
+    sums = np.zeros((k, p))
+    mass = np.zeros(k)
+    value = 0.0
     for rows in row_blocks(len(own), k):
         # units by their distance from each sample
         x = X[rows]
@@ -191,15 +194,20 @@ def _dense(product: Any) -> Array:
 
 def nearest_units(X: Any, own: Array, centers: Array) -> Nearest:
     """Nearest and second nearest unit of each row; the first twice if it is the only one."""
-    k, n = len(centers), len(own)
-    first, second = np.zeros(n, np.int32), np.zeros(n, np.int32)
-    distance, to_second = np.empty(n), np.empty(n)
+    k = len(centers)
+    n = len(own)
+    first = np.zeros(n, np.int32)
+    second = np.zeros(n, np.int32)
+    distance = np.empty(n)
+    to_second = np.empty(n)
     for rows in row_blocks(len(own), k):
         distances = squared_distances(X[rows], own[rows], centers)
         ranked = rank_units(distances.copy(), min(2, k))
-        first[rows], second[rows] = ranked[:, 0], ranked[:, -1]
+        first[rows] = ranked[:, 0]
+        second[rows] = ranked[:, -1]
         two = np.take_along_axis(distances, ranked, axis=1)
-        distance[rows], to_second[rows] = two[:, 0], two[:, -1]
+        distance[rows] = two[:, 0]
+        to_second[rows] = two[:, -1]
     return Nearest(first, second, distance, to_second)
 
 
@@ -288,7 +296,9 @@ def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
     The two halves stand on the line of largest variance, at one standard deviation.
     """
     # what would be lost without a unit, and what its samples are away from it
-    k, first, distance = len(C), near.first, near.distance
+    k = len(C)
+    first = near.first
+    distance = near.distance
     missed = np.bincount(first, weights=w * (near.to_second - distance), minlength=k)
     error = np.bincount(first, weights=w * distance, minlength=k)
     order = np.argsort(-error, kind="stable")
@@ -300,7 +310,9 @@ def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
         return None
 
     # leading direction of its samples, from the farthest one on
-    part, c, weight = X[rows], C[target], w[rows]
+    part = X[rows]
+    c = C[target]
+    weight = w[rows]
     farthest = int(np.argmax(distance[rows]))
     v = _dense(part[[farthest]])[0] - c
     for _ in range(10):
@@ -313,7 +325,8 @@ def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
     spread = float(np.sqrt(np.linalg.norm(v) / weight.sum()) * np.sqrt(peak))
     v = v / max(float(np.linalg.norm(v)), 1e-300)
     moved = C.copy()
-    moved[target], moved[idle] = c + spread * v, c - spread * v
+    moved[target] = c + spread * v
+    moved[idle] = c - spread * v
     return moved
 
 
@@ -429,7 +442,8 @@ def _sparse_gas(X, order, D, n_nonzero, scale, width, last_width, rate, last_rat
     `left[j]`; its product with the residual r is that of the atom itself, as r is orthogonal to Q.
     """
     k, n = D.shape
-    Q, key = np.zeros((n_nonzero, n)), np.empty(k)
+    Q = np.zeros((n_nonzero, n))
+    key = np.empty(k)
 
     for o in range(order.shape[0]):
         fraction = o / order.shape[0]
@@ -444,7 +458,8 @@ def _sparse_gas(X, order, D, n_nonzero, scale, width, last_width, rate, last_rat
 
         # atoms by what they would take out of it
         for t in range(n_nonzero):
-            y, products = D @ r, D @ Q.T
+            y = D @ r
+            products = D @ Q.T
             left = 1.0 - (products * products).sum(axis=1)
             for j in range(k):
                 key[j] = -(y[j] ** 2) / left[j] if free[j] and left[j] > 1e-6 else np.inf

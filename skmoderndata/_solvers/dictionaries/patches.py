@@ -109,7 +109,8 @@ def training_patches(
     box = grid.p, grid.q
     count = _box_sums(seen, *box)
     square = _box_sums(image64**2, *box) - _box_sums(image64, *box) ** 2 / np.maximum(count, 1)
-    count, square = count.sum(axis=2).ravel(), square.sum(axis=2).ravel()
+    count = count.sum(axis=2).ravel()
+    square = square.sum(axis=2).ravel()
 
     # above 0: the residual of a constant patch is rounding
     floor = np.maximum(above * count, 1e-12 * square.max(initial=0.0))
@@ -178,7 +179,8 @@ def patch_cosines(p: int, q: int, channels: int, n_atoms: int) -> Array:
     orthonormal cosine transform of the channels: sums of the channels and differences.
     """
     side = int(np.ceil(np.sqrt(n_atoms / channels)))
-    high, wide = overcomplete_cosines(p, side), overcomplete_cosines(q, side)
+    high = overcomplete_cosines(p, side)
+    wide = overcomplete_cosines(q, side)
     colors = cosines(channels)
     atoms = np.einsum("ap,bq,cz->abcpqz", high, wide, colors).reshape(-1, p * q * channels)
     a, b, c = np.indices((len(high), len(wide), channels)).reshape(3, -1)
@@ -222,7 +224,8 @@ def noise_level(image: Array, *, max_patches: int = 50_000) -> float:
     kept = np.ones(len(index), np.bool_)
     variance = _smallest_variance(patches)
     for _ in range(30):
-        last, kept = kept, texture < limit * variance
+        last = kept
+        kept = texture < limit * variance
         if np.count_nonzero(kept) < fewest or np.array_equal(kept, last):
             break
         variance = _smallest_variance(patches[kept])
@@ -241,7 +244,8 @@ def _texture_of_noise(channels: int) -> float:
     steps = np.eye(5, 7, 2) - np.eye(5, 7)
     along = steps.T @ steps
     form = np.kron(np.eye(7), along) + np.kron(along, np.eye(7))
-    mean, half = channels * np.trace(form), channels * np.sum(form**2)
+    mean = channels * np.trace(form)
+    half = channels * np.sum(form**2)
     return float(gamma.ppf(0.99, mean**2 / (2 * half), scale=2 * half / mean))
 
 
@@ -281,7 +285,10 @@ def fill_by_means(image: Array, known: Array) -> Array:
     from scipy.ndimage import uniform_filter
 
     out = np.where(known, image, 0.0)
-    seen, values, missing, side = known.astype(np.float64), out.copy(), ~known, 3
+    seen = known.astype(np.float64)
+    values = out.copy()
+    missing = ~known
+    side = 3
 
     # boxes grow until each holds a known pixel
     while missing.any() and side < 4 * max(image.shape[:2]):
@@ -290,7 +297,8 @@ def fill_by_means(image: Array, known: Array) -> Array:
         here = missing & (count > 0)
         total = side**2 * uniform_filter(values, box, mode="constant")
         out[here] = total[here] / count[here]
-        missing, side = missing & ~here, 2 * side + 1
+        missing = missing & ~here
+        side = 2 * side + 1
 
     if missing.any():
         out[missing] = image[known].mean()

@@ -13,7 +13,8 @@ import numpy as np
 from skmoderndata._typing import Array
 
 # the program of Olshausen has 0.001 and 0.02, which swings: gains overtake what is averaged
-VARIANCE_RATE, GAIN_RATE = 0.05, 0.005
+VARIANCE_RATE = 0.05
+GAIN_RATE = 0.005
 GAINS = 0.1, 10.0  # bounds
 
 
@@ -70,10 +71,15 @@ def smooth_codes(
 
     # signals that are at work
     scale = np.abs(B).max(axis=1, initial=0.0)
-    codes, gradient = np.zeros_like(A), np.zeros(len(A))
+    codes = np.zeros_like(A)
+    gradient = np.zeros(len(A))
     active = np.flatnonzero(scale > 0)
-    A, C, scale = A[active], C[active], scale[active]
-    P, Z, old = np.zeros_like(A), np.zeros_like(A), np.zeros(len(A))
+    A = A[active]
+    C = C[active]
+    scale = scale[active]
+    P = np.zeros_like(A)
+    Z = np.zeros_like(A)
+    old = np.zeros(len(A))
     n_iter = 0
 
     while active.size:
@@ -90,16 +96,23 @@ def smooth_codes(
         beta = np.divide(change, old, out=np.zeros(len(A)), where=old > 0)
         P = z + beta[:, None] * P
         P = np.where((_inner(g, P) > 0)[:, None], P, z)
-        Z, old = g, product
+        Z = g
+        old = product
 
         # 3. signals at their minimum leave
         done = (largest <= tol * scale) | (n_iter == max_iter)
         if done.any():
             rows = active[done]
-            codes[rows], gradient[rows] = A[done], largest[done] / scale[done]
+            codes[rows] = A[done]
+            gradient[rows] = largest[done] / scale[done]
             stay = ~done
-            active, scale, old = active[stay], scale[stay], old[stay]
-            A, C, P, Z = A[stay], C[stay], P[stay], Z[stay]
+            active = active[stay]
+            scale = scale[stay]
+            old = old[stay]
+            A = A[stay]
+            C = C[stay]
+            P = P[stay]
+            Z = Z[stay]
             if not active.size:
                 break
 
@@ -155,7 +168,8 @@ def _move(A: Array, C: Array, P: Array, PG: Array, alpha: float, prior: str) -> 
     quadratic = _inner(P, PG)
     for _ in range(3):
         W = alpha * curvature(A, prior)
-        slope, curve = _inner(P, C - W * A), quadratic + _inner(W * P, P)
+        slope = _inner(P, C - W * A)
+        curve = quadratic + _inner(W * P, P)
         t = np.divide(slope, curve, out=np.zeros(len(A)), where=curve > 0)[:, None]
         A += t * P
         C -= t * PG

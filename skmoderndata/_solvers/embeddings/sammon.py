@@ -34,7 +34,8 @@ def stress_of_rows(d, Y, first, last, g):
     out. Squares, weights and sums run in separate loops, which the compiler vectorises.
     """
     k, n = Y.shape
-    r, pull = np.empty(n), np.empty(n)
+    r = np.empty(n)
+    pull = np.empty(n)
     total = 0.0
 
     for i in range(first, last):
@@ -64,7 +65,8 @@ def stress_of_rows(d, Y, first, last, g):
         # the gradient of both ends
         for a in range(k):
             y = Y[a, i]
-            row, out = Y[a, i + 1 :], g[a, i + 1 :]
+            row = Y[a, i + 1 :]
+            out = g[a, i + 1 :]
             own = 0.0
             for t in range(m):
                 force = 2.0 * pull[t] * (row[t] - y)
@@ -90,7 +92,8 @@ def stress(d: Array, Y: Array, run: Callable[..., Any] = map) -> tuple[float, Ar
         g = np.zeros((k, n))
         return stress_of_rows(d, Z, first, last, g), g
 
-    total, gradient = 0.0, np.zeros((k, n))
+    total = 0.0
+    gradient = np.zeros((k, n))
     for value, g in run(block, cuts[:-1], cuts[1:]):
         total += value
         gradient += g
@@ -153,7 +156,8 @@ def sammon_majorization(
     V = np.diag(w.sum(axis=1)) - w
     factor = linalg.cho_factor(V + np.full((n, n), w.max() / n))
 
-    Y, trace = start - start.mean(axis=0), [stress(d, start, run)[0]]
+    Y = start - start.mean(axis=0)
+    trace = [stress(d, start, run)[0]]
     it = Iterations(max_iter, tol)
 
     for _ in it:
@@ -197,7 +201,9 @@ def place(d: Array, Y: Array, *, max_iter: int = 100) -> Array:
             break
 
         # gradient and Hessian of each point
-        dd, ww, z_old = d[active], w[active], z[active]
+        dd = d[active]
+        ww = w[active]
+        z_old = z[active]
         f, difference, length = _point_stress(dd, ww, z_old, Y)
         safe = np.where(length > 0, length, 1)
         a = ww * (1 - dd / safe)
@@ -231,7 +237,8 @@ def place(d: Array, Y: Array, *, max_iter: int = 100) -> Array:
         # points that have settled leave
         moved = size * np.linalg.norm(step, axis=1)
         stay = better & (moved > 1e-10 * unit[active])
-        active, value = active[stay], value[stay]
+        active = active[stay]
+        value = value[stay]
     return z
 
 

@@ -118,12 +118,14 @@ def best_bound(graph: Graph, w: Array, nu: float | None) -> tuple[float, Array]:
     Close to the optimum ``L_w`` has eigenvalues a little below 1, and even below 0, on functions
     that oscillate over the graph. A small weight on all edges lifts these most.
     """
-    found, weights = float("inf"), w
+    found = float("inf")
+    weights = w
     for t in LIFTS:
         lifted = w + t * max(float(w.mean()), 0.0)
         bound = dual_bound(graph, lifted, nu)
         if bound < found:
-            found, weights = bound, lifted
+            found = bound
+            weights = lifted
         elif np.isfinite(found):
             break
     return found, weights
@@ -148,8 +150,12 @@ def unfold_softly(
     graph: Graph, start: Array, nu: float, *, max_iter: int, tol: float
 ) -> Unfolding:
     """Ascend the soft form; residual: the relative gap of value and bound, every `ROUND` steps."""
-    Y, zero, total, kicks = start, np.zeros(len(graph.d2)), 0, 0
-    best_w, bound = zero, float("inf")
+    Y = start
+    zero = np.zeros(len(graph.d2))
+    total = 0
+    kicks = 0
+    best_w = zero
+    bound = float("inf")
     it = Iterations(max_iter, tol)
 
     for _ in it:
@@ -159,7 +165,8 @@ def unfold_softly(
         total += n_iter
         found, w = best_bound(graph, 2 * nu * (graph.lengths(Y) - graph.d2), nu)
         if found < bound:
-            bound, best_w = found, w
+            bound = found
+            best_w = w
 
         it.residual = gap_below(bound, value(graph, Y, nu))
         it.ended = total >= max_iter or (ended and kicks == KICKS)
@@ -182,10 +189,15 @@ def unfold_at_most(
     and with the long edges pulled together first); the bound holds for any multipliers (residual:
     their relative difference).
     """
-    Y, w, total = start, np.zeros(len(graph.d2)), 0
+    Y = start
+    w = np.zeros(len(graph.d2))
+    total = 0
     top = 1e3 * nu  # beyond, steps drown in rounding
     stalled = 0  # passes in a row without a step
-    best, best_w, bound, before = np.zeros_like(start), w, float("inf"), float("inf")
+    best = np.zeros_like(start)
+    best_w = w
+    bound = float("inf")
+    before = float("inf")
     it = Iterations(max_iter, tol)
 
     for _ in it:
@@ -201,7 +213,8 @@ def unfold_at_most(
         best = max(best, shrunk(graph, Y), shrunk(graph, pulled(graph, Y)), key=np.linalg.norm)
         found, lifted = best_bound(graph, w, None)
         if found < bound:
-            bound, best_w = found, lifted
+            bound = found
+            best_w = lifted
         it.residual = gap_below(bound, float((best**2).sum()))
 
         violation = float((excess / graph.d2).max())
@@ -306,7 +319,8 @@ def _ascend(
 
     ``psi = (v^2 - w^2) / (4 nu)`` with ``v = w + 2 nu r``, and v cut at 0 if `one_sided`.
     """
-    shape, scale = Y.shape, 1 / max(float((Y**2).sum()), 1e-300)
+    shape = Y.shape
+    scale = 1 / max(float((Y**2).sum()), 1e-300)
 
     B = graph.steps()
 
@@ -353,7 +367,8 @@ def geodesic_start(graph: Graph, rank: int, rng: np.random.RandomState) -> Array
     mean = D2[:, chosen].mean(axis=1)
     B = -0.5 * (D2[:, chosen] - mean - mean[:, None] + mean.mean())
     values, V = eigh(B)
-    values, V = values[::-1][:rank], V[:, ::-1][:, :rank]
+    values = values[::-1][:rank]
+    V = V[:, ::-1][:, :rank]
     k = int(np.count_nonzero(values > 1e-6 * values[0]))
 
     # all points by their distances to the landmarks

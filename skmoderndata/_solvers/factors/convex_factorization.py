@@ -13,6 +13,7 @@ from skmoderndata._jit import jit
 from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.nnls import descend_rows
+from skmoderndata._solvers.factors.extrapolation import Extrapolation
 from skmoderndata._solvers.factors.factorization import (
     Data,
     FactorizationResult,
@@ -54,7 +55,8 @@ def semi_multiplicative(
         _, S, T = next(data.terms(W, False))
         V = least_squares(S, T)
         length = lengths_of(V)
-        V, W = V / length, W * length
+        V = V / length
+        W = W * length
 
         _, G, F = next(data.terms(V, True))
         Y = W @ G - F
@@ -110,7 +112,8 @@ def rows_of_kernel(K: Array, rounding: float = 1e-16) -> Array:
 
     `rounding` is the relative error of the entries of K.
     """
-    n, largest = len(K), float(np.abs(K).max())
+    n = len(K)
+    largest = float(np.abs(K).max())
     L, order, rank, _ = linalg.lapack.dpstrf(K, lower=1, tol=10 * rounding * largest)
     rows = np.empty((n, rank))
     rows[order - 1] = np.tril(L)[:, :rank]
@@ -131,13 +134,15 @@ def against(X: Any, B: Array) -> Array:
 
 def _sweep(X: Any, norms_sq: Array, B: Array, W: Array) -> None:
     """Improve B row by row, in place, given the codes."""
-    k, S = B.shape[1], W.T @ W
+    k = B.shape[1]
+    S = W.T @ W
     M = np.ascontiguousarray(X.T @ (B @ S - W))
     for rows in row_blocks(len(B), 2.0 * k * (X.shape[1] + k)):
         part = X[rows]
         if not is_sparse(part):  # as if all entries were stored
             size, p = part.shape
-            indptr, indices = np.arange(0, size * p + 1, p), np.tile(np.arange(p), size)
+            indptr = np.arange(0, size * p + 1, p)
+            indices = np.tile(np.arange(p), size)
             part = sparse.csr_array((part.ravel(), indices, indptr), shape=part.shape)
         _sweep_rows(part.indptr, part.indices, part.data, norms_sq[rows], B[rows], M, S)
 
@@ -175,11 +180,17 @@ def convex_factorize(
         return _by_products(data, W, B, it)
 
     # coordinate descent with extrapolation, which falls back to the best step
-    best, best_W, best_B = np.inf, W, B
-    last_W, last_B = W, B  # before extrapolation
-    step, step_limit, fresh = 0.5, 1.0, True
+    best = np.inf
+    best_W = W
+    best_B = B
+    # before extrapolation
+    last_W = W
+    last_B = B
+    extrapolation = Extrapolation()
     residual = np.inf
     for _ in it:
+        extra = extrapolation.length
+
         # 1. the codes W, given B
         W = W.copy()
         F = against(X, B)
@@ -188,10 +199,12 @@ def convex_factorize(
         objective = _objective(data, W, B, F, G)
 
         # 2. where extrapolation led astray, back to the best
-        if objective > best + 1e-15 * data.sum_sq and not fresh:
-            W, B = best_W, best_B
-            last_W, last_B = best_W, best_B
-            step_limit, step, fresh = step, step / 1.5, True
+        if extra and objective > best + 1e-15 * data.sum_sq:
+            W = best_W
+            B = best_B
+            last_W = best_W
+            last_B = best_B
+            extrapolation.led_astray()
             history.append(best)
             continue
 
@@ -201,26 +214,27 @@ def convex_factorize(
         # 3. columns of B of sum one
         total = B.sum(axis=0)
         total[total == 0] = 1.0
-        B, last_B, F = B / total, last_B / total, F / total
-        W, last_W, G = W * total, last_W * total, G / total / total[:, None]
-        best_W, best_B = W, B
+        B = B / total
+        last_B = last_B / total
+        F = F / total
+        W = W * total
+        last_W = last_W * total
+        G = G / total / total[:, None]
+        best_W = W
+        best_B = B
 
         it.residual = residual = _residual(X, W, B, F, G)
         if residual <= tol:
             continue
 
         # 4. extrapolate, and sweep over the weights B
-        extra = 0.0 if fresh else step
         ahead = np.maximum(W + extra * (W - last_W), 0) if extra else W
         B = B.copy()
         _sweep(X, norms_sq, B, ahead)
         B, last_B = (np.maximum(B + extra * (B - last_B), 0) if extra else B), B
         W, last_W = ahead, W
 
-        if not fresh:
-            step_limit = min(1.0, 1.01 * step_limit)
-            step = min(step_limit, 1.05 * step)
-        fresh = False
+        extrapolation.went_well()
     return ConvexResult(
         best_W, best_B, best, residual, it.n_iter, it.converged or residual <= tol, history
     )
@@ -230,7 +244,8 @@ def _by_products(data: Data, W: Array, B: Array, it: Iterations) -> ConvexResult
     """Multiply both factors by the rules of Ding until their gradients are small."""
     history: list[float] = []
     K = against(data.X, np.eye(len(W)))
-    new_W, new_B = W, B
+    new_W = W
+    new_B = B
     for _ in it:
         # columns of B of sum one
         total = new_B.sum(axis=0)
@@ -269,8 +284,10 @@ def _residual(X: Any, W: Array, B: Array, F: Array, G: Array) -> float:
 
 def _multiply(K: Array, W: Array, B: Array) -> tuple[Array, Array]:
     """One round of Ding's rules; they need the positive and negative parts of the Gram matrix."""
-    up, down = np.maximum(K, 0), np.maximum(-K, 0)
-    up_B, down_B = up @ B, down @ B
+    up = np.maximum(K, 0)
+    down = np.maximum(-K, 0)
+    up_B = up @ B
+    down_B = down @ B
     grows = up_B + W @ (B.T @ down_B)
     shrinks = down_B + W @ (B.T @ up_B)
     W = W * np.sqrt((grows + TINY) / (shrinks + TINY))
@@ -312,12 +329,15 @@ def _sweep_rows(
 ) -> None:
     """Rows of B in turn, those of X in CSR format; M is ``X' (B S - W)``, kept up to date."""
     k = B.shape[1]
-    g, delta, change = np.empty(k), np.empty(k), np.empty(k)
+    g = np.empty(k)
+    delta = np.empty(k)
+    change = np.empty(k)
     for i in range(len(indptr) - 1):
         # gradient of the row
         g[:] = 0.0
         for position in range(indptr[i], indptr[i + 1]):
-            f, x = indices[position], data[position]
+            f = indices[position]
+            x = data[position]
             for c in range(k):
                 g[c] += x * M[f, c]
 
@@ -328,6 +348,7 @@ def _sweep_rows(
                 for j in range(k):
                     change[c] += delta[j] * S[j, c]
             for position in range(indptr[i], indptr[i + 1]):
-                f, x = indices[position], data[position]
+                f = indices[position]
+                x = data[position]
                 for c in range(k):
                     M[f, c] += x * change[c]

@@ -15,6 +15,7 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import eigen_range
 from skmoderndata._solvers.common.nnls import descend_rows, nnls
 from skmoderndata._solvers.common.projections import project_sparseness
+from skmoderndata._solvers.factors.extrapolation import Extrapolation
 from skmoderndata._solvers.factors.sparseness_cone import cone_codes, descend_cone
 from skmoderndata._typing import Array
 
@@ -75,7 +76,8 @@ class Data:
     """
 
     def __init__(self, X: Any, observed: Array | None = None, weights: Array | None = None):
-        self.X, self.weights = X, weights
+        self.X = X
+        self.weights = weights
         self.observed = observed
         self.shape: tuple[int, int] = X.shape
         self._masks: list[Array] | None = None
@@ -116,7 +118,8 @@ class Data:
             weighted = other * self.weights[:, None]
             heavy = weighted.astype(self.X.dtype, copy=False)
         else:
-            weighted, heavy = other, narrow
+            weighted = other
+            heavy = narrow
 
         # the linear terms, and one Gram matrix for all rows without gaps
         F = (self.X if codes else self.X.T) @ heavy
@@ -205,7 +208,9 @@ def update(
             F = F - side.l1
 
         for part in row_blocks(len(F), cost):
-            g, f, z = (G[part] if G.ndim == 3 else G), F[part], Z[rows][part]
+            g = G[part] if G.ndim == 3 else G
+            f = F[part]
+            z = Z[rows][part]
             Y = _improve(side, g, f, z, sweeps)
 
             # values, gradients and their units, weighted
@@ -321,6 +326,17 @@ def least_squares(G: Array, F: Array) -> Array:
     return solved
 
 
+class Factors(NamedTuple):
+    """Codes and components, whose product is the fit."""
+
+    W: Array
+    V: Array  # (p, k)
+
+    def scaled(self, lengths: Array) -> "Factors":
+        """Divide the components by `lengths`, and multiply the codes by them."""
+        return Factors(self.W * lengths, self.V / lengths)
+
+
 class FactorizationResult(NamedTuple):
     """Factors, how good they are, and how it went."""
 
@@ -345,6 +361,16 @@ def penalty_value(side: Side, Z: Array, weights: Array | None = None) -> float:
 def scales_of(V: Array, fixed: bool) -> Array:
     """Norms of the components; ones where a penalty fixes the scale."""
     return np.ones(V.shape[1]) if fixed else lengths_of(V)
+
+
+def _scale_is_fixed(*sides: Side) -> bool:
+    """Whether a penalty or a sparseness of rows fixes the scale of the factors."""
+    return any(side.penalised or side.kind == "rows" for side in sides)
+
+
+def _codes_ratio(data: Data, side: Side, W: Array, V: Array, fixed: bool) -> float:
+    """Projected gradient of the codes relative to the linear terms."""
+    return ratio(update(data, side, V, W, codes=True, sweeps=0, scales=scales_of(V, fixed)))
 
 
 def _sweeps(p: int, k: int, exact: bool) -> tuple[int, int]:
@@ -383,15 +409,15 @@ def factorize(
     when a pass lowers the objective by less than the fraction `least_fall`.
     `history` holds the objectives of passes that were made before, and counts them.
     """
-    fixed = any(side.penalised or side.kind == "rows" for side in (codes_side, components_side))
+    fixed = _scale_is_fixed(codes_side, components_side)
     sweeps_codes, sweeps_components = _sweeps(data.shape[1], W.shape[1], exact)
 
-    best_W, best_V = W.copy(), V.copy()
-    last_W, last_V = best_W, best_V  # before extrapolation
-    Wy, Vy = best_W.copy(), best_V.copy()
-    best = np.inf
-    step, step_limit = (0.0, 0.0) if exact else (0.5, 1.0)
-    fresh = True  # the next pass must not extrapolate
+    best = Factors(W.copy(), V.copy())
+    last = best  # before extrapolation
+    Wy = best.W.copy()
+    Vy = best.V.copy()
+    least = np.inf
+    extrapolation = Extrapolation(off=exact)
 
     history = [] if history is None else list(history)
     it = Iterations(max_iter, tol, progress)
@@ -399,70 +425,70 @@ def factorize(
 
     for _ in it:
         # 1. codes, extrapolated
-        extra = 0.0 if fresh else step
+        extra = extrapolation.length
         W_new = Wy.copy()
         afresh = codes_side.kind == "rows" and it.n_iter % AFRESH == 0
         sweeps = SWEEPS + 1 if afresh else sweeps_codes
         scales = scales_of(Vy, fixed)
         update(data, codes_side, Vy, W_new, codes=True, sweeps=sweeps, scales=scales)
+
         # codes of given sparseness are solved for again anyway
         ahead = extra and codes_side.kind != "rows"
-        Wy = project(codes_side, W_new + extra * (W_new - last_W)) if ahead else W_new
+        Wy = project(codes_side, W_new + extra * (W_new - last.W)) if ahead else W_new
 
         # 2. components
         V_new = Vy.copy()
-        sweeps, scales = sweeps_components, 1 / scales_of(V_new, fixed)
-        moved = update(data, components_side, Wy, V_new, codes=False, sweeps=sweeps, scales=scales)
+        scales = 1 / scales_of(V_new, fixed)
+        moved = update(
+            data, components_side, Wy, V_new, codes=False, sweeps=sweeps_components, scales=scales
+        )
 
         # 3. objective, and what rounding makes of it
         objective, noise = _objective(data, Wy, V_new, codes_side, components_side, moved.value)
 
         # 4. where extrapolation led astray, back to the best
-        if objective > best + 1e-15 * data.sum_sq and not exact and not fresh:
-            Wy, Vy = best_W.copy(), best_V.copy()
-            last_W, last_V = best_W, best_V
-            step_limit, step, fresh = step, step / 1.5, True
-            history.append(best)
+        if extra and objective > least + 1e-15 * data.sum_sq:
+            Wy = best.W.copy()
+            Vy = best.V.copy()
+            last = best
+            extrapolation.led_astray()
+            history.append(least)
             continue
 
-        falls = best - objective
-        if objective <= best + noise:  # without extrapolation, all but rounding ends below
-            best_W, best_V = Wy, V_new
-        best = min(best, objective)
-        history.append(best)
+        falls = least - objective
+        if objective <= least + noise:  # without extrapolation, all but rounding ends below
+            best = Factors(Wy, V_new)
+        least = min(least, objective)
+        history.append(least)
 
-        if least_fall and falls < least_fall * best:
+        if least_fall and falls < least_fall * least:
             it.ended = True
             continue
 
         # 5. extrapolate the components
-        Vy = project(components_side, V_new + extra * (V_new - last_V)) if extra else V_new
-        last_W, last_V = W_new, V_new
+        Vy = project(components_side, V_new + extra * (V_new - last.V)) if extra else V_new
+        last = Factors(W_new, V_new)
 
         # lengths drift apart without a penalty: balance them long before anything overflows
         if not fixed and codes_side.kind == "nonnegative":
-            length = scales_of(best_V, False)
+            length = scales_of(best.V, False)
             if length.max() > FAR or length.min() < 1 / FAR:
-                best_W, Wy, last_W = (codes * length for codes in (best_W, Wy, last_W))
-                best_V, Vy, last_V = (atoms / length for atoms in (best_V, Vy, last_V))
+                best = best.scaled(length)
+                last = last.scaled(length)
+                Wy, Vy = Factors(Wy, Vy).scaled(length)
 
-        if not fresh:
-            step_limit = min(1.0, 1.01 * step_limit)
-            step = min(step_limit, 1.05 * step)
-        fresh = exact
+        extrapolation.went_well()
 
         # 6. stopping rule: the residual of the codes costs a pass, so it is looked at rarely
         since_look += 1
-        there = ratio(moved) <= tol
-        if exact or (there and since_look >= 5) or falls <= 1e-15 * data.sum_sq:
-            scales = scales_of(best_V, fixed)
-            looked = update(data, codes_side, best_V, best_W, codes=True, sweeps=0, scales=scales)
-            it.residual = worst(ratio(looked), ratio(moved))
+        there = ratio(moved)
+        if exact or (there <= tol and since_look >= 5) or falls <= 1e-15 * data.sum_sq:
+            it.residual = worst(_codes_ratio(data, codes_side, *best, fixed), there)
             since_look = 0
 
-    residual = residual_of(data, best_W, best_V, codes_side, components_side)
+    residual = residual_of(data, *best, codes_side, components_side)
     done = it.converged or residual <= tol
-    return FactorizationResult(best_W, best_V, best, residual, len(history), done, history)
+    return FactorizationResult(*best, least, residual, len(history), done, history)
 
 
 def _objective(
@@ -524,7 +550,8 @@ def start_from(
         sides: Any = {"codes_side": plain, "components_side": plain}
         W, V = factorize(data, W, V, **sides, max_iter=APART, tol=1e-2, least_fall=1e-3)[:2]
         factor = _balance(codes_side, W, components_side, V, data.weights)
-        W, V = W / factor, V * factor
+        W = W / factor
+        V = V * factor
     return W, V
 
 
@@ -552,12 +579,10 @@ def residual_of(data: Data, W: Array, V: Array, codes_side: Side, components_sid
     Zero exactly at stationary points. The components are taken at unit norm where no penalty
     fixes the scale, so that it does not depend on the units of the data or of the factors.
     """
-    sides = (codes_side, components_side)
-    fixed = any(side.penalised or side.kind == "rows" for side in sides)
-    scales = scales_of(V, fixed)
-    first = update(data, codes_side, V, W, codes=True, sweeps=0, scales=scales)
-    second = update(data, components_side, W, V, codes=False, sweeps=0, scales=1 / scales)
-    return worst(ratio(first), ratio(second))
+    fixed = _scale_is_fixed(codes_side, components_side)
+    scales = 1 / scales_of(V, fixed)
+    components = update(data, components_side, W, V, codes=False, sweeps=0, scales=scales)
+    return worst(_codes_ratio(data, codes_side, W, V, fixed), ratio(components))
 
 
 def worst(*residuals: float) -> float:
@@ -620,7 +645,8 @@ def revive(data: Data, W: Array, V: Array) -> bool:
         lack = np.maximum(R, 0)
         size = np.einsum("ij,ij->i", lack, lack)
         first = np.argsort(-size, kind="stable")[: len(dead)]
-        most, lacks = np.append(most, size[first]), np.vstack([lacks, lack[first]])
+        most = np.append(most, size[first])
+        lacks = np.vstack([lacks, lack[first]])
 
     first = np.argsort(-most, kind="stable")[: len(dead)]
     first = first[most[first] > 1e-12 * data.sum_sq]
@@ -658,13 +684,16 @@ def nndsvd_components(
             size = float(np.linalg.norm(U[:, j]))
             top = max(top, size)
             if size > 1e-6 * top:
-                u, v = U[:, j], V[:, j]
-                down, up = np.linalg.norm(np.minimum(u, 0)), np.linalg.norm(np.maximum(u, 0))
+                u = U[:, j]
+                v = V[:, j]
+                down = np.linalg.norm(np.minimum(u, 0))
+                up = np.linalg.norm(np.maximum(u, 0))
                 if not codes:
                     down *= np.linalg.norm(np.minimum(v, 0))
                     up *= np.linalg.norm(np.maximum(v, 0))
                 if down > up:
-                    u, v = -u, -v
+                    u = -u
+                    v = -v
                 out[:, j] = X.T @ np.maximum(u, 0) if codes else np.maximum(v, 0)
 
         if not out[:, j].any():

@@ -57,7 +57,8 @@ def expected(counts: Counts, C: Array, U: Array, beta: float = 1.0) -> tuple[Arr
     ``sum x / beta log sum_z (C U)^beta``.
     """
     P, Q = (C, U) if beta == 1.0 else (C**beta, U**beta)
-    in_documents, in_words = np.zeros_like(C), np.zeros_like(U)
+    in_documents = np.zeros_like(C)
+    in_words = np.zeros_like(U)
     value = _gradients(counts, P, Q, in_documents, in_words)
     return in_documents * P, in_words * Q, value / beta
 
@@ -69,7 +70,8 @@ def gap(counts: Counts, C: Array, U: Array) -> float:
     than ``max_z g[d, z] - n_d``, no topic z by more than ``max_w g[w, z] - U[:, z]' g[:, z]``.
     The larger of the two sums, in nats per token; 0 exactly at stationary points.
     """
-    in_documents, in_words = np.zeros_like(C), np.zeros_like(U)
+    in_documents = np.zeros_like(C)
+    in_words = np.zeros_like(U)
     _gradients(counts, C, U, in_documents, in_words)
     rows = in_documents.max(axis=1) - (in_documents * C).sum(axis=1)
     columns = in_words.max(axis=0) - (in_words * U).sum(axis=0)
@@ -107,9 +109,14 @@ def fit_topics(
     """
     total = max(counts.total, 1e-300)
     best = -np.inf
-    safe_C, safe_U = C, U  # the last step without extrapolation
-    best_C, best_U = C, U
-    step, step_limit, fresh = 1.0, 8.0, True
+    # the last step without extrapolation
+    safe_C = C
+    safe_U = U
+    best_C = C
+    best_U = U
+    step = 1.0
+    step_limit = 8.0
+    fresh = True
     history: list[float] = []
 
     it = Iterations(max_iter, tol, progress)
@@ -121,21 +128,29 @@ def fit_topics(
 
         # 2. where extrapolation led astray, back to the last plain step
         if value < best - 1e-13 * abs(best) and not fresh:
-            C, U = safe_C, safe_U
-            step_limit, step, fresh = step, step / 2, True
+            C = safe_C
+            U = safe_U
+            step_limit = step
+            step = step / 2
+            fresh = True
             history.append(best)
             continue
 
         it.residual = (value - best) / total
-        best, best_C, best_U = max(best, value), C, U
+        best = max(best, value)
+        best_C = C
+        best_U = U
         history.append(best)
 
         # 3. maximisation
-        new_C, new_U = _normalised(N, 1), _normalised(M + smoothing, 0)
-        safe_C, safe_U = new_C, new_U
+        new_C = _normalised(N, 1)
+        new_U = _normalised(M + smoothing, 0)
+        safe_C = new_C
+        safe_U = new_U
         if fresh:
             fresh = False
-            C, U = new_C, new_U
+            C = new_C
+            U = new_U
             it.residual = max(it.residual, 2 * tol)  # the next step tells
             continue
 
@@ -172,20 +187,29 @@ def fit_tempered(
     """
     history: list[float] = []
     it = Iterations(max_iter, -np.inf, progress)
-    best, best_C, best_U, best_beta = -np.inf, C, U, beta
-    waited, helped = 0, True
+    best = -np.inf
+    best_C = C
+    best_U = U
+    best_beta = beta
+    waited = 0
+    helped = True
     total = held_out.total
 
     for _ in it:
         # a tempered pass, judged on the counts held out
         N, M, _ = expected(counts, C, U, beta)
-        C, U = _normalised(N, 1), _normalised(M + smoothing, 0)
+        C = _normalised(N, 1)
+        U = _normalised(M + smoothing, 0)
         value = log_likelihood(held_out, C, U)
         history.append(value)
 
         if value > best + tol * total:
-            best, best_C, best_U, best_beta = value, C, U, beta
-            waited, helped = 0, True
+            best = value
+            best_C = C
+            best_U = U
+            best_beta = beta
+            waited = 0
+            helped = True
             continue
 
         # no better for some passes: cool down, unless that did not help before
@@ -195,7 +219,11 @@ def fit_tempered(
         if not helped:
             it.converged = True
             continue
-        C, U, beta, waited, helped = best_C, best_U, beta * cooling, 0, False
+        C = best_C
+        U = best_U
+        beta = beta * cooling
+        waited = 0
+        helped = False
 
     at = expected(counts, best_C, best_U, 1.0)[2]
     distance = gap(counts, best_C, best_U)
@@ -229,13 +257,15 @@ def fold_in(
     expectation maximisation are all, until a mixture moves by less than `tol`.
     """
     # words that no topic holds are dropped
-    n, k = len(counts.indptr) - 1, U.shape[1]
+    n = len(counts.indptr) - 1
+    k = U.shape[1]
     known: Array = np.asarray(U.any(axis=1))
     data = counts.data * known[counts.indices]
     X = sparse.csr_array((data, counts.indices, counts.indptr), shape=(n, len(U)), copy=True)
     X.eliminate_zeros()
 
-    C, bounds = np.full((n, k), 1.0 / k), np.full(n, np.inf)
+    C = np.full((n, k), 1.0 / k)
+    bounds = np.full(n, np.inf)
 
     # expectation maximisation brings every mixture near
     for _ in range(min(max_iter, EM_STEPS) if beta == 1.0 else max_iter):
@@ -261,10 +291,12 @@ def fold_in(
         active = first + np.flatnonzero(np.diff(X.indptr[first : first + size + 1]))
 
         for _ in range(max_iter):
-            x, c = X[active], C[active]
+            x = X[active]
+            c = C[active]
             rows = np.repeat(np.arange(len(active)), np.diff(x.indptr))
             s = _products(rows, x.indices, c, U)
-            weights, x.data = x.data, x.data / s
+            weights = x.data
+            x.data = x.data / s
             gradient = x @ U
 
             bounds[active] = gradient.max(axis=1) - 1
@@ -306,8 +338,10 @@ def _newton_step(
     slope = ((gradient - 1) * step).sum(axis=1)
 
     # Armijo's rule on the exact likelihood, all documents at once
-    moved, mass = _products(rows, columns, step, U) / s, step.sum(axis=1)
-    length, todo = np.ones(len(C)), slope > 0
+    moved = _products(rows, columns, step, U) / s
+    mass = step.sum(axis=1)
+    length = np.ones(len(C))
+    todo = slope > 0
     length[~todo] = 0.0
     for _ in range(40):
         ratio = 1 + length[rows] * moved
@@ -330,10 +364,13 @@ def _gradients(counts: Counts, C: Array, U: Array, in_documents: Array, in_words
     value = 0.0
 
     for d in range(len(indptr) - 1):
-        c, g = C[d], in_documents[d]
+        c = C[d]
+        g = in_documents[d]
         for position in range(indptr[d], indptr[d + 1]):
-            w, x = indices[position], data[position]
-            u, h = U[w], in_words[w]
+            w = indices[position]
+            x = data[position]
+            u = U[w]
+            h = in_words[w]
 
             # probability of the word in the document
             s = 0.0

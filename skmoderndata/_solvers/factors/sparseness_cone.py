@@ -62,7 +62,8 @@ def cone_codes(G: Array, F: Array, level: float, *, start: Array | None = None) 
     starts = [_with_slack(diagonal, nnls(G, F).Z, _ratio(k, level)), F / metric]
     gains = np.where(F > 0, F * F / metric, 0.0)
     for _ in range(min(SINGLES, k)):
-        rows, first = np.arange(m), gains.argmax(axis=1)
+        rows = np.arange(m)
+        first = gains.argmax(axis=1)
         single = np.zeros((m, k))
         single[rows, first] = np.where(gains[rows, first] > 0, F[rows, first], 0.0)
         starts.append(single / metric)
@@ -72,12 +73,14 @@ def cone_codes(G: Array, F: Array, level: float, *, start: Array | None = None) 
         starts.insert(0, np.asarray(start, dtype=np.float64))
 
     # a short descent from each, a long one from the best
-    best, lowest = np.zeros((m, k)), np.full(m, np.inf)
+    best = np.zeros((m, k))
+    lowest = np.full(m, np.inf)
     for Z in starts:
         Z = project_sparseness(Z, level)
         value = descend_cone(G, F, Z, level, rounds=SHORT)
         better = value < lowest
-        best[better], lowest[better] = Z[better], value[better]
+        best[better] = Z[better]
+        lowest[better] = value[better]
     descend_cone(G, F, best, level, rounds=ROUNDS)
     return best
 
@@ -100,23 +103,30 @@ def descend_cone(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> 
             ]
         )
 
-    ratio, metric = _ratio(Z.shape[1], level), _metric(G, F)
+    ratio = _ratio(Z.shape[1], level)
+    metric = _metric(G, F)
     # a bound on the curvature
     steep = np.linalg.eigvalsh(G)[-1] if G.ndim == 2 else np.sqrt((G * G).sum(axis=(1, 2)))
     steep = np.broadcast_to(steep, len(F))[:, None] * (1 + 1e-8)
     Z[steep[:, 0] <= 0] = 0.0
 
-    values, rows = np.zeros(len(F)), np.flatnonzero(steep[:, 0] > 0)
-    stuck, curved = np.ones(len(F), dtype=bool), np.ones(len(F), dtype=bool)
+    values = np.zeros(len(F))
+    rows = np.flatnonzero(steep[:, 0] > 0)
+    stuck = np.ones(len(F), dtype=bool)
+    curved = np.ones(len(F), dtype=bool)
 
     for _ in range(rounds):
         if not len(rows):
             break
 
         # 1. a projected gradient step for rows whose Newton steps are stuck
-        g, f, unit, flat = (G if G.ndim == 2 else G[rows]), F[rows], metric[rows], stuck[rows]
+        g = G if G.ndim == 2 else G[rows]
+        f = F[rows]
+        unit = metric[rows]
+        flat = stuck[rows]
         state = _at_best_norm(g, f, Z[rows])
-        before, moved = state.value, state.Z.copy()
+        before = state.value
+        moved = state.Z.copy()
         moved[flat] = project_sparseness((state.Z - state.Y / steep[rows])[flat], level)
         state = _lower(state, _at_best_norm(g, f, moved))
 
@@ -128,7 +138,8 @@ def descend_cone(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> 
             state = _lower(state, _at_best_norm(g, f, moved))
 
         # 3. rows that hardly gain leave, once both kinds of step have been tried
-        Z[rows], values[rows] = state.Z, state.value
+        Z[rows] = state.Z
+        values[rows] = state.value
         enough = GAIN * np.abs(before)
         stuck[rows] = value - values[rows] <= enough
         curved[rows] ^= stuck[rows]  # the next one with second derivatives of the other function
@@ -151,9 +162,11 @@ def _metric(G: Array, F: Array) -> Array:
 def _at_best_norm(G: Array, F: Array, Z: Array) -> State:
     """Rows of Z at the norms that lower the value most, gradients ``z G - f``, and values."""
     Y = (Z[:, None] @ G)[:, 0]  # row by row, so that one does not depend on the others
-    met, size = (Z * F).sum(axis=1), (Z * Y).sum(axis=1)
+    met = (Z * F).sum(axis=1)
+    size = (Z * Y).sum(axis=1)
     norm = np.where(met > 0, met / np.where(size > 0, size, np.maximum(met, 1e-300)), 0.0)
-    Z, Y = Z * norm[:, None], Y * norm[:, None] - F
+    Z = Z * norm[:, None]
+    Y = Y * norm[:, None] - F
     return State(Z, Y, (Z * (Y - F)).sum(axis=1) / 2)
 
 
@@ -178,7 +191,8 @@ def _newton_step(
     unknowns are scaled so that the metric is the identity. A step ends where an entry becomes 0.
     """
     # support, and the normal of the cone there
-    (m, k), unit = Z.shape, 1 / np.sqrt(metric)
+    (m, k) = Z.shape
+    unit = 1 / np.sqrt(metric)
     inside = Z > DUST * Z.max(axis=1, keepdims=True)
     normal = np.where(inside, Z.sum(axis=1, keepdims=True) - ratio**2 * Z, 0.0) * unit
     largest = np.abs(normal).max(axis=1, keepdims=True)
@@ -240,7 +254,8 @@ def _with_slack(diagonal: Array, Z: Array, ratio: float) -> Array:
     rows = np.flatnonzero((diagonal == 0).any(axis=1))
     entry = (diagonal[rows] == 0).argmax(axis=1)
     Z[rows, entry] = 0.0
-    total, square = Z[rows].sum(axis=1), (Z[rows] ** 2).sum(axis=1)
+    total = Z[rows].sum(axis=1)
+    square = (Z[rows] ** 2).sum(axis=1)
     # (total + x)^2 = ratio^2 (square + x^2)
     curve = ratio * ratio - 1
     root = total**2 + curve * (total**2 - ratio**2 * square)

@@ -50,10 +50,12 @@ def squared_distances(kernel: Stationary, A: Array, B: Array, xp: Any) -> Array:
     """
     # about the median of A, which a few far rows do not move, to keep digits
     centre = median(A, xp)
-    A, B = (A - centre) / kernel.scales, (B - centre) / kernel.scales
+    A = (A - centre) / kernel.scales
+    B = (B - centre) / kernel.scales
 
     # |a|^2 + |b|^2 - 2 a'b
-    a2, b2 = xp.sum(A * A, axis=1), xp.sum(B * B, axis=1)
+    a2 = xp.sum(A * A, axis=1)
+    b2 = xp.sum(B * B, axis=1)
     terms = a2[:, None] + b2[None, :]
     r2 = terms - 2 * (A @ B.T)
     r2 = xp.where(r2 > ROUNDING * terms, r2, xp.zeros_like(r2))
@@ -116,8 +118,11 @@ def contract(kernel: Stationary, A: Array, B: Array, K: Array, G: Array, xp: Any
     r2 = K if kernel.shape == "rbf" else squared_distances(kernel, A, B, xp)  # K says it all
     H = G * slope(kernel, K, r2, xp)
     centre = median(A, xp)
-    A, B = (A - centre) / kernel.scales, (B - centre) / kernel.scales
-    rows, columns, HB = xp.sum(H, axis=1), xp.sum(H, axis=0), H @ B
+    A = (A - centre) / kernel.scales
+    B = (B - centre) / kernel.scales
+    rows = xp.sum(H, axis=1)
+    columns = xp.sum(H, axis=0)
+    HB = H @ B
     # sum_ab H_ab (a_j - b_j)^2
     spread = rows @ (A * A) + columns @ (B * B) - 2 * xp.sum(A * HB, axis=0)
     alpha = 0.0

@@ -74,7 +74,8 @@ class Sums(NamedTuple):
 
 def sums(A: Array, prior: Array, Y: Array, w: Array, d: Array, shift: Array, xp: Any) -> Sums:
     """Sum over one block: A (m x n), ``prior = k(x, x)`` (n), Y (n x t), w and d (n)."""
-    Y, u = Y - shift, w / d
+    Y = Y - shift
+    u = w / d
     root = xp.sqrt(u)
 
     weighted = A * root[None, :]  # times its own transpose: half of the work in BLAS
@@ -97,7 +98,9 @@ def sums(A: Array, prior: Array, Y: Array, w: Array, d: Array, shift: Array, xp:
 def add(first: Sums, second: Sums, xp: Any) -> Sums:
     """Add the sums of two sets of samples, the second in the shift of the first."""
     e = second.shift - first.shift
-    n, y, moments = second.n, second.y, second.moments
+    n = second.n
+    y = second.y
+    moments = second.moments
     moved = second._replace(
         b=second.b + second.q[:, None] * e[None, :],
         y=y + second.precision * e,
@@ -208,7 +211,8 @@ class Slopes(NamedTuple):
 
 def slopes(L: Array, total: Sums, fac: Factors, s: float, method: str, xp: Any) -> Slopes:
     """Differentiate the objective by K_uu and log s, where the sums are scaled by s."""
-    t, u = total.b.shape[1], fac.u
+    t = total.b.shape[1]
+    u = fac.u
     eye = identity(L, xp)
     inverse = solve_lower(fac.R, eye, xp)
     B_inverse = inverse.T @ inverse
@@ -266,11 +270,13 @@ def block_slopes(
     ``w (u y - (t B^-1 + u u') a) / D``; vfe adds ``t w a / s``, fitc the chain through
     ``D = k(x, x) - a'a + s``.
     """
-    t, weight = Y.shape[1], w / d
+    t = Y.shape[1]
+    weight = w / d
 
     # fitc: each sample has a noise of its own
     if method == "fitc":
-        BA, fitted = slope.B_inverse @ A, A.T @ u
+        BA = slope.B_inverse @ A
+        fitted = A.T @ u
         by_a = (u @ (Y - fitted).T - t * BA) * weight[None, :]
         quadratic = t * xp.sum(A * BA, axis=0) + xp.sum((Y - fitted) ** 2, axis=1)
         by_d = 0.5 * weight * (quadratic / d - t)
@@ -279,9 +285,11 @@ def block_slopes(
         return BlockSlopes(K_uf, by_d, unwhiten(L, AD @ A.T, xp), s * float(xp.sum(by_d)))
 
     # vfe and dtc
-    S, prior = t * slope.B_inverse + u @ u.T, 0 * weight
+    S = t * slope.B_inverse + u @ u.T
+    prior = 0 * weight
     if method == "vfe":
-        S, prior = S - t * identity(L, xp), -0.5 * t * weight
+        S = S - t * identity(L, xp)
+        prior = -0.5 * t * weight
     K_uf = solve_upper(L, u, xp) @ Y.T - solve_upper(L, S, xp) @ A
     return BlockSlopes(K_uf * weight[None, :], prior, 0.0, 0.0)
 

@@ -42,7 +42,8 @@ def _product(v, M, columns, out):
     # few states: dot products with columns; more: sums of rows
     if len(v) <= 12:
         for k in range(len(v)):
-            total, column = 0.0, columns[k]
+            total = 0.0
+            column = columns[k]
             for j in range(len(v)):
                 total += v[j] * column[j]
             out[k] = total
@@ -51,7 +52,8 @@ def _product(v, M, columns, out):
     for k in range(len(v)):
         out[k] = 0.0
     for k in range(len(v)):
-        weight, row = v[k], M[k]
+        weight = v[k]
+        row = M[k]
         for j in range(len(v)):
             out[j] += weight * row[j]
 
@@ -65,7 +67,8 @@ def _forward(startprob, transmat, columns, table, rows, alpha, c):
     """
     for t in range(len(rows)):
         # one step of the chain, times the emission
-        new, b = alpha[t], table[rows[t]]
+        new = alpha[t]
+        b = table[rows[t]]
         if t > 0:
             _product(alpha[t - 1], transmat, columns, new)
         total = 0.0
@@ -97,7 +100,9 @@ def _backward(transmat, columns, table, rows, alpha, c, beta, v, moves):
 
     for t in range(len(rows) - 1, -1, -1):
         # posterior of the state at this time
-        b, now, scale = table[rows[t]], alpha[t], 1.0 / c[t]
+        b = table[rows[t]]
+        now = alpha[t]
+        scale = 1.0 / c[t]
         for k in range(S):
             v[k] = b[k] * beta[k] * scale
             now[k] *= beta[k]
@@ -108,7 +113,8 @@ def _backward(transmat, columns, table, rows, alpha, c, beta, v, moves):
         _product(v, columns, transmat, beta)
         before = alpha[t - 1]
         for k in range(S):
-            row, before_k = moves[k], before[k]
+            row = moves[k]
+            before_k = before[k]
             for j in range(S):
                 row[j] += before_k * v[j]
 
@@ -116,7 +122,8 @@ def _backward(transmat, columns, table, rows, alpha, c, beta, v, moves):
 @jit
 def _forward_all(startprob, transmat, table, rows, offsets, c):
     longest = (offsets[1:] - offsets[:-1]).max()
-    alpha, columns = np.empty((longest, len(startprob))), transmat.T.copy()
+    alpha = np.empty((longest, len(startprob)))
+    columns = transmat.T.copy()
     for i in range(len(offsets) - 1):
         part = slice(offsets[i], offsets[i + 1])
         _forward(startprob, transmat, columns, table, rows[part], alpha, c[part])
@@ -125,10 +132,13 @@ def _forward_all(startprob, transmat, table, rows, offsets, c):
 @jit
 def _both_all(startprob, transmat, table, rows, offsets, states, moves, c):
     columns = transmat.T.copy()
-    beta, v = np.empty(len(startprob)), np.empty(len(startprob))
+    beta = np.empty(len(startprob))
+    v = np.empty(len(startprob))
     for i in range(len(offsets) - 1):
         part = slice(offsets[i], offsets[i + 1])
-        x, alpha, scales = rows[part], states[part], c[part]
+        x = rows[part]
+        alpha = states[part]
+        scales = c[part]
         if _forward(startprob, transmat, columns, table, x, alpha, scales):
             _backward(transmat, columns, table, x, alpha, scales, beta, v, moves[i])
 
@@ -158,8 +168,10 @@ def posteriors(startprob: Array, transmat: Array, seen: Observations) -> Posteri
     `moves` is the expected number of moves divided by the probability of the move, which is the
     derivative of the log-likelihood in it, and exists where that is zero as well.
     """
-    n, S = len(seen.offsets) - 1, len(startprob)
-    states, moves = np.zeros((len(seen.rows), S)), np.zeros((n, S, S))
+    n = len(seen.offsets) - 1
+    S = len(startprob)
+    states = np.zeros((len(seen.rows), S))
+    moves = np.zeros((n, S, S))
     c = np.ones(len(seen.rows))
     if n:
         _both_all(startprob, transmat, seen.table, seen.rows, seen.offsets, states, moves, c)
@@ -182,7 +194,8 @@ def blocks(seen: Observations, bytes_per_sequence: int) -> Iterator[tuple[slice,
     while first < len(ends):
         done = ends[first - 1] if first else 0.0
         last = max(first + 1, int(np.searchsorted(ends, done + budget, side="right")))
-        start, stop = seen.offsets[first], seen.offsets[last]
+        start = seen.offsets[first]
+        stop = seen.offsets[last]
         offsets = seen.offsets[first : last + 1] - start
         yield slice(first, last), seen._replace(rows=seen.rows[start:stop], offsets=offsets)
         first = last

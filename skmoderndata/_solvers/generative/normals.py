@@ -17,7 +17,8 @@ def log_densities(X: Array, means: Array, covariances: Array) -> Array:
     found = np.empty((len(X), len(means)))
     for k, (mean, C) in enumerate(zip(means, covariances, strict=True)):
         if C.ndim == 1:
-            squares, log_det = ((X - mean) ** 2 / C).sum(axis=1), np.log(C).sum()
+            squares = ((X - mean) ** 2 / C).sum(axis=1)
+            log_det = np.log(C).sum()
         else:
             L = cholesky(C, lower=True)
             squares = (solve_triangular(L, (X - mean).T, lower=True) ** 2).sum(axis=0)
@@ -47,7 +48,8 @@ def covariance_scores(
     n = sums_by_sequence(gamma, offsets)
 
     for k, (mean, C) in enumerate(zip(means, covariances, strict=True)):
-        d, weight = X - mean, gamma[:, k]
+        d = X - mean
+        weight = gamma[:, k]
 
         # diagonal covariances
         if C.ndim == 1:

@@ -7,7 +7,8 @@ import numpy as np
 from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._typing import Array
 
-SMALL, LARGE = 2.0**-256, 2.0**256
+SMALL = 2.0**-256
+LARGE = 2.0**256
 
 
 class PairModel(NamedTuple):
@@ -43,12 +44,15 @@ def _pair(s, t, joint, insert, columns, ends, cells, exponents):
     """
     m = len(t)
     for i in range(len(s) + 1):
-        now, old = cells[i % 2], cells[(i + 1) % 2]
-        e_now, e_old = exponents[i % 2], exponents[(i + 1) % 2]
+        now = cells[i % 2]
+        old = cells[(i + 1) % 2]
+        e_now = exponents[i % 2]
+        e_old = exponents[(i + 1) % 2]
 
         for j in range(m + 1):
             # the largest exponent of the cells before
-            cell, e = now[j], -(2**60)
+            cell = now[j]
+            e = -(2**60)
             if i > 0 and j > 0:
                 e = max(e, e_old[j - 1])
             if i > 0:
@@ -57,9 +61,12 @@ def _pair(s, t, joint, insert, columns, ends, cells, exponents):
                 e = max(e, e_now[j - 1])
 
             # begin, both emit, s alone emits, t alone emits
-            cell[0], cell[1], cell[2] = 0.0, 0.0, 0.0
+            cell[0] = 0.0
+            cell[1] = 0.0
+            cell[2] = 0.0
             if i == 0 and j == 0:
-                e, cell[0] = 0, 1.0
+                e = 0
+                cell[0] = 1.0
             if i > 0 and j > 0:
                 p = joint[s[i - 1], t[j - 1]]
                 cell[0] = _reached(old[j - 1], columns[0], p, e - e_old[j - 1])
@@ -87,7 +94,8 @@ def _pair(s, t, joint, insert, columns, ends, cells, exponents):
 @jit
 def _pairs(codes, offsets, codes_y, offsets_y, which, joint, insert, columns, ends, found):
     longest = (offsets_y[1:] - offsets_y[:-1]).max() + 1
-    cells, exponents = np.zeros((2, longest, 3)), np.zeros((2, longest), dtype=np.int64)
+    cells = np.zeros((2, longest, 3))
+    exponents = np.zeros((2, longest), dtype=np.int64)
     for r in range(len(which)):
         i, j = which[r]
         s = codes[offsets[i] : offsets[i + 1]]

@@ -111,7 +111,9 @@ class CentredRows:
 
     def __init__(self, X: Any, mean: Array, scale: Array, root: Array) -> None:
         self.X = X.multiply(root[:, None]).multiply(1 / scale).tocsr()
-        self.mean, self.root, self.total = mean / scale, root, float(root @ root)
+        self.mean = mean / scale
+        self.root = root
+        self.total = float(root @ root)
         self.shape = self.X.shape
 
     def __matmul__(self, B: Array) -> Array:
@@ -158,9 +160,11 @@ def whiten_sparse(G: CentredRows, pen: Penalty) -> Whitened:
 def _by_covariance(G: Any, C: Array, size: int, pen: Penalty, total: float) -> Whitened:
     """Whitened view by the eigenvectors of ``C = G'G``; `size` scales what counts as rounding."""
     omega, V = linalg.eigh((C + C.T) / 2, driver="evd")
-    omega, V = omega[::-1], V[:, ::-1]
+    omega = omega[::-1]
+    V = V[:, ::-1]
     keep = omega > size * np.finfo(np.float64).eps * max(float(omega[0]), 0.0)
-    omega, V = omega[keep], V[:, keep]
+    omega = omega[keep]
+    V = V[:, keep]
     W = V * (gain(omega, total, pen) / np.sqrt(omega))
     return Whitened(G, W, np.sqrt(total) * W, omega.size)
 
@@ -176,7 +180,8 @@ def whiten_kernel(K: Array, pen: Penalty, total: float | None = None) -> Whitene
     if omega[0] < -INDEFINITE * size:
         return Whitened(U[:, :0], None, None, -1)
     keep = omega > n * np.finfo(np.float64).eps * size
-    omega, U = omega[keep][::-1], np.ascontiguousarray(U[:, keep][:, ::-1])
+    omega = omega[keep][::-1]
+    U = np.ascontiguousarray(U[:, keep][:, ::-1])
     total = float(n) if total is None else total
     b = gain(omega, total, pen)
     coef = sparse.diags(np.sqrt(total) * b / omega, format="csr")
@@ -195,7 +200,8 @@ def whiten_features(G: Array, pen: Penalty, total: float | None = None) -> White
         return _by_covariance(G, G.T @ G, m, pen, total)
     _, s, Vt = linalg.svd(G, full_matrices=False)
     keep = s > max(n, m) * np.finfo(np.float64).eps * (s[0] if s.size else 0.0)
-    omega, V = s[keep] ** 2, Vt[keep].T
+    omega = s[keep] ** 2
+    V = Vt[keep].T
     W = V * (gain(omega, total, pen) / np.sqrt(omega))
     return Whitened(G, W, np.sqrt(total) * W, omega.size)
 
@@ -271,7 +277,9 @@ def _two_views(T: Array, k: int) -> Pairs:
 
     P, values, Qt = (np.asarray(array, dtype=np.float64) for array in found)
     order = np.argsort(-values, kind="stable")[:k]
-    P, values, Q = P[:, order], values[order], Qt[order].T
+    P = P[:, order]
+    values = values[order]
+    Q = Qt[order].T
 
     # residual of the singular vectors
     size = values[0] if values.size and values[0] > 0 else 1.0
@@ -303,7 +311,8 @@ def kernel_pairs(
     n = Ka.shape[0]
     total = float(n) if total is None else total
     count = itertools.count()
-    roots, operators = [], []
+    roots = []
+    operators = []
 
     # R = K^-1 (regularised covariance), by a Cholesky factor of each kernel
     for K, pen in zip((Ka, Kb), pens, strict=True):
@@ -344,7 +353,8 @@ def kernel_pairs(
     values = np.sqrt(squares[order])
     dual_b = linalg.cho_solve((roots[1], True), U[:, order] / np.sqrt(total))
     dual_a = linalg.cho_solve((roots[0], True), Kb @ dual_b / (total * values))
-    residual, duals = 0.0, [dual_a, dual_b]
+    residual = 0.0
+    duals = [dual_a, dual_b]
     scores = [Ka @ dual_a, Kb @ dual_b]
     for v, (K, pen) in enumerate(zip((Ka, Kb), pens, strict=True)):
         # the stationarity conditions afresh: K (other scores) / n = value K M alpha
@@ -396,7 +406,8 @@ def _stacked(C: Array, rows: list[slice], k: int) -> Pairs:
     """Eigenvectors of the matrix of all cross products between different views."""
     values, V = leading_eigen(C, k)
     keep = values > 1e-12 * max(values[0], np.finfo(np.float64).tiny)
-    values, V = values[keep], V[:, keep]
+    values = values[keep]
+    V = V[:, keep]
     off = np.abs(C @ V - V * values).max(initial=0.0)
     residual = float(off / values[0]) if values.size else 0.0
     parts = [V[at] * np.sqrt(len(rows)) for at in rows]
@@ -416,7 +427,9 @@ def _sumcor(
     pairs = n_views * (n_views - 1)
     found = [np.zeros((at.stop - at.start, 0)) for at in rows]
     values: list[float] = []
-    gaps, residual, total_iter = [0.0], 0.0, 0
+    gaps = [0.0]
+    residual = 0.0
+    total_iter = 0
 
     for _ in range(min(k, *map(len, found))):
         # start: the eigenvector that solves the relaxed problem, of unit norm in every view
@@ -481,7 +494,8 @@ def _consensus(views: Sequence[Whitened], k: int, samples: Samples) -> Pairs:
     wide = Y.shape[1] > n
     values, V = leading_eigen(Y @ Y.T if wide else Y.T @ Y, k)
     keep = values > 1e-12 * max(float(values[0]), np.finfo(np.float64).tiny)
-    values, V = values[keep], V[:, keep]
+    values = values[keep]
+    V = V[:, keep]
     Z = V if wide else Y @ (V / np.sqrt(values))
 
     scores = Y.T @ Z

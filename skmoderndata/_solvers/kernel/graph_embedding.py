@@ -112,7 +112,8 @@ def neighbour_graph(
     codes : ndarray of shape (n,) or None
         Classes; with `same`, neighbours are those of the own class, else of the others.
     """
-    rows_of, columns_of = [], []
+    rows_of = []
+    columns_of = []
 
     # neighbours among the samples that may be ones
     for rows, D in distances:
@@ -157,7 +158,8 @@ def smallest_laplacian(K: Array, k: int, weights: Array | None = None) -> tuple[
     # all eigenvectors, or few of the inverse
     if n <= LAPLACIAN_DENSE or k > n // 8:
         values, V = linalg.eigh(L)
-        values, V = values[:k], V[:, :k]
+        values = values[:k]
+        V = V[:, :k]
     else:
         shift = 1e-7 * top
         L[np.diag_indices(n)] += shift

@@ -106,7 +106,8 @@ def centred_cholesky(
     trace, and the factorisation is repeated until the residual is at most ``tol tr(G G')``.
     """
     diagonal = np.asarray(gram.diag(X), dtype=np.float64)
-    n, total = len(diagonal), float(diagonal.sum())
+    n = len(diagonal)
+    total = float(diagonal.sum())
     order = gram.order(X)
     some = order[np.random.RandomState(0).permutation(n)[:SAMPLES_OF_TRACE]]
 
@@ -143,7 +144,8 @@ def _factor(
     # residuals below this are rounding errors
     floor = 4 * n**0.5 * np.finfo(np.float64).eps * max(diagonal.max(initial=0.0), 0.0)
 
-    count, m = n, 0
+    count = n
+    m = 0
     trace = remaining = float(diagonal.sum())
 
     while m < rank and remaining > tol * trace and d.max() > floor:

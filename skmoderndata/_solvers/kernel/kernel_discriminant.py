@@ -37,7 +37,8 @@ def classes_of(codes: Array, weights: Array, scales: Array | None) -> Classes:
 
 def mean_differences(classes: Classes, priors: Array) -> Array:
     """Coefficients `(n, C)` of `sqrt(prior_c) (mean_c - mean)`, over the samples."""
-    n, C = len(classes.codes), len(classes.mass)
+    n = len(classes.codes)
+    C = len(classes.mass)
     G = np.zeros((n, C))
     G[np.arange(n), classes.codes] = classes.weights / classes.mass[classes.codes]
     G -= (G @ priors)[:, None]
@@ -127,7 +128,8 @@ def _best(V: Array, B: Array, K: Array, ridge: float) -> Directions:
     T = B.T @ V
     values, Y = linalg.eigh((T + T.T) / 2)
     q = len(values) - 1
-    values, Y = values[::-1][:q], Y[:, ::-1][:, :q]
+    values = values[::-1][:q]
+    Y = Y[:, ::-1][:, :q]
     known = values > 1e-12 * max(values[0], np.finfo(float).tiny)
     coef = V @ (Y / np.sqrt(np.where(known, values, np.inf)))
     scores = K @ coef

@@ -165,7 +165,9 @@ def _nearest(S: Array, mass: Array, inner: Array, diagonal: Array | None = None)
         i = int(candidates.argmax())
         if candidates[i] > 0:
             sizes[nearest[i]] -= 1
-            nearest[i], sizes[c], distance[i] = c, 1, -np.inf
+            nearest[i] = c
+            sizes[c] = 1
+            distance[i] = -np.inf
     return nearest
 
 
@@ -181,7 +183,8 @@ def _exchange(
     for i in np.flatnonzero(changes.min(axis=0) < -slack):
         one = slice(i, i + 1)
         change = _changes(S[:, one], labels[one], diagonal[one], w[one], mass, inner)[:, 0]
-        a, b = labels[i], int(change.argmin())
+        a = labels[i]
+        b = int(change.argmin())
 
         # move, where it still does
         if change[b] < -slack:  # still, after the moves before
@@ -221,7 +224,8 @@ def _changes(
 
 def _rows(kernel: KernelSums, samples: Array) -> Array:
     """Kernel values of a few samples against all."""
-    m, n = len(samples), len(kernel.weights)
+    m = len(samples)
+    n = len(kernel.weights)
     return kernel.product(sparse.csr_array((np.ones(m), samples, np.arange(m + 1)), shape=(m, n)))
 
 
@@ -261,7 +265,9 @@ def plus_plus_start(
         K = _rows(kernel, candidates)
         D = np.minimum(closest, _squared_distances(K, diagonal, diagonal[candidates]))
         best = int(first_least(D @ w))
-        chosen[c], rows[c], closest = candidates[best], K[best], D[best]
+        chosen[c] = candidates[best]
+        rows[c] = K[best]
+        closest = D[best]
 
     return assign_to_samples(rows, diagonal[chosen])
 
@@ -289,7 +295,8 @@ def spectral_relaxation(kernel: KernelSums, k: int) -> Relaxation:
     for what was computed.
     """
     product, diagonal, weights = kernel
-    n, root = len(weights), np.sqrt(weights)
+    n = len(weights)
+    root = np.sqrt(weights)
     fraction = weights / weights.sum()
 
     def centred(B: Array) -> Array:

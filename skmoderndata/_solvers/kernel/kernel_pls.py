@@ -35,7 +35,9 @@ def kernel_pls(
     their roots, and so are the scores.
     """
     n, m = Y.shape
-    T, B, KB = np.empty((n, k)), np.empty((n, k)), np.empty((n, k))
+    T = np.empty((n, k))
+    B = np.empty((n, k))
+    KB = np.empty((n, k))
     sizes = np.empty(k)
     E = Y.copy()
     total = float(linalg.norm(Y))
@@ -47,12 +49,14 @@ def kernel_pls(
         j = n_iter - 1
         KE = apply(E)
         if m == 1:
-            b, Kb = E[:, 0], KE[:, 0]
+            b = E[:, 0]
+            Kb = KE[:, 0]
         else:
             inner = E.T @ KE
             _, V = linalg.eigh((inner + inner.T) / 2, check_finite=False)
             v = V[:, -1] * (1.0 if V[np.abs(V[:, -1]).argmax(), -1] > 0 else -1.0)
-            b, Kb = E @ v, KE @ v
+            b = E @ v
+            Kb = KE @ v
 
         # 2. end where nothing is left to explain
         norm2 = float(b @ Kb)
@@ -61,7 +65,8 @@ def kernel_pls(
             continue
 
         # 3. score t = Q K b, orthogonal to those before it
-        b, Kb = b / np.sqrt(norm2), Kb / np.sqrt(norm2)
+        b = b / np.sqrt(norm2)
+        Kb = Kb / np.sqrt(norm2)
         t = Kb
         for _ in range(2):  # once more against rounding
             t = t - T[:, :j] @ (T[:, :j].T @ t)
@@ -71,11 +76,17 @@ def kernel_pls(
             continue
 
         # 4. deflate the targets
-        T[:, j], B[:, j], KB[:, j], sizes[j] = t / size, b, Kb, size
+        T[:, j] = t / size
+        B[:, j] = b
+        KB[:, j] = Kb
+        sizes[j] = size
         E = E - np.outer(T[:, j], T[:, j] @ E)
         found = j + 1
 
-    T, B, KB, sizes = T[:, :found], B[:, :found], KB[:, :found], sizes[:found]
+    T = T[:, :found]
+    B = B[:, :found]
+    KB = KB[:, :found]
+    sizes = sizes[:found]
 
     # T' K B is upper triangular: K b_j is a combination of the first j scores
     rotations = linalg.solve_triangular(np.triu(T.T @ KB).T, B.T, lower=True).T

@@ -44,13 +44,16 @@ def forward_selection(P: Array, Y: Array, w: Array, *, most: int, intercept: boo
     root = np.sqrt(w)[:, None]
     leverage = np.zeros(len(P))
     if intercept:
-        P, Y = P - w @ P / w.sum(), Y - w @ Y / w.sum()
+        P = P - w @ P / w.sum()
+        Y = Y - w @ Y / w.sum()
         leverage = w / w.sum()
-    P, R = root * P, root * Y
+    P = root * P
+    R = root * Y
 
     sizes = (R**2).sum(axis=0)
     R = R / np.sqrt(np.where(sizes > 0, sizes, 1))
-    norms, products = (P**2).sum(axis=0), P.T @ R
+    norms = (P**2).sum(axis=0)
+    products = P.T @ R
     floor = 1e-10 * norms  # of a column that the chosen ones explain
     free = norms > 0
 
@@ -75,9 +78,11 @@ def forward_selection(P: Array, Y: Array, w: Array, *, most: int, intercept: boo
         Q = np.column_stack([Q, q])
 
         # 3. what it explains is taken out of all columns and targets
-        g, p = q @ R, q @ P
+        g = q @ R
+        p = q @ P
         R = R - np.outer(q, g)
-        norms, products = norms - p**2, products - np.outer(p, g)
+        norms = norms - p**2
+        products = products - np.outer(p, g)
         free &= norms > floor
         free[j] = False
 

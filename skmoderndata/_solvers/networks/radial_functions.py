@@ -20,7 +20,8 @@ def distances_sq(X: Array, centers: Array, *, exact: bool, xp: Any) -> Array:
             out = out + (X[:, j][:, None] - centers[:, j][None, :]) ** 2
         return out
     shift = xp.mean(centers, axis=0)
-    X, C = X - shift, centers - shift
+    X = X - shift
+    C = centers - shift
     out = xp.sum(X * X, axis=1)[:, None] + xp.sum(C * C, axis=1)[None, :] - 2 * (X @ C.T)
     return (out + xp.abs(out)) / 2  # rounding may leave less than 0
 

@@ -45,12 +45,16 @@ class Statistics(NamedTuple):
 def statistics(H: Array, Y: Array, w: Array, *, intercept: bool, xp: Any) -> Statistics:
     """Sum over one block of samples."""
     weight = float(xp.sum(w))
-    h_mean, y_mean = xp.zeros_like(H[0, :]), xp.zeros_like(Y[0, :])
+    h_mean = xp.zeros_like(H[0, :])
+    y_mean = xp.zeros_like(Y[0, :])
     if intercept and weight > 0:
-        h_mean, y_mean = w @ H / weight, w @ Y / weight
+        h_mean = w @ H / weight
+        y_mean = w @ Y / weight
     root = xp.sqrt(w)[:, None]
-    H, Y = root * (H - h_mean), root * (Y - y_mean)
-    S, B = H.T @ H, H.T @ Y
+    H = root * (H - h_mean)
+    Y = root * (Y - y_mean)
+    S = H.T @ H
+    B = H.T @ Y
     n = int(xp.sum(xp.astype(w > 0, xp.int64)))
     return Statistics(n, weight, h_mean, y_mean, S, B, xp.sum(Y * Y, axis=0))
 
@@ -59,7 +63,8 @@ def add(a: Statistics, b: Statistics) -> Statistics:
     """Statistics of the samples of both; the order does not matter."""
     weight = a.weight + b.weight
     share = b.weight / weight if weight > 0 else 0.0
-    d, e = b.h_mean - a.h_mean, b.y_mean - a.y_mean
+    d = b.h_mean - a.h_mean
+    e = b.y_mean - a.y_mean
     between = a.weight * share
     return Statistics(
         a.n_samples + b.n_samples,
@@ -91,7 +96,8 @@ def spectrum(total: Statistics, xp: Any, rows: Array | None = None) -> Spectrum:
     largest = float(values[-1])
     cut = largest * size * EPS
     first = int(xp.sum(xp.astype(values <= max(cut, 0.0), xp.int64)))
-    values, V = values[first:], V[:, first:]
+    values = values[first:]
+    V = V[:, first:]
     if rows is not None:
         V = rows.T @ V / xp.sqrt(values)
     return Spectrum(values, V, V.T @ total.B)
@@ -129,7 +135,9 @@ def held_out(
         leverage = leverage + 1 / total.weight
     free = 1 - w[:, None] * leverage
 
-    n, k, t = H.shape[0], alphas.shape[0], Y.shape[1]
+    n = H.shape[0]
+    k = alphas.shape[0]
+    t = Y.shape[1]
     coef = inverse[:, :, None] * parts.VB[:, None, :]
     fitted = xp.reshape(U @ xp.reshape(coef, (U.shape[1], k * t)), (n, k, t)) + total.y_mean
 
@@ -148,7 +156,9 @@ def cross_validated_squares(
     (Golub, Heath and Wahba 1979): ``sum w r^2 / (1 - mean h)^2``. Infinite where the mean leaves
     less freedom than the rounding errors of the residuals.
     """
-    values, a = parts.values[:, None], alphas[None, :]  # (rank, k)
+    # (rank, k)
+    values = parts.values[:, None]
+    a = alphas[None, :]
 
     # sum w r^2 = y'y - b' (2 (S + a)^-1 - (S + a)^-1 S (S + a)^-1) b
     shrunk = (values + 2 * a) / (values + a) ** 2

@@ -111,7 +111,9 @@ def _dual_of_signs(p: Problem, support: Array, signs: Array, tol: float) -> Arra
 
         # more accurate as fewer change
         few = change < 0.01 * active.size
-        accuracy = 1e-12 if change < 3 else 1e-6 if few else 1e-3
+        accuracy = 1e-6 if few else 1e-3
+        if change < 3:
+            accuracy = 1e-12
         sign[wrong] = 0.0
         sign[beyond] = np.sign(slopes[beyond])
     return dual

@@ -30,7 +30,9 @@ class PolynomialExpansion:
     """
 
     def __init__(self, n_inputs: int, degree: int, include_bias: bool = False) -> None:
-        self.n_inputs, self.degree, self.include_bias = n_inputs, degree, include_bias
+        self.n_inputs = n_inputs
+        self.degree = degree
+        self.include_bias = include_bias
         # (variable, rows of its factor in `out`, rows of the product): the monomials of degree
         # d + 1 that begin with variable i are x_i times the monomials of degree d from i on
         self._products: list[tuple[int, slice, slice]] = []
@@ -39,13 +41,15 @@ class PolynomialExpansion:
 
         first = list(range(start, stop))  # where the monomials that begin with i begin
         for _ in range(degree - 1):
-            begin_next, position = [], stop
+            begin_next = []
+            position = stop
             for i, begin in enumerate(first):
                 begin_next.append(position)
                 end = position + stop - begin
                 self._products.append((i, slice(begin, stop), slice(position, end)))
                 position = end
-            first, stop = begin_next, position
+            first = begin_next
+            stop = position
 
         self.n_outputs = stop
 
@@ -85,8 +89,11 @@ class LinearOutputs:
     """The outputs as an expansion, so that their own moments can be measured."""
 
     def __init__(self, expansion: Expansion, mean: Array, components: Array) -> None:
-        self.expansion, self.mean, self.components = expansion, mean, components
-        self.n_inputs, self.n_outputs = expansion.n_inputs, len(components)
+        self.expansion = expansion
+        self.mean = mean
+        self.components = components
+        self.n_inputs = expansion.n_inputs
+        self.n_outputs = len(components)
 
     def __call__(self, X: Array) -> Array:
         """Map rows to outputs; centred first, so that small outputs keep their digits."""

@@ -47,8 +47,10 @@ class RowSource:
     """
 
     def __init__(self, X: Any, expansion: Expansion | None = None) -> None:
-        self.X, self.expansion = X, expansion
-        self.n, self.p = X.shape[0], X.shape[1] if expansion is None else expansion.n_outputs
+        self.X = X
+        self.expansion = expansion
+        self.n = X.shape[0]
+        self.p = X.shape[1] if expansion is None else expansion.n_outputs
         self.block_rows = int(min(max((1 << 21) // self.p, 64), 1 << 16))
 
     def blocks(self, order: Array | None = None) -> Iterator[Array]:
@@ -139,10 +141,14 @@ def minor_passes(
     improves may turn slowly. Returns the last rate, too.
     """
     # rows are centred with the mean held
-    held, work = PrincipalState.empty(0, source.p)._replace(mean=mean), np.empty((2, source.p))
+    held = PrincipalState.empty(0, source.p)._replace(mean=mean)
+    work = np.empty((2, source.p))
     held.n_seen[:] = state.n_seen[0]
     it = Iterations(max_iter, -1.0 if tol is None else tol, progress)
-    eta, lowest, change, before = 0.9, float("inf"), float("inf"), float("inf")
+    eta = 0.9
+    lowest = float("inf")
+    change = float("inf")
+    before = float("inf")
     old = orthonormal_rows(state.W)
 
     for _ in it:
@@ -161,7 +167,8 @@ def minor_passes(
             inside = float(np.trace(_second_moment(source, mean, new)))
             if not 1e-14 * float(state.gamma[0]) < inside <= 0.99 * lowest:
                 eta *= 0.7
-                it.residual, before = max(before, change), change
+                it.residual = max(before, change)
+                before = change
             else:
                 before = float("inf")
             lowest = min(inside, lowest)
@@ -234,7 +241,8 @@ def slow_update(
     """Take one pass of incremental slow feature analysis; all states are updated in place."""
     check_lengths(source.p, mean=principal.mean, last=last)
     check_lengths(len(principal.lam), directions=minor.W[0])
-    work, whitened = np.empty(source.p), np.empty((2, len(principal.lam)))
+    work = np.empty(source.p)
+    whitened = np.empty((2, len(principal.lam)))
     start = 0
     for block in source.blocks():
         part = follows[start : start + len(block)]
@@ -322,10 +330,12 @@ def _ritz(source: RowSource, mean: Array, Q: Array, rank_tol: float) -> tuple[Ar
     found = Q.any(axis=1)
     G = _second_moment(source, mean, Q[found])
     lam, U = linalg.eigh(G, check_finite=False)
-    lam, U = np.maximum(lam[::-1], 0.0), U[:, ::-1]
+    lam = np.maximum(lam[::-1], 0.0)
+    U = U[:, ::-1]
     floor = max(rank_tol, len(lam) * float(np.finfo(np.float64).eps))
     keep = lam > floor * lam.max(initial=0.0)
-    rows, variances = np.zeros_like(Q), np.zeros(len(Q))
+    rows = np.zeros_like(Q)
+    variances = np.zeros(len(Q))
     n_kept = int(np.count_nonzero(keep))
     rows[:n_kept] = U[:, keep].T @ Q[found]
     variances[:n_kept] = lam[keep]

@@ -136,14 +136,18 @@ def _follow_residual(r: Array, V: Array, lam: Array, eta: float) -> None:
 
         # v <- (1 - eta) lam v + eta (r'v) r, of norm one [Weng, Zhang and Hwang 2003]
         d = np.dot(r, v)
-        a, b = (1.0 - eta) * lam[j], eta * d
+        a = (1.0 - eta) * lam[j]
+        b = eta * d
         size = max(a, abs(b) * np.sqrt(rr))
         if size <= 0.0:  # decayed below the smallest number: begin again with a later residual
             lam[j] = 0.0
             continue
-        a, b = a / size, b / size  # squares of variances would be fourth powers of the data
+        # squares of variances would be fourth powers of the data
+        a = a / size
+        b = b / size
         new = np.sqrt(max(a * a + 2.0 * a * b * d + b * b * rr, 0.0))
-        a, b = a / new, b / new
+        a = a / new
+        b = b / new
         c = a * d + b * rr  # r . V[j] after the update
 
         # the residual without the new direction
@@ -163,7 +167,9 @@ def _follow_minor(u: Array, state: MinorState, eta: float, eta_step: float, work
     long, turns a component round. Deflation that removes only the fraction e of ``w_i . w_j``
     keeps components together for good while gamma is underestimated.
     """
-    W, eigenvalues, gamma = state.W, state.eigenvalues, state.gamma
+    W = state.W
+    eigenvalues = state.eigenvalues
+    gamma = state.gamma
     k, p = W.shape
 
     # a row of zeros only forgets
@@ -290,7 +296,10 @@ def slow_rows(
     the row before the first one, and holds the last row afterwards; `whitened` has two rows.
     """
     n, p = X.shape
-    V, lam, W, n_steps = principal.V, principal.lam, minor.W, minor.n_seen
+    V = principal.V
+    lam = principal.lam
+    W = minor.W
+    n_steps = minor.n_seen
     z = whitened[0]
 
     for t in range(n):

@@ -42,14 +42,16 @@ class QuadraticForm(NamedTuple):
 
     def of_projection(self, shift: Array, P: Array) -> "QuadraticForm":
         """Write the function of ``P (x - shift)`` as one of x."""
-        H, f = P.T @ self.H @ P, self.f @ P
+        H = P.T @ self.H @ P
+        f = self.f @ P
         c = self.c + float(shift @ H @ shift / 2 - f @ shift)
         return QuadraticForm(H, f - H @ shift, c)
 
 
 def quadratic_form(w: Array, c: float, p: int) -> QuadraticForm:
     """Collect the weights w of the monomials of p variables of degree 1, or 1 and 2."""
-    f, H = w[:p].copy(), np.zeros((p, p))
+    f = w[:p].copy()
+    H = np.zeros((p, p))
     if len(w) > p:
         H[np.triu_indices(p)] = w[p:]
         H += H.T  # doubles the diagonal: the second derivative of w x^2

@@ -40,7 +40,8 @@ class SlowMoments:
 
     def __init__(self, expansion: Expansion, lag: int = 1) -> None:
         D = expansion.n_outputs
-        self.expansion, self.lag = expansion, lag
+        self.expansion = expansion
+        self.lag = lag
         self.n_samples = self.n_steps = self.n_sequences = 0
         self.step_weight = 0.0
         self._block = max(512, BLOCK // max(D, 1))
@@ -136,7 +137,8 @@ class SlowMoments:
         if other.n_sequences == 0:
             return self
         if self.n_sequences == 0:
-            self._first_id, self._starts_new = other._first_id, other._starts_new
+            self._first_id = other._first_id
+            self._starts_new = other._starts_new
 
         # does the first sequence of `other` go on from the last one here?
         linked = follows and self.is_continued_by(other)
@@ -215,12 +217,15 @@ class SlowMoments:
         self._join(rows.between(0, self.lag), rows.between(max(0, len(rows.X) - self.lag), None))
         F = self.expansion(rows.X if rows.valid.all() else rows.X[rows.valid]).T  # (D, rows)
         self._add_steps(rows, F)
-        n, squares = F.shape[1], self._sums[:, :-1]
+        n = F.shape[1]
+        squares = self._sums[:, :-1]
         if n == 0:
             return
 
         # moments about the first row, then moved to the mean
-        origin, total = F[:, :1], np.zeros(len(F))  # so that the mean of a constant is exact
+        # so that the mean of a constant is exact
+        origin = F[:, :1]
+        total = np.zeros(len(F))
         for start in range(0, n, self._block):
             U = F[:, start : start + self._block] - origin
             total += U @ np.ones(U.shape[1])
@@ -242,7 +247,8 @@ class SlowMoments:
 
     def _add_steps(self, rows: "_Rows", F: Array) -> None:
         """Add the steps between rows; F are the features of the valid ones, (D, n)."""
-        lag, begin = self.lag, np.flatnonzero(rows.steps(self.lag))
+        lag = self.lag
+        begin = np.flatnonzero(rows.steps(self.lag))
         column = np.cumsum(rows.valid) - 1
         linked = rows.valid.all() and len(begin) == len(rows.X) - lag
 
@@ -267,7 +273,8 @@ class SlowMoments:
 
     def _move_mean(self, mean: Array, n: int) -> None:
         """Merge the mean of n new rows; the distance of the means adds to the squares."""
-        shift, total = mean - self.mean, self.n_samples + n
+        shift = mean - self.mean
+        total = self.n_samples + n
         if self.n_samples:
             weight = self.n_samples * n / total
             _add_squares(shift[:, None], self._sums[:, :-1], weight, lower=True)
@@ -322,9 +329,11 @@ def slow_directions(
     if p == 0:
         return SlowDirections(np.empty((0, D)), np.empty(0), np.empty(0), 0, 0.0, "eigh")
     if p < D:
-        C, A = C[np.ix_(varies, varies)], A[np.ix_(varies, varies)]
+        C = C[np.ix_(varies, varies)]
+        A = A[np.ix_(varies, varies)]
     if p < D or not overwrite:
-        C, A = np.array(C, order="F"), np.array(A, order="F")
+        C = np.array(C, order="F")
+        A = np.array(A, order="F")
 
     scale = np.sqrt(variance[varies])
     for matrix in (C, A):
@@ -340,11 +349,14 @@ def slow_directions(
         if solved is None and solver == "cholesky":
             raise np.linalg.LinAlgError("the covariance is singular up to rank_tol")
     if solved is not None:
-        (eigenvalues, W), route = solved, "cholesky"
+        (eigenvalues, W) = solved
+        route = "cholesky"
     else:
-        (eigenvalues, W), route = _by_eigh(C, A, rank_tol), "eigh"
+        (eigenvalues, W) = _by_eigh(C, A, rank_tol)
+        route = "eigh"
 
-    rows, rank = W.T[:k].copy(), len(eigenvalues)
+    rows = W.T[:k].copy()
+    rank = len(eigenvalues)
     amplification = float(np.einsum("ij,ij->i", rows, rows).max())
 
     # back to the units of all features
@@ -426,7 +438,8 @@ class _Rows(NamedTuple):
 
     def steps(self, lag: int) -> Array:
         """Tell which rows begin a valid step."""
-        valid, runs = self.valid, self.runs
+        valid = self.valid
+        runs = self.runs
         mask: Array = (runs[lag:] == runs[:-lag]) & valid[lag:] & valid[:-lag]
         return mask
 

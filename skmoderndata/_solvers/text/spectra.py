@@ -69,7 +69,8 @@ def leading_terms(D: sparse.csr_array, n_components: int, rng: Any) -> Array:
         v0 = rng.normal(size=m)
         _, values, V = sparse.linalg.svds(D, k=n_components, v0=v0)  # ARPACK
         order = np.argsort(values)[::-1]
-        values, V = values[order], V[order]
+        values = values[order]
+        V = V[order]
         return fix_signs(V[values > 1e-12 * max(values[0], 1e-300)]).T
 
     # all: eigenvectors of the smaller Gram matrix

@@ -1,0 +1,181 @@
+"""Rules for how a page of code looks: each takes a source text and returns what breaks them.
+
+Lines of code are counted without blank lines, comments and docstrings. A run is a series of lines
+without a blank line or a comment of its own; docstrings do not belong to it.
+"""
+
+import ast
+import io
+import tokenize
+from typing import NamedTuple
+
+LONGEST_RUN = 25
+# statements, branches, local names of a function: lowered as functions become simpler
+MOST_STATEMENTS, MOST_BRANCHES, MOST_NAMES = 60, 20, 30
+NO_CODE = (
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+    tokenize.COMMENT,
+)
+BRANCHES = (
+    ast.If,
+    ast.For,
+    ast.While,
+    ast.IfExp,
+    ast.ExceptHandler,
+    ast.comprehension,
+    ast.Assert,
+)
+
+
+class Lines(NamedTuple):
+    """Line numbers of a file."""
+
+    code: set[int]
+    docstrings: set[int]
+    statements: int  # logical lines
+    tokens: int  # in them
+
+
+def lines_of(source):
+    """Read the lines with code, those of docstrings, and how dense the code is."""
+    code, statements, tokens = set(), 0, 0
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        statements += token.type == tokenize.NEWLINE
+        if token.type not in NO_CODE:
+            code.update(range(token.start[0], token.end[0] + 1))
+            tokens += 1
+
+    docstrings = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and _has_docstring(node):
+            docstrings.update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    return Lines(code, docstrings, statements, tokens)
+
+
+def _has_docstring(node):
+    return bool(node.body) and ast.get_docstring(node, clean=False) is not None
+
+
+def outer_functions(source):
+    """Return the functions of a file that are not inside of another."""
+    tree = ast.parse(source)
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    inner = {id(n) for outer in functions for n in ast.walk(outer) if n is not outer}
+    return [node for node in functions if id(node) not in inner]
+
+
+def body_lines(node, lines):
+    """Return the line numbers of the body of a function, its docstring left out."""
+    numbers = range(node.body[0].lineno, node.end_lineno + 1)
+    return [number for number in numbers if number not in lines.docstrings]
+
+
+def long_runs(source):
+    """A reader finds a blank line or a comment at least every 25 lines."""
+    lines, texts, broken = lines_of(source), source.splitlines(), []
+    for node in outer_functions(source):
+        run = longest = 0
+        for number in body_lines(node, lines):
+            text = texts[number - 1].strip()
+            run = run + 1 if text and not text.startswith("#") else 0
+            longest = max(longest, run)
+        if longest > LONGEST_RUN:
+            broken.append(f"line {node.lineno}: {node.name} has {longest} lines in one paragraph")
+    return broken
+
+
+def nested_choices(source):
+    """A choice inside of a choice (`a if b else c if d else e`) is an if statement."""
+    return [
+        f"line {node.lineno}: a conditional expression inside of another"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.IfExp)
+        and any(isinstance(n, ast.IfExp) for n in ast.walk(node) if n is not node)
+    ]
+
+
+def crowded_assignments(source):
+    """One statement assigns one thing: calls and shapes may be taken apart, names swapped.
+
+    So may values that need each other's old values, as in ``a, b = b, a + b``.
+    """
+    return [
+        f"line {node.lineno}: {ast.unparse(node)[:60]} assigns things that do not need each other"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Tuple)
+        and isinstance(node.value, ast.Tuple)
+        and len(node.targets[0].elts) == len(node.value.elts)
+        and not _reads_what_it_writes(node)
+    ]
+
+
+def _reads_what_it_writes(node):
+    """Whether a value reads a name, or any part of an object, that the statement writes."""
+    targets, values = node.targets[0].elts, node.value.elts
+    if any(isinstance(part, ast.Starred) for part in (*targets, *values)):
+        return True
+    written = {
+        name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)
+    }
+    read = {name.id for value in values for name in ast.walk(value) if isinstance(name, ast.Name)}
+    return bool(written & read)
+
+
+def crowded_functions(source):
+    """A function has few statements, branches and names: `MOST_STATEMENTS`, and so on."""
+    broken = []
+    for node in outer_functions(source):
+        inside = list(ast.walk(node))
+        statements = sum(isinstance(n, ast.stmt) for n in inside) - 1
+        branches = 1 + sum(isinstance(n, BRANCHES) for n in inside)
+        branches += sum(len(n.values) - 1 for n in inside if isinstance(n, ast.BoolOp))
+        stored = [n for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        names = len({n.id for n in stored})
+
+        counts = (statements, MOST_STATEMENTS), (branches, MOST_BRANCHES), (names, MOST_NAMES)
+        if any(count > most for count, most in counts):
+            broken.append(
+                f"line {node.lineno}: {node.name} has {statements} statements, {branches} "
+                f"branches, {names} names"
+            )
+    return broken
+
+
+class Page(NamedTuple):
+    """How the functions of many files look."""
+
+    tokens_per_statement: float
+    without_blank_line: float  # per cent of the functions of 20 and more lines
+    without_heading: float
+    comments: float  # per 100 lines of code
+
+
+def page_of(sources):
+    """Measure paragraphs, headings and density over many files."""
+    long = bare = headless = comments = code = statements = tokens = 0
+    for source in sources:
+        lines, texts = lines_of(source), source.splitlines()
+        statements += lines.statements
+        tokens += lines.tokens
+        for node in outer_functions(source):
+            body = body_lines(node, lines)
+            own = sum(number in lines.code for number in body)
+            headings = sum(texts[number - 1].strip().startswith("#") for number in body)
+            code += own
+            comments += headings
+            if own >= 20:
+                long += 1
+                bare += all(texts[number - 1].strip() for number in body)
+                headless += headings == 0
+    long = max(long, 1)
+    return Page(
+        tokens / max(statements, 1),
+        100 * bare / long,
+        100 * headless / long,
+        100 * comments / max(code, 1),
+    )
