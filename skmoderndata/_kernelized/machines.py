@@ -175,4 +175,4 @@ class MachineRegressorMixin(RegressorMixin):  # type: ignore[misc]
         check_is_fitted(self)
         machine: Any = self
         values: Array = machine._function_values(machine._samples(X, reset=False))
-        return values + machine.intercept_  # type: ignore[no-any-return]
+        return values + machine.intercept_

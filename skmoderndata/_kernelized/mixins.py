@@ -221,7 +221,7 @@ class KernelOutlierMixin(KernelSamples, OutlierMixin):  # type: ignore[misc]
         values : ndarray of shape (n_samples,)
             Negative for outliers.
         """
-        return self.score_samples(X) - self.offset_  # type: ignore[no-any-return]
+        return self.score_samples(X) - self.offset_
 
     def predict(self, X: Any) -> Array:
         """Predict which samples are outliers.

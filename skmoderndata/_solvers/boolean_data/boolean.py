@@ -74,8 +74,7 @@ def count_assignment_sets(k: int, max_size: int, *, allow_empty: bool = True) ->
 
 def boolean_product(Z: Array, U: Array) -> Array:
     """OR of the rows of U chosen by each row of Z: ``any_k (Z[i, k] and U[k, d])``."""
-    product: Array = (Z.astype(np.float32) @ U.astype(np.float32)) > 0.5
-    return product
+    return (Z.astype(np.float32) @ U.astype(np.float32)) > 0.5
 
 
 def nearest_patterns(X: Array, observed: Array | None, patterns: Array) -> tuple[Array, Array]:
@@ -165,8 +164,7 @@ def nearest_packed(
     """
     # one word of all patterns side by side: the inner loop runs over patterns, and is vectorised
     by_word = np.ascontiguousarray(patterns.T)
-    found: tuple[Array, Array] = nearest_by_word(rows, by_word, float(bonus), float(penalty))
-    return found
+    return nearest_by_word(rows, by_word, float(bonus), float(penalty))
 
 
 @jit
@@ -316,8 +314,7 @@ def best_cover(
         best[better] = first + index[better]
         cost[better] = new[better]
 
-    chosen: Array = sets[best]
-    return chosen
+    return sets[best]
 
 
 def contained(rows: Array, words: Array) -> Array:
@@ -351,8 +348,7 @@ def cooccurrence(X: Any) -> Array:
     """
     if not isinstance(X, np.ndarray):
         counts = X.astype(np.float64)
-        sums: Array = (counts.T @ counts).toarray()
-        return sums
+        return (counts.T @ counts).toarray()
     n, p = X.shape
     total = np.zeros((p, p))
     step = max(1, min(2**20, MAX_WORDS // max(p, 1)))

@@ -371,8 +371,7 @@ def active_sets(sets: Array, statistics: Statistics, settings: Settings) -> Arra
     smallest = 0 if settings.allow_empty else 1
     grown = grown[(sizes <= settings.max_assignments) & (sizes >= smallest)]
     grown = unpack_rows(distinct_rows(pack_rows(grown))[0][:MAX_ACTIVE], K)
-    by_size: Array = grown[np.lexsort((*(~grown).T[::-1], grown.sum(axis=1)))]
-    return by_size
+    return grown[np.lexsort((*(~grown).T[::-1], grown.sum(axis=1)))]
 
 
 def boolean_refit(
@@ -632,5 +631,4 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
 def pattern_scores(patterns: Array, sets: Array, gain: Array) -> Array:
     """Gain in log-likelihood of each column pattern for each feature, (n_patterns, D)."""
     used = np.abs(gain).sum(axis=0) > 0
-    scores: Array = boolean_product(patterns, sets[used].T).astype(float) @ gain[:, used].T
-    return scores
+    return boolean_product(patterns, sets[used].T).astype(float) @ gain[:, used].T

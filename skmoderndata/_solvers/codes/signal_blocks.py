@@ -346,5 +346,4 @@ def to_csr(codes: SparseCodes, n_atoms: int, dtype: Any = np.float64) -> sparse.
     if indptr[-1] < 2**31:
         indptr = indptr.astype(np.int32)
     data = codes.values.astype(dtype, copy=False)
-    out: sparse.csr_array = sparse.csr_array((data, codes.indices, indptr), shape=shape)
-    return out
+    return sparse.csr_array((data, codes.indices, indptr), shape=shape)

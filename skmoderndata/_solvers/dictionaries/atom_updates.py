@@ -219,8 +219,7 @@ def leading_direction(E: Array, weights: Array) -> Array | None:
     values, vectors = eigen_range(M, len(M) - 1, len(M))
     if not values[0] > ROUNDING * np.abs(np.diag(M)).max():
         return None
-    d: Array = vectors[:, 0] if basis is None else basis @ vectors[:, 0]
-    return d
+    return vectors[:, 0] if basis is None else basis @ vectors[:, 0]
 
 
 def squared_residuals(X: Array, known: Array | None, D: Array, A: sparse.csr_array) -> Array:

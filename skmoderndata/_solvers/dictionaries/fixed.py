@@ -53,8 +53,7 @@ def fourier(n: int) -> Array:
 def complex_fourier(n: int) -> Array:
     """Return the complex exponentials divided by the root of n."""
     i = np.arange(n)
-    out: Array = np.exp(2j * np.pi * np.outer(i, i) / n) / np.sqrt(n)
-    return out
+    return np.exp(2j * np.pi * np.outer(i, i) / n) / np.sqrt(n)
 
 
 def daubechies_filter(n_moments: int) -> Array:
@@ -72,8 +71,7 @@ def daubechies_filter(n_moments: int) -> Array:
     for _ in range(N):
         taps = np.convolve(taps, [0.5, 0.5])
     real = taps.real
-    out: Array = real * (np.sqrt(2) / real.sum())
-    return out
+    return real * (np.sqrt(2) / real.sum())
 
 
 def wavelets(n: int, low_pass: Array, level: int) -> Array:
@@ -183,5 +181,4 @@ def first_of_alike(atoms: Array) -> Array:
         for j, row in zip(first + later, same, strict=True):
             kept[j] = not kept[earlier[row]].any()
 
-    out: Array = atoms[kept]
-    return out
+    return atoms[kept]

@@ -40,8 +40,7 @@ class DualPoint(NamedTuple):
     @property
     def hessian(self) -> Array:
         """Second derivatives, negative semi-definite."""
-        out: Array = -self.inverse * (self.atoms @ self.atoms.T)
-        return out
+        return -self.inverse * (self.atoms @ self.atoms.T)
 
 
 class DictionaryUpdate(NamedTuple):

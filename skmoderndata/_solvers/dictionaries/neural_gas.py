@@ -108,8 +108,7 @@ def squared_norms(X: Any) -> Array:
         rows: Any = X
         sums = np.add.reduceat(np.append(rows.data.astype(np.float64) ** 2, 0.0), rows.indptr[:-1])
         return np.asarray(sums * (np.diff(rows.indptr) > 0))
-    out: Array = np.einsum("ij,ij->i", X, X, dtype=np.float64)
-    return out
+    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
 def row_blocks(n: int, k: int) -> list[slice]:

@@ -127,8 +127,7 @@ def _box_sums(image: Array, p: int, q: int) -> Array:
     """Sum of every patch of p rows and q columns, for each channel."""
     sums = np.zeros((image.shape[0] + 1, image.shape[1] + 1, image.shape[2]))
     np.cumsum(np.cumsum(image, axis=0), axis=1, out=sums[1:, 1:])
-    out: Array = sums[p:, q:] - sums[:-p, q:] - sums[p:, :-q] + sums[:-p, :-q]
-    return out
+    return sums[p:, q:] - sums[:-p, q:] - sums[p:, :-q] + sums[:-p, :-q]
 
 
 def average_patches(

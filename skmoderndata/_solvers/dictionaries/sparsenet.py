@@ -43,8 +43,7 @@ def prior_value(A: Array, prior: str) -> Array:
 def energies(X: Array, D: Array, A: Array, *, alpha: float, prior: str) -> Array:
     """``1/2 |x - a D|^2 + alpha sum_j S(a_j)`` of each row."""
     R = X - A @ D
-    out: Array = 0.5 * np.einsum("ij,ij->i", R, R) + alpha * prior_value(A, prior).sum(axis=1)
-    return out
+    return 0.5 * np.einsum("ij,ij->i", R, R) + alpha * prior_value(A, prior).sum(axis=1)
 
 
 def smooth_codes(

@@ -71,8 +71,7 @@ class Graph(NamedTuple):
     def lengths(self, Y: Array) -> Array:
         """Squared lengths of the edges of the points Y."""
         step = Y[self.i] - Y[self.j]
-        squares: Array = np.einsum("ek,ek->e", step, step)
-        return squares
+        return np.einsum("ek,ek->e", step, step)
 
 
 class Unfolding(NamedTuple):
@@ -235,8 +234,7 @@ def unfold_at_most(
 def shrunk(graph: Graph, Y: Array) -> Array:
     """Centre all points, and shrink them until no edge is too long."""
     longest = float((graph.lengths(Y) / graph.d2).max())
-    inside: Array = (Y - Y.mean(axis=0)) / np.sqrt(max(1.0, longest))
-    return inside
+    return (Y - Y.mean(axis=0)) / np.sqrt(max(1.0, longest))
 
 
 def pulled(graph: Graph, Y: Array) -> Array:
@@ -374,8 +372,7 @@ def geodesic_start(graph: Graph, rank: int, rng: np.random.RandomState) -> Array
     # all points by their distances to the landmarks
     Y = 1e-3 * np.sqrt(values[0] / n) * rng.normal(size=(n, rank))
     Y[:, :k] = -0.5 * (D2 - mean[:, None]).T @ (V[:, :k] / np.sqrt(values[:k]))
-    centred: Array = Y - Y.mean(axis=0)
-    return centred
+    return Y - Y.mean(axis=0)
 
 
 def smooth_start(
@@ -416,5 +413,4 @@ def smooth_start(
         values, V = np.linalg.eigh(Z.value)
         top = np.argsort(-values)[: min(rank, m)]
         Y[:, : len(top)] += F @ (V[:, top] * np.sqrt(np.maximum(values[top], 0.0)))
-    centred: Array = Y - Y.mean(axis=0)
-    return centred
+    return Y - Y.mean(axis=0)

@@ -128,8 +128,7 @@ def rows_of_kernel(K: Array, rounding: float = 1e-16) -> Array:
 
 def against(X: Any, B: Array) -> Array:
     """Inner products of all rows with the combinations in the columns of B."""
-    product: Array = np.asarray(X @ np.ascontiguousarray(X.T @ B))
-    return product
+    return np.asarray(X @ np.ascontiguousarray(X.T @ B))
 
 
 def _sweep(X: Any, norms_sq: Array, B: Array, W: Array) -> None:

@@ -237,8 +237,7 @@ def violation(side: Side, G: Array, Z: Array, Y: Array) -> Array:
     if side.kind == "nonnegative":
         return np.where(Z > 0, Y, np.minimum(Y, 0))
     steep = _steepness(side, G)
-    step: Array = steep * (Z - project(side, Z - Y / steep))
-    return step
+    return steep * (Z - project(side, Z - Y / steep))
 
 
 def project(side: Side, Z: Array) -> Array:
@@ -267,8 +266,7 @@ def _steepness(side: Side, G: Array) -> Any:
 
 
 def _gradient(G: Array, F: Array, z: Array) -> Array:
-    out: Array = np.einsum("mj,mjk->mk", z, G) - F if G.ndim == 3 else z @ G - F
-    return out
+    return np.einsum("mj,mjk->mk", z, G) - F if G.ndim == 3 else z @ G - F
 
 
 def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
@@ -319,11 +317,9 @@ def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
 def least_squares(G: Array, F: Array) -> Array:
     """Solutions of ``z G = f`` for each row, of minimum norm where G is singular."""
     if G.ndim == 2:
-        out: Array = F @ linalg.pinvh(G)
-        return out
+        return F @ linalg.pinvh(G)
     inverse = np.linalg.pinv(G, hermitian=True, rcond=1e-12)
-    solved: Array = np.einsum("mj,mjk->mk", F, inverse)
-    return solved
+    return np.einsum("mj,mjk->mk", F, inverse)
 
 
 class Factors(NamedTuple):

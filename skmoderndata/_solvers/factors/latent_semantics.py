@@ -352,8 +352,7 @@ def _newton_step(
             break
         length[todo] /= 2
 
-    out: Array = np.maximum(C + length[:, None] * step, 0.0)
-    return out
+    return np.maximum(C + length[:, None] * step, 0.0)
 
 
 @jit

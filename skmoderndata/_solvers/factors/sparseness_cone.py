@@ -217,8 +217,7 @@ def _newton_step(
 
     limit = np.where(step < 0, Z / np.minimum(step, -1e-300), -np.inf)
     length = np.minimum(1.0, -limit.max(axis=1, keepdims=True))
-    out: Array = length * step
-    return out
+    return length * step
 
 
 def _back_to_cone(Z: Array, metric: Array, ratio: float) -> Array:

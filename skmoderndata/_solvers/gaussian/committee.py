@@ -24,8 +24,7 @@ def expert_weights(combine: str, variances: Array, prior: Array) -> Array:
     if combine == "gpoe":
         return np.full_like(variances, 1 / n_experts)
     if combine == "rbcm":  # difference in entropy, Deisenroth and Ng (2015), equation 20
-        entropy: Array = 0.5 * (np.log(prior) - np.log(variances))
-        return entropy
+        return 0.5 * (np.log(prior) - np.log(variances))
 
     beta: Array = 0.5 * (
         np.log(variances[0]) - np.log(variances)

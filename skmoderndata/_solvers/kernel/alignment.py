@@ -22,8 +22,7 @@ class AlignedWeights(NamedTuple):
 def centred(K: Array) -> Array:
     """``H K H`` with ``H = I - 1 1'/n``: inner products about the mean."""
     K = K - K.mean(axis=0)
-    both: Array = K - K.mean(axis=1, keepdims=True)
-    return both
+    return K - K.mean(axis=1, keepdims=True)
 
 
 def target_features(y: NDArray[Any], continuous: bool) -> Array:
@@ -33,8 +32,7 @@ def target_features(y: NDArray[Any], continuous: bool) -> Array:
     else:
         T = (y[:, None] == np.unique(y)).astype(np.float64)
     T = T - T.mean(axis=0)
-    scaled: Array = T / (float(np.abs(T).max()) or 1.0)
-    return scaled
+    return T / (float(np.abs(T).max()) or 1.0)
 
 
 def aligned_weights(kernels: list[Array], T: Array, algorithm: str) -> AlignedWeights:

@@ -117,8 +117,7 @@ class CentredRows:
         self.shape = self.X.shape
 
     def __matmul__(self, B: Array) -> Array:
-        product: Array = self.X @ B - np.multiply.outer(self.root, self.mean @ B)
-        return product
+        return self.X @ B - np.multiply.outer(self.root, self.mean @ B)
 
     def inner(self, other: Any) -> Array:
         """Product of the transpose with another centred matrix, sparse or dense."""

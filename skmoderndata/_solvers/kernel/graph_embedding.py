@@ -73,15 +73,13 @@ def _root(A: Array) -> Array | None:
 def laplacian_form(S: Any, Z: Array) -> Array:
     """`Z'(D - S)Z` for symmetric weights S, dense or sparse, with row sums D."""
     degrees = np.asarray(S.sum(axis=1), dtype=np.float64).ravel()
-    form: Array = Z.T @ (degrees[:, None] * Z - S @ Z)
-    return form
+    return Z.T @ (degrees[:, None] * Z - S @ Z)
 
 
 def centred_form(weights: Array, Z: Array) -> Array:
     """Weighted scatter of the rows of Z around their weighted mean."""
     centred = np.sqrt(weights)[:, None] * (Z - (weights @ Z) / weights.sum())
-    form: Array = centred.T @ centred
-    return form
+    return centred.T @ centred
 
 
 def class_forms(codes: Array, Z: Array) -> tuple[Array, Array]:

@@ -235,8 +235,7 @@ def cholesky_rows(gram: Any, X: Any, pivot_samples: Any, L: Array) -> Array:
     """Rows of the factor for new samples: `gram(X, pivots) inv(L)'`, `L` the pivots' rows."""
     C = np.asarray(gram(X, pivot_samples), dtype=np.float64)
     # without copies of a matrix in C order
-    solved: Array = linalg.blas.dtrsm(1.0, L, np.ascontiguousarray(C).T, lower=1).T
-    return solved
+    return linalg.blas.dtrsm(1.0, L, np.ascontiguousarray(C).T, lower=1).T
 
 
 def _extend(write: Any, share: Any, R: Array, added: Array, new: Array, L: Array) -> None:

@@ -42,8 +42,7 @@ def mean_differences(classes: Classes, priors: Array) -> Array:
     G = np.zeros((n, C))
     G[np.arange(n), classes.codes] = classes.weights / classes.mass[classes.codes]
     G -= (G @ priors)[:, None]
-    scaled: Array = G * np.sqrt(priors)
-    return scaled
+    return G * np.sqrt(priors)
 
 
 def dual_directions(K: Array, classes: Classes, G: Array, *, alpha: float) -> Directions:
@@ -95,8 +94,7 @@ def _solve(A: Array, B: Array, ridge: float) -> Array:
             "their kernel values do not cancel. A kernel that is not positive semi-definite "
             "needs SpectrumCorrector first."
         )
-    solution: Array = linalg.cho_solve(factor, B)
-    return solution
+    return linalg.cho_solve(factor, B)
 
 
 def _roots(classes: Classes) -> Array:

@@ -237,8 +237,7 @@ def assign_to_samples(rows: Array, diagonal: Array) -> Array:
 def first_least(values: Array) -> Array:
     """Index of the least value along the first axis, the first of those equal but for rounding."""
     slack = TIE * np.abs(values).max(axis=0)
-    index: Array = np.argmax(values <= values.min(axis=0) + slack, axis=0)
-    return index
+    return np.argmax(values <= values.min(axis=0) + slack, axis=0)
 
 
 def plus_plus_start(
@@ -302,8 +301,7 @@ def spectral_relaxation(kernel: KernelSums, k: int) -> Relaxation:
     def centred(B: Array) -> Array:
         B = np.asarray(B).reshape(n, -1) * root[:, None]
         B = product((B - fraction[:, None] * B.sum(axis=0)).T).T
-        result: Array = root[:, None] * (B - fraction @ B)
-        return result
+        return root[:, None] * (B - fraction @ B)
 
     # trace of the centred kernel, from which the leading eigenvalues are taken away
     mean = product(fraction[None, :])[0]

@@ -365,8 +365,7 @@ def whitener(source: RowSource, mean: Array, V: Array, lam: Array) -> Array:
 def whitened_steps(source: RowSource, mean: Array, follows: Array, rows: Array) -> Array:
     """Return the steps from row to row in the coordinates `rows`, where `follows`."""
     Z = np.concatenate([U @ rows.T for U in source.centred(mean)])
-    steps: Array = np.diff(Z, axis=0)[follows[1:]]
-    return steps
+    return np.diff(Z, axis=0)[follows[1:]]
 
 
 def eigen_residual(

@@ -440,8 +440,7 @@ class _Rows(NamedTuple):
         """Tell which rows begin a valid step."""
         valid = self.valid
         runs = self.runs
-        mask: Array = (runs[lag:] == runs[:-lag]) & valid[lag:] & valid[:-lag]
-        return mask
+        return (runs[lag:] == runs[:-lag]) & valid[lag:] & valid[:-lag]
 
 
 def _add_squares(columns: Array, matrix: Array, weight: float, *, lower: bool) -> None:

@@ -210,7 +210,7 @@ class HMMFisher(ScoreKernel):
         if self.model is not None:
             settled.model = model
         settled._settle_information(samples)
-        return settled  # type: ignore[no-any-return]
+        return settled
 
     def _scores(self, X: Any) -> Array:
         model = self._arrays()
@@ -402,7 +402,7 @@ class MarkovFisher(ScoreKernel):
         settled.symbols = settled_symbols(samples, self.symbols, "MarkovFisher")
         settled._settle_chain(samples)
         settled._settle_information(samples)
-        return settled  # type: ignore[no-any-return]
+        return settled
 
     def _settle_chain(self, samples: Any) -> None:
         """Replace probabilities that are None by those of the training samples."""
@@ -576,7 +576,7 @@ class Fisher(ScoreKernel):
         settled: Any = super().settle(X)
         settled.model = settled_model(self.model, X, "Fisher")
         settled._settle_information(X)
-        return settled  # type: ignore[no-any-return]
+        return settled
 
     def _scores(self, X: Any) -> Array:
         if not self.requires_vector_input:

@@ -83,7 +83,7 @@ class CodedKernel(ProbabilityKernel, SequenceKernel):
         """
         settled: Any = super().settle(X)
         settled.symbols = settled_symbols(list(X), self.symbols, type(self).__name__)
-        return settled  # type: ignore[no-any-return]
+        return settled
 
 
 class MixtureP(ProbabilityKernel):
@@ -172,7 +172,7 @@ class MixtureP(ProbabilityKernel):
         settled: Any = super().settle(X)
         table = as_vectors(X, "MixtureP") if self.requires_vector_input else X
         settled.model = settled_model(self.model, table, "MixtureP")
-        return settled  # type: ignore[no-any-return]
+        return settled
 
     def _check(self, X: Any) -> Array:
         """Logarithms of the features, ``log sqrt(P(m)) + log P(x given m)``."""

@@ -92,7 +92,7 @@ class Convolution(BaseKernel):
 
     def _kernels_of(self, kind: Hashable) -> Sequence[Any]:
         if not isinstance(self.kernels, Mapping):
-            return self.kernels  # type: ignore[no-any-return]
+            return self.kernels
         if kind not in self.kernels:
             raise ValueError(
                 f"Convolution: decompose yields the type {kind!r}, but kernels has only "
