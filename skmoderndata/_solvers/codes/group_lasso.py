@@ -159,7 +159,7 @@ class WorkingSet:
         if self.factor is None:
             return y
         L = self.factor[: len(self.pivots)]
-        return np.asarray(linalg.solve_triangular(L, b[self.columns[self.pivots]], lower=True))
+        return linalg.solve_triangular(L, b[self.columns[self.pivots]], lower=True)
 
 
 class Penalty(NamedTuple):

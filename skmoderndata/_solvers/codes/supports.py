@@ -197,7 +197,7 @@ def block_problem(
 
 def squares(R: Array) -> Array:
     """Squared norms of rows."""
-    return np.asarray(np.einsum("ij,ij->i", R, R))
+    return np.einsum("ij,ij->i", R, R)
 
 
 def first_largest(size: Array) -> tuple[Array, Array]:

@@ -159,7 +159,7 @@ def curvature(A: Array, prior: str) -> Array:
 
 def _inner(U: Array, V: Array) -> Array:
     """Inner products of rows."""
-    return np.asarray(np.einsum("ij,ij->i", U, V))
+    return np.einsum("ij,ij->i", U, V)
 
 
 def _move(A: Array, C: Array, P: Array, PG: Array, alpha: float, prior: str) -> None:

@@ -332,4 +332,4 @@ def _draw(mass: Array, rng: np.random.RandomState, size: int) -> Array:
 
 
 def _squared_distances(K: Array, diagonal: Array, own: Array) -> Array:
-    return np.asarray(np.maximum(diagonal + own[:, None] - 2 * K, 0.0))
+    return np.maximum(diagonal + own[:, None] - 2 * K, 0.0)

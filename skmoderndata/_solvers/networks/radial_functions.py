@@ -55,4 +55,4 @@ def nearest_widths(centers: np.ndarray[Any, Any], n_nearest: int) -> np.ndarray[
     if k == 1:
         return np.ones(1)
     near = np.sort(D, axis=1)[:, 1 : 1 + min(n_nearest, k - 1)]
-    return np.asarray(np.maximum(near.mean(axis=1), floor))
+    return np.maximum(near.mean(axis=1), floor)
