@@ -15,7 +15,7 @@ from skmoderndata._compat import as_numpy, check_sample_weight
 SMALLEST = 1e-100
 LARGEST = 1e100
 LARGEST_SINGLE = 1e15  # the same for tables that stay in single precision
-BLOCK = 2**16  # entries looked at together, so that they stay in the cache
+BLOCK_ENTRIES = 2**16  # entries looked at together, so that they stay in the cache
 
 
 def validate_data(
@@ -136,8 +136,8 @@ def check_magnitude(
 
     flat = values.reshape(-1) if values.flags.c_contiguous else np.ravel(values, order="K")
     # block by block: one pass over memory, ended by the first number out of range
-    for first in range(0, flat.size, BLOCK):
-        part = np.abs(flat[first : first + BLOCK])
+    for first in range(0, flat.size, BLOCK_ENTRIES):
+        part = np.abs(flat[first : first + BLOCK_ENTRIES])
         top = float(np.fmax.reduce(part))
         peak = top if top > peak else peak
         if top > (LARGEST_SINGLE if single else LARGEST):

@@ -8,9 +8,9 @@ from scipy import sparse
 from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
+from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._typing import Array
 
-EPS = float(np.finfo(np.float64).eps)
 TOLERANCE = 1e-12  # error of a Gaussian value above which it is recomputed
 SAFE = TOLERANCE / (8 * EPS)  # sum of `gamma |x|^2` and `gamma |y|^2` up to which no value is
 NEGLIGIBLE = 60.0  # exp(-60) is below any rounding error

@@ -23,7 +23,7 @@ FUNCTIONS = {"rbf": gaussian, "laplacian": laplacian}  # more accurate than thos
 KERNEL_NAMES = frozenset({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"})
 
 ANCHORS = (32, 2**13)  # samples compared, and the number of their partners, to judge the bandwidth
-FEW = 16  # fewer samples are too few to judge it
+JUDGED_FROM_SAMPLES = 16  # fewer samples are too few to judge it
 ALIKE = 1e-6  # all samples are alike if no kernel value differs from 1 by more
 ALIEN = 0.1  # a sample is isolated if its kernel values with all others sum to less
 
@@ -119,7 +119,7 @@ def _check_range(kernel: str, params: Mapping[str, Any], X: Any) -> None:
 def _warn_of_bandwidth(gram: "Gram", X: Any) -> None:
     """Warn if, on a sample of pairs, all kernel values are near one or near zero."""
     n = count_samples(X)
-    if n < FEW:
+    if n < JUDGED_FROM_SAMPLES:
         return
     some, others = (np.linspace(0, n - 1, min(n, k)).astype(int) for k in ANCHORS)
     total, least, most = np.zeros(len(some)), 1.0, 0.0

@@ -14,7 +14,7 @@ from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.margins.online import Expanded
 from skmoderndata._typing import Array
 
-BLOCK = 512  # samples whose kernel values are computed together
+BLOCK_SAMPLES = 512  # samples whose kernel values are computed together
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ class Stream:
         """
         stream: Stream = self
         count: Any = 0
-        for start in range(0, len(order), BLOCK):
-            chosen = order[start : start + BLOCK]
+        for start in range(0, len(order), BLOCK_SAMPLES):
+            chosen = order[start : start + BLOCK_SAMPLES]
             K = stream._kernel_values(X, chosen)
             function = stream._with_room_for(len(chosen))
             count = count + step(stream, K, function, chosen)

@@ -15,7 +15,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
     pack_rows,
     unpack_rows,
 )
-from skmoderndata._solvers.common.linalg import DENSE, eigen_range, leading_eigen
+from skmoderndata._solvers.common.linalg import DENSE_UP_TO, eigen_range, leading_eigen
 from skmoderndata._validation import check_array
 from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
 
@@ -211,7 +211,7 @@ def _leading_eigenvectors(X, k, *, rows):
         if rows:
             X = X.T.tocsr() if sparse.issparse(X) else X.T
         gram = cooccurrence(X)
-        if m > DENSE:
+        if m > DENSE_UP_TO:
             values, vectors = leading_eigen(gram, k)
         else:
             values, vectors = (part[..., ::-1] for part in eigen_range(gram, m - k, m))

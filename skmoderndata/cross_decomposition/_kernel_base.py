@@ -14,8 +14,8 @@ from skmoderndata._kernelized.mixins import is_structured, refuse_texts, structu
 from skmoderndata._samples.containers import as_samples, take
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.kernel.canonical import (
+    DENSE_UP_TO,
     INDEFINITE,
-    SMALL,
     Pairs,
     Penalty,
     canonical_pairs,
@@ -470,7 +470,7 @@ def _krylov(reduced, kernels, samples, settings):
     # products with vectors pay for few pairs of two large, regularised matrices
     if (
         len(reduced) != 2
-        or samples.n <= SMALL
+        or samples.n <= DENSE_UP_TO
         or settings.k > samples.n // 20
         or any(alpha == 0 for alpha in settings.alphas)
         or any(pen.square for pen in pens)

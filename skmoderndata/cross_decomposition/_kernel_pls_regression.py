@@ -28,6 +28,7 @@ from skmoderndata._kernelized.low_rank import check_definite, is_low_rank, refus
 from skmoderndata._kernelized.mixins import refuse_texts, structured_samples
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples, take
+from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.kernel.canonical import INDEFINITE, centre_dual, centre_kernel
 from skmoderndata._solvers.kernel.incomplete_cholesky import centred_cholesky
 from skmoderndata._solvers.kernel.kernel_pls import kernel_pls
@@ -40,7 +41,6 @@ from skmoderndata.cross_decomposition._kernel_base import (
 )
 
 EXACT_LIMIT = 2000  # samples up to which few products take about as long as a factorisation
-EPS = float(np.finfo(np.float64).eps)
 
 
 class _Parts(NamedTuple):

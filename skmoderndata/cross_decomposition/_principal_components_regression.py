@@ -36,8 +36,8 @@ from skmoderndata._solvers.common.linalg import (
     row_signs,
 )
 from skmoderndata._solvers.kernel.canonical import (
+    DENSE_UP_TO,
     INDEFINITE,
-    SMALL,
     CentredRows,
     centre_dual,
     centre_kernel,
@@ -468,7 +468,7 @@ class PrincipalComponentsRegression(
         # sparse rows: few vectors by Lanczos iterations, many by the smaller product
         if isinstance(G, CentredRows):
             total = max(float(G.X.data @ G.X.data) - G.total * float(G.mean @ G.mean), 0.0)
-            if isinstance(k, int | np.integer) and min(n, p) > SMALL and k < min(n, p) // 8:
+            if isinstance(k, int | np.integer) and min(n, p) > DENSE_UP_TO and k < min(n, p) // 8:
                 return *_few(G, k), total
             A = G.gram() if dual else G.inner(G)
             values, U = self._leading((A + A.T) / 2, 0.0, True, enough if dual else None)

@@ -37,7 +37,7 @@ from skmoderndata._validation import (
     validate_data,
 )
 from skmoderndata.decomposition._base import FromCodes
-from skmoderndata.decomposition._nmf_base import FEW, check_number
+from skmoderndata.decomposition._nmf_base import CHEAP_COMPONENTS, check_number
 
 GAS_STEPS = 100  # signals per atom for the initialisation by sparse coding neural gas
 # signals for each atom between updates within a pass: half as many gain nothing and cost more
@@ -332,7 +332,7 @@ class KSVD(
             )
 
         X = self._validate(X, reset=True)
-        check_number(self, X.shape, n_allowed=max(FEW, 2 * X.shape[1]))
+        check_number(self, X.shape, n_allowed=max(CHEAP_COMPONENTS, 2 * X.shape[1]))
 
         data, known = known_entries(X)
         rng = check_random_state(self.random_state)

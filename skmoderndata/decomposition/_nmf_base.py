@@ -37,7 +37,7 @@ AGAINST_NMF = Comparison(
     baseline_params={"random_state": 0, "max_iter": 1000},
     baseline_grid={"n_components": (16, 32, 48)},
 )
-FEW = 100  # components that are cheap for data of any size
+CHEAP_COMPONENTS = 100  # components that are cheap for data of any size
 
 
 def validate_rows(estimator, X, *, reset, missing=None):
@@ -82,7 +82,7 @@ def check_weights(sample_weight, X):
     return check_magnitude(w, input_name="sample_weight")
 
 
-def check_number(estimator, shape, *, n_allowed=FEW):
+def check_number(estimator, shape, *, n_allowed=CHEAP_COMPONENTS):
     """Refuse more components than rows and columns: they would cost minutes without benefit."""
     n_allowed = max(*shape, n_allowed)
     if estimator.n_components is not None and estimator.n_components > n_allowed:

@@ -21,7 +21,7 @@ from skmoderndata.decomposition._nmf_base import (
 
 FRACTION = Interval(Real, 0, 1, closed="both")
 LONGEST = 300  # code of given sparseness: it takes about 2 s; time grows with the cube
-HUGE = 1e100  # a penalty of such a weight gives zero factors, and larger ones overflow
+LARGEST_PENALTY = 1e100  # a penalty of such a weight gives zero factors, and larger ones overflow
 
 
 class SparseNMF(AlternatingFactorization):
@@ -346,8 +346,8 @@ class SparseNMF(AlternatingFactorization):
 
     def _penalised(self, factor):
         if self.side not in (factor, "both"):
-            return Side(l2=min(self.ridge_, HUGE))
-        alpha = min(float(self.alpha), HUGE)
+            return Side(l2=min(self.ridge_, LARGEST_PENALTY))
+        alpha = min(float(self.alpha), LARGEST_PENALTY)
         return Side(l1=alpha) if self.form == "plain" else Side(l1_sq=alpha)
 
     def _start(self, data, init, rng):

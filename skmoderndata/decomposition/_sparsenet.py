@@ -27,7 +27,7 @@ from skmoderndata._solvers.dictionaries.sparsenet import dictionary_step, energi
 from skmoderndata._validation import check_array, validate_data
 from skmoderndata.decomposition._base import FromCodes
 
-BLOCK = 512  # signals that are coded together
+BLOCK_SIGNALS = 512  # signals that are coded together
 
 
 class Sparsenet(
@@ -359,7 +359,10 @@ class Sparsenet(
             return to_dense(codes, len(D)), float(codes.gap.max()), missed
 
         # smooth priors, in blocks of signals
-        parts = [X[first : first + BLOCK].astype(np.float64) for first in range(0, len(X), BLOCK)]
+        parts = [
+            X[first : first + BLOCK_SIGNALS].astype(np.float64)
+            for first in range(0, len(X), BLOCK_SIGNALS)
+        ]
         given = {"alpha": float(self.alpha), "prior": self.prior, "tol": self.tol_code}
 
         if effective_n_jobs(self.n_jobs) > 1 and len(parts) > 1:

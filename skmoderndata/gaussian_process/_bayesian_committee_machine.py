@@ -42,9 +42,9 @@ from skmoderndata.gaussian_process._base import (
     warn_optimizer,
 )
 
-BLOCK = 2**21  # kernel values held at once for predictions: 16 MB
+BLOCK_ENTRIES = 2**21  # kernel values held at once for predictions: 16 MB
 SMALLEST_VARIANCE = 1e-200  # of a prior, whose logarithm and inverse are taken
-ROUNDING = 1e-14  # of a variance, relative to that of the prior
+ROUNDING_OF_VARIANCE = 1e-14  # of a variance, relative to that of the prior
 
 
 class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupportMixin, Base):
@@ -426,7 +426,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         X = X.astype(np.float64, copy=False)
-        size = max(1, BLOCK // max(len(expert.alpha) for expert in self._committee))
+        size = max(1, BLOCK_ENTRIES // max(len(expert.alpha) for expert in self._committee))
         for a in range(0, len(X), size):
             block = X[a : a + size]
             found = self._parallel(
@@ -437,7 +437,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
             # a sample that is known exactly has a variance of rounding errors, and one whose
             # kernel value with itself is 0 that of the prior
             variances = np.stack([v for _, v in found])
-            variances = np.maximum(variances, ROUNDING * prior)
+            variances = np.maximum(variances, ROUNDING_OF_VARIANCE * prior)
             variances[:, prior == SMALLEST_VARIANCE] = SMALLEST_VARIANCE
             yield means, variances, prior
 

@@ -29,7 +29,7 @@ from skmoderndata._solvers.gaussian.inducing import (
 from skmoderndata.gaussian_process._base import REJECTED, Covariance, log_bounds
 
 MOST_FOR_CENTRES = 20_000  # samples that inducing inputs are chosen from
-KEPT = 4  # blocks whose kernel values are kept for the gradient
+BLOCKS_KEPT = 4  # blocks whose kernel values are kept for the gradient
 
 
 class InducingModel(NamedTuple):
@@ -110,7 +110,7 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
 
     def block_sums(rows, Y, w):
         K, A, prior, d = columns(rows)
-        if len(blocks) <= KEPT:
+        if len(blocks) <= BLOCKS_KEPT:
             kept[id(rows)] = K, A, prior, d
         return sums(A, prior, Y, w, d, 0 * Y[0, :], xp)
 

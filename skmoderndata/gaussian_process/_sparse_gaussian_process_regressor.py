@@ -49,7 +49,7 @@ from skmoderndata.gaussian_process._inducing_base import (
     value_and_gradient,
 )
 
-BLOCK = 2**21  # kernel values held at once: 16 MB
+BLOCK_ENTRIES = 2**21  # kernel values held at once: 16 MB
 
 
 class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackSupportMixin, Base):
@@ -598,7 +598,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         return values[..., 0] if self._flat else values
 
     def _cuts(self, n):
-        size = self.batch_size or max(1, BLOCK // self._m)
+        size = self.batch_size or max(1, BLOCK_ENTRIES // self._m)
         return [(a, min(a + size, n)) for a in range(0, n, size)]
 
     def _check_additive(self, what):

@@ -40,7 +40,7 @@ COMMON_CONSTRAINTS = {
     "n_jobs": N_JOBS,
     "random_state": ["random_state"],
 }
-HUGE = 1e100  # of a standard deviation: all is noise
+LARGEST_STD = 1e100  # of a standard deviation: all is noise
 BATCH = 2048  # patches between updates: 0.1 to 0.2 dB better than an update a pass, as fast
 # in units of the noise: see the Notes
 START_NOISE = 3.0

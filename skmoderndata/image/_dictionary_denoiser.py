@@ -17,7 +17,7 @@ from skmoderndata._solvers.dictionaries.patches import (
 )
 from skmoderndata.image._base import (
     COMMON_CONSTRAINTS,
-    HUGE,
+    LARGEST_STD,
     average_codes,
     checked_image,
     image_tags,
@@ -242,7 +242,7 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         """Return the standard deviation of the noise."""
         if self.noise_std is None:
             return float(noise_level(image))
-        return min(float(self.noise_std), HUGE)
+        return min(float(self.noise_std), LARGEST_STD)
 
     def __sklearn_tags__(self):
         return image_tags(super().__sklearn_tags__(), allow_nan=False)

@@ -23,7 +23,7 @@ from skmoderndata._solvers.dictionaries.patches import (
 from skmoderndata.image._base import (
     COMMON_CONSTRAINTS,
     FILLED_NOISE,
-    HUGE,
+    LARGEST_STD,
     LEARN_NOISE,
     START_NOISE,
     average_codes,
@@ -290,7 +290,7 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
     def _noise(self, image, known):
         """Return the standard deviation of the noise."""
         if self.noise_std is not None:
-            return min(float(self.noise_std), HUGE)
+            return min(float(self.noise_std), LARGEST_STD)
         values = image if known is None else image[known]
         return (float(values.max()) - float(values.min())) / 50
 

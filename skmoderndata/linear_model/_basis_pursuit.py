@@ -16,6 +16,7 @@ from skmoderndata._compat import (
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.certificates import relative_gap
+from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.recovery.basis_pursuit import (
     MatrixPursuit,
     feasible_dual,
@@ -23,8 +24,6 @@ from skmoderndata._solvers.recovery.basis_pursuit import (
     pursuit_gap,
 )
 from skmoderndata._validation import validate_data
-
-EPS = float(np.finfo(np.float64).eps)
 
 
 class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):

@@ -18,7 +18,7 @@ from skmoderndata._kernelized.expansion import Expansion
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS, KernelMachine
 from skmoderndata._kernelized.mixins import KernelClassifierMixin
-from skmoderndata._kernelized.online import BLOCK, Stream
+from skmoderndata._kernelized.online import BLOCK_SAMPLES, Stream
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import take
 from skmoderndata._solvers.common.iterate import Iterations
@@ -463,8 +463,10 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
 
         if state.primal:
             n_wrong = 0
-            for start in range(0, len(order), BLOCK):
-                state, count = self._primal_block(state, X, steps, order[start : start + BLOCK])
+            for start in range(0, len(order), BLOCK_SAMPLES):
+                state, count = self._primal_block(
+                    state, X, steps, order[start : start + BLOCK_SAMPLES]
+                )
                 n_wrong += count
             return state, n_wrong
 

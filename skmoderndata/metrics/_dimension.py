@@ -10,7 +10,7 @@ from skmoderndata._compat import AT_LEAST_ONE, validate_params
 from skmoderndata._validation import check_array
 
 ALL_PAIRS = 2000  # samples up to which all pairs are used
-BLOCK = 2**15  # pairs at a time
+BLOCK_PAIRS = 2**15  # pairs at a time
 
 
 @validate_params(
@@ -122,7 +122,7 @@ def _distances_of_pairs(X, m, metric, rng):
         return np.array([metric(X[a], X[b]) for a, b in zip(i, j, strict=True)], dtype=np.float64)
     d = np.empty(m)
     if metric in PAIRED_DISTANCES:
-        for block in gen_batches(m, BLOCK):
+        for block in gen_batches(m, BLOCK_PAIRS):
             d[block] = paired_distances(X[i[block]], X[j[block]], metric=metric)
         return d
 

@@ -16,7 +16,7 @@ from skmoderndata._samples.series import pack_series, same_channels, warping_ban
 from skmoderndata._solvers.alignment.neighbors import make_index, search
 from skmoderndata._validation import check_magnitude, check_target
 
-BLOCK = 64  # queries of one task
+QUERIES_PER_TASK = 64  # queries of one task
 
 
 class _DTWNeighbors:
@@ -93,7 +93,7 @@ class _DTWNeighbors:
     def _in_blocks(self, block, n):
         """Join costs, as distances, and numbers of the blocks of queries."""
         found = joblib.Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            joblib.delayed(block)(start) for start in range(0, n, BLOCK)
+            joblib.delayed(block)(start) for start in range(0, n, QUERIES_PER_TASK)
         )
         costs = np.concatenate([costs for costs, _, _ in found])
         return np.sqrt(costs), np.concatenate([nearest for _, nearest, _ in found])
@@ -166,7 +166,7 @@ class _DTWNeighbors:
 
 def _part(series, start):
     """Values and offsets of one block of series."""
-    stop = min(start + BLOCK, len(series))
+    stop = min(start + QUERIES_PER_TASK, len(series))
     first = series.offsets[start]
     last = series.offsets[stop]
     return series.values[first:last], series.offsets[start : stop + 1] - first

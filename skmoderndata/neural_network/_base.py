@@ -43,7 +43,7 @@ from skmoderndata._solvers.networks.ridge_path import (
 )
 from skmoderndata._validation import check_array, validate_data
 
-BLOCK = 2**19  # outputs of the first layer held at once: 4 MB stay in the cache
+BLOCK_ENTRIES = 2**19  # outputs of the first layer held at once: 4 MB stay in the cache
 WEIGHTS_ARE_NO_COPIES = {
     f"check_sample_weight_equivalence_on_{kind}_data": "leave-one-out leaves a sample out with "
     "its whole weight, but one of several equal rows alone: the penalty may differ"
@@ -214,7 +214,7 @@ class RidgeNetwork(Base):
     def _cuts(self, n):
         """Cut rows into blocks; no stop beyond the last row, which the standard leaves open."""
         width = max(1, self._n_outputs())
-        size = self.batch_size or max(width, BLOCK // width)
+        size = self.batch_size or max(width, BLOCK_ENTRIES // width)
         return [(a, min(a + size, n)) for a in range(0, n, size)]
 
     def _accumulate(self, X, Y, w):

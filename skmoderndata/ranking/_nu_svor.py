@@ -18,7 +18,7 @@ from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT
 from skmoderndata._validation import order_of_labels, ordered_classes
 from skmoderndata.ranking._base import KernelRankingMachine, ranks_above
 
-PATIENCE = 1000  # steps for each sample before a small problem goes to the cone solver
+STEPS_PER_SAMPLE = 1000  # steps for each sample before a small problem goes to the cone solver
 
 # nu="auto": fractions of the largest feasible value that are compared, the smoothest first
 NU_FRACTIONS = (0.9, 0.8, 0.6, 0.4)
@@ -334,7 +334,7 @@ class NuSVOR(KernelRankingMachine, Base):
                 segments,
                 bounds,
                 tol=self.tol,
-                max_iter=PATIENCE * store.n if small else self.max_iter,
+                max_iter=STEPS_PER_SAMPLE * store.n if small else self.max_iter,
                 progress=progress,
             )
             in_order = not enforced or (np.diff(found.thresholds) >= 0).all()
@@ -398,7 +398,7 @@ def errors_of_fold(K, ranks, weights, train, test):
             segments,
             weights[train] / (fraction * limit * total),
             tol=NU_TOL,
-            max_iter=PATIENCE * len(train),
+            max_iter=STEPS_PER_SAMPLE * len(train),
         )
         predicted = present[ranks_above(K_test @ found.coef, found.thresholds)]
         errors.append(float(weights[test] @ np.abs(predicted - ranks[test])))

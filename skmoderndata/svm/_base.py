@@ -34,7 +34,7 @@ CORE_CONSTRAINTS = {
     "n_jobs": N_JOBS,
 }
 
-ENOUGH = 10_000  # samples from which the scales of the columns are estimated
+SCALES_FROM_ROWS = 10_000  # samples from which the scales of the columns are estimated
 UNSCALED = 1e3  # ratio of standard deviations that impairs squared distances
 
 
@@ -149,7 +149,7 @@ def scale_first(X):
     """
     if not hasattr(X, "shape") or X.shape[0] < 2:
         return ""
-    spread = StandardScaler(with_mean=False).fit(X[:ENOUGH]).var_ ** 0.5
+    spread = StandardScaler(with_mean=False).fit(X[:SCALES_FROM_ROWS]).var_ ** 0.5
     spread = spread[spread > 0]
     if len(spread) == 0 or spread.max() < UNSCALED * spread.min():
         return ""

@@ -22,7 +22,7 @@ from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.margins.enclosing_ball import InputPoints, enclosing_ball
 from skmoderndata.svm._base import scale_first
 
-ROUNDING = 1e-9  # relative tolerance of the surface, so that no training sample is outside
+SURFACE_RELATIVE = 1e-9  # relative tolerance of the surface, so that no training sample is outside
 
 
 class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Base):
@@ -251,7 +251,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         if linear:
             self.center_ = points.expansion(found.support, found.weights) + points.mean
             self.radius_ = max(self.radius_, float(np.sqrt(self._squares(X, heights_sq).max())))
-        self.offset_ = -self.radius_ * (1.0 + ROUNDING)
+        self.offset_ = -self.radius_ * (1.0 + SURFACE_RELATIVE)
         self.n_iter_, self.n_passes_ = found.n_iter, found.n_passes
         if not found.converged:
             warn_not_converged(

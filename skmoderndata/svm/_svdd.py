@@ -13,7 +13,7 @@ from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.margins.box_machines import soft_ball
 
-ROUNDING = 1e-9  # relative tolerance within which samples are on the surface
+SURFACE_RELATIVE = 1e-9  # relative tolerance within which samples are on the surface
 
 
 class SVDD(KernelMachine, KernelOutlierMixin, Base):
@@ -218,7 +218,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         diagonal = store.diagonal
         self._own = float(diagonal[0]) if np.ptp(diagonal) <= 1e-12 * diagonal.max() else None
         self.radius_, self.objective_ = float(np.sqrt(found.offset)), float(found.objective)
-        rounding = ROUNDING * found.offset + 1e-12 * float(diagonal.max())
+        rounding = SURFACE_RELATIVE * found.offset + 1e-12 * float(diagonal.max())
         self.offset_ = -(found.offset + self.margin + rounding)
         self._keep_work(found.gap, found.n_iter, found.converged)
         return self

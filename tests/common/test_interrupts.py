@@ -242,8 +242,8 @@ def labelled(kind, n, seed):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(_online, "BLOCK", 8)
-    monkeypatch.setattr(_kernel_perceptron, "BLOCK", 8)
+    monkeypatch.setattr(_online, "BLOCK_SAMPLES", 8)
+    monkeypatch.setattr(_kernel_perceptron, "BLOCK_SAMPLES", 8)
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -66,11 +66,11 @@ def test_matches_the_generalised_eigenproblem(seed, rule, alpha):
 @pytest.mark.parametrize("rule", RULES[:2])
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "poly"])
 def test_lanczos_iterations_match_eigendecompositions(seed, rule, kernel, monkeypatch):
-    X, Y, _ = circle(canonical.SMALL + 40, seed)
+    X, Y, _ = circle(canonical.DENSE_UP_TO + 40, seed)
     setting = {"kernel": kernel, "alpha": [0.03, 0.2], "regularization": rule, "degree": 5}
     fast = KernelCCA(4, **setting).fit(X, Y)
     assert fast.n_iter_ > 1
-    monkeypatch.setattr("skmoderndata.cross_decomposition._kernel_base.SMALL", 10**9)
+    monkeypatch.setattr("skmoderndata.cross_decomposition._kernel_base.DENSE_UP_TO", 10**9)
     full = KernelCCA(4, **setting).fit(X, Y)
     assert full.n_iter_ == 1
     assert_allclose(fast.regularized_correlations_, full.regularized_correlations_, rtol=1e-9)
@@ -95,7 +95,7 @@ def test_repeated_correlations_are_all_found(seed):
 
 @pytest.mark.oracle
 def test_eigendecompositions_answer_where_the_kernels_have_fewer_dimensions(seed):
-    X, Y, _ = circle(canonical.SMALL + 20, seed)
+    X, Y, _ = circle(canonical.DENSE_UP_TO + 20, seed)
     with pytest.warns(UserWarning, match="rank 2"):
         model = KernelCCA(3, kernel="linear").fit(X, Y)
     assert model.n_iter_ == 1
@@ -181,7 +181,7 @@ def test_missing_views_match_projections(seed):
 
 @pytest.mark.certificate
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("n", [60, canonical.SMALL + 20])
+@pytest.mark.parametrize("n", [60, canonical.DENSE_UP_TO + 20])
 def test_constraints_and_stationarity_from_the_definition(seed, rule, n):
     X, Y, _ = circle(n, seed)
     model = KernelCCA(3, gamma=0.5, alpha=0.1, regularization=rule).fit(X, Y)
@@ -272,7 +272,7 @@ def test_blocks_in_a_pipeline(seed):
 
 
 @pytest.mark.invariance
-@pytest.mark.parametrize("n", [60, canonical.SMALL + 20])
+@pytest.mark.parametrize("n", [60, canonical.DENSE_UP_TO + 20])
 def test_order_of_views_and_rows_rotation_and_shift(seed, n):
     X, Y, _ = circle(n, seed)
     rng = np.random.default_rng(seed)
@@ -471,7 +471,7 @@ def test_bad_input_is_named(views, setting, message):
 
 
 @pytest.mark.edge
-@pytest.mark.parametrize("n", [30, canonical.SMALL + 20])
+@pytest.mark.parametrize("n", [30, canonical.DENSE_UP_TO + 20])
 def test_indefinite_kernels_are_seen_at_every_size(n):
     X, Y, _ = circle(n, 0)
     v = np.where(np.arange(n) % 2, 1.0, -1.0) / np.sqrt(n)

@@ -290,7 +290,7 @@ def test_leading_components_are_those_of_the_whole_spectrum(monkeypatch, seed, k
     y = np.sin(X[:, 0]) + 0.3 * rng.normal(size=1001)
     settings = {"kernel": "rbf", "gamma": 0.02, "solver": "dual"}
     few = PrincipalComponentsRegression(k, **settings).fit(X, y)
-    monkeypatch.setattr("skmoderndata._solvers.common.linalg.DENSE", 1001)
+    monkeypatch.setattr("skmoderndata._solvers.common.linalg.DENSE_UP_TO", 1001)
     whole = PrincipalComponentsRegression(k, **settings).fit(X, y)
     assert few.n_components_ == whole.n_components_
     assert_allclose(few.predict(X[:50]), whole.predict(X[:50]), rtol=1e-6)

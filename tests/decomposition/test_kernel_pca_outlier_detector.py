@@ -229,7 +229,7 @@ def test_a_fraction_of_the_variance_is_that_of_the_whole_spectrum(monkeypatch, s
     X = rng.normal(size=(700, 4))
     settings = {"n_components": 0.7, "gamma": 0.1, "solver": "exact"}
     few = KernelPCAOutlierDetector(**settings).fit(X)
-    monkeypatch.setattr("skmoderndata._solvers.common.linalg.DENSE", 700)
+    monkeypatch.setattr("skmoderndata._solvers.common.linalg.DENSE_UP_TO", 700)
     whole = KernelPCAOutlierDetector(**settings).fit(X)
     assert few.n_components_ == whole.n_components_
     assert_allclose(few.score_samples(X[:50]), whole.score_samples(X[:50]), rtol=1e-6, atol=1e-9)

@@ -12,7 +12,7 @@ from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
 # a bound may exceed the cost that it bounds by rounding
-SLACK = 1.0 - 1e-12
+BOUND_FACTOR = 1.0 - 1e-12
 
 
 @jit
@@ -178,7 +178,7 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, at, saved, cells):
 
         # 1. bounds, the cheapest first
         if first == 0:
-            if bounds[q] * SLACK > costs[k - 1]:
+            if bounds[q] * BOUND_FACTOR > costs[k - 1]:
                 break
             if q == skipped:
                 continue
@@ -192,16 +192,16 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, at, saved, cells):
                     _excess(x, index.lower[begin:end], index.upper[begin:end], tail)
                 elif index.band.kind == FREE:
                     _range_excess(x, z, tail)
-                if _with_corners(x, z, tail) * SLACK > costs[k - 1]:
+                if _with_corners(x, z, tail) * BOUND_FACTOR > costs[k - 1]:
                     continue
                 if m == size:
                     if not len(lower):
                         lower, upper = envelopes(x, np.array([0, size]), index.band)
-                    if _excess(z, lower, upper, other) * SLACK > costs[k - 1]:
+                    if _excess(z, lower, upper, other) * BOUND_FACTOR > costs[k - 1]:
                         continue
             at[3] += 1
             for i in range(size + 1):
-                tail[i] *= SLACK
+                tail[i] *= BOUND_FACTOR
 
         # 2. the cost, until it exceeds the k-th best
         if m != m_before:

@@ -15,7 +15,6 @@ from skmoderndata._solvers.codes.lasso import (
     in_blocks,
     lasso_codes,
 )
-from skmoderndata._solvers.codes.products import EPS
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
     MEMORY,
@@ -29,6 +28,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     to_dense,
 )
 from skmoderndata._solvers.common.certificates import relative_gaps
+from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._typing import Array
 
 SEARCH = 60  # steps of the search for a penalty

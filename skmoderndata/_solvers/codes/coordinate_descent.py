@@ -9,7 +9,9 @@ from skmoderndata._solvers.codes.gram_rows import ask_row
 from skmoderndata._solvers.codes.lasso_signal import correlations, known_entries, write_code
 from skmoderndata._solvers.codes.products import ZERO
 
-PATIENCE = 30  # sweeps over the active atoms, after which their equations are better solved
+SWEEPS_BEFORE_SOLVING = (
+    30  # sweeps over the active atoms, after which their equations are better solved
+)
 
 
 @jit
@@ -33,7 +35,7 @@ def code_by_coordinate_descent(signals, active, scratch, G, codes, R, steps, tho
 def coordinate_descent(signals, i, active, scratch, G, code, thorough):
     """Descend from `code` in place, until it moves little; returns the sweeps, and G.
 
-    Unless `thorough`, it ends after `PATIENCE` sweeps over the active atoms in turn, too.
+    Unless `thorough`, it ends after `SWEEPS_BEFORE_SOLVING` sweeps over the active atoms, too.
     """
     known = known_entries(signals, i)
     place = signals.place
@@ -75,7 +77,7 @@ def coordinate_descent(signals, i, active, scratch, G, code, thorough):
         enough = (1e-9 if thorough else 1e-3) * signals.tol * max(objective, 0.0)
         little = moved <= enough / max(1, t)
         on_active = 0 if every else on_active + 1
-        if (little and every) or (on_active > PATIENCE and not thorough):
+        if (little and every) or (on_active > SWEEPS_BEFORE_SOLVING and not thorough):
             return sweep, G
         every = little
     return signals.max_iter, G

@@ -17,9 +17,10 @@ from skmoderndata._solvers.codes.lasso_signal import (
     solve_signs,
     write_code,
 )
-from skmoderndata._solvers.codes.products import EPS, ZERO, largest_entry, low_bits
+from skmoderndata._solvers.codes.products import ZERO, largest_entry, low_bits
+from skmoderndata._solvers.common.linalg import EPS
 
-SLACK = 1e-10  # relative excess of a correlation over the penalty that counts as none
+EXCESS_RELATIVE = 1e-10  # relative excess of a correlation over the penalty that counts as none
 
 
 @jit
@@ -46,7 +47,7 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
 
         for j in range(k):
             score[j] = b[j]
-        enough = lam * (1 + SLACK) + 8 * EPS * abs(score[largest_entry(bits, k, low)])
+        enough = lam * (1 + EXCESS_RELATIVE) + 8 * EPS * abs(score[largest_entry(bits, k, low)])
 
         t, G = _start(signals, known, active, code, G)
         solved = t == 0

@@ -17,7 +17,6 @@ from skmoderndata._solvers.codes.gram_rows import (
     no_rows,
 )
 from skmoderndata._solvers.codes.products import (
-    EPS,
     ZERO,
     inner,
     largest_entry,
@@ -27,10 +26,10 @@ from skmoderndata._solvers.codes.products import (
 )
 from skmoderndata._solvers.codes.signal_blocks import (
     ATOMS,
-    BLOCK,
-    FEW,
+    BLOCK_SIGNALS,
     MEMORY,
     RANK,
+    ROWS_PER_CODE,
     STALL,
     TOL,
     Atoms,
@@ -41,6 +40,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     gram_pays,
 )
 from skmoderndata._solvers.codes.supports import BARRED
+from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._typing import Array
 
 
@@ -126,11 +126,11 @@ def orthogonal_matching_pursuit(
             gram = some.rows @ some.rows.T
 
         # rows of the Gram matrix on demand, as many as fit into the memory that is kept
-        most = k if gram is not None else max(FEW, cap, ROWS_KEPT // (8 * k))
+        most = k if gram is not None else max(ROWS_PER_CODE, cap, ROWS_KEPT // (8 * k))
         rows = np.ascontiguousarray(some.rows)
         columns = np.ascontiguousarray(some.rows.T)
         bounds = tol_sq[which]
-        size = max(16, min(BLOCK, 2**22 // max(n, k)))
+        size = max(16, min(BLOCK_SIGNALS, 2**22 // max(n, k)))
         known = np.ones((size, n))
         scale = np.ones((size, k))
 

@@ -22,10 +22,10 @@ from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._typing import Array
 
 FLOOR = 64 * np.finfo(np.float64).eps  # of 1/2 |y|^2: a gap below this is rounding
-SWEEPS = 20  # of coordinate descent between two looks at the gap
+SWEEPS_BETWEEN_GAPS = 20  # of coordinate descent between two looks at the gap
 NEWTON_STEPS = 8  # while each is worth it
 WIDE = 1000  # columns of a group up to which its inner products are stored
-SMALL = 2**24  # entries of X up to which one thread is enough
+ONE_THREAD_ENTRIES = 2**24  # entries of X up to which one thread is enough
 
 
 class GroupLassoResult(NamedTuple):
@@ -97,7 +97,7 @@ def one_thread_if_small(size: int) -> AbstractContextManager[Any]:
 
     Measured on two cores, both busy: 4 to 30 times as fast.
     """
-    return one_blas_thread() if size <= SMALL else nullcontext()
+    return one_blas_thread() if size <= ONE_THREAD_ENTRIES else nullcontext()
 
 
 class WorkingSet:
@@ -326,7 +326,7 @@ def _solve_working_set(
     while taken < max_iter and gap > goal:
         # sweeps of block coordinate descent
         before = gap
-        count = min(SWEEPS, max_iter - taken)
+        count = min(SWEEPS_BETWEEN_GAPS, max_iter - taken)
         taken += descend(
             Z, edges, r, work.blocks, a, group_lam, single_lam, work.largest, some.positive, count
         )

@@ -13,11 +13,13 @@ from scipy.sparse.linalg import LinearOperator, cg
 from skmoderndata._typing import Array
 
 NEWTON_SIZE = 3000  # equations of a step, at most
-DENSE = 500  # coefficients up to which a step solves for all of them
+DENSE_UP_TO = 500  # coefficients up to which a step solves for all of them
 # of conjugate gradients
 RTOL = 1e-2
-STEPS = 20
-RIDGE = 1e-6  # curvature of a norm along the group, relative, so that there is a solution
+MAX_STEPS = 20
+CURVATURE_ALONG = (
+    1e-6  # curvature of a norm along the group, relative, so that there is a solution
+)
 ALONG = 1e-4  # curvature of a norm along the group in systems of the size of the samples
 
 
@@ -106,7 +108,7 @@ def newton_direction(
     u = z / np.sqrt(np.add.reduceat(z * z, first))[owner]
 
     # many coefficients: conjugate gradients, preconditioned in single precision
-    if len(z) > max(DENSE, rows.shape[1]) and curvature.all():
+    if len(z) > max(DENSE_UP_TO, rows.shape[1]) and curvature.all():
         root = (1 / np.sqrt(bend)).astype(np.float32)
 
         def along(V: Array) -> Array:  # u u' V
@@ -127,12 +129,12 @@ def newton_direction(
             return scaled(s - T @ linalg.cho_solve(factor, s @ T, check_finite=False))
 
         def hessian(v: Array) -> Array:
-            return np.asarray(rows @ (v @ rows) + bend * (v - (1 - RIDGE) * along(v)))
+            return np.asarray(rows @ (v @ rows) + bend * (v - (1 - CURVATURE_ALONG) * along(v)))
 
         square = (len(z), len(z))
         operator = LinearOperator(square, hessian, dtype=np.float64)
         M = LinearOperator(square, precondition, dtype=np.float64)
-        return np.asarray(cg(operator, -slope, rtol=RTOL, maxiter=STEPS, M=M)[0])
+        return np.asarray(cg(operator, -slope, rtol=RTOL, maxiter=MAX_STEPS, M=M)[0])
 
     H = rows @ rows.T - np.where(owner == owner[:, None], np.outer(bend * u, u), 0.0)
     H[np.diag_indices_from(H)] += bend

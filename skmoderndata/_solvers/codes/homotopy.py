@@ -13,7 +13,6 @@ from skmoderndata._solvers.codes.cholesky import append_atom, solve
 from skmoderndata._solvers.codes.gram_rows import ask_row
 from skmoderndata._solvers.codes.lasso_signal import known_entries, leave, solve_signs, write_code
 from skmoderndata._solvers.codes.products import (
-    EPS,
     MAGNITUDE,
     ZERO,
     add_rows,
@@ -22,6 +21,7 @@ from skmoderndata._solvers.codes.products import (
     low_bits,
     residual_sq,
 )
+from skmoderndata._solvers.common.linalg import EPS
 
 CANCELS = 1e-6  # below this fraction of |x|^2, updated squared residuals have lost digits
 FLOOR = 1e-8  # fraction of the largest penalty: below, a bound that is not met is out of reach

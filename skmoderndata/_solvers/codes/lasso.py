@@ -16,11 +16,10 @@ from skmoderndata._solvers.codes.gaps import code_gaps, dual_norms
 from skmoderndata._solvers.codes.gram_rows import ROWS_KEPT, all_rows, no_rows
 from skmoderndata._solvers.codes.homotopy import code_by_homotopy
 from skmoderndata._solvers.codes.lasso_signal import Signals, room_for
-from skmoderndata._solvers.codes.products import EPS
 from skmoderndata._solvers.codes.signal_blocks import (
-    FEW,
     MAX_ITER,
     MEMORY,
+    ROWS_PER_CODE,
     TOL,
     Atoms,
     SparseCodes,
@@ -32,6 +31,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     with_gram,
 )
 from skmoderndata._solvers.common.certificates import relative_gaps
+from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._typing import Array
 
 Start = Array | sparse.csr_array | None
@@ -150,7 +150,7 @@ def block_coder(
     """
     n = X.shape[1]
     k = len(atoms.rows)
-    if mask is None and gram_pays(k, len(X) * max(1, min(n, k) // FEW), settings.memory):
+    if mask is None and gram_pays(k, len(X) * max(1, min(n, k) // ROWS_PER_CODE), settings.memory):
         atoms = with_gram(atoms)
     gram = None if mask is not None else atoms.gram
 

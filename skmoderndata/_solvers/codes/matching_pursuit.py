@@ -12,7 +12,7 @@ from scipy import sparse
 
 from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.cholesky import SPAN, append_atom, drop, solve_chosen
-from skmoderndata._solvers.codes.products import EPS, add_rows, largest_entry, low_bits
+from skmoderndata._solvers.codes.products import add_rows, largest_entry, low_bits
 from skmoderndata._solvers.codes.signal_blocks import (
     ATOMS,
     MAX_ITER,
@@ -35,6 +35,7 @@ from skmoderndata._solvers.codes.supports import (
     first_largest,
     squares,
 )
+from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._typing import Array
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from skmoderndata._jit import jit_leaf
 
-EPS = float(np.finfo(float).eps)
 ZERO: Any = np.int64(0)  # numba would compile functions once more for a literal 0
 MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)  # all bits of a double but the sign
 

@@ -3,7 +3,6 @@
 import numpy as np
 
 from skmoderndata._solvers.codes.gaps import code_gaps, dual_norms
-from skmoderndata._solvers.codes.products import EPS
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
     MEMORY,
@@ -17,6 +16,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     with_gram,
 )
 from skmoderndata._solvers.common.certificates import relative_gaps
+from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._typing import Array
 
 LOOKS = 10  # steps between two looks at the gap

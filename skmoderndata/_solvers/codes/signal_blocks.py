@@ -12,12 +12,14 @@ from skmoderndata._typing import Array
 # why the code of a signal ended where it did
 STOP_REASONS = ("tol", "atoms", "rank", "stall", "max_iter")
 TOL, ATOMS, RANK, STALL, MAX_ITER = range(5)
-BLOCK = 256  # signals a block: their correlations with some hundred atoms stay in the cache
-ROOM = 2**25  # bytes of the arrays of a block
-SMALL = 512  # atoms: their Gram matrix is small whatever it is for
+BLOCK_SIGNALS = (
+    256  # signals a block: their correlations with some hundred atoms stay in the cache
+)
+BLOCK_BYTES = 2**25  # bytes of the arrays of a block
+SMALL_DICTIONARY_ATOMS = 512  # atoms: their Gram matrix is small whatever it is for
 MEMORY = 2**28  # bytes of a Gram matrix, where nothing else is asked for
 SINGLE_MARGIN = 2.0**-20  # of the norm of a signal, for rounding to single precision
-FEW = 16  # rows of the Gram matrix for a code, where its number of atoms is not known
+ROWS_PER_CODE = 16  # rows of the Gram matrix for a code, where its number of atoms is not known
 
 
 class Atoms(NamedTuple):
@@ -106,7 +108,9 @@ def gram_pays(n_atoms: int, n_requests: int, memory: float = MEMORY) -> bool:
 
     Row by row it takes some ten times as long as at once. It has to fit in `memory` (in bytes).
     """
-    return 8 * n_atoms**2 <= memory and (n_atoms <= SMALL or n_requests >= n_atoms // FEW)
+    return 8 * n_atoms**2 <= memory and (
+        n_atoms <= SMALL_DICTIONARY_ATOMS or n_requests >= n_atoms // ROWS_PER_CODE
+    )
 
 
 def _first_of_equals(rows: Array, signed: bool) -> Array:
@@ -137,7 +141,7 @@ def _repeated(values: Array) -> Array:
 
 def block_size(n: int, k: int, memory: float = MEMORY) -> int:
     """Signals of n values a block, so that a few arrays of their correlations stay small."""
-    return int(max(1, min(BLOCK, min(memory, ROOM) // (8 * (4 * n + 6 * k)))))
+    return int(max(1, min(BLOCK_SIGNALS, min(memory, BLOCK_BYTES) // (8 * (4 * n + 6 * k)))))
 
 
 def code_in_blocks(
@@ -145,7 +149,7 @@ def code_in_blocks(
     work: Callable[[slice], SparseCodes],
     *,
     n_jobs: int | None = None,
-    block: int = BLOCK,
+    block: int = BLOCK_SIGNALS,
 ) -> SparseCodes:
     """Run ``work(rows)`` on consecutive blocks of rows, in `n_jobs` threads, and join the codes.
 
@@ -206,7 +210,7 @@ def by_pattern(
     if each:
         k = len(atoms.rows)
         # below, the rows of the Gram matrix that are used are less work than all of it
-        shared = (np.diff(edges) >= max(2, k // FEW)) & gram_pays(k, k, memory)
+        shared = (np.diff(edges) >= max(2, k // ROWS_PER_CODE)) & gram_pays(k, k, memory)
 
     parts = []
     done = []
@@ -294,7 +298,7 @@ def squared_residuals(codes: SparseCodes, X: Array, atoms: Atoms, mask: Array | 
     """``|x - a D|^2`` of each signal on its known entries, from the codes as they are."""
     matrix = to_csr(codes, len(atoms.rows))
     out = np.zeros(len(X))
-    step = max(1, ROOM // (8 * max(1, X.shape[1])))
+    step = max(1, BLOCK_BYTES // (8 * max(1, X.shape[1])))
     with np.errstate(all="ignore"):
         for first in range(0, len(X), step):
             part = slice(first, first + step)

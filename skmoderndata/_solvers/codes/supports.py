@@ -13,9 +13,9 @@ from scipy import sparse
 from skmoderndata._jit import jit
 from skmoderndata._solvers.codes.cholesky import append_atom, solve_chosen
 from skmoderndata._solvers.codes.signal_blocks import (
-    BLOCK,
+    BLOCK_BYTES,
+    BLOCK_SIGNALS,
     MEMORY,
-    ROOM,
     STALL,
     TOL,
     Atoms,
@@ -176,7 +176,7 @@ def code_by_problems(
         )
 
     size = 8 * (widest * (widest + (n if gram is None else 0)) + 8 * k + 4 * n)
-    block = int(max(1, min(BLOCK, min(memory, ROOM) // size)))
+    block = int(max(1, min(BLOCK_SIGNALS, min(memory, BLOCK_BYTES) // size)))
     return code_in_blocks(m, work, n_jobs=n_jobs, block=block)
 
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skmoderndata._solvers.codes.products import EPS
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
     STALL,
@@ -27,10 +26,13 @@ from skmoderndata._solvers.codes.supports import (
     squares,
     without_last_bits,
 )
+from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._typing import Array
 
 METHODS = ("iht", "htp", "cosamp", "subspace_pursuit")
-PATIENCE = 30  # steps without a better code, after which supports are taken to go in circles
+STEPS_WITHOUT_GAIN = (
+    30  # steps without a better code, after which supports are taken to go in circles
+)
 SETTLED = 10  # gradient steps on one support, after which the limit of such steps is computed
 WANDERING = 40  # gradient steps, after which it is computed whatever the support
 RTOL = 1e-8  # a gradient step that lowers the squared residual by less has come to its limit
@@ -127,7 +129,7 @@ def _wider(support: Array, more: Array, most: Array) -> Array:
     return np.asarray(support | (more & (places <= most[:, None])))
 
 
-STEPS = {
+STEP_RULES = {
     "htp": hard_thresholding_pursuit,
     "cosamp": cosamp,
     "subspace_pursuit": subspace_pursuit,
@@ -139,7 +141,7 @@ def pursue(method: str, p: Any, best: Best, tol_sq: Array, max_iter: int) -> Pur
     if method == "iht":
         found = iterative_hard_thresholding(p, best, tol_sq, max_iter)
     else:
-        found = _repeat(STEPS[method], p, best, tol_sq, max_iter, monotone=method != "htp")
+        found = _repeat(STEP_RULES[method], p, best, tol_sq, max_iter, monotone=method != "htp")
     a, rho, stop, n_iter = found
     refined = p.fit(a != 0, a)
     new = squares(p.residuals(refined))
@@ -182,7 +184,7 @@ def _repeat(
         idle[lower] = 0
 
         # supports that stay, no progress, or a residual within the bound
-        ended = ((new != 0) == (old != 0)).all(axis=1) | (idle[live] >= PATIENCE)
+        ended = ((new != 0) == (old != 0)).all(axis=1) | (idle[live] >= STEPS_WITHOUT_GAIN)
         ended |= out.residual_sq[live] <= np.maximum(tol_sq, 100 * EPS * size)[live]
         if monotone:
             ended |= rho[live] >= former

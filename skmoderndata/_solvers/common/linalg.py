@@ -9,7 +9,8 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from skmoderndata._typing import Array
 
-DENSE = 400  # rows up to which all eigenvalues are computed
+EPS = float(np.finfo(np.float64).eps)
+DENSE_UP_TO = 400  # rows up to which all eigenvalues are computed
 GUESSED_FROM = 200  # rows whose spectrum tells how many eigenvalues a fraction of the trace takes
 
 
@@ -36,7 +37,7 @@ def leading_eigen(A: Array | LinearOperator, k: int, *, tol: float = 0.0) -> tup
     n = A.shape[0]
     k = min(k, n)
     found = None
-    if n > DENSE and k < n // 8:
+    if n > DENSE_UP_TO and k < n // 8:
         start = np.linspace(-1.0, 1.0, n) + 0.1 * np.cos(np.arange(n))
         with contextlib.suppress(ArpackNoConvergence):
             found = eigsh(A, k, which="LA", v0=start, tol=tol, ncv=max(2 * k + 1, 30))
@@ -56,7 +57,7 @@ def leading_eigen_until(
     where that is cheaper, so that there may be more of them than needed.
     """
     k = start
-    while len(A) > DENSE and k < len(A) // 16:
+    while len(A) > DENSE_UP_TO and k < len(A) // 16:
         values, vectors = leading_eigen(A, k)
         if enough(values, vectors):
             return values, vectors

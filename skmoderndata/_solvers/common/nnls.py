@@ -15,7 +15,7 @@ from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._typing import Array
 
 PIVOT = 1e-13  # a pivot below this fraction of the diagonal is a dependent column
-RIDGE = 1e-12  # fraction of the diagonal that is added where columns depend on each other
+RIDGE_RELATIVE = 1e-12  # fraction of the diagonal that is added where columns depend on each other
 EXCHANGES = 3  # full exchanges without progress before the fall-back rule [Kim & Park 2011]
 
 
@@ -68,7 +68,7 @@ def nnls(G: Array, F: Array, *, start: Array | None = None) -> NNLSResult:
         n_solves += _pivot_rows(some, F[part], passive[part], Z[part], solved[part])
     singular = np.flatnonzero(~solved)
     for i in singular:
-        root = linalg.cholesky(stack[i if each else 0] + RIDGE * np.eye(k))
+        root = linalg.cholesky(stack[i if each else 0] + RIDGE_RELATIVE * np.eye(k))
         target = linalg.solve_triangular(root, F[i], trans="T")
         Z[i] = optimize.nnls(root, target, maxiter=30 * k)[0]
 

@@ -5,7 +5,7 @@ import numpy as np
 from skmoderndata._jit import jit
 from skmoderndata._typing import Array
 
-BLOCK = 256  # entries summed at a time
+SUMMED_AT_ONCE = 256  # entries summed at a time
 
 
 def project_sparseness(
@@ -111,10 +111,10 @@ def _moments(values: Array, count: int) -> tuple[float, float]:
     for shift in range(2):  # the second time from deviations, whose rounding is smaller
         off = 0.0
         spread = 0.0
-        for first in range(0, count, BLOCK):  # so that rounding does not grow
+        for first in range(0, count, SUMMED_AT_ONCE):  # so that rounding does not grow
             a = 0.0
             b = 0.0
-            for i in range(first, min(first + BLOCK, count)):
+            for i in range(first, min(first + SUMMED_AT_ONCE, count)):
                 t = values[i] - mean
                 a = a + t
                 b = b + t * t

@@ -14,8 +14,8 @@ from skmoderndata._solvers.common.nnls import nnls
 from skmoderndata._typing import Array
 
 UPDATES = ("approximate", "exact", "mod")
-BLOCK = 2**21  # entries of residuals that are held at a time
-ROUNDING = 1e-14  # fraction below which a coefficient, or an atom, is rounding
+BLOCK_ENTRIES = 2**21  # entries of residuals that are held at a time
+ROUNDING_RELATIVE = 1e-14  # fraction below which a coefficient, or an atom, is rounding
 
 
 def users_of_atoms(codes: SparseCodes, k: int) -> tuple[Array, Array, Array]:
@@ -69,7 +69,7 @@ def least_squares_atoms(
     largest = np.zeros(len(X))
     rows = np.repeat(np.arange(len(X)), np.diff(A.indptr))
     np.maximum.at(largest, rows, np.abs(values))
-    values[np.abs(values) <= ROUNDING * largest[rows]] = 0.0
+    values[np.abs(values) <= ROUNDING_RELATIVE * largest[rows]] = 0.0
 
     # normal equations of the atoms in use, scaled to a unit diagonal
     S = np.asarray((A.T @ A).todense())
@@ -102,14 +102,14 @@ def least_squares_atoms(
     # the norm of an atom goes to its coefficients; what only rounding has made stays
     norms = np.ones(k)
     norms[free] = np.linalg.norm(new[free], axis=1)
-    kept = norms > ROUNDING * np.maximum(1.0, own)
+    kept = norms > ROUNDING_RELATIVE * np.maximum(1.0, own)
     D[kept] = new[kept] / norms[kept, None]
     values *= np.where(kept, norms, 0.0)[A.indices]
 
     # not worse than before
     after = squared_residuals(X, known, D, A)
     total = float(np.sum(np.square(X, dtype=np.float64)))
-    if not after.sum() <= before.sum() * (1 + 1e-12) + ROUNDING**2 * total:
+    if not after.sum() <= before.sum() * (1 + 1e-12) + ROUNDING_RELATIVE**2 * total:
         D[:], values[:] = old
 
 
@@ -163,7 +163,7 @@ def sweep(
             else:
                 p = _allowed(g @ residual + (g @ g) * D[j], positive, center)
                 norm = np.sqrt(p @ p)
-                d = p / norm if norm > ROUNDING * (g @ g) else None
+                d = p / norm if norm > ROUNDING_RELATIVE * (g @ g) else None
             if d is None:
                 continue
 
@@ -192,7 +192,7 @@ def _masked_step(
 
         # best coefficients for the atom
         norm = np.linalg.norm(new)
-        if norm <= ROUNDING:
+        if norm <= ROUNDING_RELATIVE:
             break
         d = new / norm
         bottom = K @ d**2
@@ -217,7 +217,7 @@ def leading_direction(E: Array, weights: Array) -> Array | None:
         E = R.T
     M = (E * weights[:, None]).T @ E
     values, vectors = eigen_range(M, len(M) - 1, len(M))
-    if not values[0] > ROUNDING * np.abs(np.diag(M)).max():
+    if not values[0] > ROUNDING_RELATIVE * np.abs(np.diag(M)).max():
         return None
     return vectors[:, 0] if basis is None else basis @ vectors[:, 0]
 
@@ -225,7 +225,7 @@ def leading_direction(E: Array, weights: Array) -> Array | None:
 def squared_residuals(X: Array, known: Array | None, D: Array, A: sparse.csr_array) -> Array:
     """Squared norms of the residuals of the rows, over the known entries."""
     out = np.empty(len(X))
-    step = max(1, BLOCK // X.shape[1])
+    step = max(1, BLOCK_ENTRIES // X.shape[1])
     for first in range(0, len(X), step):
         rows = slice(first, first + step)
         R = X[rows] - A[rows] @ D

@@ -38,7 +38,7 @@ Coder = Callable[[Atoms, Array | slice], SparseCodes]  # of the given rows
 
 RHO = 10.0  # power of the fraction of signals that came before
 WAIT = 8  # signals for each atom before it is judged by its users
-PATIENCE = 5  # passes that show whether replacing atoms over and over leads anywhere
+PASSES_WITHOUT_GAIN = 5  # passes that show whether replacing atoms over and over leads anywhere
 SETTLE = 0.6  # exchanges end after this fraction of the passes in which atoms may be replaced
 
 
@@ -105,7 +105,7 @@ def learn_dictionary(
     (`exchange_atoms`).
 
     Converged is a pass that lowers the objective by at most the fraction `tol`; while atoms are
-    replaced or split in every pass, the best of the last `PATIENCE` passes is looked at instead.
+    replaced or split in every pass, the best of the last `PASSES_WITHOUT_GAIN` passes counts.
     """
     update, positive, constant, monotone, batch_size, min_usage, replace_until = rules
     D = np.array(atoms, dtype=np.float64, order="C")
@@ -153,9 +153,9 @@ def learn_dictionary(
         # on, the best of some passes counts
         # replacements make the objective jump: while they go on, the best of some passes counts
         settled = count == 0 and len(replaced) > 1 and replaced[-2] == 0
-        if settled or len(objective) > PATIENCE:
-            before = objective[-2] if settled else min(objective[:-PATIENCE])
-            after = objective[-1] if settled else min(objective[-PATIENCE:])
+        if settled or len(objective) > PASSES_WITHOUT_GAIN:
+            before = objective[-2] if settled else min(objective[:-PASSES_WITHOUT_GAIN])
+            after = objective[-1] if settled else min(objective[-PASSES_WITHOUT_GAIN:])
             it.residual = (before - after) / max(before, 1e-300)
             if tol == 0.0:
                 it.residual = max(it.residual, 1e-300)

@@ -21,8 +21,8 @@ from skmoderndata._typing import Array
 Coder = Callable[[Array, "sparse.csr_array | None"], SparseCodes]
 
 # least multiplier, relative to the largest diagonal entry of S: S may be singular
-LEAST = 1e-14
-MOST = 1e-10
+LEAST_FLOOR = 1e-14
+LARGEST_FLOOR = 1e-10
 FURTHEST = 0.9  # largest momentum of the atoms
 
 
@@ -118,7 +118,7 @@ def update_atoms(
     diagonal = np.diag(S)
 
     # a bound above zero gives lower bounds as valid, and costs at most a quarter of the tolerance
-    floor = min(max(0.5 * tol * size / len(S), LEAST), MOST)
+    floor = min(max(0.5 * tol * size / len(S), LEAST_FLOOR), LARGEST_FLOOR)
 
     # start: at the optimum d_j (S_jj + multiplier_j) = T_j - sum over i != j of S_ji d_i
     others = T - S @ old + diagonal[:, None] * old

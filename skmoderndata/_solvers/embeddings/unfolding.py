@@ -36,7 +36,7 @@ from skmoderndata._solvers.common.convex_problems import Statement, solve, varia
 from skmoderndata._solvers.common.iterate import Iterations
 
 Array = NDArray[np.float64]
-DENSE = 1500  # nodes up to which eigenvalues are those of a dense matrix
+DENSE_UP_TO = 1500  # nodes up to which eigenvalues are those of a dense matrix
 PAIRS = 20  # corrections that L-BFGS keeps
 PULLS = 10  # of the ends of long edges, after each pass
 KICKS = 10  # steps away from saddles
@@ -133,7 +133,7 @@ def best_bound(graph: Graph, w: Array, nu: float | None) -> tuple[float, Array]:
 def second_eigenvalue(L: Any) -> float:
     """Least eigenvalue of a Laplacian on the vectors of sum zero."""
     n = L.shape[0]
-    if n <= DENSE:
+    if n <= DENSE_UP_TO:
         D = L.toarray()
         lift = 2 * float(np.abs(D).sum(axis=1).max()) / n  # moves the vector of ones away
         return float(eigh(D + lift, eigvals_only=True, subset_by_index=[0, 0])[0])
@@ -260,7 +260,7 @@ def leave_saddle(graph: Graph, Y: Array, w: Array) -> Array:
     Voroninski and Bandeira 2016).
     """
     L = graph.laplacian(w)
-    if graph.n <= DENSE:
+    if graph.n <= DENSE_UP_TO:
         values, V = eigh(L.toarray(), subset_by_index=[0, 1])
     else:
         try:
@@ -390,7 +390,7 @@ def smooth_start(
 
     # smooth functions: the leading eigenvectors of the Laplacian
     m = min(n_basis, graph.n - 1)
-    if graph.n <= DENSE:
+    if graph.n <= DENSE_UP_TO:
         F = eigh(L.toarray(), subset_by_index=[1, m])[1]
     else:
         values, V = eigsh(L, k=m + 1, sigma=-1e-3, which="LM", v0=rng.normal(size=graph.n))

@@ -29,7 +29,7 @@ from skmoderndata._solvers.factors.factorization import (
 from skmoderndata._typing import Array
 
 TINY = 1e-300
-SWEEPS = 10  # of coordinate descent on the codes in a pass
+MAX_SWEEPS = 10  # of coordinate descent on the codes in a pass
 
 
 def semi_multiplicative(
@@ -194,7 +194,7 @@ def convex_factorize(
         W = W.copy()
         F = against(X, B)
         G = B.T @ F
-        descend_rows(G[None], W, W @ G - F, SWEEPS, 0.03)
+        descend_rows(G[None], W, W @ G - F, MAX_SWEEPS, 0.03)
         objective = _objective(data, W, B, F, G)
 
         # 2. where extrapolation led astray, back to the best

@@ -22,12 +22,12 @@ from skmoderndata._typing import Array
 Kind = Literal["nonnegative", "free", "columns_unit", "columns", "rows"]
 
 BLOCK_BYTES = 2**26  # of Gram matrices held at once where entries are missing
-SWEEPS = 10  # of coordinate descent on one factor, at most
+MAX_SWEEPS = 10  # of coordinate descent on one factor, at most
 ROUNDS = 2  # in a pass on codes of rows of given sparseness
 START_SWEEPS = 200  # of coordinate descent on the first codes, at most
 AFRESH = 20  # passes after which such codes are looked for from several starts again
 CANCELLED = 0.5  # power of the rounding unit: sums of squares below it are summed once more
-FAR = 1e4  # norms of components at which they are brought back to 1
+LARGEST_NORM = 1e4  # norms of components at which they are brought back to 1
 APART = 20  # passes without penalty before the first with it
 
 
@@ -190,8 +190,8 @@ def update(
 ) -> Update:
     """Lower the objective over the factor Z, in place; `sweeps` 0 looks only, -1 is exact.
 
-    More than `SWEEPS` go on until nothing moves, and ask for several starts for codes of rows of
-    given sparseness.
+    More than `MAX_SWEEPS` go on until nothing moves, and ask for several starts for codes of rows
+    of given sparseness.
 
     `scales` are the norms by which the columns of Z have to be multiplied for the residual.
     """
@@ -227,7 +227,7 @@ def update(
 
 def _cost(side: Side, k: int) -> float:
     """Bound on the multiplications for one row: sweeps, or Newton steps on all entries."""
-    return 100.0 * k**3 if side.kind == "rows" else float(SWEEPS * k * k)
+    return 100.0 * k**3 if side.kind == "rows" else float(MAX_SWEEPS * k * k)
 
 
 def violation(side: Side, G: Array, Z: Array, Y: Array) -> Array:
@@ -284,13 +284,13 @@ def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
 
     # non-negative entries: coordinate descent
     if side.kind == "nonnegative":
-        enough = 0.03 if sweeps <= SWEEPS else 1e-12
+        enough = 0.03 if sweeps <= MAX_SWEEPS else 1e-12
         descend_rows(G if each else G[None], z, Y, sweeps, enough)
         return Y
 
     # rows of given sparseness
     if side.kind == "rows":
-        if sweeps > SWEEPS or not 0 < side.level < 1:
+        if sweeps > MAX_SWEEPS or not 0 < side.level < 1:
             z[:] = cone_codes(G, F, side.level, start=z)
         else:
             descend_cone(G, F, z, side.level, rounds=ROUNDS)
@@ -377,7 +377,7 @@ def _sweeps(p: int, k: int, exact: bool) -> tuple[int, int]:
     """
     if exact:
         return -1, -1
-    return int(np.clip(p / k / 10, 3, SWEEPS)), SWEEPS
+    return int(np.clip(p / k / 10, 3, MAX_SWEEPS)), MAX_SWEEPS
 
 
 def factorize(
@@ -424,7 +424,7 @@ def factorize(
         extra = extrapolation.length
         W_new = Wy.copy()
         afresh = codes_side.kind == "rows" and it.n_iter % AFRESH == 0
-        sweeps = SWEEPS + 1 if afresh else sweeps_codes
+        sweeps = MAX_SWEEPS + 1 if afresh else sweeps_codes
         scales = scales_of(Vy, fixed)
         update(data, codes_side, Vy, W_new, codes=True, sweeps=sweeps, scales=scales)
 
@@ -468,7 +468,7 @@ def factorize(
         # lengths drift apart without a penalty: balance them long before anything overflows
         if not fixed and codes_side.kind == "nonnegative":
             length = scales_of(best.V, False)
-            if length.max() > FAR or length.min() < 1 / FAR:
+            if length.max() > LARGEST_NORM or length.min() < 1 / LARGEST_NORM:
                 best = best.scaled(length)
                 last = last.scaled(length)
                 Wy, Vy = Factors(Wy, Vy).scaled(length)

@@ -16,10 +16,10 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.nnls import descend_rows
 from skmoderndata._typing import Array
 
-BLOCK = 2**18  # products, or entries of second derivatives, held at a time
+BLOCK_ENTRIES = 2**18  # products, or entries of second derivatives, held at a time
 MODEL_SWEEPS = 100  # of coordinate descent on a quadratic model, at most
 EM_STEPS = 10  # before Newton's method folds a document in
-PATIENCE = 25  # passes without gain on held-out counts before posteriors are flattened
+PASSES_WITHOUT_GAIN = 25  # passes without gain on held-out counts before posteriors are flattened
 
 
 class Counts(NamedTuple):
@@ -214,7 +214,7 @@ def fit_tempered(
 
         # no better for some passes: cool down, unless that did not help before
         waited += 1
-        if waited < PATIENCE:
+        if waited < PASSES_WITHOUT_GAIN:
             continue
         if not helped:
             it.converged = True
@@ -286,7 +286,7 @@ def fold_in(
     lower = np.tril_indices(k)
     pairs = np.ascontiguousarray(U[:, lower[0]] * U[:, lower[1]])
 
-    size = max(1, BLOCK // max(k * k, X.nnz // max(n, 1)))
+    size = max(1, BLOCK_ENTRIES // max(k * k, X.nnz // max(n, 1)))
     for first in range(0, n, size):
         active = first + np.flatnonzero(np.diff(X.indptr[first : first + size + 1]))
 

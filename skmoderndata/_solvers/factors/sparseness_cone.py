@@ -18,7 +18,7 @@ ROUNDS = 400  # from the best of them, at most
 ENTRIES = 2**20  # of the systems of Newton's method that are held at once
 FLAT = 1e-12  # fraction of the largest diagonal entry that a smaller one is taken for in a metric
 DUST = 1e-12  # fraction of the largest entry of a row that is rounding
-RIDGE = 1e-13  # fraction of the metric that keeps the system of a Newton step regular
+RIDGE_RELATIVE = 1e-13  # fraction of the metric that keeps the system of a Newton step regular
 GAIN = 1e-13  # fraction of the value below which a round gains nothing
 
 
@@ -207,8 +207,8 @@ def _newton_step(
     system[:, :k, k] = system[:, k, :k] = normal / np.where(largest > 0, largest, 1.0)
 
     diagonal = np.arange(k)
-    system[:, diagonal, diagonal] += np.where(inside, RIDGE, 1.0)
-    system[:, k, k] = -RIDGE
+    system[:, diagonal, diagonal] += np.where(inside, RIDGE_RELATIVE, 1.0)
+    system[:, k, k] = -RIDGE_RELATIVE
 
     # the step, not uphill, and not beyond the first entry that reaches zero
     slope = np.pad(np.where(inside, -Y * unit, 0.0), ((0, 0), (0, 1)))

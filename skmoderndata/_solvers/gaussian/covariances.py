@@ -8,7 +8,9 @@ import math
 from typing import Any, NamedTuple
 
 Array = Any
-ROUNDING = 2e-15  # error of a squared distance, relative to the squared norms it comes from
+ROUNDING_OF_DISTANCES = (
+    2e-15  # error of a squared distance, relative to the squared norms it comes from
+)
 FAR_SQ = 1e5  # squared length scales from the centre up to which that error is below 1e-10
 CANCELS = 1e-6  # relative distance below which the error of the far ones is above 1e-9 of it
 
@@ -58,7 +60,7 @@ def squared_distances(kernel: Stationary, A: Array, B: Array, xp: Any) -> Array:
     b2 = xp.sum(B * B, axis=1)
     terms = a2[:, None] + b2[None, :]
     r2 = terms - 2 * (A @ B.T)
-    r2 = xp.where(r2 > ROUNDING * terms, r2, xp.zeros_like(r2))
+    r2 = xp.where(r2 > ROUNDING_OF_DISTANCES * terms, r2, xp.zeros_like(r2))
 
     # pairs that are far out, and near each other: from their differences
     if float(xp.max(a2)) + float(xp.max(b2)) > FAR_SQ:

@@ -35,7 +35,7 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import leading_eigen
 from skmoderndata._typing import Array
 
-SMALL = 400  # decompositions up to this size are computed in full
+DENSE_UP_TO = 400  # decompositions up to this size are computed in full
 PRODUCTS = 400  # with each kernel matrix, about, before eigendecompositions are the shorter way
 RULES = ("shrinkage", "ridge", "bach-jordan")
 INDEFINITE = 1e-8  # eigenvalues below minus this fraction of the largest are not rounding errors
@@ -269,7 +269,7 @@ def _two_views(T: Array, k: int) -> Pairs:
     # few pairs of a large matrix by Lanczos steps
     q = min(T.shape)
     k = min(k, q)
-    if q <= SMALL or k > q // 8:
+    if q <= DENSE_UP_TO or k > q // 8:
         found: Any = linalg.svd(T, full_matrices=False)
     else:
         found = svds(T, k, v0=np.random.RandomState(0).standard_normal(q), tol=0)

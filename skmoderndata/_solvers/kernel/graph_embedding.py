@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator
 
-from skmoderndata._solvers.common.linalg import DENSE, leading_eigen, row_signs
+from skmoderndata._solvers.common.linalg import DENSE_UP_TO, leading_eigen, row_signs
 from skmoderndata._typing import Array
 
 LAPLACIAN_DENSE = 1000  # samples up to which all eigenvectors of a Laplacian are computed
@@ -53,7 +53,7 @@ def graph_directions(inner: Array, outer: Array, k: int, *, alpha: float) -> Gra
     whitened = LinearOperator(
         B.shape, matvec=lambda x: solve(B @ solve(x, trans=1)), dtype=np.float64
     )
-    few = len(B) > DENSE and k < len(B) // 8
+    few = len(B) > DENSE_UP_TO and k < len(B) // 8
     values, V = leading_eigen(whitened if few else solve(solve(B).T), k)
     values = np.maximum(values, 0.0)
     coef = linalg.solve_triangular(root, V, lower=True, trans=1)

@@ -10,7 +10,7 @@ from scipy import linalg
 from skmoderndata._solvers.common.threads import blas_controller, one_blas_thread
 from skmoderndata._typing import Array
 
-BLOCK = 64  # pivots found before all rows are brought up to date
+BLOCK_PIVOTS = 64  # pivots found before all rows are brought up to date
 SAMPLES_OF_TRACE = 256  # from which the trace of a centred kernel is estimated
 CANDIDATES = 3  # of so many candidates for each pivot of a block
 ROW_BYTES = 2**20  # kernel values in one block of rows, which stays in the cache of a core
@@ -33,7 +33,7 @@ def incomplete_cholesky(
     rank: int,
     tol: float = 0.0,
     greedy: bool = False,
-    block: int = BLOCK,
+    block: int = BLOCK_PIVOTS,
     rng: np.random.RandomState | None = None,
     order: Array | None = None,
 ) -> CholeskyResult:

@@ -5,10 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from skmoderndata._solvers.common.linalg import row_signs
+from skmoderndata._solvers.common.linalg import EPS, row_signs
 from skmoderndata._typing import Array
-
-EPS = float(np.finfo(np.float64).eps)
 
 
 class Classes(NamedTuple):

@@ -6,7 +6,9 @@ import numpy as np
 
 from skmoderndata._typing import Array
 
-ENOUGH = 500  # held-out samples: the rate of outliers is known to 1.3 points where it is a tenth
+HELD_OUT_SAMPLES = (
+    500  # held-out samples: the rate of outliers is known to 1.3 points where it is a tenth
+)
 
 
 def outlier_threshold(scores: Array, weights: Array, contamination: float) -> float:
@@ -36,7 +38,7 @@ def folds(values: Array, key: Array, n_folds: int = 5) -> Iterator[tuple[Array, 
     Samples with equal rows in `values`, kernel values or coordinates, are copies of one another,
     and are held out together. Distinct samples go to the folds in turn, in the order of `key`, so
     that neither copies nor the order of the samples matter. No more folds are yielded than hold
-    out `ENOUGH` samples, and none where there are fewer than two samples.
+    out `HELD_OUT_SAMPLES` samples, and none where there are fewer than two samples.
     """
     n, m = values.shape
 
@@ -53,7 +55,7 @@ def folds(values: Array, key: Array, n_folds: int = 5) -> Iterator[tuple[Array, 
     turn[np.argsort(key[first], kind="stable")] = np.arange(len(first))
     fold = turn[copies] % n_folds
 
-    enough = min(n_folds, len(first), -(-ENOUGH * n_folds // len(first)))
+    enough = min(n_folds, len(first), -(-HELD_OUT_SAMPLES * n_folds // len(first)))
     for f in range(enough if len(first) > 1 else 0):
         yield np.flatnonzero(fold != f), np.flatnonzero(fold == f)
 

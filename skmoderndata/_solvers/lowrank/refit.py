@@ -22,7 +22,7 @@ from skmoderndata._typing import Array
 
 FIRST_CUT = 2.5  # standard deviations: many gross errors hide each other at a larger one
 ROUNDS = 5  # at most, at each cut
-STEPS = 5  # of alternating least squares in a round
+STEPS_PER_ROUND = 5  # of alternating least squares in a round
 NOISE_EDGE = 1.2  # of the largest singular value of noise, above which a component counts
 ALL_CELLS_FLOOR = 0.6  # of the scale over all cells: the cut cells must not define the noise
 TAIL_ROUNDS = 3
@@ -77,7 +77,7 @@ def refit(
             s_last = leading.s[-1] + edge if rank else np.inf
             ridges = (sigma**2 * n / s_last**2, sigma**2 * p / s_last**2)
             start = leading.Vt.T
-            A, B = fit_trusted(X, trusted, start, n_steps=STEPS, ridges=ridges)
+            A, B = fit_trusted(X, trusted, start, n_steps=STEPS_PER_ROUND, ridges=ridges)
             L = A @ B.T
             residual = np.where(observed, X - L, 0.0)
 

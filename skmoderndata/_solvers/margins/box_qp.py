@@ -35,7 +35,9 @@ from skmoderndata._typing import Array
 
 ROWS_TOGETHER = 64  # rows asked for at a time
 BLOCKED = 1e200  # stands for an infinite gradient at a bound, or where the row is missing
-CHUNK = 100_000  # steps, or 100 for each sample, after which the gap is looked at in any case
+STEPS_BETWEEN_GAPS = (
+    100_000  # steps, or 100 for each sample, after which the gap is looked at in any case
+)
 REACHED, COUNTED, STALLED, MOVED = 0, 1, 2, 3
 MOST_LEVELS = 100
 POLISHED = 500  # samples up to which the optimum is found to rounding, whatever the tolerance
@@ -131,7 +133,7 @@ def box_qp(
     low, high = slopes(state, segments)
     level = max(float((high - low).max(initial=0.0)), 0.0)
     least = 1e-15 * float(np.abs(state.diagonal * state.w).max(initial=0.0)) + 1e-300
-    count, turn, chunk = 0, 0, max(CHUNK, 100 * len(state.w))
+    count, turn, chunk = 0, 0, max(STEPS_BETWEEN_GAPS, 100 * len(state.w))
 
     # 1. down to ever lower levels, until the gap is small enough
     it = Iterations(MOST_LEVELS, tol, progress)

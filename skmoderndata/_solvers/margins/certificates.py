@@ -7,7 +7,7 @@ import numpy as np
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._typing import Array
 
-ROUNDING = 1e-14  # values of weights of sum one, relative to the kernel, that are none
+ROUNDING_OF_VALUES = 1e-14  # values of weights of sum one, relative to the kernel, that are none
 
 
 def gap_to_margin(primal: float, rho: float) -> float:
@@ -30,7 +30,7 @@ def scaled_squared_hinge(
     """
     weights = np.broadcast_to(np.asarray(costs, dtype=np.float64), margins.shape)
     at_zero = 0.5 * float(weights.sum())
-    if float(np.abs(margins).max(initial=0.0)) <= ROUNDING:
+    if float(np.abs(margins).max(initial=0.0)) <= ROUNDING_OF_VALUES:
         return at_zero, 0.0
     if not np.isfinite(margins).all():
         return np.inf, 0.0

@@ -16,12 +16,12 @@ from skmoderndata._solvers.margins.simplex_qp import (
 )
 from skmoderndata._typing import Array
 
-ROOM = 512  # rows of the first matrix; it grows by doubling
+FIRST_ROWS = 512  # rows of the first matrix; it grows by doubling
 WORKING_SET = 4000  # variables on which a core set without a matrix is solved at a time
 MOST_WORKING_SETS = 1000
 MOST_IDLE = 20  # working sets in succession that change nothing beyond rounding
 CHECKED = 512  # of many new indices, so many tell whether the kernel is one
-SMALL = 32  # rows of the blocks whose diagonal is taken
+DIAGONAL_BLOCK_ROWS = 32  # rows of the blocks whose diagonal is taken
 
 
 class Core:
@@ -103,7 +103,7 @@ class Core:
         m, total = len(self), len(self) + len(new)
         if total > len(self._K):
             # pages that nobody has written to take no memory
-            size = self.limit if 2 * total > self.limit else max(2 * total, ROOM)
+            size = self.limit if 2 * total > self.limit else max(2 * total, FIRST_ROWS)
             K = np.empty((size, size))
             K[:m, :m] = self.K
             self._K = K
@@ -114,7 +114,7 @@ class Core:
 
     def _self_products(self, new: Array) -> Array:
         """Diagonal of `K'`, by small blocks."""
-        parts = [new[s : s + SMALL] for s in range(0, len(new), SMALL)]
+        parts = [new[s : s + DIAGONAL_BLOCK_ROWS] for s in range(0, len(new), DIAGONAL_BLOCK_ROWS)]
         own = [self.problem.gram(part, part).diagonal() for part in parts]
         return np.asarray(np.concatenate(own) + self.problem.slack(new))
 

@@ -19,7 +19,7 @@ from skmoderndata._solvers.margins.simplex_qp import (
 from skmoderndata._typing import Array
 
 QUIET_SAMPLES = 20  # samples inside the ball before all points are looked at
-BLOCK = 2**16  # rows at a time
+BLOCK_ROWS = 2**16  # rows at a time
 DENSE_ENTRIES = 2**20  # entries that are centred, and so made dense, at a time
 POLISHED = 200  # points up to which the ball around them is computed to rounding
 
@@ -64,7 +64,7 @@ class InputPoints:
         """Squared distances from the mean."""
         index = np.arange(self.n_rows)[a]
         out = np.empty(len(index))
-        step = max(1, min(BLOCK, DENSE_ENTRIES // max(1, len(self.mean))))
+        step = max(1, min(BLOCK_ROWS, DENSE_ENTRIES // max(1, len(self.mean))))
         for first in range(0, len(index), step):
             rows = self.rows(index[first : first + step])
             out[first : first + step] = np.einsum("ij,ij->i", rows, rows)
@@ -79,7 +79,7 @@ class InputPoints:
         """Inner products with rows."""
         X = self.X if isinstance(rows, slice) and rows == slice(0, self.n_rows) else self.X[rows]
         # single precision is widened, block by block
-        parts = [X[s : s + BLOCK] @ expansion for s in range(0, X.shape[0], BLOCK)]
+        parts = [X[s : s + BLOCK_ROWS] @ expansion for s in range(0, X.shape[0], BLOCK_ROWS)]
         found: Array = np.concatenate(parts) - float(self.mean @ expansion)
         return found
 

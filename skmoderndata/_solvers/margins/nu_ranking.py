@@ -13,12 +13,12 @@ from skmoderndata._solvers.common.convex_problems import ACCURATE, ranking_progr
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.margins.box_qp import (
     BLOCKED,
-    CHUNK,
     COUNTED,
     MOST_LEVELS,
     MOVED,
     REACHED,
     STALLED,
+    STEPS_BETWEEN_GAPS,
     BoxState,
     Rows,
     bring_worst,
@@ -37,7 +37,7 @@ HANDED_OVER = 1e-2  # gap from which on the active set method takes less time th
 BOUNDED = 6  # times that all weights beyond their bounds are put there, at most
 FACES = 30  # steps of the active set method for each sample, at most
 LOOKED_AT = 256  # samples whose rows give the direction of the start
-RIDGE = 1e-12  # of the system of a face, in units of the kernel
+RIDGE_RELATIVE = 1e-12  # of the system of a face, in units of the kernel
 FLAT = 1e-5  # norm of the function, in units of the samples, that counts as zero
 
 
@@ -86,7 +86,7 @@ def nu_ranking(
     size = float(np.abs(store.diagonal).max(initial=0.0))
     flat, rounding = FLAT * float(np.sqrt(size)), 1e-15 * size
 
-    count, chunk = 0, max(CHUNK, 100 * n)
+    count, chunk = 0, max(STEPS_BETWEEN_GAPS, 100 * n)
     it = Iterations(MOST_LEVELS, max(tol, HANDED_OVER) if small else tol, progress)
 
     for _ in it:
@@ -315,7 +315,7 @@ def _minimum_of_face(
     system[:m, :m] = np.outer(sign[q], sign[q]) * K[np.ix_(sample[q], sample[q])]
     system[:m, m:], system[m:, :m] = E[q], E[q].T
     # quasi-definite: weights may have no unique minimum, a threshold may have no free weight
-    system[np.diag_indices(m + k)] += np.repeat([RIDGE, -RIDGE], [m, k])
+    system[np.diag_indices(m + k)] += np.repeat([RIDGE_RELATIVE, -RIDGE_RELATIVE], [m, k])
     f = K @ np.bincount(sample, sign * v, minlength=len(K))
     v = v.copy()
     v[q] += np.linalg.solve(system, np.r_[-sign[q] * f[sample[q]], sums - E.T @ v])[:m]

@@ -15,7 +15,7 @@ SKETCH = 5000  # rows of the factor that make up the preconditioner
 MOST_CG_STEPS = 200
 SHARE_OF_TOL = 0.3  # of the tolerance, for the error within the factor
 FLAT = 1e-13  # relative change of the objective that is taken for rounding
-ROUNDING = 1e-12  # relative duality gap that is taken for rounding
+ROUNDING_OF_GAP = 1e-12  # relative duality gap that is taken for rounding
 
 
 class ActivePairs(NamedTuple):
@@ -99,7 +99,7 @@ def rank_on_samples(
         primal = _primal(theta, active, cost)
         inner = factor.T @ active.fold
         inner_gap = _gap(primal, active, float(inner @ inner), cost)
-        exhausted = not moved or inner_gap <= ROUNDING
+        exhausted = not moved or inner_gap <= ROUNDING_OF_GAP
         if inner_gap > aim and not exhausted and it.n_iter < max_iter:
             continue
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from skmoderndata._typing import Array
 
-PATIENCE = 10  # columns without a gain in leave-one-out after which selection ends
+COLUMNS_WITHOUT_GAIN = 10  # columns without a gain in leave-one-out after which selection ends
 
 
 class Selection(NamedTuple):
@@ -64,7 +64,7 @@ def forward_selection(P: Array, Y: Array, w: Array, *, most: int, intercept: boo
     most = min(most, P.shape[1], len(P) - 1 - intercept)
 
     # 1. choose the column that explains most of what is left
-    while len(chosen) < most and len(chosen) - int(np.argmin(errors)) < PATIENCE:
+    while len(chosen) < most and len(chosen) - int(np.argmin(errors)) < COLUMNS_WITHOUT_GAIN:
         gains = np.where(free, (products**2).sum(axis=1) / np.where(free, norms, 1), -1.0)
         j = int(gains.argmax())
         if gains[j] <= 0:

@@ -6,10 +6,9 @@ standard. H (n x L) are the outputs of the first layer, Y (n x t) the targets, w
 
 from typing import Any, NamedTuple
 
-import numpy as np
+from skmoderndata._solvers.common.linalg import EPS
 
 Array = Any
-EPS = float(np.finfo(np.float64).eps)
 SMALLEST_FREEDOM = 1e-10  # of 1 - leverage: below, a sample alone determines a direction
 SMALLEST_MEAN_FREEDOM = 1e-6  # its square is to be above the rounding of the squares, 1e-14
 

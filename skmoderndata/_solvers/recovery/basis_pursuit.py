@@ -15,10 +15,10 @@ from scipy import linalg
 from skmoderndata._solvers.common import convex_problems
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Progress
+from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.recovery.homotopy import follow_path
 from skmoderndata._solvers.recovery.interior_point import interior_point
 from skmoderndata._solvers.recovery.optimality import (
-    EPS,
     column_norms,
     exact_piece,
     first_of_repeated,

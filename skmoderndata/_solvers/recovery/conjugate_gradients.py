@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
+from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._typing import Array
 
 Product = Callable[[Array], Array]
-
-EPS = float(np.finfo(np.float64).eps)
 
 
 def on_support(times: Product, cross: Product, support: Array, k: int) -> tuple[Product, Product]:

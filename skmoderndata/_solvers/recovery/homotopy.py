@@ -10,7 +10,7 @@ import numpy as np
 from skmoderndata._solvers.recovery.optimality import Piece, largest_slope, quick_piece
 from skmoderndata._typing import Array
 
-ROUNDING = 1e-12  # relative to the largest penalty, or to a slope
+ROUNDING_RELATIVE = 1e-12  # relative to the largest penalty, or to a slope
 CORRECTIONS = 12  # of a support at one penalty
 WORK = 50  # operations, relative to a product with A for each row, after which the path is left
 CROWDED = 0.75  # non-zeros per equation beyond which the interior point method is faster
@@ -39,7 +39,7 @@ def follow_path(A: Array, y: Array, *, bound: float, positive: bool) -> tuple[Pi
         end = piece.penalty(bound)
         meets = np.where(barred, 0.0, _breakpoints(A, piece, lam, positive))
         order = np.argsort(-meets, kind="stable")
-        order = order[meets[order] > max(end * (1 + ROUNDING), ROUNDING * first)]
+        order = order[meets[order] > max(end * (1 + ROUNDING_RELATIVE), ROUNDING_RELATIVE * first)]
         if order.size == 0:
             return piece, n_iter, True
 
@@ -121,7 +121,7 @@ def _corrected(
         wrong = (piece.fitted - lam * piece.direction) * piece.signs < 0
         beyond = slopes if positive else np.abs(slopes)
         beyond[piece.support] = beyond[barred] = 0.0
-        new = np.flatnonzero(beyond > lam * (1 + ROUNDING))
+        new = np.flatnonzero(beyond > lam * (1 + ROUNDING_RELATIVE))
         changes = np.count_nonzero(wrong) + new.size
 
         # settled, or not getting there

@@ -12,7 +12,7 @@ from skmoderndata._solvers.recovery.measurements import Operator, to_matrix
 from skmoderndata._solvers.recovery.optimality import l1_gap, largest_slope
 from skmoderndata._typing import Array
 
-LONG = 20_000  # values, beyond which random vectors are orthogonal enough
+ORTHOGONAL_FROM_VALUES = 20_000  # values, beyond which random vectors are orthogonal enough
 PROBES = 16  # random vectors that an operator is looked at through
 
 
@@ -103,9 +103,13 @@ def facts_of(A: Operator) -> Facts:
     """Look at an operator through random vectors of equal norms, orthogonal where not long."""
     m, n = A.shape
     rng = np.random.RandomState(0)
-    count = PROBES if m > LONG else min(m, PROBES)
+    count = PROBES if m > ORTHOGONAL_FROM_VALUES else min(m, PROBES)
     G: Array = rng.normal(size=(m, count))
-    G = linalg.qr(G, mode="economic")[0] if m <= LONG else G / np.linalg.norm(G, axis=0)
+    G = (
+        linalg.qr(G, mode="economic")[0]
+        if m <= ORTHOGONAL_FROM_VALUES
+        else G / np.linalg.norm(G, axis=0)
+    )
     squares, c, orthogonal = np.zeros(n), 0.0, False
 
     # squared norms of columns; is A A' a multiple of the identity?

@@ -15,16 +15,16 @@ from skmoderndata._solvers.codes.cholesky import SPAN
 from skmoderndata._solvers.codes.signal_blocks import MAX_ITER
 from skmoderndata._solvers.codes.supports import squares
 from skmoderndata._solvers.codes.thresholding import Best, pursue
+from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.nnls import nnls
 from skmoderndata._solvers.recovery.conjugate_gradients import least_squares_steps, on_support
 from skmoderndata._solvers.recovery.l1_problem import facts_of
 from skmoderndata._solvers.recovery.measurements import Operator, columns_of
-from skmoderndata._solvers.recovery.optimality import EPS
 from skmoderndata._typing import Array
 
 Pursued = tuple[Array, int, bool]
 
-STEPS = 300  # of hard thresholding, at most
+MAX_STEPS = 300  # of hard thresholding, at most
 TINY = 100 * EPS
 NORM_COLUMNS = 20_000  # with more, norms of columns are not computed
 
@@ -199,5 +199,5 @@ def pursue_columns(method: str, D: Columns, s: int, bound: float) -> Pursued:
     """Run a method by name on the only measurements, of norm one."""
     if method == "omp":
         return matching_pursuit(D.X[0], D, s, bound)
-    found = pursue(method, D, Best(s, None, D.positive), np.array([bound**2]), STEPS)
+    found = pursue(method, D, Best(s, None, D.positive), np.array([bound**2]), MAX_STEPS)
     return found.a[0], int(found.n_iter[0]), bool(found.stop[0] != MAX_ITER)

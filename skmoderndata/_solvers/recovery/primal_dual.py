@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.recovery.l1_problem import Candidate, Problem, operator_norm
 from skmoderndata._solvers.recovery.measurements import Operator
-from skmoderndata._solvers.recovery.optimality import EPS
 from skmoderndata._solvers.recovery.support_newton import sharpen
 from skmoderndata._typing import Array
 

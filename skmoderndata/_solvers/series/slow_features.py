@@ -12,7 +12,7 @@ from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.expansion import Expansion
 from skmoderndata._typing import Array
 
-BLOCK = 2**17  # features of the rows or steps whose squares are added at once, about
+BLOCK_ENTRIES = 2**17  # features of the rows or steps whose squares are added at once, about
 
 
 class SlowMoments:
@@ -44,7 +44,7 @@ class SlowMoments:
         self.lag = lag
         self.n_samples = self.n_steps = self.n_sequences = 0
         self.step_weight = 0.0
-        self._block = max(512, BLOCK // max(D, 1))
+        self._block = max(512, BLOCK_ENTRIES // max(D, 1))
         self.mean = np.zeros(D)
         # two symmetric matrices: rows in the lower triangle, steps in the upper one, a column on
         self._sums = np.zeros((D, D + 1), order="F")

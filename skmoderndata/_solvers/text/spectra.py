@@ -8,7 +8,7 @@ from scipy import linalg, sparse
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._typing import Array
 
-DENSE = 500  # side up to which all eigenvectors are found, and not only the wanted ones
+DENSE_UP_TO = 500  # side up to which all eigenvectors are found, and not only the wanted ones
 
 
 class Spectrum(NamedTuple):
@@ -65,7 +65,7 @@ def leading_terms(D: sparse.csr_array, n_components: int, rng: Any) -> Array:
     n, p = D.shape
     m = min(n, p)
     # few of many: Lanczos steps
-    if m > DENSE and n_components < m // 4:
+    if m > DENSE_UP_TO and n_components < m // 4:
         v0 = rng.normal(size=m)
         _, values, V = sparse.linalg.svds(D, k=n_components, v0=v0)  # ARPACK
         order = np.argsort(values)[::-1]

@@ -14,7 +14,7 @@ from skmoderndata.kernels._base import BaseKernel
 
 FAMILY = "kernels from graphs"
 PAGE = "graph_kernels"
-CHUNK = 2**21  # entries of the systems solved at once
+BLOCK_ENTRIES = 2**21  # entries of the systems solved at once
 
 
 class _OverPaths(BaseKernel):
@@ -229,7 +229,7 @@ class GraphPath(_OverPaths):
         n, m = self._shape(X, Y)
         K = np.empty((n, m))
         V = len({u for u, _, _ in self.edges} | {v for _, v, _ in self.edges})
-        step = max(1, CHUNK // (V * V * max(1, m)))
+        step = max(1, BLOCK_ENTRIES // (V * V * max(1, m)))
         for start in range(0, n, step):
             rows = slice(start, min(start + step, n))
             K[rows] = self._sum(X[rows], X if Y is None else Y, (rows.stop - start, m))
