@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.utils.parallel import Parallel, delayed
 
 from skmoderndata._kernelized.gaussian import exponential, exponents, opposite, packed
-from skmoderndata._kernelized.gram import Gram, settle_gamma
+from skmoderndata._kernelized.gram import Gram, numeric_gamma
 from skmoderndata._samples.containers import count_samples, dense_blocks, take
 from skmoderndata._samples.encoded import Encoded
 from skmoderndata._solvers.common.threads import one_blas_thread
@@ -330,4 +330,4 @@ def scale_gamma(gamma: Any, kernel: Any, X: Any, weights: Array | None = None) -
         return gamma
     if kernel in ("linear", "precomputed"):
         return gamma
-    return settle_gamma(gamma, X, kernel, weights)
+    return numeric_gamma(gamma, X, kernel, weights)

@@ -15,7 +15,7 @@ from skmoderndata._compat import Interval, StrOptions
 from skmoderndata._kernelized.gaussian import GaussianWriter, gaussian, laplacian
 from skmoderndata._samples.containers import count_samples, is_sparse, row_blocks, take
 from skmoderndata._typing import Array
-from skmoderndata.kernels._base import constant_diagonal, settled
+from skmoderndata.kernels._base import constant_diagonal, kernel_from_data
 
 FUNCTIONS = {"rbf": gaussian, "laplacian": laplacian}  # more accurate than those of scikit-learn
 
@@ -73,7 +73,7 @@ def resolve_kernel(
                 f"kernel_params={kernel_params!r} cannot be used with the kernel object "
                 f"{kernel!r}: set the parameters on the object."
             )
-        return Gram(settled(kernel, X))
+        return Gram(kernel_from_data(kernel, X))
     if not isinstance(kernel, str):
         return Gram(kernel, params)
     if kernel == "precomputed":
@@ -81,7 +81,7 @@ def resolve_kernel(
         return Gram(kernel)
     known = KERNEL_PARAMS[kernel]
     if "gamma" in known:
-        params.setdefault("gamma", settle_gamma(gamma, X, kernel))
+        params.setdefault("gamma", numeric_gamma(gamma, X, kernel))
     if "degree" in known:
         params.setdefault("degree", degree)
     if "coef0" in known:
@@ -350,7 +350,7 @@ class Columns:
         return len(self.indices)
 
 
-def settle_gamma(
+def numeric_gamma(
     gamma: float | str | None, X: Any, kernel: str, weights: Array | None = None
 ) -> float:
     """Return the numeric value of `gamma`; the samples may have weights."""

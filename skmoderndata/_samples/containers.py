@@ -13,7 +13,7 @@ DENSE_ENTRIES = 2**20  # entries of a sparse table that are made dense at a time
 
 
 class Sample:
-    """Wrapper that hides one sample from NumPy; see `preprocessing.AsSamples`."""
+    """Wrapper that hides one sample from NumPy; see `preprocessing.SampleColumn`."""
 
     __slots__ = ("value",)
 

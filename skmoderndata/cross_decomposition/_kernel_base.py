@@ -122,7 +122,7 @@ class KernelViews(MultiviewTransformer):
         return list(value)
 
     def _resolve(self, views, samples):
-        """Kernels with settled parameters."""
+        """Kernels with the parameters that `fit` has found."""
         names = ("kernel", "gamma", "degree", "coef0", "kernel_params")
         settings = zip(*(self._each(name, len(views)) for name in names), strict=True)
         kernels = []
