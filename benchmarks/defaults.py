@@ -48,7 +48,6 @@ RELATIVES = {
 # what a table of rows cannot show
 ELSEWHERE = {
     "AlignedKernelCombination": "a step before a kernel machine, of no use by itself",
-    "AsSamples": "converts samples",
     "ClusteringStability": "chooses a number",
     "CompressedSensing": "measures, to be decoded by another class",
     "CoreVectorRanker": "ranks pairs within queries",
@@ -64,6 +63,7 @@ ELSEWHERE = {
     "KernelWhitener": "a step on kernel matrices",
     "MinimumEnclosingBall": "encloses all rows that it is fitted to",
     "MinorComponentAnalysis": "looks for the directions of least variance",
+    "SampleColumn": "converts samples",
     "SeriesFormatter": "converts samples",
     "SlowFeatureAnalysis": "takes rows in the order of time",
     "SparseCoder": "needs a dictionary",

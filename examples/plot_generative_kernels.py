@@ -46,9 +46,9 @@ words, y = [n for n, _ in pairs], np.array([code for _, code in pairs])
 print(len(words), "words,", words[:3])
 
 # %%
-# Two models. A chain of letters, settled on the training words of each fold. And a hidden Markov
-# model of two states, vowels and consonants, written down by hand: it alternates, and a state
-# emits its letters as often as they occur.
+# Two models. A chain of letters, estimated from the training words of each fold. And a hidden
+# Markov model of two states, vowels and consonants, written down by hand: it alternates, and a
+# state emits its letters as often as they occur.
 
 counts = np.array([sum(word.count(letter) for word in words) for letter in LETTERS], dtype=float)
 vowel = np.array([letter in "aeiouy" for letter in LETTERS])
@@ -82,7 +82,7 @@ for name, values in scores.items():
 # The mean Fisher vector of a language shows what it does more often than the model of all of
 # them expects: the letters that a vowel or a consonant state would emit.
 
-kernel = hidden.settle(words)
+kernel = hidden.from_data(words)
 vectors = normalize(kernel.features(words))
 start = 2 + 4  # scores of starts and of transitions come first
 fig, axes = plt.subplots(1, 2, figsize=(11, 4), layout="constrained", width_ratios=[3, 2])

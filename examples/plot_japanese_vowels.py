@@ -51,7 +51,7 @@ print(f"{what}: {len(X)} utterances for training, {len(X_test)} for testing, ", 
 print(f"{min(map(len, X))} to {max(map(len, X))} points")
 
 # %%
-# All three learn from the same few utterances of each speaker. The width of the kernel is settled
+# All three learn from the same few utterances of each speaker. The width of the kernel is computed
 # on these; warping needs no parameter.
 
 

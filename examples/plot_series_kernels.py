@@ -43,7 +43,7 @@ test = slice(500, 800)
 print("lengths", min(map(len, shapes)), "to", max(map(len, shapes)))
 
 # %%
-# Two channels, the coordinates; the widths of the kernels are settled on the training series. The
+# Two channels, the coordinates; the widths of the kernels come from the training series. The
 # matrix of the warping distance is not positive semi-definite, so its spectrum is clipped first.
 
 models = {

@@ -49,10 +49,10 @@ subject = np.repeat(PARTS, 40)
 print(len(corpus), "documents in the corpus; a sentence:", sentences[45])
 
 # %%
-# All kernels share one corpus, read once: `settle` fits the vectorizer and keeps the rows.
+# All kernels share one corpus, read once: `from_data` fits the vectorizer and keeps the rows.
 
 words = TfidfVectorizer(sublinear_tf=True, stop_words="english", min_df=2)
-shared = {"vectorizer": words, "corpus": VectorSpace(words).settle(corpus).corpus}
+shared = {"vectorizer": words, "corpus": VectorSpace(words).from_data(corpus).corpus}
 kernels = {
     "VectorSpace": VectorSpace(**shared),
     "GeneralizedVectorSpace": GeneralizedVectorSpace(**shared),

@@ -7,9 +7,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.parallel import Parallel, delayed
 
-from skmoderndata._kernelized.gaussian import dense_blocks, exponential, refine
-from skmoderndata._kernelized.gram import Gram, settle_gamma
-from skmoderndata._samples.containers import count_samples, take
+from skmoderndata._kernelized.gaussian import exponential, exponents, opposite, packed
+from skmoderndata._kernelized.gram import Gram, numeric_gamma
+from skmoderndata._samples.containers import count_samples, dense_blocks, take
 from skmoderndata._samples.encoded import Encoded
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._typing import Array
@@ -91,7 +91,7 @@ class Expansion:
         self.coef = None if coef is None else np.asarray(coef, dtype=np.float64)
         self._packed: dict[Any, Array] = {}
         if self.kind == "rbf":
-            self.root = float(np.sqrt(gram.params["gamma"]))
+            self.gamma = float(gram.params["gamma"])
             centre = _origin(gram, samples) if origin is None else origin
             assert centre is not None
             self.origin = centre
@@ -107,10 +107,8 @@ class Expansion:
                 K[rows] = self.kernel(block)
             return K
         if self.kind == "rbf":
-            A, B = self._augmented(X, np.float64), self._basis(np.float64)
-            K = A @ B
-            self._refine(K, X, A[:, -1])
-            return exponential(K)
+            K = np.empty((count_samples(X), len(self)))
+            return exponential(self._exponents(self._left(X), X, out=K))
         dense = self.gram.origin is None and not sparse.issparse(self.samples)
         if self.kind in ("linear", "poly") and dense:
             with np.errstate(over="ignore", invalid="ignore"):
@@ -192,10 +190,10 @@ class Expansion:
             return
         dtype: Any = np.float64 if exact else np.float32
         if self.kind == "rbf":
-            A = self._augmented(X, np.float64)
-            if dtype == np.float32 and A[:, -1].max(initial=0.0) > SAFE_SQUARE:
+            A = self._left(X)
+            if -A[:, -2].min(initial=0.0) > SAFE_SQUARE:
                 dtype = np.float64
-            norms, A = A[:, -1], A.astype(dtype, copy=False)
+            A = A.astype(dtype, copy=False)
         else:
             dtype, A = np.float64, _double(X)
         basis, coef = self._basis(dtype), self._coef(dtype)
@@ -205,43 +203,28 @@ class Expansion:
         for start in range(0, len(A), tile):
             rows = slice(start, min(start + tile, len(A)))
             K = buffer[: rows.stop - start]
-            np.matmul(A[rows], basis, out=K)
-            if self.kind == "rbf":
-                if dtype == np.float64:
-                    self._refine(K, X[rows], norms[rows])
-                exponential(K)
+            if self.kind != "rbf":
+                K = self._map(np.matmul(A[rows], basis, out=K))
+            elif dtype == np.float64:
+                exponential(self._exponents(A[rows], X[rows], out=K))
             else:
-                K = self._map(K)
+                exponential(np.matmul(A[rows], basis, out=K))
             out[rows] = K @ coef
 
-    def _refine(self, K: Array, X: Any, norms: Array) -> None:
-        """Recompute exponents that suffer from cancellation."""
-        own = -self._basis(np.float64)[-2]
-        refine(K, X, self.samples, norms, own, self.gram.params["gamma"])
+    def _left(self, X: Any) -> Array:
+        """Rows whose products with the basis are `-gamma |x - z|^2`."""
+        return opposite(packed(X, self.gamma, self.origin))
 
-    def _augmented(self, X: Any, dtype: Any) -> Array:
-        """Rows `(x, 1, |x|^2)` of scaled and centred data."""
-        n, p = X.shape
-        A = np.empty((n, p + 2))
-        np.subtract(X, self.origin, out=A[:, :p])
-        A[:, :p] *= self.root
-        A[:, p] = 1.0
-        A[:, p + 1] = np.einsum("ij,ij->i", A[:, :p], A[:, :p])
-        return A.astype(dtype, copy=False)
+    def _exponents(self, left: Array, X: Any, *, out: Array) -> Array:
+        return exponents(left, self._basis(np.float64), X, self.samples, self.gamma, out=out)
 
     def _basis(self, dtype: Any) -> Array:
-        """Pack samples so that `rows @ basis` is `-gamma |x - z|^2`, or the inner products."""
+        """Return the samples as columns, packed for the Gaussian kernel."""
         if dtype not in self._packed:
+            rows = _double(self.samples)
             if self.kind == "rbf":
-                A = self._augmented(self.samples, np.float64)
-                p = A.shape[1] - 2
-                B = np.empty((p + 2, len(A)))
-                B[:p] = 2.0 * A[:, :p].T
-                B[p] = -A[:, p + 1]
-                B[p + 1] = -1.0
-            else:
-                B = np.ascontiguousarray(_double(self.samples).T)
-            self._packed[dtype] = B.astype(dtype)
+                rows = packed(rows, self.gamma, self.origin)
+            self._packed[dtype] = np.ascontiguousarray(rows.T, dtype=dtype)
         return self._packed[dtype]
 
     def _coef(self, dtype: Any) -> Array:
@@ -347,4 +330,4 @@ def scale_gamma(gamma: Any, kernel: Any, X: Any, weights: Array | None = None) -
         return gamma
     if kernel in ("linear", "precomputed"):
         return gamma
-    return settle_gamma(gamma, X, kernel, weights)
+    return numeric_gamma(gamma, X, kernel, weights)

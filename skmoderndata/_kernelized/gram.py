@@ -7,16 +7,15 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, Kernel
 from sklearn.metrics.pairwise import KERNEL_PARAMS, PAIRWISE_KERNEL_FUNCTIONS
 from sklearn.utils.extmath import row_norms
 
 from skmoderndata._compat import Interval, StrOptions
-from skmoderndata._kernelized.gaussian import cancels, exponential, gaussian, laplacian, refine
-from skmoderndata._samples.containers import count_samples, row_blocks, take
+from skmoderndata._kernelized.gaussian import GaussianWriter, gaussian, laplacian
+from skmoderndata._samples.containers import count_samples, is_sparse, row_blocks, take
 from skmoderndata._typing import Array
-from skmoderndata.kernels._base import constant_diagonal, settled
+from skmoderndata.kernels._base import constant_diagonal, kernel_from_data
 
 FUNCTIONS = {"rbf": gaussian, "laplacian": laplacian}  # more accurate than those of scikit-learn
 
@@ -74,7 +73,7 @@ def resolve_kernel(
                 f"kernel_params={kernel_params!r} cannot be used with the kernel object "
                 f"{kernel!r}: set the parameters on the object."
             )
-        return Gram(settled(kernel, X))
+        return Gram(kernel_from_data(kernel, X))
     if not isinstance(kernel, str):
         return Gram(kernel, params)
     if kernel == "precomputed":
@@ -82,7 +81,7 @@ def resolve_kernel(
         return Gram(kernel)
     known = KERNEL_PARAMS[kernel]
     if "gamma" in known:
-        params.setdefault("gamma", settle_gamma(gamma, X, kernel))
+        params.setdefault("gamma", numeric_gamma(gamma, X, kernel))
     if "degree" in known:
         params.setdefault("degree", degree)
     if "coef0" in known:
@@ -107,7 +106,7 @@ def _check_range(kernel: str, params: Mapping[str, Any], X: Any) -> None:
     if kernel in ("laplacian", "chi2") and not params["gamma"] > 0:
         raise ValueError(f"kernel={kernel!r} needs gamma > 0, and gamma={params['gamma']!r}.")
     if kernel in ("chi2", "additive_chi2"):
-        if _is_sparse(X):
+        if is_sparse(X):
             raise ValueError(f"kernel={kernel!r} takes dense samples; convert with X.toarray().")
         if X.min() < 0:
             raise ValueError(
@@ -149,7 +148,7 @@ def _warn_of_bandwidth(gram: "Gram", X: Any) -> None:
 
 def all_equal(X: Any) -> bool:
     """Whether all rows of a table are equal."""
-    if _is_sparse(X):
+    if is_sparse(X):
         return bool((X != X[np.zeros(X.shape[0], dtype=int)]).nnz == 0)
     return bool((X == X[:1]).all())
 
@@ -192,19 +191,19 @@ class Gram:
 
     def weighted_sum(self, coef: Array, samples: Any) -> Array:
         """Weights of the features, `coef @ (samples - origin)`, for the linear kernel."""
-        if self.origin is None or not _is_sparse(samples):
+        if self.origin is None or not is_sparse(samples):
             return _dense(coef @ self.seen(samples))
         return np.asarray(coef @ samples - np.multiply.outer(coef.sum(axis=-1), self.origin))
 
     def linear_values(self, X: Any, weights: Array) -> Array:
         """Inner products of samples less the origin with weights of the features."""
-        if self.origin is None or not _is_sparse(X):
+        if self.origin is None or not is_sparse(X):
             return np.asarray(self.seen(X) @ weights)
         return np.asarray(X @ weights - self.origin @ weights)
 
     def _linear(self, X: Any, Y: Any) -> Array:
         """Inner products of samples less the origin, without making sparse ones dense."""
-        if not (_is_sparse(X) or _is_sparse(Y)):
+        if not (is_sparse(X) or is_sparse(Y)):
             return np.asarray(self.seen(X) @ self.seen(Y).T)
         origin: Any = self.origin
         K: Array = _dense(X @ Y.T) - np.asarray(Y @ origin)
@@ -276,7 +275,7 @@ class Gram:
         if self.constant_diagonal:
             return np.ones(n)
         if self.kernel == "linear":
-            if self.origin is None or not _is_sparse(X):
+            if self.origin is None or not is_sparse(X):
                 return np.asarray(row_norms(self.seen(X), squared=True))
             shift = float(self.origin @ self.origin) - 2.0 * np.asarray(X @ self.origin)
             return np.asarray(row_norms(X, squared=True) + shift)
@@ -322,7 +321,7 @@ class Gram:
                 keys = self.diag(X)
         return np.argsort(keys, kind="stable")
 
-    def writer(self, X: Any) -> "GaussianWriter | None":
+    def writer(self, X: Any) -> GaussianWriter | None:
         """Fast function for kernel values among the rows of one table; None if there is none."""
         if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f"):
             return None
@@ -341,54 +340,6 @@ class Gram:
             yield rows, self(take(X, rows), Y)
 
 
-class GaussianWriter:
-    """Values of `exp(-gamma |x - z|^2)` among rows of one table, written into a given array.
-
-    Samples are centred, which reduces cancellation. With few features the centred samples are
-    stored together with their squared norms, so that one matrix product gives the exponents.
-    """
-
-    few = 64  # features up to which the table is copied
-
-    def __init__(self, X: Array, gamma: float) -> None:
-        n, p = X.shape
-        self.X, self.gamma = X, gamma
-        self.origin = X.mean(axis=0, dtype=np.float64)
-        self.augmented = p <= self.few
-        if not self.augmented:
-            self.norms = np.empty(n)
-            for rows in row_blocks(n, 8 * p, n_bytes=2**22):
-                A = X[rows] - self.origin
-                self.norms[rows] = gamma * np.einsum("ij,ij->i", A, A)
-            return
-        self.table = np.ones((n, p + 2))  # centred samples, ones, and minus gamma |x|^2
-        A = self.table[:, :p]
-        np.subtract(X, self.origin, out=A)
-        self.norms = gamma * np.einsum("ij,ij->i", A, A)
-        np.negative(self.norms, out=self.table[:, -1])
-
-    def __call__(self, chosen: Array, rows: Any, out: Array) -> Array:
-        """Write the kernel values of the samples `chosen` with those of `rows` into `out`."""
-        return exponential(self.exponents(chosen, rows, out))
-
-    def exponents(self, chosen: Array, rows: Any, out: Array) -> Array:
-        """Write the logarithms of the kernel values, which rounding may have made positive."""
-        a, b = self.norms[chosen], self.norms[rows]
-        if self.augmented:
-            left = self.table[chosen]
-            left[:, :-2] *= 2 * self.gamma
-            left[:, -2], left[:, -1] = -a, 1.0
-            np.matmul(left, self.table[rows].T, out=out)
-        else:
-            left = self.X[chosen] - self.origin
-            left *= 2 * self.gamma
-            np.matmul(left, (self.X[rows] - self.origin).T, out=out)
-            out -= a[:, None] + b
-        if cancels(a, b):
-            refine(out, self.X[chosen], self.X[rows], a, b, self.gamma)
-        return out
-
-
 @dataclass(frozen=True)
 class Columns:
     """Training samples of a precomputed kernel: columns of its matrix."""
@@ -399,7 +350,7 @@ class Columns:
         return len(self.indices)
 
 
-def settle_gamma(
+def numeric_gamma(
     gamma: float | str | None, X: Any, kernel: str, weights: Array | None = None
 ) -> float:
     """Return the numeric value of `gamma`; the samples may have weights."""
@@ -431,7 +382,7 @@ def variance_of_entries(X: Any, weights: Array | None = None) -> float:
         mean += float(w[rows] @ np.ravel(X[rows].sum(axis=1, dtype=np.float64))) / total
     variance = 0.0
     for rows in blocks:
-        if _is_sparse(X):
+        if is_sparse(X):
             part = X[rows].tocsr().astype(np.float64)  # a copy
             part.sum_duplicates()
             stored = np.diff(part.indptr)
@@ -450,14 +401,10 @@ def variance_of_entries(X: Any, weights: Array | None = None) -> float:
 
 
 def _dense(K: Any) -> Array:
-    values: Array = K.toarray() if _is_sparse(K) else np.asarray(K)
+    values: Array = K.toarray() if is_sparse(K) else np.asarray(K)
     if values.dtype.kind == "c":
         raise ValueError("The kernel returned complex numbers; kernel values must be real.")
     return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
-
-
-def _is_sparse(X: Any) -> bool:  # a plain bool: the stubs narrow issparse to too little
-    return bool(sparse.issparse(X))
 
 
 def _check_square(X: Any) -> None:

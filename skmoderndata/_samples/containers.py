@@ -9,9 +9,11 @@ from sklearn import get_config
 
 from skmoderndata._typing import Array
 
+DENSE_ENTRIES = 2**20  # entries of a sparse table that are made dense at a time
+
 
 class Sample:
-    """Wrapper that hides one sample from NumPy; see `preprocessing.AsSamples`."""
+    """Wrapper that hides one sample from NumPy; see `preprocessing.SampleColumn`."""
 
     __slots__ = ("value",)
 
@@ -135,3 +137,11 @@ def row_blocks(n_rows: int, row_bytes: int, *, n_bytes: int | None = None) -> It
     step = max(1, limit // max(1, row_bytes))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+def dense_blocks(X: Any) -> Iterator[tuple[slice, Array]]:
+    """Yield `rows, X[rows]` of a sparse table, the rows as a dense array of bounded size."""
+    step = max(1, DENSE_ENTRIES // max(1, X.shape[1]))
+    for start in range(0, X.shape[0], step):
+        rows = slice(start, min(start + step, X.shape[0]))
+        yield rows, X[rows].toarray()

@@ -7,11 +7,10 @@ from scipy import linalg, sparse
 from sklearn.utils import check_random_state
 
 from skmoderndata._kernelized.expansion import scale_gamma
-from skmoderndata._kernelized.gaussian import dense_blocks
 from skmoderndata._kernelized.gram import KERNEL_NAMES, Columns, Gram, resolve_kernel
 from skmoderndata._kernelized.low_rank import check_definite, is_low_rank
 from skmoderndata._kernelized.mixins import is_structured, refuse_texts, structured_samples
-from skmoderndata._samples.containers import as_samples, take
+from skmoderndata._samples.containers import as_samples, dense_blocks, take
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.kernel.canonical import (
     DENSE_UP_TO,
@@ -123,7 +122,7 @@ class KernelViews(MultiviewTransformer):
         return list(value)
 
     def _resolve(self, views, samples):
-        """Kernels with settled parameters."""
+        """Kernels with the parameters that `fit` has found."""
         names = ("kernel", "gamma", "degree", "coef0", "kernel_params")
         settings = zip(*(self._each(name, len(views)) for name in names), strict=True)
 

@@ -46,7 +46,7 @@ class SequenceFeatures(TransformerMixin, Base):
     Attributes
     ----------
     kernel_ : Kernel
-        The kernel, settled on the training samples.
+        The kernel, with its parameters from the training samples.
     words_ : list of Packed
         The substrings of the columns, by length, without hashing, and not for `Mismatch`.
     columns_ : ndarray of shape (n_columns,)
@@ -167,7 +167,7 @@ class SequenceFeatures(TransformerMixin, Base):
     def _fit(self, X):
         kernel = PSpectrum() if self.kernel is None else self.kernel
         _check_features(kernel)
-        self.kernel_ = kernel.settle(X)
+        self.kernel_ = kernel.from_data(X)
         self.kernel_._validate()
 
         # columns: hashed, those of the kernel, or the substrings that occur
@@ -302,5 +302,5 @@ def _check_features(kernel):
     if kernel.requires_vector_input:
         raise TypeError(
             f"SequenceFeatures: the samples of this {name} are rows of a table; take "
-            f"FunctionTransformer(kernel.features) with kernel = {name}(...).settle(X_train)."
+            f"FunctionTransformer(kernel.features) with kernel = {name}(...).from_data(X_train)."
         )

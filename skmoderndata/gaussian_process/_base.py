@@ -167,7 +167,7 @@ def refuse_structured(estimator):
     if any(isinstance(k, BaseKernel) and not k.requires_vector_input for k in _leaves(kernel)):
         raise ValueError(
             f"{type(estimator).__name__} takes rows of numbers, and {kernel} is a kernel on other "
-            "samples: take AsSamples and GaussianProcessRegressor of scikit-learn."
+            "samples: take SampleColumn and GaussianProcessRegressor of scikit-learn."
         )
 
 

@@ -111,7 +111,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         """Return samples of any kind as a list; `name` is that of the caller, for messages."""
         return as_samples(X, name)
 
-    def settle(self, X: Any) -> "BaseKernel":
+    def from_data(self, X: Any) -> "BaseKernel":
         """Return a copy whose data-dependent parameters are set from training samples.
 
         Parameters
@@ -337,17 +337,17 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         return full
 
 
-def settled(kernel: Any, X: Any) -> Any:
+def kernel_from_data(kernel: Any, X: Any) -> Any:
     """Return a copy of a kernel object, with data-dependent parameters set from samples `X`.
 
-    The operands of scikit-learn's sums, products and powers are settled, too.
+    The operands of scikit-learn's sums, products and powers get theirs, too.
     """
     if isinstance(kernel, BaseKernel):
-        return kernel.settle(X)
+        return kernel.from_data(X)
     if isinstance(kernel, KernelOperator):
-        return type(kernel)(settled(kernel.k1, X), settled(kernel.k2, X))
+        return type(kernel)(kernel_from_data(kernel.k1, X), kernel_from_data(kernel.k2, X))
     if isinstance(kernel, Exponentiation):
-        return Exponentiation(settled(kernel.kernel, X), kernel.exponent)
+        return Exponentiation(kernel_from_data(kernel.kernel, X), kernel.exponent)
     return clone(kernel)
 
 

@@ -17,7 +17,7 @@ from skmoderndata._registry import MethodCard
 from skmoderndata._samples.containers import Sample, count_samples
 from skmoderndata._validation import validate_data
 from skmoderndata.kernels import GramCache
-from skmoderndata.kernels._base import BaseKernel, settled
+from skmoderndata.kernels._base import BaseKernel, kernel_from_data
 from skmoderndata.preprocessing._base import AgainstTraining
 
 FAMILY = "kernel matrices"
@@ -59,7 +59,7 @@ class KernelTransformer(AgainstTraining):
     See Also
     --------
     skmoderndata.kernel_approximation.IncompleteCholesky : A few features instead of n.
-    AsSamples : For Gaussian processes on samples that are not vectors.
+    SampleColumn : For Gaussian processes on samples that are not vectors.
 
     Notes
     -----
@@ -136,7 +136,7 @@ class KernelTransformer(AgainstTraining):
 
         X = self._samples(X, reset=True)
         if isinstance(self.kernel, Kernel):
-            self.kernel_ = settled(self.kernel, X)
+            self.kernel_ = kernel_from_data(self.kernel, X)
             if self.kernel_params:
                 resolve_kernel(self.kernel, X, kernel_params=self.kernel_params)  # refuses
         else:
@@ -255,7 +255,7 @@ class KernelTransformer(AgainstTraining):
         return tags
 
 
-class AsSamples(OneToOneFeatureMixin, TransformerMixin, Base):
+class SampleColumn(OneToOneFeatureMixin, TransformerMixin, Base):
     """Wrap samples that are not vectors, so that estimators pass them unchanged to a kernel.
 
     Gaussian processes of scikit-learn accept any collection of samples if the kernel does, but
@@ -282,10 +282,10 @@ class AsSamples(OneToOneFeatureMixin, TransformerMixin, Base):
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> from sklearn.pipeline import make_pipeline
     >>> from skmoderndata.kernels import DerivedSubsets
-    >>> from skmoderndata.preprocessing import AsSamples
+    >>> from skmoderndata.preprocessing import SampleColumn
     >>> bags = [np.array([0.0, 0.1]), np.array([1.0]), np.array([2.0, 2.1, 1.9])]
     >>> kernel = DerivedSubsets(RBF(1.0, "fixed"), average=True)
-    >>> model = make_pipeline(AsSamples(), GaussianProcessRegressor(kernel, alpha=1e-6))
+    >>> model = make_pipeline(SampleColumn(), GaussianProcessRegressor(kernel, alpha=1e-6))
     >>> model.fit(bags, [0.0, 1.0, 2.0]).predict([np.array([1.0, 1.0])]).round(2)
     array([1.])
     """
@@ -312,7 +312,7 @@ class AsSamples(OneToOneFeatureMixin, TransformerMixin, Base):
 
         Returns
         -------
-        self : AsSamples
+        self : SampleColumn
             The transformer.
         """
         list_of_samples(X, type(self).__name__, own=False)

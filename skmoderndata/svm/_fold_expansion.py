@@ -119,7 +119,7 @@ def fold_expansion(machine, features):
     normalize = isinstance(kernel, Normalized)
     inner = kernel.kernel if normalize else kernel
     own = PSpectrum() if features.kernel is None else features.kernel
-    if inner not in (own, own.settle(X)) or bool(features.normalize) != normalize:
+    if inner not in (own, own.from_data(X)) or bool(features.normalize) != normalize:
         raise ValueError(
             f"fold_expansion: the machine has the kernel {kernel!r}, and features has "
             f"kernel={own!r} and normalize={features.normalize}; they must be the same, with "

@@ -18,7 +18,7 @@ import skmoderndata
 from skmoderndata._solvers.kernel import canonical
 from skmoderndata.cross_decomposition import KernelCCA
 from skmoderndata.kernels import DerivedSubsets, Normalized, PSpectrum
-from skmoderndata.preprocessing import AsSamples
+from skmoderndata.preprocessing import SampleColumn
 from tests.oracles.kernel_cca import (
     centred,
     consensus_values,
@@ -404,7 +404,7 @@ def test_a_list_of_pairs_goes_through_a_pipeline():
     kernel = [PSpectrum(1), Normalized(PSpectrum(1))]
     model = KernelCCA(2, kernel=kernel).fit(A, B)
     expected = np.hstack(model.transform(A, B))
-    for samples in (pairs, tuple(pairs), pd.Series(pairs), AsSamples().fit_transform(pairs)):
+    for samples in (pairs, tuple(pairs), pd.Series(pairs), SampleColumn().fit_transform(pairs)):
         again = KernelCCA(2, kernel=kernel).fit(samples)
         assert again.n_views_ == 2
         assert_array_equal(again.transform(samples), expected)

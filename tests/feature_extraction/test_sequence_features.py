@@ -264,7 +264,7 @@ def test_columns_of_scores_and_texts(kernel, symbols, dense, seed):
         model = SequenceFeatures(kernel, normalize=cosine).fit(train)
         A, B = model.transform(train), model.transform(test)
         assert isinstance(A, np.ndarray) == dense
-        settled = kernel.settle(train)
+        settled = kernel.from_data(train)
         expected = (Normalized(settled) if cosine else settled)(test, train)
         assert_allclose(B @ A.T if dense else (B @ A.T).toarray(), expected, atol=1e-10)
         assert len(model.get_feature_names_out()) == A.shape[1] == model.n_features_out_

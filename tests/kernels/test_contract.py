@@ -286,7 +286,7 @@ def test_works_in_gaussian_process_regression(kernel, twin):
         return
     X = draw(twin, 3, n=8)
     if not isinstance(X, np.ndarray) and isinstance(X[0], np.ndarray | tuple):
-        return  # scikit-learn takes these in a wrapper only, tested with AsSamples
+        return  # scikit-learn takes these in a wrapper only, tested with SampleColumn
     y = np.linspace(-1, 1, 8)
     model = GaussianProcessRegressor(kernel + WhiteKernel(1.0, "fixed"), optimizer=None)
     model.fit(X, y)

@@ -189,7 +189,7 @@ def test_gaussian_models_of_hmmlearn(covariance_type):
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(k, 2)) for k in (9, 14, 20)]
     model = hmm.GaussianHMM(2, covariance_type, random_state=0)
-    kernel = HMMFisher(model, parameters="stmc").settle(X)
+    kernel = HMMFisher(model, parameters="stmc").from_data(X)
     fitted = clone(model).fit(np.concatenate(X), [9, 14, 20])
     assert_allclose(hmm_log_likelihood(fitted, X), [fitted.score(x) for x in X], rtol=1e-12)
     assert_allclose(kernel.features(X), HMMFisher(fitted, parameters="ste").features(X))
@@ -252,7 +252,7 @@ def test_mixtures_of_scikit_learn_are_read(cls, kind):
     P = np.linalg.inv(C)
     expected = np.einsum("nk,kij,nkj->nki", gamma, P, X[:5, None] - model.means_)
     assert_allclose(G, expected, rtol=1e-8, atol=1e-8)
-    settled = Fisher(clone(model)).settle(X)
+    settled = Fisher(clone(model)).from_data(X)
     assert_allclose(settled(X), Fisher(model)(X))
     assert_allclose(clone(settled)(X), settled(X))  # cloning keeps what is fitted
 
@@ -261,10 +261,10 @@ def test_naive_bayes_counts_as_the_mixture_of_its_classes():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 2)), np.arange(30) % 2
     model = GaussianNB().fit(X, y)
-    G = Fisher(FrozenEstimator(model), parameters="w").settle(X).features(X)
+    G = Fisher(FrozenEstimator(model), parameters="w").from_data(X).features(X)
     assert_allclose(G, model.predict_proba(X) / model.class_prior_ - 1)
     with pytest.raises(ValueError, match="needs labels"):
-        Fisher(GaussianNB()).settle(X)
+        Fisher(GaussianNB()).from_data(X)
 
 
 class Cubic:
@@ -275,7 +275,7 @@ class Cubic:
 
 
 def test_any_model_with_scores():
-    kernel = Fisher(Cubic(), information="diagonal").settle(["a", "bb"])
+    kernel = Fisher(Cubic(), information="diagonal").from_data(["a", "bb"])
     assert not kernel.requires_vector_input
     assert_allclose(kernel.information, [2.5, 32.5])
     assert_allclose(kernel(["a"], ["bb"]), 2 / 2.5 + 8 / 32.5)
@@ -287,7 +287,7 @@ def test_information_whitens_the_training_scores(information):
     rng = np.random.default_rng(0)
     X = sequences(rng, 200)
     kernel = fisher(random_model(rng), information=information)
-    F = kernel.settle(X).features(X)
+    F = kernel.from_data(X).features(X)
     second = F.T @ F / len(F)
     if information == "diagonal":
         assert_allclose(np.diag(second), 1.0)
@@ -375,23 +375,23 @@ def test_settled_on_the_training_folds_in_a_grid_search():
     grid = {"kerneltransformer__kernel__kernel__p": [2, 3]}
     search = GridSearchCV(model, grid, cv=3).fit(X, y)
     assert search.best_score_ > 0.9
-    assert cross_val_score(SVC(kernel=kernel.settle(X), C=0.01), X, y).mean() > 0.8
+    assert cross_val_score(SVC(kernel=kernel.from_data(X), C=0.01), X, y).mean() > 0.8
 
 
 @pytest.mark.invariance
 def test_unfitted_models_are_fitted_to_the_training_samples():
     X, y = two_classes(60)
     kernel = HMMFisher(CategoricalChain(), information="diagonal")
-    with pytest.raises(ValueError, match=r"no fitted model yet; call kernel.settle"):
+    with pytest.raises(ValueError, match=r"no fitted model yet; call kernel.from_data"):
         kernel(X)
     step = KernelTransformer(kernel).fit(X)
     settled = step.kernel_
     assert settled.symbols == "ab"
     assert_allclose(step.transform(X), settled(X))
-    for again in (clone(settled), pickle.loads(pickle.dumps(settled)), settled.settle(X[:5])):
+    for again in (clone(settled), pickle.loads(pickle.dumps(settled)), settled.from_data(X[:5])):
         assert again == settled
         assert_array_equal(again(X), settled(X))
-    other = kernel.settle(["aaab", "aaba"])
+    other = kernel.from_data(["aaab", "aaba"])
     assert repr(other) != repr(settled)  # caches tell the folds apart by this
 
     # each fold with models of its own
@@ -399,7 +399,7 @@ def test_unfitted_models_are_fitted_to_the_training_samples():
     scores = cross_val_score(model, X, y, cv=KFold(3))
     for found, (train, test) in zip(scores, KFold(3).split(X), strict=True):
         inside, outside = ([X[i] for i in rows] for rows in (train, test))
-        k = Normalized(kernel.settle(inside))
+        k = Normalized(kernel.from_data(inside))
         machine = SVC(kernel="precomputed").fit(k(inside), y[train])
         assert found == machine.score(k(outside, inside), y[test])
 
@@ -410,13 +410,13 @@ def test_fitted_models_are_read_and_frozen_ones_survive_cloning():
     direct = HMMFisher(model, symbols="ab")
     frozen = clone(HMMFisher(FrozenEstimator(model), symbols="ab"))
     assert_array_equal(frozen(X), direct(X))
-    assert_array_equal(direct.settle(X)(X), direct(X))
+    assert_array_equal(direct.from_data(X)(X), direct(X))
 
 
 @pytest.mark.recovery
 def test_features_in_a_linear_model():
     X, y = two_classes(80)
-    kernel = MarkovFisher(p=2).settle(X[:40])
+    kernel = MarkovFisher(p=2).from_data(X[:40])
     F, G = kernel.features(X[:40]), kernel.features(X[40:])
     assert LogisticRegression(C=0.01).fit(F, y[:40]).score(G, y[40:]) > 0.8
     assert_allclose((G @ F.T).toarray(), kernel(X[40:], X[:40]))
@@ -520,13 +520,13 @@ def test_mixtures_are_read_from_scikit_learn(cls):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
     if cls is GaussianMixture:
-        kernel = MixtureP(GaussianMixture(2, random_state=0)).settle(X)
+        kernel = MixtureP(GaussianMixture(2, random_state=0)).from_data(X)
         model = GaussianMixture(2, random_state=0).fit(X)
         joint = model.score_samples(X)[:, None] + np.log(model.predict_proba(X))
         prior = model.weights_
     else:
         model = cls().fit(X, y)
-        kernel = MixtureP(FrozenEstimator(model)).settle(X)
+        kernel = MixtureP(FrozenEstimator(model)).from_data(X)
         joint, prior = model.predict_joint_log_proba(X), np.array([0.5, 0.5])
     F = np.exp(joint) / np.sqrt(prior)
     assert_allclose(kernel.features(X), F, rtol=1e-6)
@@ -604,7 +604,7 @@ def test_estimators_settle_and_encode_each_sample_once(make, kernel, monkeypatch
     monkeypatch.setattr(cls, name, lambda self, S: seen.append(len(S)) or real(self, S))
     k = Normalized(kernel)
     model = make(k).fit(X, y)
-    assert sum(seen) <= 2 * len(X)  # once to settle at most, once for all values
+    assert sum(seen) <= 2 * len(X)  # once for the parameters at most, once for all values
     expected = model.predict(X[:6])
     for other in (np.array(X, dtype=object), np.array(X), pd.Series(X)):
         assert_array_equal(make(k).fit(other, y).predict(other[:6]), expected)

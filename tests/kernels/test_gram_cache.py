@@ -171,13 +171,13 @@ def test_rows_of_texts_are_those_of_their_vectorizer():
     """Two vectorizers with one vocabulary read new texts differently."""
     texts = ["a cat sat", "a dog sat", "the cat"]
     first, second = (
-        TfIdf(vectorizer=CountVectorizer(lowercase=low)).settle(texts) for low in (True, False)
+        TfIdf(vectorizer=CountVectorizer(lowercase=low)).from_data(texts) for low in (True, False)
     )
     X = first.encode(["A CAT", "the dog"])
     assert_allclose(second(X), second(["A CAT", "the dog"]))
     assert_allclose(first(X), first(["A CAT", "the dog"]))
     assert first.corpus != second.corpus
-    assert first.corpus == clone(first).settle(texts).corpus
+    assert first.corpus == clone(first).from_data(texts).corpus
 
 
 Pair = namedtuple("Pair", ["a", "b"])

@@ -17,7 +17,7 @@ from skmoderndata._solvers.alignment.global_alignment import (
 )
 from skmoderndata.kernels import DTWKernel, GlobalAlignment, GramCache, Normalized
 from skmoderndata.metrics import multiscale_dtw, pairwise_dtw
-from skmoderndata.preprocessing import AsSamples, KernelTransformer, SpectrumCorrector
+from skmoderndata.preprocessing import KernelTransformer, SampleColumn, SpectrumCorrector
 from tests.oracles.series_twins import over_alignments
 
 
@@ -144,8 +144,10 @@ def test_marginal_likelihood_tunes_the_width(seed):
     kernel = Normalized(GlobalAlignment(1.0, sigma_bounds=(0.1, 100.0))) + WhiteKernel(
         0.1, "fixed"
     )
-    model = make_pipeline(AsSamples(), GaussianProcessRegressor(kernel)).fit(X, y)
-    start = make_pipeline(AsSamples(), GaussianProcessRegressor(kernel, optimizer=None)).fit(X, y)
+    model = make_pipeline(SampleColumn(), GaussianProcessRegressor(kernel)).fit(X, y)
+    start = make_pipeline(SampleColumn(), GaussianProcessRegressor(kernel, optimizer=None)).fit(
+        X, y
+    )
     value = model[-1].log_marginal_likelihood_value_
     assert value > start[-1].log_marginal_likelihood_value_
 
@@ -153,17 +155,17 @@ def test_marginal_likelihood_tunes_the_width(seed):
 def test_settled_parameters(seed):
     X = ragged(seed)
     D = pairwise_dtw(X)[np.triu_indices(12, 1)]
-    assert_allclose(DTWKernel("median").settle(X).gamma, 1 / np.median(D**2), rtol=1e-12)
-    settled = DTWKernel("median", power=1.0).settle(X)
+    assert_allclose(DTWKernel("median").from_data(X).gamma, 1 / np.median(D**2), rtol=1e-12)
+    settled = DTWKernel("median", power=1.0).from_data(X)
     assert_allclose(settled.gamma, 1 / np.median(D), rtol=1e-12)
-    assert settled.settle(X) == settled
+    assert settled.from_data(X) == settled
     values = np.concatenate(X)
     every = np.linalg.norm(values[:, None] - values[None], axis=2)
     expected = np.median(every) * np.sqrt(np.median([len(x) for x in X]))
-    found = GlobalAlignment("median").settle(X).sigma
+    found = GlobalAlignment("median").from_data(X).sigma
     # 10,000 of the pairs are drawn
     assert_allclose(found, expected, rtol=0.1)
-    assert found == GlobalAlignment("median").settle(X).sigma
+    assert found == GlobalAlignment("median").from_data(X).sigma
 
 
 def test_distances_by_scales(seed):
@@ -214,7 +216,7 @@ def test_bad_samples_are_named(kernel):
 @pytest.mark.parametrize("kernel", [DTWKernel("median"), GlobalAlignment("median")], ids=repr)
 def test_constant_series_settle_nothing(kernel):
     with pytest.raises(ValueError, match="as a number"):
-        kernel.settle([np.ones(5), np.ones(7)])
+        kernel.from_data([np.ones(5), np.ones(7)])
 
 
 @pytest.mark.edge

@@ -48,7 +48,7 @@ from skmoderndata.kernels import (
     RestrictedGapWeighted,
 )
 from skmoderndata.neighbors import KernelCentroidOutlierDetector, KernelNearestCentroid
-from skmoderndata.preprocessing import AsSamples, KernelTransformer
+from skmoderndata.preprocessing import KernelTransformer, SampleColumn
 from skmoderndata.svm import (
     CoreVectorMachine,
     CoreVectorOutlierDetector,
@@ -283,7 +283,7 @@ def test_all_containers_give_the_same_matrix(kernel, seed):
         np.array(X),
         pd.Series(X, index=range(5, 13)),
         pl.Series(X),
-        AsSamples().fit_transform(X),
+        SampleColumn().fit_transform(X),
         [list(x) for x in X],
         [tuple(x) for x in X],
         kernel.encode(X),
@@ -423,7 +423,7 @@ def test_similarity_by_a_kernel_of_symbols(seed):
     assert by_kernel[0, 1] == pytest.approx(expected, rel=1e-12)
 
 
-# ---- encoded samples, settled parameters, the cache -----------------------------------------
+# ---- encoded samples, parameters from data, cache -----------------------------------------
 
 
 @pytest.mark.invariance
@@ -515,7 +515,7 @@ def columns(X):
     objects = np.empty(len(X), dtype=object)
     objects[:] = X
     found = [X, tuple(X), objects, pd.Series(objects, index=range(5, 5 + len(X)))]
-    found += [pl.Series(values=X, dtype=pl.Object), AsSamples().fit_transform(X)]
+    found += [pl.Series(values=X, dtype=pl.Object), SampleColumn().fit_transform(X)]
     return found if not isinstance(X[0], str) else [*found, np.array(X), pl.Series(X)]
 
 
@@ -558,15 +558,15 @@ def test_estimators_take_every_container(estimator, kernel):
 
 
 @pytest.mark.invariance
-def test_the_alphabet_is_settled_by_fit():
+def test_the_alphabet_is_fitted_by_fit():
     X, y = families(20)
     kernel = Mismatch(2, 1)
-    assert kernel.settle(["ca", "", "tc"]).alphabet == "act"
-    assert kernel.settle([(3, 1), (2,)]).alphabet == (3, 1, 2)
-    settled = kernel.settle(X)
-    assert settled.settle(["xyz"]) == settled
-    assert Normalized(kernel).settle(X) == Normalized(settled)
-    pair = DirectSum([kernel, PSpectrum()]).settle([("ab", "x"), ("c", "y")])
+    assert kernel.from_data(["ca", "", "tc"]).alphabet == "act"
+    assert kernel.from_data([(3, 1), (2,)]).alphabet == (3, 1, 2)
+    settled = kernel.from_data(X)
+    assert settled.from_data(["xyz"]) == settled
+    assert Normalized(kernel).from_data(X) == Normalized(settled)
+    pair = DirectSum([kernel, PSpectrum()]).from_data([("ab", "x"), ("c", "y")])
     assert pair.kernels[0].alphabet == "abc"
     assert (2.0 * kernel + PSpectrum()).k1.k2.alphabet is None
     assert KernelTransformer(2.0 * kernel).fit(X).kernel_.k2.alphabet == "abc"

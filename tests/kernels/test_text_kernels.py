@@ -32,7 +32,7 @@ from skmoderndata.kernels import (
     VectorSpace,
 )
 from skmoderndata.neighbors import KernelNearestCentroid
-from skmoderndata.preprocessing import AsSamples, KernelTransformer
+from skmoderndata.preprocessing import KernelTransformer, SampleColumn
 from tests.oracles.text_twins import rows
 
 D = np.array([[2, 1, 0, 0], [0, 1, 1, 0], [1, 0, 2, 1]])
@@ -88,7 +88,7 @@ def test_worked_example_of_tf_idf():
 
 @pytest.mark.oracle
 def test_smooth_weights_are_those_of_scikit_learn(seed):
-    kernel = TfIdf(CountVectorizer(), smooth=True).settle(BOOK)
+    kernel = TfIdf(CountVectorizer(), smooth=True).from_data(BOOK)
     features = TfidfVectorizer(norm=None).fit(BOOK).transform(BOOK)
     assert_allclose(kernel(BOOK), (features @ features.T).toarray(), rtol=1e-12)
     assert_allclose(kernel.features(BOOK).toarray(), features.toarray(), rtol=1e-12)
@@ -101,7 +101,7 @@ def test_latent_features_are_those_of_truncated_svd(shape, seed):
     topics = rng.dirichlet(np.full(shape[1], 0.05), size=6)
     mixed = rng.dirichlet(np.full(6, 0.3), size=shape[0]) * [9.0, 7.0, 5.0, 3.5, 2.5, 2.0]
     X = sparse.csr_array(rng.poisson(60 * mixed @ topics).astype(float))
-    kernel = LatentSemantic(3, random_state=0).settle(X)
+    kernel = LatentSemantic(3, random_state=0).from_data(X)
     theirs = TruncatedSVD(3, algorithm="arpack", random_state=0).fit_transform(X)
     scale = np.abs(theirs).max() ** 2
     assert_allclose(kernel(X), theirs @ theirs.T, atol=1e-9 * scale)
@@ -136,7 +136,7 @@ def test_diffused_features_solve_the_equation_of_diffusion(n, kind, seed):
 def test_features_multiply_to_the_kernel(kernel, seed):
     rng = np.random.default_rng(seed)
     X, Y = rows(rng, 9), rows(rng, 5)
-    settled = kernel.settle(rows(rng, 7))
+    settled = kernel.from_data(rows(rng, 7))
     A, B = settled.features(X), settled.features(Y)
     product = A @ B.T
     product = product.toarray() if sparse.issparse(product) else product
@@ -150,7 +150,7 @@ def test_no_matrix_of_terms_by_terms(kernel):
     rng = np.random.default_rng(0)
     X = sparse.random_array((60, 20_000), density=0.003, rng=rng, format="csr")
     tracemalloc.start()
-    kernel.settle(X)(X[:30])
+    kernel.from_data(X)(X[:30])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 60e6
@@ -184,34 +184,34 @@ def test_terms_are_similar_through_other_documents():
 @each
 def test_all_containers_of_rows_give_the_same_matrix(kernel, seed):
     X = rows(np.random.default_rng(seed), 8)
-    settled = kernel.settle(X)
+    settled = kernel.from_data(X)
     K = settled(X)
     with_zero = sparse.csr_array(X)
     with_zero.data[:1] += 0.0
     forms = [
         sparse.csr_matrix(X), sparse.csr_array(X), sparse.coo_array(X), sparse.csc_array(X),
         X.tolist(), list(X), X.astype(np.int32), pd.DataFrame(X), with_zero,
-        [sparse.csr_array(x[None, :]) for x in X], AsSamples().fit_transform(list(X)),
+        [sparse.csr_array(x[None, :]) for x in X], SampleColumn().fit_transform(list(X)),
     ]  # fmt: skip
     for other in forms:
         assert_array_equal(settled(other), K)
         assert_allclose(settled(X[:3], other), K[:3], rtol=1e-12, atol=1e-12)
         assert_allclose(settled.diag(other), np.diag(K), rtol=1e-12, atol=1e-12)
-        assert_array_equal(kernel.settle(other)(X), K)
+        assert_array_equal(kernel.from_data(other)(X), K)
 
 
 @pytest.mark.invariance
 @each
 def test_all_containers_of_texts_give_the_same_matrix(kernel):
     kernel = clone(kernel).set_params(vectorizer=CountVectorizer())
-    settled = kernel.settle(BOOK)
+    settled = kernel.from_data(BOOK)
     K = settled(BOOK)
     by_rows = clone(kernel).set_params(vectorizer=None)
     counts = CountVectorizer().fit_transform(BOOK)
-    assert_allclose(K, by_rows.settle(counts)(counts), rtol=1e-12)
+    assert_allclose(K, by_rows.from_data(counts)(counts), rtol=1e-12)
     objects = np.array(BOOK, dtype=object)
     for other in (tuple(BOOK), objects, np.array(BOOK), pd.Series(BOOK), pl.Series(BOOK),
-                  AsSamples().fit_transform(BOOK), settled.encode(BOOK)):  # fmt: skip
+                  SampleColumn().fit_transform(BOOK), settled.encode(BOOK)):  # fmt: skip
         assert_array_equal(settled(other), K)
         assert_array_equal(settled(other, settled.encode(BOOK)[2:]), K[:, 2:])
         assert_allclose(settled.diag(other), np.diag(K), rtol=1e-12)
@@ -222,18 +222,18 @@ def test_all_containers_of_texts_give_the_same_matrix(kernel):
 @each
 def test_settled_kernels_stay_settled(kernel):
     kernel = clone(kernel).set_params(vectorizer=CountVectorizer())
-    settled = kernel.settle(BOOK)
+    settled = kernel.from_data(BOOK)
     K = settled(BOOK)
     assert kernel.corpus is None
     other = [text.upper() for text in BOOK[:2]]
-    copies = [clone(settled), pickle.loads(pickle.dumps(settled)), settled.settle(other)]
+    copies = [clone(settled), pickle.loads(pickle.dumps(settled)), settled.from_data(other)]
     for copy in copies:
         assert copy == settled
         assert repr(copy) == repr(settled)
         assert_array_equal(copy(BOOK), K)
-    assert kernel.settle(BOOK) == settled
-    assert kernel.settle(BOOK[:3]) != settled
-    assert Normalized(kernel).settle(BOOK) == Normalized(settled)
+    assert kernel.from_data(BOOK) == settled
+    assert kernel.from_data(BOOK[:3]) != settled
+    assert Normalized(kernel).from_data(BOOK) == Normalized(settled)
     changed = clone(kernel).set_params(vectorizer__lowercase=False)
     assert changed.get_params()["vectorizer__lowercase"] is False
     assert changed != kernel
@@ -244,16 +244,16 @@ def test_settled_kernels_stay_settled(kernel):
 def test_a_corpus_apart_from_the_training_samples():
     background = [*BOOK, "cats and dogs", "bonds and stocks"]
     kernel = TfIdf(CountVectorizer(), corpus=background)
-    expected = TfIdf(CountVectorizer()).settle(background)
+    expected = TfIdf(CountVectorizer()).from_data(background)
     assert_array_equal(kernel(BOOK[:2]), expected(BOOK[:2]))
-    assert kernel.settle(BOOK[:2]) == expected
+    assert kernel.from_data(BOOK[:2]) == expected
     fitted = KernelTransformer(kernel).fit(BOOK[:2])
     assert fitted.kernel_ == expected
     counts = CountVectorizer().fit(background)
     by_rows = TfIdf(corpus=counts.transform(background))
     assert_allclose(by_rows(counts.transform(BOOK)), expected(BOOK), rtol=1e-13)
     # one decomposition serves all copies and parameters
-    diffusion = SemanticDiffusion(vectorizer=CountVectorizer()).settle(background)
+    diffusion = SemanticDiffusion(vectorizer=CountVectorizer()).from_data(background)
     diffusion(BOOK)
     copy = clone(diffusion).set_params(relative=0.9)
     assert copy.corpus is diffusion.corpus
@@ -264,9 +264,9 @@ def test_a_corpus_apart_from_the_training_samples():
 def test_vectorizers_of_every_kind():
     hashing = HashingVectorizer(n_features=2**10, alternate_sign=False, norm=None)
     counts = CountVectorizer()
-    K = VectorSpace(counts).settle(BOOK)(BOOK)
-    assert_allclose(VectorSpace(hashing).settle(BOOK)(BOOK), K)
-    assert_array_equal(VectorSpace(CountVectorizer(binary=True)).settle(BOOK)(BOOK) <= K, True)
+    K = VectorSpace(counts).from_data(BOOK)(BOOK)
+    assert_allclose(VectorSpace(hashing).from_data(BOOK)(BOOK), K)
+    assert_array_equal(VectorSpace(CountVectorizer(binary=True)).from_data(BOOK)(BOOK) <= K, True)
     assert not hasattr(counts, "vocabulary_")  # fitted was a clone
 
 
@@ -296,7 +296,7 @@ def test_estimators_take_texts_and_sparse_rows(kernel, make):
 @pytest.mark.invariance
 def test_gaussian_process_on_rows():
     X = CountVectorizer().fit_transform(BOOK).toarray()
-    kernel = TfIdf().settle(X)
+    kernel = TfIdf().from_data(X)
     model = GaussianProcessRegressor(kernel, alpha=0.1).fit(X, KINDS)
     K = kernel(X)
     expected = K @ np.linalg.solve(K + 0.1 * np.eye(6), KINDS)
@@ -308,7 +308,7 @@ def test_a_grid_reaches_the_vectorizer_and_computes_each_value_once():
     X = [f"{text} {i}x" for i, text in enumerate(BOOK * 4)]
     y = np.tile(KINDS, 4)
     cache = GramCache()
-    kernel = VectorSpace(CountVectorizer(), corpus=X).settle(X)
+    kernel = VectorSpace(CountVectorizer(), corpus=X).from_data(X)
     model = make_pipeline(KernelTransformer(kernel, cache=cache), SVC(kernel="precomputed"))
     GridSearchCV(model, {"svc__C": [0.1, 1.0, 10.0]}, cv=3).fit(X, y)
     assert cache.n_computed <= 24**2
@@ -322,7 +322,7 @@ def test_a_grid_reaches_the_vectorizer_and_computes_each_value_once():
 
 @pytest.mark.recovery
 def test_features_serve_linear_models():
-    kernel = SemanticDiffusion(vectorizer=CountVectorizer()).settle(BOOK)
+    kernel = SemanticDiffusion(vectorizer=CountVectorizer()).from_data(BOOK)
     model = LinearSVC().fit(kernel.features(BOOK), KINDS)
     assert_array_equal(model.predict(kernel.features(["cat and dog", "bonds fell"])), [0, 1])
 
@@ -333,7 +333,7 @@ def test_features_serve_linear_models():
 @pytest.mark.edge
 @each
 def test_empty_samples_and_collections(kernel):
-    settled = kernel.settle(D)
+    settled = kernel.from_data(D)
     assert settled(np.empty((0, 4))).shape == (0, 0)
     assert settled(np.empty((0, 4)), D).shape == (0, 3)
     assert settled.diag(np.empty((0, 4))).shape == (0,)
@@ -342,7 +342,7 @@ def test_empty_samples_and_collections(kernel):
         K = Normalized(settled)(np.vstack([np.zeros(4), D]))
     assert_allclose(np.diag(K), [0, 1, 1, 1])
     assert_array_equal(K[0], 0.0)
-    by_text = clone(kernel).set_params(vectorizer=CountVectorizer()).settle(BOOK)
+    by_text = clone(kernel).set_params(vectorizer=CountVectorizer()).from_data(BOOK)
     assert by_text([]).shape == (0, 0)
     assert_array_equal(by_text([""], BOOK), 0.0)
 
@@ -380,7 +380,12 @@ def test_more_components_than_the_rank():
         (VectorSpace(CountVectorizer(), BOOK), ["a", None], ValueError, "sample 1 is missing"),
         (VectorSpace(CountVectorizer(), BOOK), [3], TypeError, "sample 0 is of type int"),
         (VectorSpace(CountVectorizer()), BOOK, ValueError, "corpus=None needs training samples"),
-        (TfIdf(), D, ValueError, "TfIdf: corpus=None needs training samples; call kernel.settle"),
+        (
+            TfIdf(),
+            D,
+            ValueError,
+            "TfIdf: corpus=None needs training samples; call kernel.from_data",
+        ),
         (TfIdf(corpus=D), D[:, :3], ValueError, "samples have 3 terms, and the corpus has 4"),
         (TfIdf(corpus=D, smooth="yes"), D, ValueError, "one of True, False"),
         (TfIdf(corpus=np.empty((0, 4))), D, ValueError, "no documents"),
@@ -407,4 +412,4 @@ def test_two_collections_of_different_terms():
     with pytest.raises(ValueError, match="samples have 4 and 3 terms"):
         VectorSpace()(D, D[:, :3])
     with pytest.raises(TypeError, match="with a vectorizer a sample must be a text"):
-        VectorSpace(CountVectorizer()).settle(D)
+        VectorSpace(CountVectorizer()).from_data(D)

@@ -42,7 +42,7 @@ from skmoderndata.kernels import (
     sort_children,
 )
 from skmoderndata.neighbors import KernelNearestCentroid
-from skmoderndata.preprocessing import AsSamples, KernelTransformer
+from skmoderndata.preprocessing import KernelTransformer, SampleColumn
 from tests.oracles.structure_twins import graphs
 from tests.oracles.tree_twins import parts, subtrees, trees
 
@@ -309,7 +309,7 @@ def test_all_forms_and_containers_give_the_same_matrix(kernel, seed):
         objects,
         pd.Series(objects, index=range(5, 13)),
         pl.Series(values=X, dtype=pl.Object),
-        AsSamples().fit_transform(X),
+        SampleColumn().fit_transform(X),
         kernel.encode(X),
     ]
 
@@ -399,10 +399,10 @@ def test_convolution_settles_its_kernels():
         return [("half", (x[:2],)), ("whole", (x,))]
 
     kernel = Convolution(decompose, {"half": [Mismatch(2, 1)], "whole": [None], "none": [None]})
-    settled = kernel.settle(["abcd", "cbxy"])
+    settled = kernel.from_data(["abcd", "cbxy"])
     assert settled.kernels["half"][0].alphabet == "abc"
     assert settled.kernels["whole"] == [None]
-    assert Convolution(decompose, [Mismatch(2, 1)]).settle(["ab"]).kernels[0].alphabet == "ab"
+    assert Convolution(decompose, [Mismatch(2, 1)]).from_data(["ab"]).kernels[0].alphabet == "ab"
 
 
 class Counting(AllSubtree):
@@ -472,7 +472,7 @@ def test_estimators_take_every_container(estimator, kernel, families):
     objects[:] = X
     series = pd.Series(objects), pl.Series(values=X, dtype=pl.Object)
     results = []
-    for samples in (X, tuple(X), objects, *series, AsSamples().fit_transform(X)):
+    for samples in (X, tuple(X), objects, *series, SampleColumn().fit_transform(X)):
         if isinstance(estimator, SVC) and isinstance(samples, tuple):
             samples = list(samples)
         results.append(clone(estimator).set_params(kernel=kernel).fit(samples, y).predict(samples))

@@ -17,7 +17,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from skmoderndata.metrics import pairwise_edit_distance
-from skmoderndata.preprocessing import AsSamples, DistanceTransformer
+from skmoderndata.preprocessing import DistanceTransformer, SampleColumn
 from tests.oracles.edit_distance import edit_distance as naive
 
 # scikit-learn 1.8 renamed the parameter of MDS that says that distances are given
@@ -131,7 +131,7 @@ def test_containers_threads_and_copies(metric):
     objects = np.array(X, dtype=object)
     for other in (tuple(X), objects, np.array(X), pd.Series(X), pl.Series(X)):
         assert_array_equal(clone(model).fit_transform(other), D)
-    assert_array_equal(clone(model).fit_transform(AsSamples().fit_transform(X)), D)
+    assert_array_equal(clone(model).fit_transform(SampleColumn().fit_transform(X)), D)
     assert_array_equal(clone(model).set_params(n_jobs=3).fit_transform(X), D)
     frame = clone(model).set_output(transform="pandas").fit_transform(X)
     assert list(frame.columns)[:2] == ["distancetransformer0", "distancetransformer1"]

@@ -1,4 +1,4 @@
-"""Evidence that KernelTransformer and AsSamples carry samples of any kind through scikit-learn."""
+"""Evidence that KernelTransformer and SampleColumn carry any samples through scikit-learn."""
 
 import copy
 import pickle
@@ -26,7 +26,7 @@ from skmoderndata.kernels import (
     Normalized,
     PowerSet,
 )
-from skmoderndata.preprocessing import AsSamples, KernelTransformer, SpectrumCorrector
+from skmoderndata.preprocessing import KernelTransformer, SampleColumn, SpectrumCorrector
 
 
 def labelled_sets(n=60, seed=0):
@@ -82,7 +82,7 @@ def test_wrapped_samples_in_a_gaussian_process():
     X = bags()
     y = np.array([bag.mean() for bag in X])
     kernel = DerivedSubsets(RBF(1.0, (0.1, 10)), average=True)
-    model = make_pipeline(AsSamples(), GaussianProcessRegressor(kernel, alpha=0.1)).fit(X, y)
+    model = make_pipeline(SampleColumn(), GaussianProcessRegressor(kernel, alpha=0.1)).fit(X, y)
     fitted = model[-1].kernel_
     assert fitted.base_kernel.length_scale != 1.0
     K = fitted(X)
@@ -90,7 +90,7 @@ def test_wrapped_samples_in_a_gaussian_process():
         model.predict(X[:3]), K[:3] @ np.linalg.solve(K + 0.1 * np.eye(20), y), atol=1e-7
     )
     labels = (y > 0).astype(int)
-    classes = make_pipeline(AsSamples(), GaussianProcessClassifier(kernel)).fit(X, labels)
+    classes = make_pipeline(SampleColumn(), GaussianProcessClassifier(kernel)).fit(X, labels)
     assert classes.score(X, labels) > 0.8
     name = "gaussianprocessregressor__kernel__base_kernel__length_scale"
     search = GridSearchCV(model.set_params(**{"gaussianprocessregressor__optimizer": None}),
@@ -104,7 +104,7 @@ def test_containers_of_the_same_samples():
     objects = np.empty(12, dtype=object)
     objects[:] = sets
     expected = KernelTransformer(PowerSet()).fit_transform(sets)
-    for X in (tuple(sets), objects, pd.Series(sets), AsSamples().fit_transform(sets)):
+    for X in (tuple(sets), objects, pd.Series(sets), SampleColumn().fit_transform(sets)):
         model = KernelTransformer(PowerSet())
         assert_allclose(model.fit_transform(X), expected)
         assert_allclose(model.fit(X).transform(X), expected)
@@ -236,7 +236,7 @@ def test_an_indefinite_similarity_of_bags_is_corrected_and_classified():
 
 
 @pytest.mark.edge
-@pytest.mark.parametrize("step", [KernelTransformer(Intersection()), AsSamples()], ids=repr)
+@pytest.mark.parametrize("step", [KernelTransformer(Intersection()), SampleColumn()], ids=repr)
 @pytest.mark.parametrize(
     ("error", "message", "X"),
     [
@@ -261,4 +261,4 @@ def test_messages():
         KernelTransformer(RBF(), kernel_params={"a": 1}).fit(np.eye(2))
     with pytest.raises(ValueError, match="features"):
         KernelTransformer().fit(np.eye(2)).transform(np.eye(3))
-    assert AsSamples().transform([{1}]).shape == (1,)
+    assert SampleColumn().transform([{1}]).shape == (1,)

@@ -43,7 +43,7 @@ def background():
     """Docstrings of all functions but those that are classified, read once."""
     documents = [" ".join(pair) for part in PARTS for pair in docstrings()[part][80:]]
     vectorizer = TfidfVectorizer(sublinear_tf=True, stop_words="english", min_df=2)
-    return VectorSpace(vectorizer).settle(documents)
+    return VectorSpace(vectorizer).from_data(documents)
 
 
 def load(quick):

@@ -21,7 +21,7 @@ from skmoderndata.datasets import load_peptides
 from skmoderndata.feature_extraction import SequenceFeatures
 from skmoderndata.kernels import BlendedSpectrum, Normalized
 from skmoderndata.metrics import kernel_distances
-from skmoderndata.preprocessing import AsSamples, DistanceTransformer, KernelTransformer
+from skmoderndata.preprocessing import DistanceTransformer, KernelTransformer, SampleColumn
 
 KERNEL = Normalized(BlendedSpectrum(3))
 SETTINGS = {  # where the defaults do not suit 83 strings of two kinds
@@ -57,7 +57,7 @@ def containers(X):
         "string array": np.array(X),
         "pandas": pd.Series(X, index=range(5, 5 + len(X))),
         "polars": pl.Series(X),
-        "AsSamples": AsSamples().fit_transform(X),
+        "SampleColumn": SampleColumn().fit_transform(X),
     }
 
 
@@ -88,10 +88,8 @@ def machines():
         GaussianProcessClassifier(KERNEL),
         GaussianProcessRegressor(KERNEL, alpha=0.1),
     ):
-        steps = make_pipeline(AsSamples(), model)
-        rows.append(Machine(type(model).__name__, "`AsSamples`, `kernel`", steps))
-
-    # precomputed Gram matrices
+        steps = make_pipeline(SampleColumn(), model)
+        rows.append(Machine(type(model).__name__, "`SampleColumn`, `kernel`", steps))
     for model in (
         KernelRidge(kernel="precomputed"),
         KernelPCA(2, kernel="precomputed"),

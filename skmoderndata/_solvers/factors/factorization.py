@@ -390,7 +390,7 @@ def factorize(
     exact: bool = False,
     max_iter: int = 500,
     tol: float = 1e-4,
-    least_fall: float = 0.0,
+    min_decrease: float = 0.0,
     progress: Progress | None = None,
     history: list[float] | None = None,
 ) -> FactorizationResult:
@@ -402,7 +402,7 @@ def factorize(
     minimised over by block principal pivoting, without extrapolation [Kim & Park 2007]. It stops
     when the projected gradients of both factors, relative to the linear terms of their problems,
     are below `tol`, the components being taken at unit norm where no penalty fixes the scale, or
-    when a pass lowers the objective by less than the fraction `least_fall`.
+    when a pass lowers the objective by less than the fraction `min_decrease`.
     `history` holds the objectives of passes that were made before, and counts them.
     """
     fixed = _scale_is_fixed(codes_side, components_side)
@@ -457,7 +457,7 @@ def factorize(
         least = min(least, objective)
         history.append(least)
 
-        if least_fall and falls < least_fall * least:
+        if min_decrease and falls < min_decrease * best:
             it.ended = True
             continue
 
@@ -544,7 +544,7 @@ def start_from(
     if codes_side.penalised or components_side.penalised:
         # components part ways before the penalty can switch some of them off
         sides: Any = {"codes_side": plain, "components_side": plain}
-        W, V = factorize(data, W, V, **sides, max_iter=APART, tol=1e-2, least_fall=1e-3)[:2]
+        W, V = factorize(data, W, V, **sides, max_iter=APART, tol=1e-2, min_decrease=1e-3)[:2]
         factor = _balance(codes_side, W, components_side, V, data.weights)
         W = W / factor
         V = V * factor

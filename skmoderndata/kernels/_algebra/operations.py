@@ -10,7 +10,12 @@ from skmoderndata._samples.containers import check_finite
 from skmoderndata._samples.encoded import Encoded
 from skmoderndata._samples.keys import key_of_kernel
 from skmoderndata._typing import Array
-from skmoderndata.kernels._base import BaseKernel, constant_diagonal, function_values, settled
+from skmoderndata.kernels._base import (
+    BaseKernel,
+    constant_diagonal,
+    function_values,
+    kernel_from_data,
+)
 
 FAMILY = "kernel algebra"
 PAGE = "kernel_algebra"
@@ -39,8 +44,8 @@ class _OfKernel(BaseKernel):
             return self.kernel._collection(X, name)
         return super()._collection(X, name)
 
-    def settle(self, X: Any) -> BaseKernel:
-        """Return a copy with the inner kernel settled on training samples.
+    def from_data(self, X: Any) -> BaseKernel:
+        """Return a copy with the parameters of the inner kernel from training samples.
 
         Parameters
         ----------
@@ -52,7 +57,7 @@ class _OfKernel(BaseKernel):
         kernel : Kernel
             A copy.
         """
-        copy: BaseKernel = super().settle(X).set_params(kernel=settled(self.kernel, X))
+        copy: BaseKernel = super().from_data(X).set_params(kernel=kernel_from_data(self.kernel, X))
         return copy
 
     def _real(self, X: Any) -> Any:
@@ -216,8 +221,8 @@ class Pullback(BaseKernel):
         """Whether the diagonal is constant, as that of the inner kernel is."""
         return constant_diagonal(self.kernel)
 
-    def settle(self, X: Any) -> BaseKernel:
-        """Return a copy with the inner kernel settled on the images of training samples.
+    def from_data(self, X: Any) -> BaseKernel:
+        """Return a copy with the parameters of the inner kernel from images of training samples.
 
         Parameters
         ----------
@@ -229,7 +234,9 @@ class Pullback(BaseKernel):
         kernel : Kernel
             A copy.
         """
-        copy: BaseKernel = super().settle(X).set_params(kernel=settled(self.kernel, self.func(X)))
+        copy: BaseKernel = (
+            super().from_data(X).set_params(kernel=kernel_from_data(self.kernel, self.func(X)))
+        )
         return copy
 
     def _check(self, X: Any) -> Any:

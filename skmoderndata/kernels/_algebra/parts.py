@@ -8,7 +8,7 @@ import numpy as np
 from skmoderndata._registry import KernelCard
 from skmoderndata._samples.containers import as_samples, as_vectors, check_finite, check_real
 from skmoderndata._typing import Array
-from skmoderndata.kernels._base import BaseKernel, settled
+from skmoderndata.kernels._base import BaseKernel, kernel_from_data
 
 FAMILY = "kernel algebra"
 PAGE = "kernel_algebra"
@@ -37,8 +37,8 @@ class _OverParts(BaseKernel):
                 f"{len(self.kernels)} kernels."
             )
 
-    def settle(self, X: Any) -> BaseKernel:
-        """Return a copy with each kernel settled on its component of the training samples.
+    def from_data(self, X: Any) -> BaseKernel:
+        """Return a copy with the parameters of each kernel from its component of the samples.
 
         Parameters
         ----------
@@ -53,9 +53,10 @@ class _OverParts(BaseKernel):
         self._validate()
         parts = self._check(X)
         kernels = [
-            settled(kernel, part) for kernel, (part, _) in zip(self.kernels, parts, strict=True)
+            kernel_from_data(kernel, part)
+            for kernel, (part, _) in zip(self.kernels, parts, strict=True)
         ]
-        copy: BaseKernel = super().settle(X).set_params(kernels=kernels)
+        copy: BaseKernel = super().from_data(X).set_params(kernels=kernels)
         return copy
 
     def _check(self, X: Any) -> list[tuple[Any, Array]]:

@@ -31,15 +31,15 @@ from skmoderndata.kernels._generative.hidden_markov import (
     observations,
     probabilities,
     read_model,
-    settled_symbols,
     symbol_rows,
+    symbols_from_data,
 )
 from skmoderndata.kernels._generative.mixtures import (
     NormalMixture,
     inner,
     is_fitted,
+    model_from_data,
     read_mixture,
-    settled_model,
     show_model,
 )
 from skmoderndata.kernels._generative.scores import ScoreKernel
@@ -164,7 +164,7 @@ class HMMFisher(ScoreKernel):
         return read_model(inner(self.model), "HMMFisher")
 
     @property
-    def is_settled(self) -> bool:
+    def is_fitted(self) -> bool:
         """Whether the model is fitted and the information matrix known."""
         data_driven = isinstance(self.information, str) and self.information != "identity"
         return not data_driven and self._arrays() is not None
@@ -184,7 +184,7 @@ class HMMFisher(ScoreKernel):
             raise self._refuse("parameters", f"some of the letters {LETTERS[kind]!r}")
         self._validate_information()
 
-    def settle(self, X: Any) -> BaseKernel:
+    def from_data(self, X: Any) -> BaseKernel:
         """Return a copy with a fitted model, its alphabet and its information matrix.
 
         Parameters
@@ -200,21 +200,21 @@ class HMMFisher(ScoreKernel):
         model, symbols = self._arrays(), self.symbols
         samples = X.samples if isinstance(X, Encoded) else X
         if model is None and "Categorical" in type(self.model).__name__:
-            symbols = settled_symbols(samples, symbols, "HMMFisher")
+            symbols = symbols_from_data(samples, symbols, "HMMFisher")
         if model is None:
             model = fit_model(self.model, samples, symbols, "HMMFisher")
         elif model.kind == "symbols":
-            symbols = settled_symbols(samples, symbols, "HMMFisher")
-        settled: Any = super().settle(X)
-        settled.symbols = symbols
+            symbols = symbols_from_data(samples, symbols, "HMMFisher")
+        kernel: Any = super().from_data(X)
+        kernel.symbols = symbols
         if self.model is not None:
-            settled.model = model
-        settled._settle_information(samples)
-        return settled
+            kernel.model = model
+        kernel._estimate_information(samples)
+        return kernel  # type: ignore[no-any-return]
 
     def _scores(self, X: Any) -> Array:
         model = self._arrays()
-        assert model is not None  # `_check` asks `is_settled` first
+        assert model is not None  # `_check` asks `is_fitted` first
         seen, values = observations(model, X, self.symbols, "HMMFisher")
         S, found = len(model.startprob), []
         emission_size = sum(a.size for a in model.emission)
@@ -315,7 +315,7 @@ class MarkovFisher(ScoreKernel):
     >>> kernel = MarkovFisher(startprob=[0.6, 0.4], transmat=[[0.7, 0.3], [0.2, 0.8]])
     >>> kernel([[0, 1, 1]], [[0, 0, 1]]).round(6)
     array([[5.126984]])
-    >>> MarkovFisher(p=3).settle(["gatta", "cata"]).features(["gat"]).shape
+    >>> MarkovFisher(p=3).from_data(["gatta", "cata"]).features(["gat"]).shape
     (1, 80)
     """
 
@@ -341,7 +341,7 @@ class MarkovFisher(ScoreKernel):
         self.symbols = symbols
 
     @property
-    def is_settled(self) -> bool:
+    def is_fitted(self) -> bool:
         """Whether the probabilities and the information matrix are known."""
         data_driven = isinstance(self.information, str) and self.information != "identity"
         return not data_driven and self.startprob is not None and self.transmat is not None
@@ -353,7 +353,7 @@ class MarkovFisher(ScoreKernel):
         full = isinstance(self.information, str) and self.information == "empirical"
         if full or np.ndim(self.information) == 2:
             raise self._refuse("information", "'identity', 'diagonal' or one number per score")
-        if self.is_settled:
+        if self.is_fitted:
             self._chain()
 
     def _chain(self) -> tuple[Array, Array]:
@@ -383,7 +383,7 @@ class MarkovFisher(ScoreKernel):
         first = rows[offsets[long][:, None] + np.arange(self.p - 1)] @ digits[1:]
         return windows, ends, long, first
 
-    def settle(self, X: Any) -> BaseKernel:
+    def from_data(self, X: Any) -> BaseKernel:
         """Return a copy with the chain and the alphabet of the training samples.
 
         Parameters
@@ -396,15 +396,15 @@ class MarkovFisher(ScoreKernel):
         kernel : MarkovFisher
             A copy, equal to this kernel if the probabilities and the alphabet are given.
         """
-        settled: Any = super().settle(X)
+        kernel: Any = super().from_data(X)
         samples = X.samples if isinstance(X, Encoded) else X
         self._validate()
-        settled.symbols = settled_symbols(samples, self.symbols, "MarkovFisher")
-        settled._settle_chain(samples)
-        settled._settle_information(samples)
-        return settled
+        kernel.symbols = symbols_from_data(samples, self.symbols, "MarkovFisher")
+        kernel._estimate_chain(samples)
+        kernel._estimate_information(samples)
+        return kernel  # type: ignore[no-any-return]
 
-    def _settle_chain(self, samples: Any) -> None:
+    def _estimate_chain(self, samples: Any) -> None:
         """Replace probabilities that are None by those of the training samples."""
         if self.startprob is not None and self.transmat is not None:
             return
@@ -512,7 +512,7 @@ class Fisher(ScoreKernel):
     >>> from sklearn.mixture import GaussianMixture
     >>> from skmoderndata.kernels import Fisher
     >>> X = np.array([[0.0], [0.2], [5.0], [5.2]])
-    >>> kernel = Fisher(GaussianMixture(2, random_state=0), information="diagonal").settle(X)
+    >>> kernel = Fisher(GaussianMixture(2, random_state=0), information="diagonal").from_data(X)
     >>> kernel.features(X).shape
     (4, 6)
     >>> K = kernel(X)
@@ -537,7 +537,7 @@ class Fisher(ScoreKernel):
         return not hasattr(self.model, "score_vector")
 
     @property
-    def is_settled(self) -> bool:
+    def is_fitted(self) -> bool:
         """Whether the model is fitted and the information matrix known."""
         data_driven = isinstance(self.information, str) and self.information != "identity"
         return not data_driven and is_fitted(self.model)
@@ -557,7 +557,7 @@ class Fisher(ScoreKernel):
             raise self._refuse("parameters", "some of the letters 'wmc'")
         self._validate_information()
 
-    def settle(self, X: Any) -> BaseKernel:
+    def from_data(self, X: Any) -> BaseKernel:
         """Return a copy with a fitted model and its information matrix.
 
         Parameters
@@ -573,10 +573,10 @@ class Fisher(ScoreKernel):
         if self.requires_vector_input:
             X = as_vectors(X, "Fisher")
         self._validate()
-        settled: Any = super().settle(X)
-        settled.model = settled_model(self.model, X, "Fisher")
-        settled._settle_information(X)
-        return settled
+        kernel: Any = super().from_data(X)
+        kernel.model = model_from_data(self.model, X, "Fisher")
+        kernel._estimate_information(X)
+        return kernel  # type: ignore[no-any-return]
 
     def _scores(self, X: Any) -> Array:
         if not self.requires_vector_input:

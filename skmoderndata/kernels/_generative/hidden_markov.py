@@ -136,7 +136,7 @@ def are_numbers(symbols: Sequence[Any]) -> bool:
     return all(isinstance(s, int | np.integer) for s in symbols)
 
 
-def settled_symbols(X: Any, symbols: Any, owner: str) -> Any:
+def symbols_from_data(X: Any, symbols: Any, owner: str) -> Any:
     """Return the alphabet: the one given, None for numbers, or the sorted symbols of X."""
     if symbols is not None:
         return symbols
@@ -171,7 +171,7 @@ def model_codes(packed: Packed, symbols: Any, n_symbols: int, owner: str) -> Arr
             raise ValueError(
                 f"{owner}: symbols=None means numbers from 0 to {n_symbols - 1}, but the "
                 "sequences have other symbols; pass symbols, in the order of the columns of the "
-                "model, or call kernel.settle(X_train)."
+                "model, or call kernel.from_data(X_train)."
             )
         numbers: dict[Any, int] = {s: int(s) for s in packed.symbols if 0 <= s < n_symbols}  # type: ignore[operator,call-overload]
     else:

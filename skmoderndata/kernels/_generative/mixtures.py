@@ -60,7 +60,7 @@ def inner(model: Any) -> Any:
     return model.estimator if isinstance(model, FrozenEstimator) else model
 
 
-def settled_model(model: Any, X: Any, owner: str) -> Any:
+def model_from_data(model: Any, X: Any, owner: str) -> Any:
     """Return a fitted model in a form that cloning preserves; fit it to X if necessary."""
     model = inner(model)
     if isinstance(model, tuple | list):

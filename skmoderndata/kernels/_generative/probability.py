@@ -18,14 +18,14 @@ from skmoderndata.kernels._generative.hidden_markov import (
     model_codes,
     pack_symbols,
     probabilities,
-    settled_symbols,
+    symbols_from_data,
 )
 from skmoderndata.kernels._generative.mixtures import (
     NormalMixture,
     inner,
     is_fitted,
+    model_from_data,
     read_mixture,
-    settled_model,
     show_model,
 )
 from skmoderndata.kernels._strings.base import SequenceKernel
@@ -68,7 +68,7 @@ class CodedKernel(ProbabilityKernel, SequenceKernel):
         codes = model_codes(X, self.symbols, self.n_symbols, type(self).__name__)
         return Packed(codes, X.offsets, (), "tokens")
 
-    def settle(self, X: Any) -> BaseKernel:
+    def from_data(self, X: Any) -> BaseKernel:
         """Return a copy with the alphabet of the training samples.
 
         Parameters
@@ -81,9 +81,9 @@ class CodedKernel(ProbabilityKernel, SequenceKernel):
         kernel : Kernel
             A copy, equal to this kernel if the alphabet is given or the symbols are numbers.
         """
-        settled: Any = super().settle(X)
-        settled.symbols = settled_symbols(list(X), self.symbols, type(self).__name__)
-        return settled
+        kernel: Any = super().from_data(X)
+        kernel.symbols = symbols_from_data(list(X), self.symbols, type(self).__name__)
+        return kernel  # type: ignore[no-any-return]
 
 
 class MixtureP(ProbabilityKernel):
@@ -150,13 +150,13 @@ class MixtureP(ProbabilityKernel):
             probabilities(model[0], "weights", (None,), "MixtureP")
         elif not is_fitted(model):
             raise ValueError(
-                f"MixtureP: {self!r} has no fitted model yet; call kernel.settle(X_train), or use "
-                "KernelTransformer."
+                f"MixtureP: {self!r} has no fitted model yet; call kernel.from_data(X_train), or "
+                "use KernelTransformer."
             )
         elif read_mixture(model) is None and not hasattr(model, "predict_joint_log_proba"):
             raise self._refuse("model", "a mixture, or (weights, log_prob)")
 
-    def settle(self, X: Any) -> BaseKernel:
+    def from_data(self, X: Any) -> BaseKernel:
         """Return a copy with a fitted model.
 
         Parameters
@@ -169,10 +169,10 @@ class MixtureP(ProbabilityKernel):
         kernel : MixtureP
             A copy, equal to this kernel if the model is fitted.
         """
-        settled: Any = super().settle(X)
+        kernel: Any = super().from_data(X)
         table = as_vectors(X, "MixtureP") if self.requires_vector_input else X
-        settled.model = settled_model(self.model, table, "MixtureP")
-        return settled
+        kernel.model = model_from_data(self.model, table, "MixtureP")
+        return kernel  # type: ignore[no-any-return]
 
     def _check(self, X: Any) -> Array:
         """Logarithms of the features, ``log sqrt(P(m)) + log P(x given m)``."""

@@ -13,10 +13,10 @@ from skmoderndata.kernels._base import BaseKernel
 
 
 class Scored:
-    """Samples whose scores are computed together when a settled kernel first needs them.
+    """Samples whose scores are computed together, when a kernel with its parameters first asks.
 
-    Estimators convert their samples before they settle the kernel. Subsets of a collection use the
-    same scores.
+    Estimators convert their samples before they fit the parameters of the kernel. Subsets of a
+    collection use the same scores.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Scored:
 class ScoreKernel(BaseKernel):
     """Inner product of feature vectors that a fitted model computes from single samples.
 
-    Subclasses define `_scores(X)`, and `is_settled`, which tells whether these can be computed.
+    Subclasses define `_scores(X)`, and `is_fitted`, which tells whether these can be computed.
     Encoded samples cache their scores, so that the model evaluates each sample once.
     """
 
@@ -53,7 +53,7 @@ class ScoreKernel(BaseKernel):
         raise NotImplementedError
 
     @property
-    def is_settled(self) -> bool:
+    def is_fitted(self) -> bool:
         """Whether all data-dependent parameters are set."""
         raise NotImplementedError
 
@@ -67,17 +67,17 @@ class ScoreKernel(BaseKernel):
 
     def _encode(self, X: list[Any]) -> Scored:
         form = Scored(X)
-        if self.is_settled:  # otherwise estimators settle first
+        if self.is_fitted:  # otherwise estimators fit the parameters first
             form.under(self)
         return form
 
     def scores(self, X: Any) -> Any:
         """Compute scores of samples times the square root of the inverse information."""
-        if not self.is_settled:
+        if not self.is_fitted:
             name = type(self).__name__
             raise ValueError(
-                f"{name}: {self!r} has no fitted model yet; call kernel.settle(X_train), or use "
-                "KernelTransformer."
+                f"{name}: {self!r} has no fitted model yet; call kernel.from_data(X_train), or "
+                "use KernelTransformer."
             )
         return times_root(self._scores(X), self.information)
 
@@ -98,7 +98,7 @@ class ScoreKernel(BaseKernel):
         if bad:
             raise self._refuse("information", "symmetric and positive semi-definite")
 
-    def _settle_information(self, X: Any) -> None:
+    def _estimate_information(self, X: Any) -> None:
         """Replace the name of an information matrix by its estimate from the training samples."""
         name = self.information
         if not isinstance(name, str) or name == "identity":

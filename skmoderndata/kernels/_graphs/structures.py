@@ -16,7 +16,7 @@ from skmoderndata._samples.sequences import Packed, joined, pack
 from skmoderndata._solvers.sequences.windows import count_windows, gram_of_counts, squared_norms
 from skmoderndata._solvers.trees.interning import refine
 from skmoderndata._typing import Array
-from skmoderndata.kernels._base import BaseKernel, settled
+from skmoderndata.kernels._base import BaseKernel, kernel_from_data
 
 FAMILY = "kernels on trees and structures"
 PAGE = "tree_kernels"
@@ -118,8 +118,8 @@ class Convolution(BaseKernel):
                 tuples.append(tuple(parts))
         return len(samples), found
 
-    def settle(self, X: Any) -> BaseKernel:
-        """Return a copy with each kernel settled on the parts of the training samples.
+    def from_data(self, X: Any) -> BaseKernel:
+        """Return a copy with the parameters of each kernel from the parts of training samples.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class Convolution(BaseKernel):
             return [
                 None if kernel is None
                 else clone(kernel) if not tuples
-                else settled(kernel, _collection(kernel, [parts[i] for parts in tuples]))
+                else kernel_from_data(kernel, _collection(kernel, [parts[i] for parts in tuples]))
                 for i, kernel in enumerate(kernels)
             ]  # fmt: skip
 

@@ -135,8 +135,8 @@ class DTWKernel(SeriesKernel):
     def _validate(self) -> None:
         if isinstance(self.gamma, str) and self.gamma == "median":
             raise ValueError(
-                'DTWKernel: gamma="median" needs training samples; call kernel.settle(X_train), '
-                "or use KernelTransformer."
+                'DTWKernel: gamma="median" needs training samples; call '
+                "kernel.from_data(X_train), or use KernelTransformer."
             )
         self._check_real("gamma", 0.0)
         self._check_rest()
@@ -179,7 +179,7 @@ class DTWKernel(SeriesKernel):
                 )
         return costs
 
-    def settle(self, X: Any) -> BaseKernel:
+    def from_data(self, X: Any) -> BaseKernel:
         """Return a copy with `gamma` computed from the training samples.
 
         Parameters
@@ -192,7 +192,7 @@ class DTWKernel(SeriesKernel):
         kernel : DTWKernel
             A copy, equal to this kernel if gamma is given.
         """
-        copy = super().settle(X)
+        copy = super().from_data(X)
         if isinstance(self.gamma, str) and self.gamma == "median":
             self._check_rest()
             powers = self._powers(self._real(X), None)
@@ -294,14 +294,14 @@ class GlobalAlignment(SeriesKernel):
         if isinstance(self.sigma, str) and self.sigma == "median":
             raise ValueError(
                 'GlobalAlignment: sigma="median" needs training samples; call '
-                "kernel.settle(X_train), or use KernelTransformer."
+                "kernel.from_data(X_train), or use KernelTransformer."
             )
         self._check_real("sigma", 0.0)
         if self.triangular is not None:
             self._check_integer("triangular", 1)
         self._check_choice("local", ("infinitely_divisible", "gaussian"))
 
-    def settle(self, X: Any) -> BaseKernel:
+    def from_data(self, X: Any) -> BaseKernel:
         """Return a copy with `sigma` computed from the training samples.
 
         Parameters
@@ -314,7 +314,7 @@ class GlobalAlignment(SeriesKernel):
         kernel : GlobalAlignment
             A copy, equal to this kernel if sigma is given.
         """
-        copy = super().settle(X)
+        copy = super().from_data(X)
         if isinstance(self.sigma, str) and self.sigma == "median":
             series = self._real(X)
             rng = np.random.default_rng(0)

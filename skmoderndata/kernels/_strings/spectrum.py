@@ -310,8 +310,8 @@ class Mismatch(SequenceKernel):
         Number of symbols that may differ, at most p.
     alphabet : str, sequence or int, default=None
         Symbols of the words u, or their number; the kernel value depends on it. None uses the
-        symbols of the training samples, which `settle`, `KernelTransformer` and estimators with a
-        parameter `kernel` determine.
+        symbols of the training samples, which `from_data`, `KernelTransformer` and estimators
+        with a parameter `kernel` determine.
     costs : ndarray of shape (n_symbols, n_symbols), default=None
         ``costs[i, j]`` is the cost, at least 0, of symbol i in a word u at the position of symbol
         j in a substring, in the order of `alphabet`. Used instead of `m`.
@@ -347,7 +347,7 @@ class Mismatch(SequenceKernel):
     >>> Mismatch(p=2, m=1, alphabet="acrt")(["cat", "car"])
     array([[18., 15.],
            [15., 18.]])
-    >>> Mismatch(p=2, m=1).settle(["gatta", "cata"])
+    >>> Mismatch(p=2, m=1).from_data(["gatta", "cata"])
     Mismatch(p=2, m=1, alphabet='acgt', costs=None, threshold=None, unknown='raise')
     >>> costs = [[0.0, 0.2, 1.0], [0.2, 0.0, 1.0], [1.0, 1.0, 0.0]]  # a and b are nearly the same
     >>> Mismatch(p=2, alphabet="abc", costs=costs, threshold=0.3)(["aa"], ["ab", "ac"])
@@ -383,8 +383,8 @@ class Mismatch(SequenceKernel):
         self._check_choice("unknown", ("raise", "ignore"))
         if self.alphabet is None:
             raise ValueError(
-                "Mismatch: alphabet=None needs training samples; call kernel.settle(X_train), or "
-                "use KernelTransformer."
+                "Mismatch: alphabet=None needs training samples; call kernel.from_data(X_train), "
+                "or use KernelTransformer."
             )
         if isinstance(self.alphabet, int | np.integer):
             self._check_integer("alphabet", 1)
@@ -416,7 +416,7 @@ class Mismatch(SequenceKernel):
                 f"Mismatch: {n} symbols make {n}^{self.p} words, too many for costs; lower p."
             )
 
-    def settle(self, X: Any) -> BaseKernel:
+    def from_data(self, X: Any) -> BaseKernel:
         """Return a copy with the alphabet of the training samples.
 
         Parameters
@@ -429,7 +429,7 @@ class Mismatch(SequenceKernel):
         kernel : Mismatch
             A copy, equal to this kernel if the alphabet is given.
         """
-        copy = super().settle(X)
+        copy = super().from_data(X)
         if self.alphabet is None:
             packed = self._real(X)
             symbols: Any = [packed.symbols[c] for c in np.unique(packed.codes)]

@@ -89,7 +89,7 @@ class TextKernel(BaseKernel):
                 shown.append(f"{name}={show(value)}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
-    def settle(self, X: Any) -> BaseKernel:
+    def from_data(self, X: Any) -> BaseKernel:
         """Return a copy with a processed corpus, by default the training samples.
 
         Parameters
@@ -103,7 +103,7 @@ class TextKernel(BaseKernel):
             A copy, equal to this kernel if the corpus is already processed.
         """
         self._validate_parameters()
-        copy: BaseKernel = super().settle(X)
+        copy: BaseKernel = super().from_data(X)
         if isinstance(self.corpus, Corpus) or not (self._needs_corpus or self.vectorizer):
             return copy
         documents = X if self.corpus is None else self.corpus
@@ -115,7 +115,7 @@ class TextKernel(BaseKernel):
         if self.corpus is None and (self._needs_corpus or self.vectorizer is not None):
             raise ValueError(
                 f"{type(self).__name__}: corpus=None needs training samples; call "
-                "kernel.settle(X_train), or use KernelTransformer."
+                "kernel.from_data(X_train), or use KernelTransformer."
             )
 
     def _validate_parameters(self) -> None:
@@ -239,7 +239,7 @@ class VectorSpace(TextKernel):
            [1., 2., 2.],
            [2., 2., 6.]])
     >>> documents = ["to be or not to be", "to do is to be", "do be do be do"]
-    >>> VectorSpace(CountVectorizer()).settle(documents)(documents)
+    >>> VectorSpace(CountVectorizer()).from_data(documents)(documents)
     array([[10.,  6.,  4.],
            [ 6.,  7.,  5.],
            [ 4.,  5., 13.]])
@@ -511,7 +511,7 @@ class SemanticDiffusion(TextKernel):
 
     Notes
     -----
-    Positive semi-definite. All copies of a settled kernel use one eigendecomposition, of the
+    Positive semi-definite. All copies of a kernel `from_data` use one eigendecomposition, of the
     smaller of ``D'D`` and ``DD'``. The component of a sample outside the span of the corpus
     contributes as in `VectorSpace`.
 
