@@ -8,6 +8,7 @@ from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from skmoderndata._samples.containers import dense_blocks, is_sparse, row_blocks
+from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._typing import Array
 
 TOLERANCE = 1e-12  # error of a Gaussian value above which it is recomputed

@@ -90,6 +90,8 @@ def machines():
     ):
         steps = make_pipeline(SampleColumn(), model)
         rows.append(Machine(type(model).__name__, "`SampleColumn`, `kernel`", steps))
+
+    # precomputed Gram matrices
     for model in (
         KernelRidge(kernel="precomputed"),
         KernelPCA(2, kernel="precomputed"),

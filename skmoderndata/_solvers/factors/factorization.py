@@ -457,7 +457,7 @@ def factorize(
         least = min(least, objective)
         history.append(least)
 
-        if min_decrease and falls < min_decrease * best:
+        if min_decrease and falls < min_decrease * least:
             it.ended = True
             continue
 

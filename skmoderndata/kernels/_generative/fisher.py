@@ -210,7 +210,7 @@ class HMMFisher(ScoreKernel):
         if self.model is not None:
             kernel.model = model
         kernel._estimate_information(samples)
-        return kernel  # type: ignore[no-any-return]
+        return kernel
 
     def _scores(self, X: Any) -> Array:
         model = self._arrays()
@@ -402,7 +402,7 @@ class MarkovFisher(ScoreKernel):
         kernel.symbols = symbols_from_data(samples, self.symbols, "MarkovFisher")
         kernel._estimate_chain(samples)
         kernel._estimate_information(samples)
-        return kernel  # type: ignore[no-any-return]
+        return kernel
 
     def _estimate_chain(self, samples: Any) -> None:
         """Replace probabilities that are None by those of the training samples."""
@@ -576,7 +576,7 @@ class Fisher(ScoreKernel):
         kernel: Any = super().from_data(X)
         kernel.model = model_from_data(self.model, X, "Fisher")
         kernel._estimate_information(X)
-        return kernel  # type: ignore[no-any-return]
+        return kernel
 
     def _scores(self, X: Any) -> Array:
         if not self.requires_vector_input:

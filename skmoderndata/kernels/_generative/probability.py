@@ -83,7 +83,7 @@ class CodedKernel(ProbabilityKernel, SequenceKernel):
         """
         kernel: Any = super().from_data(X)
         kernel.symbols = symbols_from_data(list(X), self.symbols, type(self).__name__)
-        return kernel  # type: ignore[no-any-return]
+        return kernel
 
 
 class MixtureP(ProbabilityKernel):
@@ -172,7 +172,7 @@ class MixtureP(ProbabilityKernel):
         kernel: Any = super().from_data(X)
         table = as_vectors(X, "MixtureP") if self.requires_vector_input else X
         kernel.model = model_from_data(self.model, table, "MixtureP")
-        return kernel  # type: ignore[no-any-return]
+        return kernel
 
     def _check(self, X: Any) -> Array:
         """Logarithms of the features, ``log sqrt(P(m)) + log P(x given m)``."""
