@@ -12,6 +12,7 @@ from skmoderndata._typing import Array
 
 LANES = 8  # series that one is compared with at a time; a constant, so that LLVM unrolls the loops
 CELLS_OF_SIMILARITIES = 2  # cells of others that one with an exponential is worth
+CELLS_OF_SLOPES = 20  # and one with its logarithm and derivative
 LOG2, LOG2_E = float(np.log(2.0)), float(1 / np.log(2.0))
 ROUND = 1.5 * 2.0**52  # adding it leaves the nearest integer in the lowest bits
 # coefficients of 2^f for |f| <= 1/2, highest power first: the Taylor polynomial of degree 18,
@@ -253,20 +254,24 @@ def _logarithm(value, shift):
 
 
 @jit
-def logarithm_and_slope(x, z, local):
-    """Logarithm of the sum over alignments, and its derivative in log sigma, in logarithms.
+def _differentiate(x, z, local, row, slope, at, cells):
+    """Fill the table of ``log M`` and of its derivative in log sigma, from row ``at[0]`` on.
 
     The derivative of ``log M`` is that of ``log kappa`` plus the mean of those of the three
-    neighbours, weighted by their sums.
+    neighbours, weighted by their sums. Goes on for about so many cells; True at the end.
     """
     n, m = len(x), len(z)
-    row, slope = np.full(m + 1, -np.inf), np.zeros(m + 1)
-    row[0] = 0.0
-    for i in range(n):
+    for i in range(at[0], n):
+        if cells <= 0 and i > at[0]:  # one row at least
+            at[0] = i
+            return False
         low, high = _limits(i, m, local)
+        cells -= CELLS_OF_SLOPES * (high - low)
+
         diagonal, diagonal_slope = row[low], slope[low]
         row[low] = -np.inf
         for j in range(low, high):
+            # log kappa and its derivative
             squared = 0.0
             for c in range(x.shape[1]):
                 squared += (x[i, c] - z[j, c]) ** 2
@@ -277,6 +282,8 @@ def logarithm_and_slope(x, z, local):
             if local.divisible:
                 value -= np.log(2.0 - similarity)
                 change *= 2.0 / (2.0 - similarity)
+
+            # the three neighbours, relative to the largest
             a, b, above_slope = row[j], row[j + 1], slope[j + 1]
             top = max(max(a, b), diagonal)
             if top == -np.inf:
@@ -287,9 +294,19 @@ def logarithm_and_slope(x, z, local):
                 new = value + top + np.log(total)
                 mean = (p * slope[j] + q * above_slope) + r * diagonal_slope
                 new_slope = change + mean / total
+
             diagonal, diagonal_slope = b, above_slope
             row[j + 1], slope[j + 1] = new, new_slope
-    return row[m], slope[m]
+    return True
+
+
+def logarithm_and_slope(x: Array, z: Array, local: LocalKernel) -> tuple[float, float]:
+    """Logarithm of the sum over alignments, and its derivative in log sigma, in logarithms."""
+    m = len(z)
+    row, slope = np.full(m + 1, -np.inf), np.zeros(m + 1)
+    row[0] = 0.0  # the empty alignment
+    in_pieces(_differentiate, x, z, local, row, slope, np.zeros(1, dtype=np.int64))
+    return float(row[m]), float(slope[m])
 
 
 class Sums(NamedTuple):

@@ -7,7 +7,10 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
+
+CELLS_OF_WORDS = 2  # cells of others that a word on one axis is worth
 
 
 @jit
@@ -31,15 +34,21 @@ def _spread(T, sigma, p, m):
 
 
 @jit
-def _neighbour_rows(numbers, offsets, sigma, p, m, out):
+def _neighbour_rows(numbers, offsets, sigma, p, m, out, at, cells):
+    """Count for the rows from ``at[0]`` on, about so many cells; True at the end."""
     T = np.empty((m + 1, out.shape[1]))
-    for i in range(len(offsets) - 1):
+    for i in range(at[0], len(offsets) - 1):
+        if cells <= 0 and i > at[0]:  # one row at least
+            at[0] = i
+            return False
+        cells -= CELLS_OF_WORDS * p * T.size + offsets[i + 1] - offsets[i]
         T[:] = 0.0
         for w in range(offsets[i], offsets[i + 1]):
             T[0, numbers[w]] += 1.0
         _spread(T, sigma, p, m)
         for k in range(m + 1):
             out[i] += T[k]
+    return True
 
 
 def neighbour_counts(numbers: Array, offsets: Array, sigma: int, p: int, m: int) -> Array:
@@ -49,7 +58,8 @@ def neighbour_counts(numbers: Array, offsets: Array, sigma: int, p: int, m: int)
     is enumerated, so the cost is ``p (m + 1)`` passes over a row.
     """
     out = np.zeros((len(offsets) - 1, sigma**p))
-    _neighbour_rows(numbers, offsets, sigma, p, m, out)
+    start = np.zeros(1, dtype=np.int64)
+    in_pieces(_neighbour_rows, numbers, offsets, sigma, p, m, out, start)
     return out
 
 
