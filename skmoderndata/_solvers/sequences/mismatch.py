@@ -75,6 +75,8 @@ def _words_near(window, order, costs, threshold, weights, out):
     tried = np.full(p, -1, dtype=np.int64)
     spent, number = np.zeros(p + 1), np.zeros(p + 1, dtype=np.int64)
     n = i = 0
+
+    # depth first: the next cheapest symbol at position i
     while i >= 0:
         tried[i] += 1
         too_much = tried[i] == sigma
@@ -82,10 +84,14 @@ def _words_near(window, order, costs, threshold, weights, out):
             a = order[tried[i], window[i]]
             spent[i + 1] = spent[i] + costs[a, window[i]]
             too_much = spent[i + 1] >= threshold
+
+        # back where the cost is reached: the symbols after it cost more
         if too_much:  # and so is every symbol after it
             tried[i] = -1
             i -= 1
             continue
+
+        # a word is complete at position p
         number[i + 1] = number[i] + a * weights[i]
         if i + 1 < p:
             i += 1

@@ -84,14 +84,19 @@ def _level(plane, before, row, skips, skip, scale, total):
     r0 = r1 = r2 = r3 = 0.0
     t0, t1, t2, t3 = total[0], total[1], total[2], total[3]
     for j in range(plane.shape[0]):
+        # S(j)
         s0 = plane[j, 0] * before[j, 0] * scale
         s1 = plane[j, 1] * before[j, 1] * scale
         s2 = plane[j, 2] * before[j, 2] * scale
         s3 = plane[j, 3] * before[j, 3] * scale
+
+        # the sums over what ends at j, run(j)
         r0 = skips[j, 0] * r0 + s0
         r1 = skips[j, 1] * r1 + s1
         r2 = skips[j, 2] * r2 + s2
         r3 = skips[j, 3] * r3 + s3
+
+        # the row of these subsequences
         w0 = skip * row[j + 1, 0] + r0
         w1 = skip * row[j + 1, 1] + r1
         w2 = skip * row[j + 1, 2] + r2
@@ -100,6 +105,8 @@ def _level(plane, before, row, skips, skip, scale, total):
         row[j + 1, 1] = w1
         row[j + 1, 2] = w2
         row[j + 1, 3] = w3
+
+        # their total
         t0 += s0
         t1 += s1
         t2 += s2
@@ -224,18 +231,23 @@ def _own_pairs(codes, offsets, weighting, logarithm, d, at, saved, cells):
     rows, totals = np.empty((p + 1, longest + 1, 4)), np.empty((p, 4))
     planes, holds, out = np.empty((PLANES, longest, 4)), np.empty(PLANES, np.int32), np.empty(4)
     chosen = np.zeros(1, dtype=np.int64)
+
     for i in range(at[0], len(d)):
         m = offsets[i + 1] - offsets[i]
         lanes, skips = np.empty((m, 4), dtype=np.int32), np.empty((m, 4))
+
         chosen[0] = i
         _fill_lanes(codes, offsets, chosen, weighting, lanes, skips)
         holds[:] = -1
+
         s = codes[offsets[i] : offsets[i + 1]]
         if at[1] > 0:
             rows[:], totals[:] = saved[:-1, : longest + 1], saved[-1, :p]
         done, cells = _one_against_lanes(
             s, lanes, skips, weighting, rows, totals, planes, holds, at[1], cells
         )
+
+        # to be continued, or the sum over the lengths
         if done < len(s):
             at[0], at[1] = i, done
             saved[:-1, : longest + 1], saved[-1, :p] = rows, totals

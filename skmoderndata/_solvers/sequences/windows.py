@@ -190,12 +190,16 @@ def gram_of_counts(
     left = A.tocsc()
     right = left if B is None else B.tocsc()
     K = np.zeros((left.shape[0], right.shape[0]))
+
+    # columns that many rows fill: BLAS
     filled = np.diff(left.indptr).astype(np.float64) * np.diff(right.indptr)
     heavy = np.flatnonzero(HEAVY * filled > K.size)
     step = max(1, n_bytes // (8 * max(1, K.shape[0] + K.shape[1])))
     for block in (heavy[i : i + step] for i in range(0, len(heavy), step)):
         D = left[:, block].toarray()
         K += D @ (D if own else right[:, block].toarray()).T
+
+    # the others, entry by entry
     light = np.flatnonzero((HEAVY * filled <= K.size) & (filled > 0))
     if len(light):
         a, b = left[:, light], right[:, light]

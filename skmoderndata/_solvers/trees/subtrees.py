@@ -77,9 +77,12 @@ def _match(nodes, i, j, first, base, begin, keep):
     number of cells.
     """
     start = nodes.offsets[i]
+
     for v in range(nodes.offsets[i + 1] - start):
         first[v] = -1
         base[v] = 0
+
+    # both lists of productions are sorted
     a, b = nodes.bounds[i], nodes.bounds[j]
     while a < nodes.bounds[i + 1] and b < nodes.bounds[j + 1]:
         if nodes.sorted_key[a] < nodes.sorted_key[b]:
@@ -94,6 +97,8 @@ def _match(nodes, i, j, first, base, begin, keep):
                 first[nodes.order[a] - start] = g
                 base[nodes.order[a] - start] = b - g
                 a += 1
+
+    # the cells of a node lie above those of its children
     top = cells = 0
     for v in range(nodes.offsets[i + 1] - start):
         size, begin[v] = base[v], top
@@ -125,21 +130,28 @@ def _all_subtrees(nodes, i, j, decay, first, base, begin, delta, at, total, cell
         if cells <= 0 and v > start + at[1]:  # one node at least
             at[1] = v - start
             return total, cells
+
+        # the nodes of tree j with its production are in sequence
         g = first[v - start]
         if g < 0:
             continue
+
         key, cell = nodes.key[v], begin[v - start]
         while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
             shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
+
+            # Delta(v, w) = decay prod (1 + Delta(children))
             d = decay
             for e in range(nodes.starts[v], nodes.starts[v + 1]):
                 c, o = nodes.child[e], nodes.child[e + shift]
                 if nodes.key[c] >= 0 and nodes.key[c] == nodes.key[o]:
                     d *= 1.0 + delta[base[c - start] + nodes.rank[o]]
+
             delta[cell] = d
             total += d
             cell += 1
             g += 1
+
         cells -= CELLS_OF_PAIRS * (cell - begin[v - start])
         _settle(delta, base[v - start], begin[v - start], cell)
     at[1] = nodes.offsets[i + 1] - start
@@ -165,23 +177,29 @@ def _log_all_subtrees(nodes, i, j, log_decay, first, base, begin, delta, at, sum
             at[1], sums[0], sums[1] = v - start, total, top
             return 0.0, cells
         g = first[v - start]
+        # log Delta(v, w) = log decay + sum log(1 + Delta(children))
         if g < 0:
             continue
         key, cell = nodes.key[v], begin[v - start]
+
         while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
             shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
+
             d = log_decay
             for e in range(nodes.starts[v], nodes.starts[v + 1]):
                 c, o = nodes.child[e], nodes.child[e + shift]
                 if nodes.key[c] >= 0 and nodes.key[c] == nodes.key[o]:
                     d += _softplus(delta[base[c - start] + nodes.rank[o]])
+
             delta[cell] = d
+
             if d > top:  # total is relative to the largest term
                 total *= np.exp(top - d)
                 top = d
             total += np.exp(d - top)
             cell += 1
             g += 1
+
         cells -= CELLS_OF_LOGARITHMS * (cell - begin[v - start])
         _settle(delta, base[v - start], begin[v - start], cell)
     at[1] = nodes.offsets[i + 1] - start
@@ -200,22 +218,28 @@ def _slope(nodes, i, j, first, base, begin, delta, slope, at, sums, cells):
         if cells <= 0 and v > start + at[1]:  # one node at least
             at[1] = v - start
             return cells
+
         g = first[v - start]
         if g < 0:
             continue
+
         key, cell = nodes.key[v], begin[v - start]
         while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
             shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
+
+            # derivatives of the children's factors
             s = 1.0
             for e in range(nodes.starts[v], nodes.starts[v + 1]):
                 c, o = nodes.child[e], nodes.child[e + shift]
                 if nodes.key[c] >= 0 and nodes.key[c] == nodes.key[o]:
                     below = base[c - start] + nodes.rank[o]
                     s += slope[below] * delta[below] / (1.0 + delta[below])
+
             slope[cell] = s
             sums[0] += s * delta[cell]
             cell += 1
             g += 1
+
         cells -= CELLS_OF_PAIRS * (cell - begin[v - start])
     at[1] = nodes.offsets[i + 1] - start
     return cells
@@ -235,27 +259,35 @@ def _log_slope(nodes, i, j, first, base, begin, delta, slope, at, sums, cells):
             at[1], sums[0], sums[1], sums[2] = v - start, numerator, denominator, top
             return cells
         g = first[v - start]
+
         if g < 0:
             continue
         key, cell = nodes.key[v], begin[v - start]
+
         while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
             shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
             s = 1.0
+
             for e in range(nodes.starts[v], nodes.starts[v + 1]):
                 c, o = nodes.child[e], nodes.child[e + shift]
                 if nodes.key[c] >= 0 and nodes.key[c] == nodes.key[o]:
                     below = base[c - start] + nodes.rank[o]
                     s += slope[below] * np.exp(delta[below] - _softplus(delta[below]))
+
             slope[cell] = s
+
+            # sums relative to their largest term
             if delta[cell] > top:  # both are relative to the largest term
                 numerator *= np.exp(top - delta[cell])
                 denominator *= np.exp(top - delta[cell])
                 top = delta[cell]
+
             weight = np.exp(delta[cell] - top)
             numerator += weight * s
             denominator += weight
             cell += 1
             g += 1
+
         cells -= CELLS_OF_LOGARITHMS * (cell - begin[v - start])
     at[1], sums[0], sums[1], sums[2] = nodes.offsets[i + 1] - start, numerator, denominator, top
     return cells
@@ -270,34 +302,43 @@ def _row_of_all(nodes, i, start, stop, decay, logarithm, out, at, totals, saved,
     cells are needed. True at the end.
     """
     size = nodes.offsets[i + 1] - nodes.offsets[i]
+
     first, base = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     begin, total = np.empty(size, dtype=np.int64), totals[0]
     delta = saved[0]
     for j in range(start + at[0], stop):
+        # 1. room for the pairs
         n_cells = _match(nodes, i, j, first, base, begin, False)
         if n_cells > len(delta):
             at[0], at[3] = j - start, n_cells
             return False
+
+        # 2. plain sums
         if at[1] == 0 and at[2] == 0:
             total = 0.0
         if at[2] == 0:
             total, cells = _all_subtrees(
                 nodes, i, j, decay, first, base, begin, delta, at, total, cells
             )
+
+            # 3. logarithms where these overflow
             if at[1] == size and logarithm:
                 if np.isfinite(total):
                     total = np.log(total)
                 else:
                     at[1], at[2], totals[0], totals[1] = 0, 1, 0.0, -np.inf
+
         if at[2] == 1 and at[1] < size:
             total, cells = _log_all_subtrees(
                 nodes, i, j, np.log(decay), first, base, begin, delta, at, totals, cells
             )
+
         if at[1] < size:
             at[0] = j - start
             if at[2] == 0:
                 totals[0] = total
             return False
+
         at[1] = at[2] = 0
         out[j - start] = total
     return True
@@ -356,13 +397,16 @@ def _row_of_slopes(nodes, i, start, stop, decay, logarithm, out, at, totals, sav
 def _row_of_roots(nodes, i, start, stop, decay, logarithm, out):
     """Delta of the two roots: pairs from the roots down, values from the leaves up."""
     size = nodes.offsets[i + 1] - nodes.offsets[i]
+
     pairs, parent = np.empty((size, 2), dtype=np.int64), np.empty(size, dtype=np.int64)
     value = np.empty(size)
     for j in range(start, stop):
+        # pairs of equal productions, from the roots down
         pairs[0, 0], pairs[0, 1] = nodes.offsets[i + 1] - 1, nodes.offsets[j + 1] - 1
         if nodes.key[pairs[0, 0]] < 0 or nodes.key[pairs[0, 0]] != nodes.key[pairs[0, 1]]:
             out[j - start] = -np.inf if logarithm else 0.0
             continue
+
         n, k = 1, 0
         while k < n:
             v, w = pairs[k, 0], pairs[k, 1]
@@ -372,6 +416,8 @@ def _row_of_roots(nodes, i, start, stop, decay, logarithm, out):
                     pairs[n, 0], pairs[n, 1], parent[n] = c, o, k
                     n += 1
             k += 1
+
+        # values, from the leaves up
         if logarithm:
             value[:n] = np.log(decay)
             for k in range(n - 1, 0, -1):
@@ -380,6 +426,7 @@ def _row_of_roots(nodes, i, start, stop, decay, logarithm, out):
             value[:n] = decay
             for k in range(n - 1, 0, -1):
                 value[parent[k]] *= 1.0 + value[k]
+
         out[j - start] = value[0]
 
 
