@@ -9,9 +9,13 @@ from skmoderndata.cluster import TimeSeriesKMeans
 from skmoderndata.kernels import (
     AllSubsequences,
     AllSubtree,
+    GapNumberWeighted,
     GapWeighted,
     GlobalAlignment,
+    Mismatch,
     Normalized,
+    PairHMM,
+    PSpectrum,
 )
 from skmoderndata.metrics import (
     dtw,
@@ -57,6 +61,8 @@ WORDS = ["".join(np.random.default_rng(i).choice(list("abc"), size=i % 7 + 1)) f
 TREES = [("a", ("b", "c"), ("b", "c")), ("a", ("a", ("b", "c"), "c"), ("b", "c")), ("b", "c")]
 BUSH = ("a", *[("a", "b")] * 1100)  # 2^1100 subtrees
 LONG = ["ab" * 50, "abc" * 40]
+LETTERS = ["".join(np.random.default_rng(i).choice(list("abcd"), size=9)) for i in range(90)]
+PAIRS = PairHMM(np.full((3, 3), 0.02) + 0.82 / 3 * np.eye(3), [0.3, 0.3, 0.4], symbols="abc")
 CASES |= {
     "edit": lambda: pairwise_edit_distance([*WORDS, *LONG]),
     "weighted edit": lambda: pairwise_edit_distance(WORDS, LONG, gap_cost=1.5),
@@ -71,6 +77,23 @@ CASES |= {
     "logarithms of subtrees": lambda: Normalized(AllSubtree(decay=0.5))(TREES, TREES[:2]),
     "large sums": lambda: Normalized(AllSubtree(decay=1.0))([BUSH]),
     "logarithms": lambda: Normalized(AllSubsequences())(WORDS, WORDS[:3]),
+    "derivatives of gaps": lambda: GapWeighted(3, 0.5)(WORDS, eval_gradient=True)[1],
+    "without the decay of matches": lambda: GapWeighted(2, 0.7, length_normalise=True)(
+        WORDS, eval_gradient=True
+    )[1],
+    "derivatives of alignments": lambda: GlobalAlignment(3.0)(X2, eval_gradient=True)[1],
+    "of far series": lambda: GlobalAlignment(3.0)([np.zeros((9, 1)), np.full((8, 1), 1e3)]),
+    "derivatives of subtrees": lambda: AllSubtree(decay=0.5)(TREES, eval_gradient=True)[1],
+    "derivatives of their logarithms": lambda: Normalized(AllSubtree(decay=0.5))(
+        [*TREES, BUSH], eval_gradient=True
+    )[1],
+    "numbers of gaps": lambda: GapNumberWeighted(2, 0.5)(WORDS),
+    "normalised numbers": lambda: Normalized(GapNumberWeighted(3, 0.5))(WORDS, WORDS[:3]),
+    "pair models": lambda: PAIRS(WORDS),
+    "normalised pair models": lambda: Normalized(PAIRS)(WORDS, WORDS[:4]),
+    "mismatches": lambda: Mismatch(3, 1, alphabet="abc")(LONG),
+    "windows": lambda: PSpectrum(4)(LETTERS),
+    "windows of two": lambda: PSpectrum(4)(LETTERS[:20], LETTERS),
 }
 
 

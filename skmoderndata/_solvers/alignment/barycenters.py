@@ -76,6 +76,8 @@ def gather_side_by_side(center, lanes, lengths, weights, D, band, sums, masses):
     low, high = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     fill_corridor(n, longest, band, low, high)
     work = np.empty((2, width))
+
+    # the tables of all lanes, row by row
     D[0] = np.inf
     D[0, 0] = 0.0
     for i in range(n):
@@ -83,6 +85,8 @@ def gather_side_by_side(center, lanes, lengths, weights, D, band, sums, masses):
             for k in range(width):
                 D[i + 1, j, k] = D[i, j, k]
         next_row(center[i], i, lanes, low[i], high[i], False, D[i + 1], work, width)
+
+    # back along the best path of each, adding up the points that it aligns
     total = 0.0
     for k in range(width):
         i, j = n, lengths[k]
@@ -93,6 +97,7 @@ def gather_side_by_side(center, lanes, lengths, weights, D, band, sums, masses):
             masses[i - 1] += weights[k]
             for c in range(n_channels):
                 sums[i - 1, c] += weights[k] * lanes[j - 1, c, k]
+
             above, left = D[i - 1, j, k], D[i, j - 1, k]
             if D[i - 1, j - 1, k] <= min(above, left):
                 i, j = i - 1, j - 1
@@ -272,16 +277,20 @@ def series_k_means(
     no more than the fraction `tol`.
     """
     it = Iterations(max_iter, tol, progress)
+
     centers = list(centers)
     history: list[float] = []
     labels = np.full(len(X[1]) - 1, -1)
     costs = costs_to(centers)
     best, best_centers = labels, centers
     for _ in it:
+        # 1. nearest centers
         previous, labels = labels, costs.argmin(axis=0)
         labels = _fill_empty(X, costs, labels, centers)
         own = costs[labels, np.arange(len(labels))]
         objective = float(own.sum())
+
+        # the objective must fall
         if history and not objective <= history[-1]:  # by rounding: keep what was there
             it.converged = True
             continue
@@ -289,9 +298,12 @@ def series_k_means(
         history.append(objective)
         best, best_centers = labels, list(centers)
         it.residual = fallen / max(abs(objective), 1e-300)
+
         if (labels == previous).all() and fallen <= tol * abs(objective):
             it.converged = True
             continue
+
+        # 2. averages
         for c in range(len(centers)):
             members = np.flatnonzero(labels == c)
             if len(members):

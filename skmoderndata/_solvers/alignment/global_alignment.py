@@ -12,6 +12,7 @@ from skmoderndata._typing import Array
 
 LANES = 8  # series that one is compared with at a time; a constant, so that LLVM unrolls the loops
 CELLS_OF_SIMILARITIES = 2  # cells of others that one with an exponential is worth
+CELLS_OF_SLOPES = 20  # and one with its logarithm and derivative
 LOG2, LOG2_E = float(np.log(2.0)), float(1 / np.log(2.0))
 ROUND = 1.5 * 2.0**52  # adding it leaves the nearest integer in the lowest bits
 # coefficients of 2^f for |f| <= 1/2, highest power first: the Taylor polynomial of degree 18,
@@ -63,12 +64,17 @@ def _exponentials(flat, bits, n):
     Short loops over one or two arrays: one loop with all of it is half as fast.
     """
     numbers = bits.view(np.float64)
+    # y = k + f with k whole, in the lowest bits of numbers
     for k in range(n):
         numbers[k] = flat[k] + ROUND
     for k in range(n):
         flat[k] = flat[k] - (numbers[k] - ROUND)
+
+    # 2^k, from the bits of its exponent
     for k in range(n):
         bits[k] = (bits[k] << 52) + (1023 << 52)
+
+    # 2^f
     for k in range(n):
         f = flat[k]
         power = POWERS[0] * f + POWERS[1]
@@ -82,6 +88,8 @@ def _exponentials(flat, bits, n):
         power = power * f + POWERS[9]
         power = power * f + POWERS[10]
         flat[k] = power
+
+    # 2^y
     for k in range(n):
         flat[k] = flat[k] * numbers[k]
 
@@ -92,6 +100,8 @@ def _local_row(xi, i, lanes, low, high, local, similar, bits):
     flat = similar.reshape(-1)
     n = (high - low) * LANES
     rate = -local.rate * LOG2_E
+
+    # y = -rate |x_i - z_j|^2 / log 2
     for c in range(len(xi)):
         for j in range(low, high):
             z, at = lanes[j, c], similar[j - low]
@@ -101,15 +111,21 @@ def _local_row(xi, i, lanes, low, high, local, similar, bits):
                     at[k] = rate * difference * difference
                 else:
                     at[k] += rate * difference * difference
+
+    # e = 2^y
     for k in range(n):
         flat[k] = max(flat[k], -1000.0)
     _exponentials(flat, bits, n)
+
+    # w e
     if local.reach > 0.0:
         for j in range(low, high):
             weight = 1.0 - abs(i - j) / local.reach
             at = similar[j - low]
             for k in range(LANES):
                 at[k] *= weight
+
+    # w e / (2 - w e)
     if local.divisible:
         for k in range(n):
             flat[k] = flat[k] / (2.0 - flat[k])
@@ -138,21 +154,29 @@ def _plain_sums(x, lanes, lengths, local, row, scale, lost, similar, bits, out, 
     """
     n, m = len(x), lanes.shape[0]
     diagonal = np.empty(LANES)
+
     if first == 0:
         row[:] = 0.0
         for k in range(LANES):
             row[0, k], scale[k] = 2.0**TARGET, -TARGET
             lost[k] = GROWTH * (n + lengths[k]) - TARGET
+
     for i in range(first, n):
         if cells <= 0 and i > first:  # one row at least
             return i, cells
+
+        # before numbers leave the range
         if i and i % PERIOD == 0:
             _renew(row, lengths, scale)
             for k in range(LANES):
                 lost[k] = max(lost[k], scale[k] + GROWTH * (n - i + lengths[k]))
+
+        # kappa(i, j)
         low, high = _limits(i, m, local)
         cells -= CELLS_OF_SIMILARITIES * LANES * (high - low)
         _local_row(x[i], i, lanes, low, high, local, similar, bits)
+
+        # the three neighbours
         for k in range(LANES):
             diagonal[k], row[low, k] = row[low, k], 0.0
         for j in range(low, high):
@@ -162,6 +186,8 @@ def _plain_sums(x, lanes, lengths, local, row, scale, lost, similar, bits, out, 
                 # symmetric in the two series, to the last bit
                 here[k] = kappa[k] * ((left[k] + above) + diagonal[k])
                 diagonal[k] = above
+
+    # what may be lost must be below the sum by 2^64
     for k in range(LANES):
         value = row[lengths[k], k]
         out[k] = np.nan
@@ -221,8 +247,11 @@ def _cell(left, above, diagonal, kappa, here):
     LLVM vectorises short loops over few arrays, and not one loop with all of it.
     """
     value, power = here[0], here[1]
+    # the largest exponent of the three
     for k in range(LANES):
         power[k] = max(max(left[1, k], above[1, k]), diagonal[1, k])
+
+    # the three numbers in its unit
     for k in range(LANES):
         gap = left[1, k] - power[k]
         value[k] = left[0, k] * (1.0 if gap == 0.0 else (DOWN if gap == -256.0 else 0.0))
@@ -232,6 +261,8 @@ def _cell(left, above, diagonal, kappa, here):
     for k in range(LANES):
         gap = diagonal[1, k] - power[k]
         value[k] += diagonal[0, k] * (1.0 if gap == 0.0 else (DOWN if gap == -256.0 else 0.0))
+
+    # times kappa, and back into the range of numbers
     for k in range(LANES):
         value[k] *= kappa[k]
     for _ in range(3):  # a similarity is at least 2^-601
@@ -253,20 +284,24 @@ def _logarithm(value, shift):
 
 
 @jit
-def logarithm_and_slope(x, z, local):
-    """Logarithm of the sum over alignments, and its derivative in log sigma, in logarithms.
+def _differentiate(x, z, local, row, slope, at, cells):
+    """Fill the table of ``log M`` and of its derivative in log sigma, from row ``at[0]`` on.
 
     The derivative of ``log M`` is that of ``log kappa`` plus the mean of those of the three
-    neighbours, weighted by their sums.
+    neighbours, weighted by their sums. Goes on for about so many cells; True at the end.
     """
     n, m = len(x), len(z)
-    row, slope = np.full(m + 1, -np.inf), np.zeros(m + 1)
-    row[0] = 0.0
-    for i in range(n):
+    for i in range(at[0], n):
+        if cells <= 0 and i > at[0]:  # one row at least
+            at[0] = i
+            return False
         low, high = _limits(i, m, local)
+        cells -= CELLS_OF_SLOPES * (high - low)
+
         diagonal, diagonal_slope = row[low], slope[low]
         row[low] = -np.inf
         for j in range(low, high):
+            # log kappa and its derivative
             squared = 0.0
             for c in range(x.shape[1]):
                 squared += (x[i, c] - z[j, c]) ** 2
@@ -277,6 +312,8 @@ def logarithm_and_slope(x, z, local):
             if local.divisible:
                 value -= np.log(2.0 - similarity)
                 change *= 2.0 / (2.0 - similarity)
+
+            # the three neighbours, relative to the largest
             a, b, above_slope = row[j], row[j + 1], slope[j + 1]
             top = max(max(a, b), diagonal)
             if top == -np.inf:
@@ -287,9 +324,19 @@ def logarithm_and_slope(x, z, local):
                 new = value + top + np.log(total)
                 mean = (p * slope[j] + q * above_slope) + r * diagonal_slope
                 new_slope = change + mean / total
+
             diagonal, diagonal_slope = b, above_slope
             row[j + 1], slope[j + 1] = new, new_slope
-    return row[m], slope[m]
+    return True
+
+
+def logarithm_and_slope(x: Array, z: Array, local: LocalKernel) -> tuple[float, float]:
+    """Logarithm of the sum over alignments, and its derivative in log sigma, in logarithms."""
+    m = len(z)
+    row, slope = np.full(m + 1, -np.inf), np.zeros(m + 1)
+    row[0] = 0.0  # the empty alignment
+    in_pieces(_differentiate, x, z, local, row, slope, np.zeros(1, dtype=np.int64))
+    return float(row[m]), float(slope[m])
 
 
 class Sums(NamedTuple):
@@ -399,8 +446,10 @@ def log_alignment_sums(X: Packed, Z: Packed | None = None, *, local: LocalKernel
     columns = X if Z is None else Z
     rows = np.argsort(np.diff(X[1]), kind="stable")
     order = np.argsort(np.diff(columns[1]), kind="stable")
+
     found = np.zeros((len(rows), len(order)))
     costs = local.rate * _largest_distances(X, columns)
+
     # the block that is not full first, which in a triangle is compared with the fewest
     for stop in range(len(order) % LANES or LANES, len(order) + 1, LANES):
         start = max(0, stop - LANES)
@@ -408,17 +457,21 @@ def log_alignment_sums(X: Packed, Z: Packed | None = None, *, local: LocalKernel
         padded = np.concatenate([those, np.repeat(those[:1], LANES - len(those))])
         # of a matrix with itself each pair is computed once
         here = rows[: start + len(those)] if same else rows
+
         bounds = costs[np.ix_(here, padded)]
         sides = side_by_side(columns, padded)
         block = _against_lanes(X, here, *sides, bounds, local)[:, : len(those)]
+
         for p, k in np.argwhere(np.isnan(block)):
             x, z = _one(X, here[p]), _one(columns, those[k])
             block[p, k] = logarithm_and_slope(x, z, local)[0]
+
         if same:  # the lower triangle in the order of lengths
             block = np.where(
                 np.arange(len(here))[:, None] <= start + np.arange(len(those)), block, 0
             )
         found[: len(here), start : start + len(those)] = block
+
     if same:
         found += np.triu(found, 1).T
     out = np.empty_like(found)

@@ -30,17 +30,21 @@ def envelopes(values, offsets, band):
             for sign, out in ((1.0, lower), (-1.0, upper)):
                 head = tail = 0
                 for k in range(n + radius):
+                    # k enters the queue, in which values rise
                     if k < n:
                         v = sign * values[begin + k, c]
                         while tail > head and sign * values[begin + queue[tail - 1], c] >= v:
                             tail -= 1
                         queue[tail] = k
                         tail += 1
+
+                    # i = k - radius has its window complete
                     i = k - radius
                     if i >= 0:
                         while queue[head] < i - radius:
                             head += 1
                         out[begin + i, c] = values[begin + queue[head], c]
+
                     if k >= n and i >= n - 1:
                         break
     return lower, upper

@@ -29,30 +29,38 @@ def _forward(x, z, costs, low, high, rooted, begins, steps, saved, at, cells):
     """
     row = saved.copy()
     univariate = not costs.size and not rooted and x.shape[1] == 1
+
     for i in range(at[0], len(low)):
         if cells <= 0:
             at[0] = i
             saved[:] = row
             return False
+
         diagonal, row[low[i]] = row[low[i]], np.inf
         byte, left = 0, np.inf
         for j in range(low[i], high[i]):
+            # the least of the three neighbours
             above, k = row[j + 1], j - low[i]
             best, move = diagonal, DIAGONAL
             if above < best:
                 best, move = above, IN_X
             if left < best:
                 best, move = left, IN_Z
+
             if univariate:
                 cost = (x[i, 0] - z[j, 0]) * (x[i, 0] - z[j, 0])
             else:
                 cost = costs[i, j] if costs.size else local_cost(x[i], z[j], rooted)
+
             diagonal = above
             row[j + 1] = left = cost + best
+
+            # two bits for the move, four moves a byte
             byte |= move << (2 * (k & 3))
             if k & 3 == 3 or j == high[i] - 1:
                 steps[begins[i] + (k >> 2)] = byte
                 byte = 0
+
         cells -= high[i] - low[i]
     saved[:] = row
     return True

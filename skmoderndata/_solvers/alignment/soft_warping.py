@@ -10,7 +10,7 @@ from skmoderndata._solvers.alignment.warping import local_cost
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
-CELLS_OF_EXPONENTIALS = 8  # cells of others that one with three exponentials is worth
+CELLS_OF_EXPONENTIALS = 20  # cells of others that one with three exponentials is worth
 
 
 @jit
@@ -90,7 +90,7 @@ def _soft_sweep(center, values, offsets, weights, gamma, band, gradient, tables,
         m = len(z)
         if at[1] == 0 and at[2] == 0:
             fill_corridor(n, m, band, low, high)
-            R[:, : m + 2] = np.inf
+            R[0, : m + 2] = np.inf
             R[0, 0] = 0.0
 
         # 1. the value, rows downwards
@@ -99,18 +99,21 @@ def _soft_sweep(center, values, offsets, weights, gamma, band, gradient, tables,
                 if cells <= 0:
                     at[2] = i - 1
                     return False
+                R[i, : m + 2] = np.inf  # row by row: a long fill would not hear an interrupt
                 _soft_row(center, z, i, gamma, low, high, R)
                 cells -= CELLS_OF_EXPONENTIALS * (high[i - 1] - low[i - 1])
             costs[p] = R[n, m]
             at[1], at[2] = 1, 0
-            E[:, : m + 2] = 0.0
 
         # 2. the gradient, rows upwards
         if E.size and costs[p] < np.inf:
+            if at[2] == 0:
+                E[n + 1, : m + 2] = 0.0
             for i in range(n - at[2], 0, -1):
                 if cells <= 0:
                     at[2] = n - i
                     return False
+                E[i, : m + 2] = 0.0
                 _gradient_row(center, z, i, gamma, low, high, R, E, weights[p], gradient)
                 cells -= CELLS_OF_EXPONENTIALS * (high[i - 1] - low[i - 1])
         at[1] = at[2] = 0

@@ -62,10 +62,12 @@ def next_row(xi, i, lanes, low, high, rooted, row, work, width):
     for k in range(width):
         diagonal[k] = outside[k]
         outside[k] = np.inf
+
     for j in range(low, high):
         left, here = row[j], row[j + 1]
         # one loop over the lanes touches four arrays at most, else LLVM does not vectorise it
         z = lanes[j, 0]
+        # one channel: cost and minimum in one loop
         if n_channels == 1 and not rooted:
             for k in range(width):
                 difference, above = xi[0] - z[k], here[k]
@@ -73,6 +75,8 @@ def next_row(xi, i, lanes, low, high, rooted, row, work, width):
                 diagonal[k] = above
                 here[k] = difference * difference + best
             continue
+
+        # local cost d(i, j)
         for k in range(width):
             difference = xi[0] - z[k]
             cost[k] = difference * difference
@@ -81,9 +85,12 @@ def next_row(xi, i, lanes, low, high, rooted, row, work, width):
             for k in range(width):
                 difference = xi[c] - z[k]
                 cost[k] += difference * difference
+
         if rooted:
             for k in range(width):
                 cost[k] = np.sqrt(cost[k])
+
+        # D(i, j)
         for k in range(width):
             above = here[k]
             best = min(min(left[k], above), diagonal[k])
@@ -299,16 +306,22 @@ def cost_of_pair(x, z, low, high, rooted, tail, cutoff, row, first, cells):
     is ``len(x)`` at the end, the cost, and how many cells are left.
     """
     m, univariate = len(z), x.shape[1] == 1 and not rooted
+
     if first == 0:
         row[: m + 1] = np.inf
         row[0] = 0.0
+
     for i in range(first, len(x)):
         if cells <= 0 and i > first:  # one row at least
             return i, np.inf, cells
+
+        # the corridor, which may not reach z
         start, stop = low[i], min(high[i], m)
         if start >= stop:
             return len(x), np.inf, cells
         cells -= stop - start
+
+        # one row
         diagonal, row[start] = row[start], np.inf
         before = least = np.inf
         for j in range(start, stop):
@@ -322,7 +335,10 @@ def cost_of_pair(x, z, low, high, rooted, tail, cutoff, row, first, cells):
             diagonal = above
             row[j + 1] = before
             least = min(least, before)
+
+        # no path through this row is cheap enough
         if least + tail[i + 1] > cutoff:
             return len(x), np.inf, cells
+
     cost = row[m] if low[len(x) - 1] < m <= high[len(x) - 1] else np.inf
     return len(x), cost, cells

@@ -5,10 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from skmoderndata._jit import jit, jit_leaf
+from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
-SMALL = 2.0**-256
-LARGE = 2.0**256
+SMALL, LARGE = 2.0**-256, 2.0**256
+CELLS_OF_STATES = 8  # cells of others that one with three states is worth
 
 
 class PairModel(NamedTuple):
@@ -34,20 +35,22 @@ def _reached(x, weights, factor, shift):
 
 
 @jit_leaf
-def _pair(s, t, joint, insert, columns, ends, cells, exponents):
+def _pair(s, t, joint, insert, columns, ends, rows, exponents, first, cells):
     """Logarithm of the probability of s and t, by three tables of which two rows are kept.
 
     ``AB(i, j) = P(s_i, t_j) sum_k f_k(i-1, j-1) moves(k, 0)``, ``A(i, j) = q(s_i) sum_k f_k(i-1,
     j) moves(k, 1)`` and ``B(i, j) = q(t_j) sum_k f_k(i, j-1) moves(k, 2)``. A cell holds its three
     values times ``2^(256 e)`` with an exponent e of its own: one scale for a row loses paths
-    that are improbable at first and win in the end.
+    that are improbable at first and win in the end. Goes on from row `first` for about so many
+    cells; returns the logarithm, the next row, and the cells left.
     """
     m = len(t)
-    for i in range(len(s) + 1):
-        now = cells[i % 2]
-        old = cells[(i + 1) % 2]
-        e_now = exponents[i % 2]
-        e_old = exponents[(i + 1) % 2]
+    for i in range(first, len(s) + 1):
+        if cells <= 0 and i > first:  # one row at least
+            return 0.0, i, cells
+        cells -= CELLS_OF_STATES * (m + 1)
+        now, old = rows[i % 2], rows[(i + 1) % 2]
+        e_now, e_old = exponents[i % 2], exponents[(i + 1) % 2]
 
         for j in range(m + 1):
             # the largest exponent of the cells before
@@ -84,23 +87,29 @@ def _pair(s, t, joint, insert, columns, ends, cells, exponents):
                 e -= 1
             e_now[j] = e
 
-    last = cells[len(s) % 2, m]
+    last, found = rows[len(s) % 2, m], -np.inf
     value = last[0] * ends[0] + last[1] * ends[1] + last[2] * ends[2]
-    if value == 0.0:
-        return -np.inf
-    return np.log(value) + 256.0 * np.log(2.0) * exponents[len(s) % 2, m]
+    if value > 0.0:
+        found = np.log(value) + 256.0 * np.log(2.0) * exponents[len(s) % 2, m]
+    return found, len(s) + 1, cells
 
 
 @jit
-def _pairs(codes, offsets, codes_y, offsets_y, which, joint, insert, columns, ends, found):
-    longest = (offsets_y[1:] - offsets_y[:-1]).max() + 1
-    cells = np.zeros((2, longest, 3))
-    exponents = np.zeros((2, longest), dtype=np.int64)
-    for r in range(len(which)):
+def _pairs(X, Y, which, joint, insert, columns, ends, found, at, rows, exponents, cells):
+    """Logarithms of pairs, from row ``at[1]`` of the pair ``which[at[0]]`` on; True at the end."""
+    (codes, offsets), (codes_y, offsets_y) = X, Y
+    for r in range(at[0], len(which)):
         i, j = which[r]
         s = codes[offsets[i] : offsets[i + 1]]
         t = codes_y[offsets_y[j] : offsets_y[j + 1]]
-        found[r] = _pair(s, t, joint, insert, columns, ends, cells, exponents)
+        found[r], done, cells = _pair(
+            s, t, joint, insert, columns, ends, rows, exponents, at[1], cells
+        )
+        if done <= len(s):
+            at[0], at[1] = r, done
+            return False
+        at[1] = 0
+    return True
 
 
 def pair_logarithms(
@@ -125,5 +134,10 @@ def pair_logarithms(
     found = np.zeros(len(which))
     if len(which):
         columns = np.ascontiguousarray(model.moves.T)
-        _pairs(*X, *Y, which, model.joint, model.insert, columns, model.ends, found)
+        longest = int(np.diff(Y[1]).max()) + 1
+        rows, exponents = np.zeros((2, longest, 3)), np.zeros((2, longest), dtype=np.int64)
+        state = np.zeros(2, dtype=np.int64), rows, exponents
+        in_pieces(
+            _pairs, X, Y, which, model.joint, model.insert, columns, model.ends, found, *state
+        )
     return found

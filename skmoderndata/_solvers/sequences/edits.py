@@ -63,26 +63,36 @@ def _unit_distance(m, t, peq, plus, minus, distance, first, cells):
         plus[:n_words] = ~np.uint64(0)
         minus[:n_words] = np.uint64(0)
         distance = m
+
     for j in range(first, len(t)):
         if cells <= 0 and j > first:  # one column at least
             return distance, j, cells
         cells -= n_words
+
+        # column j, from its first row on
         a = t[j]
         carry_plus, carry_minus = one, np.uint64(0)  # the first row rises by one each column
         for w in range(n_words):
+            # where the table rises and falls from the column before: 64 rows in one addition
             equal, up, fall = peq[a, w], plus[w], minus[w]
             vertical = equal | fall
             equal |= carry_minus
             horizontal = (((equal & up) + up) ^ up) | equal
             right = fall | ~(horizontal | up)
             down = up & horizontal
+
+            # the distance is the entry in the last row
             if w == n_words - 1:
                 distance += np.int64((right >> last) & one) - np.int64((down >> last) & one)
+
+            # where it rises and falls from row to row
             next_plus, next_minus = right >> top, down >> top
             right = (right << one) | carry_plus
             down = (down << one) | carry_minus
             plus[w] = down | ~(vertical | right)
             minus[w] = right & vertical
+
+            # what the next word takes over
             carry_plus, carry_minus = next_plus, next_minus
     return distance, len(t), cells
 

@@ -3,22 +3,32 @@
 import numpy as np
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
 
 @jit
-def _sum_by_gaps(s, t, p, decay, T, columns):
+def _sum_by_gaps(s, t, p, decay, T, columns, first, total, cells):
     """Sum over pairs of equal subsequences of p symbols, ``decay ** (gaps in both)``.
 
     With S_q(i, j) the sum over those of q symbols that end at i and j,
     ``S_q(i, j) = [s_i = t_j] T_{q-1}(i - 1, j - 1)``, where ``R(i, j) = S(i, j) + decay
     sum_{i' < i} S(i', j)`` and ``T(i, j) = R(i, j) + decay sum_{j' < j} R(i, j')``. Row q of `T`
     is that of the symbol before, row q of `columns` holds the sums of S over the symbols before.
+    Goes on from symbol `first` for about so many cells; returns the sum so far, the next symbol,
+    and the cells left.
     """
-    T[:], columns[:] = 0.0, 0.0
-    total = 0.0
-    for a in s:
-        for q in range(p, 0, -1):
+    if first == 0:
+        T[:], columns[:] = 0.0, 0.0
+        total = 0.0
+
+    for i in range(first, len(s)):
+        if cells <= 0 and i > first:  # one symbol at least
+            return total, i, cells
+        cells -= p * len(t)
+
+        a = s[i]
+        for q in range(p, 0, -1):  # row q - 1 is still that of the symbol before
             run = 0.0
             for j in range(len(t)):
                 S = 0.0
@@ -30,30 +40,54 @@ def _sum_by_gaps(s, t, p, decay, T, columns):
                 columns[q, j] += S
                 if q == p:
                     total += S
-    return total
+    return total, len(s), cells
 
 
 @jit
-def _pairs_by_gaps(codes, offsets, codes_y, offsets_y, own, p, decay, K):
-    longest = (offsets_y[1:] - offsets_y[:-1]).max()
-    T, columns = np.empty((p + 1, longest)), np.empty((p + 1, longest))
-    for i in range(K.shape[0]):
+def _pairs_by_gaps(X, Y, own, p, decay, K, at, T, columns, cells):
+    """Sum for all pairs, from symbol ``at[2]`` of the pair ``at[0], at[1]`` on; True at the end.
+
+    The sum of a pair that is not at its end waits in K.
+    """
+    (codes, offsets), (codes_y, offsets_y) = X, Y
+    for i in range(at[0], K.shape[0]):
         s = codes[offsets[i] : offsets[i + 1]]
-        for j in range(i + 1 if own else K.shape[1]):
+        for j in range(at[1], i + 1 if own else K.shape[1]):
             t = codes_y[offsets_y[j] : offsets_y[j + 1]]
             m = len(t)
-            K[i, j] = _sum_by_gaps(s, t, p, decay, T[:, :m], columns[:, :m])
+            K[i, j], done, cells = _sum_by_gaps(
+                s, t, p, decay, T[:, :m], columns[:, :m], at[2], K[i, j], cells
+            )
+            if done < len(s):
+                at[0], at[1], at[2] = i, j, done
+                return False
+            at[2] = 0
             if own:
                 K[j, i] = K[i, j]
+        at[1] = 0
+    return True
 
 
 @jit
-def _own_by_gaps(codes, offsets, p, decay, d):
-    longest = (offsets[1:] - offsets[:-1]).max()
-    T, columns = np.empty((p + 1, longest)), np.empty((p + 1, longest))
-    for i in range(len(d)):
+def _own_by_gaps(codes, offsets, p, decay, d, at, T, columns, cells):
+    """Sum for each sequence with itself, from symbol ``at[1]`` of sequence ``at[0]`` on."""
+    for i in range(at[0], len(d)):
         s = codes[offsets[i] : offsets[i + 1]]
-        d[i] = _sum_by_gaps(s, s, p, decay, T[:, : len(s)], columns[:, : len(s)])
+        m = len(s)
+        d[i], done, cells = _sum_by_gaps(
+            s, s, p, decay, T[:, :m], columns[:, :m], at[1], d[i], cells
+        )
+        if done < len(s):
+            at[0], at[1] = i, done
+            return False
+        at[1] = 0
+    return True
+
+
+def _gap_state(offsets: Array, p: int) -> tuple[Array, Array, Array]:
+    """Where a sum is, and room for the rows of all lengths and for the sums of their columns."""
+    shape = (p + 1, int(np.diff(offsets).max()))
+    return np.zeros(3, dtype=np.int64), np.empty(shape), np.empty(shape)
 
 
 def sums_by_gaps(
@@ -70,7 +104,9 @@ def sums_by_gaps(
     codes_y, offsets_y = (codes, offsets) if others is None else others
     K = np.zeros((len(offsets) - 1, len(offsets_y) - 1))
     if K.size:
-        _pairs_by_gaps(codes, offsets, codes_y, offsets_y, others is None, p, decay, K)
+        own, state = others is None, _gap_state(offsets_y, p)
+        X, Y = (codes, offsets), (codes_y, offsets_y)
+        in_pieces(_pairs_by_gaps, X, Y, own, p, decay, K, *state)
     return K
 
 
@@ -78,5 +114,5 @@ def own_sums_by_gaps(codes: Array, offsets: Array, p: int, decay: float) -> Arra
     """Diagonal of `sums_by_gaps`."""
     d = np.zeros(len(offsets) - 1)
     if len(d):
-        _own_by_gaps(codes, offsets, p, decay, d)
+        in_pieces(_own_by_gaps, codes, offsets, p, decay, d, *_gap_state(offsets, p))
     return d

@@ -7,7 +7,10 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
+
+CELLS_OF_WORDS = 2  # cells of others that a word on one axis is worth
 
 
 @jit
@@ -31,15 +34,21 @@ def _spread(T, sigma, p, m):
 
 
 @jit
-def _neighbour_rows(numbers, offsets, sigma, p, m, out):
+def _neighbour_rows(numbers, offsets, sigma, p, m, out, at, cells):
+    """Count for the rows from ``at[0]`` on, about so many cells; True at the end."""
     T = np.empty((m + 1, out.shape[1]))
-    for i in range(len(offsets) - 1):
+    for i in range(at[0], len(offsets) - 1):
+        if cells <= 0 and i > at[0]:  # one row at least
+            at[0] = i
+            return False
+        cells -= CELLS_OF_WORDS * p * T.size + offsets[i + 1] - offsets[i]
         T[:] = 0.0
         for w in range(offsets[i], offsets[i + 1]):
             T[0, numbers[w]] += 1.0
         _spread(T, sigma, p, m)
         for k in range(m + 1):
             out[i] += T[k]
+    return True
 
 
 def neighbour_counts(numbers: Array, offsets: Array, sigma: int, p: int, m: int) -> Array:
@@ -49,7 +58,8 @@ def neighbour_counts(numbers: Array, offsets: Array, sigma: int, p: int, m: int)
     is enumerated, so the cost is ``p (m + 1)`` passes over a row.
     """
     out = np.zeros((len(offsets) - 1, sigma**p))
-    _neighbour_rows(numbers, offsets, sigma, p, m, out)
+    start = np.zeros(1, dtype=np.int64)
+    in_pieces(_neighbour_rows, numbers, offsets, sigma, p, m, out, start)
     return out
 
 
@@ -65,6 +75,8 @@ def _words_near(window, order, costs, threshold, weights, out):
     tried = np.full(p, -1, dtype=np.int64)
     spent, number = np.zeros(p + 1), np.zeros(p + 1, dtype=np.int64)
     n = i = 0
+
+    # depth first: the next cheapest symbol at position i
     while i >= 0:
         tried[i] += 1
         too_much = tried[i] == sigma
@@ -72,10 +84,14 @@ def _words_near(window, order, costs, threshold, weights, out):
             a = order[tried[i], window[i]]
             spent[i + 1] = spent[i] + costs[a, window[i]]
             too_much = spent[i + 1] >= threshold
+
+        # back where the cost is reached: the symbols after it cost more
         if too_much:  # and so is every symbol after it
             tried[i] = -1
             i -= 1
             continue
+
+        # a word is complete at position p
         number[i + 1] = number[i] + a * weights[i]
         if i + 1 < p:
             i += 1

@@ -9,6 +9,7 @@ from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
 LOG2 = float(np.log(2.0))
+CELLS_OF_SLOPES = 4  # cells of sums that one of their derivatives is worth
 PLANES = 32  # symbols whose weights against four sequences are kept, one for each remainder
 
 
@@ -83,14 +84,19 @@ def _level(plane, before, row, skips, skip, scale, total):
     r0 = r1 = r2 = r3 = 0.0
     t0, t1, t2, t3 = total[0], total[1], total[2], total[3]
     for j in range(plane.shape[0]):
+        # S(j)
         s0 = plane[j, 0] * before[j, 0] * scale
         s1 = plane[j, 1] * before[j, 1] * scale
         s2 = plane[j, 2] * before[j, 2] * scale
         s3 = plane[j, 3] * before[j, 3] * scale
+
+        # the sums over what ends at j, run(j)
         r0 = skips[j, 0] * r0 + s0
         r1 = skips[j, 1] * r1 + s1
         r2 = skips[j, 2] * r2 + s2
         r3 = skips[j, 3] * r3 + s3
+
+        # the row of these subsequences
         w0 = skip * row[j + 1, 0] + r0
         w1 = skip * row[j + 1, 1] + r1
         w2 = skip * row[j + 1, 2] + r2
@@ -99,6 +105,8 @@ def _level(plane, before, row, skips, skip, scale, total):
         row[j + 1, 1] = w1
         row[j + 1, 2] = w2
         row[j + 1, 3] = w3
+
+        # their total
         t0 += s0
         t1 += s1
         t2 += s2
@@ -223,18 +231,23 @@ def _own_pairs(codes, offsets, weighting, logarithm, d, at, saved, cells):
     rows, totals = np.empty((p + 1, longest + 1, 4)), np.empty((p, 4))
     planes, holds, out = np.empty((PLANES, longest, 4)), np.empty(PLANES, np.int32), np.empty(4)
     chosen = np.zeros(1, dtype=np.int64)
+
     for i in range(at[0], len(d)):
         m = offsets[i + 1] - offsets[i]
         lanes, skips = np.empty((m, 4), dtype=np.int32), np.empty((m, 4))
+
         chosen[0] = i
         _fill_lanes(codes, offsets, chosen, weighting, lanes, skips)
         holds[:] = -1
+
         s = codes[offsets[i] : offsets[i + 1]]
         if at[1] > 0:
             rows[:], totals[:] = saved[:-1, : longest + 1], saved[-1, :p]
         done, cells = _one_against_lanes(
             s, lanes, skips, weighting, rows, totals, planes, holds, at[1], cells
         )
+
+        # to be continued, or the sum over the lengths
         if done < len(s):
             at[0], at[1] = i, done
             saved[:-1, : longest + 1], saved[-1, :p] = rows, totals
@@ -305,39 +318,60 @@ def own_subsequence_sums(
 
 
 @jit
-def _derivative(s, t, decay, match, match_slope, lengths, w, dw):
-    """Differentiate in the logarithm of the decay: the recursion of `_level`, differentiated."""
-    total = 0.0
-    w[0], dw[0] = 1.0, 0.0
-    w[1:], dw[1:] = 0.0, 0.0
-    for a in s:
+def _derivative(s, t, matching, lengths, w, dw, first, total, cells):
+    """Differentiate in the logarithm of the decay: the recursion of `_level`, differentiated.
+
+    `matching` are the decay, the weight of a match, and the derivative of its logarithm. Goes on
+    from symbol `first` for about so many cells; returns the sum so far, the next symbol, and the
+    cells left.
+    """
+    decay, match, match_slope = matching
+    if first == 0:
+        total = 0.0
+        w[0], dw[0] = 1.0, 0.0
+        w[1:], dw[1:] = 0.0, 0.0
+
+    for i in range(first, len(s)):
+        if cells <= 0 and i > first:  # one symbol at least
+            return total, i, cells
+        cells -= CELLS_OF_SLOPES * len(lengths) * len(t)
+
+        a = s[i]
         for q in range(len(lengths), 0, -1):
             run = slope = 0.0
             for j in range(len(t)):
+                # weight of the matches of s_i and t_j, and its derivative
                 here = match if t[j] == a else 0.0
                 value = here * w[q - 1, j]
                 change = here * (dw[q - 1, j] + match_slope * w[q - 1, j])
+
+                # the same, one more skip for each symbol since
                 slope = decay * (run + slope) + change
                 run = decay * run + value
                 dw[q, j + 1] = decay * (w[q, j + 1] + dw[q, j + 1]) + slope
                 w[q, j + 1] = decay * w[q, j + 1] + run
                 total += lengths[q - 1] * change
-    return total
+    return total, len(s), cells
 
 
 @jit
-def _derivatives(codes, offsets, decay, match, match_slope, lengths, G):
-    longest = (offsets[1:] - offsets[:-1]).max()
-    w = np.empty((len(lengths) + 1, longest + 1))
-    dw = np.empty_like(w)
-    for i in range(len(G)):
+def _derivatives(codes, offsets, matching, lengths, G, at, w, dw, cells):
+    """Differentiate for all pairs, from symbol ``at[2]`` of the pair ``at[0], at[1]`` on."""
+    for i in range(at[0], len(G)):
         s = codes[offsets[i] : offsets[i + 1]]
-        for j in range(i + 1):
+        for j in range(at[1], i + 1):
             t = codes[offsets[j] : offsets[j + 1]]
             m = len(t) + 1
-            G[i, j] = G[j, i] = _derivative(
-                s, t, decay, match, match_slope, lengths, w[:, :m], dw[:, :m]
+            G[i, j], done, cells = _derivative(
+                s, t, matching, lengths, w[:, :m], dw[:, :m], at[2], G[i, j], cells
             )
+            if done < len(s):
+                at[0], at[1], at[2] = i, j, done
+                return False
+            at[2] = 0
+            G[j, i] = G[i, j]
+        at[1] = 0
+    return True
 
 
 def subsequence_slopes(
@@ -349,8 +383,10 @@ def subsequence_slopes(
     """
     G = np.zeros((len(offsets) - 1, len(offsets) - 1))
     if G.size:
-        match, slope = (decay**2, 2.0) if matches_decay else (1.0, 0.0)
-        _derivatives(codes, offsets, decay, match, slope, lengths, G)
+        matching = (decay, decay**2, 2.0) if matches_decay else (decay, 1.0, 0.0)
+        shape = (len(lengths) + 1, int(np.diff(offsets).max()) + 1)
+        state = np.zeros(3, dtype=np.int64), np.empty(shape), np.empty(shape)
+        in_pieces(_derivatives, codes, offsets, matching, lengths, G, *state)
     return G
 
 

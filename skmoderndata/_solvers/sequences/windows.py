@@ -8,10 +8,12 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
 TABLE = 2**24  # numbers of windows up to which a table with one entry for each replaces sorting
 WORD = 2**62  # numbers below this fit into 64 bits, with a sign
+CELLS_OF_PRODUCTS = 2  # cells of others that a product of two stored entries is worth
 HEAVY = 20  # multiplications by BLAS in the time of one product of two stored entries
 
 
@@ -139,25 +141,41 @@ def count_in_columns(
 
 
 @jit
-def _add_products(indptr, indices, data, starts, rows, values, K):
-    """Add ``A B'`` to K, for A by rows and B by columns."""
-    for i in range(len(indptr) - 1):
+def _add_products(indptr, indices, data, starts, rows, values, K, at, cells):
+    """Add ``A B'`` to K, for A by rows and B by columns.
+
+    Goes on from row ``at[0]`` for about so many cells; True at the end.
+    """
+    for i in range(at[0], len(indptr) - 1):
+        if cells <= 0 and i > at[0]:  # one row at least
+            at[0] = i
+            return False
         for e in range(indptr[i], indptr[i + 1]):
             column, a = indices[e], data[e]
+            cells -= CELLS_OF_PRODUCTS * (starts[column + 1] - starts[column])
             for f in range(starts[column], starts[column + 1]):
                 K[i, rows[f]] += a * values[f]
+    return True
 
 
 @jit
-def _add_own_products(indptr, indices, data, starts, rows, values, K):
-    """Add the upper triangle of ``A A'`` to K, for A by rows and by columns."""
-    first = starts.copy()  # of each column, the entry of row i or of a later one
-    for i in range(len(indptr) - 1):
+def _add_own_products(indptr, indices, data, starts, rows, values, K, at, first, cells):
+    """Add the upper triangle of ``A A'`` to K, for A by rows and by columns.
+
+    Goes on from row ``at[0]``; `first` is, of each column, the entry of that row or of a later
+    one. True at the end.
+    """
+    for i in range(at[0], len(indptr) - 1):
+        if cells <= 0 and i > at[0]:  # one row at least
+            at[0] = i
+            return False
         for e in range(indptr[i], indptr[i + 1]):
             column, a = indices[e], data[e]
+            cells -= CELLS_OF_PRODUCTS * (starts[column + 1] - first[column])
             for f in range(first[column], starts[column + 1]):
                 K[i, rows[f]] += a * values[f]
             first[column] += 1
+    return True
 
 
 def gram_of_counts(
@@ -172,24 +190,29 @@ def gram_of_counts(
     left = A.tocsc()
     right = left if B is None else B.tocsc()
     K = np.zeros((left.shape[0], right.shape[0]))
+
+    # columns that many rows fill: BLAS
     filled = np.diff(left.indptr).astype(np.float64) * np.diff(right.indptr)
     heavy = np.flatnonzero(HEAVY * filled > K.size)
     step = max(1, n_bytes // (8 * max(1, K.shape[0] + K.shape[1])))
     for block in (heavy[i : i + step] for i in range(0, len(heavy), step)):
         D = left[:, block].toarray()
         K += D @ (D if own else right[:, block].toarray()).T
+
+    # the others, entry by entry
     light = np.flatnonzero((HEAVY * filled <= K.size) & (filled > 0))
     if len(light):
         a, b = left[:, light], right[:, light]
         rows = a.tocsr()
         parts = (rows.indptr, rows.indices, rows.data, b.indptr, b.indices, b.data)
+        start = np.zeros(1, dtype=np.int64)
         if own:
             upper = np.zeros_like(K)
-            _add_own_products(*parts, upper)
+            in_pieces(_add_own_products, *parts, upper, start, b.indptr.copy())
             K += upper
             K += np.triu(upper, 1).T
         else:
-            _add_products(*parts, K)
+            in_pieces(_add_products, *parts, K, start)
     return K
 
 

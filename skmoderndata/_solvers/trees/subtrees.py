@@ -5,6 +5,7 @@ of productions over the subtrees that begin at v and at w alike: 0 unless both h
 production, and then ``decay * prod_c (1 + Delta(c-th child of v, c-th child of w))``.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from skmoderndata._solvers.trees.interning import children, productions
 from skmoderndata._typing import Array
 
 CELLS_OF_PAIRS = 4  # cells of others that a pair of nodes is worth
-ALL_CELLS = 2**62
+CELLS_OF_LOGARITHMS = 16  # and a pair with logarithms
 
 
 class Nodes(NamedTuple):
@@ -76,9 +77,12 @@ def _match(nodes, i, j, first, base, begin, keep):
     number of cells.
     """
     start = nodes.offsets[i]
+
     for v in range(nodes.offsets[i + 1] - start):
         first[v] = -1
         base[v] = 0
+
+    # both lists of productions are sorted
     a, b = nodes.bounds[i], nodes.bounds[j]
     while a < nodes.bounds[i + 1] and b < nodes.bounds[j + 1]:
         if nodes.sorted_key[a] < nodes.sorted_key[b]:
@@ -93,6 +97,8 @@ def _match(nodes, i, j, first, base, begin, keep):
                 first[nodes.order[a] - start] = g
                 base[nodes.order[a] - start] = b - g
                 a += 1
+
+    # the cells of a node lie above those of its children
     top = cells = 0
     for v in range(nodes.offsets[i + 1] - start):
         size, begin[v] = base[v], top
@@ -124,21 +130,28 @@ def _all_subtrees(nodes, i, j, decay, first, base, begin, delta, at, total, cell
         if cells <= 0 and v > start + at[1]:  # one node at least
             at[1] = v - start
             return total, cells
+
+        # the nodes of tree j with its production are in sequence
         g = first[v - start]
         if g < 0:
             continue
+
         key, cell = nodes.key[v], begin[v - start]
         while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
             shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
+
+            # Delta(v, w) = decay prod (1 + Delta(children))
             d = decay
             for e in range(nodes.starts[v], nodes.starts[v + 1]):
                 c, o = nodes.child[e], nodes.child[e + shift]
                 if nodes.key[c] >= 0 and nodes.key[c] == nodes.key[o]:
                     d *= 1.0 + delta[base[c - start] + nodes.rank[o]]
+
             delta[cell] = d
             total += d
             cell += 1
             g += 1
+
         cells -= CELLS_OF_PAIRS * (cell - begin[v - start])
         _settle(delta, base[v - start], begin[v - start], cell)
     at[1] = nodes.offsets[i + 1] - start
@@ -164,88 +177,120 @@ def _log_all_subtrees(nodes, i, j, log_decay, first, base, begin, delta, at, sum
             at[1], sums[0], sums[1] = v - start, total, top
             return 0.0, cells
         g = first[v - start]
+        # log Delta(v, w) = log decay + sum log(1 + Delta(children))
         if g < 0:
             continue
         key, cell = nodes.key[v], begin[v - start]
+
         while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
             shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
+
             d = log_decay
             for e in range(nodes.starts[v], nodes.starts[v + 1]):
                 c, o = nodes.child[e], nodes.child[e + shift]
                 if nodes.key[c] >= 0 and nodes.key[c] == nodes.key[o]:
                     d += _softplus(delta[base[c - start] + nodes.rank[o]])
+
             delta[cell] = d
+
             if d > top:  # total is relative to the largest term
                 total *= np.exp(top - d)
                 top = d
             total += np.exp(d - top)
             cell += 1
             g += 1
-        cells -= CELLS_OF_PAIRS * (cell - begin[v - start])
+
+        cells -= CELLS_OF_LOGARITHMS * (cell - begin[v - start])
         _settle(delta, base[v - start], begin[v - start], cell)
     at[1] = nodes.offsets[i + 1] - start
     return top + np.log(total), cells
 
 
 @jit_leaf
-def _slope(nodes, i, j, first, base, delta, slope):
-    """Sum of ``d Delta / d log decay``; `delta` holds the values of all pairs.
+def _slope(nodes, i, j, first, base, begin, delta, slope, at, sums, cells):
+    """Add up ``d Delta / d log decay`` in ``sums[0]``; `delta` holds the values of all pairs.
 
-    With s = d log Delta / d log decay: s(v, w) = 1 + sum_c s_c Delta_c / (1 + Delta_c).
+    With s = d log Delta / d log decay: s(v, w) = 1 + sum_c s_c Delta_c / (1 + Delta_c). Goes on
+    from node ``at[1]`` of tree i for about so many cells, and returns the cells left.
     """
-    start, total, cell = nodes.offsets[i], 0.0, 0
-    for v in range(start, nodes.offsets[i + 1]):
+    start = nodes.offsets[i]
+    for v in range(start + at[1], nodes.offsets[i + 1]):
+        if cells <= 0 and v > start + at[1]:  # one node at least
+            at[1] = v - start
+            return cells
+
         g = first[v - start]
         if g < 0:
             continue
-        key = nodes.key[v]
+
+        key, cell = nodes.key[v], begin[v - start]
         while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
             shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
+
+            # derivatives of the children's factors
             s = 1.0
             for e in range(nodes.starts[v], nodes.starts[v + 1]):
                 c, o = nodes.child[e], nodes.child[e + shift]
                 if nodes.key[c] >= 0 and nodes.key[c] == nodes.key[o]:
                     below = base[c - start] + nodes.rank[o]
                     s += slope[below] * delta[below] / (1.0 + delta[below])
+
             slope[cell] = s
-            total += s * delta[cell]
+            sums[0] += s * delta[cell]
             cell += 1
             g += 1
-    return total
+
+        cells -= CELLS_OF_PAIRS * (cell - begin[v - start])
+    at[1] = nodes.offsets[i + 1] - start
+    return cells
 
 
 @jit_leaf
-def _log_slope(nodes, i, j, first, base, delta, slope):
-    """Differentiate the logarithm of the sum, from the logarithms `delta` of all pairs.
+def _log_slope(nodes, i, j, first, base, begin, delta, slope, at, sums, cells):
+    """Add up s Delta, with s as in `_slope`, and Delta, from the logarithms `delta` of all pairs.
 
-    The sum of s Delta, with s as in `_slope`, over that of Delta; 0 without any pair.
+    `sums` are the two, relative to the largest Delta, and its logarithm; their ratio is the
+    derivative of the logarithm of the sum. Goes on as `_slope`.
     """
-    start, cell, top = nodes.offsets[i], 0, -np.inf
-    numerator = denominator = 0.0
-    for v in range(start, nodes.offsets[i + 1]):
+    start, top = nodes.offsets[i], sums[2]
+    numerator, denominator = sums[0], sums[1]
+    for v in range(start + at[1], nodes.offsets[i + 1]):
+        if cells <= 0 and v > start + at[1]:  # one node at least
+            at[1], sums[0], sums[1], sums[2] = v - start, numerator, denominator, top
+            return cells
         g = first[v - start]
+
         if g < 0:
             continue
-        key = nodes.key[v]
+        key, cell = nodes.key[v], begin[v - start]
+
         while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
             shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
             s = 1.0
+
             for e in range(nodes.starts[v], nodes.starts[v + 1]):
                 c, o = nodes.child[e], nodes.child[e + shift]
                 if nodes.key[c] >= 0 and nodes.key[c] == nodes.key[o]:
                     below = base[c - start] + nodes.rank[o]
                     s += slope[below] * np.exp(delta[below] - _softplus(delta[below]))
+
             slope[cell] = s
+
+            # sums relative to their largest term
             if delta[cell] > top:  # both are relative to the largest term
                 numerator *= np.exp(top - delta[cell])
                 denominator *= np.exp(top - delta[cell])
                 top = delta[cell]
+
             weight = np.exp(delta[cell] - top)
             numerator += weight * s
             denominator += weight
             cell += 1
             g += 1
-    return numerator / denominator if denominator > 0.0 else 0.0
+
+        cells -= CELLS_OF_LOGARITHMS * (cell - begin[v - start])
+    at[1], sums[0], sums[1], sums[2] = nodes.offsets[i + 1] - start, numerator, denominator, top
+    return cells
 
 
 @jit
@@ -257,71 +302,111 @@ def _row_of_all(nodes, i, start, stop, decay, logarithm, out, at, totals, saved,
     cells are needed. True at the end.
     """
     size = nodes.offsets[i + 1] - nodes.offsets[i]
+
     first, base = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
     begin, total = np.empty(size, dtype=np.int64), totals[0]
-    delta = saved
+    delta = saved[0]
     for j in range(start + at[0], stop):
+        # 1. room for the pairs
         n_cells = _match(nodes, i, j, first, base, begin, False)
         if n_cells > len(delta):
             at[0], at[3] = j - start, n_cells
             return False
+
+        # 2. plain sums
         if at[1] == 0 and at[2] == 0:
             total = 0.0
         if at[2] == 0:
             total, cells = _all_subtrees(
                 nodes, i, j, decay, first, base, begin, delta, at, total, cells
             )
+
+            # 3. logarithms where these overflow
             if at[1] == size and logarithm:
                 if np.isfinite(total):
                     total = np.log(total)
                 else:
                     at[1], at[2], totals[0], totals[1] = 0, 1, 0.0, -np.inf
+
         if at[2] == 1 and at[1] < size:
             total, cells = _log_all_subtrees(
                 nodes, i, j, np.log(decay), first, base, begin, delta, at, totals, cells
             )
+
         if at[1] < size:
             at[0] = j - start
             if at[2] == 0:
                 totals[0] = total
             return False
+
         at[1] = at[2] = 0
         out[j - start] = total
     return True
 
 
 @jit
-def _row_of_slopes(nodes, i, start, stop, decay, logarithm, out):
-    """Differentiate `_row_of_all` in log decay, or its logarithm."""
+def _row_of_slopes(nodes, i, start, stop, decay, logarithm, out, at, totals, saved, cells):
+    """Differentiate `_row_of_all` in log decay, or its logarithm.
+
+    Goes on as that does; ``at[2]`` says whether the values of all pairs, the first row of `saved`,
+    are known, and the second row are their derivatives.
+    """
     size = nodes.offsets[i + 1] - nodes.offsets[i]
     first, base = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
-    begin, at = np.empty(size, dtype=np.int64), np.zeros(3, dtype=np.int64)
-    for j in range(start, stop):
-        cells = _match(nodes, i, j, first, base, begin, True)
-        delta, slope = np.empty(cells), np.empty(cells)
-        at[1] = 0
+    begin = np.empty(size, dtype=np.int64)
+    for j in range(start + at[0], stop):
+        at[0] = j - start
+        n_cells = _match(nodes, i, j, first, base, begin, True)
+        if n_cells > saved.shape[1]:
+            at[3] = n_cells
+            return False
+        delta, slope = saved[0], saved[1]
+
+        # 1. values of all pairs
+        if at[2] == 0:
+            if at[1] == 0:
+                totals[0], totals[1] = 0.0, -np.inf
+            if logarithm:
+                _, cells = _log_all_subtrees(
+                    nodes, i, j, np.log(decay), first, base, begin, delta, at, totals, cells
+                )
+            else:
+                _, cells = _all_subtrees(
+                    nodes, i, j, decay, first, base, begin, delta, at, 0.0, cells
+                )
+            if at[1] < size:
+                return False
+            at[1], at[2] = 0, 1
+            totals[0], totals[1], totals[2] = 0.0, 0.0, -np.inf
+
+        # 2. their derivatives, children before parents
         if logarithm:
-            log_decay, sums = np.log(decay), np.array([0.0, -np.inf])
-            _log_all_subtrees(
-                nodes, i, j, log_decay, first, base, begin, delta, at, sums, ALL_CELLS
-            )
-            out[j - start] = _log_slope(nodes, i, j, first, base, delta, slope)
+            cells = _log_slope(nodes, i, j, first, base, begin, delta, slope, at, totals, cells)
+            value = totals[0] / totals[1] if totals[1] > 0.0 else 0.0
         else:
-            _all_subtrees(nodes, i, j, decay, first, base, begin, delta, at, 0.0, ALL_CELLS)
-            out[j - start] = _slope(nodes, i, j, first, base, delta, slope)
+            cells = _slope(nodes, i, j, first, base, begin, delta, slope, at, totals, cells)
+            value = totals[0]
+        if at[1] < size:
+            return False
+        at[1] = at[2] = 0
+        out[j - start] = value
+    return True
 
 
 @jit
 def _row_of_roots(nodes, i, start, stop, decay, logarithm, out):
     """Delta of the two roots: pairs from the roots down, values from the leaves up."""
     size = nodes.offsets[i + 1] - nodes.offsets[i]
+
     pairs, parent = np.empty((size, 2), dtype=np.int64), np.empty(size, dtype=np.int64)
     value = np.empty(size)
     for j in range(start, stop):
+        # pairs of equal productions, from the roots down
         pairs[0, 0], pairs[0, 1] = nodes.offsets[i + 1] - 1, nodes.offsets[j + 1] - 1
         if nodes.key[pairs[0, 0]] < 0 or nodes.key[pairs[0, 0]] != nodes.key[pairs[0, 1]]:
             out[j - start] = -np.inf if logarithm else 0.0
             continue
+
         n, k = 1, 0
         while k < n:
             v, w = pairs[k, 0], pairs[k, 1]
@@ -331,6 +416,8 @@ def _row_of_roots(nodes, i, start, stop, decay, logarithm, out):
                     pairs[n, 0], pairs[n, 1], parent[n] = c, o, k
                     n += 1
             k += 1
+
+        # values, from the leaves up
         if logarithm:
             value[:n] = np.log(decay)
             for k in range(n - 1, 0, -1):
@@ -339,26 +426,36 @@ def _row_of_roots(nodes, i, start, stop, decay, logarithm, out):
             value[:n] = decay
             for k in range(n - 1, 0, -1):
                 value[parent[k]] *= 1.0 + value[k]
+
         out[j - start] = value[0]
 
 
-def _all_in_pieces(
-    nodes: Nodes, i: int, start: int, stop: int, decay: float, logarithm: bool, out: Array
-) -> None:
-    at, totals, saved = np.zeros(4, dtype=np.int64), np.zeros(2), np.empty(0)
+def _row_in_pieces(row: Any, n_tables: int) -> Callable[..., None]:
+    """Return a function that calls `row` to its end, with room for tables of values of pairs."""
 
-    def go_on(cells: int) -> bool:
-        nonlocal saved
-        # no array is returned: an interrupt while it is boxed would be a SystemError
-        ended = _row_of_all(nodes, i, start, stop, decay, logarithm, out, at, totals, saved, cells)
-        if at[3] > len(saved):
-            saved = np.empty(2 * at[3])
-        return bool(ended)
+    def whole(
+        nodes: Nodes, i: int, start: int, stop: int, decay: float, logarithm: bool, out: Array
+    ) -> None:
+        at, totals, saved = np.zeros(4, dtype=np.int64), np.zeros(3), np.empty((n_tables, 0))
 
-    in_pieces(go_on)
+        def go_on(cells: int) -> bool:
+            nonlocal saved
+            # no array is returned: an interrupt while it is boxed would be a SystemError
+            ended = row(nodes, i, start, stop, decay, logarithm, out, at, totals, saved, cells)
+            if at[3] > saved.shape[1]:
+                saved = np.empty((n_tables, max(at[3], 2 * saved.shape[1])))
+            return bool(ended)
+
+        in_pieces(go_on)
+
+    return whole
 
 
-ROWS: dict[str, Any] = {"all": _all_in_pieces, "slopes": _row_of_slopes, "roots": _row_of_roots}
+ROWS: dict[str, Any] = {
+    "all": _row_in_pieces(_row_of_all, 1),
+    "slopes": _row_in_pieces(_row_of_slopes, 2),
+    "roots": _row_of_roots,
+}
 
 
 def subtree_sums(
