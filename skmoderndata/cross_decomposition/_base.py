@@ -5,6 +5,7 @@ from numbers import Integral
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_fewer, warn_not_converged
@@ -65,6 +66,7 @@ class MultiviewTransformer(
     """
 
     _sparse_views = False
+    _missing_remedy = "MultisetCCA(criterion='gcca') takes such views"
 
     @fit_context()
     def fit(self, X, y=None, sample_weight=None):
@@ -220,7 +222,10 @@ class MultiviewTransformer(
         if self.view_slices is not None:
             self._side_by_side = True
             X = self._check_vectors(0, X, reset=reset, whole=True)
-            return cut_columns(X, self.view_slices, name)
+            views = cut_columns(X, self.view_slices, name)
+            for v, view in enumerate(views):
+                self._check_missing(v, view)
+            return views
         tuples = self._is_list_of_tuples(X)
         if reset:
             self._side_by_side = tuples
@@ -286,18 +291,21 @@ class MultiviewTransformer(
             "dtype": FLOATS,
             "accept_sparse": "csr" if self._sparse_views else False,
             "ensure_min_samples": 2 if reset else 1,
-            "ensure_all_finite": (
-                "allow-nan" if self._allows_missing() and not sparse.issparse(X) else True
-            ),
+            # missing views have a message of their own
+            "ensure_all_finite": True if sparse.issparse(X) else "allow-nan",
         }
         if v == 0:
-            return validate_data(self, X, reset=reset, **settings)
+            X = validate_data(self, X, reset=reset, **settings)
+            if not whole:
+                self._check_missing(v, X)
+            return X
         if reset:
             refuse_labels(X, type(self).__name__)
         if not sparse.issparse(X) and not hasattr(X, "columns"):
             X = np.asarray(X)
             X = X.reshape(-1, 1) if X.ndim == 1 else X
         X = check_array(X, input_name=f"view {v + 1}", **settings)
+        self._check_missing(v, X)
         if reset:
             self._n_features_per_view[v] = X.shape[1]
         elif X.shape[1] != self._n_features_per_view[v]:
@@ -309,6 +317,21 @@ class MultiviewTransformer(
 
     def _allows_missing(self):
         return False
+
+    def _check_missing(self, v, X):
+        """Refuse NaN, and say what takes a view that is missing for some samples."""
+        if self._allows_missing() or sparse.issparse(X):
+            return
+        missing = np.isnan(X).all(axis=1)
+        name = type(self).__name__
+        if missing.any():
+            here = self._missing_remedy
+            raise ValueError(
+                f"{name}: view {v + 1} contains NaN, and is missing for {missing.sum()} of "
+                f"{len(X)} samples, the first of them row {int(np.flatnonzero(missing)[0])}: "
+                f"{here}, or leave these samples out of all views."
+            )
+        assert_all_finite(X, estimator_name=name, input_name="X" if v == 0 else f"view {v + 1}")
 
     def _present(self, v, X):
         """Rows in which a view is not missing."""
