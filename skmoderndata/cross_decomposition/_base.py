@@ -16,7 +16,10 @@ from skmoderndata._validation import check_array, check_target, relative_weights
 from skmoderndata.kernels._base import as_samples
 
 FLOATS = [np.float64, np.float32]
-LABELS = "one-dimensional labels of classes are no second view"
+LABELS = (
+    "one-dimensional labels of classes are no second view. In use: `GridSearchCV` and `Pipeline` "
+    "with labels as y need `view_slices`"
+)
 # scikit-learn exempts its own classes for two views from these checks by their names
 PAIRS = dict.fromkeys(
     (
@@ -34,7 +37,8 @@ PAIRS = dict.fromkeys(
         "check_transformer_get_feature_names_out",
         "check_transformer_get_feature_names_out_pandas",
     ),
-    "fit_transform(X, Y) returns a pair, of which set_output changes the first",
+    "fit_transform(X, Y) returns a pair, of which set_output changes the first. In use: in a "
+    "`Pipeline` only `view_slices` gives a data frame with the scores of all views",
 )
 
 

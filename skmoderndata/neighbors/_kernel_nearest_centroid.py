@@ -166,7 +166,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         self.classes_ = classes
         self.priors_ = priors
         self.centroid_norms_ = norms
-        self.margin_ = self._typical_lead(X, train, coef, np.concatenate(typical))
+        self.margin_ = self._typical_lead(X, train, coef, np.sort(np.concatenate(typical)))
         self.dual_coef_ = np.zeros((count_samples(X), k))
         self.dual_coef_[train.kept] = coef
         self._project = Projection(train.gram, coef, train.second())
