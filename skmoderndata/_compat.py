@@ -51,6 +51,7 @@ __all__ = [
     "Interval",
     "N_JOBS",
     "NON_NEGATIVE",
+    "NamedOptions",
     "Options",
     "POSITIVE",
     "RealNotInt",
@@ -76,6 +77,21 @@ N_JOBS = [
     Interval(Integral, None, -1, closed="right"),
     None,
 ]
+
+
+class NamedOptions(StrOptions):
+    """Strings, and in the error message what other libraries call them.
+
+    >>> print(NamedOptions({"dtw"}, elsewhere="tslearn's 'DTW' is 'dtw' here"))
+    a str among {'dtw'} (tslearn's 'DTW' is 'dtw' here)
+    """
+
+    def __init__(self, options: set[str], *, elsewhere: str) -> None:
+        super().__init__(options)
+        self.elsewhere = elsewhere
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} ({self.elsewhere})"
 
 
 # scikit-learn before 1.9 lets weights that are all zero pass

@@ -1,5 +1,6 @@
 """Input checks that several estimators share."""
 
+import inspect
 import warnings
 from typing import Any
 
@@ -403,7 +404,8 @@ def validate_boolean(estimator, X, *, threshold, reset, allow_nan=False):
                 "stored into 1: use threshold >= 0, or dense input."
             )
         bits = values > threshold
-
+        if reset:
+            _warn_default_threshold(estimator, X, values, bits, threshold)
     if not sparse.issparse(X):
         return bits, missing
 
@@ -411,6 +413,35 @@ def validate_boolean(estimator, X, *, threshold, reset, allow_nan=False):
     if not bits.all():  # else the arrays are still those of the caller, perhaps read-only
         X.eliminate_zeros()
     return X, None
+
+
+def _warn_default_threshold(estimator, X, values, bits, threshold):
+    """Warn that numbers were cut at a threshold that nobody chose."""
+    name = type(estimator).__name__
+    if threshold != inspect.signature(type(estimator)).parameters["threshold"].default:
+        return
+    if values.size == 0:
+        return
+
+    # entries that a sparse matrix does not store are zeros; NaN is no value
+    some_zero = sparse.issparse(X) and X.nnz < X.shape[0] * X.shape[1]
+    low, high = (float(bound) for bound in (np.nanmin(values), np.nanmax(values)))
+    if some_zero:
+        low, high = min(low, 0.0), max(high, 0.0)
+    between = ((values > low) & (values < high)).any() or (some_zero and low < 0 < high)
+    alike = low < high and (high <= threshold or low > threshold)
+    if not between and not alike:
+        return
+
+    total = X.shape[0] * X.shape[1] if some_zero else np.count_nonzero(values == values)
+    what = "more than two values" if between else f"the values {low:g} and {high:g}"
+    warnings.warn(
+        f"{name}: X holds {what}, and threshold was left at its default: the "
+        f"{np.count_nonzero(bits) / total:.1%} of the entries above {threshold:g} became 1. Set "
+        f"threshold, give X > {threshold:g} yourself, or set threshold=None, which refuses "
+        "anything but 0 and 1.",
+        stacklevel=6,
+    )
 
 
 def check_memberships(Z, n_components, *, called="components"):

@@ -16,7 +16,9 @@ from skmoderndata._validation import check_memberships, validate_boolean
 
 NO_LABELS = dict.fromkeys(
     ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
-    "predict gives memberships, a Boolean matrix, as a row may have several components",
+    "predict gives memberships, a Boolean matrix, as a row may have several components. In use: "
+    "scores of one label for each row, such as `adjusted_rand_score` in `GridSearchCV`, fail; "
+    "`score` works",
 )
 
 

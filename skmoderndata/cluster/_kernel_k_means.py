@@ -206,7 +206,8 @@ class KernelKMeans(
                 "check_sample_weight_equivalence_on_sparse_data",
             ),
             "the starts are drawn by position, so that copies of a row change them; the objective "
-            "of given clusters is the same",
+            "of given clusters is the same. In use: `fit_predict` with integer weights may end in "
+            "another local optimum than with copies; a larger `n_init` makes it rare",
         ),
         comparison=Comparison(
             baseline="sklearn.cluster.KMeans",

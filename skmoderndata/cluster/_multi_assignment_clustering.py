@@ -192,7 +192,9 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         ),
         known_failures=dict.fromkeys(
             ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
-            "predict gives memberships, a Boolean matrix, as a row may have several clusters",
+            "predict gives memberships, a Boolean matrix, as a row may have several clusters. In "
+            "use: `adjusted_rand_score` and others that compare one label for each row refuse "
+            "them; `score` works",
         ),
         comparison=Comparison(
             baseline="sklearn.decomposition.NMF",

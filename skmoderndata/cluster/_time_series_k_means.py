@@ -15,6 +15,7 @@ from skmoderndata._compat import (
     POSITIVE,
     CallbackSupportMixin,
     Interval,
+    NamedOptions,
     StrOptions,
     fit_context,
 )
@@ -130,7 +131,11 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
     _parameter_constraints = {
         "n_clusters": [AT_LEAST_ONE],
         "init": [StrOptions({"k-means++"}), list, tuple, np.ndarray],
-        "metric": [StrOptions({"dtw", "soft_dtw", "euclidean"})],
+        "metric": [
+            NamedOptions(
+                {"dtw", "soft_dtw", "euclidean"}, elsewhere="'softdtw' is 'soft_dtw' here"
+            )
+        ],
         "gamma": [POSITIVE],
         "radius": [
             Interval(Integral, 0, None, closed="left"),

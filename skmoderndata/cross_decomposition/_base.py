@@ -5,6 +5,7 @@ from numbers import Integral
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_fewer, warn_not_converged
@@ -15,7 +16,10 @@ from skmoderndata._solvers.kernel.canonical import Samples
 from skmoderndata._validation import check_array, check_target, relative_weights, validate_data
 
 FLOATS = [np.float64, np.float32]
-LABELS = "one-dimensional labels of classes are no second view"
+LABELS = (
+    "one-dimensional labels of classes are no second view. In use: `GridSearchCV` and `Pipeline` "
+    "with labels as y need `view_slices`"
+)
 # scikit-learn exempts its own classes for two views from these checks by their names
 PAIRS = dict.fromkeys(
     (
@@ -33,7 +37,8 @@ PAIRS = dict.fromkeys(
         "check_transformer_get_feature_names_out",
         "check_transformer_get_feature_names_out_pandas",
     ),
-    "fit_transform(X, Y) returns a pair, of which set_output changes the first",
+    "fit_transform(X, Y) returns a pair, of which set_output changes the first. In use: in a "
+    "`Pipeline` only `view_slices` gives a data frame with the scores of all views",
 )
 
 
@@ -65,6 +70,7 @@ class MultiviewTransformer(
     """
 
     _sparse_views = False
+    _missing_remedy = "MultisetCCA(criterion='gcca') takes such views"
 
     @fit_context()
     def fit(self, X, y=None, sample_weight=None):
@@ -223,8 +229,10 @@ class MultiviewTransformer(
         if self.view_slices is not None:
             self._side_by_side = True
             X = self._check_vectors(0, X, reset=reset, whole=True)
-            return cut_columns(X, self.view_slices, name)
-
+            views = cut_columns(X, self.view_slices, name)
+            for v, view in enumerate(views):
+                self._check_missing(v, view)
+            return views
         tuples = self._is_list_of_tuples(X)
         if reset:
             self._side_by_side = tuples
@@ -297,14 +305,16 @@ class MultiviewTransformer(
             "dtype": FLOATS,
             "accept_sparse": "csr" if self._sparse_views else False,
             "ensure_min_samples": 2 if reset else 1,
-            "ensure_all_finite": (
-                "allow-nan" if self._allows_missing() and not sparse.issparse(X) else True
-            ),
+            # missing views have a message of their own
+            "ensure_all_finite": True if sparse.issparse(X) else "allow-nan",
         }
 
         # scikit-learn's check of feature names holds the first view alone
         if v == 0:
-            return validate_data(self, X, reset=reset, **settings)
+            X = validate_data(self, X, reset=reset, **settings)
+            if not whole:
+                self._check_missing(v, X)
+            return X
         if reset:
             refuse_labels(X, type(self).__name__)
         if not sparse.issparse(X) and not hasattr(X, "columns"):
@@ -312,6 +322,7 @@ class MultiviewTransformer(
             X = X.reshape(-1, 1) if X.ndim == 1 else X
 
         X = check_array(X, input_name=f"view {v + 1}", **settings)
+        self._check_missing(v, X)
         if reset:
             self._n_features_per_view[v] = X.shape[1]
         elif X.shape[1] != self._n_features_per_view[v]:
@@ -324,6 +335,21 @@ class MultiviewTransformer(
 
     def _allows_missing(self):
         return False
+
+    def _check_missing(self, v, X):
+        """Refuse NaN, and say what takes a view that is missing for some samples."""
+        if self._allows_missing() or sparse.issparse(X):
+            return
+        missing = np.isnan(X).all(axis=1)
+        name = type(self).__name__
+        if missing.any():
+            here = self._missing_remedy
+            raise ValueError(
+                f"{name}: view {v + 1} contains NaN, and is missing for {missing.sum()} of "
+                f"{len(X)} samples, the first of them row {int(np.flatnonzero(missing)[0])}: "
+                f"{here}, or leave these samples out of all views."
+            )
+        assert_all_finite(X, estimator_name=name, input_name="X" if v == 0 else f"view {v + 1}")
 
     def _present(self, v, X):
         """Rows in which a view is not missing."""

@@ -192,5 +192,9 @@ class MultisetCCA(LinearViews):
         if self.criterion == "sumcor" and len(views) > 2 and self.residual_ > self.tol:
             warn_of_moving(self)
 
+    @property
+    def _missing_remedy(self):
+        return f"criterion='gcca' takes such views, criterion={self.criterion!r} does not: set it"
+
     def _allows_missing(self):
         return self.criterion == "gcca"

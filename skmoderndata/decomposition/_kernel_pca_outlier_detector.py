@@ -140,7 +140,8 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         known_failures=dict.fromkeys(
             ("check_outliers_train", "check_outliers_fit_predict"),
             "contamination is the rate among new samples, by held-out residuals; the check wants "
-            "it among training samples, which lie nearer to a subspace that they have shaped",
+            "it among training samples, which lie nearer to a subspace that they have shaped. "
+            "In use: `fit_predict` flags fewer of the training samples than contamination says",
         ),
         comparison=Comparison(
             baseline="sklearn.svm.OneClassSVM",

@@ -1,5 +1,6 @@
 """K-SVD: dictionary learning with a bound on the number of non-zero coefficients."""
 
+import warnings
 from numbers import Integral, Real
 
 import numpy as np
@@ -336,11 +337,16 @@ class KSVD(
 
         data, known = known_entries(X)
         rng = check_random_state(self.random_state)
-        start = self._continued(X) if warm else self._start(data, rng)
-
-        def code(atoms, rows):
-            return self._code(data[rows], None if known is None else known[rows], atoms)
-
+        start = self.components_.astype(np.float64) if warm else self._start(data, rng)
+        if warm and self.dc_atom:
+            start = self._with_constant(start)
+            start /= np.linalg.norm(start, axis=1, keepdims=True)
+        self._warn_dense_codes(len(start), X.shape[1])
+        if start.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"{type(self).__name__}(warm_start=True) has atoms of {start.shape[1]} features, "
+                f"and X has {X.shape[1]}."
+            )
         # products are small: more threads would slow each other down
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress, one_blas_thread():
             result = learn_dictionary(
@@ -437,6 +443,7 @@ class KSVD(
         rng = check_random_state(self.random_state)
         D = self._start(data, rng) if first else self.components_.astype(np.float64)
         if stream is None:
+            self._warn_dense_codes(*D.shape)
             stream = Stream.empty(*D.shape)
             if first and isinstance(self.init, str) and self.init == "data":
                 # random directions are replaced by the first signals that differ from the other
@@ -623,6 +630,17 @@ class KSVD(
                 f"{type(self).__name__}(n_components={self.n_components}, warm_start=True) has "
                 f"{len(self.components_)} atoms from the last call, but {wanted} are needed: set "
                 "warm_start=False, or keep n_components."
+            )
+
+    def _warn_dense_codes(self, n_atoms, n_features):
+        """Warn of more non-zeros than a code can have: any atoms that span the data would do."""
+        most = min(n_atoms, n_features)
+        if self.n_nonzero_coefs is not None and self.n_nonzero_coefs > most:
+            side = "n_components" if n_atoms == most else "n_features"
+            warnings.warn(
+                f"n_nonzero_coefs={self.n_nonzero_coefs} exceeds {side}={most}: the codes of "
+                f"{type(self).__name__} are not sparse, and the data do not determine the atoms.",
+                stacklevel=5,
             )
 
     def _code(self, data, known, atoms):

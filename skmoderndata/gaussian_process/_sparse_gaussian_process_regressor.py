@@ -209,7 +209,9 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         ),
         known_failures={
             "check_sample_weight_equivalence_on_dense_data": "the sums agree to rounding errors, "
-            "which the optimiser enlarges; at given hyperparameters a test compares them"
+            "which the optimiser enlarges; at given hyperparameters a test compares them. In use: "
+            "`BaggingRegressor`, by weights, gives hyperparameters that differ in late digits "
+            "from those of copies"
         },
         comparison=Comparison(
             baseline="sklearn.gaussian_process.GaussianProcessRegressor",

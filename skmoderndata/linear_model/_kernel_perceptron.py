@@ -27,7 +27,8 @@ from skmoderndata._solvers.margins.online import Expanded, perceptron_block, pro
 
 WEIGHTS_ARE_NO_COPIES = {
     f"check_sample_weight_equivalence_on_{kind}_data": "a weight multiplies the step of a "
-    "mistake; a copy of the sample is looked at after that step"
+    "mistake; a copy of the sample is looked at after that step. In use: `AdaBoostClassifier` and "
+    "`BaggingClassifier` get other machines by weights than by draws of rows, of like accuracy"
     for kind in ("dense", "sparse")
 }
 

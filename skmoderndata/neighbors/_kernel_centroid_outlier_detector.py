@@ -116,7 +116,8 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
         known_failures=dict.fromkeys(
             ("check_outliers_train", "check_outliers_fit_predict"),
             "contamination is the rate among new samples, by leave-one-out distances; the check "
-            "wants it among training samples, which lie nearer to a mean that they are part of",
+            "wants it among training samples, which lie nearer to a mean that they are part of. "
+            "In use: `fit_predict` on the samples of `fit` flags a fraction below contamination",
         ),
         comparison=Comparison(
             baseline="sklearn.svm.OneClassSVM",

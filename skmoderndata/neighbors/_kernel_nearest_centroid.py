@@ -11,6 +11,8 @@ from skmoderndata._kernelized.mixins import KernelClassifierMixin
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples
 
+MARGIN_SAMPLES = 500  # that the typical lead of a class is taken from
+
 
 class KernelNearestCentroid(KernelClassifierMixin, Base):
     r"""Classify by the nearest class mean in feature space, or by the largest Parzen density.
@@ -53,6 +55,9 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         Squared norms of the means in feature space.
     priors_ : ndarray of shape (n_classes,)
         Probabilities of the classes.
+    margin_ : float
+        Unit of `decision_function`: by how much the score of a class leads at the mean of the
+        class in feature space, on average; of at most 500 samples.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -147,17 +152,22 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         k = len(classes)
         coef = np.zeros((n, k))
         coef[np.arange(n), codes] = w / mass[codes]
-
-        norms = np.empty(k)
+        norms, typical = np.empty(k), []
         for c in range(k):
             inside = np.flatnonzero(codes == c)
             part = TrainingSet(self, X, train.kept[inside], gram=train.gram)
-            norms[c] = coef[inside, c] @ part.times(coef[inside, c])
+            at_samples = part.times(coef[inside, c])
+            norms[c] = coef[inside, c] @ at_samples
+            # some of the class, from its middle to its border, whatever the order of the rows
+            n_some = min(len(inside), max(1, MARGIN_SAMPLES * len(inside) // n))
+            by_value = inside[np.argsort(at_samples, kind="stable")]
+            typical.append(by_value[np.linspace(0, len(inside) - 1, n_some).astype(int)])
         train.gram.check_finite(norms)
 
         self.classes_ = classes
         self.priors_ = priors
         self.centroid_norms_ = norms
+        self.margin_ = self._typical_lead(X, train, coef, np.sort(np.concatenate(typical)))
         self.dual_coef_ = np.zeros((count_samples(X), k))
         self.dual_coef_[train.kept] = coef
         self._project = Projection(train.gram, coef, train.second())
@@ -174,17 +184,30 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         Returns
         -------
         scores : ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-            For two classes the score of the second minus that of the first.
+            Scores less their mean over the classes, in units of `margin_`; for two classes the
+            score of the second minus that of the first, about 1 and -1 at their means.
         """
-        scores = self._scores(X)
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def _scores(self, X):
         check_is_fitted(self)
         means = self._project(self._samples(X, reset=False))
-        if self.offset == "density":
-            return means * self.priors_
-        return means - self.centroid_norms_ / 2
+        scores = self._scores(means, self.priors_, self.centroid_norms_) / self.margin_
+        if len(self.classes_) == 2:
+            return scores[:, 1] - scores[:, 0]
+        # how near a sample is to all classes tells none of them
+        return scores - scores.mean(axis=1, keepdims=True)
+
+    def _scores(self, means, priors, norms):
+        """Scores of the classes, from inner products with their means."""
+        return means * priors if self.offset == "density" else means - norms / 2
+
+    def _typical_lead(self, X, train, coef, some):
+        """Mean lead of the score of each class over the others, at the mean of the class."""
+        part = TrainingSet(self, X, train.kept[some], gram=train.gram)
+        coef = coef[some] / coef[some].sum(axis=0)
+        between = coef.T @ part.times(coef)  # inner products of the means
+        scores = self._scores(between, self.priors_, between.diagonal())
+        lead = np.abs(scores.diagonal()[:, None] - scores).sum() / (len(scores) ** 2 - len(scores))
+        same = 1e-12 * np.abs(between).max()
+        return float(lead) if lead > same else 1.0
 
     def _choose_priors(self, mass):
         if isinstance(self.priors, str):

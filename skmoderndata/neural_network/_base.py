@@ -46,7 +46,9 @@ from skmoderndata._validation import check_array, validate_data
 BLOCK_ENTRIES = 2**19  # outputs of the first layer held at once: 4 MB stay in the cache
 WEIGHTS_ARE_NO_COPIES = {
     f"check_sample_weight_equivalence_on_{kind}_data": "leave-one-out leaves a sample out with "
-    "its whole weight, but one of several equal rows alone: the penalty may differ"
+    "its whole weight, but one of several equal rows alone: the penalty may differ. In use: "
+    "`BaggingClassifier` and `BaggingRegressor`, which weight rows in place of copying them, may "
+    "choose another penalty; with a number as `alpha` weights are copies"
     for kind in ("dense", "sparse")
 }
 WIDEST = 12  # decades of the default penalties

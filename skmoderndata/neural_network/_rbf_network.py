@@ -40,7 +40,9 @@ MANY = 10_000  # samples from which on k-means takes mini-batches
 CANDIDATES = 5000  # samples that "ols" chooses among
 PLACES_DEPEND_ON_ROWS = {
     "check_sample_weight_equivalence_on_dense_data": "centres are drawn among the rows, and "
-    "leave-one-out leaves out one of several equal rows alone"
+    "leave-one-out leaves out one of several equal rows alone. In use: the weights with which "
+    "`BaggingRegressor` and `BaggingClassifier` mark their draws keep centres of rows drawn often "
+    "as likely as others"
 }
 RADIAL = {
     "n_centers": [AT_LEAST_ONE],

@@ -7,8 +7,7 @@ from sklearn.utils import gen_even_slices
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
-from skmoderndata._compat import N_JOBS, StrOptions, fit_context
-from skmoderndata._kernelized.mixins import list_of_samples
+from skmoderndata._compat import N_JOBS, NamedOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.edits import edit_matrix
 from skmoderndata._samples.sequences import pack
@@ -97,7 +96,14 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         ),
     )
     _parameter_constraints = {
-        "metric": [StrOptions(set(METRICS)), callable],
+        "metric": [
+            NamedOptions(
+                set(METRICS),
+                elsewhere="for time series pass a function: skmoderndata.metrics.pairwise_dtw, or "
+                "one that calls soft_dtw, which others name 'softdtw', for each pair",
+            ),
+            callable,
+        ],
         "metric_params": [dict, None],
         "n_jobs": N_JOBS,
     }

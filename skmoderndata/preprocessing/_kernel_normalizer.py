@@ -52,7 +52,8 @@ class KernelNormalizer(KernelMatrixStep):
         cost="n^2",
         known_failures={
             "check_positive_only_tag_during_fit": "a kernel matrix may have negative entries, "
-            "but not on its diagonal, where the check puts some",
+            "but not on its diagonal, where the check puts some. In use: indefinite matrices need "
+            "`SpectrumCorrector` as the step before in a `Pipeline`",
         },
         method=PAGE,
         no_comparison="scikit-learn has no transformer that normalises kernel matrices.",

@@ -10,6 +10,10 @@ from skmoderndata._kernelized.machines import KernelMachine
 class KernelRankingMachine(KernelMachine, ClassifierMixin):
     """Mixin of machines that set `thresholds_` for the values of their function."""
 
+    def _score_unit(self):
+        """Difference of values that counts as one in `decision_function`."""
+        return 1.0
+
     def rank_score(self, X):
         """Compute the values of the function, one for each sample.
 
@@ -40,9 +44,9 @@ class KernelRankingMachine(KernelMachine, ClassifierMixin):
             For more than two classes, the distance of `rank_score` from the nearer end of the
             interval between the thresholds of the class, negative outside: the largest is that of
             the predicted class. For two classes `rank_score` less the threshold: positive values
-            mean the second.
+            mean the second. Of `NuSVOR` in units of `margin_`, unless that is zero.
         """
-        return class_scores(self.rank_score(X), self.thresholds_)
+        return class_scores(self.rank_score(X), self.thresholds_) / self._score_unit()
 
     def predict(self, X):
         """Predict the labels of samples.

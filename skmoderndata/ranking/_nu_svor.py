@@ -284,6 +284,10 @@ class NuSVOR(KernelRankingMachine, Base):
         self._keep_work(found.gap, found.n_iter, found.converged)
         return self
 
+    def _score_unit(self):
+        # as in `NuSVC`: a function of norm one has small values, which penalties take for noise
+        return self.margin_ if self.margin_ > 0 else 1.0
+
     def _bounds(self, nu, weights, segments):
         """Upper bounds of the weights, `u / (nu N)`; ValueError where nu is infeasible."""
         largest, total = largest_nu(weights, segments)

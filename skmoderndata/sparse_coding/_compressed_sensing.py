@@ -197,7 +197,8 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         ),
         known_failures={
             "check_transformer_n_iter": "max_iter bounds the steps of the recovery, which "
-            "inverse_transform does; a fit takes none"
+            "inverse_transform does; a fit takes none. In use: there is no n_iter_ after `fit`, "
+            "and nothing else is lost"
         },
         comparison=Comparison(
             baseline="sklearn.random_projection.GaussianRandomProjection",

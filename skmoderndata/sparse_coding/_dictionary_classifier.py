@@ -30,6 +30,7 @@ from skmoderndata._solvers.dictionaries.class_dictionaries import (
 )
 from skmoderndata._solvers.dictionaries.ksvd import learn_dictionary
 from skmoderndata._validation import validate_data
+from skmoderndata.sparse_coding._base import warn_few_dimensions
 
 # over the discriminative passes the cost comes nearer to counting errors: lam grows to so many
 # times its first value, and gamma shrinks to the given one from so many times it
@@ -101,6 +102,9 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
 
     Notes
     -----
+    The data should have 20 columns and more: with no more columns than non-zeros, every dictionary
+    represents every sample, and there is a warning.
+
     A discriminative pass codes all N samples with all K dictionaries several times,
     ``K N (n k + s^2 k)``, and solves an eigenproblem of n dimensions for each atom. The problem is
     not convex and has no certificate; a pass never increases its cost: steps that would are halved
@@ -138,7 +142,8 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         ),
         known_failures={
             "check_classifiers_train": "only the directions of samples count, and the check has "
-            "three clouds in a plane, one about zero",
+            "three clouds in a plane, one about zero. In use: behind `StandardScaler`, and for "
+            "classes that are clouds about the origin, accuracy is lost; take `SVC`",
         },
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
@@ -206,7 +211,13 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
                 f"{type(self).__name__} needs samples of at least two classes, and y has "
                 f"{n_classes} class."
             )
-
+        if X.shape[1] <= self.n_nonzero_coefs:
+            warn_few_dimensions(
+                self,
+                found=f"X has {X.shape[1]} columns, and n_nonzero_coefs={self.n_nonzero_coefs} "
+                "atoms",
+                remedy="a smaller n_nonzero_coefs",
+            )
         data = _unit_rows(X)
         rng = check_random_state(self.random_state)
 
@@ -297,7 +308,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         return self.classes_[np.argmin(residuals, axis=1)]
 
     def decision_function(self, X):
-        """Compute the negative squared residuals for the dictionary of each class.
+        """Compare the squared residuals for the dictionaries of the classes.
 
         Parameters
         ----------
@@ -307,11 +318,14 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         Returns
         -------
         decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Negative squared residuals of the samples, scaled to unit norm; for two classes, the
-            residual of the first minus that of the second.
+            Negative squared residuals of the samples, scaled to unit norm, less their mean over
+            the classes; for two classes, the residual of the first minus that of the second.
         """
         residuals = self._residuals(X)
-        return residuals[:, 0] - residuals[:, 1] if len(self.classes_) == 2 else -residuals
+        if len(self.classes_) == 2:
+            return residuals[:, 0] - residuals[:, 1]
+        # how far a sample is from all dictionaries tells none of them
+        return residuals.mean(axis=1, keepdims=True) - residuals
 
     def predict_proba(self, X):
         """Compute class probabilities from the model of the cost.

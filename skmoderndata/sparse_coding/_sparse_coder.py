@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn import get_config
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, warn_not_converged
@@ -14,6 +14,7 @@ from skmoderndata._compat import (
     N_JOBS,
     NON_NEGATIVE,
     POSITIVE,
+    NamedOptions,
     StrOptions,
     fit_context,
 )
@@ -55,6 +56,12 @@ from skmoderndata._validation import (
 GREEDY = ("omp", "ormp", "mp")
 CONVEX = ("lasso", *LASSO, "ista", "fista")
 BOUNDED = (*GREEDY, *PRUNING, "lasso", "homotopy")  # take `residual_tol`
+
+SCIKIT_LEARN_NAMES = (
+    "of scikit-learn's names 'lasso_lars' is 'homotopy' here and 'lasso_cd' is "
+    "'coordinate_descent', of which 'lasso' is the faster; 'lars' and 'threshold' solve no "
+    "problem: take 'omp' for a number of atoms, 'lasso' for a penalty"
+)
 
 
 class Encoding(NamedTuple):
@@ -166,8 +173,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     Notes
     -----
-    `fit` learns nothing; it prepares the dictionary. `encode` returns the codes of signals with
-    the residual norm, stopping reason and certificate of each.
+    `fit` learns nothing; it prepares the dictionary. With a `dictionary` the other methods work
+    without it, and then prepare the dictionary in every call. `encode` returns the codes of
+    signals with the residual norm, stopping reason and certificate of each.
 
     Orthogonal matching pursuit takes ``n k + s k + s^2 k`` operations for a signal of n values, k
     atoms and s atoms in the code: one matrix product for a block of signals, then a compiled loop
@@ -249,7 +257,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     )
     _parameter_constraints = {
         "dictionary": ["array-like", None],
-        "transform_algorithm": [StrOptions({*GREEDY, *PRUNING, *CONVEX})],
+        "transform_algorithm": [
+            NamedOptions({*GREEDY, *PRUNING, *CONVEX}, elsewhere=SCIKIT_LEARN_NAMES)
+        ],
         "transform_n_nonzero_coefs": [AT_LEAST_ONE, None],
         "transform_alpha": [POSITIVE, None],
         "residual_tol": [NON_NEGATIVE, "array-like", None],
@@ -341,8 +351,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         codes : ndarray or csr_array of shape (n_samples, n_atoms)
             Codes; the code of a row depends on that row only.
         """
-        check_is_fitted(self)
-        return self._encode(self._validate(X, reset=False), residuals=False).codes
+        coder = self._made_ready(X)
+        return coder._encode(coder._validate(X, reset=False), residuals=False).codes
 
     def encode(self, X):
         """Code signals and return the codes with their residual norms and certificates.
@@ -368,8 +378,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
               the code); NaN for the algorithms that solve no convex problem;
             - `n_iter`, the steps taken.
         """
-        check_is_fitted(self)
-        return self._encode(self._validate(X, reset=False))
+        coder = self._made_ready(X)
+        return coder._encode(coder._validate(X, reset=False))
 
     def inverse_transform(self, X):
         """Reconstruct signals from codes.
@@ -384,9 +394,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         signals : ndarray of shape (n_samples, n_features)
             ``X @ components_``.
         """
-        check_is_fitted(self)
-        X = check_codes(X, len(self.components_), estimator=self, accept_sparse="csr")
-        return np.asarray(X @ self.components_.astype(X.dtype, copy=False))
+        atoms = self._atoms_in_rows()
+        X = check_codes(X, len(atoms), estimator=self, accept_sparse="csr")
+        return np.asarray(X @ atoms.astype(X.dtype, copy=False))
 
     def score(self, X, y=None):
         """Compute the negative squared residuals, relative to the squared norms of the signals.
@@ -407,11 +417,11 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         score : float
             0 for signals that are coded exactly, -1 for codes that are zero.
         """
-        check_is_fitted(self)
-        X = self._validate(X, reset=False)
+        coder = self._made_ready(X)
+        X = coder._validate(X, reset=False)
         values = (X.data if sparse.issparse(X) else X).astype(np.float64)
         total = float(np.nansum(values**2))
-        missed = float(np.square(self._encode(X).residual_norm).sum())
+        missed = float(np.square(coder._encode(X).residual_norm).sum())
         return -missed / total if total > 0 else 0.0
 
     def _validate(self, X, reset):
@@ -603,12 +613,26 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             )
         return bounds
 
+    def _made_ready(self, X):
+        """Return the fitted coder; without `fit`, a copy with the given dictionary made ready."""
+        check_is_fitted(self)
+        return self if hasattr(self, "components_") else clone(self).fit(X)
+
+    def _atoms_in_rows(self):
+        check_is_fitted(self)
+        if hasattr(self, "components_"):
+            return self.components_
+        return check_array(
+            self.dictionary, dtype=[np.float64, np.float32], input_name="dictionary"
+        )
+
     @property
     def _n_features_out(self):
-        return len(self.components_)
+        return len(self._atoms_in_rows())
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
+        tags.requires_fit = self.dictionary is None
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]

@@ -36,8 +36,18 @@ from skmoderndata._solvers.codes.signal_blocks import (
     prepare_atoms,
     to_csr,
 )
+from skmoderndata.kernels._features import (
+    Projection,
+    fits_in_memory,
+    kernel_matrix,
+    low_rank_features,
+)
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
+from skmoderndata.kernels._samples import KernelSamples
+from skmoderndata.sparse_coding._base import warn_few_dimensions
 
 Fraction = Interval(Real, 0, 1, closed="neither")
+FEW_DIMENSIONS = 10  # in which codes of the lasso, too, represent a sample by any class
 
 
 class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
@@ -125,6 +135,9 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
 
     Notes
     -----
+    The data should have 20 columns and more, or a kernel: where few columns let the samples of
+    every class represent every sample, there is a warning.
+
     Training stores the samples. Classifying one takes ``n p + n s^2`` operations for n samples of
     p features with s of them in the code. Inner products of up to some 5,000 training samples are
     stored; with more samples, those of the samples in a code are computed on demand, and the
@@ -175,7 +188,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         ),
         known_failures={
             "check_non_transformer_estimators_n_iter": "max_iter bounds the steps of coding, "
-            "which predict does; a fit takes none"
+            "which predict does; a fit takes none. In use: n_iter_ is missing after `fit`; "
+            "`predict` warns of codes that did not converge"
         },
         comparison=Comparison(
             baseline="sklearn.neighbors.KNeighborsClassifier",
@@ -283,7 +297,13 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             self.X_fit_ = copy(X) if self.copy_X else X
             self._gram = self._resolve(self.X_fit_)
             rows = self._coordinates(self.X_fit_)
-
+        few = self.n_nonzero_coefs if self.algorithm == "omp" else FEW_DIMENSIONS
+        if linear and X.shape[1] <= few:
+            warn_few_dimensions(
+                self,
+                found=f"X has {X.shape[1]} columns, and {few} training samples",
+                remedy="kernel='rbf'",
+            )
         self._atoms, self._order = self._ordered(rows)
         self.components_ = self._atoms.rows[np.argsort(self._order)][: len(y)]
         return self

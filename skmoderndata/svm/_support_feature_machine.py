@@ -240,7 +240,8 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         known_failures={
             f"check_sample_weight_equivalence_on_{kind}_data": "weights are divided by their "
             "mean, so that those of any common scale mean the same; a copy of a sample adds to "
-            "the slack in total"
+            "the slack in total. In use: `AdaBoostClassifier` works; integer weights in place of "
+            "copies, as `BaggingClassifier` gives them, mean a smaller C than the copies would"
             for kind in ("dense", "sparse")
         },
         comparison=Comparison(

@@ -1,14 +1,24 @@
 """Evidence that BooleanKMeans solves the problem it states."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from skmoderndata._solvers.boolean_data.boolean import pack_rows, unpack_rows
-from skmoderndata.cluster import BooleanKMeans
+from skmoderndata.cluster import (
+    BooleanKMeans,
+    DiscreteBasis,
+    FormalConceptFactorization,
+    MultiAssignmentClustering,
+    RoleMiner,
+    RoundedSVD,
+)
 from skmoderndata.cluster._boolean_k_means import _majority
 from skmoderndata.datasets import make_boolean_sources
 from skmoderndata.metrics import source_mismatch
@@ -139,6 +149,49 @@ def test_constant_empty_and_narrow_data():
         model = BooleanKMeans(2, random_state=0).fit(X)
         assert_array_equal(model.inverse_transform(model.transform(X)), X)
     assert BooleanKMeans(2, random_state=0).fit(np.ones((1, 3))).labels_ == [0]
+
+
+BOOLEAN = [
+    BooleanKMeans(random_state=0),
+    DiscreteBasis(2),
+    FormalConceptFactorization(2),
+    MultiAssignmentClustering(2, n_init=1, random_state=0),
+    RoleMiner(2),
+    RoundedSVD(2),
+]
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("model", BOOLEAN, ids=lambda model: type(model).__name__)
+def test_numbers_cut_at_a_threshold_that_nobody_chose_warn(model):
+    X = np.random.default_rng(0).integers(0, 3, size=(30, 8)).astype(float)
+    count = (X > 0).sum() / X.size
+    message = (
+        rf"{type(model).__name__}: X holds more than two values.*default: the {count:.1%} of the "
+        "entries above 0 became 1.*threshold=None, which refuses"
+    )
+    for numbers in (X, sparse.csr_array(X), X.astype(int)):
+        with pytest.warns(UserWarning, match=message):
+            clone(model).fit(numbers)
+    with pytest.warns(UserWarning, match=r"the values 1 and 2.*the 100.0% of the entries"):
+        clone(model).fit(1.0 + (X > 0))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clone(model).set_params(threshold=0.5).fit(X)
+        for bits in (X > 0, (X > 0).astype(float), sparse.csr_array(2 * (X > 0)), (X > 0) - 0.5):
+            clone(model).fit(bits)
+        model = clone(model).fit(X > 0)
+        model.transform(X)  # only `fit` tells
+
+
+@pytest.mark.edge
+def test_unobserved_bits_are_no_third_value():
+    X = np.random.default_rng(0).integers(0, 2, size=(30, 8)).astype(float)
+    X[0, 0] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MultiAssignmentClustering(2, n_init=1, random_state=0).fit(X)
 
 
 @pytest.mark.edge

@@ -263,6 +263,7 @@ def test_end_before_convergence_is_told():
         ([[1.0]], {"radius": -1}, "radius"),
         ([[1.0]], {"gamma": 0.0}, "gamma"),
         ([[1.0]], {"metric": "cosine"}, "metric"),
+        ([[1.0]], {"metric": "softdtw"}, "'softdtw' is 'soft_dtw' here"),
     ],
 )
 def test_bad_input_is_named(X, settings, message):

@@ -621,7 +621,11 @@ def broken_promises(cls, root=ROOT):
         for check, reason in card.known_failures.items()
         if len(reason) < 20
     ]
-
+    found += [
+        f"known failure {check} does not say what fails for a user ('In use: ...')"
+        for check, reason in card.known_failures.items()
+        if len(reason.partition("In use: ")[2]) < 30
+    ]
     return found
 
 

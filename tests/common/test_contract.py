@@ -3,12 +3,14 @@
 import functools
 import inspect
 import pickle
+import re
 import warnings
 
 import joblib
 import numpy as np
 import pytest
 import sklearn
+import sklearn.model_selection
 from numpy.testing import assert_allclose, assert_array_equal
 from numpydoc.docscrape import FunctionDoc
 from sklearn.base import clone, is_classifier, is_regressor
@@ -17,6 +19,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks
+from sklearn.utils.discovery import all_estimators as sklearn_estimators
+from sklearn.utils.discovery import all_functions as sklearn_functions
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 
@@ -72,6 +76,29 @@ def test_expected_failures_name_real_checks():
         if not hasattr(estimator_checks, name)
     ]
     assert misspelt == []
+
+
+@pytest.mark.parametrize(
+    "cls", [c for c in CLASSES if c._card.known_failures], ids=lambda cls: cls.__name__
+)
+def test_expected_failures_say_what_does_not_work(cls):
+    """In names that exist: of scikit-learn's wrappers and scores, or of the class itself."""
+    theirs = {name for name, _ in [*sklearn_estimators(), *sklearn_functions()]} | {"Pipeline"}
+    theirs |= set(sklearn.model_selection.__all__)
+    ours = {*dir(cls), *inspect.signature(cls).parameters, *(other.__name__ for other in CLASSES)}
+    for reason in cls._card.known_failures.values():
+        names = re.findall(r"`(\w+)`", reason.partition("In use: ")[2])
+        assert names
+        assert set(names) <= theirs | ours
+
+
+def test_expected_failures_of_different_reasons_differ_in_use():
+    said = {}
+    for reason in {one for cls in CLASSES for one in cls._card.known_failures.values()}:
+        why, _, use = reason.partition("In use: ")
+        said.setdefault(use, set()).add(why)
+    repeated = {use for use, why in said.items() if len(why) > 1}
+    assert {use for use in repeated if "view_slices" not in use} == set()  # shared by two views
 
 
 BEYOND = [

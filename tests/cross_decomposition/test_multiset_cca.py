@@ -10,7 +10,12 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
-from skmoderndata.cross_decomposition import KernelCCA, MultisetCCA, RegularizedCCA
+from skmoderndata.cross_decomposition import (
+    KernelCCA,
+    KernelPLSSVD,
+    MultisetCCA,
+    RegularizedCCA,
+)
 from tests.oracles.kernel_cca import consensus_values, linear_correlations
 from tests.oracles.regularized_cca import best_sum_of_correlations
 
@@ -133,6 +138,38 @@ def test_bad_input_is_named():
         MultisetCCA().fit([views[0], np.full((90, 2), np.nan), views[1]])
     with pytest.raises(ValueError, match="be 1 for any data"):
         MultisetCCA(alpha=0).fit([X[:9] for X in views_of(0, sizes=(4, 5, 6))])
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("criterion", ["maxvar", "sumcor"])
+@pytest.mark.parametrize("gap", [0, 1, 2])
+def test_missing_view_names_the_criterion_that_takes_it(criterion, gap):
+    views = views_of(0)
+    views[gap][[3, 5]] = np.nan
+    sides = np.cumsum([0, *(view.shape[1] for view in views)])
+    slices = list(zip(sides[:-1].tolist(), sides[1:].tolist(), strict=True))
+    message = rf"view {gap + 1} contains NaN, and is missing for 2 .* row 3: criterion='gcca'"
+
+    model = MultisetCCA(criterion=criterion)
+    with pytest.raises(ValueError, match=message):
+        model.fit(views)
+    with pytest.raises(ValueError, match=message):
+        model.set_params(view_slices=slices).fit(np.hstack(views))
+    model.set_params(criterion="gcca").fit(np.hstack(views))
+
+    views[gap][[3, 5], 1:] = 0.0  # a single entry is another matter
+    model = MultisetCCA(criterion=criterion)
+    with pytest.raises(ValueError, match=r"^Input (X|view \d) contains NaN\."):
+        model.fit(views)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("cls", [RegularizedCCA, KernelCCA, KernelPLSSVD])
+def test_missing_view_of_two_names_the_class_that_takes_it(cls):
+    X, Y, _ = views_of(0)
+    Y[:4] = np.nan
+    with pytest.raises(ValueError, match=r"view 2 contains NaN.*MultisetCCA\(criterion='gcca'\)"):
+        cls(1).fit(X, Y)
 
 
 @pytest.mark.edge

@@ -1,5 +1,7 @@
 """Evidence that KSVD solves the problem it states."""
 
+import warnings
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -682,3 +684,19 @@ def test_starts_from_neural_gas_keep_their_promises(seed):
             assert_allclose(model.components_[1:].sum(axis=1), 0, atol=1e-9)
     zeros = KSVD(3, init="neural_gas", max_iter=1, random_state=seed).fit(np.zeros((5, 4)))
     assert np.isfinite(zeros.components_).all()
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_more_non_zeros_than_a_code_can_have_warn(method):
+    X = np.random.default_rng(0).normal(size=(60, 12))
+    for settings, message in (
+        ({"n_components": 8, "n_nonzero_coefs": 20}, "=20 exceeds n_components=8"),
+        ({"n_components": 24, "n_nonzero_coefs": 13}, "=13 exceeds n_features=12"),
+    ):
+        with pytest.warns(UserWarning, match=message):
+            getattr(KSVD(max_iter=1, random_state=0, **settings), method)(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for settings in ({"n_components": 8, "n_nonzero_coefs": 8}, {"n_components": 1}):
+            getattr(KSVD(max_iter=1, random_state=0, **settings), method)(X)

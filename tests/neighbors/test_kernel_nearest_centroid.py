@@ -28,7 +28,10 @@ def test_linear_kernel_is_nearest_centroid(seed):
     assert_array_equal(model.predict(new), primal.predict(new))
     assert_allclose(model.dual_coef_.T @ X, primal.centroids_, atol=1e-10)
     distance = ((new[:, None] - primal.centroids_) ** 2).sum(axis=2)
-    want = (new**2).sum(axis=1, keepdims=True) / 2 - distance / 2
+    between = ((primal.centroids_[:, None] - primal.centroids_) ** 2).sum(axis=2)
+    k = len(between)
+    assert_allclose(model.margin_, between.sum() / 2 / (k * (k - 1)), rtol=1e-10)
+    want = (distance.mean(axis=1, keepdims=True) - distance) / 2 / model.margin_
     assert_allclose(model.decision_function(new), want, atol=1e-8)
 
 
@@ -40,14 +43,16 @@ def test_scores_pair_by_pair(seed):
     k = lambda a, b: np.exp(-0.1 * ((a - b) ** 2).sum())  # noqa: E731
     new = classes(seed + 1, n=5)[0]
     for x, scores in zip(new, model.decision_function(new), strict=True):
-        for label, score in zip("abc", scores, strict=True):
+        wanted = []
+        for label in "abc":
             i = np.flatnonzero(y == label)
             a = w[i] / w[i].sum()
             mean = sum(a[s] * k(X[i[s]], x) for s in range(len(i)))
             norm = sum(
                 a[s] * a[t] * k(X[i[s]], X[i[t]]) for s in range(len(i)) for t in range(len(i))
             )
-            assert_allclose(score, mean - norm / 2, rtol=1e-10)
+            wanted.append(mean - norm / 2)
+        assert_allclose(scores * model.margin_, wanted - np.mean(wanted), rtol=1e-10, atol=1e-15)
 
 
 @pytest.mark.oracle
@@ -60,7 +65,37 @@ def test_density_is_the_parzen_classifier(seed):
         for c in "abc"
     ]
     constant = 1.5 * np.log(2 * np.pi)  # of the normal density in three dimensions
-    assert_allclose(np.log(model.decision_function(new)), np.array(log).T + constant, rtol=1e-8)
+    want = np.exp(np.array(log).T + constant)
+    scores = model.margin_ * model.decision_function(new)
+    assert_allclose(scores, want - want.mean(axis=1, keepdims=True), rtol=1e-8, atol=1e-15)
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("offset", ["distance", "density"])
+def test_scores_are_about_one_at_the_means_whatever_the_kernel(offset, seed):
+    for n in (600, 900):  # the unit is from all samples, and from some
+        X, y = classes(seed, n=n)
+        X, y = X[y != "c"], y[y != "c"]
+        for factor in (1e-6, 1.0, 1e6):
+            K = factor * rbf_kernel(X, gamma=0.1)
+            model = KernelNearestCentroid("precomputed", offset=offset).fit(K, y)
+            scores = model.decision_function(K)
+            between = scores[y == "b"].mean() - scores[y == "a"].mean()
+            if n == 600:
+                assert_allclose(between, 2, rtol=1e-9)
+            assert 1.5 < between < 2.5
+
+            again = np.random.default_rng(seed).permutation(len(y))
+            other = KernelNearestCentroid("precomputed", offset=offset)
+            other.fit(K[np.ix_(again, again)], y[again])
+            assert_allclose(other.margin_, model.margin_, rtol=1e-9)
+
+
+@pytest.mark.edge
+def test_equal_means_have_scores_of_zero():
+    model = KernelNearestCentroid("linear").fit([[1.0], [-1.0], [1.0], [-1.0]], [0, 0, 1, 1])
+    assert model.margin_ == 1.0
+    assert_array_equal(model.decision_function([[3.0]]), [0.0])
 
 
 @pytest.mark.recovery

@@ -155,6 +155,7 @@ def wrong(value):
         (DistanceTransformer(), [1.5], TypeError, "sample 0 is of type float"),
         (DistanceTransformer(), pd.DataFrame({"a": ["x"]}), ValueError, "select one column"),
         (DistanceTransformer("dtw"), ["a"], ValueError, "'metric' parameter"),
+        (DistanceTransformer("softdtw"), [[1.0]], ValueError, "soft_dtw.* others name 'softdtw'"),
         (DistanceTransformer(wrong(np.nan)), ["a"], ValueError, "NaN, infinite or negative"),
         (DistanceTransformer(wrong(-1.0)), ["a"], ValueError, "NaN, infinite or negative"),
         (DistanceTransformer(lambda X, Z: 0.0), ["a"], ValueError, r"of shape \(1, 1\)"),

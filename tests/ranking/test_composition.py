@@ -49,9 +49,10 @@ def test_scores_of_classes_have_their_largest_at_the_prediction(machine, seed):
     s, b = model.rank_score(X), np.sort(model.thresholds_)
     scores = model.decision_function(X)
     assert_array_equal(model.classes_[scores.argmax(axis=1)], model.predict(X))
-    assert_allclose(scores[:, 0], b[0] - s, rtol=1e-12)
-    assert_allclose(scores[:, 1], np.minimum(s - b[0], b[1] - s), rtol=1e-12)
-    assert_allclose(scores[:, -1], s - b[-1], rtol=1e-12)
+    unit = getattr(model, "margin_", 1.0)
+    assert_allclose(unit * scores[:, 0], b[0] - s, rtol=1e-12)
+    assert_allclose(unit * scores[:, 1], np.minimum(s - b[0], b[1] - s), rtol=1e-12)
+    assert_allclose(unit * scores[:, -1], s - b[-1], rtol=1e-12)
 
 
 @each_machine
@@ -59,7 +60,8 @@ def test_scores_of_classes_have_their_largest_at_the_prediction(machine, seed):
 def test_two_classes_have_one_column(machine):
     X, y = friedman(n_ranks=2)
     model = machine.fit(X, y)
-    assert_allclose(model.decision_function(X), model.rank_score(X) - model.thresholds_[0])
+    s = (model.rank_score(X) - model.thresholds_[0]) / getattr(model, "margin_", 1.0)
+    assert_allclose(model.decision_function(X), s)
     assert_array_equal(model.predict(X), (model.decision_function(X) > 0).astype(int))
 
 

@@ -1,5 +1,7 @@
 """Evidence that DictionaryClassifier solves the problem it states."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -174,3 +176,30 @@ def test_borders(seed):
     assert one.predict(X[:1]).shape == (1,)
     with pytest.raises(ValueError, match="at least two classes, and y has 1 class"):
         few.fit(X, np.zeros(len(X)))
+
+
+@pytest.mark.edge
+def test_few_columns_warn():
+    X = np.random.default_rng(0).normal(size=(40, 6))
+    y = (X[:, 0] > 0).astype(int)
+    settings = {"n_components": 4, "max_iter": 1, "n_discriminative": 0, "random_state": 0}
+    for n_nonzero in (6, 9):
+        message = rf"X has 6 columns, and n_nonzero_coefs={n_nonzero} atoms .* 20 columns and more"
+        with pytest.warns(UserWarning, match=message):
+            DictionaryClassifier(n_nonzero_coefs=n_nonzero, **settings).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        DictionaryClassifier(n_nonzero_coefs=5, **settings).fit(X, y)
+
+
+@pytest.mark.invariance
+def test_scores_of_several_classes_are_centred():
+    X, y = load_digits(n_class=3, return_X_y=True)
+    model = DictionaryClassifier(5, max_iter=2, n_discriminative=0, random_state=0)
+    model.fit(X[:100], y[:100])
+    scores = model.decision_function(X[100:200])
+    assert_allclose(scores.sum(axis=1), 0, atol=1e-12)
+    assert_array_equal(model.classes_[scores.argmax(axis=1)], model.predict(X[100:200]))
+    # differences are those of the residuals, whose softmax are the probabilities
+    log = np.log(model.predict_proba(X[100:200])) / model.sharpness_
+    assert_allclose(scores - scores[:, :1], log - log[:, :1], atol=1e-9)

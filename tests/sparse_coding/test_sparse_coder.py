@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.datasets import load_sample_image
 from sklearn.decomposition import SparseCoder as SklearnCoder
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.feature_extraction.image import extract_patches_2d
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -37,6 +37,68 @@ def patches(n_patches, seed=0):
     X = extract_patches_2d(grey, (8, 8), max_patches=n_patches, random_state=seed)
     X = X.reshape(n_patches, 64)
     return X - X.mean(axis=1, keepdims=True)
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize(
+    "settings", [{}, {"transform_algorithm": "lasso"}, {"residual_tol": 0.5, "n_jobs": 2}]
+)
+def test_a_given_dictionary_needs_no_fit(settings):
+    X, D = signals(0)
+    coder, fitted = SparseCoder(D, **settings), SparseCoder(D, **settings).fit(X)
+    codes = coder.transform(X)
+    assert_array_equal(codes, fitted.transform(X))
+    assert_array_equal(coder.encode(X).dual_gap, fitted.encode(X).dual_gap)
+    assert_array_equal(coder.inverse_transform(codes), fitted.inverse_transform(codes))
+    assert coder.score(X) == fitted.score(X)
+    assert_array_equal(coder.get_feature_names_out(), fitted.get_feature_names_out())
+    assert set(vars(coder)) == set(coder.get_params())  # and nothing is kept
+
+    # as the first step of a pipeline that is only asked
+    classifier = LogisticRegression().fit(codes, X[:, 0] > 0)
+    assert_array_equal(make_pipeline(coder, classifier).predict(X), classifier.predict(codes))
+
+
+@pytest.mark.edge
+def test_without_fit_messages_are_those_of_fit():
+    X, D = signals(0)
+    with pytest.raises(NotFittedError):
+        SparseCoder().transform(X)
+    with pytest.raises(NotFittedError):
+        SparseCoder().get_feature_names_out()
+    with pytest.raises(ValueError, match=r"atoms of 12 features, and X has 5"):
+        SparseCoder(D).transform(X[:, :5])
+    with pytest.raises(ValueError, match=r"takes no residual_tol"):
+        SparseCoder(D, transform_algorithm="fista", residual_tol=1.0).encode(X)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("lasso_lars", "'lasso_lars' is 'homotopy' here"),
+        ("lasso_cd", "'lasso_cd' is 'coordinate_descent'"),
+        ("lars", "'lars' .* take 'omp'"),
+        ("threshold", "'threshold' .* take 'omp'"),
+    ],
+)
+def test_scikit_learn_names_of_algorithms_are_answered(theirs, ours):
+    X, D = signals(0)
+    with pytest.raises(ValueError, match=rf"{ours}.*Got '{theirs}' instead"):
+        SparseCoder(D, transform_algorithm=theirs).transform(X)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    ("theirs", "ours"), [("lasso_lars", "homotopy"), ("lasso_cd", "coordinate_descent")]
+)
+def test_named_algorithms_solve_the_same_problem(theirs, ours):
+    X, D = signals(0)
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    expected = SklearnCoder(D, transform_algorithm=theirs, transform_alpha=0.5)
+    found = SparseCoder(D, transform_algorithm=ours, transform_alpha=0.5, tol=1e-10)
+    # scikit-learn's coordinate descent ends at steps of 1e-4
+    assert_allclose(found.transform(X), expected.fit_transform(X), atol=5e-3)
 
 
 @pytest.mark.oracle

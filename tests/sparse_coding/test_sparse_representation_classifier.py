@@ -1,6 +1,7 @@
 """Evidence that SparseRepresentationClassifier solves the problem it states."""
 
 import tracemalloc
+import warnings
 
 import cvxpy as cp
 import numpy as np
@@ -359,3 +360,26 @@ def test_low_rank_beyond_the_memory_says_what_it_misses():
         with pytest.warns(UserWarning, match="in the span of"):
             model = SparseRepresentationClassifier(kernel="rbf", gamma=10.0).fit(X, y)
         assert model.score(X, y) > 0.8
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("settings", "few"),
+    [
+        ({}, 10),
+        ({"algorithm": "omp", "n_nonzero_coefs": 4}, 4),
+        ({"algorithm": "group_lasso"}, 10),
+    ],
+)
+def test_few_columns_warn(settings, few):
+    X = np.random.default_rng(0).normal(size=(40, few + 1))
+    y = (X[:, 0] > 0).astype(int)
+    model = SparseRepresentationClassifier(**settings)
+    for rows in (X[:, 1:], sparse.csr_array(X[:, 1:])):
+        with pytest.warns(UserWarning, match=rf"X has {few} columns.* 20 columns and more"):
+            model.fit(rows, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X, y)
+        model.fit(sparse.csr_array(X)[:6], y[:6])  # of few rows, but many columns
+        model.set_params(kernel="rbf").fit(X[:, 1:], y)

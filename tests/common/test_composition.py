@@ -1,0 +1,169 @@
+"""Classes inside scikit-learn's wrappers, which see scores, probabilities and copies of rows."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_digits, make_classification, make_friedman1
+from sklearn.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
+    StackingClassifier,
+    StackingRegressor,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.metrics import log_loss
+from sklearn.preprocessing import StandardScaler
+
+from skmoderndata._registry import all_estimators
+from skmoderndata.discriminant_analysis import KernelFisherDiscriminant
+from skmoderndata.gaussian_process import BayesianCommitteeMachine, SparseGaussianProcessRegressor
+from skmoderndata.neighbors import KernelNearestCentroid
+from skmoderndata.ranking import KernelPRank, NuSVOR
+from skmoderndata.sparse_coding import DictionaryClassifier, SparseRepresentationClassifier
+
+TRAIN = slice(0, 120)
+TEST = slice(120, None)
+ORDINAL = (KernelPRank, NuSVOR)  # classes are ranks
+BY_DIRECTION = (DictionaryClassifier, SparseRepresentationClassifier)  # of long vectors
+GAUSSIAN_PROCESSES = (BayesianCommitteeMachine, SparseGaussianProcessRegressor)
+
+INSTANCES = [
+    cls(**parameters)
+    for cls in all_estimators()
+    for parameters in cls._card.checks
+    # wrappers cut the rows of a kernel matrix only
+    if parameters.get("kernel") != "precomputed"
+]
+REGRESSORS = [one for one in INSTANCES if is_regressor(one)]
+
+
+def takes(estimator, n_classes):
+    """Whether a case is run: several classes with the first set of parameters of each class."""
+    if n_classes == 2:
+        return True
+    first = type(estimator)(**type(estimator)._card.checks[0])
+    other_scores = type(estimator) in (KernelNearestCentroid, *ORDINAL)
+    return not isinstance(estimator, KernelFisherDiscriminant) and (
+        repr(estimator) == repr(first) or other_scores
+    )
+
+
+CASES = [
+    pytest.param(one, n_classes, id=f"{one!r}-{n_classes}")
+    for one in INSTANCES
+    if is_classifier(one)
+    for n_classes in (2, 3)
+    if takes(one, n_classes)
+]
+
+
+def steps(n, seed=0):
+    """Series of two kinds, a step up or a bump, at any time."""
+    rng = np.random.default_rng(seed)
+    kind, start = rng.integers(0, 2, n), rng.integers(2, 9, n)
+    time = np.arange(16)[None]
+    series = (time >= start[:, None]) & ((kind == 0)[:, None] | (time < start[:, None] + 4))
+    return series + 0.3 * rng.normal(size=(n, 16)), kind, start
+
+
+def labelled(estimator, n_classes):
+    """Samples of the kind that a classifier is made for, with classes that overlap."""
+    if not estimator.__sklearn_tags__().input_tags.two_d_array:
+        X, kind, start = steps(300)
+        return X, kind if n_classes == 2 else np.where(kind == 0, 2, start < 5)
+    if isinstance(estimator, BY_DIRECTION):
+        X, y = load_digits(return_X_y=True)
+        some = np.isin(y, (3, 8, 9)[:n_classes])
+        noise = np.random.default_rng(0).normal(size=(some.sum(), 64))
+        return X[some] + 4 * noise, y[some]
+    if isinstance(estimator, ORDINAL):
+        X, t = make_friedman1(500, 8, noise=1.0, random_state=0)
+        ends = np.quantile(t, np.arange(1, n_classes) / n_classes)
+        return StandardScaler().fit_transform(X), np.digitize(t, ends)
+    X, y = make_classification(
+        600,
+        20,
+        n_informative=6,
+        n_redundant=4,
+        n_classes=n_classes,
+        class_sep=1.2,
+        flip_y=0.03,
+        random_state=1,
+    )
+    return StandardScaler().fit_transform(X), y
+
+
+@pytest.mark.invariance
+# of wrappers' folds and resamples; tests of the warnings themselves are with each class
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("estimator", "n_classes"), CASES)
+def test_wrapped_classifiers_are_as_good_as_alone(estimator, n_classes):
+    X, y = labelled(estimator, n_classes)
+    alone = clone(estimator).fit(X[TRAIN], y[TRAIN]).score(X[TEST], y[TEST])
+    prior = np.bincount(np.unique(y[TRAIN], return_inverse=True)[1]) / len(y[TRAIN])
+    assert alone > prior.max() + 0.05  # else the comparison would say nothing
+
+    calibrated = CalibratedClassifierCV(clone(estimator), cv=3).fit(X[TRAIN], y[TRAIN])
+    assert calibrated.score(X[TEST], y[TEST]) >= alone - 0.07
+    P = calibrated.predict_proba(X[TEST])
+    assert_allclose(P.sum(axis=1), 1, rtol=1e-9)
+    # better than the frequencies of the classes, and as sure as it is right
+    assert log_loss(y[TEST], P) < -prior @ np.log(prior) - 0.03
+    right = calibrated.classes_[P.argmax(axis=1)] == y[TEST]
+    assert abs(P.max(axis=1).mean() - right.mean()) < 0.15
+
+    # a final estimator with a penalty, as is the default, must see the scores
+    stacked = StackingClassifier([("one", clone(estimator))], LogisticRegression(), cv=3)
+    assert stacked.fit(X[TRAIN], y[TRAIN]).score(X[TEST], y[TEST]) >= alone - 0.07
+
+    bag = BaggingClassifier(clone(estimator), n_estimators=3, random_state=0)
+    assert bag.fit(X[TRAIN], y[TRAIN]).score(X[TEST], y[TEST]) >= alone - 0.1
+    P = bag.predict_proba(X[TEST])
+    assert_allclose(P.sum(axis=1), 1, rtol=1e-9)
+    assert P.std(axis=0).min() > 0.05
+
+
+def targets(estimator):
+    """Samples and targets; centred ones, as some parameters leave out the intercept."""
+    if not estimator.__sklearn_tags__().input_tags.two_d_array:
+        X, kind, start = steps(300)
+        t = kind + 0.1 * start
+    else:
+        X, t = make_friedman1(500, 8, noise=0.5, random_state=0)
+        X = StandardScaler().fit_transform(X)
+    return X, t - t.mean()
+
+
+@pytest.mark.invariance
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("estimator", REGRESSORS, ids=repr)
+def test_wrapped_regressors_are_as_good_as_alone(estimator):
+    X, t = targets(estimator)
+    alone = clone(estimator).fit(X[TRAIN], t[TRAIN]).score(X[TEST], t[TEST])
+    assert alone > 0.1
+
+    stacked = StackingRegressor([("one", clone(estimator))], RidgeCV(), cv=3)
+    assert stacked.fit(X[TRAIN], t[TRAIN]).score(X[TEST], t[TEST]) >= alone - 0.05
+
+    # copies of samples tell a Gaussian process that there is no noise, see below
+    draw = {"bootstrap": False, "max_samples": 0.7}
+    draw = draw if isinstance(estimator, GAUSSIAN_PROCESSES) else {}
+    bag = BaggingRegressor(clone(estimator), n_estimators=3, random_state=0, **draw)
+    assert bag.fit(X[TRAIN], t[TRAIN]).score(X[TEST], t[TEST]) >= alone - 0.1
+
+
+@pytest.mark.edge
+def test_bootstrap_of_gaussian_processes_says_what_copies_do():
+    X, t = make_friedman1(40, 5, noise=0.5, random_state=0)
+    bag = BaggingRegressor(
+        BayesianCommitteeMachine(max_expert_size=20, random_state=0), 1, random_state=0
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        bag.fit(X, t)
+    assert any("give each sample once" in str(one.message) for one in caught)
