@@ -1,5 +1,6 @@
 """Base of the core vector machines: parameters, search, results, and the warning."""
 
+from functools import cache
 from numbers import Integral, Real
 
 import numpy as np
@@ -19,7 +20,8 @@ from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT
 from skmoderndata._validation import check_magnitude
 from skmoderndata.kernels._expansion import KernelRows, largest_diagonal, surely_psd
 from skmoderndata.kernels._machines import KernelMachine
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, take
+from skmoderndata.kernels._row_store import RowStore
 
 CORE_CONSTRAINTS = {
     **KERNEL_CONSTRAINTS,
@@ -71,7 +73,22 @@ class CoreVectors(KernelMachine):
             )
         return rows, diagonal
 
-    def _search(self, problem, rng, progress, *, last, max_core=None, max_iter=None, eps=None):
+    def _all_rows(self, rows, ids, bias):
+        """Return a function that makes a cache of kernel rows of samples at its first call."""
+
+        @cache
+        def store():
+            X = rows.X
+            if ids is not None:
+                X = X[np.ix_(ids, ids)] if rows.gram.precomputed else take(X, ids)
+            return RowStore(rows.gram, X, cache_size=self.cache_size, plus=bias)
+
+        return store
+
+    def _search(
+        self, problem, rng, progress, *,
+        last, max_core=None, max_iter=None, eps=None, row_store=None,
+    ):  # fmt: skip
         """Solve a problem on a core set; `last` is the state of an earlier one, or None."""
         max_core = self.max_core or max_core
         if self.solver == "cvxpy":
@@ -87,6 +104,7 @@ class CoreVectors(KernelMachine):
             max_iter=min(self.max_iter, max_iter or self.max_iter),
             cache_size=self.cache_size,
             start=problem.begin(*last) if self.warm_start and last is not None else None,
+            row_store=row_store,
             rng=rng,
             progress=progress,
         )
@@ -98,6 +116,10 @@ class CoreVectors(KernelMachine):
         """Store the duality gap and the work: maxima and sums over several problems."""
         self.dual_gap_ = float(max(one.gap for one in found))
         self.n_iter_ = int(max(one.n_iter for one in found))
+        if any(one.handed_over for one in found):
+            self.solver_ = "coordinate_descent"
+        else:
+            self.solver_ = self.solver
         self.n_passes_ = int(sum(one.n_passes for one in found))
         self.n_kernel_evaluations_ = int(rows.n_evaluations)
 

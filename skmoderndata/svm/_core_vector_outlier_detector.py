@@ -257,7 +257,8 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
                 rows, costs, diagonal=diagonal, ids=None if len(ids) == n else ids, known=known
             )
             last = getattr(self, "_core", None)
-            found = self._search(problem, rng, progress, last=last)
+            row_store = self._all_rows(rows, problem.ids, 0.0)
+            found = self._search(problem, rng, progress, last=last, row_store=row_store)
         used = found.weights > 0
         order = np.argsort(found.core[used])
         place = found.core[used][order]
