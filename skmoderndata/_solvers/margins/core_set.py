@@ -60,6 +60,7 @@ def core_set(
     cache_size: float = 500.0,
     start: tuple[Array, Array] | None = None,
     row_store: Callable[[], Rows] | None = None,
+    crowded: bool = False,
     rng: np.random.RandomState,
     progress: Progress | None = None,
 ) -> CoreSetResult:
@@ -98,6 +99,8 @@ def core_set(
         An earlier result.
     row_store : function or None
         Gives the rows of the kernel matrix, with the bias, for problems whose samples have signs.
+    crowded : bool
+        Whether another problem with these rows has shown that a core set saves nothing.
     rng : RandomState
     progress : Progress or None
     """
@@ -108,7 +111,8 @@ def core_set(
     search = _Search(
         problem, tol, eps, solver, max_core, max_iter, cache_size, start, rng, progress
     )
-    hand_over = whole and tol >= SINGLE and row_store is not None
+    hand_over = whole and tol >= SINGLE and row_store is not None and not search.exact
+    search.crowded = hand_over and crowded
     if batch_size is None:
         search.blocks(until_crowded=hand_over)
     else:
@@ -326,7 +330,7 @@ class _Search:
         `until_crowded` ends it where a fifth of the units looked at have weight.
         """
         n = self.problem.n_units
-        self.crowded = until_crowded and np.count_nonzero(self.core.a) > CROWDED * n
+        self.crowded |= until_crowded and np.count_nonzero(self.core.a) > CROWDED * n
         order = self.problem.order(self.rng)
         first, size = 0, FIRST_BLOCK
         while first < n and not self.stopped and not self.crowded:
