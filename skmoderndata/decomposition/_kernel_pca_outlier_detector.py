@@ -42,7 +42,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
 
     Parameters
     ----------
-    n_components : int or float, default=0.9
+    n_components : int or float, default=0.5
         Dimension k of the subspace; a number in (0, 1) is the smallest fraction of the variance
         that the subspace must explain.
     kernel : str, Kernel or callable, default="rbf"
@@ -160,7 +160,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
 
     def __init__(
         self,
-        n_components=0.9,
+        n_components=0.5,
         *,
         kernel="rbf",
         gamma="scale",

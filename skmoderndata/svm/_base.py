@@ -1,5 +1,7 @@
 """Base of the core vector machines: parameters, search, results, and the warning."""
 
+import warnings
+from functools import cache
 from numbers import Integral, Real
 
 import numpy as np
@@ -20,6 +22,10 @@ from skmoderndata._kernelized.machines import KernelMachine
 from skmoderndata._solvers.margins.core_set import core_set
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT
 from skmoderndata._validation import check_magnitude
+from skmoderndata.kernels._expansion import KernelRows, largest_diagonal, surely_psd
+from skmoderndata.kernels._machines import KernelMachine
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, take
+from skmoderndata.kernels._row_store import RowStore
 
 CORE_CONSTRAINTS = {
     **KERNEL_CONSTRAINTS,
@@ -34,7 +40,8 @@ CORE_CONSTRAINTS = {
     "n_jobs": N_JOBS,
 }
 
-SCALES_FROM_ROWS = 10_000  # samples from which the scales of the columns are estimated
+FEW_ROWS = 100  # of so many samples one has its kernel row in memory, at least
+ENOUGH = 10_000  # samples from which the scales of the columns are estimated
 UNSCALED = 1e3  # ratio of standard deviations that impairs squared distances
 
 
@@ -71,8 +78,43 @@ class CoreVectors(KernelMachine):
             )
         return rows, diagonal
 
-    def _search(self, problem, rng, progress, *, last, max_core=None, max_iter=None, eps=None):
-        """Solve a problem on a core set; `last` is the state of an earlier one, or None."""
+    def _last_core(self):
+        """State of the last call of `fit`, if `warm_start` is set."""
+        return getattr(self, "_core", None) if self.warm_start else None
+
+    def _finished_by(self, found):
+        """Name of the solver that finished any of the problems."""
+        handed_over = any(one.handed_over for one in found)
+        return "coordinate_descent" if handed_over else self.solver
+
+    def _all_rows(self, rows, ids, bias):
+        """Return a function that makes a cache of kernel rows of samples at its first call."""
+
+        @cache
+        def store():
+            X = rows.X
+            if ids is not None:
+                X = X[np.ix_(ids, ids)] if rows.gram.precomputed else take(X, ids)
+            found = RowStore(rows.gram, X, cache_size=self.cache_size, plus=bias)
+            if FEW_ROWS * len(found.values) < found.n:
+                warnings.warn(
+                    f"{type(self).__name__}: more than a fifth of the samples are support vectors, "
+                    f"and cache_size={self.cache_size:g} holds the kernel rows of "
+                    f"{len(found.values)} of {found.n} samples, so that rows are computed "
+                    "repeatedly. Set max_core to limit the support vectors, or increase "
+                    "cache_size.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+            return found
+
+        return store
+
+    def _search(
+        self, problem, rng, progress, *,
+        last, max_core=None, max_iter=None, eps=None, row_store=None, crowded=False,
+    ):  # fmt: skip
+        """Solve a problem on a core set; `last` is the state to start from, or None."""
         max_core = self.max_core or max_core
         if self.solver == "cvxpy":
             max_core = min(max_core or CVXPY_LIMIT, CVXPY_LIMIT)
@@ -86,7 +128,9 @@ class CoreVectors(KernelMachine):
             max_core=max_core,
             max_iter=min(self.max_iter, max_iter or self.max_iter),
             cache_size=self.cache_size,
-            start=problem.begin(*last) if self.warm_start and last is not None else None,
+            start=None if last is None else problem.begin(*last),
+            row_store=row_store,
+            crowded=crowded,
             rng=rng,
             progress=progress,
         )

@@ -118,8 +118,12 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         suboptimality of the objective.
     objective_ : float
         Value of the dual problem, a lower bound of the minimum; the sum over classifiers.
+    solver_ : str
+        The solver that finished: `solver`, or "coordinate_descent" if support vectors were more
+        than a fifth of the samples for any classifier. See Notes.
     n_iter_ : int
-        Number of solutions on core sets; the maximum over classifiers.
+        Number of solutions on core sets, and of sub-problems of coordinate descent; the maximum
+        over classifiers.
     n_passes_ : int
         Number of passes over all samples for the certificates.
     n_kernel_evaluations_ : int
@@ -142,9 +146,14 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
     there is no search: one kernel matrix is used for all classifiers, and the gap is far below
     `tol`, or at rounding level for up to 100 samples. For more samples, time is about
     ``n |S| cost(k)`` for a core set S, and memory ``8 |S|^2`` bytes, at most `cache_size`, and
-    three numbers per sample; the training data may be a memory map and are read in blocks. Every
-    sample inside the margin is a support vector, so S grows with n on noisy data; use a larger
-    `tol`, `radius_tol` or `max_core` to limit it.
+    three numbers per sample; the training data may be a memory map and are read in blocks.
+
+    Every sample inside the margin is a support vector, so that S grows with n where classes
+    overlap. When more than a fifth of the samples looked at are support vectors, coordinate
+    descent over all samples goes on from their weights, with the rows of the kernel matrix stored
+    in single precision in `cache_size` megabytes; time is then about ``n^2 cost(k)``. The core set
+    is kept if `max_core`, `radius_tol`, `batch_size`, another `solver` or a `tol` below 1e-6 is
+    given. For a million samples of classes that overlap, set `max_core`.
 
     The published rule is relative to the radius, but the margin is a tiny fraction of the radius:
     ``radius_tol=1e-6`` means 5 % of a margin at ten thousand samples and more than one at a
@@ -320,6 +329,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
             self._check_ball(rows, weights)
         classes = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         earlier = self._earlier(len(classes))
+        row_store = self._all_rows(rows, active, bias)
         found, problems, multiples, first = [], [], [], None
         with FitProgress(
             self, rows.X, y, max_passes=self.max_iter * len(classes), task_name="core set"
@@ -337,7 +347,15 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
                     )
                 problem = first.relabelled(signs)
                 last = earlier[number]
-                result = self._search(problem, rng, progress, last=last, eps=self.radius_tol)
+                result = self._search(
+                    problem,
+                    rng,
+                    progress,
+                    last=last,
+                    eps=self.radius_tol,
+                    row_store=row_store,
+                    crowded=any(one.handed_over for one in found),
+                )
                 used = result.weights > 0
                 _, multiple = problem.best_multiple(
                     result.values, result.core[used], result.weights[used], result.rho
@@ -389,6 +407,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         self.margin_tolerance_ = np.array([r.violation for r in found])
         self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
         self._store_work(rows, found)
+        self.solver_ = self._finished_by(found)
         if rows.gram.kernel == "linear":
             coef = self.dual_coef_ @ self._basis
             self.coef_ = coef.toarray() if sparse.issparse(coef) else np.asarray(coef)

@@ -333,7 +333,7 @@ class CoreVectorRanker(CoreVectors, Base):
         core set again if they fail. Returns what was found, samples and their coefficients, and
         whether all pairs were taken.
         """
-        last = getattr(self, "_core", None)
+        last = self._last_core()
         core_set = self.solver == "core_set"
 
         if core_set and self.max_core is None and problem.cost > STEEP:

@@ -251,7 +251,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
                 diagonal=diagonal,
                 ids=ids,
             )
-            last = getattr(self, "_core", None)
+            last = self._last_core()
             found = self._search(problem, rng, progress, last=last)
 
         # the function in units of the targets

@@ -10,10 +10,11 @@ from skmoderndata._compat import NON_NEGATIVE, Interval, StrOptions, fit_context
 from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS, KernelMachine
 from skmoderndata._kernelized.mixins import KernelOutlierMixin
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._samples.containers import count_samples, take
+from skmoderndata._solvers.kernel.novelty import folds, outlier_threshold
 from skmoderndata._solvers.margins.box_machines import soft_ball
 
-SURFACE_RELATIVE = 1e-9  # relative tolerance within which samples are on the surface
+TOLD_APART = 16  # samples, by similarity to which copies are recognised
+ROUNDING = 1e-9  # relative tolerance within which samples are on the surface
 
 
 class SVDD(KernelMachine, KernelOutlierMixin, Base):
@@ -48,6 +49,10 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
     margin : float, default=0.0
         Value added to the squared radius in `predict`, so that samples slightly outside the ball
         are not outliers.
+    contamination : float, default=None
+        Expected fraction of outliers among new samples from the distribution of the training
+        samples, in (0, 0.5]: sets `offset_` by the distances of held-out samples, and leaves the
+        ball as it is. None takes the surface of the ball.
     tol : float, default=0.001
         Target of the relative duality gap.
     cache_size : float, default=500
@@ -75,7 +80,8 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
     objective_ : float
         Value of the objective.
     offset_ : float
-        Threshold of `score_samples`: the negative of the squared radius plus the margin.
+        Threshold of `score_samples`: the negative of the squared radius plus the margin, or with
+        `contamination` of a quantile of held-out squared distances plus the margin.
     dual_gap_ : float
         Relative duality gap: an upper bound on the relative suboptimality of the objective.
     n_iter_ : int
@@ -96,6 +102,11 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
     ``nu n / 2`` times that of this class. With linear, polynomial, string and graph kernels
     samples have different norms, and the two machines differ: the one-class machine separates the
     samples from the origin of the feature space, which has no special meaning for these kernels.
+
+    New samples are farther from the centre than those that determine it, so that more than `nu` of
+    them are outside the ball. With `contamination`, folds of a fifth of the samples (copies of a
+    sample in one fold), until 500 samples are held out, are compared with the ball of the others:
+    five more balls below 625 samples, one from 2500 on.
 
     Time is about ``nu n^2`` kernel values. With ``nu = 1`` all weights are equal and r is 0. With
     a precomputed kernel new samples need ``k(x, x)``, which a matrix of new by training samples
@@ -140,6 +151,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         **MACHINE_CONSTRAINTS,
         "nu": [Interval(Real, 0, 1, closed="both")],
         "margin": [NON_NEGATIVE],
+        "contamination": [Interval(Real, 0, 0.5, closed="right"), None],
         "solver": [StrOptions({"smo", "cvxpy"})],
     }
 
@@ -153,6 +165,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         coef0=1,
         kernel_params=None,
         margin=0.0,
+        contamination=None,
         tol=1e-3,
         cache_size=500,
         max_iter=-1,
@@ -166,6 +179,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         self.coef0 = coef0
         self.kernel_params = kernel_params
         self.margin = margin
+        self.contamination = contamination
         self.tol = tol
         self.cache_size = cache_size
         self.max_iter = max_iter
@@ -200,14 +214,16 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         # a bound above one is never active
         bounds = np.full(len(active), 2.0) if hard else fractions / self.nu
         with FitProgress(self, X, y, max_passes=None, task_name="level") as progress:
-            found = soft_ball(
-                store,
-                bounds,
-                solver=self.solver,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                progress=progress,
-            )
+            limits = {
+                "solver": self.solver,
+                "tol": self.tol,
+                "max_iter": self.max_iter,
+                "progress": progress,
+            }
+            found = soft_ball(store, bounds, **limits)
+            furthest = found.offset
+            if self.contamination is not None:
+                furthest = self._held_out(store, fractions, bounds, found, limits)
         used = np.flatnonzero(found.coef)
         self._check_psd(gram, store, used, np.zeros(len(active)))
         self._keep_support(gram, X, active[used], found.coef[used])
@@ -218,8 +234,8 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         diagonal = store.diagonal
         self._own = float(diagonal[0]) if np.ptp(diagonal) <= 1e-12 * diagonal.max() else None
         self.radius_, self.objective_ = float(np.sqrt(found.offset)), float(found.objective)
-        rounding = SURFACE_RELATIVE * found.offset + 1e-12 * float(diagonal.max())
-        self.offset_ = -(found.offset + self.margin + rounding)
+        rounding = ROUNDING * furthest + 1e-12 * float(diagonal.max())
+        self.offset_ = -(furthest + self.margin + rounding)
         self._keep_work(found.gap, found.n_iter, found.converged)
         return self
 
@@ -244,6 +260,25 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         check_is_fitted(self)
         return float(np.mean(self._score_samples(self._samples(X, reset=False))))
 
+    def _held_out(self, store, fractions, bounds, found, limits):
+        """Squared distance beyond which `contamination` of the held-out samples are.
+
+        A fold is held out by bounds of zero, so that all balls share the kernel rows.
+        """
+        n = len(bounds)
+        few = np.linspace(0, n - 1, TOLD_APART).astype(int)
+        scores, there = squares(store.diagonal, found), np.ones(n, bool)
+
+        for turn, (inside, outside) in enumerate(folds(store.compute(few).T, scores)):
+            if turn == 0:
+                there[:] = False
+            part = np.zeros(n)
+            part[inside] = bounds[inside] * (bounds.sum() / bounds[inside].sum())
+            ball = soft_ball(store, part, **limits)
+            scores[outside] = squares(store.diagonal, ball)[outside]
+            there[outside] = True
+        return -outlier_threshold(-scores[there], fractions[there], self.contamination)
+
     def _score_samples(self, X):
         """Compute the negative squared distances of validated samples from the centre."""
         inner = self._function_values(X) - self._at_mean
@@ -258,3 +293,8 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
             return self._gram.diag(X)
         parts = [self._gram.diag(take(X, slice(s, s + 2**15))) for s in range(0, n, 2**15)]
         return np.concatenate([np.asarray(part, dtype=np.float64) for part in parts])
+
+
+def squares(diagonal, ball):
+    """Squared distances of the samples from the centre of a ball."""
+    return np.maximum(diagonal - 2.0 * ball.values + ball.norm, 0.0)

@@ -206,6 +206,32 @@ def test_margin_enlarges_the_ball():
     assert (larger.predict(X) == -1).sum() < (model.predict(X) == -1).sum()
 
 
+@pytest.mark.recovery
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_share_of_new_outliers(kernel, seed):
+    """`contamination` moves the threshold and leaves the ball; chance of 500 samples held out."""
+    X = cloud(4600, seed=seed)
+    plain, model = (SVDD(kernel, contamination=c).fit(X[:600]) for c in (None, 0.05))
+    assert plain.radius_ == model.radius_
+    assert_array_equal(plain.dual_coef_, model.dual_coef_)
+    assert_allclose(plain.offset_, -(plain.radius_**2), rtol=1e-8)
+    share = (model.predict(X[600:]) == -1).mean()
+    assert abs(share - 0.05) < 4 * np.sqrt(0.05 * 0.95 / 500)
+    larger = SVDD(kernel, contamination=0.05, margin=0.1).fit(X[:600])
+    assert_allclose(larger.offset_, model.offset_ - 0.1)
+
+
+@pytest.mark.recovery
+def test_far_samples_that_lie_on_the_surface(seed):
+    """Rows that are similar to none tie on the surface of the ball."""
+    X = cloud(585, 5, seed=seed)
+    X[-15:] += 30.0 * np.arange(1, 16)[:, None]
+    flagged = SVDD(nu=0.03, contamination=0.05).fit_predict(X) == -1
+    assert flagged[-15:].all()
+    weighted = SVDD(nu=0.03, contamination=0.05).fit(X, sample_weight=np.full(585, 2.0))
+    assert_array_equal(weighted.predict(X) == -1, flagged)
+
+
 @pytest.mark.edge
 def test_new_samples_of_a_precomputed_kernel_need_a_constant_diagonal():
     K = linear_kernel(cloud(50))

@@ -1,4 +1,7 @@
-"""The program of `box_qp` without sums to keep: one weight at a time, the kernel adatron."""
+"""The program of `box_qp` without sums to keep: steps along one weight at a time.
+
+`coordinate_descent` is the kernel adatron; `coordinates_to_levels` takes the worst slopes first.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +10,15 @@ import numpy as np
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.margins.box_qp import POLISHED, BoxResult, BoxState, Rows
+from skmoderndata._solvers.margins.box_qp import (
+    CHUNK,
+    POLISHED,
+    BoxResult,
+    BoxState,
+    Rows,
+    bring_worst,
+    next_level,
+)
 from skmoderndata._typing import Array
 
 LONGER = 500  # passes after the tolerance is met, with few samples
@@ -41,8 +52,9 @@ def coordinate_descent(
     def one_pass() -> float:
         order = rng.permutation(n) if shuffle else np.arange(n)
         order = order[store.slot[order] >= 0]
-        worst: float = coordinate_steps(
-            store.values, store.slot, store.used, state, order, omega, store.clock
+        worst: float
+        worst, _ = coordinate_steps(
+            store.values, store.slot, store.used, state, order, omega, 0.0, store.clock
         )
         store.clock += len(order)
         if len(order) < n:
@@ -69,6 +81,66 @@ def coordinate_descent(
     return BoxResult(state.w, state.g, reached, count, it.converged and reached <= tol)
 
 
+def coordinates_to_levels(
+    store: Rows,
+    state: BoxState,
+    gap: Callable[[Array, Array], float],
+    *,
+    tol: float,
+    max_iter: int,
+    progress: Progress | None = None,
+) -> BoxResult:
+    """Minimise f of `box_qp` to ever lower levels of the slopes, rows first, in place.
+
+    The sub-problem of the samples whose rows are stored is solved to the level, then the rows of
+    the worst violators are brought. Where none violates the level, the gap tells the next one.
+    `max_iter` is the number of sub-problems at most.
+    """
+    nobody = np.zeros(0, np.int64)
+    violation = projected_slopes(state)
+    level = next_level(np.inf, tol) * float(violation.max())
+    least = 1e-15 * float(np.abs(state.diagonal * state.w).max(initial=0.0)) + 1e-300
+
+    it = Iterations(max_iter, tol, progress)
+    for _ in it:
+        # 1. the rows of the worst violators, then steps until the stored ones are at the level
+        violation[store.slot >= 0] = 0.0
+        bring_worst(store, violation, nobody, level)
+        count = _stored_to_level(store, state, level)
+
+        # 2. all samples
+        violation = projected_slopes(state)
+        if violation.max() <= level:
+            it.residual = gap(state.w, state.g)
+            it.ended = level <= least
+            level = max(next_level(it.residual, tol) * level, least)
+        elif count == 0 and (store.slot[violation > level] >= 0).all():
+            it.ended = True  # rounding, or numbers that are none
+
+    reached = gap(state.w, state.g)
+    return BoxResult(state.w, state.g, reached, it.n_iter, reached <= tol)
+
+
+def _stored_to_level(store: Rows, state: BoxState, level: float) -> int:
+    """Pass over the stored samples until no slope exceeds `level`; return the number of steps.
+
+    A pass steps along the weights whose slopes are more than half of the worst of the last pass.
+    Greater steps come first, without a search for the greatest: 1.4 times as many steps as with
+    one, in a quarter of the time.
+    """
+    stored = np.flatnonzero(store.slot >= 0)
+    most = max(CHUNK, 100 * len(state.w))
+    worst, total = float(projected_slopes(state)[stored].max(initial=0.0)), 0
+    while worst > level and total < most:
+        cut = max(level, 0.5 * worst)
+        worst, count = coordinate_steps(
+            store.values, store.slot, store.used, state, stored, 1.0, cut, store.clock
+        )
+        store.clock += len(stored)
+        total += count
+    return total
+
+
 def bring_above(store: Rows, state: BoxState, level: float, most: int) -> None:
     """Bring the missing rows of the worst violators above `level`, at most a given number."""
     missing = np.flatnonzero(store.slot < 0)
@@ -90,10 +162,13 @@ def projected_slopes(state: BoxState) -> Array:
 
 
 @jit
-def coordinate_steps(values, slot, used, state, order, omega, clock):
-    """Step along the weights of `order`, whose rows are stored; return the largest slope met."""
+def coordinate_steps(values, slot, used, state, order, omega, cut, clock):
+    """Step along the weights of `order` whose slopes exceed `cut`; their rows are stored.
+
+    Returns the largest slope met, and the number of steps.
+    """
     w, g = state.w, state.g
-    worst = 0.0
+    worst, count = 0.0, 0
     for place in range(len(order)):
         i = order[place]
         d = state.diagonal[i]
@@ -105,17 +180,21 @@ def coordinate_steps(values, slot, used, state, order, omega, clock):
         edge = state.tube / d
         target = target - edge if target > edge else target + edge if target < -edge else 0.0
         best = min(max(target, state.low[i]), state.high[i])
-        worst = max(worst, abs(best - w[i]) * d)
+        slope = abs(best - w[i]) * d
+        worst = max(worst, slope)
+        if slope <= cut:
+            continue
 
         # 2. omega times the way there
         new = min(max(w[i] + omega * (target - w[i]), state.low[i]), state.high[i])
         step = new - w[i]
         if step == 0.0:
             continue
+        count += 1
         used[i] = clock + place
         row = values[slot[i]]
         for q in range(len(g)):
             g[q] += step * row[q]
         g[i] += step * state.ridge[i]
         w[i] = new
-    return worst
+    return worst, count

@@ -5,12 +5,15 @@ minimum enclosing ball whose centre is constrained; `g = K' a - v / 2` is half t
 the point furthest from the centre is the one with the smallest `g`.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.margins.box_qp import Rows, box_state
+from skmoderndata._solvers.margins.coordinate_qp import coordinates_to_levels
 from skmoderndata._solvers.margins.core import Core
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, simplex_qp
 from skmoderndata._typing import Array
@@ -23,6 +26,8 @@ RARE = 1e-2  # fraction of violators that random samples of the published rule d
 WHOLE = 2000  # variables up to which the whole problem is solved, without a core set
 WHOLE_SPREAD = 1e-2  # spread of half the gradient to begin with, in margins
 EXACT_UNITS = 100  # problems up to this size are solved to rounding
+CROWDED = 0.2  # fraction of support vectors above which a core set is no saving
+SINGLE = 1e-6  # relative duality gap that rows in single precision can certify
 TIGHT = 1e-12  # relative duality gap that is taken for rounding
 
 
@@ -39,6 +44,7 @@ class CoreSetResult(NamedTuple):
     n_passes: int
     converged: bool
     full: bool  # stopped because of `max_core`
+    handed_over: bool = False  # solved on all samples, by steps along single weights
 
 
 def core_set(
@@ -53,6 +59,8 @@ def core_set(
     max_iter: int = 10_000,
     cache_size: float = 500.0,
     start: tuple[Array, Array] | None = None,
+    row_store: Callable[[], Rows] | None = None,
+    crowded: bool = False,
     rng: np.random.RandomState,
     progress: Progress | None = None,
 ) -> CoreSetResult:
@@ -60,6 +68,8 @@ def core_set(
 
     Points that violate optimality, `g < level - tau`, are looked for in random blocks, join the
     core set, and the problem is solved again on it; passes over all points give the certificate.
+    Where a fifth of the samples have weight, a core set saves nothing: `signed_rows_first` goes on
+    from its weights.
 
     Parameters
     ----------
@@ -87,6 +97,10 @@ def core_set(
         weights are found on working sets.
     start : tuple of (indices, weights) or None
         An earlier result.
+    row_store : function or None
+        Gives the rows of the kernel matrix, with the bias, for problems whose samples have signs.
+    crowded : bool
+        Whether another problem with these rows has shown that a core set saves nothing.
     rng : RandomState
     progress : Progress or None
     """
@@ -97,10 +111,15 @@ def core_set(
     search = _Search(
         problem, tol, eps, solver, max_core, max_iter, cache_size, start, rng, progress
     )
+    hand_over = whole and tol >= SINGLE and row_store is not None and not search.exact
+    search.crowded = hand_over and crowded
     if batch_size is None:
-        search.blocks()
+        search.blocks(until_crowded=hand_over)
     else:
         search.sample(sample_size, batch_size)
+    if hand_over and search.crowded and not search.stopped:
+        assert row_store is not None
+        return signed_rows_first(problem, search, row_store(), tol, max_iter, progress)
     return search.finish()
 
 
@@ -162,6 +181,59 @@ def whole_set(
     )
 
 
+def signed_rows_first(
+    problem: Any,
+    search: "_Search",
+    store: Rows,
+    tol: float,
+    max_iter: int,
+    progress: Progress | None,
+) -> CoreSetResult:
+    """Minimise over all samples, from the weights of a core set.
+
+    A multiple of the weights on the simplex, with signs, minimises
+    `1/2 w' K w + 1/2 sum_i own_i w_i^2 - y' w` over `y_i w_i >= 0`, the program of `box_qp`
+    without sums. The best multiple of weights a is `1 / (a' K' a)`.
+    """
+    y, core = problem.signs.astype(np.float64), search.core
+    known = store.n_evaluations
+    start = np.zeros(len(y))
+    start[core.indices] = core.a * y[core.indices] / (core.rho * problem.scale)
+    ridge = problem.own * problem.scale
+    bounds = {"low": np.where(y < 0, -np.inf, 0.0), "high": np.where(y > 0, np.inf, 0.0)}
+
+    def on_simplex(w: Array, g: Array) -> tuple[Array, Array, Array, float]:
+        """Values, support, weights and rho in the scaled problem."""
+        used, total = np.flatnonzero(w), float(np.abs(w).sum()) or 1.0
+        unit = total * problem.scale
+        values = (g - ridge * w + y) / unit
+        return values, used, np.abs(w[used]) / total, float(w @ g + w @ y) / (total * unit)
+
+    def gap(w: Array, g: Array) -> float:
+        return float(problem.relative_gap(*on_simplex(w, g)))
+
+    state = box_state(store, start, **bounds, ridge=ridge, linear=-y, tube=0.0)
+    left = max(1, max_iter - search.it.n_iter)
+    found = coordinates_to_levels(store, state, gap, tol=tol, max_iter=left, progress=progress)
+    problem.rows.n_evaluations += store.n_evaluations - known
+
+    values, used, a, rho = on_simplex(found.w, found.gradient)
+    lowest = float((y * values)[found.w == 0].min(initial=rho))
+    return CoreSetResult(
+        core=used,
+        weights=a,
+        rho=rho,
+        gap=found.gap,
+        violation=relative_gap(rho, lowest, unit=rho) if rho > 0 else np.inf,
+        values=values,
+        n_iter=search.it.n_iter + found.n_iter,
+        n_passes=1,
+        converged=found.converged,
+        full=False,
+        handed_over=True,
+    )
+
+
 class _Search:
     """State of one run."""
 
@@ -201,9 +273,7 @@ class _Search:
 
         self.it = Iterations(max_iter, -1.0, progress)
         self._ticks = iter(self.it)
-        self.stopped, self.full = False, False
-
-        # first core set: the one given, all, or a random one; the fixed indices belong to it
+        self.stopped, self.full, self.crowded = False, False, False
         whole = problem.listed and problem.n_indices <= CVXPY_LIMIT
         if start is not None:
             first = start[0]
@@ -270,12 +340,16 @@ class _Search:
                 quiet = 0
                 self._join(indices, g, batch)
 
-    def blocks(self) -> None:
-        """Look at every unit once, in random blocks that grow."""
+    def blocks(self, *, until_crowded: bool = False) -> None:
+        """Look at every unit once, in random blocks that grow.
+
+        `until_crowded` ends it where a fifth of the units looked at have weight.
+        """
         n = self.problem.n_units
+        self.crowded |= until_crowded and np.count_nonzero(self.core.a) > CROWDED * n
         order = self.problem.order(self.rng)
         first, size = 0, FIRST_BLOCK
-        while first < n and not self.stopped:
+        while first < n and not self.stopped and not self.crowded:
             units = np.sort(order[first : first + size])
             values = self.core.scorer()(units, exact=False)
 
@@ -285,8 +359,8 @@ class _Search:
             self.settle(units, values, exact=False)
             if rare:
                 return
-
-            first += size
+            first += len(units)
+            self.crowded = until_crowded and np.count_nonzero(self.core.a) > CROWDED * first
             size = min(LAST_BLOCK, size + size // 2)
             self.core.drop(self.problem.margin_unit(self.core.rho))
 
