@@ -353,8 +353,8 @@ def columns(every):
         rows.append((size, _percent(errors), found, convex, known, equal))
         worst = max(worst, found / equal)
     text = (
-        "Rank 3 of unit variance, noise of `.3 exp(spread z)` in each column, z normal: root mean\n"
-        "square error of `low_rank_`; of weighted least squares with rank, noise and errors\n"
+        "Rank 3 of unit variance, noise of `.3 exp(spread z)` in each column, z normal: root\n"
+        "mean square error of `low_rank_`; of weighted least squares with rank, noise and errors\n"
         f"known (oracle); and with noise of .3 in all columns. Medians of {SEEDS} draws."
     )
     head = ("noise", "errors", "RobustPCA", "convex", "oracle", "RobustPCA, equal noise")
