@@ -236,14 +236,20 @@ def update_splitting(X, L, Y, W, mu, mu_next, lam, delta, relax):
                 fill += (low - W[i, j]) ** 2
                 W[i, j] = low
                 continue
+
+            # 1. dual step: clip what is left of X by [-lam, lam]
             y_old = Y[i, j]
             z_old = x + y_old * inverse - W[i, j]
             t = relax * (x - low) + (1.0 - relax) * z_old + y_old * inverse
             y = min(max(t * shrink, -lam), lam)
             z = t - y * inverse
+
+            # 2. squares for the residuals
             primal += (x - low - z) ** 2
             change += (z - z_old) ** 2
             dual += y * y
+
+            # 3. what the next pass thresholds
             Y[i, j] = y
             W[i, j] = x - z + y * inverse_next
     return primal, change, dual, fill
@@ -291,22 +297,30 @@ def polish(
     From a start that is nearly right the error shrinks linearly, by about the fraction of those
     entries. Returns ``U, s, Vt, sparse``, or None when the misfit stays above ``tol * |X|_F``.
     """
+    # once: cells that are not fitted take the values of L
     free = np.isnan(X) | (sparse != 0)
     W = np.where(np.isnan(X), 0.0, X - sparse)
     size = float(linalg.norm(np.where(np.isnan(X), 0.0, X)))
     best, stalled = np.inf, 0
+
     L = W
     for _ in range(max_iter):
+        # 1. projection on matrices of the rank
         Q = orthonormal(W @ V)[0]
         B = W.T @ Q
         V = orthonormal(B)[0]
         L = Q @ B.T
+
+        # 2. misfit of the cells that are fitted; ends at rounding, or when it falls no more
         misfit = float(linalg.norm((W - L)[~free]))
         stalled = 0 if misfit < 0.9 * best else stalled + 1
         best = min(best, misfit)
         if stalled == 5 or misfit <= 1e-15 * size:
             break
+
         np.copyto(W, L, where=free)
+
+    # singular values of the fit, if it is one
     if not best <= tol * size:
         return None
     Z, s, Qt = linalg.svd(B, full_matrices=False, check_finite=False)

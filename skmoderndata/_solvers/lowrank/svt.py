@@ -153,6 +153,7 @@ def _subspace_iteration(
     matmat = A.__matmul__ if dense else A.matmat
     # values just below the threshold may still rise: a cold start watches them settle
     cold = V is None or V.shape[1] == 0
+
     last = np.zeros(0)
     if V is None or cold:
         V = rng.standard_normal((p, min(cap, 2 * OVERSAMPLING))).astype(A.dtype)
@@ -160,11 +161,16 @@ def _subspace_iteration(
         return None
     V = orthonormal(V)[0]
     n_products = 0
+
     for n_pass in range(1, max_passes + 1):
         k = V.shape[1]
+
+        # 1. one product with A and one with A': Q B' is A projected on the subspace
         Q, R = orthonormal(matmat(V))
         B = rmatmat(Q)
         n_products += 2 * k
+
+        # 2. singular values of B by its Gram matrix, unless they are too small for it
         values, Z = linalg.eigh(B.T @ B, check_finite=False, driver="evd")
         s, Z = np.sqrt(np.maximum(values[::-1], 0)), Z[:, ::-1]
         if min(s[-1], threshold) > GRAM_RATIO * s[0]:
@@ -172,6 +178,8 @@ def _subspace_iteration(
         else:
             V_new, s, Zt = linalg.svd(B, full_matrices=False, check_finite=False)
             Z = Zt.T
+
+        # 3. the block grows until its smallest singular value is below the threshold
         r = _kept(s, threshold, max_rank)
         exact = k == cap
         wanted = max_rank is None or k < max_rank + OVERSAMPLING
@@ -182,6 +190,8 @@ def _subspace_iteration(
             fresh = rng.standard_normal((p, grown - k)).astype(V_new.dtype)
             V, last = orthonormal(np.hstack([V_new, fresh]))[0], s
             continue
+
+        # 4. error of the kept part, and whether values below the threshold may still rise
         shrunk = s[:r] - threshold
         error = 0.0 if exact else _relative_error(V, V_new[:, :r], R.T @ Z[:, :r], s, shrunk)
         settled = not cold or exact or r == max_rank
@@ -189,10 +199,13 @@ def _subspace_iteration(
             settled = bool(s[r] + 10 * (s[r] - last[r]) <= threshold)
         if n_pass == max_passes and not settled:
             error = 1.0
+
+        # 5. stop, or iterate
         if n_pass == max_passes or (error <= tol and settled):
             break
         last = s
         V = V_new
+
     keep = min(k, r + max(OVERSAMPLING, r // 10))
     return ThresholdedSVD(Q @ Z[:, :r], shrunk, V_new[:, :r].T, V_new[:, :keep], error, n_products)
 

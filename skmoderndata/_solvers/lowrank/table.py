@@ -123,6 +123,7 @@ def _noisy_terms(
     rng: np.random.RandomState,
 ) -> TableTerms:
     """Decompose into low rank, errors and noise; `n_passes` have been spent before."""
+    # noise, and the convex problem that is solved for a table with it
     lam, sigma = settings.lam, settings.noise_std
     if sigma is None:
         sigma = noise_scale(X, lam=lam, solver=settings.svt_solver, rng=rng)
@@ -146,6 +147,7 @@ def _noisy_terms(
         spent.append(result.n_iter)
         return result
 
+    # exact after all, or noisy
     if sigma == 0.0:  # more than half of the cells are met exactly
         terms = _exact_terms(X, solve(X, 0.0), settings)
     else:
@@ -171,6 +173,7 @@ def _noisy_terms(
             convex=found.convex,
             polished=found.refitted,
         )
+
     n_iter = sum(spent) if settings.solver != "cvxpy" else terms.convex.n_iter
     return terms._replace(convex=terms.convex._replace(n_iter=n_iter))
 

@@ -38,11 +38,14 @@ def noise_scale(X: Array, *, lam: float, solver: str, rng: np.random.RandomState
     large table is represented by 500 of its rows and columns. Where there are many errors the
     estimate is too high, as pursuit shrinks the low rank: it is a start for others.
     """
+    # a block of the table; its weight of errors for its size
     block = _random_block(X, rng)
     lam *= float(np.sqrt(max(X.shape) / max(block.shape)))
     counted = ~np.isnan(block)
     if not counted.any():
         return 0.0
+
+    # from the spread of the cells down, as pursuit explains more of it
     residual = block - float(np.median(block[counted]))
     sigma, first = np.inf, 0.0
     for _ in range(ROUNDS):
@@ -52,6 +55,7 @@ def noise_scale(X: Array, *, lam: float, solver: str, rng: np.random.RandomState
             return 0.0
         if new > SETTLED * sigma:
             return min(new, sigma)
+
         sigma = new
         fit = principal_component_pursuit(
             block,
