@@ -1,8 +1,11 @@
 """Basis pursuit: l1 minimisation under linear equations or a bound on the residual."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy import linalg
 from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.model_selection import KFold, check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
@@ -19,11 +22,26 @@ from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.recovery.basis_pursuit import (
     MatrixPursuit,
+    basis_pursuit,
     feasible_dual,
     nearest,
     pursuit_gap,
 )
+from skmoderndata._solvers.recovery.noise_level import (
+    EXACT,
+    centred_rows,
+    holds_by_itself,
+    predictive_bound,
+)
 from skmoderndata._validation import validate_data
+
+
+class GivenRows(NamedTuple):
+    """Features, targets and weights as they were given, rows of weight zero left out."""
+
+    X: np.ndarray
+    Y: np.ndarray
+    weight: np.ndarray
 
 
 class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
@@ -34,30 +52,38 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
     .. math::
         \min_w \|w\|_1 \quad\text{subject to}\quad \|y - X w\|_2 \le \varepsilon,
 
-    with :math:`X w = y` for :math:`\varepsilon = 0`. Unlike scikit-learn's linear models, the
-    default has no intercept: in compressed sensing `X` contains the measurements of each atom and
-    `y` those of a signal, and a zero signal has zero measurements. If the signal is a combination
-    of few atoms, the solution equals its coefficients [2]_; an intercept would add an unknown
-    without a penalty.
+    with :math:`X w = y` for :math:`\varepsilon = 0`, after `X` and `y` are centred. If y is a
+    combination of few columns, the solution of the equations equals its coefficients [2]_. With
+    noise, equations fit the noise, and :math:`\varepsilon` is its norm. By default `fit` tells the
+    two cases apart, and estimates the norm by cross-validation.
 
     Parameters
     ----------
     residual_tol : float, default=None
         Largest Euclidean norm :math:`\varepsilon` of the residual. 0 requires equality, and `fit`
-        raises an error if it is impossible. None uses the smallest possible residual: equality if
-        there are more features than independent samples, otherwise the least squares solution of
-        minimum l1 norm.
+        raises an error if it is impossible. None leaves it to `residual_rtol`.
+    residual_rtol : float, "auto" or None, default="auto"
+        The same bound relative to the norm of the centred y; the larger one counts if both are
+        numbers. "auto" applies without a `residual_tol`: equality if it holds with coefficients
+        for at most three quarters of the (distinct) rows, which noise makes impossible; otherwise
+        the norm of the residual of the lasso whose penalty predicts held-out rows best. None uses
+        the smallest possible residual: equality if there are more features than independent
+        samples, otherwise the least squares solution of minimum l1 norm.
+    cv : int, cross-validation generator or iterable, default=None
+        Folds for ``residual_rtol="auto"``, as in
+        :func:`~sklearn.model_selection.check_cv`. None means five, or as many as there are rows.
     positive : bool, default=False
         Whether coefficients must be non-negative.
-    fit_intercept : bool, default=False
-        Whether to fit an intercept, which is not penalised: `X` and `y` are centred.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not penalised: `X` and `y` are centred. In compressed
+        sensing a zero signal has zero measurements, and False saves one measurement.
     solver : {"path", "simplex", "cvxpy"}, default="path"
         "path" follows the lasso path, whose last segment gives the solution with two triangular
         solves, and uses an interior point method for equations without a sparse solution. If its
         duality gap exceeds `tol`, it falls back to "simplex", or to "cvxpy" for a positive bound.
         "simplex" solves the linear program with the simplex method of HiGHS and returns the exact
-        vertex; only for equality constraints. "cvxpy" solves the problem as stated, for
-        comparison.
+        vertex; only for equality constraints: ``residual_rtol=None`` or ``residual_tol=0``.
+        "cvxpy" solves the problem as stated, for comparison.
     tol : float, default=1e-8
         Largest relative duality gap, and largest violation of the constraint relative to the norm
         of `y`. In single precision it is at least ten times the machine epsilon.
@@ -69,15 +95,15 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
     intercept_ : float or ndarray of shape (n_targets,)
         Intercept, 0 without `fit_intercept`.
     dual_ : ndarray of shape (n_samples,) or (n_targets, n_samples)
-        Dual variable v with :math:`\|X^\top v\|_\infty \le 1`. A coefficient whose entry of
-        :math:`X^\top v` is below one in magnitude is zero in every solution.
+        Dual variable v with :math:`\|X^\top v\|_\infty \le 1` for the centred `X`. A coefficient
+        whose entry of :math:`X^\top v` is below one in magnitude is zero in every solution.
     dual_gap_ : float
         Relative duality gap, the maximum over targets: an upper bound on the relative
         suboptimality of the l1 norm, before coefficients are rounded to the dtype of `X`.
     residual_norm_ : float or ndarray of shape (n_targets,)
         Euclidean norm of the residual.
     residual_tol_ : float or ndarray of shape (n_targets,)
-        The bound that was used.
+        The bound that was used; the norm of the residual for the smallest possible one.
     n_iter_ : int
         Number of factorisations on the lasso path or in the interior point method; the maximum
         over targets.
@@ -91,6 +117,8 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
     sklearn.linear_model.Lasso : The same solutions with a penalty instead of the bound; the
         penalty that corresponds to a bound is not known in advance, and equality cannot be
         reached.
+    sklearn.linear_model.LassoCV : Also chooses the penalty by cross-validation, among penalties
+        down to a thousandth of the largest, which is too much for columns of unlike units.
     sklearn.linear_model.OrthogonalMatchingPursuit : Greedy selection of a given number of
         coefficients.
     skmoderndata.sparse_coding.SparseCoder : Codes many signals with one dictionary.
@@ -143,17 +171,23 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             "mehrotra1992implementation",
         ),
         cost="T n k^2",
-        checks=({}, {"fit_intercept": True}, {"positive": True}),
+        checks=(
+            {},
+            {"residual_rtol": None, "fit_intercept": False},
+            {"positive": True},
+        ),
         comparison=Comparison(
             baseline="sklearn.linear_model.Lasso",
             problem="few_measurements",
-            grid={"residual_tol": (0.01, 0.1, 0.3, 1.0)},
+            grid={"residual_rtol": (0.01, 0.03, 0.1, 0.3)},
             baseline_params={"max_iter": 100_000},
             baseline_grid={"alpha": (0.003, 0.01, 0.03, 0.1)},
         ),
     )
     _parameter_constraints = {
         "residual_tol": [NON_NEGATIVE, None],
+        "residual_rtol": [NON_NEGATIVE, StrOptions({"auto"}), None],
+        "cv": ["cv_object"],
         "positive": ["boolean"],
         "fit_intercept": ["boolean"],
         "solver": [StrOptions({"path", "simplex", "cvxpy"})],
@@ -161,9 +195,19 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
     }
 
     def __init__(
-        self, residual_tol=None, *, positive=False, fit_intercept=False, solver="path", tol=1e-8
+        self,
+        residual_tol=None,
+        *,
+        residual_rtol="auto",
+        cv=None,
+        positive=False,
+        fit_intercept=True,
+        solver="path",
+        tol=1e-8,
     ):
         self.residual_tol = residual_tol
+        self.residual_rtol = residual_rtol
+        self.cv = cv
         self.positive = positive
         self.fit_intercept = fit_intercept
         self.solver = solver
@@ -187,47 +231,30 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         self : BasisPursuit
             The fitted estimator.
         """
-        if self.solver == "simplex" and self.residual_tol:
-            raise ValueError(
-                f"solver='simplex' solves linear programs, but residual_tol={self.residual_tol} "
-                "gives a cone program: use solver='path' or 'cvxpy'."
-            )
+        self._check_combination()
         X, y = validate_data(
             self, X, y, dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
         )
 
+        # rows of positive weight, centred, times the roots of the weights
         dtype = X.dtype
         A, Y = X.astype(np.float64, copy=False), y.reshape(len(y), -1).astype(np.float64)
-        x_mean, y_mean = np.zeros(A.shape[1]), np.zeros(Y.shape[1])
-        rows = A, Y, np.ones(len(A))
+        weight = check_sample_weight(sample_weight, A, ensure_non_negative=True)
+        kept = weight > 0
+        folds = self._folds(A, y, kept)
+        given = GivenRows(A[kept], Y[kept], weight[kept])
+        rows = centred_rows(*given, intercept=self.fit_intercept)
 
-        # centred rows, times the roots of the weights
-        if sample_weight is not None or self.fit_intercept:
-            weight = check_sample_weight(sample_weight, A, ensure_non_negative=True)
-            kept = weight > 0
-            A, Y, weight = A[kept], Y[kept], weight[kept]
-            rows = A, Y, np.sqrt(weight)
-            if self.fit_intercept:
-                x_mean, y_mean = (np.average(Z, axis=0, weights=weight) for Z in (A, Y))
-                A, Y = A - x_mean, Y - y_mean
-            root = np.sqrt(weight)[:, None]
-            A, Y = A * root, Y * root
-
-        bounds = np.full(Y.shape[1], float(self.residual_tol or 0.0))
-        pursuit = MatrixPursuit(
-            A, bound=self.residual_tol, positive=self.positive, tol=self.tol, solver=self.solver
-        )
-
-        found = []
+        bounds, found = self._given_bounds(rows.Y), []
         with FitProgress(self, X, y, max_passes=None) as progress:
             for t, bound in enumerate(bounds):
-                result = pursuit.solve(Y[:, t], progress)
-                limit = 1e-9 * linalg.norm(Y[:, t])
-                if result is None or (self.residual_tol == 0 and result.residual > limit):
-                    self._refuse(bound, A, Y[:, t])
+                if bound == "auto":
+                    bounds[t], result = self._estimate(rows, (A, Y, weight), t, folds, progress)
+                else:
+                    result = self._solve(rows.A, rows.Y[:, t], bound, progress)
                 found.append(result)
 
-        self._store(found, rows, A, Y, bounds, x_mean, y_mean, dtype, y.ndim == 1)
+        self._store(found, given, rows, bounds, dtype, y.ndim == 1)
         return self
 
     def predict(self, X):
@@ -247,13 +274,76 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         return X @ self.coef_.T + self.intercept_
 
+    def _check_combination(self):
+        """Refuse a bound above zero, given or estimated, for a solver of linear programs."""
+        if self.solver != "simplex":
+            return
+        if self.residual_tol is None and self.residual_rtol is None:
+            return
+        exact = self.residual_tol in (0, None) and self.residual_rtol in (0, None)
+        if not exact and not (self.residual_tol == 0 and self.residual_rtol == "auto"):
+            raise ValueError(
+                f"solver='simplex' solves linear programs, but residual_tol={self.residual_tol} "
+                f"and residual_rtol={self.residual_rtol!r} allow a residual, which gives a cone "
+                "program: use solver='path' or 'cvxpy', or residual_rtol=None."
+            )
+
+    def _folds(self, X, y, kept):
+        """Rows to fit and rows to predict; by default rows of weight zero do not count."""
+        if self.residual_tol is not None or self.residual_rtol != "auto":
+            return []
+        if self.cv is not None:
+            return list(check_cv(self.cv).split(X, y))
+        rows = np.flatnonzero(kept)
+        if len(rows) < 2:
+            return []
+        return [(rows[a], rows[b]) for a, b in KFold(min(5, len(rows))).split(rows)]
+
+    def _given_bounds(self, Y):
+        """Bound for each target: a number, "auto", or None for the smallest residual."""
+        tol, rtol = self.residual_tol, self.residual_rtol
+        if rtol == "auto":
+            return [rtol if tol is None else float(tol)] * Y.shape[1]
+        if rtol is None:
+            return [tol if tol is None else float(tol)] * Y.shape[1]
+        return [max(float(tol or 0.0), float(rtol * linalg.norm(y))) for y in Y.T]
+
+    def _estimate(self, rows, whole, t, folds, progress):
+        """Bound and solution for a target whose noise is not known."""
+        A, y = rows.A, rows.Y[:, t]
+        form = {"positive": self.positive, "tol": self.tol, "progress": progress}
+
+        # equations that hold by themselves
+        result = basis_pursuit(A, y, solver="path only", **form)
+        if not folds or (result is not None and holds_by_itself(A, y, result.coef)):
+            return None, self._solve(A, y, None, progress) if result is None else result
+
+        # otherwise the noise that cross-validation finds
+        X, Y, weight = whole
+        settings = {"intercept": self.fit_intercept, "positive": self.positive}
+        bound = predictive_bound(X, Y[:, t], weight, folds, **settings)
+        bound = bound if bound > EXACT * linalg.norm(y) else None
+        return bound, self._solve(A, y, bound, progress)
+
+    def _solve(self, A, y, bound, progress=None):
+        """Solution for a bound, None being the smallest residual; refuses one out of reach."""
+        form = {"positive": self.positive, "tol": self.tol, "solver": self.solver}
+        result = MatrixPursuit(A, bound=bound, **form).solve(y, progress)
+        limit = EXACT * linalg.norm(y)
+        if result is None or (bound == 0 and result.residual > limit):
+            self._refuse(bound or 0.0, A, y)
+        return result
+
     def _refuse(self, bound, A, y):
+        size = linalg.norm(y)
         missed = linalg.norm(y - nearest(A, y[:, None], positive=self.positive)[:, 0])
         sign = "non-negative " if self.positive else ""
+        name = "residual_tol" if self.residual_rtol in ("auto", None) else "residual_rtol"
+        unit = 1.0 if name == "residual_tol" else size
         raise ValueError(
-            f"no {sign}coefficients fit y within residual_tol={bound:g} (the smallest residual "
-            f"norm is {missed:.3g}): increase residual_tol, or set it to None for the "
-            "smallest residual."
+            f"no {sign}coefficients fit y within {name}={bound / unit:g} (the smallest residual "
+            f"norm is {missed / unit:.3g}): increase {name}, or set residual_tol=None and "
+            "residual_rtol=None for the smallest residual."
         )
 
     def _within_bound(self, result, A, y, bound, missed, enough):
@@ -277,7 +367,10 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             result = closer._replace(gap=gap)
         return result
 
-    def _store(self, found, rows, A, Y, bounds, x_mean, y_mean, dtype, flat):
+    def _store(self, found, given, rows, bounds, dtype, flat):
+        A, Y, x_mean, y_mean = rows
+        smallest = np.array([bound is None for bound in bounds])
+        bounds = np.array([bound or 0.0 for bound in bounds])
         enough = max(self.tol, 10 * float(np.finfo(dtype).eps))
         parts, gaps, excess = [], [], []
         for t, result in enumerate(found):
@@ -286,7 +379,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
                 return w.astype(dtype), dtype.type(y_mean[t] - w @ x_mean)
 
             def missed(w, t=t):
-                return _residual(rows, t, *rounded(w, t))
+                return _residual(given, t, *rounded(w, t))
 
             size = max(float(linalg.norm(Y[:, t])), np.finfo(np.float64).tiny)
             result = self._within_bound(result, A, Y[:, t], bounds[t], missed, enough)
@@ -301,9 +394,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         self.n_iter_ = max(1, *(result.n_iter for result in found))
         self.coef_, self.intercept_, self.dual_ = coef, intercept, dual
         self.residual_norm_ = residual
-        self.residual_tol_ = np.maximum(bounds, residual) if self.residual_tol is None else bounds
-
-        # one target: vectors and numbers
+        self.residual_tol_ = np.where(smallest, residual, bounds)
         if flat:
             self.coef_, self.dual_ = coef[0], dual[0]
             self.intercept_ = intercept[0]
@@ -319,8 +410,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             )
 
 
-def _residual(rows, t, coef, intercept):
+def _residual(given, t, coef, intercept):
     """Euclidean norm of the weighted residual of target t, in double precision."""
-    X, Y, root = rows
-    residual = Y[:, t] - X @ coef.astype(np.float64) - np.float64(intercept)
-    return float(linalg.norm(root * residual))
+    residual = given.Y[:, t] - given.X @ coef.astype(np.float64) - np.float64(intercept)
+    return float(linalg.norm(np.sqrt(given.weight) * residual))

@@ -219,6 +219,7 @@ def group_lasso(s, **params):
 
 
 def basis_pursuit(s, **params):
+    params = {"fit_intercept": False, **params}
     model = sk.BasisPursuit(0.3 * s, **params).fit(WIDE, s * TARGET)
     value = abs(model.coef_).sum()
     return Reached(model, value, value)

@@ -3,15 +3,30 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.linear_model import Lasso, LinearRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.datasets import (
+    load_diabetes,
+    load_linnerud,
+    make_friedman1,
+    make_friedman2,
+    make_regression,
+)
+from sklearn.linear_model import Lasso, LassoCV, LinearRegression
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import StandardScaler, scale
 
 from skmoderndata._solvers.common import convex_problems
 from skmoderndata._solvers.recovery.basis_pursuit import basis_pursuit, nearest, pursuit_gap
+from skmoderndata._solvers.recovery.noise_level import holds_by_itself, lasso_path
 from skmoderndata.linear_model import BasisPursuit
 from tests.oracles.basis_pursuit import least_l1, transition
+
+
+def equations(residual_tol=None, *, residual_rtol=None, fit_intercept=False, **settings):
+    """Basis pursuit as its papers state it: no intercept, and no bound unless there is one."""
+    return BasisPursuit(
+        residual_tol, residual_rtol=residual_rtol, fit_intercept=fit_intercept, **settings
+    )
 
 
 def planted(seed, n=30, k=60, n_nonzero=4, positive=False):
@@ -31,7 +46,7 @@ def test_agrees_with_a_conic_solver(positive, share, n_nonzero, seed):
     X, w = planted(seed, n_nonzero=n_nonzero, positive=positive)
     y = X @ w
     bound = share * np.linalg.norm(y)
-    model = BasisPursuit(residual_tol=bound, positive=positive).fit(X, y)
+    model = equations(residual_tol=bound, positive=positive).fit(X, y)
     # the accuracy of the conic solver
     assert_allclose(np.abs(model.coef_).sum(), least_l1(X, y, bound, positive), rtol=1e-6)
     assert np.linalg.norm(y - X @ model.coef_) <= bound + 1e-9 * np.linalg.norm(y)
@@ -43,8 +58,8 @@ def test_agrees_with_a_conic_solver(positive, share, n_nonzero, seed):
 def test_every_solver_gives_the_same_coefficients(solver, seed):
     X, w = planted(seed, n_nonzero=8)
     y = X @ w
-    path = BasisPursuit().fit(X, y)
-    other = BasisPursuit(solver=solver).fit(X, y)
+    path = equations().fit(X, y)
+    other = equations(solver=solver).fit(X, y)
     assert_allclose(other.coef_, path.coef_, atol=1e-9)
     assert other.dual_gap_ < 1e-9
 
@@ -63,7 +78,7 @@ def test_interior_point_method_ends_where_the_path_does(n_nonzero, positive, see
         assert result.gap < 1e-9
         slopes = X.T @ result.dual if positive else np.abs(X.T @ result.dual)
         assert slopes.max() <= 1
-    model = BasisPursuit(positive=positive).fit(X, y)
+    model = equations(positive=positive).fit(X, y)
     assert_allclose(model.coef_, path.coef, atol=1e-9)
 
 
@@ -75,8 +90,8 @@ def test_targets_without_sparse_representation(shape, positive, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=shape)
     y = X @ np.abs(rng.normal(size=shape[1])) if positive else rng.normal(size=shape[0])
-    model = BasisPursuit(positive=positive).fit(X, y)
-    stated = BasisPursuit(positive=positive, solver="cvxpy").fit(X, y)
+    model = equations(positive=positive).fit(X, y)
+    stated = equations(positive=positive, solver="cvxpy").fit(X, y)
     assert_allclose(np.abs(model.coef_).sum(), np.abs(stated.coef_).sum(), rtol=1e-9)
     assert np.count_nonzero(model.coef_) == shape[0]
     assert model.dual_gap_ < 1e-12
@@ -133,7 +148,7 @@ def test_intercept_is_an_unknown_that_costs_nothing(bound, seed):
     """There is none by default; with it, the statement with one more variable."""
     X, w = planted(seed, n=20, k=40)
     y = X @ w + 7 + (0 if bound is None else 0.1 * np.random.default_rng(seed).normal(size=20))
-    model = BasisPursuit(residual_tol=bound, fit_intercept=True).fit(X, y)
+    model = equations(residual_tol=bound, fit_intercept=True).fit(X, y)
     extended, weights = np.column_stack([X, np.ones(20)]), np.append(np.ones(40), 0.0)
     if bound is None:
         stated = convex_problems.basis_pursuit(extended, y, weights=weights)
@@ -143,14 +158,14 @@ def test_intercept_is_an_unknown_that_costs_nothing(bound, seed):
         assert convex_problems.solve(stated, solver="CLARABEL")
     assert_allclose(np.abs(model.coef_).sum(), stated.problem.value, rtol=1e-6)  # conic solver
     assert_allclose(model.intercept_, stated.variable.value[-1], atol=1e-3)
-    assert BasisPursuit(residual_tol=bound).fit(X, y).intercept_ == 0
+    assert equations(residual_tol=bound).fit(X, y).intercept_ == 0
 
 
 @pytest.mark.oracle
 def test_more_samples_than_features_is_least_squares(seed):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(40, 5)), rng.normal(size=40)
-    model = BasisPursuit(fit_intercept=True).fit(X, y)
+    model = equations(fit_intercept=True).fit(X, y)
     reference = LinearRegression().fit(X, y)
     assert_allclose(model.coef_, reference.coef_, atol=1e-9)
     assert_allclose(model.intercept_, reference.intercept_, atol=1e-9)
@@ -162,7 +177,7 @@ def test_dual_variable_proves_the_optimum(seed):
     X, w = planted(seed, n_nonzero=6)
     y = X @ w
     for bound in (0.0, 0.3):
-        model = BasisPursuit(residual_tol=bound).fit(X, y)
+        model = equations(residual_tol=bound).fit(X, y)
         assert np.abs(X.T @ model.dual_).max() <= 1 + 1e-9
         value = y @ model.dual_ - bound * np.linalg.norm(model.dual_)
         assert_allclose(value, np.abs(model.coef_).sum(), rtol=1e-9)
@@ -197,7 +212,7 @@ def test_degenerate_problems_are_solved_to_a_gap_of_1e_8(kind, positive, share, 
         X, w = awkward(kind, problem)
         y = X @ w
         bound = share * np.linalg.norm(y)
-        model = BasisPursuit(residual_tol=bound, positive=positive).fit(X, y)
+        model = equations(residual_tol=bound, positive=positive).fit(X, y)
         assert model.dual_gap_ <= 1e-8
         slopes = X.T @ model.dual_ if positive else np.abs(X.T @ model.dual_)
         assert slopes.max() <= 1
@@ -209,9 +224,9 @@ def test_degenerate_problems_are_solved_to_a_gap_of_1e_8(kind, positive, share, 
 @pytest.mark.certificate
 def test_opposite_columns_are_two_for_positive_coefficients():
     X = np.array([[1.0, -1.0, 0.0], [0.5, -0.5, 1.0]])
-    model = BasisPursuit(positive=True).fit(X, [-2.0, 1.0])
+    model = equations(positive=True).fit(X, [-2.0, 1.0])
     assert_allclose(model.coef_, [0, 2, 2], atol=1e-12)
-    assert_allclose(BasisPursuit().fit(X, [-2.0, 1.0]).coef_, [-2, 0, 2], atol=1e-12)
+    assert_allclose(equations().fit(X, [-2.0, 1.0]).coef_, [-2, 0, 2], atol=1e-12)
     result = basis_pursuit(X, np.array([-2.0, 1.0]), bound=0.1, positive=True)
     assert result.route == "path"
     assert result.gap < 1e-12
@@ -225,7 +240,7 @@ def test_columns_of_very_different_sizes():
     X = rng.normal(size=(n, k)) * 10.0 ** rng.uniform(-4, 4, size=k)
     w = np.where(rng.uniform(size=k) < 0.3, rng.normal(size=k), 0)
     for solver in ("path", "simplex"):
-        model = BasisPursuit(solver=solver).fit(X, X @ w)
+        model = equations(solver=solver).fit(X, X @ w)
         assert model.dual_gap_ <= 1e-8
         assert np.abs(X.T @ model.dual_).max() <= 1
         assert np.linalg.norm(X @ (w - model.coef_)) <= 1e-12 * np.linalg.norm(X @ w)
@@ -244,7 +259,7 @@ def test_bound_holds_for_the_coefficients_that_are_returned(dtype, settings, see
         X = rng.normal(size=(10, 30)).astype(dtype)
         w = np.abs(rng.normal(size=30)) * (rng.uniform(size=30) < 0.1)
         y = (X @ w + 0.01 * rng.normal(size=10)).astype(dtype)
-        model = BasisPursuit(residual_tol=0.04, **settings).fit(X, y)
+        model = equations(residual_tol=0.04, **settings).fit(X, y)
         rest = y - X.astype(float) @ model.coef_.astype(float) - float(model.intercept_)
         assert np.linalg.norm(rest) <= 0.04 * (1 + 2e-16)
         assert_allclose(model.residual_norm_, np.linalg.norm(rest), rtol=1e-14)
@@ -258,7 +273,7 @@ def test_bound_holds_for_the_coefficients_that_are_returned(dtype, settings, see
 @pytest.mark.recovery
 def test_few_coefficients_are_recovered_exactly(seed):
     X, w = planted(seed, n=60, k=200, n_nonzero=6)
-    model = BasisPursuit().fit(X, X @ w)
+    model = equations().fit(X, X @ w)
     assert_allclose(model.coef_, w, atol=1e-12)
     assert_array_equal(np.flatnonzero(model.coef_), np.flatnonzero(w))
 
@@ -269,9 +284,122 @@ def test_noise_costs_no_more_than_in_proportion(seed):
     noise = np.random.default_rng(seed + 1).normal(size=80)
     noise *= 0.05 * np.linalg.norm(X @ w) / np.linalg.norm(noise)
     bound = float(np.linalg.norm(noise))
-    model = BasisPursuit(residual_tol=bound).fit(X, X @ w + noise)
+    model = equations(residual_tol=bound).fit(X, X @ w + noise)
     # |X h| <= 2 bound, and X shrinks such sparse differences by little: a constant of ten is safe
     assert np.linalg.norm(model.coef_ - w) <= 10 * bound / np.sqrt(80)
+
+
+def tables():
+    """Plain tables, with columns in their units and standardised."""
+    linnerud = load_linnerud(return_X_y=True)
+    measured = {
+        "diabetes": load_diabetes(return_X_y=True),
+        "linnerud": (linnerud[0], linnerud[1][:, 0]),
+        "five of ten": make_friedman1(300, noise=1, random_state=0),
+        "circuits": make_friedman2(300, noise=50, random_state=0),
+        "tall": make_regression(200, 20, n_informative=5, noise=10, random_state=0),
+        "square": make_regression(60, 50, n_informative=5, noise=10, random_state=0),
+        "wide": make_regression(60, 200, n_informative=5, noise=10, random_state=0),
+    }
+    scaled = {f"{name}, scaled": (scale(X), y) for name, (X, y) in measured.items()}
+    return measured | scaled
+
+
+TABLES = tables()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", TABLES)
+def test_defaults_predict_as_the_cross_validated_lasso(name):
+    X, y = TABLES[name]
+    cv = KFold(5, shuffle=True, random_state=0)
+    ours = cross_val_score(BasisPursuit(), X, y, cv=cv, error_score="raise").mean()
+    lasso = cross_val_score(LassoCV(cv=5, max_iter=10_000), X, y, cv=cv).mean()
+    assert ours >= lasso - 0.05
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("positive", [False, True])
+def test_path_at_penalties_is_the_lasso(positive, seed):
+    X, w = planted(seed, n=40, k=20, n_nonzero=15, positive=positive)
+    y = X @ w + 0.3 * np.random.default_rng(seed).normal(size=40)
+    penalties = np.geomspace(20, 0.02, 7)
+    coefs = lasso_path(X, y, penalties, positive=positive)
+    settings = {"fit_intercept": False, "positive": positive, "tol": 1e-12, "max_iter": 10**5}
+    for penalty, coef in zip(penalties, coefs, strict=True):
+        lasso = Lasso(alpha=penalty / 40, **settings).fit(X, y)
+        assert_allclose(coef, lasso.coef_, atol=1e-6)  # of coordinate descent
+
+
+@pytest.mark.oracle
+def test_estimated_bound_is_the_residual_of_the_best_penalty(seed):
+    """Held-out errors of scikit-learn's lasso, fold by fold, lead to the same bound."""
+    X, y = make_regression(60, 30, n_informative=5, noise=20, random_state=seed)
+    y = y + 50
+    folds = list(KFold(4).split(X))
+    model = BasisPursuit(cv=folds).fit(X, y)
+    top = np.abs((X - X.mean(axis=0)).T @ (y - y.mean())).max() / 60
+    alphas = top * np.geomspace(1, 1e-6, 61)[:36]  # down to a thousandth
+    lassos = [Lasso(alpha=alpha, tol=1e-9, max_iter=10**5) for alpha in alphas]
+    errors = [
+        sum(((y[test] - m.fit(X[train], y[train]).predict(X[test])) ** 2).sum()
+            for train, test in folds)
+        for m in lassos
+    ]  # fmt: skip
+    best = lassos[int(np.argmin(errors))].fit(X, y)
+    assert_allclose(model.residual_tol_, np.linalg.norm(y - best.predict(X)), rtol=1e-6)
+    assert_allclose(model.coef_, best.coef_, atol=1e-4)  # of coordinate descent
+    assert_allclose(model.residual_norm_, model.residual_tol_, rtol=1e-9)
+    assert model.dual_gap_ < 1e-9
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("shape", [(40, 100), (60, 50), (100, 20)])
+def test_defaults_are_exact_without_noise(shape, seed):
+    X, w = planted(seed, *shape, n_nonzero=6)
+    model = BasisPursuit().fit(X, X @ w + 3)
+    assert_allclose(model.coef_, w, atol=1e-10)
+    assert_allclose(model.intercept_, 3, atol=1e-10)
+    assert model.dual_gap_ < 1e-9
+    # noise is noticed
+    noise = 0.05 * np.random.default_rng(seed + 1).normal(size=shape[0])
+    noisy = BasisPursuit().fit(X, X @ w + 3 + noise)
+    assert 0.3 < noisy.residual_tol_ / np.linalg.norm(noise) < 3
+    assert np.linalg.norm(noisy.coef_ - w) < 0.3
+
+
+@pytest.mark.edge
+def test_copies_of_rows_are_no_evidence_for_equations(seed):
+    """A bootstrap sample has more rows than the equations it holds."""
+    X, y = make_regression(60, 200, n_informative=5, noise=10, random_state=seed)
+    coef = equations().fit(X, y).coef_
+    drawn = np.random.default_rng(seed).integers(0, 60, size=100)
+    distinct = len(np.unique(drawn))
+    assert np.count_nonzero(equations().fit(X[drawn], y[drawn]).coef_) == distinct <= 75
+    assert not holds_by_itself(X[drawn], y[drawn], equations().fit(X[drawn], y[drawn]).coef_)
+    assert holds_by_itself(X, X[:, :40] @ coef[:40], np.append(coef[:40], np.zeros(160)))
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("kind", ["rows", "targets"])
+def test_relative_bounds_have_no_unit(kind, seed):
+    X, w = planted(seed)
+    noise = np.random.default_rng(seed).normal(size=(30, 2))
+    Y = (X @ w)[:, None] + noise * [0.05, 0.5] + 4
+    size = np.linalg.norm(Y - Y.mean(axis=0), axis=0)
+    for settings, scaled in (({"residual_rtol": 0.3}, 1e3), ({}, 1e-3)):
+        model = BasisPursuit(**settings).fit(X, Y)
+        if kind == "targets":  # one bound for each
+            each = [BasisPursuit(**settings).fit(X, y) for y in Y.T]
+            assert_allclose(model.coef_, [one.coef_ for one in each], atol=1e-9)
+            assert_allclose(model.residual_tol_, [one.residual_tol_ for one in each])
+        else:
+            other = BasisPursuit(**settings).fit(X, scaled * Y)
+            assert_allclose(other.coef_, scaled * model.coef_, atol=1e-8 * scaled)
+        if settings:
+            assert_allclose(model.residual_norm_, 0.3 * size, rtol=1e-9)
+    # the larger of two bounds counts
+    assert BasisPursuit(2.0, residual_rtol=1e-3).fit(X, Y[:, 0]).residual_tol_ == 2.0
 
 
 @pytest.mark.paper
@@ -286,7 +414,7 @@ def test_recovery_turns_where_the_theory_says(share):
         hits = 0
         for trial in range(trials):
             X, w = planted(trial, n=n, k=k, n_nonzero=round(density * n))
-            hits += np.linalg.norm(BasisPursuit().fit(X, X @ w).coef_ - w) < 1e-4 * norm(w)
+            hits += np.linalg.norm(equations().fit(X, X @ w).coef_ - w) < 1e-4 * norm(w)
         return hits / trials
 
     norm = np.linalg.norm
@@ -308,13 +436,13 @@ def test_thresholds_of_the_theory(share, density, positive):
 def test_units_order_and_signs(seed):
     X, w = planted(seed, n_nonzero=5)
     y = X @ w
-    model = BasisPursuit(residual_tol=0.1).fit(X, y)
-    scaled = BasisPursuit(residual_tol=100.0).fit(X, 1000 * y)
+    model = equations(residual_tol=0.1).fit(X, y)
+    scaled = equations(residual_tol=100.0).fit(X, 1000 * y)
     assert_allclose(scaled.coef_, 1000 * model.coef_, atol=1e-7)
     order = np.random.default_rng(seed).permutation(60)
-    assert_allclose(BasisPursuit(residual_tol=0.1).fit(X[:, order], y).coef_, model.coef_[order],
+    assert_allclose(equations(residual_tol=0.1).fit(X[:, order], y).coef_, model.coef_[order],
                     atol=1e-10)  # fmt: skip
-    assert_allclose(BasisPursuit(residual_tol=0.1).fit(-X, y).coef_, -model.coef_, atol=1e-10)
+    assert_allclose(equations(residual_tol=0.1).fit(-X, y).coef_, -model.coef_, atol=1e-10)
 
 
 @pytest.mark.invariance
@@ -324,8 +452,8 @@ def test_any_scale_within_the_limits(scale, positive, seed):
     X, w = planted(seed, n=12, k=20, n_nonzero=3, positive=positive)
     y = X @ w
     for bound in (None, 0.3):
-        model = BasisPursuit(residual_tol=bound, positive=positive).fit(X, y)
-        big = BasisPursuit(residual_tol=bound and bound * scale, positive=positive)
+        model = equations(residual_tol=bound, positive=positive).fit(X, y)
+        big = equations(residual_tol=bound and bound * scale, positive=positive)
         big.fit(X, y * scale)
         assert_allclose(big.coef_ / scale, model.coef_, atol=1e-10)
         if bound:
@@ -334,8 +462,8 @@ def test_any_scale_within_the_limits(scale, positive, seed):
         assert_allclose(both.coef_, model.coef_, atol=1e-10)
         assert_allclose(both.dual_ * scale, model.dual_, atol=1e-8)
     # nothing reproduces them: the least residual is that of least squares
-    rest = BasisPursuit(positive=positive).fit(X[:, :4], y).residual_norm_
-    other = BasisPursuit(positive=positive).fit(X[:, :4], y * scale).residual_norm_
+    rest = equations(positive=positive).fit(X[:, :4], y).residual_norm_
+    other = equations(positive=positive).fit(X[:, :4], y * scale).residual_norm_
     assert_allclose(other / scale, rest, rtol=1e-10)
 
 
@@ -345,8 +473,8 @@ def test_weights_count_rows(seed):
     y = X @ w + np.random.default_rng(seed).normal(size=12)
     weight = np.arange(12) % 3
     settings = {"residual_tol": 1.5, "fit_intercept": True}
-    weighted = BasisPursuit(**settings).fit(X, y, sample_weight=weight)
-    repeated = BasisPursuit(**settings).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    weighted = equations(**settings).fit(X, y, sample_weight=weight)
+    repeated = equations(**settings).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     assert_allclose(weighted.coef_, repeated.coef_, atol=1e-9)
 
 
@@ -354,11 +482,11 @@ def test_weights_count_rows(seed):
 def test_targets_are_separate_and_float32_stays(seed):
     X, w = planted(seed)
     Y = np.column_stack([X @ w, X @ np.roll(w, 3)])
-    both = BasisPursuit().fit(X, Y)
+    both = equations().fit(X, Y)
     assert both.coef_.shape == (2, 60)
-    assert_allclose(both.coef_[1], BasisPursuit().fit(X, Y[:, 1]).coef_, atol=1e-12)
+    assert_allclose(both.coef_[1], equations().fit(X, Y[:, 1]).coef_, atol=1e-12)
     assert_allclose(both.predict(X), Y, atol=1e-9)
-    single = BasisPursuit().fit(X.astype(np.float32), Y[:, 0].astype(np.float32))
+    single = equations().fit(X.astype(np.float32), Y[:, 0].astype(np.float32))
     assert single.coef_.dtype == np.float32
     assert_allclose(single.coef_, both.coef_[0], atol=1e-4)  # single precision
 
@@ -367,7 +495,7 @@ def test_pipeline_and_search():
     X, w = planted(0, n=60, k=80)
     y = X @ w + 0.1 * np.random.default_rng(1).normal(size=60)
     search = GridSearchCV(
-        make_pipeline(StandardScaler(), BasisPursuit(fit_intercept=True)),
+        make_pipeline(StandardScaler(), BasisPursuit()),
         {"basispursuit__residual_tol": [0.3, 1.0, 5.0]},
         cv=3,
     ).fit(X, y)
@@ -378,17 +506,17 @@ def test_pipeline_and_search():
 def test_degenerate_input():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(8, 12))
-    assert_array_equal(BasisPursuit().fit(X, np.zeros(8)).coef_, 0)
-    assert_array_equal(BasisPursuit(residual_tol=1e3).fit(X, X[:, 0]).coef_, 0)
+    assert_array_equal(equations().fit(X, np.zeros(8)).coef_, 0)
+    assert_array_equal(equations(residual_tol=1e3).fit(X, X[:, 0]).coef_, 0)
     # a repeated column, a zero column, a repeated row
     X[:, 5], X[:, 7], X[3] = X[:, 2], 0.0, X[1]
-    model = BasisPursuit().fit(X, 2 * X[:, 2])
+    model = equations().fit(X, 2 * X[:, 2])
     assert_allclose(X @ model.coef_, 2 * X[:, 2], atol=1e-10)
     assert model.coef_[7] == 0
-    one = BasisPursuit().fit([[2.0, 4.0]], [8.0])
+    one = equations().fit([[2.0, 4.0]], [8.0])
     assert_allclose(one.coef_, [0, 2])
-    huge = BasisPursuit().fit(1e90 * X, 1e90 * X[:, 4])
-    assert_allclose(huge.coef_, BasisPursuit().fit(X, X[:, 4]).coef_, atol=1e-9)
+    huge = equations().fit(1e90 * X, 1e90 * X[:, 4])
+    assert_allclose(huge.coef_, equations().fit(X, X[:, 4]).coef_, atol=1e-9)
 
 
 @pytest.mark.edge
@@ -405,10 +533,10 @@ def test_a_cone_solver_that_fails_is_done_without(solver, monkeypatch):
         X, w = awkward("sizes", problem)
         y = X @ w
         bound = 1e-6 * np.linalg.norm(y)
-        model = BasisPursuit(residual_tol=bound, positive=True, solver=solver).fit(X, y)
+        model = equations(residual_tol=bound, positive=True, solver=solver).fit(X, y)
         assert model.dual_gap_ <= 1e-8
     with pytest.raises(ValueError, match="no non-negative coefficients"):
-        BasisPursuit(residual_tol=0.1, positive=True, solver=solver).fit(np.eye(2), [1.0, -1.0])
+        equations(residual_tol=0.1, positive=True, solver=solver).fit(np.eye(2), [1.0, -1.0])
 
 
 @pytest.mark.edge
@@ -416,7 +544,7 @@ def test_errors_at_a_large_scale_name_the_remedy():
     X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     huge = np.abs(np.random.default_rng(0).normal(size=(4, 3))) * 1e20
     for solver in ("path", "cvxpy"):
-        model = BasisPursuit(residual_tol=0.5e20, positive=True, solver=solver)
+        model = equations(residual_tol=0.5e20, positive=True, solver=solver)
         with pytest.raises(ValueError, match=r"residual_tol=5e\+19 \(the smallest .* 2e\+20"):
             model.fit(huge, -1e20 * np.ones(4))
     assert basis_pursuit(X[:2], np.array([-1.0, -1.0]), positive=True) is None
@@ -428,19 +556,27 @@ def test_errors_at_a_large_scale_name_the_remedy():
     [
         (
             r"residual_tol=0 \(the smallest residual norm is .* increase",
-            lambda X: BasisPursuit(residual_tol=0.0).fit(X, [1.0, 1.0, 5.0]),
+            lambda X: equations(residual_tol=0.0).fit(X, [1.0, 1.0, 5.0]),
         ),
         (
             "no non-negative coefficients",
-            lambda X: BasisPursuit(residual_tol=0.0, positive=True).fit(X[:2], [1.0, -1.0]),
+            lambda X: equations(residual_tol=0.0, positive=True).fit(X[:2], [1.0, -1.0]),
         ),
         (
             r"residual_tol=0.1 \(the smallest residual norm is 1\)",
-            lambda X: BasisPursuit(residual_tol=0.1, positive=True).fit(X[:2], [1.0, -1.0]),
+            lambda X: equations(residual_tol=0.1, positive=True).fit(X[:2], [1.0, -1.0]),
         ),
         (
             "solver='simplex' solves linear programs",
-            lambda X: BasisPursuit(solver="simplex", residual_tol=1.0).fit(X, [1.0, 1.0, 5.0]),
+            lambda X: equations(solver="simplex", residual_tol=1.0).fit(X, [1.0, 1.0, 5.0]),
+        ),
+        (
+            "residual_rtol='auto' allow a residual",
+            lambda X: BasisPursuit(solver="simplex").fit(X, [1.0, 1.0, 5.0]),
+        ),
+        (
+            r"within residual_rtol=0.1 \(the smallest residual norm is 0\.\d+\): increase resid",
+            lambda X: equations(residual_rtol=0.1).fit(X, [1.0, 1.0, 5.0]),
         ),
     ],
 )

@@ -28,9 +28,8 @@ def work(size, rng):
     clean = X @ w
     error = rng.normal(size=n)
     error *= noise * norm(clean) / norm(error)
-    y = clean + error
-    bound = float(norm(error))
-    model = BasisPursuit(residual_tol=bound or None).fit(X, y)
+    y, bound = clean + error, float(norm(error))
+    model = BasisPursuit(bound, fit_intercept=False).fit(X, y)
     v = model.dual_ / max(1.0, np.abs(X.T @ model.dual_).max())  # feasible: proves the bound
     return Measured(X, y, w, bound, float(y @ v - bound * norm(v)))
 
@@ -46,9 +45,7 @@ def quality(data, coef):
 
 
 def ours(data):
-    return BasisPursuit(residual_tol=data.bound if data.bound > 0 else None).fit(
-        data.X, data.y
-    ).coef_  # fmt: skip
+    return BasisPursuit(data.bound, fit_intercept=False).fit(data.X, data.y).coef_
 
 
 def statement(data):

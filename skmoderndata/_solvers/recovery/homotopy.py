@@ -16,8 +16,18 @@ WORK = 50  # operations, relative to a product with A for each row, after which 
 CROWDED = 0.75  # non-zeros per equation beyond which the interior point method is faster
 
 
-def follow_path(A: Array, y: Array, *, bound: float, positive: bool) -> tuple[Piece, int, bool]:
+def follow_path(
+    A: Array,
+    y: Array,
+    *,
+    bound: float,
+    positive: bool,
+    least: float = 0.0,
+    start: tuple[Piece, float] | None = None,
+) -> tuple[Piece, int, bool]:
     """Follow the path to where the residual is of norm `bound`, or to its end; y of norm one.
+
+    It also ends at the penalty `least`, and begins at `start`, a piece and a penalty.
 
     From a piece the penalty goes down by several breakpoints, those of the piece, and the support
     is corrected there: a primal-dual active set method with continuation [Fan, Jiao and Lu 2014].
@@ -31,12 +41,13 @@ def follow_path(A: Array, y: Array, *, bound: float, positive: bool) -> tuple[Pi
     none = np.zeros(0)
     piece = Piece(np.zeros(0, np.int64), none, none, none, y, np.zeros(m))
     lam = first = largest_slope(A.T @ y, positive)
+    piece, lam = (piece, lam) if start is None else start
     barred = np.zeros(k, np.bool_)  # in the span of the support
     at_once, n_iter, work = max(1, m // 16), 0, 0
 
     while work <= WORK * m * m * k:
         # 1. where the next columns enter or leave on this piece
-        end = piece.penalty(bound)
+        end = max(piece.penalty(bound), least)
         meets = np.where(barred, 0.0, _breakpoints(A, piece, lam, positive))
         order = np.argsort(-meets, kind="stable")
         order = order[meets[order] > max(end * (1 + ROUNDING_RELATIVE), ROUNDING_RELATIVE * first)]

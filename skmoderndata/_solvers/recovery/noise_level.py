@@ -1,0 +1,112 @@
+"""The bound on the residual with which basis pursuit predicts best, by cross-validation.
+
+Each bound belongs to a penalty of the lasso path (`homotopy`), and penalties per row carry over
+from folds to all rows. Equations that hold with few coefficients need no bound: with noise they
+take as many coefficients as there are rows.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from skmoderndata._solvers.recovery.homotopy import CROWDED, follow_path
+from skmoderndata._solvers.recovery.optimality import first_of_repeated, largest_slope
+from skmoderndata._typing import Array
+
+PENALTIES = np.geomspace(1.0, 1e-6, 61)  # in units of that above which all coefficients are zero
+EXACT = 1e-9  # residual relative to the target at which equations hold
+
+Folds = Iterable[tuple[Any, Any]]
+
+
+class CentredRows(NamedTuple):
+    """Rows less their weighted means, times the roots of their weights, and the means."""
+
+    A: Array
+    Y: Array
+    x_mean: Array
+    y_mean: Array
+
+
+def centred_rows(X: Array, Y: Array, weight: Array, *, intercept: bool) -> CentredRows:
+    """Features (n, k) and targets (n, T); the means are zero without an intercept."""
+    x_mean, y_mean = np.zeros(X.shape[1]), np.zeros(Y.shape[1])
+    if intercept:
+        x_mean, y_mean = (np.average(Z, axis=0, weights=weight) for Z in (X, Y))
+        X, Y = X - x_mean, Y - y_mean
+    root = np.sqrt(weight)[:, None]
+    return CentredRows(X * root, Y * root, x_mean, y_mean)
+
+
+def holds_by_itself(A: Array, y: Array, coef: Array) -> bool:
+    """Tell whether coefficients fit a target that no noise has reached.
+
+    They are few for the number of rows, of which copies do not count.
+    """
+    n_rows = len(np.unique(A, axis=0))
+    exact = float(linalg.norm(y - A @ coef)) <= EXACT * float(linalg.norm(y))
+    return exact and np.count_nonzero(coef) <= CROWDED * n_rows
+
+
+def lasso_path(A: Array, y: Array, penalties: Array, *, positive: bool) -> Array:
+    """Minimisers of ``|y - A a|^2 / 2 + lam |a|_1`` in rows, for descending penalties.
+
+    Fewer than there are penalties where the path is left, because coefficients are too many.
+    """
+    size = float(linalg.norm(y))
+    if size == 0:
+        return np.zeros((len(penalties), A.shape[1]))
+    A, y = first_of_repeated(A, signed=positive), y / size
+
+    # from one penalty to the next
+    start, coefs = None, []
+    for lam in penalties / size:
+        piece, _, ended = follow_path(A, y, bound=0.0, positive=positive, least=lam, start=start)
+        if not ended:
+            break
+        coef = np.zeros(A.shape[1])
+        coef[piece.support] = size * (piece.fitted - lam * piece.direction)
+        coefs.append(coef)
+        start = piece, lam
+    return np.array(coefs).reshape(len(coefs), A.shape[1])
+
+
+def predictive_bound(
+    X: Array, y: Array, weight: Array, folds: Folds, *, intercept: bool, positive: bool
+) -> float:
+    """Norm of the weighted residual for the penalty of least squared error on held-out rows.
+
+    Parameters
+    ----------
+    X, y, weight : arrays of shape (n, k), (n,), (n,)
+        Rows, targets, and non-negative weights.
+    folds : iterable of (train, test)
+        Indices of rows.
+    """
+    # all rows, and the penalties
+    Y = y[:, None]
+    rows = centred_rows(X, Y, weight, intercept=intercept)
+    A, target = rows.A, rows.Y[:, 0]
+    penalties = largest_slope(A.T @ target, positive) * PENALTIES
+
+    # held-out errors; penalties beyond the end of a path are out of the running
+    errors = np.zeros(len(penalties))
+    for train, test in folds:
+        train = np.arange(len(y))[train]
+        train = train[weight[train] > 0]
+        if train.size == 0:
+            continue
+        known = centred_rows(X[train], Y[train], weight[train], intercept=intercept)
+        share = weight[train].sum() / weight.sum()
+        coefs = lasso_path(known.A, known.Y[:, 0], share * penalties, positive=positive)
+        rest = (y[test] - known.y_mean)[:, None] - (X[test] - known.x_mean) @ coefs.T
+        errors[: len(coefs)] += weight[test] @ rest**2
+        errors[len(coefs) :] = np.inf
+
+    # the residual of all rows for the best of them
+    best = int(np.argmin(errors))
+    coefs = lasso_path(A, target, penalties[: best + 1], positive=positive)
+    coef = coefs[-1] if len(coefs) else np.zeros(A.shape[1])
+    return float(linalg.norm(target - A @ coef))
