@@ -337,16 +337,12 @@ class KSVD(
 
         data, known = known_entries(X)
         rng = check_random_state(self.random_state)
-        start = self.components_.astype(np.float64) if warm else self._start(data, rng)
-        if warm and self.dc_atom:
-            start = self._with_constant(start)
-            start /= np.linalg.norm(start, axis=1, keepdims=True)
+        start = self._continued(X) if warm else self._start(data, rng)
         self._warn_dense_codes(len(start), X.shape[1])
-        if start.shape[1] != X.shape[1]:
-            raise ValueError(
-                f"{type(self).__name__}(warm_start=True) has atoms of {start.shape[1]} features, "
-                f"and X has {X.shape[1]}."
-            )
+
+        def code(atoms, rows):
+            return self._code(data[rows], None if known is None else known[rows], atoms)
+
         # products are small: more threads would slow each other down
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress, one_blas_thread():
             result = learn_dictionary(

@@ -36,14 +36,6 @@ from skmoderndata._solvers.codes.signal_blocks import (
     prepare_atoms,
     to_csr,
 )
-from skmoderndata.kernels._features import (
-    Projection,
-    fits_in_memory,
-    kernel_matrix,
-    low_rank_features,
-)
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, take
-from skmoderndata.kernels._samples import KernelSamples
 from skmoderndata.sparse_coding._base import warn_few_dimensions
 
 Fraction = Interval(Real, 0, 1, closed="neither")

@@ -19,13 +19,11 @@ from skmoderndata._compat import (
 from skmoderndata._kernelized.expansion import KernelRows, largest_diagonal, surely_psd
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.machines import KernelMachine
+from skmoderndata._kernelized.row_store import RowStore
+from skmoderndata._samples.containers import take
 from skmoderndata._solvers.margins.core_set import core_set
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT
 from skmoderndata._validation import check_magnitude
-from skmoderndata.kernels._expansion import KernelRows, largest_diagonal, surely_psd
-from skmoderndata.kernels._machines import KernelMachine
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, take
-from skmoderndata.kernels._row_store import RowStore
 
 CORE_CONSTRAINTS = {
     **KERNEL_CONSTRAINTS,
@@ -41,7 +39,7 @@ CORE_CONSTRAINTS = {
 }
 
 FEW_ROWS = 100  # of so many samples one has its kernel row in memory, at least
-ENOUGH = 10_000  # samples from which the scales of the columns are estimated
+SCALES_FROM_ROWS = 10_000  # samples from which the scales of the columns are estimated
 UNSCALED = 1e3  # ratio of standard deviations that impairs squared distances
 
 
@@ -98,8 +96,8 @@ class CoreVectors(KernelMachine):
             found = RowStore(rows.gram, X, cache_size=self.cache_size, plus=bias)
             if FEW_ROWS * len(found.values) < found.n:
                 warnings.warn(
-                    f"{type(self).__name__}: more than a fifth of the samples are support vectors, "
-                    f"and cache_size={self.cache_size:g} holds the kernel rows of "
+                    f"{type(self).__name__}: more than a fifth of the samples are support "
+                    f"vectors, and cache_size={self.cache_size:g} holds the kernel rows of "
                     f"{len(found.values)} of {found.n} samples, so that rows are computed "
                     "repeatedly. Set max_core to limit the support vectors, or increase "
                     "cache_size.",

@@ -15,12 +15,11 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._samples.containers import count_samples
+from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.common.threads import one_blas_thread
-from skmoderndata._solvers.kernel.novelty import ENOUGH, folds, outlier_threshold
+from skmoderndata._solvers.kernel.novelty import HELD_OUT_SAMPLES, folds, outlier_threshold
 from skmoderndata._solvers.margins.core_problems import OneClassRows
 from skmoderndata._solvers.margins.simplex_qp import cost_of_slack
-from skmoderndata.kernels._resolve import count_samples, take
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
 COST_SAMPLE = 1000  # samples on which the cost for the given slack is determined
@@ -395,7 +394,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         rows, weights = shared[0], shared[2]
         others = np.setdiff1d(np.flatnonzero(weights), ids)
         found, held_out = [self._function_values(take(X, others))], [others]
-        if len(others) < ENOUGH:
+        if len(others) < HELD_OUT_SAMPLES:
             few = rows.matrix(ids, ids[np.linspace(0, len(ids) - 1, TOLD_APART).astype(int)])
             scores = rows.values(rows.expansion(self.support_, self.dual_coef_), ids)
 

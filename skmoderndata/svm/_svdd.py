@@ -10,11 +10,12 @@ from skmoderndata._compat import NON_NEGATIVE, Interval, StrOptions, fit_context
 from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS, KernelMachine
 from skmoderndata._kernelized.mixins import KernelOutlierMixin
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.kernel.novelty import folds, outlier_threshold
 from skmoderndata._solvers.margins.box_machines import soft_ball
 
 TOLD_APART = 16  # samples, by similarity to which copies are recognised
-ROUNDING = 1e-9  # relative tolerance within which samples are on the surface
+SURFACE_RELATIVE = 1e-9  # relative tolerance within which samples are on the surface
 
 
 class SVDD(KernelMachine, KernelOutlierMixin, Base):
@@ -234,7 +235,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         diagonal = store.diagonal
         self._own = float(diagonal[0]) if np.ptp(diagonal) <= 1e-12 * diagonal.max() else None
         self.radius_, self.objective_ = float(np.sqrt(found.offset)), float(found.objective)
-        rounding = ROUNDING * furthest + 1e-12 * float(diagonal.max())
+        rounding = SURFACE_RELATIVE * furthest + 1e-12 * float(diagonal.max())
         self.offset_ = -(furthest + self.margin + rounding)
         self._keep_work(found.gap, found.n_iter, found.converged)
         return self

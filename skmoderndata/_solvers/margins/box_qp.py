@@ -52,6 +52,7 @@ class Rows(Protocol):
     used: Array  # time of its last use
     clock: int
     diagonal: Array
+    n_evaluations: int  # kernel values computed
 
     def bring(self, wanted: Array) -> None:
         """Compute missing rows; the least recently used make room."""

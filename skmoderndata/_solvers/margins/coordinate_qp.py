@@ -11,8 +11,8 @@ import numpy as np
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.margins.box_qp import (
-    CHUNK,
     POLISHED,
+    STEPS_BETWEEN_GAPS,
     BoxResult,
     BoxState,
     Rows,
@@ -129,7 +129,7 @@ def _stored_to_level(store: Rows, state: BoxState, level: float) -> int:
     one, in a quarter of the time.
     """
     stored = np.flatnonzero(store.slot >= 0)
-    most = max(CHUNK, 100 * len(state.w))
+    most = max(STEPS_BETWEEN_GAPS, 100 * len(state.w))
     worst, total = float(projected_slopes(state)[stored].max(initial=0.0)), 0
     while worst > level and total < most:
         cut = max(level, 0.5 * worst)

@@ -340,13 +340,17 @@ class _Search:
                 quiet = 0
                 self._join(indices, g, batch)
 
+    def _is_crowded(self, n_units: int) -> bool:
+        """Whether a fifth of so many units have weight."""
+        return bool(np.count_nonzero(self.core.a) > CROWDED * n_units)
+
     def blocks(self, *, until_crowded: bool = False) -> None:
         """Look at every unit once, in random blocks that grow.
 
         `until_crowded` ends it where a fifth of the units looked at have weight.
         """
         n = self.problem.n_units
-        self.crowded |= until_crowded and np.count_nonzero(self.core.a) > CROWDED * n
+        self.crowded |= until_crowded and self._is_crowded(n)
         order = self.problem.order(self.rng)
         first, size = 0, FIRST_BLOCK
         while first < n and not self.stopped and not self.crowded:
@@ -360,7 +364,7 @@ class _Search:
             if rare:
                 return
             first += len(units)
-            self.crowded = until_crowded and np.count_nonzero(self.core.a) > CROWDED * first
+            self.crowded = until_crowded and self._is_crowded(first)
             size = min(LAST_BLOCK, size + size // 2)
             self.core.drop(self.problem.margin_unit(self.core.rho))
 

@@ -47,7 +47,7 @@ def holds_by_itself(A: Array, y: Array, coef: Array) -> bool:
     """
     n_rows = len(np.unique(A, axis=0))
     exact = float(linalg.norm(y - A @ coef)) <= EXACT * float(linalg.norm(y))
-    return exact and np.count_nonzero(coef) <= CROWDED * n_rows
+    return exact and bool(np.count_nonzero(coef) <= CROWDED * n_rows)
 
 
 def lasso_path(A: Array, y: Array, penalties: Array, *, positive: bool) -> Array:
