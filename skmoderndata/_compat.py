@@ -64,6 +64,7 @@ __all__ = [
     "fit_context",
     "get_array_namespace",
     "move_array",
+    "namespace",
     "svm_training_samples",
     "validate_params",
 ]
@@ -120,21 +121,42 @@ def get_array_namespace(X):
     return xp, device
 
 
+_NAMESPACES: dict[type, Any] = {}  # of the types of arrays met so far, NumPy's aside
+
+
+def namespace(A: Any) -> Any:
+    """Namespace of the Array API standard of an array that validation has let through.
+
+    It is that of the array's type, whatever the configuration says: threads do not see the
+    configuration, and without dispatch validation leaves NumPy arrays alone.
+    """
+    if isinstance(A, np.ndarray) or sparse.issparse(A):
+        return np
+
+    kind = type(A)
+    if kind not in _NAMESPACES:
+        _NAMESPACES[kind] = _array_api.array_api_compat.get_namespace(A)
+    return _NAMESPACES[kind]
+
+
 def as_numpy(X):
     """Array of any namespace as a NumPy array; anything else, lists and None too, unchanged."""
     if isinstance(X, np.ndarray) or not hasattr(X, "__dlpack__"):
         return X
-    return np.asarray(_array_api._convert_to_numpy(X, get_array_namespace(X)[0]))
+    if _array_api.array_api_compat.is_array_api_obj(X):
+        X = _array_api._convert_to_numpy(X, namespace(X))
+    return np.asarray(X)
 
 
-def move_array(X, xp, device, dtype=None):
-    """X of NumPy as an array of a namespace on a device."""
+def move_array(X, like, dtype=None):
+    """X of NumPy as an array of the namespace and on the device of another array."""
     X = np.asarray(X)
+    xp = namespace(like)
     if dtype is None and X.dtype.kind == "f":
         dtype = xp.float64
-    if _array_api._is_numpy_namespace(xp):
+    if xp is np:
         return X if dtype is None else X.astype(dtype, copy=False)
-    return xp.asarray(X, dtype=dtype, device=device)
+    return xp.asarray(X, dtype=dtype, device=like.device)
 
 
 def check_array_namespace(X, fitted, owner):

@@ -23,8 +23,8 @@ from skmoderndata._compat import (
     HasMethods,
     StrOptions,
     as_numpy,
-    get_array_namespace,
     move_array,
+    namespace,
 )
 from skmoderndata._solvers.gaussian.covariances import Stationary, contract, covariance
 from skmoderndata.kernels._base import BaseKernel
@@ -64,16 +64,14 @@ class Covariance:
 
     def _stationary(self, A):
         """Parameters in the namespace of A."""
-        xp, device = get_array_namespace(A)
         found = stationary(self.kernel)
         scales = np.broadcast_to(np.atleast_1d(found.scales), A.shape[1]).astype(np.float64)
-        return found._replace(scales=move_array(scales.copy(), xp, device)), xp
+        return found._replace(scales=move_array(scales.copy(), A))
 
     def __call__(self, A, B):
         """Covariance of the rows of A and B."""
         if self.fast:
-            parameters, xp = self._stationary(A)
-            return covariance(parameters, A, B, xp)
+            return covariance(self._stationary(A), A, B)
         return self.kernel(A, B)
 
     def diagonal(self, A):
@@ -90,10 +88,12 @@ class Covariance:
         if not self.fast:
             return self._slope_by_scikit_learn(A, B, G, prior), None
 
-        parameters, xp = self._stationary(A)
-        by = contract(parameters, A, B, K, G, xp)
+        parameters = self._stationary(A)
+        by = contract(parameters, A, B, K, G)
         # of the diagonal, the variance alone: as a covariance at distance zero
-        at_zero = 0.0 if prior is None else float(xp.sum(prior)) * parameters.variance
+        at_zero = 0.0
+        if prior is not None:
+            at_zero = float(namespace(prior).sum(prior)) * parameters.variance
         values = {"constant_value": [by.variance + at_zero], "alpha": [by.alpha]}
 
         theta = []

@@ -9,7 +9,7 @@ import numpy as np
 import sklearn
 from sklearn.cluster import MiniBatchKMeans
 
-from skmoderndata._compat import as_numpy, get_array_namespace, move_array
+from skmoderndata._compat import as_numpy, move_array, namespace
 from skmoderndata._solvers.gaussian.inducing import (
     add,
     block_slopes,
@@ -65,8 +65,7 @@ class InducingModel(NamedTuple):
         model = self.with_theta(x[: self.n_logs])
         if not points:
             return model
-        xp, device = get_array_namespace(self.Z)
-        Z = move_array(x[self.n_logs :].reshape(self.Z.shape), xp, device)
+        Z = move_array(x[self.n_logs :].reshape(self.Z.shape), self.Z)
         return model._replace(Z=Z * self.unit)
 
     def bounds(self, noise_bounds, points):
@@ -78,10 +77,12 @@ class InducingModel(NamedTuple):
         return np.vstack([logs, free])
 
 
-def diagonal(method, A, prior, s, xp):
+def diagonal(method, A, prior, s):
     """Return the entries of D for "fitc" from the whitened columns A, else ones."""
+    xp = namespace(prior)
     if method != "fitc":
         return xp.ones_like(prior)
+
     gap = prior - xp.sum(A * A, axis=0)
     return xp.where(gap > 0, gap, xp.zeros_like(gap)) + s
 
@@ -92,11 +93,12 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
     `blocks` are tuples of rows, standardised targets and weights; `run(function, blocks)` maps.
     Few blocks keep their kernel values for the gradient, more compute them twice.
     """
-    xp, _ = get_array_namespace(model.Z)
+    xp = namespace(model.Z)
     K_uu = model.covariance(model.Z, model.Z)
-    L, jitter = cholesky_with_jitter(K_uu, jitter, xp)
+    L, jitter = cholesky_with_jitter(K_uu, jitter)
     if L is None:
         return REJECTED, np.zeros(len(model.vector(points)))
+
     s = model.noise
     fitc = method == "fitc"
     kept = {}
@@ -105,33 +107,37 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
         """``k``, ``L^-1 k``, ``k(x, x)`` and the entries of D."""
         K = model.covariance(model.Z, rows)
         prior = model.covariance.diagonal(rows)
-        A = solve_lower(L, K, xp)
-        return K, A, prior, diagonal(method, A, prior, s, xp)
+        A = solve_lower(L, K)
+        return K, A, prior, diagonal(method, A, prior, s)
 
     def block_sums(rows, Y, w):
         K, A, prior, d = columns(rows)
         if len(blocks) <= BLOCKS_KEPT:
             kept[id(rows)] = K, A, prior, d
-        return sums(A, prior, Y, w, d, 0 * Y[0, :], xp)
+        return sums(A, prior, Y, w, d, 0 * Y[0, :])
 
+    # sums over all samples
     total = None
     for part in run(block_sums, blocks):
-        total = part if total is None else add(total, part, xp)
+        total = part if total is None else add(total, part)
     if not math.isfinite(float(xp.sum(total.P)) + total.prior):  # kernel values overflow
         return REJECTED, np.zeros(len(model.vector(points)))
 
+    # the objective
     zero = 0 * total.shift
     total = scaled(total, zero, zero + 1, 1.0 if fitc else s)
-    fac = factors(L, total, xp)
-    value = log_likelihood(total, fac, xp)
+    fac = factors(L, total)
+    value = log_likelihood(total, fac)
     if method == "vfe":
-        value -= total.b.shape[1] * trace_penalty(total, s, xp)
-    slope = slopes(L, total, fac, s, method, xp)
+        value -= total.b.shape[1] * trace_penalty(total, s)
+
+    # its gradient: by the sums, then block by block by the kernel values
+    slope = slopes(L, total, fac, s, method)
 
     def block_gradient(rows, Y, w):
         K, A, _, d = kept[id(rows)] if id(rows) in kept else columns(rows)
         D = d if fitc else s * d
-        by = block_slopes(L, A, Y, w, D, s, method, slope, fac.u, xp)
+        by = block_slopes(L, A, Y, w, D, s, method, slope, fac.u)
         theta, by_points = model.covariance.slope(model.Z, rows, K, by.K_uf, by.prior)
         return theta, by_points, by.K_uu, by.log_s
 
@@ -145,9 +151,11 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
         log_s = log_s + e
         if points:
             by_points = by_points + b
+
     # the jitter is a multiple of the mean of the diagonal of K_uu
-    by_uu = by_uu + (jitter * float(xp.linalg.trace(by_uu)) / by_uu.shape[0]) * identity(L, xp)
+    by_uu = by_uu + (jitter * float(xp.linalg.trace(by_uu)) / by_uu.shape[0]) * identity(L)
     more, at_points = model.covariance.slope(model.Z, model.Z, K_uu, by_uu)
+
     gradient = [theta + more, [log_s]]
     if points:
         gradient.append(np.asarray(as_numpy((by_points + 2 * at_points) * model.unit)).ravel())
@@ -161,8 +169,7 @@ def choose_points(X, w, covariance, how, m, rng):
     if n > MOST_FOR_CENTRES:
         rows = np.sort(rng.choice(n, MOST_FOR_CENTRES, replace=False))
 
-    xp, device = get_array_namespace(X)
-    sample = np.asarray(as_numpy(xp.take(X, move_array(rows, xp, device), axis=0)))
+    sample = np.asarray(as_numpy(namespace(X).take(X, move_array(rows, X), axis=0)))
     distinct = np.unique(sample, axis=0)
     if len(distinct) <= m:
         return distinct
@@ -194,7 +201,7 @@ def nearest_rows(X, Z):
     A = A - centre
     B = B - centre
     rows = np.unique(((B * B).sum(axis=1)[None, :] - 2 * A @ B.T).argmin(axis=1))
-    return move_array(rows, *get_array_namespace(X))
+    return move_array(rows, X)
 
 
 class Posterior:
@@ -205,8 +212,7 @@ class Posterior:
     """
 
     def __init__(self, model, rule, jitter):
-        xp, _ = get_array_namespace(model.Z)
-        L, jitter = cholesky_with_jitter(model.covariance(model.Z, model.Z), jitter, xp)
+        L, jitter = cholesky_with_jitter(model.covariance(model.Z, model.Z), jitter)
         if L is None:
             Z = np.asarray(as_numpy(model.Z))
             d = ((Z[:, None] - Z[None]) ** 2).sum(axis=2)[np.triu_indices(len(Z), 1)]
@@ -226,32 +232,31 @@ class Posterior:
         model = self.model
         s = self.model.noise
         fitc = self.rule == "fitc"
-        xp, _ = get_array_namespace(model.Z)
         shift = blocks[0][1][0, :] if self.total is None else self.total.shift
 
         def block(rows, Y, w):
             prior = model.covariance.diagonal(rows)
-            A = solve_lower(self.L, model.covariance(model.Z, rows), xp)
-            plain = sums(A, prior, Y, w, xp.ones_like(prior), shift, xp)
+            A = solve_lower(self.L, model.covariance(model.Z, rows))
+            ones = namespace(prior).ones_like(prior)
+            plain = sums(A, prior, Y, w, ones, shift)
             if not fitc:
                 return plain, plain
-            return sums(A, prior, Y, w, diagonal("fitc", A, prior, s, xp), shift, xp), plain
+            return sums(A, prior, Y, w, diagonal("fitc", A, prior, s), shift), plain
 
         new = copy(self)
         for total, plain in run(block, blocks):
-            new = new._with(total, plain, xp)
+            new = new._with(total, plain)
         return new
 
     def merge(self, other):
         """Add the samples of another posterior of the same model."""
-        xp, _ = get_array_namespace(self.model.Z)
-        return self._with(other.total, other.plain, xp)
+        return self._with(other.total, other.plain)
 
-    def _with(self, total, plain, xp):
+    def _with(self, total, plain):
         new = copy(self)
         if self.total is not None:
-            total = add(self.total, total, xp)
-            plain = add(self.plain, plain, xp) if self.rule == "fitc" else total
+            total = add(self.total, total)
+            plain = add(self.plain, plain) if self.rule == "fitc" else total
         new.total = total
         new.plain = plain
         return new
@@ -261,24 +266,23 @@ class Posterior:
         new = copy(self)
         total = self.total
         s = self.model.noise
-        xp, _ = get_array_namespace(total.P)
-        zero = xp.zeros_like(total.shift)
-        new.moments = target_moments(total, xp) if normalize_y else (zero, zero + 1)
+        zero = namespace(total.shift).zeros_like(total.shift)
+        new.moments = target_moments(total) if normalize_y else (zero, zero + 1)
 
         # bounds of the exact likelihood, from below and from above
         plain = scaled(self.plain, *new.moments, s)
-        new.fac = factors(self.L, plain, xp)
-        trace = total.b.shape[1] * trace_penalty(plain, s, xp)
-        new.value = log_likelihood(plain, new.fac, xp)
-        new.bounds = new.value - trace, upper_bound(plain, new.fac, s, xp)
+        new.fac = factors(self.L, plain)
+        trace = total.b.shape[1] * trace_penalty(plain, s)
+        new.value = log_likelihood(plain, new.fac)
+        new.bounds = new.value - trace, upper_bound(plain, new.fac, s)
 
         # the objective of each rule
         if self.rule == "vfe":
             new.value -= trace
         elif self.rule == "fitc":
             total = scaled(total, *new.moments, 1.0)
-            new.fac = factors(self.L, total, xp)
-            new.value = log_likelihood(total, new.fac, xp)
+            new.fac = factors(self.L, total)
+            new.value = log_likelihood(total, new.fac)
 
         return new
 
@@ -288,7 +292,7 @@ class Posterior:
         The covariance is ``k(x, x') - a'a + c'c`` with ``a = L^-1 k`` and ``c = R^-1 a``, and
         ``c'c`` alone for "sor".
         """
-        xp, _ = get_array_namespace(X)
+        xp = namespace(X)
         kernel = self.model.covariance
         K = kernel(self.model.Z, X)
         mean = K.T @ self.fac.v
@@ -296,8 +300,8 @@ class Posterior:
             return mean, None
 
         # a = L^-1 k, c = R^-1 a
-        a = solve_lower(self.L, K, xp)
-        c = solve_lower(self.fac.R, a, xp)
+        a = solve_lower(self.L, K)
+        c = solve_lower(self.fac.R, a)
         if covariance:
             return mean, c.T @ c + (0.0 if sor else kernel(X, X) - a.T @ a)
 
@@ -328,7 +332,7 @@ class Samples:
 
     def predict(self, X, *, variance=False, covariance=False, sor=False):
         """Mean, and variance or covariance, at X."""
-        xp, _ = get_array_namespace(X)
+        xp = namespace(X)
         kernel = self.model.covariance
         s = self.model.noise
         mean = 0.0
@@ -348,7 +352,7 @@ class Samples:
             return mean, None
 
         # k(x, x') - K' (Q + s I)^-1 K, the inverse as in the class's docstring
-        a = solve_lower(self.R, solve_lower(self.L, weighted, xp), xp) / s
+        a = solve_lower(self.R, solve_lower(self.L, weighted)) / s
         cov = kernel(X, X) - squares / s + a.T @ a
         if covariance:
             return mean, cov

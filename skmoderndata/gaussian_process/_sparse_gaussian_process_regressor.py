@@ -24,6 +24,7 @@ from skmoderndata._compat import (
     fit_context,
     get_array_namespace,
     move_array,
+    namespace,
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.gaussian.inducing import identity, sums, target_moments
@@ -310,12 +311,12 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         """
         refuse_structured(self)
         X, Y, w = self._input(X, y, sample_weight, reset=True)
-        xp, _ = get_array_namespace(X)
         rng = check_random_state(self.random_state)
         model = self._open(X, w, rng)
 
         # a subset of data is the exact process on the samples next to the inducing inputs
         if self.algorithm == "subset":
+            xp = namespace(X)
             rows = nearest_rows(X, model.Z)
             X = xp.take(X, rows, axis=0)
             Y = xp.take(Y, rows, axis=0)
@@ -324,7 +325,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
 
         self.n_iter_ = 0
         if self.optimizer is not None:
-            mean, std = self._target_moments(Y, w, xp)
+            mean, std = self._target_moments(Y, w)
             model = self._optimise(model, X, (Y - mean) / std, w, rng)
         self._condition(Posterior(model, self._rule, self.jitter), X, Y, w)
 
@@ -439,7 +440,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         if return_std and return_cov:
             raise ValueError("predict returns return_std or return_cov, one at a time.")
         X = self._check(X, "predict")
-        xp, _ = get_array_namespace(X)
+        xp = namespace(X)
         noise = self.noise_level_ if include_noise else 0.0
         mean_y, std_y = self._posterior.moments
         latent = self._samples if self.algorithm == "nystroem" else self._posterior
@@ -449,7 +450,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
             # joint covariance of all rows, in the units of y
             mean, spread = latent.predict(X, covariance=True, sor=sor)
             if noise:
-                spread = spread + noise * identity(spread, xp)
+                spread = spread + noise * identity(spread)
             spread = spread[:, :, None] * std_y**2
             return self._shaped(mean * std_y + mean_y), self._shaped(spread)
 
@@ -555,7 +556,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
             multi_output=True, y_numeric=True,
         )  # fmt: skip
 
-        xp, device = get_array_namespace(X)
+        # targets and weights are checked by NumPy
         Y = np.asarray(as_numpy(y), dtype=np.float64)
         if reset:
             self._dtype = X.dtype
@@ -574,29 +575,30 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
                     "sample_weight are zero."
                 )
 
+        # in double precision
+        xp = namespace(X)
         X = xp.astype(X, xp.float64, copy=False)
         Y = Y.reshape(len(Y), -1)
         # samples of weight zero are no samples
         if not w.all():
             seen = np.flatnonzero(w)
-            X = xp.take(X, move_array(seen, xp, device), axis=0)
+            X = xp.take(X, move_array(seen, X), axis=0)
             Y = Y[seen]
             w = w[seen]
 
-        return X, move_array(Y, xp, device), move_array(w, xp, device)
+        return X, move_array(Y, X), move_array(w, X)
 
     def _check(self, X, method):
         check_is_fitted(self)
         check_array_namespace(X, self.inducing_points_, f"{type(self).__name__}.{method}")
         xp, _ = get_array_namespace(X)
         X = validate_data(self, X, reset=False, dtype=[xp.float64, xp.float32])
-        xp, _ = get_array_namespace(X)
+        xp = namespace(X)
         return xp.astype(X, xp.float64, copy=False)
 
     def _shaped(self, values):
         """One target without its axis, in the precision of the training data."""
-        xp, _ = get_array_namespace(values)
-        values = xp.astype(values, self._dtype, copy=False)
+        values = namespace(values).astype(values, self._dtype, copy=False)
         return values[..., 0] if self._flat else values
 
     def _cuts(self, n):
@@ -619,30 +621,32 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
 
     def _open(self, X, w, rng):
         """Model to start from."""
-        xp, device = get_array_namespace(X)
         low, high = check_noise_bounds(self.noise_level_bounds)
         some = np.asarray(as_numpy(X[: min(X.shape[0], MOST_FOR_CENTRES), :]))
         kernel, noise = start_kernel(self.kernel, some, self.noise_level)
         covariance = Covariance(kernel)
 
-        if xp is not np and not isinstance(X, np.ndarray) and not covariance.fast:
+        if namespace(X) is not np and not covariance.fast:
             raise ValueError(
                 f"kernel {kernel} takes NumPy arrays only: give a constant times RBF, Matern or "
                 "RationalQuadratic, or convert X."
             )
 
-        Z = move_array(self._inducing(X, w, covariance, rng), xp, device)
+        Z = move_array(self._inducing(X, w, covariance, rng), X)
         self._m = Z.shape[0]
-        unit = move_array(column_scales(np.asarray(as_numpy(Z))), xp, device)
+        unit = move_array(column_scales(np.asarray(as_numpy(Z))), X)
         return InducingModel(covariance, float(np.clip(noise, low, high)), Z, unit)
 
-    def _target_moments(self, Y, w, xp):
+    def _target_moments(self, Y, w):
+        xp = namespace(Y)
         zero = xp.zeros_like(Y[0, :])
         if not self.normalize_y:
             return zero, zero + 1
+
+        # no inducing inputs: the moments are sums of the targets alone
         ones = xp.ones_like(w)
         empty = xp.zeros((1, w.shape[0]), dtype=Y.dtype, device=Y.device)
-        return target_moments(sums(empty, ones, Y, w, ones, Y[0, :], xp), xp)
+        return target_moments(sums(empty, ones, Y, w, ones, Y[0, :]))
 
     def _inducing(self, X, w, covariance, rng):
         if not isinstance(self.inducing, str):
@@ -661,14 +665,13 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
 
     def _optimise(self, model, X, Y, w, rng):
         n = X.shape[0]
-        xp, device = get_array_namespace(X)
 
         # a subset, from several starts; then all samples, a few steps from there
         part = X, Y, w
         if n > self.subset_size:
             rows = np.sort(rng.choice(n, self.subset_size, replace=False))
-            rows = move_array(rows, xp, device)
-            part = tuple(xp.take(a, rows, axis=0) for a in part)
+            rows = move_array(rows, X)
+            part = tuple(namespace(X).take(a, rows, axis=0) for a in part)
         stages = [(part, self.max_iter, self.n_restarts_optimizer)]
         if self.polish_iter and n > self.subset_size:
             stages.append(((X, Y, w), self.polish_iter, 0))

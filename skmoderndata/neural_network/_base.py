@@ -27,6 +27,7 @@ from skmoderndata._compat import (
     fit_context,
     get_array_namespace,
     move_array,
+    namespace,
 )
 from skmoderndata._solvers.networks.forward_selection import forward_selection
 from skmoderndata._solvers.networks.hidden_layers import ACTIVATIONS, draw_weights
@@ -166,11 +167,10 @@ class RidgeNetwork(Base):
             **self._TARGETS,
         )  # fmt: skip
 
-        xp, device = get_array_namespace(X)
+        # targets and weights are checked by NumPy
         y = as_numpy(y)
         Y = self._targets(y, classes, reset)
         w = np.ones(len(y))
-
         w_given = as_numpy(sample_weight)
         if w_given is not None:
             w = check_sample_weight(
@@ -184,17 +184,16 @@ class RidgeNetwork(Base):
         w = w * self._class_factors(y, w)
 
         if reset and is_classifier(self) and self.classes_.dtype.kind in "iufb":
-            self.classes_ = move_array(self.classes_, xp, device)
-        return X, move_array(Y, xp, device), move_array(w, xp, device)
+            self.classes_ = move_array(self.classes_, X)
+        return X, move_array(Y, X), move_array(w, X)
 
     def _check(self, X, method):
         check_is_fitted(self)
         check_array_namespace(X, self._coef_like(), type(self).__name__ + "." + method)
         xp, _ = get_array_namespace(X)
-        X = validate_data(
+        return validate_data(
             self, X, dtype=[xp.float64, xp.float32], accept_sparse=self._SPARSE, reset=False
         )
-        return X, get_array_namespace(X)[0]
 
     def _coef_like(self):
         return self._total.h_mean
@@ -240,19 +239,18 @@ class RidgeNetwork(Base):
     def _outputs(self, X):
         """Compute the outputs of the first layer, in double precision."""
         H = self._layer(X)
-        xp, _ = get_array_namespace(H)
+        xp = namespace(H)
         return xp.astype(H, xp.float64, copy=False)
 
     def _statistics(self, H, Y, w):
-        xp, _ = get_array_namespace(H)
-        return statistics(H, Y, w, intercept=self.fit_intercept, xp=xp)
+        return statistics(H, Y, w, intercept=self.fit_intercept)
 
     def _block_statistics(self, X, Y, w):
         return self._statistics(self._outputs(X), Y, w)
 
     def _choose_alpha(self, blocks):
         total = self._total
-        xp, device = get_array_namespace(total.S)
+        xp = namespace(total.S)
         single = len(blocks) == 1
         L = total.S.shape[0]
 
@@ -261,19 +259,19 @@ class RidgeNetwork(Base):
         if single and 0 < total.n_samples < L:
             H, _, w = blocks[0]
             rows = xp.sqrt(w)[:, None] * (H - total.h_mean)
-        parts = spectrum(total, xp, rows)
+        parts = spectrum(total, rows)
 
         grid = self._grid(L)
-        self.alphas_ = alphas = move_array(grid, xp, device)
+        self.alphas_ = alphas = move_array(grid, total.S)
 
         def judge(H, Y, w):
             if not single:
                 H = self._outputs(H)
             predictions, determined = held_out(
-                H, Y, w, total, parts, alphas, intercept=self.fit_intercept, xp=xp
+                H, Y, w, total, parts, alphas, intercept=self.fit_intercept
             )
             squares = xp.sum(w[:, None, None] * (Y[:, None, :] - predictions) ** 2, axis=0)
-            hits = self._hits(Y, predictions, w, xp)
+            hits = self._hits(Y, predictions, w)
             return squares, hits, determined
 
         squares = hits = 0.0
@@ -291,15 +289,15 @@ class RidgeNetwork(Base):
         ranking = np.lexsort((np.where(good, r2, -np.inf), np.where(good, score, -np.inf)))
         best = int(ranking[-1])
 
-        self.loo_path_ = move_array(path, xp, device)
+        self.loo_path_ = move_array(path, total.S)
         self.loo_score_ = float(path[best])
         self.alpha_ = float(grid[best])
         self._store_spectral(parts)
 
     def _grid(self, L):
         if self.alphas is None:
-            xp, _ = get_array_namespace(self._total.S)
-            scale = float(xp.linalg.trace(self._total.S)) / max(L, 1)
+            S = self._total.S
+            scale = float(namespace(S).linalg.trace(S)) / max(L, 1)
             return np.logspace(-WIDEST / 2, WIDEST / 2, 25) * (scale if scale > 0 else 1.0)
 
         alphas = check_array(
@@ -320,20 +318,18 @@ class RidgeNetwork(Base):
     def _solve(self):
         """Coefficients from the sums alone; the penalty, too, where it is not given."""
         total = self._total
-        xp, device = get_array_namespace(total.S)
         if not isinstance(self.alpha, str):
             self.alpha_ = float(self.alpha)
-            self._store(ridge(total, self.alpha_, xp))
+            self._store(ridge(total, self.alpha_))
             return
 
         # the samples are gone: their mean leverage stands for that of each
-        parts = spectrum(total, xp)
+        parts = spectrum(total)
         grid = self._grid(total.S.shape[0])
-        squares = cross_validated_squares(
-            total, parts, move_array(grid, xp, device), intercept=self.fit_intercept, xp=xp
-        )
+        alphas = move_array(grid, total.S)
+        squares = cross_validated_squares(total, parts, alphas, intercept=self.fit_intercept)
         r2 = self._held_out_r2(as_numpy(squares))
-        self.alphas_ = move_array(grid, xp, device)
+        self.alphas_ = alphas
         self.alpha_ = float(grid[np.argmax(r2) if np.isfinite(r2).any() else np.argmax(grid)])
         self._store_spectral(parts)
 
@@ -347,18 +343,18 @@ class RidgeNetwork(Base):
 
     def _store_spectral(self, parts):
         """Store the coefficients at `alpha_` from the eigenvalues."""
-        xp, _ = get_array_namespace(parts.values)
         coef = ridge_from_spectrum(parts, self.alpha_)
-        self._store(coef, n_par=float(xp.sum(parts.values / (parts.values + self.alpha_))))
+        shares = parts.values / (parts.values + self.alpha_)
+        self._store(coef, n_par=float(namespace(shares).sum(shares)))
 
     def _store(self, coef, n_par=None):
         total = self._total
-        xp, _ = get_array_namespace(total.S)
         self._coef = coef
-        self.optimality_ = optimality(total, coef, self.alpha_, xp)
+        self.optimality_ = optimality(total, coef, self.alpha_)
         if n_par is None:
-            n_par = n_parameters(total, self.alpha_, xp)
+            n_par = n_parameters(total, self.alpha_)
         self.n_parameters_ = n_par
+
         intercept = total.y_mean - total.h_mean @ coef
         one = self._one_column()
         self.output_coef_ = coef[:, 0] if one else coef.T
@@ -397,11 +393,12 @@ class RidgeNetwork(Base):
 
     def _values(self, X, method):
         """``coef' h(x) + intercept``, one column for each target, in double precision."""
-        X, xp = self._check(X, method)
+        X = self._check(X, method)
         coef = self._coef
-        shift = self._total.y_mean - self._total.h_mean @ self._coef
+        shift = self._total.y_mean - self._total.h_mean @ coef
         found = [self._outputs(X[a:b, :]) @ coef + shift for a, b in self._cuts(X.shape[0])]
-        return (found[0] if len(found) == 1 else xp.concat(found, axis=0)), X.dtype, xp
+        values = found[0] if len(found) == 1 else namespace(shift).concat(found, axis=0)
+        return values, X.dtype
 
 
 class NetworkRegressor(MultiOutputMixin, RegressorMixin):
@@ -442,8 +439,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin):
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
             Predictions.
         """
-        values, dtype, xp = self._values(X, "predict")
-        values = xp.astype(values, dtype, copy=False)
+        values, dtype = self._values(X, "predict")
+        values = namespace(values).astype(values, dtype, copy=False)
         return values[:, 0] if self._flat else values
 
     def _targets(self, y, classes, reset):
@@ -468,8 +465,8 @@ class NetworkRegressor(MultiOutputMixin, RegressorMixin):
     def _one_column(self):
         return self._flat
 
-    def _hits(self, Y, predictions, w, xp):
-        return xp.zeros_like(predictions[0, :, 0])
+    def _hits(self, Y, predictions, w):
+        return namespace(Y).zeros_like(predictions[0, :, 0])
 
     def _loo_score(self, r2, accuracy):
         return r2
@@ -527,8 +524,8 @@ class NetworkClassifier(ClassifierMixin):
             Near 1 for the class and near -1 for the others; with two classes one column, for the
             second.
         """
-        values, dtype, xp = self._values(X, "decision_function")
-        values = xp.astype(values, dtype, copy=False)
+        values, dtype = self._values(X, "decision_function")
+        values = namespace(values).astype(values, dtype, copy=False)
         return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X):
@@ -544,7 +541,8 @@ class NetworkClassifier(ClassifierMixin):
         y : ndarray of shape (n_samples,)
             Labels.
         """
-        values, _, xp = self._values(X, "predict")
+        values, _ = self._values(X, "predict")
+        xp = namespace(values)
         codes = values[:, 0] > 0 if values.shape[1] == 1 else xp.argmax(values, axis=1)
         if isinstance(self.classes_, np.ndarray):
             return self.classes_[as_numpy(codes).astype(int)]
@@ -592,8 +590,9 @@ class NetworkClassifier(ClassifierMixin):
     def _one_column(self):
         return False
 
-    def _hits(self, Y, predictions, w, xp):
+    def _hits(self, Y, predictions, w):
         """Weight of the samples whose held-out prediction is the right class, for each alpha."""
+        xp = namespace(Y)
         if Y.shape[1] == 1:
             right = (predictions[:, :, 0] > 0) == (Y > 0)
         else:
@@ -635,11 +634,11 @@ class RandomNetwork(RidgeNetwork):
         L = int(self.n_hidden)
         if L == 0 and not self._direct_link:
             raise ValueError(f"{type(self).__name__} needs n_hidden of at least 1, and got 0.")
+
         W, b = draw_weights(rng, p, L, law=self.weights, scale=self.input_scale)
-        xp, device = get_array_namespace(X)
         dtype = None if sparse.issparse(X) else X.dtype
-        self.hidden_weights_ = move_array(W, xp, device, dtype)
-        self.hidden_intercepts_ = move_array(b, xp, device, dtype)
+        self.hidden_weights_ = move_array(W, X, dtype)
+        self.hidden_intercepts_ = move_array(b, X, dtype)
         if self.prune is not None:
             self._prune(X, Y, w)
 
@@ -652,8 +651,9 @@ class RandomNetwork(RidgeNetwork):
         chosen = np.sort(found.chosen)
         if not len(chosen):
             chosen = np.arange(min(1, H.shape[1]))
-        xp, device = get_array_namespace(self.hidden_weights_)
-        index = move_array(chosen, xp, device)
+
+        xp = namespace(self.hidden_weights_)
+        index = move_array(chosen, self.hidden_weights_)
         self.hidden_weights_ = xp.take(self.hidden_weights_, index, axis=1)
         self.hidden_intercepts_ = xp.take(self.hidden_intercepts_, index, axis=0)
 
@@ -664,16 +664,15 @@ class RandomNetwork(RidgeNetwork):
 
     def _neurons(self, X):
         Z = X @ self.hidden_weights_ + self.hidden_intercepts_
-        xp, _ = get_array_namespace(Z)
-        if callable(self.activation):
-            return self.activation(Z)
-        return ACTIVATIONS[self.activation](Z, xp)
+        activation = self.activation if callable(self.activation) else ACTIVATIONS[self.activation]
+        return activation(Z)
 
     def _layer(self, X):
         H = self._neurons(X)
         if not self._direct_link:
             return H
-        xp, _ = get_array_namespace(H)
+
+        xp = namespace(H)
         inputs = X.toarray() if sparse.issparse(X) else X
         return xp.concat([inputs, xp.astype(H, inputs.dtype, copy=False)], axis=1)
 

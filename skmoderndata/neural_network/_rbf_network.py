@@ -17,8 +17,8 @@ from skmoderndata._compat import (
     RealNotInt,
     StrOptions,
     as_numpy,
-    get_array_namespace,
     move_array,
+    namespace,
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.dictionaries.neural_gas import batch_neural_gas, centred
@@ -78,7 +78,6 @@ class RadialNetwork(RidgeNetwork):
         fourth = self.basis == "thin_plate_spline" or (
             self.basis == "multiquadric" and self.power > 0.5
         )
-        xp, device = get_array_namespace(X)
         rows = as_numpy(X)
         dtype = X.dtype
         if fourth:
@@ -91,11 +90,11 @@ class RadialNetwork(RidgeNetwork):
 
         rows = rows.astype(np.float64, copy=False)
         centers, widths = self._place(rows, as_numpy(Y), weights, rng)
-        self.centers_ = move_array(centers, xp, device, dtype)
-        self.widths_ = move_array(widths, xp, device, dtype)
+        self.centers_ = move_array(centers, X, dtype)
+        self.widths_ = move_array(widths, X, dtype)
 
         for name in {"selected_", "error_reduction_"} & set(vars(self)):
-            setattr(self, name, move_array(vars(self)[name], xp, device))
+            setattr(self, name, move_array(vars(self)[name], X))
 
     def _place(self, X, Y, w, rng):
         used = np.flatnonzero(w)
@@ -150,7 +149,7 @@ class RadialNetwork(RidgeNetwork):
         few = rng.permutation(candidates)[: self.n_centers]
         width = np.mean(self._widths(np.unique(X[few], axis=0)))
         widths = np.full(len(candidates), width)
-        P = self._functions(X, X[candidates], widths, np)
+        P = self._functions(X, X[candidates], widths)
         found = forward_selection(P, Y, w, most=self.n_centers, intercept=self.fit_intercept)
         chosen = found.chosen if len(found.chosen) else np.zeros(1, dtype=int)
         self.selected_ = candidates[chosen]
@@ -163,17 +162,18 @@ class RadialNetwork(RidgeNetwork):
         widths = nearest_widths(centers, self.n_nearest)
         return np.full(len(centers), widths.mean()) if self.width == "shared" else widths
 
-    def _functions(self, X, centers, widths, xp):
-        d = distances_sq(X, centers, exact=self.basis in KINKED, xp=xp)
-        return BASES[self.basis](d, widths, self.power, self.theta, xp)
+    def _functions(self, X, centers, widths):
+        d = distances_sq(X, centers, exact=self.basis in KINKED)
+        return BASES[self.basis](d, widths, self.power, self.theta)
 
     def _layer(self, X):
-        xp, _ = get_array_namespace(X)
+        xp = namespace(X)
+
         # in double precision: squares of small distances underflow in single
         X, centers, widths = (
             xp.astype(A, xp.float64, copy=False) for A in (X, self.centers_, self.widths_)
         )
-        H = self._functions(X, centers, widths, xp)
+        H = self._functions(X, centers, widths)
         return xp.concat([X, H], axis=1) if self.direct_link else H
 
     def _not_additive(self):

@@ -324,6 +324,21 @@ def test_arrays_of_the_standard(library, seed):
             fixed("sum").fit(xp.asarray(X), xp.asarray(y))
 
 
+@pytest.mark.invariance
+@pytest.mark.parametrize("library", ["array_api_strict", "torch"])
+@pytest.mark.parametrize("optimizer", [None, "fmin_l_bfgs_b"])
+def test_threads_over_arrays_of_the_standard(optimizer, library, seed):
+    xp = pytest.importorskip(library)
+    X, y = data(seed)
+    model = fixed(batch_size=40, n_jobs=2).set_params(optimizer=optimizer, tol=0.1)
+    wanted = sklearn.clone(model).fit(X, y).predict(X)
+    # threads do not see the configuration of the thread that started them
+    with sklearn.config_context(array_api_dispatch=True):
+        found = model.fit(xp.asarray(X), xp.asarray(y)).predict(xp.asarray(X))
+    rtol = 1e-7 if optimizer is None else 1e-3  # the optimiser enlarges rounding
+    assert_allclose(np.asarray(found), wanted, rtol=rtol)
+
+
 @pytest.mark.edge
 def test_inducing_inputs(seed):
     X, y = data(seed)

@@ -285,7 +285,11 @@ def test_arrays_of_another_library(cls, name, library, seed):
         y = np.digitize(y, np.quantile(y, [0.3, 0.7]))
     X = X.astype(name)
     rtol = 1e-10 if name == "float64" else 1e-4  # products summed in another order
-    for parameters in ({"alphas": [0.1, 1.0]}, {"alpha": 0.5, "batch_size": 40}):
+    for parameters in (
+        {"alphas": [0.1, 1.0]},
+        {"alpha": 0.5, "batch_size": 40},
+        {"alphas": [0.1, 1.0], "batch_size": 40, "n_jobs": 2},  # threads know no configuration
+    ):
         want = cls(60, random_state=0, **parameters).fit(X, y)
         with sklearn.config_context(array_api_dispatch=True):
             model = cls(60, random_state=0, **parameters).fit(xp.asarray(X), xp.asarray(y))

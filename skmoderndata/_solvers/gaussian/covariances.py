@@ -1,11 +1,13 @@
 """Stationary covariance functions and their gradients, by products of matrices.
 
-``k(a, b) = variance g(r^2)`` with ``r^2 = sum_j (a_j - b_j)^2 / scale_j^2``. All functions take
-the namespace `xp` of their arrays. No array of shape (m, n, p) is formed.
+``k(a, b) = variance g(r^2)`` with ``r^2 = sum_j (a_j - b_j)^2 / scale_j^2``. Arrays may
+be of any library of the Array API standard. No array of shape (m, n, p) is formed.
 """
 
 import math
 from typing import Any, NamedTuple
+
+from skmoderndata._compat import namespace
 
 Array = Any
 ROUNDING_OF_DISTANCES = (
@@ -45,13 +47,15 @@ class Gradient(NamedTuple):
     points: Array
 
 
-def squared_distances(kernel: Stationary, A: Array, B: Array, xp: Any) -> Array:
+def squared_distances(kernel: Stationary, A: Array, B: Array) -> Array:
     """``r^2`` between the rows of A and B, to the rounding errors of each pair by itself.
 
     What is below the rounding errors is 0, whose root matters to Matern 1/2.
     """
+    xp = namespace(A)
+
     # about the median of A, which a few far rows do not move, to keep digits
-    centre = median(A, xp)
+    centre = median(A)
     A = (A - centre) / kernel.scales
     B = (B - centre) / kernel.scales
 
@@ -72,14 +76,16 @@ def squared_distances(kernel: Stationary, A: Array, B: Array, xp: Any) -> Array:
     return r2
 
 
-def median(A: Array, xp: Any) -> Array:
+def median(A: Array) -> Array:
     """Middle value of each column."""
-    return xp.sort(A, axis=0)[A.shape[0] // 2, :]
+    return namespace(A).sort(A, axis=0)[A.shape[0] // 2, :]
 
 
-def covariance(kernel: Stationary, A: Array, B: Array, xp: Any) -> Array:
+def covariance(kernel: Stationary, A: Array, B: Array) -> Array:
     """Compute ``k(a, b)`` for the rows of A and B."""
-    r2 = squared_distances(kernel, A, B, xp)
+    xp = namespace(A)
+    r2 = squared_distances(kernel, A, B)
+
     # smooth ones, of the squared distance
     if kernel.shape == "rbf":
         return kernel.variance * xp.exp(-0.5 * r2)
@@ -97,12 +103,16 @@ def covariance(kernel: Stationary, A: Array, B: Array, xp: Any) -> Array:
     return kernel.variance * (1 + r + r * r / 3) * xp.exp(-r)
 
 
-def slope(kernel: Stationary, K: Array, r2: Array, xp: Any) -> Array:
+def slope(kernel: Stationary, K: Array, r2: Array) -> Array:
     """``dk / d(r^2)``."""
+    # smooth ones, of the squared distance
     if kernel.shape == "rbf":
         return -0.5 * K
     if kernel.shape == "rational":
         return -0.5 * K / (1 + r2 / (2 * kernel.alpha))
+
+    # Matern, of the distance
+    xp = namespace(r2)
     r = xp.sqrt(r2)
     if kernel.shape == "matern12":  # infinite at r = 0, where it is multiplied by zero
         return -0.5 * K / xp.where(r > 0, r, xp.ones_like(r))
@@ -112,24 +122,32 @@ def slope(kernel: Stationary, K: Array, r2: Array, xp: Any) -> Array:
     return -(5 / 6) * kernel.variance * (1 + r) * xp.exp(-r)
 
 
-def contract(kernel: Stationary, A: Array, B: Array, K: Array, G: Array, xp: Any) -> Gradient:
+def contract(kernel: Stationary, A: Array, B: Array, K: Array, G: Array) -> Gradient:
     """Gradient of ``sum_ab G_ab k(a, b)``, where ``K = covariance(kernel, A, B)``.
 
     With ``H = G * dk/d(r^2)`` all sums over pairs are products of H with A, B and their squares.
     """
-    r2 = K if kernel.shape == "rbf" else squared_distances(kernel, A, B, xp)  # K says it all
-    H = G * slope(kernel, K, r2, xp)
-    centre = median(A, xp)
+    xp = namespace(A)
+    r2 = K if kernel.shape == "rbf" else squared_distances(kernel, A, B)  # K says it all
+    H = G * slope(kernel, K, r2)
+
+    # about the same centre as the distances
+    centre = median(A)
     A = (A - centre) / kernel.scales
     B = (B - centre) / kernel.scales
+
     rows = xp.sum(H, axis=1)
     columns = xp.sum(H, axis=0)
     HB = H @ B
-    # sum_ab H_ab (a_j - b_j)^2
+
+    # by the scales: sum_ab H_ab (a_j - b_j)^2
     spread = rows @ (A * A) + columns @ (B * B) - 2 * xp.sum(A * HB, axis=0)
+
+    # by the exponent
     alpha = 0.0
     if kernel.shape == "rational":
         u = r2 / (2 * kernel.alpha)
         alpha = kernel.alpha * float(xp.sum(G * K * (u / (1 + u) - xp.log1p(u))))
+
     points = 2 * (rows[:, None] * A - HB) / kernel.scales
     return Gradient(float(xp.sum(G * K)), -2 * spread, alpha, points)

@@ -13,8 +13,8 @@ vfe      ``s I``                the same minus ``tr(K - Q) / (2 s)``, a bound of
 
 A sample of weight w counts as w equal samples. `t` targets share the covariance, and their
 objectives add up. Sums are over whitened columns ``a = L^-1 k`` with ``K_uu = L L'``, so that
-``B = I + sum a a' / d`` is positive definite whatever rounding does. All
-functions take the namespace `xp` of their arrays.
+``B = I + sum a a' / d`` is positive definite whatever rounding does. Arrays may be of any
+library of the Array API standard.
 """
 
 import math
@@ -22,6 +22,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import dtrsm
+
+from skmoderndata._compat import namespace
 
 Array = Any
 LARGEST_JITTER = 1e-4
@@ -72,8 +74,9 @@ class Sums(NamedTuple):
     shift: Array
 
 
-def sums(A: Array, prior: Array, Y: Array, w: Array, d: Array, shift: Array, xp: Any) -> Sums:
+def sums(A: Array, prior: Array, Y: Array, w: Array, d: Array, shift: Array) -> Sums:
     """Sum over one block: A (m x n), ``prior = k(x, x)`` (n), Y (n x t), w and d (n)."""
+    xp = namespace(A)
     Y = Y - shift
     u = w / d
     root = xp.sqrt(u)
@@ -95,12 +98,15 @@ def sums(A: Array, prior: Array, Y: Array, w: Array, d: Array, shift: Array, xp:
     )
 
 
-def add(first: Sums, second: Sums, xp: Any) -> Sums:
+def add(first: Sums, second: Sums) -> Sums:
     """Add the sums of two sets of samples, the second in the shift of the first."""
+    xp = namespace(second.moments)
     e = second.shift - first.shift
     n = second.n
     y = second.y
     moments = second.moments
+
+    # sums of powers of y - shift, expanded about the other shift
     moved = second._replace(
         b=second.b + second.q[:, None] * e[None, :],
         y=y + second.precision * e,
@@ -109,16 +115,21 @@ def add(first: Sums, second: Sums, xp: Any) -> Sums:
             [moments[0, :] + n * e, moments[1, :] + 2 * e * moments[0, :] + n * e * e]
         ),
     )
+
     added = (a + b for a, b in zip(first[:-1], moved[:-1], strict=True))
     return Sums._make([*added, first.shift])
 
 
-def target_moments(total: Sums, xp: Any) -> tuple[Array, Array]:
+def target_moments(total: Sums) -> tuple[Array, Array]:
     """Mean and standard deviation of the targets; 1 where they do not vary."""
+    xp = namespace(total.moments)
     mean = total.moments[0, :] / total.n
     variance = total.moments[1, :] / total.n - mean * mean
+
+    # no variation but rounding, relative to the size of the targets
     size = xp.abs(total.shift + mean) + xp.sqrt(xp.where(variance > 0, variance, 0 * variance))
     std = xp.sqrt(xp.where(variance > 1e-28 * size * size, variance, xp.ones_like(variance)))
+
     return total.shift + mean, std
 
 
@@ -136,13 +147,15 @@ def scaled(total: Sums, mean: Array, std: Array, s: float) -> Sums:
     )
 
 
-def cholesky_with_jitter(K: Array, jitter: float, xp: Any) -> tuple[Array | None, float]:
+def cholesky_with_jitter(K: Array, jitter: float) -> tuple[Array | None, float]:
     """Cholesky factor of ``K + jitter mean(diag K) I``, and the jitter that it took.
 
     The jitter grows by 10 until the factor exists, at most to 1e-4; the factor is None then.
     """
+    xp = namespace(K)
     diagonal = float(xp.linalg.trace(K)) / K.shape[0] or 1.0  # a kernel may be 0 everywhere
-    eye = identity(K, xp)
+    eye = identity(K)
+
     while jitter <= LARGEST_JITTER:
         try:
             L = xp.linalg.cholesky(K + (jitter * diagonal) * eye)
@@ -151,6 +164,7 @@ def cholesky_with_jitter(K: Array, jitter: float, xp: Any) -> tuple[Array | None
         except (np.linalg.LinAlgError, RuntimeError):  # torch raises a RuntimeError of its own
             pass
         jitter = max(10 * jitter, 1e-12)
+
     return None, jitter
 
 
@@ -163,42 +177,45 @@ class Factors(NamedTuple):
     v: Array
 
 
-def factors(L: Array, total: Sums, xp: Any) -> Factors:
+def factors(L: Array, total: Sums) -> Factors:
     """Factors for sums that `scaled` has made ready."""
-    R = xp.linalg.cholesky(identity(L, xp) + (total.P + total.P.T) / 2)
-    c = solve_lower(R, total.b, xp)
-    u = solve_upper(R, c, xp)
-    return Factors(R, c, u, solve_upper(L, u, xp))
+    R = namespace(L).linalg.cholesky(identity(L) + (total.P + total.P.T) / 2)
+    c = solve_lower(R, total.b)
+    u = solve_upper(R, c)
+    return Factors(R, c, u, solve_upper(L, u))
 
 
-def log_likelihood(total: Sums, fac: Factors, xp: Any) -> float:
+def log_likelihood(total: Sums, fac: Factors) -> float:
     """``log N(y; 0, Q + D)``, added up over targets."""
+    xp = namespace(fac.c)
     fit = float(xp.sum(total.yy)) - float(xp.sum(fac.c * fac.c))
-    return _gaussian(total, fac.R, fit, xp)
+    return _gaussian(total, fac.R, fit)
 
 
-def _gaussian(total: Sums, R: Array, fit: float, xp: Any) -> float:
+def _gaussian(total: Sums, R: Array, fit: float) -> float:
     """``-1/2 (n log 2 pi + log |Q + D| + fit)`` of all targets; fit is the quadratic form."""
+    xp = namespace(R)
     log_det = 2 * float(xp.sum(xp.log(xp.linalg.diagonal(R)))) + total.log_d
     return -0.5 * float(total.b.shape[1] * (total.n * LOG_2PI + log_det) + fit)
 
 
-def trace_penalty(total: Sums, s: float, xp: Any) -> float:
+def trace_penalty(total: Sums, s: float) -> float:
     """``tr(K - Q) / (2 s)`` for one target, from sums that are scaled by s."""
-    return max(total.prior / s - float(xp.linalg.trace(total.P)), 0.0) / 2
+    return max(total.prior / s - float(namespace(total.P).linalg.trace(total.P)), 0.0) / 2
 
 
-def upper_bound(total: Sums, fac: Factors, s: float, xp: Any) -> float:
+def upper_bound(total: Sums, fac: Factors, s: float) -> float:
     """Bound from above of the exact log likelihood (Titsias 2014, equation 7).
 
     ``-n/2 log 2 pi - 1/2 log|Q + s I| - 1/2 y'(Q + (e + s) I)^-1 y`` with ``e = tr(K - Q)``; the
     sums are those of noise variance s.
     """
-    ratio = 1 / (1 + 2 * trace_penalty(total, s, xp))  # s / (s + e)
-    R = xp.linalg.cholesky(identity(fac.R, xp) + ratio * (total.P + total.P.T) / 2)
-    c = ratio * solve_lower(R, total.b, xp)
+    xp = namespace(fac.R)
+    ratio = 1 / (1 + 2 * trace_penalty(total, s))  # s / (s + e)
+    R = xp.linalg.cholesky(identity(fac.R) + ratio * (total.P + total.P.T) / 2)
+    c = ratio * solve_lower(R, total.b)
     fit = ratio * float(xp.sum(total.yy)) - float(xp.sum(c * c))
-    return _gaussian(total, fac.R, fit, xp)
+    return _gaussian(total, fac.R, fit)
 
 
 class Slopes(NamedTuple):
@@ -209,12 +226,13 @@ class Slopes(NamedTuple):
     log_s: float  # d objective / d log s; 0 for fitc, which adds it block by block
 
 
-def slopes(L: Array, total: Sums, fac: Factors, s: float, method: str, xp: Any) -> Slopes:
+def slopes(L: Array, total: Sums, fac: Factors, s: float, method: str) -> Slopes:
     """Differentiate the objective by K_uu and log s, where the sums are scaled by s."""
+    xp = namespace(L)
     t = total.b.shape[1]
     u = fac.u
-    eye = identity(L, xp)
-    inverse = solve_lower(fac.R, eye, xp)
+    eye = identity(L)
+    inverse = solve_lower(fac.R, eye)
     B_inverse = inverse.T @ inverse
 
     # derivative by the whitened K_uu
@@ -233,14 +251,14 @@ def slopes(L: Array, total: Sums, fac: Factors, s: float, method: str, xp: Any) 
             + float(xp.sum(total.yy))
         )
     if method == "vfe":
-        log_s += t * trace_penalty(total, s, xp)
+        log_s += t * trace_penalty(total, s)
 
-    return Slopes(0.5 * unwhiten(L, whitened, xp), B_inverse, log_s)
+    return Slopes(0.5 * unwhiten(L, whitened), B_inverse, log_s)
 
 
-def unwhiten(L: Array, S: Array, xp: Any) -> Array:
+def unwhiten(L: Array, S: Array) -> Array:
     """``L^-T S L^-1`` for symmetric S."""
-    return solve_upper(L, solve_upper(L, S, xp).T, xp)
+    return solve_upper(L, solve_upper(L, S).T)
 
 
 class BlockSlopes(NamedTuple):
@@ -262,7 +280,6 @@ def block_slopes(
     method: str,
     slope: Slopes,
     u: Array,
-    xp: Any,
 ) -> BlockSlopes:
     """Differentiate by K_uf (m x n) of one block, its d being the entries of D (s, or fitc's).
 
@@ -270,6 +287,7 @@ def block_slopes(
     ``w (u y - (t B^-1 + u u') a) / D``; vfe adds ``t w a / s``, fitc the chain through
     ``D = k(x, x) - a'a + s``.
     """
+    xp = namespace(A)
     t = Y.shape[1]
     weight = w / d
 
@@ -281,37 +299,37 @@ def block_slopes(
         quadratic = t * xp.sum(A * BA, axis=0) + xp.sum((Y - fitted) ** 2, axis=1)
         by_d = 0.5 * weight * (quadratic / d - t)
         AD = A * by_d[None, :]
-        K_uf = solve_upper(L, by_a - 2 * AD, xp)
-        return BlockSlopes(K_uf, by_d, unwhiten(L, AD @ A.T, xp), s * float(xp.sum(by_d)))
+        K_uf = solve_upper(L, by_a - 2 * AD)
+        return BlockSlopes(K_uf, by_d, unwhiten(L, AD @ A.T), s * float(xp.sum(by_d)))
 
     # vfe and dtc
     S = t * slope.B_inverse + u @ u.T
     prior = 0 * weight
     if method == "vfe":
-        S = S - t * identity(L, xp)
+        S = S - t * identity(L)
         prior = -0.5 * t * weight
-    K_uf = solve_upper(L, u, xp) @ Y.T - solve_upper(L, S, xp) @ A
+    K_uf = solve_upper(L, u) @ Y.T - solve_upper(L, S) @ A
     return BlockSlopes(K_uf * weight[None, :], prior, 0.0, 0.0)
 
 
-def identity(K: Array, xp: Any) -> Array:
+def identity(K: Array) -> Array:
     """Make the unit matrix of the size, type and device of K."""
-    return xp.eye(K.shape[0], dtype=K.dtype, device=K.device)
+    return namespace(K).eye(K.shape[0], dtype=K.dtype, device=K.device)
 
 
-def solve_lower(L: Array, B: Array, xp: Any) -> Array:
+def solve_lower(L: Array, B: Array) -> Array:
     """``L^-1 B`` for lower triangular L; the standard has no triangular solve."""
     if isinstance(L, np.ndarray):
         # from the right on the transpose, whose layout is Fortran's: no copies of a wide B
         return dtrsm(1.0, L, B.T, side=1, lower=1, trans_a=1).T
-    return xp.linalg.solve(L, B)
+    return namespace(L).linalg.solve(L, B)
 
 
-def solve_upper(L: Array, B: Array, xp: Any) -> Array:
+def solve_upper(L: Array, B: Array) -> Array:
     """``L^-T B`` for lower triangular L."""
     if isinstance(L, np.ndarray):
         return dtrsm(1.0, L, B.T, side=1, lower=1).T
-    return xp.linalg.solve(L.T, B)
+    return namespace(L).linalg.solve(L.T, B)
 
 
 def greedy_points(diagonal, row, m, tol=1e-12):

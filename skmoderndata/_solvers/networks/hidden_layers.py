@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from skmoderndata._compat import namespace
+
 Array = Any
 
 
@@ -26,15 +28,15 @@ def draw_weights(
     return scale * W, scale * rng.uniform(-1.0, 1.0, size=L)
 
 
-def _sigmoid(z: Array, xp: Any) -> Array:
-    return (1 + xp.tanh(z / 2)) / 2  # no overflow
+def _sigmoid(z: Array) -> Array:
+    return (1 + namespace(z).tanh(z / 2)) / 2  # no overflow
 
 
 ACTIVATIONS = {
-    "tanh": lambda z, xp: xp.tanh(z),
+    "tanh": lambda z: namespace(z).tanh(z),
     "sigmoid": _sigmoid,
-    "relu": lambda z, xp: (z + xp.abs(z)) / 2,
-    "sin": lambda z, xp: xp.sin(z),
-    "gaussian": lambda z, xp: xp.exp(-z * z),
-    "identity": lambda z, xp: z,
+    "relu": lambda z: (z + namespace(z).abs(z)) / 2,
+    "sin": lambda z: namespace(z).sin(z),
+    "gaussian": lambda z: namespace(z).exp(-z * z),
+    "identity": lambda z: z,
 }

@@ -5,20 +5,25 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from skmoderndata._compat import namespace
+
 Array = Any
 
 
-def distances_sq(X: Array, centers: Array, *, exact: bool, xp: Any) -> Array:
+def distances_sq(X: Array, centers: Array, *, exact: bool) -> Array:
     """Squared distances of rows from centres.
 
     By a matrix product about the mean of the centres; with `exact` from differences, input after
     input, so that small distances have all their digits, which functions with a kink at 0 need.
     """
+    xp = namespace(X)
     if exact:
         out = xp.zeros((X.shape[0], centers.shape[0]), dtype=X.dtype, device=X.device)
         for j in range(X.shape[1]):
             out = out + (X[:, j][:, None] - centers[:, j][None, :]) ** 2
         return out
+
+    # |x|^2 + |c|^2 - 2 x'c
     shift = xp.mean(centers, axis=0)
     X = X - shift
     C = centers - shift
@@ -26,20 +31,22 @@ def distances_sq(X: Array, centers: Array, *, exact: bool, xp: Any) -> Array:
     return (out + xp.abs(out)) / 2  # rounding may leave less than 0
 
 
-def _logarithmic(d: Array, s: Array, power: float, theta: float, xp: Any) -> Array:
+def _logarithmic(d: Array, s: Array, power: float, theta: float) -> Array:
+    xp = namespace(d)
     safe = xp.where(d > 0, d, xp.ones_like(d))
     return safe * xp.log(safe) / 2  # r^2 ln r, 0 at r = 0: so is 1 ln 1
 
 
-def _logistic(d: Array, s: Array, power: float, theta: float, xp: Any) -> Array:
+def _logistic(d: Array, s: Array, power: float, theta: float) -> Array:
+    xp = namespace(d)
     return (1 - xp.tanh((xp.sqrt(d) / s**2 - theta) / 2)) / 2  # no overflow
 
 
 BASES = {  # of squared distances d, widths s
-    "gaussian": lambda d, s, power, theta, xp: xp.exp(-d / (2 * s**2)),
-    "inverse_multiquadric": lambda d, s, power, theta, xp: (s**2 + d) ** -power,
-    "multiquadric": lambda d, s, power, theta, xp: (s**2 + d) ** power,
-    "linear": lambda d, s, power, theta, xp: xp.sqrt(d),
+    "gaussian": lambda d, s, power, theta: namespace(d).exp(-d / (2 * s**2)),
+    "inverse_multiquadric": lambda d, s, power, theta: (s**2 + d) ** -power,
+    "multiquadric": lambda d, s, power, theta: (s**2 + d) ** power,
+    "linear": lambda d, s, power, theta: namespace(d).sqrt(d),
     "thin_plate_spline": _logarithmic,
     "logistic": _logistic,
 }

@@ -1,12 +1,14 @@
 """Ridge regression for a path of penalties, with exact leave-one-out predictions.
 
-All functions take the namespace `xp` of their arrays, NumPy or another one of the Array API
-standard. H (n x L) are the outputs of the first layer, Y (n x t) the targets, w (n) weights.
+Arrays may be of NumPy or of another library of the Array API standard. H (n x L) are the outputs
+of the first layer, Y (n x t) the targets, w (n) weights.
 """
 
 from typing import Any, NamedTuple
 
 from skmoderndata._solvers.common.linalg import EPS
+
+from skmoderndata._compat import namespace
 
 Array = Any
 SMALLEST_FREEDOM = 1e-10  # of 1 - leverage: below, a sample alone determines a direction
@@ -41,17 +43,22 @@ class Statistics(NamedTuple):
     y_sq: Array
 
 
-def statistics(H: Array, Y: Array, w: Array, *, intercept: bool, xp: Any) -> Statistics:
+def statistics(H: Array, Y: Array, w: Array, *, intercept: bool) -> Statistics:
     """Sum over one block of samples."""
+    xp = namespace(H)
     weight = float(xp.sum(w))
+
+    # about the means, if there is an intercept
     h_mean = xp.zeros_like(H[0, :])
     y_mean = xp.zeros_like(Y[0, :])
     if intercept and weight > 0:
         h_mean = w @ H / weight
         y_mean = w @ Y / weight
+
     root = xp.sqrt(w)[:, None]
     H = root * (H - h_mean)
     Y = root * (Y - y_mean)
+
     S = H.T @ H
     B = H.T @ Y
     n = int(xp.sum(xp.astype(w > 0, xp.int64)))
@@ -62,9 +69,12 @@ def add(a: Statistics, b: Statistics) -> Statistics:
     """Statistics of the samples of both; the order does not matter."""
     weight = a.weight + b.weight
     share = b.weight / weight if weight > 0 else 0.0
+
+    # between the two sets, by the difference of their means
     d = b.h_mean - a.h_mean
     e = b.y_mean - a.y_mean
     between = a.weight * share
+
     return Statistics(
         a.n_samples + b.n_samples,
         weight,
@@ -84,19 +94,24 @@ class Spectrum(NamedTuple):
     VB: Array
 
 
-def spectrum(total: Statistics, xp: Any, rows: Array | None = None) -> Spectrum:
+def spectrum(total: Statistics, rows: Array | None = None) -> Spectrum:
     """Eigenvalues and eigenvectors of S.
 
     `rows` are all rows ``sqrt(w) (h - h_mean)``, where they are fewer than columns: the matrix
     of their inner products, which is smaller, is then decomposed.
     """
-    size = max(total.n_samples, total.S.shape[0])
+    xp = namespace(total.S)
     values, V = xp.linalg.eigh(total.S if rows is None else rows @ rows.T)
+
+    # the null space is what rounding cannot tell from zero
+    size = max(total.n_samples, total.S.shape[0])
     largest = float(values[-1])
     cut = largest * size * EPS
     first = int(xp.sum(xp.astype(values <= max(cut, 0.0), xp.int64)))
     values = values[first:]
     V = V[:, first:]
+
+    # V = rows' U / sqrt(values), with the eigenvectors U of rows rows'
     if rows is not None:
         V = rows.T @ V / xp.sqrt(values)
     return Spectrum(values, V, V.T @ total.B)
@@ -111,7 +126,6 @@ def held_out(
     alphas: Array,
     *,
     intercept: bool,
-    xp: Any,
 ) -> tuple[Array, Array]:
     """Predict each sample of a block by the ridge regression on all samples but itself.
 
@@ -126,6 +140,8 @@ def held_out(
     determined : array of bool of shape (n_alphas,)
         Whether every sample leaves some freedom, ``1 - h`` above rounding.
     """
+    xp = namespace(H)
+
     # leverages of the samples for each penalty
     U = (H - total.h_mean) @ parts.V
     inverse = 1 / (parts.values[:, None] + alphas[None, :])  # (rank, k)
@@ -134,6 +150,7 @@ def held_out(
         leverage = leverage + 1 / total.weight
     free = 1 - w[:, None] * leverage
 
+    # fitted values (n, k, t), as one product
     n = H.shape[0]
     k = alphas.shape[0]
     t = Y.shape[1]
@@ -147,7 +164,7 @@ def held_out(
 
 
 def cross_validated_squares(
-    total: Statistics, parts: Spectrum, alphas: Array, *, intercept: bool, xp: Any
+    total: Statistics, parts: Spectrum, alphas: Array, *, intercept: bool
 ) -> Array:
     """Squares of held-out residuals (n_alphas x t) by generalised cross-validation, from sums.
 
@@ -155,6 +172,8 @@ def cross_validated_squares(
     (Golub, Heath and Wahba 1979): ``sum w r^2 / (1 - mean h)^2``. Infinite where the mean leaves
     less freedom than the rounding errors of the residuals.
     """
+    xp = namespace(parts.values)
+
     # (rank, k)
     values = parts.values[:, None]
     a = alphas[None, :]
@@ -177,17 +196,20 @@ def ridge_from_spectrum(parts: Spectrum, alpha: float) -> Array:
     return parts.V @ (parts.VB / (parts.values[:, None] + alpha))
 
 
-def ridge(total: Statistics, alpha: float, xp: Any) -> Array:
+def ridge(total: Statistics, alpha: float) -> Array:
     """Coefficients ``(S + alpha I)^-1 B``; of least norm where S + alpha I is singular."""
+    xp = namespace(total.S)
     L = total.S.shape[0]
     trace = float(xp.linalg.trace(total.S))
     if alpha <= trace * L * EPS:
-        return ridge_from_spectrum(spectrum(total, xp), alpha)
-    return xp.linalg.solve(total.S + alpha * _identity(total.S, xp), total.B)
+        return ridge_from_spectrum(spectrum(total), alpha)
+    eye = xp.eye(L, dtype=total.S.dtype, device=total.S.device)
+    return xp.linalg.solve(total.S + alpha * eye, total.B)
 
 
-def n_parameters(total: Statistics, alpha: float, xp: Any) -> float:
+def n_parameters(total: Statistics, alpha: float) -> float:
     """Effective number of coefficients, ``sum values / (values + alpha)``."""
+    xp = namespace(total.S)
     values = xp.linalg.eigvalsh(total.S)
     size = max(total.n_samples, total.S.shape[0])
     cut = max(float(values[-1]), 0.0) * size * EPS
@@ -196,15 +218,12 @@ def n_parameters(total: Statistics, alpha: float, xp: Any) -> float:
     return float(xp.sum(xp.where(above, safe / (safe + alpha), xp.zeros_like(values))))
 
 
-def optimality(total: Statistics, coef: Array, alpha: float, xp: Any) -> float:
+def optimality(total: Statistics, coef: Array, alpha: float) -> float:
     """Norm of ``(S + alpha I) W - B`` relative to that of B: the certificate."""
+    xp = namespace(total.B)
     gradient = total.S @ coef + alpha * coef - total.B
     size = float(xp.max(xp.abs(total.B))) if total.B.shape[0] > 0 else 0.0
     if size == 0:
         return 0.0
     squares = xp.sum((gradient / size) ** 2), xp.sum((total.B / size) ** 2)
     return float(xp.sqrt(squares[0] / squares[1]))
-
-
-def _identity(S: Array, xp: Any) -> Array:
-    return xp.eye(S.shape[0], dtype=S.dtype, device=S.device)
