@@ -179,6 +179,8 @@ class Expansion:
             for rows, block in dense_blocks(X):
                 self._fill(block, out[rows], exact)
             return
+
+        # weights of the features, or blocks of the Gram matrix
         if self.kind == "linear":
             out[:] = self.gram.linear_values(X, self._primal())
             return
@@ -188,6 +190,8 @@ class Expansion:
                 rows = slice(start, start + tile)
                 out[rows] = self.gram(take(X, rows), self.samples) @ self.coef
             return
+
+        # rows as the product of matrices takes them; single precision where squares allow it
         dtype: Any = np.float64 if exact else np.float32
         if self.kind == "rbf":
             A = self._left(X)
@@ -196,10 +200,13 @@ class Expansion:
             A = A.astype(dtype, copy=False)
         else:
             dtype, A = np.float64, _double(X)
+
+        # tiles of kernel values that stay in the cache
         basis, coef = self._basis(dtype), self._coef(dtype)
         size = np.dtype(dtype).itemsize
         tile = max(16, TILE_BYTES // (size * basis.shape[1]))
         buffer = np.empty((min(tile, len(A)), basis.shape[1]), dtype)
+
         for start in range(0, len(A), tile):
             rows = slice(start, min(start + tile, len(A)))
             K = buffer[: rows.stop - start]
@@ -209,6 +216,7 @@ class Expansion:
                 exponential(self._exponents(A[rows], X[rows], out=K))
             else:
                 exponential(np.matmul(A[rows], basis, out=K))
+
             out[rows] = K @ coef
 
     def _left(self, X: Any) -> Array:

@@ -74,11 +74,15 @@ def resolve_kernel(
                 f"{kernel!r}: set the parameters on the object."
             )
         return Gram(kernel_from_data(kernel, X))
+
+    # a function, or the matrix itself
     if not isinstance(kernel, str):
         return Gram(kernel, params)
     if kernel == "precomputed":
         _check_square(X)
         return Gram(kernel)
+
+    # a name: parameters of the estimator that its kernel has, unless `kernel_params` gives them
     known = KERNEL_PARAMS[kernel]
     if "gamma" in known:
         params.setdefault("gamma", numeric_gamma(gamma, X, kernel))
@@ -86,12 +90,14 @@ def resolve_kernel(
         params.setdefault("degree", degree)
     if "coef0" in known:
         params.setdefault("coef0", coef0)
+
     unknown = set(params) - set(known)
     if unknown:
         raise ValueError(
             f"kernel_params contains {sorted(unknown)}, which are not parameters of "
             f"kernel={kernel!r}; it has {sorted(known) or 'no parameters'}."
         )
+
     _check_range(kernel, params, X)
     gram = Gram(kernel, params)
     if kernel in ("rbf", "laplacian"):
@@ -120,6 +126,8 @@ def _warn_of_bandwidth(gram: "Gram", X: Any) -> None:
     n = count_samples(X)
     if n < JUDGED_FROM_SAMPLES:
         return
+
+    # values of a few anchors with many others: least, largest, and the sums without their own
     some, others = (np.linspace(0, n - 1, min(n, k)).astype(int) for k in ANCHORS)
     total, least, most = np.zeros(len(some)), 1.0, 0.0
     anchors = take(X, some)
@@ -129,6 +137,8 @@ def _warn_of_bandwidth(gram: "Gram", X: Any) -> None:
         K[some[:, None] == others[rows]] = 0.0
         most = max(most, float(K.max()))
         total += K.sum(axis=1)
+
+    # all values near one
     gamma = gram.params["gamma"]
     if least > 1 - ALIKE and not all_equal(take(X, others)):
         warnings.warn(
@@ -136,6 +146,8 @@ def _warn_of_bandwidth(gram: "Gram", X: Any) -> None:
             f'below {least:.9g}. Increase gamma, or use gamma="scale".',
             stacklevel=2,
         )
+
+    # nearly all values near zero
     common = float(np.median(total)) * n / len(others)
     if common < ALIEN and (len(others) == n or most < ALIEN / n):
         warnings.warn(
@@ -226,6 +238,7 @@ class Gram:
         """Kernel values of all pairs, shape `(n_X, n_Y)`."""
         if self.precomputed:
             return _dense(X if Y is None else X[:, Y.indices])
+
         with np.errstate(over="ignore", invalid="ignore"):  # refused below
             if isinstance(self.kernel, Kernel):
                 K = self.kernel(X) if Y is None else self.kernel(X, Y)
@@ -236,6 +249,7 @@ class Gram:
                 K = function(X, Y, **self.params)
             else:
                 K = self.kernel(X, X if Y is None else Y, **self.params)
+
         K = _dense(K)
         n_X, n_Y = count_samples(X), count_samples(X if Y is None else Y)
         if K.shape != (n_X, n_Y):
@@ -270,10 +284,14 @@ class Gram:
                     "themselves; pass samples and a kernel that can be evaluated instead."
                 )
             return _dense(X.diagonal())
+
+        # known without pairs
         if isinstance(self.kernel, Kernel):
             return np.asarray(self.kernel.diag(X))
         if self.constant_diagonal:
             return np.ones(n)
+
+        # from squared norms
         if self.kernel == "linear":
             if self.origin is None or not is_sparse(X):
                 return np.asarray(row_norms(self.seen(X), squared=True))
@@ -286,6 +304,8 @@ class Gram:
         if self.kernel == "sigmoid":
             inner = self.params["gamma"] * row_norms(X, squared=True) + self.params["coef0"]
             return np.asarray(np.tanh(inner))
+
+        # any other function
         step = 32  # a block of 32 x 32 for its diagonal: 32 times the work, a 32nd of the calls
         parts = [
             self(block := take(X, slice(start, start + step)), block).diagonal()
@@ -376,10 +396,13 @@ def variance_of_entries(X: Any, weights: Array | None = None) -> float:
     total = float(w.sum()) * p
     if not total > 0:
         return 0.0
+
+    # mean, then squared deviations from it
     blocks = list(row_blocks(n, 8 * max(1, p), n_bytes=2**22))
     mean = 0.0
     for rows in blocks:
         mean += float(w[rows] @ np.ravel(X[rows].sum(axis=1, dtype=np.float64))) / total
+
     variance = 0.0
     for rows in blocks:
         if is_sparse(X):
@@ -391,6 +414,7 @@ def variance_of_entries(X: Any, weights: Array | None = None) -> float:
         else:
             rest = np.subtract(X[rows], mean, dtype=np.float64)
             variance += float(w[rows] @ np.einsum("ij,ij->i", rest, rest)) / total
+
     if not np.isfinite(variance):
         raise ValueError(
             'gamma="scale" needs the variance of X, which is not a finite number in double '

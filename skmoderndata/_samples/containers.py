@@ -44,11 +44,14 @@ def as_samples(X: Any, name: str = "The kernel") -> list[Any]:
         raise ValueError(
             f"{name} received None for X: give a collection of samples, a list for instance."
         )
+
     if isinstance(X, str | bytes) or not hasattr(X, "__len__"):
         raise TypeError(
             f"{name} needs a collection of samples, a list for instance, and received one "
             f"{type(X).__name__}."
         )
+
+    # a table: which of its columns holds the samples is for the caller to say
     if hasattr(X, "columns") and hasattr(X, "shape"):
         raise ValueError(
             f"{name} needs a collection of samples, and received a table of shape "
@@ -59,11 +62,14 @@ def as_samples(X: Any, name: str = "The kernel") -> list[Any]:
             f"{name} needs a collection of samples, and received an array of objects of shape "
             f"{X.shape}: select one column."
         )
+
     if isinstance(X, set | frozenset | dict):
         raise TypeError(
             f"{name} needs samples in order, a list for instance, and received a "
             f"{type(X).__name__}."
         )
+
+    # the samples, without the wrapper of SampleColumn
     if is_sparse(X):
         return [X[[i]] for i in range(X.shape[0])]
     return [x.value if isinstance(x, Sample) else x for x in X]

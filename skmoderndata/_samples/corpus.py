@@ -99,6 +99,8 @@ def rows_of_counts(X: Any, name: str) -> sparse.csr_array:
     """Return documents as finite rows of counts or weights."""
     if isinstance(X, str | bytes):
         as_samples(X, name)  # refuses
+
+    # a collection of rows becomes one table
     if not is_sparse(X) and not (isinstance(X, np.ndarray) and X.dtype != object):
         if hasattr(X, "columns"):
             X = np.asarray(X)
@@ -108,16 +110,21 @@ def rows_of_counts(X: Any, name: str) -> sparse.csr_array:
                 f"{name}: samples are texts, and vectorizer=None uses rows of counts; set "
                 "vectorizer=CountVectorizer(), or put one before the kernel in a pipeline."
             )
+
         sparse_rows = [x for x in found if is_sparse(x)]
         if found and len(sparse_rows) == len(found):
             X = sparse.vstack(found, format="csr")
         else:
             X = np.array(found, dtype=np.float64) if found else np.empty((0, 0))
+
+    # an array of texts
     if isinstance(X, np.ndarray) and X.dtype.kind in "US":
         raise TypeError(
             f"{name}: samples are texts, and vectorizer=None uses rows of counts; set "
             "vectorizer=CountVectorizer(), or put one before the kernel in a pipeline."
         )
+
+    # no document: `check_array` wants one
     if isinstance(X, np.ndarray) and X.ndim == 2 and not X.shape[0]:
         return sparse.csr_array(X.shape)
     table = check_array(X, accept_sparse="csr", dtype=np.float64)

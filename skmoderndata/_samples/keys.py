@@ -98,6 +98,8 @@ class _Reader:
     def look(self, x: Any) -> tuple[bytes, Sequence[Any]]:
         """Return the content of a node, and the values below it."""
         kind = type(x)
+
+        # numbers and strings
         if kind in (str, np.str_):
             return b"s" + str(x).encode("utf-8", "surrogatepass"), ()
         if kind in EXACT:
@@ -106,18 +108,23 @@ class _Reader:
             return b"b" + x, ()
         if isinstance(x, np.generic):
             return b"g" + f"{x.dtype!r} {x.item()!r}".encode(), ()
+
+        # containers, entry by entry
         if isinstance(x, list | tuple):
             return self._sequence(x)
         if isinstance(x, set | frozenset):
             return self._set(x)
         if kind is dict:
             return b"d", [entry for pair in x.items() for entry in pair]
+
+        # tables
         if isinstance(x, np.ndarray):
             return self._array(x)
         if bool(sparse.issparse(x)):  # `bool`: the type stubs narrow to too little
             rows = sparse.csr_array(x)
             parts = (rows.data, rows.indices, rows.indptr, rows.shape)
             return b"m" + self.number(kind), parts
+
         return self._object(x)
 
     def _sequence(self, x: Any) -> tuple[bytes, Sequence[Any]]:

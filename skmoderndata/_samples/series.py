@@ -78,6 +78,8 @@ def pack_series(X: Any, name: str = "The kernel") -> Series:
         return X
     if is_frame(X):
         X = rows_of_frame(X, name)
+
+    # series of equal lengths in one array, or series of any lengths
     if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and X.ndim in (2, 3) and X.size:
         n, length = X.shape[:2]
         values = np.array(X, dtype=np.float64, order="C").reshape(n * length, -1)
@@ -86,6 +88,7 @@ def pack_series(X: Any, name: str = "The kernel") -> Series:
         samples = [_points(x, i, name) for i, x in enumerate(as_samples(X, name))]
         if not samples:
             raise ValueError(f"{name}: found an empty collection; at least 1 series is required.")
+
         channels = np.array([x.shape[1] for x in samples])
         if np.ptp(channels):
             other = int(np.argmax(channels != channels[0]))
@@ -93,9 +96,11 @@ def pack_series(X: Any, name: str = "The kernel") -> Series:
                 f"{name}: all series need the same channels; series 0 has {channels[0]}, and "
                 f"series {other} has {channels[other]}."
             )
+
         lengths = [len(x) for x in samples]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         series = Series(np.concatenate(samples), offsets)
+
     _check_finite(series, name)
     check_magnitude(series.values, owner=name)
     return series
@@ -134,14 +139,18 @@ def _points(x: Any, position: int, name: str) -> Array:
         points = np.asarray(x)
     except ValueError:
         points = np.array("rows of unequal lengths")
+
     if points.dtype.kind == "O":  # numbers among objects are fine
         with contextlib.suppress(TypeError, ValueError):
             points = points.astype(np.float64)
+
     if points.dtype.kind not in "biuf":
         raise ValueError(
             f"{where} is not an array of real numbers: give one number for each time, or rows of "
             "equal length."
         )
+
+    # one series, of one channel or of several
     if points.ndim == 0:
         raise ValueError(
             f"{where} is a single number: give a collection of series, [x] for one series x."
@@ -153,6 +162,7 @@ def _points(x: Any, position: int, name: str) -> Array:
         )
     if not points.size:
         raise ValueError(f"{where} is empty: drop it.")
+
     points = np.array(points, dtype=np.float64, order="C")
     return points[:, None] if points.ndim == 1 else points
 
@@ -198,6 +208,8 @@ def warping_band(
     """
     if band not in (None, "sakoe_chiba", "itakura"):
         raise ValueError(f'{name}: band={band!r}; it must be None, "sakoe_chiba" or "itakura".')
+
+    # Itakura's parallelogram: a slope
     if band == "itakura":
         if radius is not None:
             raise ValueError(
@@ -207,10 +219,14 @@ def warping_band(
         if not _is_number(max_slope) or not 1 < max_slope < np.inf:
             raise ValueError(f"{name}: max_slope={max_slope!r}; it must be above 1.")
         return Band(ITAKURA, 0.0, False, float(max_slope))
+
+    # no restriction
     if radius is None:
         if band == "sakoe_chiba":
             raise ValueError(f'{name}: band="sakoe_chiba" needs a radius.')
         return Band(FREE)
+
+    # a band around the diagonal: steps, or a fraction of the length
     whole = isinstance(radius, int | np.integer) and not isinstance(radius, bool | np.bool_)
     if not _is_number(radius) or radius < 0 or not (whole or radius < 1):
         raise ValueError(

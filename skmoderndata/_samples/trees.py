@@ -104,18 +104,24 @@ def _reader(tree: Any, name: str) -> tuple[Any, Callable[[Any], tuple[Any, Any]]
             f"{name} is a str, and a tree must be {FORMS}; from_brackets(text) reads "
             '"(S (NP x) (VP y))", and one node is a tuple of one label.'
         )
+
+    # a tree of nltk, which is a list, too
     if callable(getattr(tree, "label", None)):
         return tree, _nltk_node
+
+    # nested tuples, or an array of parents
     if isinstance(tree, list | tuple):
         if len(tree) == 2 and _is_sequence(tree[0]):
             return _parent_array(tree[0], tree[1], name)
         return tree, lambda node: _nested_node(node, name)
+
     if isinstance(tree, ast.AST):
         return tree, _syntax_node
     if hasattr(tree, "successors") and hasattr(tree, "nodes"):
         return _arborescence(tree, name)
     if hasattr(tree, "tag") and hasattr(tree, "iter"):
         return tree, _element
+
     raise TypeError(f"{name} is of type {type(tree).__name__}, and a tree must be {FORMS}.")
 
 
@@ -227,6 +233,8 @@ def from_brackets(text: str) -> tuple[Any, ...]:
     if not isinstance(text, str):
         raise TypeError(f"from_brackets needs one str, and received a {type(text).__name__}.")
     shown = f"{text!r:.60}"
+
+    # the nodes that are open, the outermost first
     open_nodes: list[list[Any]] = [[]]
     for token in text.replace("(", " ( ").replace(")", " ) ").split():
         if token == "(":
@@ -240,11 +248,14 @@ def from_brackets(text: str) -> tuple[Any, ...]:
             if not node or not isinstance(node[0], str):
                 raise ValueError(f"from_brackets: bracket without a label in {shown}.")
             open_nodes[-1].append(tuple(node))
+
+    # one tree, and nothing beside it
     if len(open_nodes) > 1:
         raise ValueError(f"from_brackets: {len(open_nodes) - 1} unclosed brackets in {shown}.")
     (found,) = open_nodes
     if len(found) != 1 or not isinstance(found[0], tuple):
         raise ValueError(f"from_brackets needs one bracket around the tree, received {shown}.")
+
     tree: tuple[Any, ...] = found[0]
     return tree
 

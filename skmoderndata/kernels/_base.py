@@ -200,9 +200,13 @@ class BaseKernel(Kernel):  # type: ignore[misc]
                     f"Invalid parameter {name!r} for kernel {type(self).__name__}: "
                     f"its parameters are {sorted(known)}."
                 )
+
+            # a parameter of this kernel
             if not rest:
                 setattr(self, name, value)
                 continue
+
+            # one of an inner kernel, or a whole kernel of a sequence
             target = getattr(self, name)
             if isinstance(target, list | tuple):
                 index, _, rest = rest.partition("__")
@@ -212,6 +216,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
                     setattr(self, name, type(target)(items))
                     continue
                 target = target[int(index)]
+
             target.set_params(**{rest: value})
         return self
 
@@ -385,20 +390,26 @@ def show(value: Any) -> str:
         value = value.toarray()
     if isinstance(value, np.generic):
         value = value.item()
+
+    # arrays, short or by their checksum
     if isinstance(value, np.ndarray):
         if value.size <= 12 and value.dtype != object:
             return f"array({value.tolist()})"
         mark = zlib.crc32(np.ascontiguousarray(value).tobytes())
         return f"array(<shape {value.shape}, checksum {mark:08x}>)"
+
     if isinstance(value, Kernel) and not isinstance(value, BaseKernel):
-        # scikit-learn's own kernels print three digits and no bounds
+        # those of scikit-learn print three digits and no bounds: all that differs from defaults
         real = inspect.signature(type(value)).parameters
         given = value.get_params(deep=False).items()
         shown = [f"{k}={show(v)}" for k, v in given if not same_value(v, real[k].default)]
         return f"{type(value).__name__}({', '.join(shown)})"
+
     if isinstance(value, list | tuple):
         inner = ", ".join(show(v) for v in value)
         return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' * (len(value) == 1)})"
+
+    # functions and classes by name
     name = getattr(value, "__qualname__", None)
     if name and callable(value) and "<" not in name:
         return str(name)

@@ -544,17 +544,21 @@ class Normalized(_OfKernel):
             logarithm = self.kernel._log_gram(A, B)
             a = logarithm.diagonal() if B is None else self._log_diagonal(X, A)
             b = a if B is None else self._log_diagonal(Y, B)
+
             # the logarithm of a zero diagonal entry is -inf; its row of the result is zero
             scale = (np.where(a > -np.inf, a, 0.0)[:, None] + np.where(b > -np.inf, b, 0.0)) / 2
             K = np.exp(logarithm - scale)
             if Y is None:
                 np.fill_diagonal(K, a > -np.inf)
         else:
+            # without logarithms: the roots of the diagonal
             r = self._roots(X)
             if Y is None:
                 K = r[:, None] * self.kernel(X) * r
             else:
                 K = r[:, None] * self.kernel(X, Y) * self._roots(Y)
+
+            # a sample whose own value is zero keeps it
             if Y is None:
                 np.fill_diagonal(K, r > 0)
         return np.asarray(K)

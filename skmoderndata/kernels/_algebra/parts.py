@@ -66,6 +66,8 @@ class _OverParts(BaseKernel):
             table = as_vectors(X, name)
             everyone = np.ones(len(table), dtype=bool)
             return [(table[:, [*chosen]], everyone) for chosen in self.columns]
+
+        # one entry for each kernel
         samples = as_samples(X, name)
         for x in samples:
             if not hasattr(x, "__len__") or len(x) != len(self.kernels):
@@ -73,6 +75,8 @@ class _OverParts(BaseKernel):
                     f"{name}: a sample must be a sequence of {len(self.kernels)} parts, one "
                     f"for each kernel; received {x!r}."
                 )
+
+        # the samples that have a part, and their parts
         found = []
         for i, kernel in enumerate(self.kernels):
             here = np.array([x[i] is not None for x in samples], dtype=bool)
@@ -81,12 +85,14 @@ class _OverParts(BaseKernel):
                     f"{name}: part {i} of sample {int(np.argmin(here))} is None; set "
                     "missing='zero' or missing='match' to allow it."
                 )
+
             part: Any = [x[i] for x in samples if x[i] is not None]
             if kernel.requires_vector_input and part:
                 part = np.stack([np.atleast_1d(np.asarray(v)) for v in part])
                 check_real(part, name)
                 check_finite(part, name)
                 part = part.astype(np.float64)
+
             found.append((part, here))
         return found
 

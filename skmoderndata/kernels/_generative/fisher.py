@@ -237,11 +237,15 @@ class HMMFisher(ScoreKernel):
                 "drop it, or train with small probabilities instead of zeros (in hmmlearn, set "
                 "the priors transmat_prior and emissionprob_prior above 1)."
             )
+
+        # scores of the first state and of the moves
         wanted, groups = self.parameters, []
         if "s" in wanted:
             groups.append(start_scores(model.startprob, passed, seen.offsets, self.constrained))
         if "t" in wanted:
             groups.append(move_scores(model.transmat, passed, self.constrained))
+
+        # scores of the emissions, by the type of the observations
         n = len(seen.offsets) - 1
         if model.kind == "symbols":
             if "e" in wanted:
@@ -260,6 +264,7 @@ class HMMFisher(ScoreKernel):
             ratios = values[:, None, :] / rates - 1.0
             weighted = (passed.states[:, :, None] * ratios).reshape(len(ratios), rates.size)
             groups.append(sums_by_sequence(weighted, seen.offsets))
+
         return np.concatenate(groups, axis=1)
 
 
@@ -408,6 +413,8 @@ class MarkovFisher(ScoreKernel):
         """Replace probabilities that are None by those of the training samples."""
         if self.startprob is not None and self.transmat is not None:
             return
+
+        # the number of symbols
         if self.transmat is not None:
             M = np.shape(self.transmat)[-1]
         elif self.symbols is not None:
@@ -419,9 +426,12 @@ class MarkovFisher(ScoreKernel):
                 "MarkovFisher: all training samples are empty, and there are no symbols; give "
                 "symbols, or drop empty samples."
             )
+
+        # how often each window of p symbols occurs, and each context at the start
         windows, _, _, first = self._contexts(samples, M)
         n_contexts = M ** (self.p - 1)
         counts = np.bincount(windows, minlength=M**self.p).reshape(n_contexts, M)
+
         if self.transmat is None:
             self.transmat = frequencies(counts + self.smoothing)
         if self.startprob is None:
@@ -433,6 +443,8 @@ class MarkovFisher(ScoreKernel):
         M, P = Q.shape[1], Q.ravel()
         windows, ends, long, first = self._contexts(X, M)
         n = len(ends) - 1
+
+        # the score is 1 / P, which is infinite where P is zero
         wrong = np.flatnonzero(P[windows] == 0.0)
         wrong_start = long[pi[first] == 0.0]
         if len(wrong) or len(wrong_start):
@@ -441,6 +453,8 @@ class MarkovFisher(ScoreKernel):
                 f"MarkovFisher: sample {i} has probability 0 under the chain; drop it, or set "
                 "smoothing above 0."
             )
+
+        # moves: 1 / P for each window, less the visits of its context where rows sum to one
         ones = np.ones(len(windows))
         moves = sparse.csr_array(
             (1.0 / P[windows], windows.copy(), ends.copy()), shape=(n, M**self.p)
@@ -450,6 +464,8 @@ class MarkovFisher(ScoreKernel):
         visits.sum_duplicates()
         expected = sparse.kron(visits, np.ones((1, M)), format="csr")
         moves = (moves - expected).multiply((P > 0.0)[None, :])
+
+        # the first context: 1 / pi, less one for all that are possible
         begins = np.zeros((n, len(pi)))
         begins[long] = -1.0 * (pi > 0.0)
         begins[long, first] += 1.0 / pi[first]

@@ -43,6 +43,8 @@ def probabilities(values: Any, name: str, shape: tuple[int | None, ...], owner: 
         p = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{owner}: {name} must be an array of probabilities.") from None
+
+    # shape and range
     fits = p.ndim == len(shape) and all(
         m in (None, n) for m, n in zip(shape, p.shape, strict=False)
     )
@@ -51,6 +53,8 @@ def probabilities(values: Any, name: str, shape: tuple[int | None, ...], owner: 
         raise ValueError(f"{owner}: {name} has shape {p.shape}, and needs shape ({wanted}).")
     if not np.isfinite(p).all() or (p < 0).any():
         raise ValueError(f"{owner}: {name} has entries that are NaN, infinite or negative.")
+
+    # each row sums to one
     rows = p.reshape(-1, p.shape[-1])
     for k, total in enumerate(rows.sum(axis=1)):
         if abs(total - 1.0) <= 1e-8:
@@ -63,6 +67,7 @@ def probabilities(values: Any, name: str, shape: tuple[int | None, ...], owner: 
                 "row to probabilities that sum to one."
             )
         raise ValueError(f"{owner}: {where} sums to {total:.10g}, and must sum to one.")
+
     return p
 
 
@@ -81,6 +86,8 @@ def read_model(model: Any, owner: str) -> HiddenMarkovModel | None:
         return model
     if isinstance(model, tuple | list) and len(model) == 3:
         return checked_model(model[0], model[1], "symbols", (model[2],), owner)
+
+    # a model of hmmlearn, by what it emits
     kind = next((kind for name, kind in KINDS.items() if hasattr(model, name)), None)
     if not hasattr(model, "transmat_") or kind is None:
         if not hasattr(model, "fit") or type(model).__name__ in ("GMMHMM", "MultinomialHMM"):
@@ -89,17 +96,23 @@ def read_model(model: Any, owner: str) -> HiddenMarkovModel | None:
                 "GaussianHMM or PoissonHMM of hmmlearn, or (startprob, transmat, emissionprob)."
             )
         return None
+
+    # symbols and counts have one array, normal observations means and covariances
     if kind != "normal":
         values = model.emissionprob_ if kind == "symbols" else model.lambdas_
         return checked_model(model.startprob_, model.transmat_, kind, (values,), owner)
+
     if model.covariance_type not in ("diag", "full"):
         raise ValueError(
             f"{owner}: the model has covariance_type={model.covariance_type!r}; only 'diag' "
             "and 'full' are supported."
         )
+
+    # a diagonal model keeps variances, which hmmlearn shows as matrices
     covariances = np.asarray(model.covars_, dtype=np.float64)
     if model.covariance_type == "diag" and covariances.ndim == 3:
         covariances = np.diagonal(covariances, axis1=1, axis2=2).copy()
+
     emission = (model.means_, covariances)
     return checked_model(model.startprob_, model.transmat_, kind, emission, owner)
 
@@ -181,8 +194,11 @@ def model_codes(packed: Packed, symbols: Any, n_symbols: int, owner: str) -> Arr
                 "symbols; give one distinct symbol for each."
             )
         numbers = {s: i for i, s in enumerate(symbols)}
+
+    # the number of each symbol; -1 for one that the model does not know
     table = np.array([numbers.get(s, -1) for s in packed.symbols], dtype=np.int64)
     rows = table[packed.codes] if len(packed.codes) else np.zeros(0, dtype=np.int64)
+
     if (rows < 0).any():
         at = int(np.flatnonzero(rows < 0)[0])
         i = int(np.searchsorted(packed.offsets, at, side="right")) - 1

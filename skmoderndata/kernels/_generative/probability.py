@@ -178,6 +178,8 @@ class MixtureP(ProbabilityKernel):
         """Logarithms of the features, ``log sqrt(P(m)) + log P(x given m)``."""
         model = inner(self.model)
         mixture = read_mixture(model)
+
+        # a normal mixture, a pair (weights, log_prob), or a model of joint probabilities
         if mixture is not None:
             logs = log_densities(as_vectors(X, "MixtureP"), mixture.means, mixture.covariances)
             weights = np.asarray(mixture.weights)
@@ -194,6 +196,7 @@ class MixtureP(ProbabilityKernel):
             return np.asarray(
                 joint - 0.5 * (np.log(model.class_prior_) if prior is None else prior)
             )
+
         with np.errstate(divide="ignore"):
             return np.asarray(logs + 0.5 * np.log(weights))
 

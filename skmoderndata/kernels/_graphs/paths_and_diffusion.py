@@ -285,6 +285,8 @@ class _BetweenNodes(BaseKernel):
         name = type(self).__name__
         if isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == 1:
             X = X[:, 0]
+
+        # integers, also as floats without a fraction
         samples = as_samples(X, name)
         try:
             values = np.array([x.value if isinstance(x, Sample) else x for x in samples])
@@ -295,6 +297,8 @@ class _BetweenNodes(BaseKernel):
             whole = False
         if not whole:
             raise ValueError(f"{name}: a sample is the number of a node, an integer.")
+
+        # nodes of the graph
         n = self.similarity.shape[0] if hasattr(self.similarity, "shape") else len(self.similarity)
         if len(nodes) and (nodes.min() < 0 or nodes.max() >= n):
             strange = nodes[(nodes < 0) | (nodes >= n)][0]
@@ -302,6 +306,7 @@ class _BetweenNodes(BaseKernel):
                 f"{name}: node {strange} is not in the graph, whose nodes are 0 to {n - 1}; the "
                 "kernel is not defined for new nodes."
             )
+
         return nodes
 
     def _of_spectrum(self, w: Array) -> Array:

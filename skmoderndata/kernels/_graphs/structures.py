@@ -157,20 +157,27 @@ class Convolution(BaseKernel):
         for kind in A:
             if kind not in B:
                 continue
+
+            # values of the distinct parts
             left = _Distinct(*A[kind], n)
             right = left if Y is None else _Distinct(*B[kind], m)
             tables = self._tables(kind, left, None if Y is None else right)
+
+            # blocks of left decompositions within the working memory; sums do not depend on them
             n_bytes = get_config()["working_memory"] * 2**20
             step = max(1, int(n_bytes // (16 * max(1, len(right.places[0])) * left.most)))
             for start in range(0, n, step):  # sums do not depend on the blocks
                 counts = left.counts[start : start + step]
                 used = np.unique(counts.indices)
+
+                # products over the parts, summed over the decompositions of each pair
                 product = np.ones((len(used), right.counts.shape[1]))
                 for table, a, b in zip(tables, left.places, right.places, strict=True):
                     product *= table[np.ix_(a[used], b)]
                 K[start : start + step] += np.asarray(
                     counts[:, used] @ (right.counts @ product.T).T
                 )
+
         return np.triu(K) + np.triu(K, 1).T if Y is None else K
 
     def _diag(self, X: tuple[int, Parts]) -> Array:
@@ -440,17 +447,23 @@ class WeisfeilerLehman(BaseKernel):
                     f"WeisfeilerLehman: sample {graph} has edges without a label; add them, or "
                     "set edge_labels=False."
                 )
+
+        # nodes are numbered per graph: numbers among all nodes
         offsets = both.labels.offsets
-        first = np.repeat(offsets[:-1], both.neighbours.lengths)  # nodes are numbered per graph
+        first = np.repeat(offsets[:-1], both.neighbours.lengths)
         neighbours = both.neighbours.codes + first
+
         starts = np.concatenate([[0], np.cumsum(both.degrees.codes, dtype=np.int64)])
         edges = both.edges.codes.astype(np.int64) * self.edge_labels
         labels = both.labels.codes.astype(np.int64)
+
+        # 1. count the labels, 2. refine them by those of the neighbours, and so on
         rounds = []
         for h in range(self.n_iter + 1):
             if h:
                 labels = refine(labels, starts, neighbours, edges)
             rounds.append(count_windows(labels, offsets, int(labels.max(initial=0)) + 1))
+
         counts = sparse.csr_array(sparse.hstack(rounds, format="csr"))
         return counts[: len(X)], None if Y is None else counts[len(X) :]
 

@@ -41,6 +41,8 @@ class _OnSets(BaseKernel):
         name = type(self).__name__
         if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != object:
             X = sparse.csr_array(X)
+
+        # a table of indicators
         if is_sparse(X):
             check_real(X, name)
             rows = sparse.csr_array(X, dtype=np.float64)
@@ -48,6 +50,8 @@ class _OnSets(BaseKernel):
             if not (X.data == 1).all():
                 raise ValueError(f"{name}: a table of sets holds 0 and 1 only.")
             return X
+
+        # sets, or collections of their elements
         samples = []
         for x in as_samples(X, name):
             if isinstance(x, str | bytes) or not isinstance(x, Iterable):
@@ -59,6 +63,7 @@ class _OnSets(BaseKernel):
                 samples.append(frozenset(x))
             except TypeError as error:
                 raise TypeError(f"{name}: elements of sets must be hashable: {error}") from None
+
         return samples
 
     def _indicators(self, X: Any, Y: Any) -> tuple[Any, Any, Array]:

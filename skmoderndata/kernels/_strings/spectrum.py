@@ -380,16 +380,21 @@ class Mismatch(SequenceKernel):
         self._check_integer("m", 0)
         if self.m > self.p:
             raise self._refuse("m", f"at most p={self.p}")
+
         self._check_choice("unknown", ("raise", "ignore"))
         if self.alphabet is None:
             raise ValueError(
                 "Mismatch: alphabet=None needs training samples; call kernel.from_data(X_train), "
                 "or use KernelTransformer."
             )
+
+        # distinct symbols, or their number
         if isinstance(self.alphabet, int | np.integer):
             self._check_integer("alphabet", 1)
         elif not len(self.alphabet) or len(set(self.alphabet)) < len(self.alphabet):
             raise self._refuse("alphabet", "a number, or distinct symbols, one at least")
+
+        # what counts as near: costs up to a threshold, or m mismatches
         if (self.costs is None) != (self.threshold is None):
             raise ValueError(
                 "Mismatch: costs and threshold must be given together; without them m bounds the "
@@ -538,10 +543,13 @@ class Mismatch(SequenceKernel):
         With `columns` there is one column for each word over the alphabet; otherwise for each word
         that occurs.
         """
+        # distinct windows
         found = windows(X.codes, X.offsets, self.p)
         numbers, _ = window_numbers(X.codes, found.starts, sigma, range(self.p))
         _, first, ranks = np.unique(numbers, return_index=True, return_inverse=True)
         kinds = X.codes[found.starts[first][:, None] + np.arange(self.p)]
+
+        # words near each: the costs of their mismatches are within the threshold
         if self.costs is None or self.threshold is None:
             costs, threshold = 1.0 - np.eye(sigma), self.m + 0.5
         else:
@@ -552,9 +560,12 @@ class Mismatch(SequenceKernel):
                 f"Mismatch: {len(kinds)} distinct substrings have more than {MOST_WORDS} "
                 "neighbouring words, too many to enumerate; lower p, m or threshold."
             )
+
+        # one column for each word, as far as a table of all words is small
         if columns is None:
             columns = sigma**self.p
             if columns > TABLE:
                 distinct, words = np.unique(words, return_inverse=True)
                 columns = len(distinct)
+
         return word_counts(ranks, found.offsets, starts, words, columns)

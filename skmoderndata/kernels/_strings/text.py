@@ -396,20 +396,27 @@ class SemanticSmoothing(TextKernel):
         """Return P, or a square root of Q if that is given."""
         if self.proximity is not None:
             return check_array(self.proximity, accept_sparse="csr", dtype=np.float64)
+
+        # computed before, for the same matrix
         known = getattr(self, "_cached_root", None)
         if known is not None and known[0] is self.similarity:
             return known[1]
+
+        # Q is symmetric up to rounding
         Q = check_array(self.similarity, accept_sparse="csr", dtype=np.float64)
         Q = Q.toarray() if is_sparse(Q) else Q
         scale = np.abs(Q).max(initial=0.0)
         if Q.shape[0] != Q.shape[1] or np.abs(Q - Q.T).max(initial=0.0) > 1e-10 * scale:
             raise ValueError("SemanticSmoothing: similarity must be square and symmetric.")
+
+        # Q = R R' from its positive eigenvalues
         values, vectors = linalg.eigh((Q + Q.T) / 2)
         if values[0] < -1e-10 * len(Q) * scale:
             raise ValueError(
                 "SemanticSmoothing: similarity must be positive semi-definite, and it has the "
                 f"eigenvalue {values[0]:.3g}; give proximity P instead, whose P P' always is."
             )
+
         keep = values > 1e-14 * values[-1]
         root = vectors[:, keep] * np.sqrt(values[keep])
         self._cached_root = self.similarity, root
