@@ -26,7 +26,10 @@ from skmoderndata.decomposition import RobustPCA
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "robust_tables.md"
 COMMAND = "python -m benchmarks.robust_tables"
-BROKEN, SIZE, SEEDS = 0.02, 8.0, 5  # share of the cells, standard deviations of a column, draws
+# share of the cells, standard deviations of a column, draws
+BROKEN = 0.02
+SIZE = 8.0
+SEEDS = 5
 CUT = 5.0  # standard deviations
 SHAPES = ((60, 40), (100, 100), (300, 60), (200, 150), (500, 30), (40, 200))
 LARGEST_ERROR = 10.0  # standard deviations of the low rank
@@ -40,7 +43,8 @@ TABLES = {
     "diabetes": load_diabetes,
 }
 LEAST_PRECISION = {"digits": 0.5, "breast cancer": 0.55, "wine": 0.85, "diabetes": 0.9}
-LEAST_RECALL, MOST_MARKED = 0.95, {"digits": 0.06}
+LEAST_RECALL = 0.95
+MOST_MARKED = {"digits": 0.06}
 
 
 class Section(NamedTuple):
@@ -112,7 +116,8 @@ def write(lines):
 
 def tables(every):
     """Cells of 8 standard deviations in four tables, beside a rule for single columns."""
-    rows, figures = [], []
+    rows = []
+    figures = []
     for name, load in TABLES.items():
         X = StandardScaler().fit_transform(load().data)
         found = {
@@ -122,7 +127,8 @@ def tables(every):
         rows += [(name, method, *map(_percent, figure)) for method, figure in found.items()]
 
         marked, precision, recall = found["RobustPCA"]
-        least, most = LEAST_PRECISION[name], MOST_MARKED.get(name, 0.03)
+        least = LEAST_PRECISION[name]
+        most = MOST_MARKED.get(name, 0.03)
         reached = precision >= least and recall >= LEAST_RECALL
         figures += [
             (
@@ -148,7 +154,8 @@ def tables(every):
 
 def judged(find, X):
     """Share of cells marked in X; mean precision and recall with planted errors."""
-    marked, pairs = float(find(X).mean()), []
+    marked = float(find(X).mean())
+    pairs = []
     for seed in range(SEEDS):
         rng = np.random.default_rng(seed)
         wrong = rng.random(X.shape) < BROKEN
@@ -174,7 +181,8 @@ def _percent(share):
 
 def verdicts(every):
     """Which sets `algorithm="auto"` takes for exact."""
-    rows, wrong = [], {"exact": 0, "noisy": 0, "tables": 0}
+    rows = []
+    wrong = {"exact": 0, "noisy": 0, "tables": 0}
 
     # 1. without noise: an error is a set that pursuit could have recovered
     sets = list(product(KINDS, SHAPES, (0.02, 0.05, 0.1, 0.2), (0.0, 0.05, 0.1, 0.2)))[::every]
@@ -182,7 +190,8 @@ def verdicts(every):
     for seed, (kind, shape, rank, errors) in enumerate(sets):
         X, L = exact_set(kind, shape, rank, errors, seed)
         exact = takes_for_exact(X)
-        as_exact, as_noise = as_exact + exact, as_noise + (not exact)
+        as_exact = as_exact + exact
+        as_noise = as_noise + (not exact)
         wrong["exact"] += not exact and pursuit_recovers(X, L)
     rows.append(("exact", len(sets), as_exact, as_noise, wrong["exact"]))
 
@@ -245,8 +254,10 @@ def _rank(shape, share):
 def exact_set(kind, shape, rank, errors, seed):
     """Table without noise, and its low rank."""
     if kind in ("integer", "positive"):
-        rng, r = np.random.default_rng(seed), _rank(shape, rank)
-        A, B = rng.normal(size=(shape[0], r)), rng.normal(size=(r, shape[1]))
+        rng = np.random.default_rng(seed)
+        r = _rank(shape, rank)
+        A = rng.normal(size=(shape[0], r))
+        B = rng.normal(size=(r, shape[1]))
         L = np.round(3 * A) @ np.round(3 * B) if kind == "integer" else np.abs(A) @ np.abs(B)
         size = np.round(5 * L.std()) * rng.choice([-1, 1], shape)
         return np.where(rng.random(shape) < errors, L + size, L), L
@@ -274,7 +285,8 @@ def pursuit_recovers(X, L):
 
 def grid(every):
     """Error of the low rank over that of least squares with rank and errors known."""
-    rows, figures = [], []
+    rows = []
+    figures = []
     complete = list(product(SHAPES, (2, 4, 10), (0.01, 0.1, 0.5), (0.0,)))
     gaps = list(product(SHAPES, (2, 4, 10), (0.01, 0.1, 0.5), (0.3,)))
     for (name, sets), errors in product(
@@ -343,7 +355,8 @@ def _rmse(model, L):
 
 def columns(every):
     """Noise that differs from column to column."""
-    rows, worst = [], 0.0
+    rows = []
+    worst = 0.0
     for (shape, spread), errors in product(
         (((300, 40), 1.2), ((300, 40), 0.6), ((100, 100), 1.0), ((1000, 20), 1.0)), (0.0, 0.03)
     ):
@@ -386,7 +399,9 @@ def _unequal(shape, spread, errors, seed):
 
 def exact(every):
     """Time and result on tables without noise, beside `algorithm="pcp"`."""
-    rows, slowest, farthest = [], 0.0, 0.0
+    rows = []
+    slowest = 0.0
+    farthest = 0.0
     for shape, errors in product(((300, 60), (200, 150), (500, 500), (1000, 200)), (0.05, 0.2)):
         X, *_ = planted(shape, 0.05, errors, 0.0, 0.0, 0)
         times, models = race({"auto": RobustPCA(), "pcp": RobustPCA(algorithm="pcp")}, X, rounds=5)
@@ -395,7 +410,8 @@ def exact(every):
         distance = float(np.linalg.norm(auto - pcp) / np.linalg.norm(pcp))
         same = np.array_equal(models["auto"].support_, models["pcp"].support_)
         rows.append((f"{shape[0]} x {shape[1]}", _percent(errors), ratio, distance, str(same)))
-        slowest, farthest = max(slowest, ratio), max(farthest, distance)
+        slowest = max(slowest, ratio)
+        farthest = max(farthest, distance)
     text = "Rank 5 % of the smaller side. Medians of five interleaved rounds."
     head = ("table", "errors", "time, auto / pcp", "distance of the low ranks", "same support")
     figures = [
@@ -407,7 +423,8 @@ def exact(every):
 
 def speed(every):
     """Time beside the inexact augmented Lagrangian with full decompositions."""
-    rows, figures = [], []
+    rows = []
+    figures = []
     tall, *_ = planted((5000, 500), 10, 0.05, 0.0, 0.0, 0)
     for name, X, least in (
         ("5000 x 500, rank 10, 5 % errors", tall, 6),
@@ -442,7 +459,8 @@ def speed(every):
 
 def race(contenders, X, rounds):
     """Median seconds of interleaved rounds, and the last results."""
-    times, results = {name: [] for name in contenders}, {}
+    times = {name: [] for name in contenders}
+    results = {}
     for _ in range(rounds):
         for name, contender in contenders.items():
             start = perf_counter()

@@ -427,7 +427,8 @@ def _warn_default_threshold(estimator, X, values, bits, threshold):
     some_zero = sparse.issparse(X) and X.nnz < X.shape[0] * X.shape[1]
     low, high = (float(bound) for bound in (np.nanmin(values), np.nanmax(values)))
     if some_zero:
-        low, high = min(low, 0.0), max(high, 0.0)
+        low = min(low, 0.0)
+        high = max(high, 0.0)
     between = ((values > low) & (values < high)).any() or (some_zero and low < 0 < high)
     alike = low < high and (high <= threshold or low > threshold)
     if not between and not alike:

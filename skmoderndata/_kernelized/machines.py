@@ -62,8 +62,7 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
         with np.errstate(over="ignore"):
             costs = 2.0 * float(self.C) * weights
         check_magnitude(costs, owner=type(self).__name__, input_name="C times sample_weight")
-        ridge: Array = 1.0 / costs
-        return ridge
+        return 1.0 / costs
 
     def _row_store(
         self, X: Any, order: Array, weights: Array, *, plus: float = 0.0
@@ -103,8 +102,10 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
 
     def _keep_support(self, gram: Gram, X: Any, support: Array, dual_coef: Array) -> None:
         """Store the function as an expansion over the samples `support`."""
-        self.support_, self.dual_coef_ = support, dual_coef
-        self._gram, self._basis = gram, gram.subset(X, support)
+        self.support_ = support
+        self.dual_coef_ = dual_coef
+        self._gram = gram
+        self._basis = gram.subset(X, support)
         self.support_vectors_ = np.zeros((0, 0)) if gram.precomputed else self._basis
         self._at_mean = 0.0 if gram.origin is None else self._linear_weights() @ gram.origin
 
@@ -116,12 +117,12 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
         """Values of the function at validated samples."""
         coef = self.dual_coef_ if self.dual_coef_.ndim == 1 else self.dual_coef_.T
         expansion = Expansion(self._gram, self._basis, coef)
-        values: Array = expansion.values(X, n_jobs=getattr(self, "n_jobs", None)) + self._at_mean
-        return values
+        return expansion.values(X, n_jobs=getattr(self, "n_jobs", None)) + self._at_mean
 
     def _keep_work(self, gap: float, n_iter: int, converged: bool) -> None:
         """Store the duality gap; warn if it is above `tol`."""
-        self.dual_gap_, self.n_iter_ = float(gap), max(1, int(n_iter))
+        self.dual_gap_ = float(gap)
+        self.n_iter_ = max(1, int(n_iter))
         tol: float = self.tol
         if not converged:
             warn_not_converged(  # type: ignore[no-untyped-call]

@@ -158,7 +158,8 @@ class KernelSamples:
             if y is None:
                 raise ValueError(f"{name} requires y to be passed, but the target y is None.")
             check_target(y, owner=name, numbers=bool(checks.get("y_numeric")))
-            X, y = checked, column_or_1d(y, warn=True)
+            X = checked
+            y = column_or_1d(y, warn=True)
         if len(y) != count_samples(X):
             raise ValueError(f"X has {count_samples(X)} samples and y {len(y)} entries.")
         return X, y
@@ -205,8 +206,7 @@ class KernelOutlierMixin(KernelSamples, OutlierMixin):  # type: ignore[misc]
             Negative of the distance that defines the detector, so at most 0.
         """
         check_is_fitted(self)
-        scores: Array = self._score_samples(self._samples(X, reset=False))
-        return scores
+        return self._score_samples(self._samples(X, reset=False))
 
     def decision_function(self, X: Any) -> Array:
         """Compute scores relative to the threshold, `score_samples(X) - offset_`.
@@ -259,8 +259,7 @@ class KernelClassifierMixin(KernelSamples, ClassifierMixin):  # type: ignore[mis
 
     def _decided(self, values: Array) -> Array:
         best = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
-        labels: Array = self.classes_[best]
-        return labels
+        return self.classes_[best]
 
 
 class KernelProjectionMixin(
@@ -289,8 +288,7 @@ class KernelProjectionMixin(
         check_is_fitted(self)
         X = self._samples(X, reset=False)
         dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-        Z: Array = (self._project(X) - self._centre).astype(dtype, copy=False)
-        return Z
+        return (self._project(X) - self._centre).astype(dtype, copy=False)
 
     @property
     def _n_features_out(self) -> int:

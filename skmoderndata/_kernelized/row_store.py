@@ -82,7 +82,8 @@ class RowStore:
             part = slice(first, first + ROWS_TOGETHER)
             self._write(wanted[part], places[part])
         self.n_filled = max(self.n_filled, int(places.max()) + 1)
-        self.owner[places], self.slot[wanted] = wanted, places
+        self.owner[places] = wanted
+        self.slot[wanted] = places
 
         # 3. just used: a row of weight zero that nobody has looked at is no older than others
         self.clock += 1
@@ -131,5 +132,6 @@ class RowStore:
         return out
 
     def _pair(self, wanted: Array) -> tuple[Any, Any]:
-        X, gram = self.rows.X, self.rows.gram
+        X = self.rows.X
+        gram = self.rows.gram
         return take(X, wanted), gram.subset(X, slice(None)) if gram.precomputed else X

@@ -27,7 +27,9 @@ class Encoded:
     """
 
     def __init__(self, samples: list[Any], form: Any, key: Hashable | None) -> None:
-        self.samples, self.form, self.key = samples, form, key
+        self.samples = samples
+        self.form = form
+        self.key = key
         self.diagonals: dict[Hashable, Array] = {}  # by kernel, filled by `BaseKernel.diag`
 
     @property
@@ -52,8 +54,7 @@ class Encoded:
 
     def copy(self) -> "Encoded":
         """Return the same samples in a new sequence."""
-        part: Encoded = self[:]
-        return part
+        return self[:]
 
     def __repr__(self) -> str:
         return f"Encoded(<{len(self)} samples, {self.key}>)"

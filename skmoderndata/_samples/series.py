@@ -47,8 +47,7 @@ class Series:
 
     def one(self, i: int) -> Array:
         """Return series i, of shape (length, n_channels)."""
-        series: Array = self.values[self.offsets[i] : self.offsets[i + 1]]
-        return series
+        return self.values[self.offsets[i] : self.offsets[i + 1]]
 
     def __getitem__(self, indices: Array) -> "Series":
         lengths = self.lengths[indices]

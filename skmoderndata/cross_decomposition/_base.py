@@ -238,7 +238,8 @@ class MultiviewTransformer(
             self._side_by_side = tuples
         # one sample a tuple: a view is one place of all tuples
         if tuples:
-            X, y = [list(view) for view in zip(*as_samples(X, name), strict=True)], None
+            X = [list(view) for view in zip(*as_samples(X, name), strict=True)]
+            y = None
 
         # separate views: a list, or X and y
         if self._is_list_of_views(X, y, reset=reset):
@@ -488,7 +489,8 @@ def refuse_labels(y, name):
 def mean_correlations(scores, weights=None):
     """Compute the correlation of each component, averaged over all pairs of views."""
     k = scores[0].shape[1]
-    total, count = np.zeros(k), 0
+    total = np.zeros(k)
+    count = 0
     for u, first in enumerate(scores):
         for second in scores[u + 1 :]:
             total += column_correlations(first, second, weights)
@@ -498,11 +500,13 @@ def mean_correlations(scores, weights=None):
 
 def column_correlations(A, B, weights=None):
     """Correlation of each column of `A` with that of `B`, 0 where one is constant."""
-    A, B = np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)
+    A = np.asarray(A, dtype=np.float64)
+    B = np.asarray(B, dtype=np.float64)
     both = ~(np.isnan(A).any(axis=1) | np.isnan(B).any(axis=1))
     if weights is not None:
         both &= weights > 0
-    A, B = A[both], B[both]
+    A = A[both]
+    B = B[both]
     if len(A) == 0:
         return np.zeros(A.shape[1])
     w = np.ones(len(A)) if weights is None else weights[both]
@@ -562,7 +566,8 @@ def refuse_interpolation(whitened, alphas, samples, *, name, remedy, endless=Non
 
 def number_found(estimator, pairs, progress):
     """Count the components; warn if there are fewer than requested."""
-    found, asked = int(pairs.values.size), estimator.n_components
+    found = int(pairs.values.size)
+    asked = estimator.n_components
     if found == 0:
         raise ValueError(f"{type(estimator).__name__}: the views have nothing in common.")
     if found < asked and not progress.stopped:

@@ -49,7 +49,8 @@ class KernelViews(MultiviewTransformer):
     _sparse_views = True
 
     def _view_scores(self, v, X):
-        dual, kernel = self.dual_coef_[v], self._kernels[v]
+        dual = self.dual_coef_[v]
+        kernel = self._kernels[v]
         scores = np.empty((count_rows(X), dual.shape[1]))
 
         # subtracting a mean makes sparse rows dense: a few at a time
@@ -128,7 +129,8 @@ class KernelViews(MultiviewTransformer):
 
         kernels = []
         for v, (view, setting) in enumerate(zip(views, settings, strict=True)):
-            kernel, w = setting[0], samples.weights_of(v)
+            kernel = setting[0]
+            w = samples.weights_of(v)
             if isinstance(kernel, str) and kernel not in KERNEL_NAMES:
                 raise ValueError(
                     f"{type(self).__name__}: kernel={kernel!r} is none of {sorted(KERNEL_NAMES)}."
@@ -177,7 +179,8 @@ class KernelViews(MultiviewTransformer):
             gram.kernel if not isinstance(gram.kernel, str) else (gram.kernel, dict(gram.params))
             for gram, _ in kernels
         ]
-        self.dual_coef_, self.intercept_ = solution.duals, solution.intercepts
+        self.dual_coef_ = solution.duals
+        self.intercept_ = solution.intercepts
         self.X_fit_ = solution.fitted
         if self.copy_X:
             self.X_fit_ = [X.copy() if hasattr(X, "copy") else X for X in solution.fitted]
@@ -305,7 +308,8 @@ def solve_kernels(views, samples, kernels, settings, progress, **problem):
     )
 
     pairs = canonical_pairs(whitened, settings.k, samples, progress=progress, **problem)
-    coefs, scores = [], []
+    coefs = []
+    scores = []
     for view, c, part in zip(whitened, pairs.directions, reduced, strict=True):
         coefs.append(coefficients(view, c))
         scores.append(training_scores(view, c, part.weights))
@@ -316,14 +320,16 @@ def solve_kernels(views, samples, kernels, settings, progress, **problem):
 def _kernel_solution(pairs, coefs, scores, reduced, samples, settings):
     """Dual coefficients and constants from the coefficients of the centred matrices."""
     signs = signs_of_peaks(scores[0])  # which do not depend on how samples are repeated
-    duals, intercepts = [], []
+    duals = []
+    intercepts = []
     for view, coef in zip(reduced, coefs, strict=True):
         # undo the centring: coefficients of samples, and a constant
         if view.lift is None:
             dual = centre_dual(coef, view.weights) / view.scale
             intercept = -(view.means @ dual)
         else:
-            dual, intercept = view.lift(coef), -(view.means @ coef)
+            dual = view.lift(coef)
+            intercept = -(view.means @ coef)
         duals.append(dual * signs)
         intercepts.append(intercept * signs)
 
@@ -394,7 +400,8 @@ def _low_rank_view(v, X, gram, rows, w, settings):
             found = centred_cholesky(gram, X, rank=rank, tol=settings.rank_tol, rng=rng)
         except linalg.LinAlgError as error:
             raise ValueError(_indefinite(v)) from error
-        G, pivots = found.factor, found.pivots
+        G = found.factor
+        pivots = found.pivots
         lift = TriangularLift(G[pivots])
         residual = relative_gap(found.residual_trace, 0.0, unit=total)
     else:

@@ -288,7 +288,8 @@ class KernelCCA(KernelViews):
 
         # the regularised correlations are the objective; those of the scores are what is reported
         pairs = solution.pairs
-        self.regularized_correlations_, self.dual_gap_ = pairs.values, pairs.gap
+        self.regularized_correlations_ = pairs.values
+        self.dual_gap_ = pairs.gap
         self.correlations_ = mean_correlations(
             [samples.spread(scores, v) for v, scores in enumerate(solution.scores)],
             samples.weights,

@@ -42,7 +42,8 @@ class LinearViews(MultiviewTransformer):
 
     def _alphas(self, n_views):
         """Regularisation of each view."""
-        alpha, name = self.alpha, type(self).__name__
+        alpha = self.alpha
+        name = type(self).__name__
         alphas = list(alpha) if isinstance(alpha, list | tuple) else [alpha] * n_views
         if len(alphas) != n_views:
             raise ValueError(
@@ -107,7 +108,10 @@ def solve_linear(views, samples, *, alphas, scale, k, name, **problem):
         The largest weight, in standard deviations of the columns with `scale`, of each component
         of the first view is positive.
     """
-    means, scales, rows_of, whitened = [], [], [], []
+    means = []
+    scales = []
+    rows_of = []
+    whitened = []
     # centred coordinates of unit variance, from features or from rows
     for v, (X, alpha) in enumerate(zip(views, alphas, strict=True)):
         w = samples.weights_of(v)
@@ -130,7 +134,8 @@ def solve_linear(views, samples, *, alphas, scale, k, name, **problem):
     pairs = canonical_pairs(whitened, k, samples, **problem)
 
     # back to features
-    weights, scores = [], []
+    weights = []
+    scores = []
     for v, (view, c) in enumerate(zip(whitened, pairs.directions, strict=True)):
         W = coefficients(view, c)
         # with more sparse columns than rows the coefficients belong to the rows

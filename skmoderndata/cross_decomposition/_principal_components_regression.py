@@ -267,7 +267,8 @@ class PrincipalComponentsRegression(
             k = int(self.loo_errors_.argmin()) + 1 if self.loo_errors_.size else 0
         else:
             k = self._number(found.values, found.total)
-        values, units = found.values[:k], found.units[:, :k]
+        values = found.values[:k]
+        units = found.units[:, :k]
 
         # 4. scores from new samples, and the regression on them
         rotations, shift = found.rotate(values, units)
@@ -278,7 +279,8 @@ class PrincipalComponentsRegression(
 
         # 5. signs, attributes
         signs = found.signs(rotations)
-        self._rotations, self._score_shift = rotations * signs, shift * signs
+        self._rotations = rotations * signs
+        self._score_shift = shift * signs
         if self._gram is None:
             self.coef_ = coef[:, 0] if one_target else coef.T
         else:
@@ -373,7 +375,9 @@ class PrincipalComponentsRegression(
         rows = np.arange(len(Y))
         if w is not None:
             rows = np.flatnonzero(w)
-            X, Y, w = take_samples(X, rows, self.kernel), Y[rows], w[rows]
+            X = take_samples(X, rows, self.kernel)
+            Y = Y[rows]
+            w = w[rows]
 
         return X, Y, y.ndim == 1, rows, w
 
@@ -448,7 +452,8 @@ class PrincipalComponentsRegression(
         V, s, Wt = linalg.svd(centred, full_matrices=False, check_finite=False)
         values = s**2
         keep = values > 1e-10 * values.max(initial=0.0)
-        W, values = Wt[keep].T, values[keep]
+        W = Wt[keep].T
+        values = values[keep]
         beyond = float(roots**2 @ np.maximum(low.residual, 0.0))
         self.X_fit_ = Columns(rows[low.pivots]) if gram.precomputed else features.landmarks
 

@@ -262,8 +262,10 @@ class CCIPCA(OnlineSubspace):
         error = orthogonality_error(state.V)
         if self.refine:
             V, lam = refine_principal(source, mean, state.V)
-            state.V[:], state.lam[:] = V, lam
-        state.total[:], state.n_seen[:] = total, n
+            state.V[:] = V
+            state.lam[:] = lam
+        state.total[:] = total
+        state.n_seen[:] = n
 
         self._publish(state, X.dtype, error)
         lam = self.explained_variance_
@@ -365,7 +367,8 @@ class CCIPCA(OnlineSubspace):
     def _publish(self, state, dtype, error):
         Q, lam = principal_components(state)
         k, p = Q.shape
-        n, total = int(state.n_seen[0]), float(state.total[0])
+        n = int(state.n_seen[0])
+        total = float(state.total[0])
         self._state = state
         self.components_ = fix_signs(Q).astype(dtype, copy=False)
         self.mean_ = state.mean.astype(dtype)
@@ -374,5 +377,6 @@ class CCIPCA(OnlineSubspace):
         self.singular_values_ = np.sqrt(n * lam)
         unexplained = max(total - float(lam.sum()), 0.0)
         self.noise_variance_ = unexplained / (p - k) if p > k else 0.0
-        self.n_components_, self.n_samples_seen_ = k, n
+        self.n_components_ = k
+        self.n_samples_seen_ = n
         self.orthogonality_error_ = error

@@ -392,7 +392,8 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     def _start(self, data, rows, init, rng):
         """Return initial codes and weights: cluster memberships, with a fifth added everywhere."""
-        n, k = rows.shape[0], self.n_components
+        n = rows.shape[0]
+        k = self.n_components
         if init == "random":
             B = rng.uniform(size=(n, k)) ** 4  # a few rows dominate each component
             B /= B.sum(axis=0)

@@ -319,9 +319,12 @@ class FeatureSignDictionaryLearning(
 
         self.components_ = atoms.astype(X.dtype, copy=False)
         self.objective_ = float(result.objective[-1])
-        self.objective_history_, self.n_replaced_ = result.objective, result.replaced
-        self.dual_gap_, self.dictionary_gap_ = result.code_gap, result.atom_gap
-        self.multipliers_, self.n_iter_ = result.multipliers, result.n_iter
+        self.objective_history_ = result.objective
+        self.n_replaced_ = result.replaced
+        self.dual_gap_ = result.code_gap
+        self.dictionary_gap_ = result.atom_gap
+        self.multipliers_ = result.multipliers
+        self.n_iter_ = result.n_iter
         self.usage_ = np.bincount(result.codes.indices, minlength=k)
 
         # codes change sign with their atoms
@@ -402,9 +405,12 @@ class FeatureSignDictionaryLearning(
 
         self.components_ = D.astype(X.dtype, copy=False)
         self.usage_ = used if first else self.usage_ + used
-        self.objective_, self.objective_history_ = float(value), np.array([value])
-        self.dual_gap_, self.dictionary_gap_ = codes.gap, update.gap / max(value, 1e-300)
-        self.multipliers_, self.n_replaced_ = update.multipliers, np.array([replaced])
+        self.objective_ = float(value)
+        self.objective_history_ = np.array([value])
+        self.dual_gap_ = codes.gap
+        self.dictionary_gap_ = update.gap / max(value, 1e-300)
+        self.multipliers_ = update.multipliers
+        self.n_replaced_ = np.array([replaced])
         self.n_iter_ = 1 if first else self.n_iter_ + 1
 
         return self

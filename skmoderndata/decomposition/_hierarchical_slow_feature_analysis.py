@@ -308,7 +308,8 @@ class HierarchicalSlowFeatureAnalysis(
             raise ValueError("layers is empty: give at least one dict, {} for a single field.")
 
         # the output of a layer is the image of the next
-        plans, shape = [], self.image_shape_
+        plans = []
+        shape = self.image_shape_
         for number, given in enumerate(dicts):
             last = number == len(dicts) - 1
             defaults = {
@@ -490,7 +491,8 @@ class SlowLayer(NamedTuple):
 
     def patches(self, H, fields):
         """Values of one or of all fields, (rows, fields, inputs), from (rows, h, w, c)."""
-        (rh, rw), (sh, sw) = self.field, self.stride
+        (rh, rw) = self.field
+        (sh, sw) = self.stride
         if len(fields) == 1:
             top, left = fields[0] * self.stride
             return H[:, None, top : top + rh, left : left + rw].reshape(len(H), 1, -1)
@@ -537,7 +539,8 @@ def _check_shape(image_shape, n_features):
 
 def _default_fields(height, width):
     """Fields of 3 (odd sizes) or 4 (even sizes) with stride 2, until 4 x 4 or fewer remain."""
-    layers, sizes = [], (height, width)
+    layers = []
+    sizes = (height, width)
     while max(sizes) > 4:
         field = tuple(s if s <= 4 else 3 + (s + 1) % 2 for s in sizes)
         stride = tuple(s if s <= 4 else 2 for s in sizes)
@@ -560,7 +563,9 @@ def _plan_layer(given, defaults, shape, allow_uncovered, number):
     # fields must fit, and cover the input unless the caller allows a gap
     stride = _pair(values.get("stride", field), f"{where}['stride']")
     for axis, name in enumerate(("height", "width")):
-        size, r, s = shape[axis], field[axis], stride[axis]
+        size = shape[axis]
+        r = field[axis]
+        s = stride[axis]
         if r > size:
             raise ValueError(
                 f"{where}: fields of {name} {r} do not fit into an input of {name} {size}."

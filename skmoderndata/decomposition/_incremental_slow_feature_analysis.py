@@ -298,7 +298,8 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
                 f"one of the {len(X)} rows is a sequence of its own. Check sequence_ids."
             )
 
-        schedule, step = self._schedule(), self._step()
+        schedule = self._schedule()
+        step = self._step()
         expansion = PolynomialExpansion(X.shape[1], self.degree)
         k, K = self._sizes(expansion.n_outputs, limit=len(X))
         rng = check_random_state(self.random_state)
@@ -325,8 +326,11 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         principal, minor, B, delta, passes = found
 
         # the state from which `partial_fit` goes on
-        n, n_steps = len(X), int(np.count_nonzero(follows))
-        principal.total[:], principal.n_seen[:], minor.n_seen[0] = total, n, n_steps
+        n = len(X)
+        n_steps = int(np.count_nonzero(follows))
+        principal.total[:] = total
+        principal.n_seen[:] = n
+        minor.n_seen[0] = n_steps
         last = next(RowSource(X[-1:], expansion).blocks())[0].copy()
         self._state = principal, minor, last, None if ids is None else ids[-1]
         self._publish(B, delta)
@@ -385,7 +389,8 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         X = self._check(X, reset=first)
         ids = check_ids(sequence_ids, X)
         follows = follows_before(ids, len(X))
-        schedule, step = self._schedule(), self._step()
+        schedule = self._schedule()
+        step = self._step()
 
         # the first call starts the state, later ones work on copies of it
         if first:
@@ -395,10 +400,13 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
             principal = PrincipalState.empty(K, expansion.n_outputs)
             minor = MinorState.start(orthonormal_rows(rng.standard_normal((k, K))))
             last = np.zeros(expansion.n_outputs)
-            self._expansion, self._whitened_tol = expansion, _STREAM_TOL
+            self._expansion = expansion
+            self._whitened_tol = _STREAM_TOL
         else:
             principal, minor, last, last_id = self._state
-            principal, minor, last = principal.copy(), minor.copy(), last.copy()
+            principal = principal.copy()
+            minor = minor.copy()
+            last = last.copy()
             expansion = self._expansion
             self._check_unchanged(minor)
 
@@ -520,9 +528,11 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         state = MinorState.start(np.zeros((k, K)))
         state.W[: len(W), :rank] = W
         state.eigenvalues[: len(W)] = delta
-        state.top[:, :rank], state.gamma[:] = minor.top, minor.gamma
+        state.top[:, :rank] = minor.top
+        state.gamma[:] = minor.gamma
         state.n_seen[1] = clock_of_rate(step, rate)
-        principal.V[:], principal.lam[:] = V, lam
+        principal.V[:] = V
+        principal.lam[:] = lam
 
         delta = np.concatenate([delta, np.full(k - len(W), np.inf)])
         return principal, state, B, delta, [whitening, slow]

@@ -209,11 +209,15 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         if low:
             features, result = train.low_rank(self.max_rank)
             self.landmarks_ = kept[result.pivots]
-            source, second, values = features, None, result.factor
+            source = features
+            second = None
+            values = result.factor
             beyond = float(w @ np.maximum(result.residual, 0.0)) / w.sum()
         else:
             values = train.matrix()
-            source, second, beyond = train.gram, train.second(), 0.0
+            source = train.gram
+            second = train.second()
+            beyond = 0.0
 
         found = self._subspace(values, w, low)
         # dimension of the subspace
@@ -224,7 +228,8 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         self.eigenvalues_ = found.eigenvalues[:k]
         self.mean_residual_ = float(total - self.eigenvalues_.sum())
         self.explained_variance_ratio_ = float(self.eigenvalues_.sum() / total)
-        self._shift, self._norm = found.shift[:k], found.norm
+        self._shift = found.shift[:k]
+        self._norm = found.norm
 
         coef = np.c_[found.coef[:, :k], found.mean]
         # scores are residuals: |phi|^2 less the part within the subspace
@@ -278,10 +283,12 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
             if low:  # choose landmarks again, since landmarks have no residual
                 part = TrainingSet(self, X, kept[inside], gram=train.gram)
                 features, result = part.low_rank(self.max_rank)
-                fitted, rows = result.factor, features(take(X, kept[outside]))
+                fitted = result.factor
+                rows = features(take(X, kept[outside]))
                 beyond = float(w[inside] @ np.maximum(result.residual, 0.0)) / w[inside].sum()
             else:
-                fitted, rows = values[np.ix_(inside, inside)], values[np.ix_(outside, inside)]
+                fitted = values[np.ix_(inside, inside)]
+                rows = values[np.ix_(outside, inside)]
                 beyond = 0.0
 
             found = self._subspace(fitted, w[inside], low)

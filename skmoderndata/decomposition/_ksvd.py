@@ -435,7 +435,8 @@ class KSVD(
                 f"{type(self).__name__}.partial_fit takes no missing entries; use fit."
             )
 
-        data, stream = data.astype(np.float64), getattr(self, "_stream", None)
+        data = data.astype(np.float64)
+        stream = getattr(self, "_stream", None)
         rng = check_random_state(self.random_state)
         D = self._start(data, rng) if first else self.components_.astype(np.float64)
         if stream is None:
@@ -552,7 +553,8 @@ class KSVD(
         k = (self.n_components or 2 * n) - self.dc_atom
         start = np.zeros((0, n))
         if self.init != "random":
-            order, taken = rng.permutation(len(data)), max(2 * k, 100)
+            order = rng.permutation(len(data))
+            taken = max(2 * k, 100)
             start = self._directions(data[order[:taken]])[:k]
             if len(start) < k and taken < len(data):  # zeros or duplicates: consider all signals
                 start = self._directions(data[order])[:k]

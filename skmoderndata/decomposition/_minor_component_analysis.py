@@ -232,7 +232,8 @@ class MinorComponentAnalysis(OnlineSubspace):
 
     def _learn(self, X, y):
         n, p = X.shape
-        schedule, step = self._schedule(), self._step()
+        schedule = self._schedule()
+        step = self._step()
         rng = check_random_state(self.random_state)
         state = self._start(p, rng)
 
@@ -265,7 +266,8 @@ class MinorComponentAnalysis(OnlineSubspace):
 
     def _follow(self, X, first):
         p = X.shape[1]
-        schedule, step = self._schedule(), self._step()
+        schedule = self._schedule()
+        step = self._step()
         if first:
             state = self._start(p, check_random_state(self.random_state))
             moving = PrincipalState.empty(0, p)
@@ -331,6 +333,7 @@ class MinorComponentAnalysis(OnlineSubspace):
         W, lam = minor_components(state)
         self._state = moving, state
         self.components_ = fix_signs(W).astype(dtype, copy=False)
-        self.eigenvalues_, self.gamma_ = lam, float(state.gamma[0])
+        self.eigenvalues_ = lam
+        self.gamma_ = float(state.gamma[0])
         self.mean_ = moving.mean.astype(dtype)
         self.n_samples_seen_ = int(state.n_seen[0])

@@ -124,7 +124,8 @@ def given_start(estimator, n_features, *, nonnegative=False):
     elif isinstance(estimator.init, str):
         return None
     else:
-        start, name = estimator.init, "init"
+        start = estimator.init
+        name = "init"
 
     start = check_array(start, dtype=np.float64, input_name="init")
     wanted = (estimator.n_components, n_features)
@@ -194,7 +195,8 @@ class AlternatingFactorization(
         # samples of weight zero only get codes
         counted = X
         if weights is not None and not weights.all():
-            counted, weights = X[weights > 0], weights[weights > 0]
+            counted = X[weights > 0]
+            weights = weights[weights > 0]
         check_number(self, counted.shape)
         self._check(counted, weights)
 
@@ -356,18 +358,21 @@ class AlternatingFactorization(
         return codes_for(Data.of(X), self._dictionary(), side)
 
     def _store(self, data, result, *, keep_order, dtype):
-        W, V = result.codes, result.components
+        W = result.codes
+        V = result.components
         # scale: components of norm one where no penalty fixes it
         if self._scale_is_free():
             size = lengths_of(V)
-            W, V = W * size, V / size
+            W = W * size
+            V = V / size
 
         # order: energy in the codes
         if not keep_order:
             weights = np.ones(len(W)) if data.weights is None else data.weights
             energy = (weights @ (W * W)) * (V * V).sum(axis=0)
             order = np.argsort(-energy, kind="stable")
-            W, V = W[:, order], V[:, order]
+            W = W[:, order]
+            V = V[:, order]
 
         self.components_ = np.ascontiguousarray(narrowed(V.T, dtype, self, "components"))
         self.n_components_ = len(self.components_)
@@ -411,7 +416,8 @@ class AlternatingFactorization(
 
         if self._scale_is_free():
             size = lengths_of(V)
-            V, total = V / size, total.with_codes_times(size)
+            V = V / size
+            total = total.with_codes_times(size)
 
         components = narrowed(V.T, self.components_.dtype, self, "components")
         self.components_ = np.ascontiguousarray(components)

@@ -109,7 +109,8 @@ class OnlineComponents(
 
     def _fractions(self, X):
         """Fractions of the squared norm of the centred rows inside and outside the span."""
-        V, mean = self.components_.astype(np.float64), self.mean_.astype(np.float64)
+        V = self.components_.astype(np.float64)
+        mean = self.mean_.astype(np.float64)
         inside = outside = total = 0.0
         for U in RowSource(X).centred(mean):
             Y = U @ V.T
@@ -173,7 +174,8 @@ class OnlineSubspace(OnlineComponents):
 
     def _judge(self, source, mean, passes, values, largest, remedy):
         """Store the convergence of `fit` and the eigenvector residuals; warn if necessary."""
-        self.n_iter_, self.subspace_change_ = passes.n_iter, passes.residual
+        self.n_iter_ = passes.n_iter
+        self.subspace_change_ = passes.residual
         V = self.components_.astype(np.float64)
         self.eigen_residuals_ = eigen_residual(source, mean, V, values, float(largest))
         if not passes.converged and not passes.stopped:

@@ -232,7 +232,8 @@ class ProbabilisticLSA(
         counts = _counts(X, check_weights(sample_weight, X))
 
         rng = check_random_state(self.random_state)
-        shown, hidden = counts, None
+        shown = counts
+        hidden = None
         # tempering stops by the likelihood of held-out counts
         if self.tempering:
             shown, hidden = _hold_out(counts, self.validation_fraction, rng)

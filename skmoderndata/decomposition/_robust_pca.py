@@ -301,7 +301,8 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         row_names = _row_names(X)
         X = self._validate(X, reset=True)
         dtype = X.dtype
-        data, observed = X.astype(np.float64), ~np.isnan(X)
+        data = X.astype(np.float64)
+        observed = ~np.isnan(X)
         n_observed = int(observed.sum())
         if n_observed == 0:
             raise ValueError(
@@ -430,7 +431,9 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                     "which store_matrices=False does not keep: pass X, or fit with "
                     "store_matrices=True."
                 )
-            low_rank, sparse, row_names = self.low_rank_, self.sparse_, self._row_names
+            low_rank = self.low_rank_
+            sparse = self.sparse_
+            row_names = self._row_names
         else:
             row_names = _row_names(X)
             low_rank, sparse = self.decompose(X)

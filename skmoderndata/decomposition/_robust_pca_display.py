@@ -164,7 +164,8 @@ class RobustPCADisplay:
         axes[0].set(ylabel="Row")
         _label(axes[0].yaxis, self.row_names, len(table))
 
-        self.axes_, self.figure_ = axes, axes[0].figure
+        self.axes_ = axes
+        self.figure_ = axes[0].figure
         return self
 
 

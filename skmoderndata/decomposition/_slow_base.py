@@ -90,7 +90,8 @@ class CallableExpansion:
     """Any transformer or function of rows, in the form in which the moments call it."""
 
     def __init__(self, expansion, sample, include_bias):
-        self.expansion, self.bias = expansion, int(include_bias)
+        self.expansion = expansion
+        self.bias = int(include_bias)
         self.n_inputs = sample.shape[1]
         self.n_outputs = self._expand(sample).shape[1] + self.bias
 
@@ -142,7 +143,8 @@ def whiten_input(model, X, valid):
     moments.update(X, valid=valid)
     # the default LAPACK driver may not converge if columns have very different scales
     variance, V = linalg.eigh(moments.covariance(), driver="evd")
-    variance, V = variance[::-1], V[:, ::-1]
+    variance = variance[::-1]
+    V = V[:, ::-1]
     floor = (32 * np.finfo(X.dtype).eps * np.abs(moments.mean).max()) ** 2
     rank = int(np.count_nonzero(variance > max(1e-12 * variance[0], floor)))
     if rank == 0:
@@ -165,12 +167,14 @@ def check_states_add_up(model, other, follows):
     check_is_fitted(other)
 
     # parameters and features
-    mine, theirs = model.get_params(deep=False), other.get_params(deep=False)
+    mine = model.get_params(deep=False)
+    theirs = other.get_params(deep=False)
     for name in mine.keys() - {"batch_size", "expansion"}:
         if mine[name] != theirs[name]:
             _refuse_merge(who, name, mine[name], theirs[name])
 
-    a, b = model._moments, other._moments
+    a = model._moments
+    b = other._moments
     if model.n_features_in_ != other.n_features_in_:
         _refuse_merge(who, "n_features_in_", model.n_features_in_, other.n_features_in_)
     names = [vars(one).get("feature_names_in_") for one in (model, other)]
@@ -182,12 +186,14 @@ def check_states_add_up(model, other, follows):
         _refuse_merge(who, "the lag of the steps seen", a.lag, b.lag)
     rows = np.concatenate([a.sample(), b.sample()])
     if len(rows):
-        F, G = a.expansion(rows), b.expansion(rows)
+        F = a.expansion(rows)
+        G = b.expansion(rows)
         if F.shape != G.shape or not np.allclose(F, G, rtol=1e-12, atol=0):
             _refuse_merge(who, "expansion_", model.expansion_, other.expansion_)
 
     # times must go on
-    before, then = a.last_time, b.first_time
+    before = a.last_time
+    then = b.first_time
     if (before is None) != (then is None):
         raise ValueError("times must be given to both estimators, or to none.")
     if before is not None and follows and a.is_continued_by(b) and not then > before:

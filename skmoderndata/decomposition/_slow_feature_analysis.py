@@ -628,7 +628,8 @@ class SlowFeatureAnalysis(
     def _keep(self, moments, input_eps):
         if not moments.is_finite():
             raise ValueError(_RANGE.format(type(self).__name__))
-        self._moments, self._input_eps = moments, input_eps
+        self._moments = moments
+        self._input_eps = input_eps
         self.n_samples_seen_ = moments.n_samples
         self.n_steps_ = moments.n_steps
         self.n_sequences_ = moments.n_sequences
@@ -672,7 +673,9 @@ class SlowFeatureAnalysis(
             warn_fewer(self, asked=self.n_components, found=found.rank, reason=reason)
 
         # nearly collinear features: measure the outputs, and correct them
-        mean, components, delta = moments.mean, found.components, found.delta_values
+        mean = moments.mean
+        components = found.components
+        delta = found.delta_values
         rounding = np.finfo(np.float64).eps * found.amplification
         if X is not None and rounding > 3e-9 * min(0.1, delta[0]):
             outputs = LinearOutputs(self._expansion, mean, components)
@@ -686,14 +689,16 @@ class SlowFeatureAnalysis(
         if moments.last_time is not None:
             period = moments.step_weight / (moments.n_sequences * self.lag)
 
-        self.components_, self.mean_ = components, mean
+        self.components_ = components
+        self.mean_ = mean
         self.delta_values_ = delta
         self.eigenvalues_ = np.concatenate([delta, found.eigenvalues[len(delta) :]])
         self.eta_values_ = period / (2 * np.pi) * np.sqrt(delta)
         self.rank_ = found.rank
 
     def _project(self, X):
-        components, mean = self.components_, self.mean_
+        components = self.components_
+        mean = self.mean_
         out = np.full((len(X), len(components)), np.nan, dtype=X.dtype)
 
         # rows with NaN stay NaN

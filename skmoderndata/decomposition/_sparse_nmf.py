@@ -273,7 +273,8 @@ class SparseNMF(AlternatingFactorization):
 
     def _check(self, X, weights):
         """Check the parameters against each other and the data, and set `ridge_`."""
-        name, shape = type(self).__name__, X.shape
+        name = type(self).__name__
+        shape = X.shape
         if weights is not None and self._codes_over_rows:
             raise ValueError(
                 f"{name}(sparseness_codes={self.sparseness_codes}, codes_axis='component') takes "
@@ -333,7 +334,8 @@ class SparseNMF(AlternatingFactorization):
         """Constraints and penalties of codes and components."""
         if self.penalty == "l1":
             return self._penalised("codes"), self._penalised("components")
-        codes, components = Side(), Side()
+        codes = Side()
+        components = Side()
         if self.penalty == "hoyer":
             if self._codes_over_rows:
                 codes = Side("columns_unit", level=float(self.sparseness_codes))
@@ -359,7 +361,8 @@ class SparseNMF(AlternatingFactorization):
 
     def _solve(self, data, V, sides, progress, *, given):
         W, V = start_from(data, V, *sides, given=given)
-        result, passes = None, self.max_iter
+        result = None
+        passes = self.max_iter
         # a component of zeros is stationary, and no minimum: revive it, go on with the passes left
         while True:
             result = factorize(
@@ -376,7 +379,8 @@ class SparseNMF(AlternatingFactorization):
             )
 
             passes = self.max_iter - result.n_iter
-            W, V = result.codes, result.components
+            W = result.codes
+            V = result.components
 
             if self.penalty is not None or progress.stopped or passes == 0:
                 return result

@@ -232,7 +232,8 @@ class Sparsenet(
                 history.append(mean)
 
         self._keep(state, X.dtype)
-        self.objective_, self.objective_history_ = history[-1], np.array(history)
+        self.objective_ = history[-1]
+        self.objective_history_ = np.array(history)
         self.gradient_norm_ = gradient
         self.n_iter_ = it.n_iter
         self._warn(missed, len(X), gradient)
@@ -262,7 +263,8 @@ class Sparsenet(
             state = (self.components_.astype(np.float64), self.variances_, self.gains_)
         state, mean, gradient, missed = self._pass(X, np.arange(len(X)), state)
         self._keep(state, X.dtype)
-        self.objective_, self.objective_history_ = mean, np.array([mean])
+        self.objective_ = mean
+        self.objective_history_ = np.array([mean])
         self.gradient_norm_ = gradient
         self.n_iter_ = 1 if first else self.n_iter_ + 1
         self._warn(missed, len(X), gradient)
@@ -309,12 +311,15 @@ class Sparsenet(
     def _pass(self, X, order, state):
         """Make steps over all batches; return the state, mean energy, and results of `_code`."""
         D, variance, gain = state
-        total, largest, missed = 0.0, 0.0, 0
+        total = 0.0
+        largest = 0.0
+        missed = 0
         for first in range(0, len(order), self.batch_size):
             batch = X[order[first : first + self.batch_size]].astype(np.float64)
             A, gradient, more = self._code(batch, D)
             total += float(energies(batch, D, A, alpha=self.alpha, prior=self.prior).sum())
-            largest, missed = max(largest, gradient), missed + more
+            largest = max(largest, gradient)
+            missed = missed + more
 
             D, variance, gain = dictionary_step(
                 batch,

@@ -124,8 +124,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         kernel : Kernel
             A copy, equal to this kernel if no parameter depends on the data.
         """
-        copy: BaseKernel = clone(self)
-        return copy
+        return clone(self)
 
     def _real(self, X: Any) -> Any:
         """Refuse complex samples: a conversion to real numbers would drop the imaginary part."""
@@ -235,7 +234,8 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         """Tunable parameters, those of this kernel first, then those of its inner kernels."""
         found = []
         for name in self._tunable:
-            value, bounds = getattr(self, name), getattr(self, f"{name}_bounds")
+            value = getattr(self, name)
+            bounds = getattr(self, f"{name}_bounds")
             if value is None:
                 bounds = "fixed"
             found.append(Hyperparameter(name, "numeric", bounds, int(np.size(value))))
@@ -258,7 +258,8 @@ class BaseKernel(Kernel):  # type: ignore[misc]
     def _in_order_of_theta(self, found: dict[str, Array]) -> Array:
         """Stack derivatives by parameter, or by inner kernel, in the order of `theta`."""
         free = [h for h in self.hyperparameters if not h.fixed]
-        layers, seen = [], set()
+        layers = []
+        seen = set()
         for h in free:
             # an inner kernel is one block under its path, a parameter of this kernel has its name
             key = next(k for k in found if h.name == k or h.name.startswith(f"{k}__"))
@@ -338,8 +339,7 @@ class BaseKernel(Kernel):  # type: ignore[misc]
                 f"{type(self).__name__}: {name} has {value.size} entries for samples with {p} "
                 "features; give one number, or one per feature."
             )
-        full: Array = np.broadcast_to(value.reshape(-1) if value.ndim else value, (p,))
-        return full
+        return np.broadcast_to(value.reshape(-1) if value.ndim else value, (p,))
 
 
 def kernel_from_data(kernel: Any, X: Any) -> Any:

@@ -238,14 +238,16 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
 
         # rows of positive weight, centred, times the roots of the weights
         dtype = X.dtype
-        A, Y = X.astype(np.float64, copy=False), y.reshape(len(y), -1).astype(np.float64)
+        A = X.astype(np.float64, copy=False)
+        Y = y.reshape(len(y), -1).astype(np.float64)
         weight = check_sample_weight(sample_weight, A, ensure_non_negative=True)
         kept = weight > 0
         folds = self._folds(A, y, kept)
         given = GivenRows(A[kept], Y[kept], weight[kept])
         rows = centred_rows(*given, intercept=self.fit_intercept)
 
-        bounds, found = self._given_bounds(rows.Y), []
+        bounds = self._given_bounds(rows.Y)
+        found = []
         with FitProgress(self, X, y, max_passes=None) as progress:
             for t, bound in enumerate(bounds):
                 if bound == "auto":
@@ -301,7 +303,8 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
 
     def _given_bounds(self, Y):
         """Bound for each target: a number, "auto", or None for the smallest residual."""
-        tol, rtol = self.residual_tol, self.residual_rtol
+        tol = self.residual_tol
+        rtol = self.residual_rtol
         if rtol == "auto":
             return [rtol if tol is None else float(tol)] * Y.shape[1]
         if rtol is None:
@@ -310,7 +313,8 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
 
     def _estimate(self, rows, whole, t, folds, progress):
         """Bound and solution for a target whose noise is not known."""
-        A, y = rows.A, rows.Y[:, t]
+        A = rows.A
+        y = rows.Y[:, t]
         form = {"positive": self.positive, "tol": self.tol, "progress": progress}
 
         # equations that hold by themselves
@@ -372,7 +376,9 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         smallest = np.array([bound is None for bound in bounds])
         bounds = np.array([bound or 0.0 for bound in bounds])
         enough = max(self.tol, 10 * float(np.finfo(dtype).eps))
-        parts, gaps, excess = [], [], []
+        parts = []
+        gaps = []
+        excess = []
         for t, result in enumerate(found):
             # certificates of what is stored: after rounding, with the intercept
             def rounded(w, t=t):
@@ -383,7 +389,8 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
 
             size = max(float(linalg.norm(Y[:, t])), np.finfo(np.float64).tiny)
             result = self._within_bound(result, A, Y[:, t], bounds[t], missed, enough)
-            coef, gap = result.coef, result.gap
+            coef = result.coef
+            gap = result.gap
             dual = feasible_dual(A, result.dual.astype(dtype), positive=self.positive)
             parts.append((*rounded(coef, t), dual, missed(coef, t)))
             gaps.append(gap)
@@ -392,11 +399,14 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         coef, intercept, dual, residual = (np.array(part) for part in zip(*parts, strict=True))
         self.dual_gap_ = float(max(gaps))
         self.n_iter_ = max(1, *(result.n_iter for result in found))
-        self.coef_, self.intercept_, self.dual_ = coef, intercept, dual
+        self.coef_ = coef
+        self.intercept_ = intercept
+        self.dual_ = dual
         self.residual_norm_ = residual
         self.residual_tol_ = np.where(smallest, residual, bounds)
         if flat:
-            self.coef_, self.dual_ = coef[0], dual[0]
+            self.coef_ = coef[0]
+            self.dual_ = dual[0]
             self.intercept_ = intercept[0]
             self.residual_norm_ = float(residual[0])
             self.residual_tol_ = float(self.residual_tol_[0])

@@ -169,7 +169,9 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
 
         # columns and targets in units of their largest entry
         y = y.astype(np.float64)
-        size, unit = _largest(X), _largest(y)  # products of entries stay finite
+        # products of entries stay finite
+        size = _largest(X)
+        unit = _largest(y)
         G, c, yy, x_mean, y_mean = self._moments(X, y / unit, w, size)
 
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
@@ -183,7 +185,8 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         coef = found.coef * (unit / size)
         self.coef_ = coef.astype(X.dtype)
         self.intercept_ = float(y_mean * unit - x_mean @ coef)
-        self.dual_gap_, self.kkt_residual_ = found.gap, found.kkt_residual
+        self.dual_gap_ = found.gap
+        self.kkt_residual_ = found.kkt_residual
         self.n_iter_ = found.n_iter
 
         # below exponent 1 the problem has local minima: conditions of optimality, no gap
@@ -200,7 +203,8 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
 
     def _moments(self, X, y, w, size):
         """Gram matrix and correlations of centred columns in units of `size`, and the means."""
-        x_mean, y_mean = np.zeros(X.shape[1]), 0.0
+        x_mean = np.zeros(X.shape[1])
+        y_mean = 0.0
         if self.fit_intercept:
             y_mean = w @ y
         y = y - y_mean
@@ -215,7 +219,9 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
                 G -= np.outer(mean, mean)
             c = weighted.T @ y
             flat = np.diag(G) <= 1e-13 * mean**2  # rounding is no variance
-            G[flat], G[:, flat], c[flat] = 0.0, 0.0, 0.0
+            G[flat] = 0.0
+            G[:, flat] = 0.0
+            c[flat] = 0.0
             return np.ascontiguousarray((G + G.T) / 2), c, float(w @ y**2), x_mean, y_mean
 
         A = X.astype(np.float64) / size

@@ -399,7 +399,8 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         squares = np.array([np.bincount(labels, row, n_groups) for row in (coef / size) ** 2])
         self.group_norms_ = (size * np.sqrt(squares)).astype(dtype)
         if flat:
-            self.coef_, self.group_norms_ = self.coef_[0], self.group_norms_[0]
+            self.coef_ = self.coef_[0]
+            self.group_norms_ = self.group_norms_[0]
             self.intercept_ = dtype.type(self.intercept_[0])
 
     def __sklearn_tags__(self):

@@ -290,7 +290,9 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         train, held_out = self._split(y, active, rng)
 
         # until a pass without mistakes, or without gain on held-out samples
-        mistakes, scores, waited = [], [], 0
+        mistakes = []
+        scores = []
+        waited = 0
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
             it = Iterations(self.max_iter, 0.0, progress)
             for _ in it:
@@ -381,7 +383,8 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         steps = self._signed_steps(y, weights, labels)
 
         if first:
-            self.classes_, self.validation_scores_ = labels, []
+            self.classes_ = labels
+            self.validation_scores_ = []
         state, mistakes = (self._begin(X), []) if first else (self._state, self.mistakes_)
         state, n_wrong = self._one_pass(state, X, steps, np.flatnonzero(weights))
 
@@ -510,7 +513,8 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
 
     def _primal_block(self, state, X, steps, chosen):
         """Pass over a block with weights of the features instead of samples."""
-        stream, block = state.stream, take(X, chosen)
+        stream = state.stream
+        block = take(X, chosen)
         plus = float(self.fit_intercept)
         with one_blas_thread():
             K = np.asarray(safe_sparse_dot(block, block.T, dense_output=True), np.float64) + plus
@@ -548,8 +552,11 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
     def _keep(self, state, mistakes):
         """Store the state, and for prediction its last functions or the averages."""
         stream = state.stream
-        self._state, self._gram, self._primal = state, stream.gram, state.primal
-        self.mistakes_, self.n_iter_ = mistakes, len(mistakes)
+        self._state = state
+        self._gram = stream.gram
+        self._primal = state.primal
+        self.mistakes_ = mistakes
+        self.n_iter_ = len(mistakes)
         self.n_updates_ = int(sum(mistakes))
         self.margin_bound_ = np.full(len(state.sizes), np.inf)
         if self.budget is None:
@@ -560,7 +567,8 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
             weights = state.weights
             if self.average:
                 weights = weights - state.late / max(1, stream.time)
-            self.coef_, self.intercept_ = weights[:, :-1].copy(), weights[:, -1].copy()
+            self.coef_ = weights[:, :-1].copy()
+            self.intercept_ = weights[:, -1].copy()
             self.support_vectors_ = np.zeros((0, self.coef_.shape[1]))
             return
 

@@ -200,7 +200,8 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         Z = result.factor
         if Z.shape[1] == 0:
             Z = np.zeros((n, 1))
-            features.landmarks, features.root = train.second(slice(0, 1)), np.ones((1, 1))
+            features.landmarks = train.second(slice(0, 1))
+            features.root = np.ones((1, 1))
 
         inner, outer = self._forms(X, y, train, codes, Z)
         # directions in which the intrinsic form is small beside the penalty form
@@ -242,7 +243,8 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         """
         check_is_fitted(self)
         X = self._samples(X, reset=False)
-        n, gram = count_samples(X), self._project.source_gram
+        n = count_samples(X)
+        gram = self._project.source_gram
         if gram.precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(
                 'kernel="precomputed" does not tell the similarities of new samples among '
@@ -292,7 +294,8 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
             return laplacian_form(S, Z), laplacian_form(P, Z)
         if self.graph == "class":
             return class_forms(codes, Z)
-        n, k = len(Z), self.n_neighbors
+        n = len(Z)
+        k = self.n_neighbors
         graph = neighbour_graph(_distances(train.gram, train.X), n, k, codes)
         if codes is None:
             degrees = np.asarray(graph.sum(axis=1)).ravel()

@@ -182,7 +182,8 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
         self._places = T
         self._weights = np.ones(len(kept)) if w is None else w
-        self._gram, self._second = train.gram, train.second()
+        self._gram = train.gram
+        self._second = train.second()
         self._largest = float((K @ self._weights).max())
 
         # samples of weight zero are placed as new ones

@@ -256,7 +256,9 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             X.astype(np.float64), axis=0, return_index=True, return_inverse=True
         )
         order = np.argsort(first)  # distinct samples in the order of the rows
-        self._rows, first, index = rows[order], first[order], np.argsort(order)[np.ravel(index)]
+        self._rows = rows[order]
+        first = first[order]
+        index = np.argsort(order)[np.ravel(index)]
 
         # graph of neighbours, on distinct samples
         self._search = NearestNeighbors(n_jobs=self.n_jobs).fit(self._rows)
@@ -266,12 +268,15 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         if len(i):
             found, unit = self._unfold(self._rows, i, j)
         else:  # all samples are equal
-            found, unit = Unfolding(np.zeros((1, 1)), np.zeros(0), 0.0, 0.0, 0, True), 1.0
-            self.alpha_, self.edge_errors_ = 0.0, np.zeros(0)
+            found = Unfolding(np.zeros((1, 1)), np.zeros(0), 0.0, 0.0, 0, True)
+            unit = 1.0
+            self.alpha_ = 0.0
+            self.edge_errors_ = np.zeros(0)
 
         # principal axes of the unfolded points
         U, s, _ = np.linalg.svd(found.Y, full_matrices=False)
-        k, rank = self.n_components, min(self.n_components, len(s))
+        k = self.n_components
+        rank = min(self.n_components, len(s))
         if k > len(X):
             warnings.warn(
                 f"n_components={k} exceeds the {len(X)} samples: further coordinates of "
@@ -297,7 +302,9 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 remedy='take constraints="soft"' if stated else "increase max_iter, max_rank, tol",
             )
 
-        self._places, self._factor, self._index = Y, found.Y * unit, index
+        self._places = Y
+        self._factor = found.Y * unit
+        self._index = index
         self.embedding_ = Y[index].astype(X.dtype, copy=False)
         return self
 
@@ -426,7 +433,8 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
         rng = check_random_state(self.random_state)
         rank = min(n - 1, self.max_rank or max(self.n_components + 8, 4000 // n))
-        solver, form = self._solver(n), self.constraints
+        solver = self._solver(n)
+        form = self.constraints
         if form == "equal" and solver != "cvxpy":
             form = "soft"
 

@@ -191,8 +191,10 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             The fitted estimator.
         """
         X = validate_data(self, X, dtype=[np.float64, np.float32])
-        dtype, X = X.dtype, X.astype(np.float64)
-        n, k = len(X), self.n_components
+        dtype = X.dtype
+        X = X.astype(np.float64)
+        n = len(X)
+        k = self.n_components
         rng = check_random_state(self.random_state)
 
         given = None
@@ -208,12 +210,14 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         # distinct samples alone: a zero distance cannot be divided by
         _, first, index = np.unique(D, axis=0, return_index=True, return_inverse=True)
         order = np.argsort(first)  # distinct samples in the order of the rows
-        first, index = first[order], np.argsort(order)[np.reshape(index, -1)]
+        first = first[order]
+        index = np.argsort(order)[np.reshape(index, -1)]
 
         if self.metric == "precomputed":  # equal rows at a distance are different samples
             apart = D[np.arange(n), first[index]] > 0
             if apart.any():
-                first, index = np.arange(n), np.arange(n)
+                first = np.arange(n)
+                index = np.arange(n)
             d = squareform(D[np.ix_(first, first)], checks=False)
         else:
             if self.metric == "euclidean":
@@ -256,7 +260,8 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                     remedy="increase max_iter or tol",
                 )
 
-        self._places, self._rows = Y, X[first] if self.metric != "precomputed" else first
+        self._places = Y
+        self._rows = X[first] if self.metric != "precomputed" else first
         self.embedding_ = Y[index].astype(dtype, copy=False)
         return self
 
@@ -343,8 +348,10 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         return tags
 
     def _store(self, Y, stress, gradient_norm, trace, n_iter):
-        self.stress_, self.gradient_norm_ = float(stress), gradient_norm
-        self.trace_, self.n_iter_ = trace, n_iter
+        self.stress_ = float(stress)
+        self.gradient_norm_ = gradient_norm
+        self.trace_ = trace
+        self.n_iter_ = n_iter
 
     def _run(self, function, *arguments):
         jobs = Parallel(n_jobs=self.n_jobs, require="sharedmem")
@@ -389,7 +396,8 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         return int(np.sum(times[i[at]] * times[j[at]])) if len(at) else 0
 
     def _start(self, X, d, given, first, unit, rng):
-        n, k = len(first), self.n_components
+        n = len(first)
+        k = self.n_components
         if given is not None:
             return given[first] / unit
         if self.init == "random":

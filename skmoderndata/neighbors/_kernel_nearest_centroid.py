@@ -152,7 +152,8 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         k = len(classes)
         coef = np.zeros((n, k))
         coef[np.arange(n), codes] = w / mass[codes]
-        norms, typical = np.empty(k), []
+        norms = np.empty(k)
+        typical = []
         for c in range(k):
             inside = np.flatnonzero(codes == c)
             part = TrainingSet(self, X, train.kept[inside], gram=train.gram)

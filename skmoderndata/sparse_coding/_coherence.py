@@ -78,7 +78,8 @@ def welch_bound(n_features, n_atoms):
     for name, value in (("n_features", n_features), ("n_atoms", n_atoms)):
         if not isinstance(value, Integral) or value < 1:
             raise ValueError(f"{name}={value!r} must be an int of at least 1.")
-    n, k = int(n_features), int(n_atoms)
+    n = int(n_features)
+    k = int(n_atoms)
     return float(np.sqrt((k - n) / (n * (k - 1)))) if k > n else 0.0
 
 
@@ -373,7 +374,8 @@ def _unit_atoms(dictionary):
         return unit_rows(atoms)
     atoms = sparse.csr_array(atoms)
     norms = np.sqrt(atoms.multiply(atoms).sum(axis=1))
-    atoms, norms = atoms[norms > 0], norms[norms > 0]
+    atoms = atoms[norms > 0]
+    norms = norms[norms > 0]
     atoms.data = atoms.data / np.repeat(norms, np.diff(atoms.indptr))
     return atoms
 

@@ -457,7 +457,8 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
 
     def _operator(self):
         """Recreate the measurements from the seed, which is all that is stored."""
-        m, n = self.n_measurements_, self.n_features_in_
+        m = self.n_measurements_
+        n = self.n_features_in_
         if self.components_ is not None:
             return from_matrix(self.components_.astype(np.float64))
         rng = check_random_state(self._seed)

@@ -274,7 +274,8 @@ def random_dictionary(n_features, n_atoms, *, data=None, random_state=None):
     >>> random_dictionary(64, 256, random_state=0).shape
     (256, 64)
     """
-    n_features, n_atoms = _count("n_features", n_features), _count("n_atoms", n_atoms)
+    n_features = _count("n_features", n_features)
+    n_atoms = _count("n_atoms", n_atoms)
     rng = check_random_state(random_state)
     if data is None:
         return builders.unit_rows(rng.normal(size=(n_atoms, n_features)))

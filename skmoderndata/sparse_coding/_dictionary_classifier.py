@@ -34,7 +34,8 @@ from skmoderndata.sparse_coding._base import warn_few_dimensions
 
 # over the discriminative passes the cost comes nearer to counting errors: lam grows to so many
 # times its first value, and gamma shrinks to the given one from so many times it
-SHARPER, LOOSER = 4.0, 4.0
+SHARPER = 4.0
+LOOSER = 4.0
 
 
 class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):

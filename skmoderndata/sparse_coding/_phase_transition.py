@@ -335,7 +335,8 @@ class PhaseTransitionDisplay:
         name = self.estimator_name if name is None else name
         if name is not None:
             ax.set_title(name)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax
+        self.figure_ = ax.figure
         return self
 
     def _ascending(self):
@@ -350,7 +351,8 @@ class PhaseTransitionDisplay:
                 f"success has the shape {self.success.shape}, and delta and rho make it "
                 f"{(len(self.delta), len(self.rho))}."
             )
-        i, j = np.argsort(self.delta), np.argsort(self.rho)
+        i = np.argsort(self.delta)
+        j = np.argsort(self.rho)
         border = None if self.border is None else self.border[i]
         return self.delta[i], self.rho[j], self.success[np.ix_(i, j)], border
 
@@ -367,5 +369,6 @@ def _spread(grid):
 
 def _limits(grid):
     grid = _spread(grid)
-    low, high = grid[0] - 0.5 * (grid[1] - grid[0]), grid[-1] + 0.5 * (grid[-1] - grid[-2])
+    low = grid[0] - 0.5 * (grid[1] - grid[0])
+    high = grid[-1] + 0.5 * (grid[-1] - grid[-2])
     return float(low), float(high)

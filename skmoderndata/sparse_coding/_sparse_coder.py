@@ -431,7 +431,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         )  # fmt: skip
 
     def _check_combination(self):
-        name, algorithm = type(self).__name__, self.transform_algorithm
+        name = type(self).__name__
+        algorithm = self.transform_algorithm
         # bounds of the residual need an algorithm that stops by them
         for bound in ("residual_tol", "residual_rtol"):
             unbounded = algorithm not in BOUNDED
@@ -518,7 +519,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
         k = len(self.components_)
         codes = (to_csr if self.code_format == "csr" else to_dense)(found, k, dtype)
-        reasons, residual = np.array(STOP_REASONS)[found.stop], np.sqrt(found.residual_sq)
+        reasons = np.array(STOP_REASONS)[found.stop]
+        residual = np.sqrt(found.residual_sq)
         return Encoding(
             codes, np.diff(found.indptr), residual, reasons, found.gap, found.n_iter
         )  # fmt: skip
@@ -546,8 +548,12 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     def _solve(self, X, mask, bounds):
         """Codes whose residuals are at most `bounds` in norm, -1 for no bound."""
-        n, algorithm, alpha = X.shape[1], self.transform_algorithm, self.transform_alpha
-        groups, positive, max_iter = self._labels, self.positive_code, self.transform_max_iter
+        n = X.shape[1]
+        algorithm = self.transform_algorithm
+        alpha = self.transform_alpha
+        groups = self._labels
+        positive = self.positive_code
+        max_iter = self.transform_max_iter
         options = {"mask": mask, "n_jobs": self.n_jobs, "memory": _memory()}
         limits = np.where(bounds < 0, -1.0, bounds**2)
 
@@ -597,7 +603,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     def _given_bounds(self, n_signals):
         """`residual_tol` for each signal, -1 for none."""
-        name, given = type(self).__name__, self.residual_tol
+        name = type(self).__name__
+        given = self.residual_tol
         if given is None or np.ndim(given) == 0:
             return np.full(n_signals, -1.0 if given is None else float(given))
         bounds = check_array(given, ensure_2d=False, dtype=np.float64, input_name="residual_tol")

@@ -323,7 +323,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
 
         K = kernel_matrix(self._gram, X)
         K = (K + K.T) / 2
-        own, peak = np.diag(K), np.abs(K).max()
+        own = np.diag(K)
+        peak = np.abs(K).max()
 
         if own.max() <= 0 < peak:
             raise ValueError(

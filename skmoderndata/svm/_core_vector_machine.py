@@ -330,7 +330,10 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         classes = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         earlier = self._earlier(len(classes))
         row_store = self._all_rows(rows, active, bias)
-        found, problems, multiples, first = [], [], [], None
+        found = []
+        problems = []
+        multiples = []
+        first = None
         with FitProgress(
             self, rows.X, y, max_passes=self.max_iter * len(classes), task_name="core set"
         ) as progress:

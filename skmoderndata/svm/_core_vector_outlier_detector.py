@@ -277,7 +277,8 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
                 state = problem.state(found.core, found.weights)
                 scores, w = self._held_out(X, shared, ids, state)
                 if not len(scores):  # all samples are equal
-                    scores, w = self._function_values(X), weights
+                    scores = self._function_values(X)
+                    w = weights
                 self.offset_ = outlier_threshold(scores, w, self.contamination)
 
         self.core_indices_ = np.sort(ids[found.core])
@@ -391,9 +392,11 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         Samples beyond `max_samples` are held out from the machine itself. Where they are few, so
         are folds of the others, one after the other; the search begins with `state`.
         """
-        rows, weights = shared[0], shared[2]
+        rows = shared[0]
+        weights = shared[2]
         others = np.setdiff1d(np.flatnonzero(weights), ids)
-        found, held_out = [self._function_values(take(X, others))], [others]
+        found = [self._function_values(take(X, others))]
+        held_out = [others]
         if len(others) < HELD_OUT_SAMPLES:
             few = rows.matrix(ids, ids[np.linspace(0, len(ids) - 1, TOLD_APART).astype(int)])
             scores = rows.values(rows.expansion(self.support_, self.dual_coef_), ids)
@@ -412,7 +415,8 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
 def _function(problem, found):
     """Support vectors in order, their coefficients, and the threshold of the best function."""
     used = found.weights > 0
-    place, weights = found.core[used], found.weights[used]
+    place = found.core[used]
+    weights = found.weights[used]
     multiple, threshold = problem.solution(found.values, place, weights, found.rho)
     order = np.argsort(place)
     return place[order], multiple * weights[order], threshold

@@ -22,7 +22,9 @@ from skmoderndata._validation import check_target, order_of_labels, ordered_clas
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
 MOST_PAIRS = 2000  # pairs in the core set, beyond which all pairs are used
-FIRST_RANK, GROWTH = 200, 3  # initial number of basis functions, and its growth factor
+# initial number of basis functions, and its growth factor
+FIRST_RANK = 200
+GROWTH = 3
 STEEP = 1e4  # cost of a pair times its kernel value, from which weights of pairs are hard to find
 FEW_SOLUTIONS = 100  # on the core set, likewise
 FEW_PAIRS = 200  # in the core set before all pairs are taken, where costs are steep
@@ -356,7 +358,9 @@ class CoreVectorRanker(CoreVectors, Base):
         """Solve with all pairs, for a function that is a sum over an increasing set of samples."""
         n = rows.n_rows
         most = min(n, max(2, int(self.cache_size * 2**20 / (8 * n))))
-        rank, theta, n_iter = min(FIRST_RANK, most), None, found.n_iter
+        rank = min(FIRST_RANK, most)
+        theta = None
+        n_iter = found.n_iter
         order = rows.gram.order(rows.X)
 
         while True:
@@ -372,7 +376,8 @@ class CoreVectorRanker(CoreVectors, Base):
                 start=theta,  # the previous pivots, and further ones
                 progress=progress,
             )
-            theta, n_iter = result.theta, n_iter + result.n_iter
+            theta = result.theta
+            n_iter = n_iter + result.n_iter
             if not result.exhausted or len(theta) < rank or rank == most or progress.stopped:
                 break
             del cholesky
@@ -394,7 +399,8 @@ class CoreVectorRanker(CoreVectors, Base):
 def _from_pairs(problem, found):
     """Return the samples of the function on a core set, and their coefficients."""
     active = found.weights > 0
-    core, a = found.core[active], found.weights[active]
+    core = found.core[active]
+    a = found.weights[active]
     support, coef = problem.coefficients(core, a)
     return support, problem.best_multiple(found.values, core, a, found.rho)[1] * coef
 
@@ -410,7 +416,8 @@ def _graded(grades, query_ids, n):
             )
         queries = np.unique(ids, return_inverse=True)[1]
     order = np.lexsort((grades, queries))
-    q, g = queries[order], grades[order]
+    q = queries[order]
+    g = grades[order]
     if not ((q[1:] == q[:-1]) & (g[1:] > g[:-1])).any():
         raise ValueError(
             f"CoreVectorRanker needs a query with two different grades, got {n} sample(s) of "

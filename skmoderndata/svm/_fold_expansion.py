@@ -30,8 +30,11 @@ class FoldedExpansion(dict[str, float]):
         self, features: Any, coef: np.ndarray, intercept: float, kernel: Any, normalize: bool
     ) -> None:
         super().__init__(zip(features.get_feature_names_out(), coef.tolist(), strict=True))
-        self.intercept, self.kernel, self.normalize = intercept, kernel, normalize
-        self._features, self._coef = features, coef
+        self.intercept = intercept
+        self.kernel = kernel
+        self.normalize = normalize
+        self._features = features
+        self._coef = coef
 
     def decision_function(self, X):
         """Compute the decision function, in time proportional to the length of the samples.

@@ -296,7 +296,8 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
 
     def _separate(self, store, signs, ridge, rng, progress):
         """Solve the problem of one class against the rest."""
-        hard, squared = np.isinf(self.C), self.loss == "squared_hinge"
+        hard = np.isinf(self.C)
+        squared = self.loss == "squared_hinge"
         top = np.full(len(signs), np.inf) if hard or squared else 0.5 / ridge
         own = ridge if squared else np.zeros(len(signs))
         box = {

@@ -241,21 +241,21 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
                 progress=progress,
             )
         self._gram = gram
-        self.support_, self.dual_coef_, self.core_indices_ = (
-            found.support,
-            found.weights,
-            found.core,
-        )
+        self.support_ = found.support
+        self.dual_coef_ = found.weights
+        self.core_indices_ = found.core
         self._basis = gram.subset(X, self.support_)
         self.support_vectors_ = np.zeros((0, 0)) if gram.precomputed else self._basis
-        self.radius_, self.radius_lower_ = found.radius, found.lower
+        self.radius_ = found.radius
+        self.radius_lower_ = found.lower
         self.dual_gap_ = found.gap
         self._norm = found.norm
         if linear:
             self.center_ = points.expansion(found.support, found.weights) + points.mean
             self.radius_ = max(self.radius_, float(np.sqrt(self._squares(X, heights_sq).max())))
         self.offset_ = -self.radius_ * (1.0 + SURFACE_RELATIVE)
-        self.n_iter_, self.n_passes_ = found.n_iter, found.n_passes
+        self.n_iter_ = found.n_iter
+        self.n_passes_ = found.n_passes
         if not found.converged:
             warn_not_converged(
                 self,
@@ -355,7 +355,9 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
 def _input_squares(X, center):
     """Squared distances of rows from a point, in blocks and without cancellation."""
     points = InputPoints(X[:1])
-    points.X, points.n_rows, points.mean = X, X.shape[0], center
+    points.X = X
+    points.n_rows = X.shape[0]
+    points.mean = center
     return points.diag(slice(0, X.shape[0]))
 
 

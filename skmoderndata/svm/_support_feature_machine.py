@@ -343,7 +343,9 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         given = (X, y)
         if not weight.all():
-            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+            X = X[weight > 0]
+            y = y[weight > 0]
+            weight = weight[weight > 0]
         if weight.size:
             weight = weight / weight.max()  # the sum of tiny weights may be no number
             weight /= weight.mean()
@@ -585,7 +587,8 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
                 self.coef_[k, selected] = w / scaled.unit[selected]
                 self.intercept_[k] = bias - w @ scaled.shift[selected]
         else:
-            self.coef_, self.intercept_ = self.sfm_coef_.copy(), self.sfm_intercept_.copy()
+            self.coef_ = self.sfm_coef_.copy()
+            self.intercept_ = self.sfm_intercept_.copy()
         if not all(result.converged for result in first):
             warn_not_converged(
                 self,

@@ -234,7 +234,8 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         self._norm = found.norm
         diagonal = store.diagonal
         self._own = float(diagonal[0]) if np.ptp(diagonal) <= 1e-12 * diagonal.max() else None
-        self.radius_, self.objective_ = float(np.sqrt(found.offset)), float(found.objective)
+        self.radius_ = float(np.sqrt(found.offset))
+        self.objective_ = float(found.objective)
         rounding = SURFACE_RELATIVE * furthest + 1e-12 * float(diagonal.max())
         self.offset_ = -(furthest + self.margin + rounding)
         self._keep_work(found.gap, found.n_iter, found.converged)
@@ -268,7 +269,8 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         """
         n = len(bounds)
         few = np.linspace(0, n - 1, TOLD_APART).astype(int)
-        scores, there = squares(store.diagonal, found), np.ones(n, bool)
+        scores = squares(store.diagonal, found)
+        there = np.ones(n, bool)
 
         for turn, (inside, outside) in enumerate(folds(store.compute(few).T, scores)):
             if turn == 0:

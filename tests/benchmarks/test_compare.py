@@ -353,7 +353,8 @@ def test_verdict_on_time(seconds, faster):
 def test_folds_are_drawn_again_where_the_problem_says_so(monkeypatch):
     problem = replace(find_problem("digits"), n_repeats=3)
     monkeypatch.setattr(run, "find_problem", lambda name: problem)
-    (once,), (often,) = make_rows([Weak], QUICK), make_rows([Weak], DEFAULT)
+    (once,) = make_rows([Weak], QUICK)
+    (often,) = make_rows([Weak], DEFAULT)
     assert len(once.splits) == QUICK.n_outer
     assert len(often.splits) == 3 * DEFAULT.n_outer
     draws = [often.splits[i : i + DEFAULT.n_outer] for i in range(0, 30, DEFAULT.n_outer)]
@@ -367,7 +368,8 @@ def test_folds_are_drawn_again_where_the_problem_says_so(monkeypatch):
 def test_repeated_folds_share_their_rows():
     # the variance of the mean is that between folds times 1 / k + n_test / n_train
     scores = [1.0, 2.0, 3.0, 4.0, 5.0]
-    once, often = filled_row(scores, [0.0] * 5), filled_row(scores * 3, [0.0] * 15)
+    once = filled_row(scores, [0.0] * 5)
+    often = filled_row(scores * 3, [0.0] * 15)
     variances = [2.5 * (1 / 5 + 1 / 4), 15 * 2 / 14 * (1 / 15 + 1 / 4)]
     students = [2.7764451, 2.1447867]  # t(0.975, 4) and t(0.975, 14) from tables
     expected = [t * np.sqrt(variance) for t, variance in zip(students, variances, strict=True)]
@@ -482,7 +484,8 @@ def make_method(cls):
 @pytest.mark.parametrize("name", known_problems())
 def test_problem_gives_the_same_rows_and_draws(name):
     problem = find_problem(name)
-    data, again = problem.load(True), problem.load(True)
+    data = problem.load(True)
+    again = problem.load(True)
     assert_array_equal(data.X, again.X)
     assert_array_equal(data.y, again.y)
     assert len(data.X) == len(data.y)

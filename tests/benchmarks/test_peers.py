@@ -71,7 +71,8 @@ def by_name(rows, size):
 def test_rounds_rotate_and_interleave():
     calls = []
     run_toy(toy(calls), sizes=["3"])
-    warm_up, rounds = calls[:4], calls[4:]
+    warm_up = calls[:4]
+    rounds = calls[4:]
     assert warm_up == ["ours", "sloppy", "failing", "small only"]
     assert rounds == [
         *("ours", "sloppy", "small only"),

@@ -19,7 +19,8 @@ def test_blocks_of_dask_tasks_are_fit():
     X = scaling.series(3000, p=5)
     blocks = np.array_split(X, 7)
     whole = SlowFeatureAnalysis(n_components=3, degree=2).fit(X)
-    y, centers = np.sin(X[:, 0]), X[::300]
+    y = np.sin(X[:, 0])
+    centers = X[::300]
     ridge = RBFNetworkRegressor(centers=centers, alpha=1.0, random_state=0).fit(X, y)
     with dask.config.set(scheduler="threads"):
         merged = scaling.slow_features_of_blocks(blocks).compute()

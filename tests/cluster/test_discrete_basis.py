@@ -91,7 +91,8 @@ def test_refit_is_optimal_in_each_half(seed):
     """No row gains by another set of components, no feature by another set of sources."""
     X = make_boolean_sources(100, 30, 3, noise=0.5, random_state=seed)[0]
     model = DiscreteBasis(3).fit(X)
-    U, Z = model.components_, model.assignments_
+    U = model.components_
+    Z = model.assignments_
     wrong = sum(oracle.best_set(row, U)[1] for row in X)
     assert wrong == round(model.reconstruction_err_ * X.size)
     assert wrong == sum(oracle.best_set(column, Z.T)[1] for column in X.T)
@@ -141,7 +142,8 @@ def test_sources_are_found_under_noise_and_many_of_them(seed):
 def test_better_than_rounded_nmf(seed):
     X = make_boolean_sources(300, 60, 5, noise=0.3, random_state=seed)[0]
     nmf = NMF(5, init="nndsvda", max_iter=1000, tol=1e-3, random_state=seed)
-    W, H = nmf.fit_transform(X.astype(float)), nmf.components_
+    W = nmf.fit_transform(X.astype(float))
+    H = nmf.components_
     rounded = (((W > 0.5 * W.max(axis=0)) @ (H > 0.5 * H.max(axis=1, keepdims=True))) != X).mean()
     assert DiscreteBasis(5).fit(X).reconstruction_err_ <= rounded
 

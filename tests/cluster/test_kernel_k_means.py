@@ -80,7 +80,8 @@ def test_linear_kernel_is_k_means(seed):
 
 @pytest.mark.oracle
 def test_weights_match_weighted_k_means(seed):
-    X, w = blobs(seed), np.random.default_rng(seed).uniform(0.1, 3, size=120)
+    X = blobs(seed)
+    w = np.random.default_rng(seed).uniform(0.1, 3, size=120)
     start = X[:4]
     primal = KMeans(4, init=start, n_init=1, tol=0).fit(X, sample_weight=w)
     for solver in ("exact", "low_rank"):
@@ -104,7 +105,8 @@ def test_full_rank_features_give_the_exact_clustering(seed):
 @pytest.mark.certificate
 def test_bound_is_below_every_clustering(seed):
     rng = np.random.default_rng(seed)
-    X, w = rng.normal(size=(8, 2)), rng.uniform(0.2, 2, size=8)
+    X = rng.normal(size=(8, 2))
+    w = rng.uniform(0.2, 2, size=8)
     K = rbf_kernel(X, gamma=0.5)
     for weights in (None, w):
         model = KernelKMeans(3, gamma=0.5, random_state=0).fit(X, sample_weight=weights)
@@ -225,7 +227,8 @@ def test_blocks_of_kernel_rows_change_nothing(seed):
 @pytest.mark.parametrize("scale", [1e300, 1e-30, 7.0])
 def test_common_scale_of_weights_does_not_matter(solver, scale, seed):
     rng = np.random.default_rng(seed)
-    X, w = rng.normal(size=(40, 3)), rng.uniform(0.1, 2, size=40)
+    X = rng.normal(size=(40, 3))
+    w = rng.uniform(0.1, 2, size=40)
     model = KernelKMeans(3, solver=solver, random_state=0)
     one = clone(model).fit(X, sample_weight=w)
     other = clone(model).fit(X, sample_weight=scale * w)
@@ -240,13 +243,16 @@ def test_common_scale_of_weights_does_not_matter(solver, scale, seed):
 @pytest.mark.invariance
 def test_weight_two_counts_twice_and_weight_zero_not_at_all(seed):
     rng = np.random.default_rng(seed)
-    X, start = blobs(seed, n=60), rng.integers(3, size=60)
+    X = blobs(seed, n=60)
+    start = rng.integers(3, size=60)
     w = rng.integers(0, 3, size=60)
     copies = np.repeat(np.arange(60), w)
     for solver in ("exact", "low_rank"):
         model = KernelKMeans(3, gamma=0.05, init=start, solver=solver, local_search=False)
         weighted = model.fit(X, sample_weight=w)
-        inertia, bound, labels = weighted.inertia_, weighted.relaxation_bound_, weighted.labels_
+        inertia = weighted.inertia_
+        bound = weighted.relaxation_bound_
+        labels = weighted.labels_
         repeated = model.set_params(init=start[copies]).fit(X[copies])
         assert_allclose(inertia, repeated.inertia_, rtol=1e-9)
         assert_allclose(bound, repeated.relaxation_bound_, rtol=1e-7)

@@ -111,7 +111,8 @@ def test_m_step_raises_the_expected_log_likelihood(seed):
                 counts.ones, counts.zeros, model.beta, sets, model.eps, model.r
             )
             assert new >= value - 1e-9 * abs(new)
-            value, model = new, maximization(model, counts, noise=noise, n_inner=1)
+            value = new
+            model = maximization(model, counts, noise=noise, n_inner=1)
 
 
 @pytest.mark.certificate
@@ -298,7 +299,8 @@ def test_temperatures_after_all_rows_have_decided_change_nothing(monkeypatch, se
 def test_order_of_rows_and_features_does_not_matter(seed):
     rng = np.random.default_rng(seed)
     X = overlapping(200, 36, 3, 0.2, rng)[0]
-    rows, features = rng.permutation(200), rng.permutation(36)
+    rows = rng.permutation(200)
+    features = rng.permutation(36)
     one = MultiAssignmentClustering(3, random_state=seed).fit(X)
     two = MultiAssignmentClustering(3, random_state=seed).fit(X[rows][:, features])
     assert source_mismatch(one.components_[:, features], two.components_) == 0
@@ -460,7 +462,8 @@ class StopAt:
     """Callback that stops at a pass."""
 
     def __init__(self, at):
-        self.at, self.passes = at, 0
+        self.at = at
+        self.passes = 0
 
     def setup(self, estimator, context):
         pass

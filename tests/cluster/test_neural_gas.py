@@ -36,7 +36,9 @@ def blobs(seed, n_blobs=6, size=40, p=3, spread=0.15):
 @pytest.mark.parametrize("width", [0.05, 0.4, 3.0, 20.0])
 def test_a_pass_is_that_of_plain_loops(width, seed):
     rng = np.random.default_rng(seed)
-    X, w, C = rng.normal(size=(50, 4)), rng.uniform(size=50), rng.normal(size=(13, 4))
+    X = rng.normal(size=(50, 4))
+    w = rng.uniform(size=50)
+    C = rng.normal(size=(13, 4))
     new, value = batch_pass(X, squared_norms(X), w, C, width)
     assert_allclose(value, oracle.objective(X, w, C, width), rtol=1e-9)
     if width > 1:  # else the loops divide by next to nothing
@@ -63,7 +65,8 @@ def test_ranks_are_those_of_a_full_sort_with_ties_by_index(most, seed):
 @pytest.mark.oracle
 def test_distances_are_those_of_differences(seed):
     rng = np.random.default_rng(seed)
-    X, C = rng.normal(size=(20, 4)), rng.normal(size=(7, 4))
+    X = rng.normal(size=(20, 4))
+    C = rng.normal(size=(7, 4))
     expected = np.sum((X[:, None] - C) ** 2, axis=2)
     assert_allclose(squared_distances(X, squared_norms(X), C), expected, atol=1e-12)
     S = sparse.csr_array(np.where(np.abs(X) > 1, X, 0))
@@ -75,7 +78,8 @@ def test_distances_are_those_of_differences(seed):
 @pytest.mark.parametrize("k", [3, 40])
 def test_online_steps_are_those_of_plain_loops(k, seed):
     rng = np.random.default_rng(seed)
-    X, C = rng.normal(size=(60, 3)), rng.normal(size=(k, 3))
+    X = rng.normal(size=(60, 3))
+    C = rng.normal(size=(k, 3))
     order = rng.integers(60, size=200)
     given = {"widths": (5.0, 0.01), "rates": (0.5, 0.005)}
     found = online_neural_gas(X, order, np.ones(60), C, step=0, n_steps=200, **given)
@@ -89,7 +93,8 @@ def test_online_steps_are_those_of_plain_loops(k, seed):
 @pytest.mark.oracle
 def test_sparse_coding_gas_is_that_of_plain_loops(seed):
     rng = np.random.RandomState(seed)
-    X, D = rng.normal(size=(30, 6)), rng.normal(size=(9, 6))
+    X = rng.normal(size=(30, 6))
+    D = rng.normal(size=(9, 6))
     D /= np.linalg.norm(D, axis=1, keepdims=True)
     given = {"widths": (20.0, 4.0), "rates": (0.1, 0.01)}  # so wide that all ranks count
     found = sparse_coding_gas(
@@ -143,7 +148,9 @@ def test_single_starts_miss_fewer_clusters_than_those_of_k_means(algorithm, seed
 @pytest.mark.oracle
 def test_the_unit_that_is_missed_least_goes_to_the_largest_error(seed):
     rng = np.random.default_rng(seed)
-    X, C, w = rng.normal(size=(40, 3)), rng.normal(size=(6, 3)), rng.uniform(size=40)
+    X = rng.normal(size=(40, 3))
+    C = rng.normal(size=(6, 3))
+    w = rng.uniform(size=40)
     own = squared_norms(X)
     near = nearest_units(X, own, C)
     D = np.sum((X[:, None] - C) ** 2, axis=2)
@@ -198,7 +205,8 @@ def test_a_stream_ends_near_the_batch_and_follows_a_drift(seed):
 @pytest.mark.oracle
 def test_a_step_of_weight_two_is_two_steps(seed):
     rng = np.random.default_rng(seed)
-    X, C = rng.normal(size=(1, 3)), rng.normal(size=(5, 3)) + 3
+    X = rng.normal(size=(1, 3))
+    C = rng.normal(size=(5, 3)) + 3
     C[0] = X[0] + 0.5  # the same unit wins both steps
     given = {"step": 0, "n_steps": 10**9, "widths": (0.01, 0.01), "rates": (0.3, 0.3)}
     heavy = online_neural_gas(X, np.array([0]), np.array([2.0]), C, **given)
@@ -364,7 +372,8 @@ def test_large_single_precision_and_small_sparse_values_are_as_others(seed):
         assert_array_equal(scaled.labels_, model.labels_)
         assert_allclose(scaled.inertia_, scale**2 * model.inertia_, rtol=1e-6)
     S = sparse.csr_array(np.where(X > 0, X, 0).astype(np.float64))
-    few, small = NeuralGas(**given).fit(S), NeuralGas(**given).fit(2.0**-50 * S)
+    few = NeuralGas(**given).fit(S)
+    small = NeuralGas(**given).fit(2.0**-50 * S)
     assert_array_equal(small.labels_, few.labels_)
 
 
@@ -383,7 +392,8 @@ def test_sparse_and_dense_samples_give_the_same_units(seed):
     rng = np.random.default_rng(seed)
     X = np.where(rng.uniform(size=(60, 4)) < 0.6, rng.normal(size=(60, 4)), 0)
     given = {"n_clusters": 5, "max_iter": 20, "random_state": seed}
-    dense, few = NeuralGas(**given).fit(X), NeuralGas(**given).fit(sparse.coo_array(X))
+    dense = NeuralGas(**given).fit(X)
+    few = NeuralGas(**given).fit(sparse.coo_array(X))
     assert_allclose(few.cluster_centers_, dense.cluster_centers_, atol=1e-10)
     assert_array_equal(few.labels_, dense.labels_)
 
@@ -392,7 +402,8 @@ def test_sparse_and_dense_samples_give_the_same_units(seed):
 @pytest.mark.parametrize("scale", [1e300, 1e-30, 7.0])
 def test_common_scale_of_weights_does_not_matter(scale, seed):
     rng = np.random.default_rng(seed)
-    X, w = rng.normal(size=(60, 4)), rng.uniform(0.1, 2, size=60)
+    X = rng.normal(size=(60, 4))
+    w = rng.uniform(0.1, 2, size=60)
     given = {"n_clusters": 5, "max_iter": 20, "random_state": seed}
     one = NeuralGas(**given).fit(X, sample_weight=w)
     other = NeuralGas(**given).fit(X, sample_weight=scale * w)
@@ -410,7 +421,8 @@ def test_repeated_entries_of_a_sparse_array_are_summed(seed):
     parts = np.stack([0.25 * X.data, 0.75 * X.data], axis=1).ravel()
     repeated = sparse.csr_array((parts, np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape)
     given = {"n_clusters": 5, "max_iter": 20, "random_state": seed}
-    model, other = NeuralGas(**given).fit(X), NeuralGas(**given).fit(repeated)
+    model = NeuralGas(**given).fit(X)
+    other = NeuralGas(**given).fit(repeated)
     assert repeated.nnz == 2 * X.nnz  # as it was given
     assert_allclose(other.inertia_, model.inertia_)
     assert_allclose(other.transform(repeated), model.transform(X), atol=1e-12)
@@ -421,7 +433,9 @@ class Watch:
     """Callback that counts passes, and asks to stop at one of them."""
 
     def __init__(self, at=None):
-        self.at, self.passes, self.lines = at, 0, 0
+        self.at = at
+        self.passes = 0
+        self.lines = 0
 
     def setup(self, estimator, context):
         """Nothing to prepare."""

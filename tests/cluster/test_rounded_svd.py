@@ -48,10 +48,12 @@ def test_lanczos_agrees_with_the_whole_decomposition(monkeypatch, seed):
 def test_rounding_is_the_best_of_the_grid(seed):
     X = make_boolean_sources(60, 20, 2, noise=0.3, random_state=seed)[0]
     U, s, Vt = np.linalg.svd(X.astype(float), full_matrices=False)
-    A, B = U[:, :2] * np.sqrt(s[:2]), np.sqrt(s[:2])[:, None] * Vt[:2]
+    A = U[:, :2] * np.sqrt(s[:2])
+    B = np.sqrt(s[:2])[:, None] * Vt[:2]
     for k in range(2):
         if B[k].sum() < 0:
-            A[:, k], B[k] = -A[:, k], -B[k]
+            A[:, k] = -A[:, k]
+            B[k] = -B[k]
     errors = []
     for s_b in np.arange(1, 10) / 10:
         for s_a in np.arange(1, 10) / 10:
@@ -97,7 +99,8 @@ def test_sparse_rows_and_features_in_any_order(seed):
     same = RoundedSVD(3).fit(sparse.csr_matrix(X.astype(float)))
     assert_array_equal(same.components_, model.components_)
     assert_array_equal(same.transform(sparse.csr_array(X)), model.assignments_)
-    rows, features = rng.permutation(200), rng.permutation(40)
+    rows = rng.permutation(200)
+    features = rng.permutation(40)
     moved = RoundedSVD(3).fit(X[rows][:, features])
     assert_array_equal(moved.components_, model.components_[:, features])
     assert_array_equal(moved.assignments_, model.assignments_[rows])

@@ -29,7 +29,8 @@ from skmoderndata.preprocessing import SeriesFormatter
 def bumps(seed, n=45, ragged=True):
     """Draw one, two or three bumps at any time, and their number."""
     rng = np.random.default_rng(seed)
-    X, y = [], np.arange(n) % 3
+    X = []
+    y = np.arange(n) % 3
     for count in y:
         x = 0.02 * rng.normal(size=rng.integers(50, 60) if ragged else 55)
         for k in range(count + 1):
@@ -51,7 +52,8 @@ def test_average_is_the_mean_of_what_is_aligned_with_it(radius, seed):
     X, _ = bumps(seed, n=9)
     weights = np.random.default_rng(seed).uniform(0.5, 2, size=9)
     center = dtw_barycenter(X, weights, radius=radius, max_iter=200, tol=0.0)
-    sums, masses = np.zeros(len(center)), np.zeros(len(center))
+    sums = np.zeros(len(center))
+    masses = np.zeros(len(center))
     for w, x in zip(weights, X, strict=True):
         path, _ = dtw_path(center, x, radius=radius)
         np.add.at(sums, path[:, 0], w * x[path[:, 1]])
@@ -75,7 +77,8 @@ def test_gradient_of_the_soft_average_vanishes(seed):
 @pytest.mark.oracle
 def test_averages_without_warping_are_means(seed):
     rng = np.random.default_rng(seed)
-    X, weights = rng.normal(size=(6, 10, 2)), rng.uniform(size=6)
+    X = rng.normal(size=(6, 10, 2))
+    weights = rng.uniform(size=6)
     expected = np.average(X, axis=0, weights=weights)
     assert_allclose(dtw_barycenter(X, weights, radius=0), expected, atol=1e-13)
     with pytest.warns(ConvergenceWarning, match="after 1 iterations .* increase max_iter=1"):
@@ -113,7 +116,8 @@ def test_numbers_of_bumps_are_found(settings, seed):
 def test_a_radius_does_not_sort_series_by_length(slanted, seed):
     """The same numbers of bumps at two speeds, within a radius of few steps."""
     rng = np.random.default_rng(seed)
-    y, lengths = np.arange(40) % 2, np.where(np.arange(40) % 4 < 2, 60, 100)
+    y = np.arange(40) % 2
+    lengths = np.where(np.arange(40) % 4 < 2, 60, 100)
     times = [np.linspace(0, 1, n) for n in lengths]
     X = [
         np.sin((1 + c) * np.pi * t) ** 2 + 0.05 * rng.normal(size=len(t))
@@ -171,7 +175,8 @@ class Counting:
     """Callback that counts passes, and stops at one."""
 
     def __init__(self, stop=np.inf):
-        self.stop, self.seen = stop, 0
+        self.stop = stop
+        self.seen = 0
 
     def setup(self, estimator, context):
         """Start to count."""
@@ -318,7 +323,8 @@ def test_long_series_are_averaged_as_short_ones(channels, band, seed, monkeypatc
     rng = np.random.default_rng(seed)
     series = [rng.normal(size=(rng.integers(9, 13), channels)).cumsum(axis=0) for _ in range(50)]
     offsets = np.concatenate([[0], np.cumsum([len(z) for z in series])])
-    X, weights = (np.concatenate(series), offsets), rng.uniform(0.5, 2, size=50)
+    X = (np.concatenate(series), offsets)
+    weights = rng.uniform(0.5, 2, size=50)
     center = rng.normal(size=(11, channels)).cumsum(axis=0)
     short = barycenters.average_step(X, weights, center, band)
     monkeypatch.setattr(barycenters, "CELLS", 0)

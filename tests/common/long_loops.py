@@ -56,7 +56,8 @@ def series(n, k=2):
 
 
 def gap_slopes(n):
-    codes, offsets = RNG.integers(4, size=n, dtype=np.int32), np.array([0, n])
+    codes = RNG.integers(4, size=n, dtype=np.int32)
+    offsets = np.array([0, n])
     return lambda: subsequence_slopes(codes, offsets, 0.5, np.ones(2), matches_decay=True)
 
 
@@ -67,7 +68,8 @@ def alignment_gradient(n):
 
 def subtrees(n, what, logarithm=False):
     """Forty trees whose root has n children, each with one leaf."""
-    labels, degrees = np.tile([1, 0], n), np.tile([0, 1], n)
+    labels = np.tile([1, 0], n)
+    degrees = np.tile([0, 1], n)
     labels, degrees = (np.tile(np.append(a, b), 40) for a, b in ((labels, 0), (degrees, n)))
     offsets = (2 * n + 1) * np.arange(41)
     nodes = sort_nodes(labels, degrees, offsets, of_children=True)
@@ -75,7 +77,8 @@ def subtrees(n, what, logarithm=False):
 
 
 def words_with_mismatches(n):
-    numbers, offsets = RNG.integers(4**8, size=10 * n), 10 * np.arange(n + 1)
+    numbers = RNG.integers(4**8, size=10 * n)
+    offsets = 10 * np.arange(n + 1)
     return lambda: neighbour_counts(numbers, offsets, 4, 8, 3)
 
 

@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 LONGEST_RUN = 25
 # statements, branches, local names of a function: lowered as functions become simpler
-MOST_STATEMENTS, MOST_BRANCHES, MOST_NAMES = 60, 20, 30
+MOST_STATEMENTS = 60
+MOST_BRANCHES = 20
+MOST_NAMES = 30
 NO_CODE = (
     tokenize.NL,
     tokenize.NEWLINE,
@@ -42,7 +44,9 @@ class Lines(NamedTuple):
 
 def lines_of(source):
     """Read the lines with code, those of docstrings, and how dense the code is."""
-    code, statements, tokens = set(), 0, 0
+    code = set()
+    statements = 0
+    tokens = 0
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         statements += token.type == tokenize.NEWLINE
         if token.type not in NO_CODE:
@@ -76,7 +80,9 @@ def body_lines(node, lines):
 
 def long_runs(source):
     """A reader finds a blank line or a comment at least every 25 lines."""
-    lines, texts, broken = lines_of(source), source.splitlines(), []
+    lines = lines_of(source)
+    texts = source.splitlines()
+    broken = []
     for node in outer_functions(source):
         run = longest = 0
         for number in body_lines(node, lines):
@@ -116,7 +122,8 @@ def crowded_assignments(source):
 
 def _reads_what_it_writes(node):
     """Whether a value reads a name, or any part of an object, that the statement writes."""
-    targets, values = node.targets[0].elts, node.value.elts
+    targets = node.targets[0].elts
+    values = node.value.elts
     if any(isinstance(part, ast.Starred) for part in (*targets, *values)):
         return True
     written = {
@@ -159,7 +166,8 @@ def page_of(sources):
     """Measure paragraphs, headings and density over many files."""
     long = bare = headless = comments = code = statements = tokens = 0
     for source in sources:
-        lines, texts = lines_of(source), source.splitlines()
+        lines = lines_of(source)
+        texts = source.splitlines()
         statements += lines.statements
         tokens += lines.tokens
         for node in outer_functions(source):

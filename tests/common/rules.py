@@ -145,7 +145,8 @@ def import_cycles(sources):
         }
         for module, source in sources.items()
     }
-    found, done = [], set()
+    found = []
+    done = set()
 
     def visit(module, path):
         if module in path:
@@ -380,7 +381,8 @@ def prints(source):
 def figures_of_other_blocks(source):
     """A figure is drawn in the block of the example that makes it: the gallery shows it there."""
     edges = [n for n, line in enumerate(source.splitlines(), 1) if line.startswith("# %%")]
-    made, broken = {}, []
+    made = {}
+    broken = []
     for node in ast.parse(source).body:
         block = sum(edge < node.lineno for edge in edges)
         inside = list(ast.walk(node))
@@ -396,7 +398,9 @@ def figures_of_other_blocks(source):
     return broken
 
 
-MOST_LINES, MOST_ARGUMENTS, MOST_IN_FILE = 120, 12, 600
+MOST_LINES = 120
+MOST_ARGUMENTS = 12
+MOST_IN_FILE = 600
 
 
 def oversized(source, *, solver=True):
@@ -579,7 +583,8 @@ def undocumented_methods(cls):
 
 def broken_promises(cls, root=ROOT):
     """What the card promises is there: page, example, references, tests, changelog."""
-    card, stem = cls._card, method_stem(cls)
+    card = cls._card
+    stem = method_stem(cls)
     module = cls.__module__.split(".")[1]
     found = []
 

@@ -12,7 +12,9 @@ from skmoderndata.cluster import TimeSeriesKMeans
 from skmoderndata.neighbors import DTWNeighborsClassifier, DTWNeighborsRegressor
 from tests.common.test_contract import INSTANCES, form, outputs, sample, target
 
-FAR, AT = 1e8, 3  # the value of the far sample, and its place in the batch
+# the value of the far sample, and its place in the batch
+FAR = 1e8
+AT = 3
 
 
 def in_order(estimator):
@@ -66,7 +68,8 @@ def table(value):
 @pytest.mark.invariance
 @pytest.mark.parametrize("estimator", CASES, ids=repr)
 def test_a_far_row_changes_no_other_answer(estimator):
-    fit_to, batch = sample(), sample(8, seed=5)
+    fit_to = sample()
+    batch = sample(8, seed=5)
     batch[AT] = FAR
     if estimator.__sklearn_tags__().input_tags.pairwise:  # kernel values of the new samples
         fit_to, batch = form(estimator, fit_to), batch @ fit_to.T

@@ -113,7 +113,8 @@ def untidy(X, n_zeros):
     """The table in CSR with zeros stored, entries given in two parts, and columns out of order."""
     rows, columns = np.nonzero(X)
     order = np.random.default_rng(0).permutation(len(rows))
-    rows, columns = rows[order], columns[order]
+    rows = rows[order]
+    columns = columns[order]
     half = X[rows, columns] / 2
     zeros = np.argwhere(X == 0)[:n_zeros].T
     data = np.concatenate([half, half, np.zeros(zeros.shape[1])])
@@ -133,10 +134,12 @@ def arrays_of(X):
 @pytest.mark.parametrize("estimator", SPARSE, ids=repr)
 def test_sparse_input_of_any_kind_is_read_only(estimator):
     """Every format, and untidy or read-only arrays: the answer of dense input, input as it was."""
-    table, n_zeros = holed(), 5
+    table = holed()
+    n_zeros = 5
     stored = sparse.csr_array(table)
     if hasattr(estimator, "missing_values"):  # entries that are not stored are no zeros
-        table, n_zeros = stored, 0
+        table = stored
+        n_zeros = 0
     expected = fitted(estimator, table)
     matrices = {name: stored.asformat(name, copy=True) for name in FORMATS}
     matrices |= {"untidy": untidy(holed(), n_zeros), "matrix": sparse.csr_matrix(stored)}
@@ -157,7 +160,8 @@ def test_sparse_input_of_any_kind_is_read_only(estimator):
 def test_models_do_not_change_with_the_array_they_were_fitted_on(estimator):
     X = form(estimator, sample())
     y = target(estimator, X)
-    given, labels = X.copy(), None if y is None else y.copy()
+    given = X.copy()
+    labels = None if y is None else y.copy()
     model = fitted(estimator, given, y=labels)
     assert_array_equal(given, X)
     before = outputs(model, X)

@@ -25,7 +25,8 @@ SCALES = (1e-9, 1e9)
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(70, 4))
 SCORE = X @ [1.0, 2.0, -1.0, 0.5] + 0.7 * RNG.normal(size=70)
-LABELS, RANKS = np.where(SCORE > 0, 1, -1), np.digitize(SCORE, [-1.5, 1.5])
+LABELS = np.where(SCORE > 0, 1, -1)
+RANKS = np.digitize(SCORE, [-1.5, 1.5])
 K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2))
 WIDE = RNG.normal(size=(20, 40))
 TARGET = WIDE[:, :3] @ [1.0, -2.0, 1.5] + 0.1 * RNG.normal(size=20)
@@ -80,7 +81,8 @@ def l2_svc(s, linear=False, **params):
 
 def l2_svr(s, linear=False, **params):
     data = samples(s, linear)
-    C, params = 1.0 / data.factor, {"epsilon": 0.2, **params}
+    C = 1.0 / data.factor
+    params = {"epsilon": 0.2, **params}
     model = sk.L2SVR(C, data.kernel, **params).fit(data.given, SCORE)
     f, norm = function(model, data.K)
     excess = np.maximum(abs(SCORE - f - model.intercept_) - params["epsilon"], 0)
@@ -104,8 +106,10 @@ def nu_svor(s, linear=False, **params):
     model = sk.NuSVOR(0.4, data.kernel, **params).fit(data.given, RANKS)
     f, norm = function(model, data.K)
     assert_allclose(norm, 1.0, rtol=1e-9)
-    b, margin = model.thresholds_, model.margin_
-    below, above = RANKS < 2, RANKS > 0
+    b = model.thresholds_
+    margin = model.margin_
+    below = RANKS < 2
+    above = RANKS > 0
     loss = np.maximum(f[below] - b[RANKS[below]] + margin, 0).sum()
     loss += np.maximum(b[RANKS[above] - 1] + margin - f[above], 0).sum()
     value = loss / (0.4 * (below.sum() + above.sum())) - margin
@@ -116,7 +120,8 @@ def nu_svor(s, linear=False, **params):
 
 def adatron_classifier(s, linear=False, **params):
     data = samples(s, linear)
-    C, params = 1.0 / data.factor, {"random_state": 0, **params}
+    C = 1.0 / data.factor
+    params = {"random_state": 0, **params}
     model = sk.KernelAdatronClassifier(C, data.kernel, **params).fit(data.given, LABELS)
     f, norm = function(model, data.K)
     slack = np.maximum(1 - LABELS * f, 0)
@@ -149,7 +154,8 @@ def core_vector_machine(s, linear=False, **params):
 
 def core_vector_regressor(s, **params):
     # the constant feature is 1, so that it is K + 1 that is multiplied
-    C, G = 1.0 / s, s * (K + 1) - 1
+    C = 1.0 / s
+    G = s * (K + 1) - 1
     params = {"tube_distance": 0.1, "random_state": 0, **params}
     model = sk.CoreVectorRegressor(C, kernel="precomputed", **params).fit(G, SCORE)
     f, _ = function(model, G)
@@ -178,7 +184,8 @@ def core_vector_outlier_detector(s, linear=False, **params):
 
 def core_vector_ranker(s, linear=False, **params):
     data = samples(s, linear)
-    C, params = 0.1 / data.factor, {"random_state": 0, **params}
+    C = 0.1 / data.factor
+    params = {"random_state": 0, **params}
     model = sk.CoreVectorRanker(C, kernel=data.kernel, **params).fit(data.given, RANKS)
     f, norm = function(model, data.K)
     slack = np.maximum(1 - f[:, None] + f, 0)[RANKS[:, None] > RANKS]
@@ -209,7 +216,8 @@ def bridge_regression(s, **params):
 
 
 def group_lasso(s, **params):
-    alpha, groups = 0.05 * s, np.repeat(np.arange(20), 2)
+    alpha = 0.05 * s
+    groups = np.repeat(np.arange(20), 2)
     params = {"fit_intercept": False, "l1_ratio": 0.3, **params}
     model = sk.GroupLasso(alpha, groups, **params).fit(WIDE, s * TARGET)
     norms = np.linalg.norm(model.coef_.reshape(20, 2), axis=1)
@@ -238,7 +246,8 @@ class Codes(NamedTuple):
 
 
 def sparse_coder(s, **params):
-    alpha, signals = 0.5 * s, s * X @ WIDE[:4]
+    alpha = 0.5 * s
+    signals = s * X @ WIDE[:4]
     params = {"transform_algorithm": "lasso", "normalize": False, **params}
     coder = sk.SparseCoder(WIDE, transform_alpha=alpha, **params).fit(signals)
     found = coder.encode(signals)
@@ -264,7 +273,8 @@ def robust_pca(s, **params):
 
 
 def nuclear_norm_imputer(s, **params):
-    alpha, table = 0.5 * s, np.where(KNOWN, s * TABLE, np.nan)
+    alpha = 0.5 * s
+    table = np.where(KNOWN, s * TABLE, np.nan)
     params = {"center": False, "scale": False, "debias": False, **params}
     model = sk.NuclearNormImputer(alpha=alpha, alpha_scale="absolute", **params).fit(table)
     L = model.row_scores_ @ model.components_
@@ -289,7 +299,8 @@ def kernel_cca(s, **params):
 def maximum_variance_unfolding(s, **params):
     params = {"constraints": "soft", "n_neighbors": 4, "solver": "low_rank", **params}
     model = sk.MaximumVarianceUnfolding(random_state=0, **params).fit(s * X[:40, :3])
-    ends, G = s * X[model.edges_, :3], model.kernel_
+    ends = s * X[model.edges_, :3]
+    G = model.kernel_
     squares = ((ends[:, 0] - ends[:, 1]) ** 2).sum(axis=1)
     i, j = model.edges_.T
     errors = G[i, i] + G[j, j] - 2 * G[i, j] - squares
@@ -400,7 +411,8 @@ def optimum(name):
 )
 def test_scale(name, scale):
     row = ROWS[name]
-    base, other = optimum(name), row.fit(scale, **row.tight)
+    base = optimum(name)
+    other = row.fit(scale, **row.tight)
     power = scale**row.power
     assert base.model.dual_gap_ <= row.gap
     assert other.model.dual_gap_ <= row.gap
@@ -410,7 +422,8 @@ def test_scale(name, scale):
 @pytest.mark.certificate
 @pytest.mark.parametrize("name", ROWS)
 def test_early(name):
-    row, best = ROWS[name], optimum(name)
+    row = ROWS[name]
+    best = optimum(name)
     for params in row.early:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -456,7 +469,8 @@ def weights_of(model):
     ids=lambda one: type(one).__name__,
 )
 def test_free_offset_sees_linear_kernels_from_the_mean(model, y):
-    near, far = ROWS_OF_FEW_DIGITS, ROWS_OF_FEW_DIGITS + FAR
+    near = ROWS_OF_FEW_DIGITS
+    far = ROWS_OF_FEW_DIGITS + FAR
     expected, _ = scores_of(model.fit(near, y), near)
     labels = model.predict(near)
     found, by_attributes = scores_of(model.fit(far, y), far)
@@ -470,7 +484,8 @@ def test_free_offset_sees_linear_kernels_from_the_mean(model, y):
 @pytest.mark.edge
 def test_column_of_time_stamps():
     hours = 1.7e9 + 3600.0 * np.arange(70)
-    far, near = np.c_[X[:, 0], hours], np.c_[X[:, 0], hours - hours.mean()]
+    far = np.c_[X[:, 0], hours]
+    near = np.c_[X[:, 0], hours - hours.mean()]
     exact = sk.L2SVR(kernel="linear", epsilon=0.0)
     expected = exact.fit(near, SCORE).predict(near)
     assert_allclose(exact.fit(far, SCORE).predict(far), expected, atol=1e-5)

@@ -65,7 +65,8 @@ CASES = [
 def steps(n, seed=0):
     """Series of two kinds, a step up or a bump, at any time."""
     rng = np.random.default_rng(seed)
-    kind, start = rng.integers(0, 2, n), rng.integers(2, 9, n)
+    kind = rng.integers(0, 2, n)
+    start = rng.integers(2, 9, n)
     time = np.arange(16)[None]
     series = (time >= start[:, None]) & ((kind == 0)[:, None] | (time < start[:, None] + 4))
     return series + 0.3 * rng.normal(size=(n, 16)), kind, start

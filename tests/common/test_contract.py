@@ -232,7 +232,8 @@ def test_read_only_memory_map(estimator, tmp_path):
     X = form(estimator, sample())
     joblib.dump(X, tmp_path / "X.joblib")
     mapped = joblib.load(tmp_path / "X.joblib", mmap_mode="r")
-    direct, through = fitted_to_the_sample(estimator), fitted(estimator, mapped)
+    direct = fitted_to_the_sample(estimator)
+    through = fitted(estimator, mapped)
     for name, value in outputs(direct, X).items():
         assert_allclose(
             outputs(through, mapped)[name], value, rtol=1e-10, atol=1e-12, err_msg=name
@@ -242,11 +243,13 @@ def test_read_only_memory_map(estimator, tmp_path):
 @instances_with(lambda estimator: "n_jobs" in estimator.get_params())
 def test_n_jobs_does_not_change_the_answer(estimator):
     X = form(estimator, sample())
-    one, two = clone(estimator).set_params(n_jobs=1), clone(estimator).set_params(n_jobs=2)
+    one = clone(estimator).set_params(n_jobs=1)
+    two = clone(estimator).set_params(n_jobs=2)
     if "random_state" in one.get_params():
         one.set_params(random_state=0)
         two.set_params(random_state=0)
-    one, two = fitted(one, X), fitted(two, X)
+    one = fitted(one, X)
+    two = fitted(two, X)
     for name, value in outputs(one, X).items():
         assert_allclose(outputs(two, X)[name], value, rtol=1e-12, atol=1e-14, err_msg=name)
 
@@ -255,7 +258,10 @@ class StopAt:
     """Callback that interrupts, or asks to stop, at a given task."""
 
     def __init__(self, at, action):
-        self.at, self.action, self.begun, self.seen = at, action, 0, 0
+        self.at = at
+        self.action = action
+        self.begun = 0
+        self.seen = 0
 
     def setup(self, estimator, context):
         """Count from zero in every fit."""
@@ -281,7 +287,8 @@ class StopAt:
 @instances_with(lambda estimator: hasattr(estimator, "set_callbacks"))
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_interrupt_leaves_the_estimator_as_it_was(estimator):
-    X, other = form(estimator, sample()), form(estimator, sample(30, 4, seed=1))
+    X = form(estimator, sample())
+    other = form(estimator, sample(30, 4, seed=1))
     model = fitted(estimator, X)
     before = outputs(model, X)
     model.set_callbacks(StopAt(1, "interrupt"))

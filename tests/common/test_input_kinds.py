@@ -85,7 +85,8 @@ def fitted_in_parts(estimator, tables, y):
         for table in tables:
             labels = None if y is None else y[first : first + table.shape[0]]
             model.partial_fit(table, labels, **more)
-            first, more = first + table.shape[0], {}
+            first = first + table.shape[0]
+            more = {}
     return model
 
 

@@ -43,7 +43,9 @@ class Interrupt:
     left_out = ("threads.py",)
 
     def __init__(self, at=None, error=KeyboardInterrupt):
-        self.at, self.error, self.count = at, error, 0
+        self.at = at
+        self.error = error
+        self.count = 0
 
     def __enter__(self):
         self.previous = sys.gettrace()
@@ -54,7 +56,8 @@ class Interrupt:
         sys.settrace(self.previous)
 
     def _enter_function(self, frame, event, arg):
-        path, name = frame.f_code.co_filename, frame.f_code.co_name
+        path = frame.f_code.co_filename
+        name = frame.f_code.co_name
         inside = path.startswith(PACKAGE) and not path.endswith(self.left_out)
         return self._step if inside and name not in LOOKUPS else None
 
@@ -97,17 +100,20 @@ def close(one, other):
 
 def assert_all_or_nothing(model, call, more, X, *, n_points=POINTS):
     """Interrupt a call at points spread over it; `more` shows what no answer shows by itself."""
-    untouched, whole = copy.deepcopy(model), copy.deepcopy(model)
+    untouched = copy.deepcopy(model)
+    whole = copy.deepcopy(model)
     quietly(call, copy.deepcopy(model))  # compiles
     with Interrupt() as counter:
         quietly(call, whole)
-    before, after = answers(untouched, X), answers(whole, X)
+    before = answers(untouched, X)
+    after = answers(whole, X)
     assert not same(before, after)  # else the test shows nothing
 
     points = np.unique(np.linspace(0, counter.count - 1, n_points).astype(int))
     for number, at in enumerate(points):
         error = (KeyboardInterrupt, MemoryError)[number % 2]
-        interrupt, raised = Interrupt(at, error), None
+        interrupt = Interrupt(at, error)
+        raised = None
         try:
             with interrupt:
                 quietly(call, model)
@@ -182,7 +188,8 @@ def begun(estimator, seed=0):
 
 
 def interrupt(estimator, call, **options):
-    more, X = partial_fit(9, seed=2), rows(estimator, 20, seed=3)
+    more = partial_fit(9, seed=2)
+    X = rows(estimator, 20, seed=3)
     assert_all_or_nothing(begun(estimator), call, more, X, **options)
 
 
@@ -232,7 +239,8 @@ def online_machines():
 def labelled(kind, n, seed):
     """Samples of three classes in no order, for several blocks."""
     rng = np.random.default_rng(seed)
-    X, y = rng.normal(size=(n, 3)), rng.integers(3, size=n)
+    X = rng.normal(size=(n, 3))
+    y = rng.integers(3, size=n)
     if kind == "sparse":
         X = sparse.csr_array(np.where(X > 0, X, 0.0))
     if kind == "strings":
@@ -257,7 +265,8 @@ def test_interrupted_between_blocks(machine, kind):
         X, y = labelled(kind, 30, seed)
         return lambda model: model.partial_fit(X, y, classes=[0, 1, 2])
 
-    model, Z = stream(0)(clone(machine)), labelled(kind, 20, seed=3)[0]
+    model = stream(0)(clone(machine))
+    Z = labelled(kind, 20, seed=3)[0]
     n_points = POINTS if kind == "rows" else FEWER_POINTS
     assert_all_or_nothing(model, stream(1), stream(2), Z, n_points=n_points)
 
@@ -266,7 +275,8 @@ class Failing:
     """Kernel that raises at one of its calls."""
 
     def __init__(self):
-        self.calls, self.at = 0, None
+        self.calls = 0
+        self.at = None
 
     def __call__(self, X, Y):
         self.calls += 1
@@ -287,7 +297,8 @@ def test_kernel_that_raises(machine):
     Z = labelled("rows", 20, seed=9)[0]
     for call in range(1, 8):
         X, y = labelled("rows", 30, seed=call)
-        kernel.calls, kernel.at = 0, call
+        kernel.calls = 0
+        kernel.at = call
         with pytest.raises(MemoryError, match="from the kernel"):
             model.partial_fit(X, y, classes=[0, 1, 2])
         assert same(answers(model, Z), answers(twin, Z))

@@ -5,7 +5,8 @@ from skmoderndata._solvers.common.iterate import Iterations
 
 class Recorder:
     def __init__(self, stop_at=None):
-        self.stop_at, self.calls = stop_at, []
+        self.stop_at = stop_at
+        self.calls = []
 
     def begin(self):
         self.calls.append("begin")

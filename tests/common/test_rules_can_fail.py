@@ -122,7 +122,8 @@ def test_crowded_folders_are_seen(tmp_path):
 
 
 def test_cycles_are_seen():
-    a, b = "skmoderndata._solvers.codes.a", "skmoderndata._solvers.codes.b"
+    a = "skmoderndata._solvers.codes.a"
+    b = "skmoderndata._solvers.codes.b"
     sources = {a: f"from {b} import f", b: "import numpy"}
     assert rules.import_cycles(sources) == []
     assert rules.import_cycles({**sources, b: f"def g():\n    from {a} import h"}) != []

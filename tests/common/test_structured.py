@@ -181,7 +181,8 @@ def test_every_estimator_on_structured_samples_is_here():
 @pytest.mark.parametrize(("kind", "estimator"), CASES)
 def test_models_do_not_change_with_the_samples_they_were_fitted_on(kind, estimator):
     make, _, change = KINDS[kind]
-    given, new = make(0), make(1)
+    given = make(0)
+    new = make(1)
     model = fitted(copy.deepcopy(estimator), given)
     before = outputs(model, new)
     assert before
@@ -202,7 +203,8 @@ def test_models_do_not_change_with_the_samples_they_were_fitted_on(kind, estimat
 @pytest.mark.parametrize(("kind", "estimator"), FEW)
 def test_no_samples_are_refused_in_the_same_words(kind, estimator):
     X = KINDS[kind][0](0)
-    fresh, model = copy.deepcopy(estimator), fitted(copy.deepcopy(estimator), X)
+    fresh = copy.deepcopy(estimator)
+    model = fitted(copy.deepcopy(estimator), X)
     name = type(model).__name__
     second = (X,) if hasattr(model, "view_slices") else (targets(X),)
     with pytest.raises(ValueError, match=f"{name} received None for X: give a collection"):
@@ -229,7 +231,8 @@ def test_texts_for_a_kernel_of_rows_name_the_remedy(cls, kernel):
 
 @pytest.mark.parametrize(("kind", "estimator"), FEW)
 def test_every_method_says_that_the_model_is_not_fitted(kind, estimator):
-    X, model = KINDS[kind][0](0), copy.deepcopy(estimator)
+    X = KINDS[kind][0](0)
+    model = copy.deepcopy(estimator)
     if not model.__sklearn_tags__().requires_fit or getattr(model, "n_features", None):
         return
     for method in set(OUTPUTS) & set(dir(model)):
@@ -281,7 +284,9 @@ WITH_KERNEL = [cls for cls in all_estimators() if issubclass(cls, KernelSamples)
 @pytest.mark.parametrize("cls", WITH_KERNEL, ids=lambda cls: cls.__name__)
 def test_a_function_as_kernel_gets_the_samples_as_they_are(cls):
     """Strings were converted to numbers: the same function as object and as function."""
-    kernel, X, new = Normalized(PSpectrum(2)), letters(0), letters(1)
+    kernel = Normalized(PSpectrum(2))
+    X = letters(0)
+    new = letters(1)
 
     def function(A, B):
         assert all(isinstance(x, str) for x in [*A, *B])

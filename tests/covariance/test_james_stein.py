@@ -31,7 +31,8 @@ def test_matches_plain_loops(target, seed):
 def test_estimated_variance(seed):
     """Equation 24 of James and Stein: S / (d + 2) takes the place of the variance."""
     X = rows(seed)
-    y, d = X.mean(axis=0), 4 * 12
+    y = X.mean(axis=0)
+    d = 4 * 12
     S = np.sum((X - y) ** 2) / 5  # d s^2, for means of 5 rows
     factor = 1 - (12 - 2) * S / (d + 2) / np.sum(y**2)
     model = JamesStein("zero", positive_part=False).fit(X)
@@ -42,10 +43,12 @@ def test_estimated_variance(seed):
 @pytest.mark.oracle
 @pytest.mark.parametrize("target", ["mean", "zero"])
 def test_variance_for_each_column(target, seed):
-    X, v = rows(seed, n=1), np.random.default_rng(seed).uniform(0.5, 2, size=12)
+    X = rows(seed, n=1)
+    v = np.random.default_rng(seed).uniform(0.5, 2, size=12)
     model = JamesStein(target, noise_variance=v, positive_part=False).fit(X)
     # residuals after projection on the standardised target, which takes one degree of freedom
-    z, one = X[0] / np.sqrt(v), 1 / np.sqrt(v)
+    z = X[0] / np.sqrt(v)
+    one = 1 / np.sqrt(v)
     on = one * (z @ one) / (one @ one) if target == "mean" else np.zeros(12)
     c = 9 if target == "mean" else 10
     want = on + (1 - c / np.sum((z - on) ** 2)) * (z - on)
@@ -90,7 +93,9 @@ def test_risk_is_below_that_of_the_raw_means(target, m, seed):
     rng = np.random.default_rng(seed)
     for size in (0.0, 0.5, 2.0):
         truth = size * rng.normal(size=m) + (3.0 if target == "mean" else 0.0)
-        gain, estimates, true_risk = [], [], []
+        gain = []
+        estimates = []
+        true_risk = []
         for _ in range(1500):
             X = truth + rng.normal(size=(1, m))
             model = JamesStein(target, noise_variance=1.0).fit(X)

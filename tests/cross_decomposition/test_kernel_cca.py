@@ -84,7 +84,8 @@ def test_repeated_correlations_are_all_found(seed):
     """Four independent copies of one problem: the largest correlation occurs four times."""
     X, Y, _ = circle(110, seed)
     Ka, Kb = (centred(K) for K in grams([X, Y]))
-    Ka, Kb = np.kron(np.eye(4), Ka), np.kron(np.eye(4), Kb)
+    Ka = np.kron(np.eye(4), Ka)
+    Kb = np.kron(np.eye(4), Kb)
     pens = (canonical.penalty(0.1, "shrinkage"),) * 2
     found = canonical.kernel_pairs(Ka, Kb, 5, pens=pens)
     a, b = (canonical.whiten_kernel(K, pen) for K, pen in zip((Ka, Kb), pens, strict=True))
@@ -107,7 +108,8 @@ def test_eigendecompositions_answer_where_the_kernels_have_fewer_dimensions(seed
 @pytest.mark.parametrize("solver", ["exact", "low_rank", "nystroem"])
 def test_linear_kernel_is_regularised_linear_cca(seed, alpha, solver):
     rng = np.random.default_rng(seed)
-    X, Y = rng.normal(size=(80, 5)), rng.normal(size=(80, 3))
+    X = rng.normal(size=(80, 5))
+    Y = rng.normal(size=(80, 3))
     Y[:, 0] += X[:, 0]
     model = KernelCCA(
         3, kernel="linear", alpha=alpha, solver=solver, rank_tol=0, random_state=0
@@ -119,7 +121,8 @@ def test_linear_kernel_is_regularised_linear_cca(seed, alpha, solver):
 @pytest.mark.oracle
 def test_without_regularisation_is_sklearns_cca(seed):
     rng = np.random.default_rng(seed)
-    X, Y = rng.normal(size=(120, 4)), rng.normal(size=(120, 3))
+    X = rng.normal(size=(120, 4))
+    Y = rng.normal(size=(120, 3))
     Y += X[:, :3] * [1.0, 0.5, 0.2]
     model = KernelCCA(3, kernel="linear", alpha=0).fit(X, Y)
     A, B = CCA(3, tol=1e-12, max_iter=10_000).fit(X, Y).transform(X, Y)
@@ -187,7 +190,8 @@ def test_constraints_and_stationarity_from_the_definition(seed, rule, n):
     model = KernelCCA(3, gamma=0.5, alpha=0.1, regularization=rule).fit(X, Y)
     Ka, Kb = (centred(K) for K in grams([X, Y]))
     a, b = model.dual_coef_
-    Sa, Sb = constraint(Ka, 0.1, rule), constraint(Kb, 0.1, rule)
+    Sa = constraint(Ka, 0.1, rule)
+    Sb = constraint(Kb, 0.1, rule)
     assert_allclose(a.T @ Sa @ a, np.eye(3), atol=1e-8)
     assert_allclose(b.T @ Sb @ b, np.eye(3), atol=1e-8)
     assert_allclose(a.T @ Ka @ Kb @ b / n, np.diag(model.regularized_correlations_), atol=1e-8)
@@ -219,7 +223,8 @@ def test_sum_of_correlations_is_within_its_gap(seed):
 @pytest.mark.recovery
 def test_relation_that_linear_functions_miss(seed):
     X, Y, _ = circle(500, seed)
-    train, new = slice(0, 250), slice(250, None)
+    train = slice(0, 250)
+    new = slice(250, None)
     linear = KernelCCA(1, kernel="linear", alpha=0.1).fit(X[train], Y[train])
     model = KernelCCA(1).fit(X[train], Y[train])
     assert abs(linear.score(X[new], Y[new])) < 0.3
@@ -250,7 +255,8 @@ def test_regularisation_is_chosen_by_search(seed):
 @pytest.mark.recovery
 def test_low_rank_generalises_like_exact(seed):
     X, Y, _ = circle(900, seed)
-    train, new = slice(0, 450), slice(450, None)
+    train = slice(0, 450)
+    new = slice(450, None)
     exact = KernelCCA(2, solver="exact").fit(X[train], Y[train])
     low = KernelCCA(2, solver="low_rank", max_rank=60).fit(X[train], Y[train])
     assert len(low.dual_coef_[0]) <= 60
@@ -576,7 +582,8 @@ def test_weights_count_copies(settings, n, seed):
     common = rng.normal(size=(n, 2))
     X, Y = (common @ rng.normal(size=(2, p)) + 0.5 * rng.normal(size=(n, p)) for p in (3, 4))
     times = rng.integers(0, 3, size=n)
-    Xs, Ys = np.repeat(X, times, axis=0), np.repeat(Y, times, axis=0)
+    Xs = np.repeat(X, times, axis=0)
+    Ys = np.repeat(Y, times, axis=0)
     model = KernelCCA(**{"n_components": 2, **settings}).fit(X, Y, sample_weight=times)
     twin = KernelCCA(**{"n_components": 2, **settings}).fit(Xs, Ys)
     assert_allclose(model.regularized_correlations_, twin.regularized_correlations_, rtol=1e-8)

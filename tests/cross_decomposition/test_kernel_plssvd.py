@@ -34,7 +34,8 @@ def test_one_kernel_by_the_small_eigenproblem(seed):
     """Eigenvectors of ``Y' K Y`` [Shawe-Taylor and Cristianini 2004, computation 6.18]."""
     X, Y = data(seed)
     model = KernelPLSSVD(2, gamma=0.4).fit(X, Y)
-    Yc, K = Y - Y.mean(axis=0), centred(rbf_kernel(X, gamma=0.4))
+    Yc = Y - Y.mean(axis=0)
+    K = centred(rbf_kernel(X, gamma=0.4))
     values, V = linalg.eigh(Yc.T @ K @ Yc)
     sigma = np.sqrt(values[::-1]) / 60
     assert_allclose(model.singular_values_, sigma, rtol=1e-8)

@@ -57,7 +57,9 @@ def test_matches_a_pipeline_of_kernel_pca(seed):
 def test_number_of_components_is_that_of_brute_force_leave_one_out(seed, kernel, shape, weighted):
     """Least squares on the components, with each sample and its copies left out in turn."""
     X, Y = data(seed, *shape)
-    X[3], Y[3] = X[7], Y[7]  # a copy
+    # a copy
+    X[3] = X[7]
+    Y[3] = Y[7]
     n = len(X)
     w = np.random.default_rng(seed).integers(1, 4, size=n) if weighted else np.ones(n)
 
@@ -90,7 +92,8 @@ def test_default_finds_few_factors_behind_many_columns(seed):
     factors = rng.normal(size=(200, 3))
     X = factors @ rng.normal(size=(3, 80)) + 0.5 * rng.normal(size=(200, 80))
     y = factors.sum(axis=1) + rng.normal(size=200)
-    default, full = PrincipalComponentsRegression(), PrincipalComponentsRegression(None)
+    default = PrincipalComponentsRegression()
+    full = PrincipalComponentsRegression(None)
     default.fit(X[:100], y[:100])
     assert 3 <= default.n_components_ < 15
     full.fit(X[:100], y[:100])
@@ -212,7 +215,8 @@ def test_weights_count_copies(kernel, solver, thin, seed):
         K = rbf_kernel(X)
         model.fit(K, y, sample_weight=times)
         twin.fit(K[np.ix_(index, index)], y[index])
-        got, wanted = K, K[:, index]
+        got = K
+        wanted = K[:, index]
     else:
         got = wanted = sparse.csr_array(X) if thin else X
         model.fit(got, y, sample_weight=times)

@@ -61,7 +61,8 @@ def test_no_other_directions_are_better(seed):
     X, Y = two_views(seed)
     model = RegularizedCCA(1, alpha=0.3, scale=False).fit(X, Y)
     assert model.residual_ < 1e-12
-    C, p = np.cov(X.T, Y.T, bias=True), X.shape[1]
+    C = np.cov(X.T, Y.T, bias=True)
+    p = X.shape[1]
     S = 0.7 * C + 0.3 * np.eye(len(C))
 
     def objective(a, b):
@@ -148,7 +149,8 @@ def test_two_views_of_the_multiset_method_agree(seed):
 def test_correlations_and_weights_are_what_their_names_say(seed, alpha, scale, weighted):
     """Correlations of `transform`; weights in the units of X that solve the stated problem."""
     X, Y = two_views(seed)
-    X, Y = X * [1e-5, 1, 40, 3, 1e4], Y * [1e3, 1, 1e-2, 7]
+    X = X * [1e-5, 1, 40, 3, 1e4]
+    Y = Y * [1e3, 1, 1e-2, 7]
     w = np.random.default_rng(seed).uniform(0.1, 3, size=80) if weighted else None
 
     model = RegularizedCCA(3, alpha=alpha, scale=scale).fit(X, Y, sample_weight=w)

@@ -62,7 +62,8 @@ def test_scale_of_cells_and_of_noise(seed):
 @pytest.mark.paper
 def test_published_set_up_up_to_a_factor():
     """Candes et al. (2011), section 4.1: factors of variance 1/n, errors of size one."""
-    n, rank = 200, 10
+    n = 200
+    rank = 10
     _, low_rank, sparse = make_low_rank_plus_sparse(
         n, n, rank=rank, magnitude=n / np.sqrt(rank), random_state=0
     )
@@ -135,7 +136,9 @@ def test_random_state_decides(seed):
     for make in (make_low_rank_plus_sparse, make_video):
         once, again, other = (make(random_state=k) for k in (seed, seed, seed + 1))
         if make is make_video:
-            once, again, other = [once.data], [again.data], [other.data]
+            once = [once.data]
+            again = [again.data]
+            other = [other.data]
         for a, b, c in zip(once, again, other, strict=True):
             assert_array_equal(a, b)
             assert np.any(a != c)
@@ -147,7 +150,8 @@ def test_noise_leaves_the_parts_alone():
     noisy = make_low_rank_plus_sparse(noise=1.0, random_state=3)
     assert_array_equal(clean[1], noisy[1])
     assert_array_equal(clean[2], noisy[2])
-    clean, noisy = make_video(random_state=3), make_video(noise=1.0, random_state=3)
+    clean = make_video(random_state=3)
+    noisy = make_video(noise=1.0, random_state=3)
     assert_array_equal(clean.background, noisy.background)
     assert_array_equal(clean.foreground, noisy.foreground)
 

@@ -89,7 +89,8 @@ def test_rows_on_a_line_give_their_variance(seed):
 @pytest.mark.oracle
 def test_all_components_refined_are_those_of_pca(seed):
     X = correlated(seed)
-    model, exact = CCIPCA(random_state=0).fit(X), PCA().fit(X)
+    model = CCIPCA(random_state=0).fit(X)
+    exact = PCA().fit(X)
     n = len(X)
     assert_allclose(model.explained_variance_, exact.explained_variance_ * (n - 1) / n, rtol=1e-9)
     assert_allclose(model.explained_variance_ratio_, exact.explained_variance_ratio_, rtol=1e-9)
@@ -129,7 +130,8 @@ def test_loses_less_variance_on_digits_than_incremental_pca():
 def test_residuals_and_orthonormality(seed, refine):
     X = correlated(seed)
     model = CCIPCA(3, refine=refine, random_state=0).fit(X)
-    V, lam = model.components_, model.explained_variance_
+    V = model.components_
+    lam = model.explained_variance_
     assert_allclose(V @ V.T, np.eye(3), atol=1e-12)
     C = np.cov(X.T, bias=True)
     residuals = np.linalg.norm(C @ V.T - V.T * lam, axis=0) / lam[0]
@@ -166,7 +168,8 @@ def test_score_is_the_reconstruction_error(seed):
 @pytest.mark.recovery
 def test_stream_finds_planted_directions(seed):
     rng = np.random.default_rng(seed)
-    p, n = 100, 5000
+    p = 100
+    n = 5000
     planted = np.linalg.qr(rng.normal(size=(p, 3)))[0].T
     scales = np.array([8.0, 5.0, 3.0])
     X = rng.normal(size=(n, 3)) * scales @ planted + rng.normal(size=(n, p))
@@ -195,7 +198,8 @@ def test_follows_drift_if_asked_to(seed):
     first, second = rng.normal(size=(2, 3000, 5))
     first[:, 0] *= 4
     second[:, 1] *= 4
-    moving, fixed = CCIPCA(1, min_learning_rate=0.01), CCIPCA(1, amnesic=0)
+    moving = CCIPCA(1, min_learning_rate=0.01)
+    fixed = CCIPCA(1, amnesic=0)
     for model in (moving, fixed):
         model.partial_fit(first).partial_fit(second[:1000])
     assert abs(moving.components_[0, 1]) > 0.95
@@ -222,7 +226,8 @@ def test_cutting_into_calls_changes_nothing(seed):
 def test_cutting_changes_nothing_when_sizes_leap(seed):
     X = correlated(seed, n=40)
     X[20:] *= 1e90
-    whole, parts = CCIPCA(2).partial_fit(X), CCIPCA(2)
+    whole = CCIPCA(2).partial_fit(X)
+    parts = CCIPCA(2)
     for row in X:
         parts.partial_fit(row[None])
     for name in STATE:
@@ -234,7 +239,8 @@ def test_cutting_changes_nothing_when_sizes_leap(seed):
 def test_unit_of_the_data(seed, scale):
     X = correlated(seed)
     for make in (CCIPCA(3, random_state=0).fit, CCIPCA(3).partial_fit):
-        model, scaled = make(X), None
+        model = make(X)
+        scaled = None
         reference = (model.components_.copy(), model.explained_variance_.copy())
         scaled = make(X * scale) if make.__name__ == "fit" else CCIPCA(3).partial_fit(X * scale)
         assert_array_equal(scaled.components_, reference[0])
@@ -245,7 +251,8 @@ def test_unit_of_the_data(seed, scale):
 def test_rotation_of_the_features(seed):
     X = correlated(seed)
     R = np.linalg.qr(np.random.default_rng(seed).normal(size=(6, 6)))[0]
-    plain, turned = CCIPCA(3).partial_fit(X), CCIPCA(3).partial_fit(X @ R)
+    plain = CCIPCA(3).partial_fit(X)
+    turned = CCIPCA(3).partial_fit(X @ R)
     assert_allclose(turned.explained_variance_, plain.explained_variance_, rtol=1e-8)
     assert_allclose(np.abs(turned.transform(X @ R)), np.abs(plain.transform(X)), atol=1e-8)
 
@@ -253,7 +260,8 @@ def test_rotation_of_the_features(seed):
 @pytest.mark.invariance
 def test_shift_of_the_data(seed):
     X = correlated(seed)
-    plain, moved = CCIPCA(3).partial_fit(X), CCIPCA(3).partial_fit(X + 1000)
+    plain = CCIPCA(3).partial_fit(X)
+    moved = CCIPCA(3).partial_fit(X + 1000)
     # rounding of X + 1000 is 1e-13, and enters relative to the smallest variance
     assert_allclose(moved.transform(X + 1000), plain.transform(X), atol=1e-7)
 

@@ -31,7 +31,8 @@ def test_objective_and_residual_from_the_definition(seed):
     model = ConvexNMF(3, random_state=seed).fit(X)
     K = X @ X.T
     rng = np.random.default_rng(seed)
-    W, B = rng.uniform(size=(80, 3)), rng.dirichlet(np.ones(80), size=3).T
+    W = rng.uniform(size=(80, 3))
+    B = rng.dirichlet(np.ones(80), size=3).T
     result = convex_factorize(X, W, B, tol=1e-4, max_iter=3000)
     assert_allclose(
         result.objective, oracle.convex_objective(K, result.codes, result.weights), rtol=1e-9
@@ -57,7 +58,8 @@ def test_codes_are_non_negative_least_squares(seed):
 def test_multiplicative_rules_entry_by_entry(seed):
     X, _ = hull(20, seed=seed, noise=0.3)
     rng = np.random.default_rng(seed)
-    W, B = rng.uniform(0.1, 1, size=(20, 3)), rng.dirichlet(np.ones(20), size=3).T
+    W = rng.uniform(0.1, 1, size=(20, 3))
+    B = rng.dirichlet(np.ones(20), size=3).T
     K = X @ X.T
     ours = convex_factorize(X, W, B, method="multiplicative", max_iter=4, tol=0)
     values = []
@@ -183,7 +185,8 @@ def test_repeated_entries_add_up(seed):
     columns = np.tile(np.r_[np.arange(6), np.arange(6)], 80)
     values = np.concatenate([np.r_[0.25 * row, 0.75 * row] for row in X])
     D = sparse.csr_array((values, columns, np.arange(81) * 12), shape=X.shape)
-    D.indices, D.indptr = D.indices.astype(np.int64), D.indptr.astype(np.int64)
+    D.indices = D.indices.astype(np.int64)
+    D.indptr = D.indptr.astype(np.int64)
     for settings in ({}, {"kernel": "rbf"}):
         dense = ConvexNMF(3, random_state=0, **settings).fit(X)
         thin = ConvexNMF(3, random_state=0, **settings).fit(D)
@@ -270,8 +273,10 @@ def test_objective_of_exact_factors_is_no_rounding(solver, kernel, seed):
     X = rng.gamma(1.0, size=(40, 3)) @ rng.gamma(1.0, size=(3, 10))
     X[:3] = np.eye(3) @ rng.gamma(1.0, size=(3, 10))
     X[3:] = rng.gamma(1.0, size=(37, 3)) @ X[:3]
-    W, B = np.zeros((40, 3)), np.eye(40, 3)
-    W[:3], W[3:] = np.eye(3), np.linalg.lstsq(X[:3].T, X[3:].T, rcond=None)[0].T
+    W = np.zeros((40, 3))
+    B = np.eye(40, 3)
+    W[:3] = np.eye(3)
+    W[3:] = np.linalg.lstsq(X[:3].T, X[3:].T, rcond=None)[0].T
     rows = X if kernel == "linear" else rows_of_kernel(X @ X.T)
     result = convex_factorize(rows, np.maximum(W, 0), B, method=solver, max_iter=5, tol=0)
     assert min(result.history) >= 0

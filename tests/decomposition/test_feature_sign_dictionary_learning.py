@@ -92,7 +92,8 @@ def test_derivatives_of_the_dual_are_its_differences(seed):
     step = 1e-5 * lam.mean()
     for j in range(len(S)):
         e = step * np.eye(len(S))[j]
-        up, down = dual_point(S, T, lam + e), dual_point(S, T, lam - e)
+        up = dual_point(S, T, lam + e)
+        down = dual_point(S, T, lam - e)
         slope = (up.value - down.value) / (2 * step)
         assert_allclose(point.gradient[j], slope, rtol=1e-5, atol=1e-7)  # differences
         curve = (up.gradient - down.gradient) / (2 * step)
@@ -126,7 +127,8 @@ def test_singular_statistics_have_an_optimum(seed):
     X, A, *_ = statistics(seed)
     A[:, 1] = 2 * A[:, 0]  # two atoms always used together
     A = A[:5]  # and fewer signals than atoms
-    S, T = A.T @ A, A.T @ X[:5]
+    S = A.T @ A
+    T = A.T @ X[:5]
     start = np.eye(*T.shape) + 0.1
     start /= np.linalg.norm(start, axis=1)[:, None]
     update = update_atoms(S, T, start, size=0.5 * np.sum(X[:5] ** 2))

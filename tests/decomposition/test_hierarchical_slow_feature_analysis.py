@@ -158,7 +158,8 @@ def test_position_of_a_moving_object(seed):
 def test_sharing_needs_fewer_rows(seed):
     """From 500 images the shared network generalises; one node per field learns by heart."""
     film = make_moving_object(8, 250, random_state=seed)
-    train, test = slice(0, 500), slice(500, 2000)
+    train = slice(0, 500)
+    test = slice(500, 2000)
     score = {}
     for sharing in (True, False):
         est = HierarchicalSlowFeatureAnalysis(
@@ -174,7 +175,8 @@ def test_sharing_needs_fewer_rows(seed):
 @pytest.mark.parametrize("sharing", [True, False])
 def test_clipping_bounds_rows_unlike_the_training(seed, sharing):
     film = make_moving_object(4, 300, random_state=seed)
-    shape, strange = film.image_shape, 100 * film.data[:50]
+    shape = film.image_shape
+    strange = 100 * film.data[:50]
     largest = {}
     for clip in (4.0, None):
         est = HierarchicalSlowFeatureAnalysis(
@@ -484,7 +486,8 @@ class Watch:
     """Callback that notes the tasks and may ask to stop."""
 
     def __init__(self, stop_after=None):
-        self.stop_after, self.tasks = stop_after, []
+        self.stop_after = stop_after
+        self.tasks = []
 
     def setup(self, estimator, context):
         pass

@@ -84,7 +84,8 @@ def test_agrees_with_the_batch_solution(seed):
     X, _ = sources(seed)
     batch = SlowFeatureAnalysis(2).fit(X)
     model = ISFA(2, random_state=seed).fit(X)
-    Y, Z = batch.transform(X), model.transform(X)
+    Y = batch.transform(X)
+    Z = model.transform(X)
     assert correlation(Y[:, 0], Z[:, 0]) > 0.999
     assert largest_sine(Y, Z) < 0.05
     assert_allclose(model.delta_values_, batch.delta_values_, rtol=0.03)
@@ -164,7 +165,8 @@ def test_whitening_of_very_different_variances(seed):
 def test_residuals_are_those_of_the_eigenproblem(seed):
     X, _ = sources(seed)
     model = ISFA(2, random_state=seed).fit(X)
-    C, steps = np.cov(X.T, bias=True), np.diff(X, axis=0)
+    C = np.cov(X.T, bias=True)
+    steps = np.diff(X, axis=0)
     A = steps.T @ steps / len(steps)
     B = model.components_
     # |C^-1/2 (A b - delta C b)| = |M w - delta w| in whitened coordinates

@@ -23,7 +23,8 @@ def rows(seed, n=60, p=5):
 @pytest.mark.oracle
 @pytest.mark.parametrize("solver", ["exact", "low_rank"])
 def test_linear_kernel_is_the_error_of_pca(seed, solver):
-    X, new = rows(seed), rows(seed + 1)
+    X = rows(seed)
+    new = rows(seed + 1)
     model = KernelPCAOutlierDetector(2, kernel="linear", solver=solver).fit(X)
     pca = PCA(2).fit(X)
     error = ((new - pca.inverse_transform(pca.transform(new))) ** 2).sum(axis=1)
@@ -36,10 +37,12 @@ def test_linear_kernel_is_the_error_of_pca(seed, solver):
 
 @pytest.mark.oracle
 def test_scores_are_those_of_kernel_pca(seed):
-    X, new = rows(seed), rows(seed + 1)
+    X = rows(seed)
+    new = rows(seed + 1)
     model = KernelPCAOutlierDetector(4, gamma=0.05).fit(X)
     pca = KernelPCA(4, kernel="rbf", gamma=0.05).fit(X)
-    K, K_new = rbf_kernel(X, gamma=0.05), rbf_kernel(new, X, gamma=0.05)
+    K = rbf_kernel(X, gamma=0.05)
+    K_new = rbf_kernel(new, X, gamma=0.05)
     centred = 1 - 2 * K_new.mean(axis=1) + K.mean()
     error = centred - (pca.transform(new) ** 2).sum(axis=1)
     assert_allclose(-model.score_samples(new), error, atol=1e-8)
@@ -108,7 +111,8 @@ def sources():
 @pytest.mark.parametrize("source", sources())
 def test_contamination_is_the_rate_among_new_samples(source, settings, seed):
     """Residuals of the training samples would call .2 to all of the new ones novel."""
-    X, rates = sources()[source], []
+    X = sources()[source]
+    rates = []
     rng = np.random.default_rng(seed)
     for _ in range(8):
         X = rng.permutation(X)
@@ -146,7 +150,8 @@ def test_copies_are_held_out_together(seed):
 
 @pytest.mark.invariance
 def test_kernel_given_in_five_ways(seed):
-    X, new = rows(seed), rows(seed + 1)
+    X = rows(seed)
+    new = rows(seed + 1)
     named = KernelPCAOutlierDetector(3, gamma=0.125).fit(X)
     want = named.decision_function(new)
     found = [

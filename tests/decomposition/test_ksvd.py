@@ -56,7 +56,8 @@ def test_sweeps_are_those_of_full_residuals(seed):
     X, D, codes = coded(seed)
     order = np.random.default_rng(seed).permutation(len(D))
     for exact in (False, True):
-        atoms, values = D.copy(), codes.values.copy()
+        atoms = D.copy()
+        values = codes.values.copy()
         users = users_of_atoms(codes, len(D))
         sparse = to_csr(codes._replace(values=values), len(D))
         sweep(X, None, atoms, sparse, users, order, exact=exact)
@@ -171,7 +172,8 @@ def test_atoms_are_found_in_spite_of_missing_entries(seed):
 @pytest.mark.recovery
 def test_streams_find_the_atoms_by_default(seed):
     """With nothing forgotten a fifth to a half; `fit` finds all."""
-    found, cosines = [], []
+    found = []
+    cosines = []
     for trial in range(2):
         X, D, _ = planted(100 * seed + trial, 1500, k=40)
         model = KSVD(40, n_nonzero_coefs=3, random_state=trial)
@@ -499,7 +501,8 @@ def test_batches_are_those_of_plain_loops(seed):
         found = D.copy()
         codes = code_in_batches(X, found, code, old, 80, np.random.RandomState(seed), False, False)
         rng = np.random.RandomState(seed)
-        expected, A = D.copy(), np.zeros((300, 20))
+        expected = D.copy()
+        A = np.zeros((300, 20))
         if old is not None:
             A = to_dense(old, 20)
         order = rng.permutation(300)

@@ -70,7 +70,8 @@ def test_passes_of_fit_are_the_rule_with_the_exact_mean(seed):
 @pytest.mark.oracle
 def test_all_components_refined_are_those_of_pca_reversed(seed):
     X = correlated(seed)
-    model, exact = MCA(6, random_state=0).fit(X), PCA().fit(X)
+    model = MCA(6, random_state=0).fit(X)
+    exact = PCA().fit(X)
     n = len(X)
     expected = exact.explained_variance_[::-1] * (n - 1) / n
     assert_allclose(model.eigenvalues_, expected, rtol=1e-9)
@@ -96,7 +97,8 @@ def test_fit_reaches_the_last_components_of_pca(seed):
 def test_residuals_and_orthonormality(seed, refine):
     X = correlated(seed)
     model = MCA(2, refine=refine, random_state=seed).fit(X)
-    W, lam = model.components_, model.eigenvalues_
+    W = model.components_
+    lam = model.eigenvalues_
     assert_allclose(W @ W.T, np.eye(2), atol=1e-12)
     assert np.all(np.diff(lam) >= 0)
     C = np.cov(X.T, bias=True)
@@ -222,7 +224,8 @@ def test_storage_of_the_rows(seed, form, fit):
 @pytest.mark.invariance
 def test_start_does_not_matter_after_convergence(seed):
     X = correlated(0)
-    one, two = MCA(2, random_state=seed).fit(X), MCA(2, random_state=seed + 100).fit(X)
+    one = MCA(2, random_state=seed).fit(X)
+    two = MCA(2, random_state=seed + 100).fit(X)
     assert largest_sine(one.components_, two.components_) < 0.05
 
 

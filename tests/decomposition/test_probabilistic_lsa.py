@@ -79,7 +79,8 @@ def test_is_factorisation_with_kullback_leibler_divergence(seed):
         )
         W = theirs.fit_transform(X)
     H = theirs.components_
-    C, U = W * H.sum(axis=1), H / H.sum(axis=1, keepdims=True)
+    C = W * H.sum(axis=1)
+    U = H / H.sum(axis=1, keepdims=True)
     C = C / C.sum(axis=1, keepdims=True)
     value = oracle.log_likelihood(X, C, U) / X.sum()
     assert ours.log_likelihood_ >= value - 1e-4
@@ -162,7 +163,8 @@ def test_what_is_reported_is_that_of_the_stored_topics(settings, seed):
     X, _, _ = corpus(seed=seed)
 
     def agrees(model, X):
-        U, C = model.components_, model.transform(X)
+        U = model.components_
+        C = model.transform(X)
         value = oracle.log_likelihood(X, C, U) / X.sum()
         assert_allclose(model.log_likelihood_, value, rtol=1e-10)
         bound = gap(counts_of(X), C, U.T.copy())
@@ -245,7 +247,8 @@ def test_tempering_guards_against_too_many_topics(seed):
 def test_words_with_two_meanings():
     """Hofmann 2001, section 4.1: a word with two meanings is in both topics."""
     # plane and river words, and "bank" in both
-    river, money = [5, 4, 0, 0, 3], [0, 0, 6, 3, 3]
+    river = [5, 4, 0, 0, 3]
+    money = [0, 0, 6, 3, 3]
     X = np.array([river, money] * 10)
     model = ProbabilisticLSA(2, random_state=0).fit(X)
     assert (model.components_[:, 4] > 0.2).all()

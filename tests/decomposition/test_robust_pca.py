@@ -63,7 +63,8 @@ def test_optimum_of_a_cone_solver(delta, missing, seed):
     X = planted((16, 12), 2, 0.1, seed, noise=0.2, missing=missing)[0]
     stated = robust_pca(X, 0.3, delta=delta)
     assert solve(stated, solver="CLARABEL")
-    value, L = stated.problem.value, stated.variable.value
+    value = stated.problem.value
+    L = stated.variable.value
     model = RobustPCA(
         alpha=0.3,
         algorithm="stable" if delta else "pcp",
@@ -92,13 +93,15 @@ def test_minimiser_of_plain_steps(missing, seed):
 @pytest.mark.oracle
 def test_solver_cvxpy_is_selectable(seed):
     X = planted((20, 15), 1, 0.05, seed)[0]
-    model, ours = RobustPCA(solver="cvxpy").fit(X), RobustPCA(max_iter=10_000).fit(X)
+    model = RobustPCA(solver="cvxpy").fit(X)
+    ours = RobustPCA(max_iter=10_000).fit(X)
     assert model.dual_gap_ < 1e-5  # interior point accuracy
     assert_allclose(model.objective_, ours.objective_, rtol=1e-5)
     assert_allclose(model.low_rank_ + model.sparse_, X, atol=1e-4)
     noisy = planted((20, 15), 1, 0.05, seed, noise=0.1)[0]
     stable = RobustPCA(algorithm="stable", noise_std=0.1, tol=1e-4, max_iter=10_000)
-    ours, theirs = stable.fit(noisy).objective_, stable.set_params(solver="cvxpy").fit(noisy)
+    ours = stable.fit(noisy).objective_
+    theirs = stable.set_params(solver="cvxpy").fit(noisy)
     assert_allclose(theirs.objective_, ours, rtol=1e-4)
 
 
@@ -135,7 +138,8 @@ def test_scores_for_a_narrow_huber_function_are_those_of_absolute_values(missing
     V = np.linalg.qr(rng.normal(size=(40, 5)))[0].T
     X = rng.normal(size=(30, 5)) @ V + 0.3 * rng.normal(size=(30, 40))
     X[rng.random(X.shape) < missing] = np.nan
-    narrow, absolute = robust_scores(X, V, width=1e-6), robust_scores(X, V)
+    narrow = robust_scores(X, V, width=1e-6)
+    absolute = robust_scores(X, V)
     assert max(narrow.gap.max(), absolute.gap.max()) <= 1e-12
     sums = [np.nansum(np.abs(X - A @ V), axis=1) for A in (narrow.scores, absolute.scores)]
     assert (sums[1] <= sums[0] + 1e-10).all()
@@ -268,7 +272,8 @@ def test_new_rows_with_many_gross_errors(seed):
 def test_new_rows_with_errors_and_missing_entries(seed):
     X, low_rank, _ = planted((160, 100), 3, 0.05, seed)
     model = RobustPCA().fit(X[:120])
-    rows, clean = X[120:].copy(), low_rank[120:]
+    rows = X[120:].copy()
+    clean = low_rank[120:]
     rng = np.random.default_rng(seed)
     rows[rng.random(rows.shape) < 0.4] = np.nan
     assert error(model.transform(rows), clean @ model.components_.T) < 1e-4
@@ -379,7 +384,8 @@ def test_fit_transform_is_transform_of_the_training_rows(seed):
 def test_transpose_permutation_scale(seed):
     X = planted((80, 70), 2, 0.05, seed)[0]
     rng = np.random.default_rng(seed)
-    rows, columns = rng.permutation(80), rng.permutation(70)
+    rows = rng.permutation(80)
+    columns = rng.permutation(70)
     L = RobustPCA(tol=1e-8).fit(X).low_rank_
     assert_allclose(RobustPCA(tol=1e-8).fit(X.T).low_rank_.T, L, atol=1e-6)
     permuted = RobustPCA(tol=1e-8).fit(X[np.ix_(rows, columns)]).low_rank_
@@ -416,7 +422,8 @@ def test_solvers_and_random_states_agree(seed):
 @pytest.mark.invariance
 def test_stable_without_noise_is_plain(seed):
     X = planted((50, 40), 2, 0.1, seed)[0]
-    plain, stable = RobustPCA().fit(X), RobustPCA(algorithm="stable", noise_std=0).fit(X)
+    plain = RobustPCA().fit(X)
+    stable = RobustPCA(algorithm="stable", noise_std=0).fit(X)
     assert_array_equal(plain.low_rank_, stable.low_rank_)
     assert_array_equal(plain.transform(X), stable.transform(X))
 
@@ -496,7 +503,8 @@ def test_extreme_scales(scale, seed):
 @pytest.mark.edge
 def test_row_and_column_without_entries(seed):
     X = planted((60, 50), 2, 0.05, seed)[0]
-    X[5], X[:, 8] = np.nan, np.nan
+    X[5] = np.nan
+    X[:, 8] = np.nan
     model = RobustPCA().fit(X)
     assert_allclose(model.low_rank_[5], 0, atol=1e-6)
     assert_allclose(model.low_rank_[:, 8], 0, atol=1e-6)
@@ -684,7 +692,8 @@ def test_certificate_belongs_to_the_convex_problem_of_scaled_columns(spread, see
     X, _, _ = noisy((80, 50), seed=seed)
     X *= np.exp(spread * np.random.default_rng(seed).normal(size=50))
     model = RobustPCA(polish=False).fit(X)
-    table, L = X / model.column_scale_, model.low_rank_ / model.column_scale_
+    table = X / model.column_scale_
+    L = model.low_rank_ / model.column_scale_
     delta = model.noise_std_ * np.sqrt(2 * 80)
     Y = model.dual_ / max(1, norm(model.dual_, 2), np.abs(model.dual_).max() / model.alpha_)
     primal = norm(L, "nuc") + huber(table - L, model.alpha_, delta).sum()
@@ -760,7 +769,8 @@ def test_noisy_tables_in_other_units_orders_and_precision(seed):
     X, _, _ = noisy((90, 40), missing=0.1, seed=seed)
     model = RobustPCA().fit(X)
     rng = np.random.default_rng(seed)
-    rows, columns = rng.permutation(90), rng.permutation(40)
+    rows = rng.permutation(90)
+    columns = rng.permutation(40)
     other = RobustPCA().fit(-40 * X[np.ix_(rows, columns)])
     # the refit ends after a few steps, from a start that is as accurate as `tol`
     expected = -40 * model.low_rank_[np.ix_(rows, columns)]
@@ -782,7 +792,8 @@ def test_outliers_are_listed_with_their_names(seed):
     assert len(found) == model.support_.sum()
     assert (np.diff(found["size"]) <= 0).all()
     for cell in found.itertuples():
-        i, j = int(cell.row[4:]), int(cell.column[1:])
+        i = int(cell.row[4:])
+        j = int(cell.column[1:])
         assert model.support_[i, j]
         assert cell.value == pytest.approx(X[i, j])
         assert cell.expected == pytest.approx(model.low_rank_[i, j])

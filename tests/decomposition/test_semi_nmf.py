@@ -34,7 +34,8 @@ def test_codes_are_non_negative_least_squares(seed):
 def test_components_are_least_squares(seed):
     X = mixed(seed=seed)
     rng = np.random.default_rng(seed)
-    W, V = rng.uniform(size=(60, 3)), rng.normal(size=(12, 3))
+    W = rng.uniform(size=(60, 3))
+    V = rng.normal(size=(12, 3))
     found = factorize(Data(X), W, V, codes_side=Side(), components_side=Side("free"), max_iter=20)
     H = np.linalg.lstsq(found.codes, X, rcond=None)[0]
     assert_allclose(found.codes @ found.components.T, found.codes @ H, atol=1e-8)
@@ -59,12 +60,14 @@ def test_kkt_residual_is_what_the_gradients_say(missing, passes, seed):
     X = mixed(seed=seed)
     rng = np.random.default_rng(seed)
     known = rng.uniform(size=X.shape) >= missing
-    W, V = rng.uniform(size=(60, 3)), rng.normal(size=(12, 3))
+    W = rng.uniform(size=(60, 3))
+    V = rng.normal(size=(12, 3))
     data = Data(X * known, None if known.all() else known)
     found = factorize(data, W, V, codes_side=Side(), components_side=Side("free"), max_iter=passes)
     length = np.linalg.norm(found.components, axis=0)
     length[length == 0] = 1  # a component may be lost
-    W, H = found.codes * length, (found.components / length).T
+    W = found.codes * length
+    H = (found.components / length).T
     R = known * (W @ H - X)
     grad = R @ H.T
     projected = np.where(W > 0, grad, np.minimum(grad, 0))
@@ -135,7 +138,8 @@ def test_sparse_input_weights_signs_units(seed):
     X[np.abs(X) < 0.5] = 0
     model = SemiNMF(4)
     value = model.fit(X).objective_
-    codes, score = model.transform(X), model.score(X)
+    codes = model.transform(X)
+    score = model.score(X)
     thin = sparse.csr_array(X)
     # components may be far from determined, the objective is not
     near = {"rtol": 2e-3}
@@ -275,7 +279,8 @@ def test_few_distinct_rows_need_no_warning_of_k_means(X):
     model = SemiNMF(3, init="kmeans", random_state=0).fit(X)
     assert_allclose(model.inverse_transform(model.transform(X)), X, atol=1e-3)
     wide = sparse.csr_array(X)
-    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    wide.indices = wide.indices.astype(np.int64)
+    wide.indptr = wide.indptr.astype(np.int64)
     again = SemiNMF(3, init="kmeans", random_state=0).fit(wide)
     assert_allclose(again.objective_, model.objective_, atol=1e-6)
 

@@ -331,7 +331,8 @@ def test_direction_of_time_and_order_of_sequences_do_not_matter(seed):
 def test_splitting_a_sequence_removes_one_step(seed):
     X = series(seed, p=3)
     ids = np.repeat([0, 1], [150, 250])
-    whole, split = SlowFeatureAnalysis().fit(X), SlowFeatureAnalysis().fit(X, sequence_ids=ids)
+    whole = SlowFeatureAnalysis().fit(X)
+    split = SlowFeatureAnalysis().fit(X, sequence_ids=ids)
     assert (whole.n_steps_, split.n_steps_) == (399, 398)
     assert (whole.n_sequences_, split.n_sequences_) == (1, 2)
     step = X[150] - X[149]
@@ -464,7 +465,8 @@ def test_extrema_of_a_quadratic_form_on_a_sphere(seed, case):
     """Stationary on the sphere with the right curvature, and no random row is better."""
     rng = np.random.default_rng(seed)
     H = rng.normal(size=(4, 4))
-    H, f = H + H.T, rng.normal(size=4)
+    H = H + H.T
+    f = rng.normal(size=4)
     V = np.linalg.eigh(H)[1]
 
     if case == "linear":
@@ -599,7 +601,8 @@ def test_merge_of_other_sequences_has_no_seam(seed):
 @pytest.mark.invariance
 def test_merge_leaves_sources_as_they_are_and_takes_itself():
     X = series(0, n=100, p=2)
-    model, other = SlowFeatureAnalysis().fit(X[:60]), SlowFeatureAnalysis().fit(X[60:])
+    model = SlowFeatureAnalysis().fit(X[:60])
+    other = SlowFeatureAnalysis().fit(X[60:])
     before = other.components_.copy()
     model.merge(other).partial_fit(X[:5])
     assert_array_equal(other.components_, before)
@@ -667,12 +670,14 @@ def test_merge_refuses_what_it_cannot_join():
 
 @pytest.mark.edge
 def test_merge_checks_times():
-    X, times = series(0, n=60, p=2), np.arange(60.0)
+    X = series(0, n=60, p=2)
+    times = np.arange(60.0)
 
     def fit(*arguments, **given):
         return SlowFeatureAnalysis().fit(*arguments, **given)
 
-    early, late = fit(X[:30], times=times[:30]), fit(X[30:], times=times[30:])
+    early = fit(X[:30], times=times[:30])
+    late = fit(X[30:], times=times[30:])
     with pytest.raises(ValueError, match="to both estimators, or to none"):
         early.merge(fit(X))
     with pytest.raises(ValueError, match="first row to merge has 0 after 59"):
@@ -1014,7 +1019,8 @@ def peak_of_fit(X, **parameters):
 @pytest.mark.parametrize("n_components", [None, 5])
 def test_memory_is_five_matrices_and_one_chunk(n_components):
     X = np.random.default_rng(0).normal(size=(20_000, 24))
-    D, chunk = 324, 2048
+    D = 324
+    chunk = 2048
     peak = peak_of_fit(X, n_components=n_components, degree=2, batch_size=chunk)
     rows = 20_000 * 8 * 3  # numbers of sequences, valid rows
     assert peak < 5 * D * D * 8 + chunk * D * 8 * 1.1 + rows
@@ -1028,7 +1034,8 @@ def test_time_and_memory_of_the_large_problem():
     X = rng.normal(size=(100_001, 50))
     X = 0.9 * X[1:] + X[:-1]
     model = SlowFeatureAnalysis(n_components=10, degree=2)
-    theory, ours = [], []
+    theory = []
+    ours = []
     for _ in range(3):
         delta, seconds = bare_bones(X)
         theory.append(seconds)

@@ -288,7 +288,8 @@ def test_higher_sparseness_makes_parts_local():
     X = load_digits().data[:400] / 16
     plain = SparseNMF(9, penalty=None).fit(X)
     natural = sparseness(plain.components_).mean()
-    errors, used = [], []
+    errors = []
+    used = []
     for level in (0.6, 0.75, 0.9):
         assert level > natural - 0.1
         model = SparseNMF(9, penalty="hoyer", sparseness_components=level, max_iter=3000).fit(X)
@@ -302,7 +303,8 @@ def test_higher_sparseness_makes_parts_local():
 def test_larger_beta_makes_codes_sparser():
     """Kim & Park 2007, section 2.2: the penalty trades sparseness against accuracy."""
     X = load_digits().data[:300] / 16
-    zeros, errors = [], []
+    zeros = []
+    errors = []
     for alpha in (0.01, 0.3, 3.0):
         model = SparseNMF(10, alpha=alpha).fit(X)
         zeros.append((model.transform(X) == 0).mean())
@@ -329,7 +331,8 @@ def test_sparse_input_masks_weights_order(settings, seed):
     X, _, _ = planted(seed=seed, noise=0.05, p=32)
     model = SparseNMF(3, tol=1e-6, max_iter=5000, **settings)
     H = model.fit(X).components_
-    codes, score = model.transform(X), model.score(X)
+    codes = model.transform(X)
+    score = model.score(X)
     # all of these reach the same point, to the tolerance of the fit
     near = {"atol": 1e-3 * H.max()}
     assert_allclose(model.fit(sparse.csr_array(X)).components_, H, **near)
@@ -381,7 +384,8 @@ def test_a_full_mask_is_no_mask(seed):
 
     X = mixed(seed=seed)
     rng = np.random.default_rng(seed)
-    W, V = rng.uniform(size=(50, 3)), rng.uniform(size=(24, 3))
+    W = rng.uniform(size=(50, 3))
+    V = rng.uniform(size=(24, 3))
     plain = factorize(Data(X), W, V, codes_side=Side(), components_side=Side())
     masked = factorize(
         Data(X, np.ones(X.shape, bool)), W, V, codes_side=Side(), components_side=Side()
@@ -479,12 +483,14 @@ def test_components_that_are_lost_come_back(solver, seed):
 @pytest.mark.edge
 def test_zero_rows_columns_and_rows_without_entries(seed):
     X = mixed(seed=seed)
-    X[3], X[:, 5] = 0, 0
+    X[3] = 0
+    X[:, 5] = 0
     for settings in ({"penalty": None}, {"alpha": 0.1}):
         model = SparseNMF(3, **settings).fit(X)
         assert_array_equal(model.transform(X)[3], 0)
         assert_allclose(model.components_[:, 5], 0, atol=1e-12)
-    X[7], X[:, 2] = np.nan, np.nan
+    X[7] = np.nan
+    X[:, 2] = np.nan
     model = SparseNMF(3, penalty=None).fit(X)
     assert_array_equal(model.transform(X)[7], 0)
     assert np.isfinite(model.components_).all()
@@ -555,7 +561,8 @@ def twice(X):
     columns = np.tile(np.r_[np.arange(p), np.arange(p)][::-1], n)
     values = np.concatenate([np.r_[0.25 * row, 0.75 * row][::-1] for row in X])
     out = sparse.csr_array((values, columns, np.arange(n + 1) * 2 * p), shape=X.shape)
-    out.indices, out.indptr = out.indices.astype(np.int64), out.indptr.astype(np.int64)
+    out.indices = out.indices.astype(np.int64)
+    out.indptr = out.indptr.astype(np.int64)
     return out
 
 
@@ -565,7 +572,8 @@ def test_repeated_entries_add_up(settings, seed):
     X = mixed(seed=seed)
     D = twice(X)
     held = [part.copy() for part in (D.data, D.indices, D.indptr)]
-    dense, thin = SparseNMF(3, **settings).fit(X), SparseNMF(3, **settings).fit(D)
+    dense = SparseNMF(3, **settings).fit(X)
+    thin = SparseNMF(3, **settings).fit(D)
     assert_allclose(thin.objective_, dense.objective_, rtol=1e-9)
     assert_allclose(thin.transform(D), dense.transform(X), atol=1e-6)
     assert_allclose(thin.score(D), dense.score(X), rtol=1e-8)
@@ -739,7 +747,8 @@ def test_sparse_codes_and_weights_of_scores(seed):
 @pytest.mark.edge
 def test_pipeline_is_tuned(seed):
     X, y = load_digits(return_X_y=True)
-    X, y = X[:200], y[:200]
+    X = X[:200]
+    y = y[:200]
     pipeline = make_pipeline(SparseNMF(tol=1e-2), LogisticRegression(max_iter=2000))
     search = GridSearchCV(pipeline, {"sparsenmf__n_components": [2, 10]}, cv=3).fit(X, y)
     assert search.best_params_ == {"sparsenmf__n_components": 10}

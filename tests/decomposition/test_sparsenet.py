@@ -50,7 +50,8 @@ def test_codes_are_stationary_by_finite_differences(prior, seed):
     assert result.gradient.max() <= 1e-7
     step = 1e-5
     for j in range(len(D)):
-        up, down = result.codes.copy(), result.codes.copy()
+        up = result.codes.copy()
+        down = result.codes.copy()
         up[:, j] += step
         down[:, j] -= step
         change = energies(X, D, up, alpha=0.3, prior=prior)
@@ -88,7 +89,8 @@ def test_codes_are_optima_that_another_minimiser_confirms(prior, seed):
 def test_step_of_the_atoms_follows_the_gradient(seed):
     X, D = problem(seed, n_signals=30)
     A = np.random.default_rng(seed).normal(size=(30, 12))
-    variance, gain = np.full(12, 0.1), np.linspace(0.5, 2, 12)
+    variance = np.full(12, 0.1)
+    gain = np.linspace(0.5, 2, 12)
 
     new, after, gains = dictionary_step(X, D, A, variance, gain, rate=1e-4, goal=None)
     assert_array_equal(gains, gain)
@@ -98,7 +100,8 @@ def test_step_of_the_atoms_follows_the_gradient(seed):
     slope = np.empty_like(D)
     for j in range(12):
         for p in range(8):
-            up, down = D.copy(), D.copy()
+            up = D.copy()
+            down = D.copy()
             up[j, p] += step
             down[j, p] -= step
             slope[j, p] = np.sum((X - A @ up) ** 2) - np.sum((X - A @ down) ** 2)

@@ -64,7 +64,8 @@ def test_linear_kernel_is_linear_discriminant_analysis_with_a_ridge(seed):
     assert_allclose(model.predict_proba(new), linear.predict_proba(new), atol=1e-8)
     assert_array_equal(model.predict(new), linear.predict(new))
     # shrinkage s is a ridge of s / ((1 - s) p) traces, for classes of equal prior
-    s, even = 0.1, np.full(4, 0.25)
+    s = 0.1
+    even = np.full(4, 0.25)
     model = KernelDiscriminantAnalysis("linear", alpha=s / (1 - s) / 5, priors=even).fit(X, y)
     linear = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=s, priors=even).fit(X, y)
     assert_array_equal(model.predict(new), linear.predict(new))
@@ -138,9 +139,11 @@ def test_kernel_given_in_five_ways(seed):
     X, y = classes(seed)
     new = classes(seed + 1)[0]
     want = KernelDiscriminantAnalysis(gamma=0.125).fit(X, y).transform(new)
-    K, K_new = rbf_kernel(X, gamma=0.125), rbf_kernel(new, X, gamma=0.125)
+    K = rbf_kernel(X, gamma=0.125)
+    K_new = rbf_kernel(new, X, gamma=0.125)
     callable_ = KernelDiscriminantAnalysis(rbf_kernel, kernel_params={"gamma": 0.125})
-    rows, new_rows = sparse.csr_array(X), sparse.csr_array(new)
+    rows = sparse.csr_array(X)
+    new_rows = sparse.csr_array(new)
     found = [
         KernelDiscriminantAnalysis(RBF(2.0)).fit(X, y).transform(new),
         callable_.fit(X, y).transform(new),
@@ -164,7 +167,8 @@ def test_weights_scale_and_order(seed, solver):
     weighted = model.fit(X, y, sample_weight=w).predict_log_proba(new)
     repeated = model.fit(X[copies], y[copies]).predict_log_proba(new)
     assert_allclose(repeated, weighted, rtol=1e-6, atol=1e-6)
-    K, K_new = rbf_kernel(X, gamma=0.05), rbf_kernel(new, X, gamma=0.05)
+    K = rbf_kernel(X, gamma=0.05)
+    K_new = rbf_kernel(new, X, gamma=0.05)
     given = KernelDiscriminantAnalysis("precomputed", alpha=0.01, solver=solver)
     found = given.fit(1e5 * K, y, sample_weight=w).predict_log_proba(1e5 * K_new)
     assert_allclose(found, weighted, rtol=1e-6, atol=1e-6)

@@ -39,7 +39,8 @@ def quadratic_features(X):
 def test_linear_kernel_is_the_primal_problem(seed, solver):
     X, y = classes(seed)
     model = KernelFisherDiscriminant("linear", alpha=0.01, solver=solver).fit(X, y)
-    A, B = X[y == "a"], X[y == "b"]
+    A = X[y == "a"]
+    B = X[y == "b"]
     S = np.cov(A.T, bias=True) + np.cov(B.T, bias=True)
     assert_allclose(model.ridge_, 0.01 * np.trace(S), rtol=1e-10)
     d = B.mean(axis=0) - A.mean(axis=0)
@@ -105,10 +106,13 @@ def test_printed_right_hand_side_is_worse_for_unequal_classes():
     """With y in place of D y the ratio is lower, if the classes differ in size."""
     X, y = classes(3)
     model = KernelFisherDiscriminant("linear", alpha=0.01).fit(X, y)
-    sign, n = np.where(y == "b", 1.0, -1.0), len(y)
-    a, b = (y == "a").sum(), (y == "b").sum()
+    sign = np.where(y == "b", 1.0, -1.0)
+    n = len(y)
+    a = (y == "a").sum()
+    b = (y == "b").sum()
     D = np.diag(np.where(y == "b", 2 * a / n, 2 * b / n))
-    plus, minus = (y == "b").astype(float), (y == "a").astype(float)
+    plus = (y == "b").astype(float)
+    minus = (y == "a").astype(float)
     B = D - 2 * a / (n * b) * np.outer(plus, plus) - 2 * b / (n * a) * np.outer(minus, minus)
     lam = model.ridge_ * 2 * a * b / n
     printed = np.linalg.solve(B @ (X @ X.T) + lam * np.eye(n), sign)
@@ -120,7 +124,8 @@ def test_printed_right_hand_side_is_worse_for_unequal_classes():
 @pytest.mark.recovery
 def test_ring_around_a_core(seed):
     rng = np.random.default_rng(seed)
-    angle, y = rng.uniform(0, 2 * np.pi, size=400), np.repeat([0, 1], 200)
+    angle = rng.uniform(0, 2 * np.pi, size=400)
+    y = np.repeat([0, 1], 200)
     radius = np.where(y, 3.0, 1.0) + 0.2 * rng.normal(size=400)
     X = np.c_[radius * np.cos(angle), radius * np.sin(angle)]
     model = KernelFisherDiscriminant(gamma=0.2).fit(X[::2], y[::2])
@@ -133,7 +138,8 @@ def test_kernel_given_in_five_ways(seed):
     X, y = classes(seed)
     new = classes(seed + 1)[0]
     want = KernelFisherDiscriminant(gamma=0.125).fit(X, y).decision_function(new)
-    K, K_new = rbf_kernel(X, gamma=0.125), rbf_kernel(new, X, gamma=0.125)
+    K = rbf_kernel(X, gamma=0.125)
+    K_new = rbf_kernel(new, X, gamma=0.125)
     found = [
         KernelFisherDiscriminant(RBF(2.0)).fit(X, y).decision_function(new),
         KernelFisherDiscriminant(rbf_kernel, kernel_params={"gamma": 0.125})
@@ -159,7 +165,8 @@ def test_weights_scale_labels_and_order(seed, solver):
     model = KernelFisherDiscriminant("poly", gamma=None, degree=2, alpha=0.01, solver=solver)
     weighted = model.fit(X, y, sample_weight=w).decision_function(new)
     assert_allclose(model.fit(X[copies], y[copies]).decision_function(new), weighted, rtol=1e-6)
-    K, K_new = polynomial_kernel(X, degree=2), polynomial_kernel(new, X, degree=2)
+    K = polynomial_kernel(X, degree=2)
+    K_new = polynomial_kernel(new, X, degree=2)
     given = KernelFisherDiscriminant("precomputed", alpha=0.01, solver=solver)
     values = given.fit(K, y, sample_weight=w).decision_function(K_new)
     assert_allclose(values, weighted, rtol=1e-6)

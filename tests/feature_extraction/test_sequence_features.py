@@ -69,7 +69,8 @@ def test_inner_products_are_the_kernel(kernel, seed):
 @pytest.mark.oracle
 @pytest.mark.parametrize("p", [1, 2, 4])
 def test_columns_count_the_substrings_they_are_named_after(p, seed):
-    X, Y = strings(seed), strings(seed + 1, symbols="abx")
+    X = strings(seed)
+    Y = strings(seed + 1, symbols="abx")
     features = SequenceFeatures(PSpectrum(p), normalize=False).fit(X)
     names = features.get_feature_names_out()
     assert len(set(names)) == len(names) == features.n_features_out_
@@ -82,7 +83,8 @@ def test_columns_count_the_substrings_they_are_named_after(p, seed):
 @each
 def test_new_samples_meet_the_training_samples_as_in_the_kernel(kernel, seed):
     """Substrings that no training sample has change no inner product with one."""
-    X, Y = strings(seed), strings(seed + 1, symbols="abcd")
+    X = strings(seed)
+    Y = strings(seed + 1, symbols="abcd")
     features = SequenceFeatures(kernel, normalize=False).fit(X)
     K = (features.transform(Y) @ features.transform(X).T).toarray()
     assert_allclose(K, kernel(Y, X), rtol=1e-12)
@@ -122,7 +124,8 @@ def test_linear_model_is_the_kernel_machine():
 
 @pytest.mark.recovery
 def test_stream_of_samples():
-    features, model = SequenceFeatures(PSpectrum(3), n_features=2**12), SGDClassifier()
+    features = SequenceFeatures(PSpectrum(3), n_features=2**12)
+    model = SGDClassifier()
     model.set_params(random_state=0)
     for seed in range(20):
         X, y = families(50, seed)
@@ -259,10 +262,12 @@ FIXED = [
 @pytest.mark.parametrize(("kernel", "symbols", "dense"), FIXED, ids=repr)
 def test_columns_of_scores_and_texts(kernel, symbols, dense, seed):
     X = [x + symbols for x in strings(seed, symbols=symbols)]
-    train, test = X[:8], X[8:]
+    train = X[:8]
+    test = X[8:]
     for cosine in (False, True):
         model = SequenceFeatures(kernel, normalize=cosine).fit(train)
-        A, B = model.transform(train), model.transform(test)
+        A = model.transform(train)
+        B = model.transform(test)
         assert isinstance(A, np.ndarray) == dense
         settled = kernel.from_data(train)
         expected = (Normalized(settled) if cosine else settled)(test, train)

@@ -118,7 +118,8 @@ def test_order_of_the_rules_as_experts_shrink():
     """
     X, y = make_friedman1(2000, n_features=5, noise=1.0, random_state=0)
     new, target = make_friedman1(1000, n_features=5, noise=1.0, random_state=1)
-    density, error = {}, {}
+    density = {}
+    error = {}
     for combine in ("poe", "gpoe", "bcm", "rbcm"):
         model = BayesianCommitteeMachine(combine=combine, n_experts=80, random_state=0).fit(X, y)
         mean, std = model.predict(new, return_std=True)

@@ -409,7 +409,8 @@ def test_values_of_near_samples_that_are_far_out(kernel, seed):
     """Two groups, a million length scales apart, in one matrix."""
     rng = np.random.default_rng(seed)
     A, B = rng.normal(size=(2, 10, 5))
-    A[5:], B[5:] = A[5:] + 1e6, B[5:] + 1e6
+    A[5:] = A[5:] + 1e6
+    B[5:] = B[5:] + 1e6
     found = Covariance(KERNELS[kernel])(A, B)
     assert_allclose(found, KERNELS[kernel](A, B), rtol=1e-7, atol=1e-9)  # differences
 

@@ -57,7 +57,8 @@ def test_solver_cvxpy_is_selectable(kind, alpha, seed):
     if kind == "sparse":
         X = sparse.csr_array((X[known], np.nonzero(known)), shape=X.shape)
     scaled = 1e40 * X
-    ours, theirs = convex(alpha).fit(X), convex(alpha, solver="cvxpy").fit(X)
+    ours = convex(alpha).fit(X)
+    theirs = convex(alpha, solver="cvxpy").fit(X)
     assert theirs.dual_gap_ < 1e-5  # interior point accuracy
     assert_allclose(theirs.objective_, ours.objective_, rtol=1e-5)
     far = convex(1e40 * alpha, solver="cvxpy").fit(scaled)
@@ -156,8 +157,10 @@ def test_sparse_table_matches_dense(seed, alpha):
 @pytest.mark.oracle
 def test_compiled_loops_match_plain_python():
     rng = np.random.default_rng(0)
-    left, right = rng.normal(size=(5, 3)), rng.normal(size=(7, 3))
-    rows, columns = rng.integers(5, size=20), rng.integers(7, size=20)
+    left = rng.normal(size=(5, 3))
+    right = rng.normal(size=(7, 3))
+    rows = rng.integers(5, size=20)
+    columns = rng.integers(7, size=20)
     out = np.empty(20)
     entries_at(rows, columns, left, right, out)
     assert_allclose(out, (left @ right.T)[rows, columns], rtol=1e-12)
@@ -247,7 +250,8 @@ def test_exact_recovery_of_low_rank_tables(seed, n, p, rank, share):
 @pytest.mark.recovery
 def test_default_nears_the_noise_on_ratings(seed):
     X, users, items = make_ratings(300, 120, observed=0.4, noise=0.3, random_state=seed)
-    truth, hidden = users @ items.T, np.isnan(X)
+    truth = users @ items.T
+    hidden = np.isnan(X)
 
     def error(imputer):
         return np.sqrt(np.mean((imputer.fit_transform(X) - truth)[hidden] ** 2))
@@ -261,7 +265,8 @@ def test_default_nears_the_noise_on_ratings(seed):
 @pytest.mark.recovery
 def test_auto_lam_is_close_to_the_best(seed):
     X, users, items = make_ratings(200, 80, observed=0.4, noise=0.5, random_state=seed)
-    truth, hidden = users @ items.T, np.isnan(X)
+    truth = users @ items.T
+    hidden = np.isnan(X)
 
     def error(alpha):
         filled = NuclearNormImputer(alpha=alpha).fit_transform(X)
@@ -289,8 +294,10 @@ def test_rank_cap_finds_the_planted_table(seed):
 def test_cai_candes_shen_table():
     """Cai, Candes and Shen 2010, Table 1: n = 1000, rank 10, 12 % known; they print 1.64e-4."""
     rng = np.random.default_rng(0)
-    n, rank = 1000, 10
-    A, B = rng.normal(size=(n, rank)), rng.normal(size=(n, rank))
+    n = 1000
+    rank = 10
+    A = rng.normal(size=(n, rank))
+    B = rng.normal(size=(n, rank))
     cells = rng.choice(n * n, size=round(0.12 * n * n), replace=False)
     rows, columns = np.divmod(cells, n)
     values = np.einsum("ij,ij->i", A[rows], B[columns])
@@ -373,7 +380,8 @@ def test_scale_equivariance(settings, factor):
 def test_units_of_columns_and_shifts_do_not_matter(seed):
     rng = np.random.default_rng(seed)
     X = make_ratings(50, 12, observed=0.6, random_state=seed)[0]
-    units, shifts = 10.0 ** rng.uniform(-3, 3, 12), rng.normal(size=12)
+    units = 10.0 ** rng.uniform(-3, 3, 12)
+    shifts = rng.normal(size=12)
     one = NuclearNormImputer(alpha=0.1).fit_transform(X)
     other = NuclearNormImputer(alpha=0.1).fit_transform(X * units + shifts)
     assert_allclose((other - shifts) / units, one, rtol=1e-5, atol=1e-5)
@@ -383,7 +391,8 @@ def test_units_of_columns_and_shifts_do_not_matter(seed):
 def test_order_of_rows_and_columns_does_not_matter(seed):
     rng = np.random.default_rng(seed)
     X = make_ratings(50, 25, observed=0.5, random_state=seed)[0]
-    rows, columns = rng.permutation(50), rng.permutation(25)
+    rows = rng.permutation(50)
+    columns = rng.permutation(25)
     one = NuclearNormImputer(alpha=0.1, tol=1e-9).fit_transform(X)
     other = NuclearNormImputer(alpha=0.1, tol=1e-9).fit_transform(X[rows][:, columns])
     assert_allclose(other, one[rows][:, columns], atol=1e-4)  # root of the tolerance
@@ -392,7 +401,8 @@ def test_order_of_rows_and_columns_does_not_matter(seed):
 @pytest.mark.invariance
 def test_transposed_table(seed):
     _, _, X = low_rank(np.random.default_rng(seed), noise=0.3)
-    one, other = convex(2.0).fit(X), convex(2.0).fit(X.T)
+    one = convex(2.0).fit(X)
+    other = convex(2.0).fit(X.T)
     assert_allclose(one.objective_, other.objective_, rtol=1e-8)
     assert_allclose(fit_of(one), fit_of(other).T, atol=1e-3)  # root of the tolerance
 
@@ -485,7 +495,8 @@ def test_sparse_zeros_are_known_and_the_table_stays_sparse():
     )
     assert X.nnz == 4
     assert_array_equal(NuclearNormImputer().fit_transform(X), [[0, 2], [0, 4]])
-    n, p = 10_000, 4_000
+    n = 10_000
+    p = 4_000
     S = make_ratings(n, p, observed=0.01, sparse=True, random_state=0)[0]
     tracemalloc.start()
     imputer = NuclearNormImputer(alpha=0.5, keep_empty_features=True).fit(S)

@@ -21,7 +21,8 @@ def table(seed, n=40, p=3):
 
 @pytest.mark.oracle
 def test_coordinates_of_kernel_pca(seed):
-    X, new = table(seed), table(seed + 1, 6)
+    X = table(seed)
+    new = table(seed + 1, 6)
     ours = NonlinearProjectionTrick(5, gamma=None).fit(X)
     theirs = KernelPCA(5, kernel="rbf").fit(X)
     assert_allclose(np.abs(ours.transform(X)), np.abs(theirs.transform(X)), atol=1e-9)
@@ -32,7 +33,8 @@ def test_coordinates_of_kernel_pca(seed):
 @pytest.mark.oracle
 @pytest.mark.parametrize("center", [True, False])
 def test_exact_and_all_landmarks_agree(center, seed):
-    X, new = table(seed), table(seed + 1, 6)
+    X = table(seed)
+    new = table(seed + 1, 6)
     settings = {"n_components": 6, "center": center}
     exact = NonlinearProjectionTrick(**settings).fit(X)
     for landmarks in ("greedy", "random"):
@@ -46,7 +48,8 @@ def test_exact_and_all_landmarks_agree(center, seed):
 
 @pytest.mark.certificate
 def test_inner_products_are_the_kernel(seed):
-    X, new = table(seed), table(seed + 1, 6)
+    X = table(seed)
+    new = table(seed + 1, 6)
     plain = NonlinearProjectionTrick(gamma=None, center=False).fit(X)
     Z = plain.transform(X)
     assert_allclose(Z @ Z.T, rbf_kernel(X, gamma=1 / 3), atol=1e-9)
@@ -88,7 +91,8 @@ def test_k_means_on_the_coordinates_is_kernel_k_means():
 
 @pytest.mark.invariance
 def test_a_linear_machine_on_the_coordinates_is_the_kernel_machine(seed):
-    X, new = table(seed), table(seed + 1, 20)
+    X = table(seed)
+    new = table(seed + 1, 20)
     y = (X[:, 0] ** 2 > 0.5).astype(int)
     trick = NonlinearProjectionTrick(gamma=None, center=False).fit(X)
     linear = SVC(kernel="linear", tol=1e-8).fit(trick.transform(X), y)

@@ -26,7 +26,8 @@ def samples(seed, n=7, p=3):
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", NAMES)
 def test_names_mean_what_they_mean_in_scikit_learn(name, seed):
-    X, Y = samples(seed), samples(seed + 1, n=4)
+    X = samples(seed)
+    Y = samples(seed + 1, n=4)
     gram = resolve_kernel(name, X)
     assert_allclose(gram(X, Y), pairwise_kernels(X, Y, metric=name), rtol=1e-14)
     assert_allclose(gram.diag(X), np.diag(PAIRWISE_KERNEL_FUNCTIONS[name](X)), atol=1e-14)
@@ -36,7 +37,8 @@ def test_names_mean_what_they_mean_in_scikit_learn(name, seed):
 @pytest.mark.parametrize("name", ["linear", "poly", "rbf", "sigmoid", "cosine"])
 def test_sparse_samples_give_the_same_matrix(name, seed):
     X = samples(seed) * (samples(seed + 1) > 0.5)
-    dense, rows = resolve_kernel(name, X, gamma="scale"), sparse.csr_array(X)
+    dense = resolve_kernel(name, X, gamma="scale")
+    rows = sparse.csr_array(X)
     thin = resolve_kernel(name, rows, gamma="scale")
     assert thin.params == pytest.approx(dense.params)
     assert_allclose(thin(rows), dense(X), rtol=1e-12)
@@ -78,7 +80,8 @@ def test_variance_takes_no_memory_of_the_size_of_the_table():
     "kernel", [RBF(0.5), ConstantKernel(2.0) * RBF(0.3) + WhiteKernel(0.1), DotProduct(0.2)]
 )
 def test_objects_and_functions(kernel, seed):
-    X, Y = samples(seed), samples(seed + 1, n=4)
+    X = samples(seed)
+    Y = samples(seed + 1, n=4)
     gram = resolve_kernel(kernel, X)
     assert gram.kernel is not kernel
     assert_array_equal(gram(X, Y), kernel(X, Y))
@@ -94,8 +97,10 @@ def test_objects_and_functions(kernel, seed):
 @pytest.mark.invariance
 def test_a_precomputed_matrix_takes_the_place_of_its_samples(seed):
     X = samples(seed)
-    K, kept = X @ X.T, [4, 1]
-    gram, direct = resolve_kernel("precomputed", K), resolve_kernel("linear", X)
+    K = X @ X.T
+    kept = [4, 1]
+    gram = resolve_kernel("precomputed", K)
+    direct = resolve_kernel("linear", X)
     assert_allclose(gram(K, gram.subset(K, kept)), direct(X, direct.subset(X, kept)))
     assert_allclose(gram(K[2:4], gram.subset(K, kept)), X[2:4] @ X[kept].T)
     assert_allclose(gram.diag(K), direct.diag(X))

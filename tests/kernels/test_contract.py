@@ -68,7 +68,8 @@ def test_every_kernel_has_a_twin():
 @pytest.mark.oracle
 @each
 def test_equals_its_brute_force_twin(kernel, twin, seed):
-    X, Y = draw(twin, seed), draw(twin, seed + 100, n=5)
+    X = draw(twin, seed)
+    Y = draw(twin, seed + 100, n=5)
     expected = np.array([[twin.pair(kernel, x, y) for y in Y] for x in X])
     K = kernel(X, Y)
     assert K.shape == (7, 5)
@@ -124,7 +125,8 @@ def test_wrappers_of_kernels_refuse_missing_numbers(kernel, form, value):
 @pytest.mark.parametrize(("kernel", "twin"), ON_VECTORS)
 def test_samples_without_columns(kernel, twin):
     """All samples are equal then: constant values and their diagonal, or a clear refusal."""
-    X, message = np.zeros((3, 0)), None
+    X = np.zeros((3, 0))
+    message = None
     try:
         K = kernel(X)
     except ValueError as error:
@@ -170,7 +172,8 @@ def test_stationary_kernels_depend_on_differences_only(kernel, twin, seed):
 
 def test_who_claims_to_be_stationary():
     """Which constructions inherit it, and which have a constant diagonal only."""
-    inner, other = RBF(0.5), DotProduct(1.0) ** 2
+    inner = RBF(0.5)
+    other = DotProduct(1.0) ** 2
     of_kernel = [Normalized, ExponentialOf, PolynomialOf, GaussianOf]
     assert all(make(inner).is_stationary() for make in of_kernel)
     assert not any(make(other).is_stationary() for make in of_kernel)
@@ -189,7 +192,8 @@ def test_who_claims_to_be_stationary():
 @pytest.mark.invariance
 @each
 def test_subsets_and_order(kernel, twin, seed):
-    X, Y = draw(twin, seed), draw(twin, seed + 100, n=5)
+    X = draw(twin, seed)
+    Y = draw(twin, seed + 100, n=5)
     K = kernel(X, Y)
     close = {"rtol": 0, "atol": 1e-12 * max(1.0, float(np.abs(K).max()))}
     assert_allclose(kernel(Y, X), K.T, **close)
@@ -233,7 +237,8 @@ def test_fixed_by_default_and_no_gradient_across(kernel, twin):
 @each
 def test_clone_pickle_and_parameters(kernel, twin):
     X = draw(twin, 0)
-    before, K = repr(kernel), kernel(X)
+    before = repr(kernel)
+    K = kernel(X)
     for again in (clone(kernel), pickle.loads(pickle.dumps(kernel))):
         assert again is not kernel
         assert repr(again) == before
@@ -313,7 +318,8 @@ def test_marginal_likelihood_can_be_maximised(kernel, twin):
 
 @each
 def test_works_through_the_resolver(kernel, twin):
-    X, Y = draw(twin, 0), draw(twin, 1, n=4)
+    X = draw(twin, 0)
+    Y = draw(twin, 1, n=4)
     gram = resolve_kernel(kernel, X)
     assert_allclose(gram(X, Y), kernel(X, Y), rtol=1e-14)
     assert_allclose(gram.diag(X), kernel.diag(X), rtol=1e-14)

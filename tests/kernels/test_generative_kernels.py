@@ -42,7 +42,8 @@ BOOK = {
     "transmat": np.array([[0.7, 0.3], [0.2, 0.8]]),
     "emissionprob": np.array([[0.9, 0.1], [0.3, 0.7]]),
 }
-S, T = [0, 1, 1], [0, 0, 1]
+S = [0, 1, 1]
+T = [0, 0, 1]
 
 
 def random_model(rng, n_states=3, n_symbols=4):
@@ -217,10 +218,12 @@ def test_scores_of_vectors_are_derivatives(kind):
     name = "counts" if kind == "counts" else "normal"
     model = HiddenMarkovModel(start, move, name, tuple(emission))
     found = HMMFisher(model, parameters="e").features(X)
-    h, slopes = 1e-5, []
+    h = 1e-5
+    slopes = []
     for which, values in enumerate(emission):
         for index in np.ndindex(values.shape):
-            up, down = [], []
+            up = []
+            down = []
             for out, step in ((up, h), (down, -h)):
                 changed = [v.copy() for v in emission]
                 changed[which][index] += step
@@ -259,7 +262,8 @@ def test_mixtures_of_scikit_learn_are_read(cls, kind):
 
 def test_naive_bayes_counts_as_the_mixture_of_its_classes():
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(30, 2)), np.arange(30) % 2
+    X = rng.normal(size=(30, 2))
+    y = np.arange(30) % 2
     model = GaussianNB().fit(X, y)
     G = Fisher(FrozenEstimator(model), parameters="w").from_data(X).features(X)
     assert_allclose(G, model.predict_proba(X) / model.class_prior_ - 1)
@@ -328,7 +332,8 @@ def test_containers_and_encoded_samples_give_the_same_matrix():
 @pytest.mark.invariance
 def test_blocks_change_nothing():
     rng = np.random.default_rng(0)
-    model, X = random_model(rng), sequences(rng, 40)
+    model = random_model(rng)
+    X = sequences(rng, 40)
     with sklearn.config_context(working_memory=1e-2):
         blocked = fisher(model).features(X)
     assert_array_equal(blocked, fisher(model).features(X))
@@ -417,7 +422,8 @@ def test_fitted_models_are_read_and_frozen_ones_survive_cloning():
 def test_features_in_a_linear_model():
     X, y = two_classes(80)
     kernel = MarkovFisher(p=2).from_data(X[:40])
-    F, G = kernel.features(X[:40]), kernel.features(X[40:])
+    F = kernel.features(X[:40])
+    G = kernel.features(X[40:])
     assert LogisticRegression(C=0.01).fit(F, y[:40]).score(G, y[40:]) > 0.8
     assert_allclose((G @ F.T).toarray(), kernel(X[40:], X[:40]))
 
@@ -466,7 +472,8 @@ def test_probabilities_of_all_pairs_of_strings_sum_to_one():
 @pytest.mark.edge
 def test_paths_that_are_improbable_at_first_are_not_lost():
     """Two halves in exchanged order: one scale for a row would lose one of two ways."""
-    first, second = "a" * 400, "bc" * 200
+    first = "a" * 400
+    second = "bc" * 200
     kernel = PairHMM(JOINT, INSERT, symbols="abc")
     one = kernel._log_gram(kernel.encode([first + second]).form, kernel.encode(
         [second + first]).form)[0, 0]  # fmt: skip
@@ -518,7 +525,8 @@ def test_blocks_of_pairs_change_nothing():
 @pytest.mark.parametrize("cls", [GaussianMixture, GaussianNB, BernoulliNB])
 def test_mixtures_are_read_from_scikit_learn(cls):
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
+    X = rng.normal(size=(20, 2))
+    y = np.arange(20) % 2
     if cls is GaussianMixture:
         kernel = MixtureP(GaussianMixture(2, random_state=0)).from_data(X)
         model = GaussianMixture(2, random_state=0).fit(X)
@@ -527,7 +535,8 @@ def test_mixtures_are_read_from_scikit_learn(cls):
     else:
         model = cls().fit(X, y)
         kernel = MixtureP(FrozenEstimator(model)).from_data(X)
-        joint, prior = model.predict_joint_log_proba(X), np.array([0.5, 0.5])
+        joint = model.predict_joint_log_proba(X)
+        prior = np.array([0.5, 0.5])
     F = np.exp(joint) / np.sqrt(prior)
     assert_allclose(kernel.features(X), F, rtol=1e-6)
     assert_allclose(kernel(X), F @ F.T, rtol=1e-6)

@@ -188,7 +188,8 @@ class Graph:
 
     def __init__(self, labels, edges):
         self.nodes_of = {i: {"label": label} for i, label in enumerate(labels)}
-        self.ends, self.graph = edges, {}
+        self.ends = edges
+        self.graph = {}
 
     class View(dict):
         def __call__(self, data=False):
@@ -317,7 +318,8 @@ def test_what_cannot_be_told_from_a_changed_one_is_refused():
 @pytest.mark.parametrize("max_bytes", [0, 3_000, 20_000, 100_000, 2**20])
 def test_memory_is_bounded_at_every_moment(max_bytes, seed):
     rng = np.random.default_rng(seed)
-    cache, kernels = GramCache(max_bytes), [Intersection(), Intersection({1: 2.0})]
+    cache = GramCache(max_bytes)
+    kernels = [Intersection(), Intersection({1: 2.0})]
     sets = [frozenset([*rng.integers(9, size=4).tolist(), i + 10]) for i in range(200)]
     for n in (3, 30, 7, 60, 200, 5):
         for kernel in kernels:
@@ -331,7 +333,8 @@ def test_a_small_cache_does_not_allocate_a_large_table():
     def constant(X):
         return np.zeros(len(X))
 
-    cache, X = GramCache(max_bytes=2**20), list(range(4000))
+    cache = GramCache(max_bytes=2**20)
+    X = list(range(4000))
     kernel = Covariance([constant])
     cache.values(kernel, X[:100])
     tracemalloc.start()

@@ -63,12 +63,17 @@ def test_special_graphs(seed):
 @pytest.mark.oracle
 def test_series_of_powers(seed):
     A = np.random.default_rng(seed).random((8, 8))
-    B, decay = A + A.T, 0.05
-    power, total, exponential, factor = np.eye(8), np.zeros((8, 8)), np.zeros((8, 8)), 1.0
+    B = A + A.T
+    decay = 0.05
+    power = np.eye(8)
+    total = np.zeros((8, 8))
+    exponential = np.zeros((8, 8))
+    factor = 1.0
     for k in range(80):
         total += power
         exponential += power * factor
-        power, factor = decay * power @ B, factor / (k + 1)
+        power = decay * power @ B
+        factor = factor / (k + 1)
     assert_allclose(VonNeumann(B, decay)(range(8)), total, rtol=1e-8)
     assert_allclose(ExponentialDiffusion(B, decay)(range(8)), exponential, rtol=1e-10)
     assert_allclose(exponential, expm(decay * B), rtol=1e-10)

@@ -46,7 +46,8 @@ def test_numbers_worked_out_by_hand():
 
 @pytest.mark.oracle
 def test_limiting_cases_of_scikit_learn(seed):
-    X, Y = table(seed), table(seed + 1, 4)
+    X = table(seed)
+    Y = table(seed + 1, 4)
     assert_allclose(GaussianOf(LINEAR, 0.7)(X, Y), RBF(0.7)(X, Y), rtol=1e-12)
     assert_allclose(GaussianOf(LINEAR, 0.7)(X), rbf_kernel(X, gamma=1 / 0.98), rtol=1e-12)
     assert_allclose(Bilinear(np.eye(3))(X, Y), X @ Y.T, rtol=1e-13)

@@ -41,7 +41,8 @@ def test_numbers_worked_out_by_hand():
 
 @pytest.mark.oracle
 def test_limiting_cases_of_scikit_learn(seed):
-    X, Y = table(seed), table(seed + 1, 4)
+    X = table(seed)
+    Y = table(seed + 1, 4)
     close = {"rtol": 1e-10, "atol": 1e-12}
     assert_allclose(GammaExponential(1.5)(X, Y), Matern(1.5, nu=0.5)(X, Y), **close)
     scales = np.array([0.5, 1, 2])
@@ -56,7 +57,8 @@ def test_arcsine_is_the_covariance_of_a_wide_network():
 
     rng = np.random.default_rng(0)
     hidden = rng.normal(size=(200_000, 2))
-    x, z = erf(hidden @ [1, 1]), erf(hidden @ [1, 2])
+    x = erf(hidden @ [1, 1])
+    z = erf(hidden @ [1, 2])
     # the standard error of the mean is 0.0016
     assert np.mean(x * z) == pytest.approx(one(ArcSine(), 1, 2), abs=0.006)
 
@@ -73,7 +75,8 @@ def test_a_spline_gives_a_cubic_back():
 
 @pytest.mark.invariance
 def test_periods_and_shifts(seed):
-    X, Y = table(seed), table(seed + 1, 4)
+    X = table(seed)
+    Y = table(seed + 1, 4)
     k = CosineSeries((1, 0.5, 0.25), period=1.3)
     assert_allclose(k(X + 2.6, Y), k(X, Y), atol=1e-12)
     for k in (Triangular(2.0), GammaExponential(gamma=1.3)):

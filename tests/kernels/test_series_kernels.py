@@ -123,7 +123,8 @@ def test_containers_and_batches(kernel, seed):
 @pytest.mark.recovery
 def test_speed_of_a_bump_does_not_matter(seed):
     rng = np.random.default_rng(seed)
-    X, y = [], np.arange(60) % 2
+    X = []
+    y = np.arange(60) % 2
     for label in y:
         bumps = [np.hanning(rng.integers(8, 20)) for _ in range(2)]
         x = np.concatenate([bumps[0], (2 * label - 1) * bumps[1]])

@@ -17,7 +17,9 @@ from skmoderndata.kernels import (
     UnionComplement,
 )
 
-A, B, OMEGA = {1, 2, 3}, {2, 3, 5}, {1, 2, 3, 4, 5}
+A = {1, 2, 3}
+B = {2, 3, 5}
+OMEGA = {1, 2, 3, 4, 5}
 MU = dict(zip(range(1, 6), (0.5, 1, 2, 0.25, 3), strict=True))
 
 

@@ -174,7 +174,8 @@ def test_common_neighbours_by_enumeration():
 @pytest.mark.parametrize(("p", "m"), [(3, 1), (4, 2), (5, 1), (2, 2)])
 def test_both_routes_and_the_features_of_mismatch_agree(p, m, seed):
     rng = np.random.default_rng(seed)
-    X, Y = texts(rng, 9, 40), texts(rng, 5, 40)
+    X = texts(rng, 9, 40)
+    Y = texts(rng, 5, 40)
     kernel = Mismatch(p, m, "abcd")
     K = kernel(X, Y)
     with sklearn.config_context(working_memory=0):  # no room for the counts of all words
@@ -188,7 +189,8 @@ def test_both_routes_and_the_features_of_mismatch_agree(p, m, seed):
 def test_costs_of_symbols(seed):
     """With a cost of 1 for all replacements they count mismatches; scale does not matter."""
     rng = np.random.default_rng(seed)
-    X, Y = texts(rng, 9, 40), texts(rng, 5, 40)
+    X = texts(rng, 9, 40)
+    Y = texts(rng, 5, 40)
     for p, m in ((3, 1), (4, 2), (2, 0)):
         plain = Mismatch(p, m, "abcd")
         costs = Mismatch(p, alphabet="abcd", costs=1 - np.eye(4), threshold=m + 1)
@@ -218,7 +220,8 @@ def test_too_many_words_near_a_substring(monkeypatch):
 def test_neighbour_counts_add_up(seed):
     """Each window has as many neighbours as a ball of radius m."""
     rng = np.random.default_rng(seed)
-    numbers, offsets = rng.integers(3**4, size=50), np.array([0, 20, 20, 50])
+    numbers = rng.integers(3**4, size=50)
+    offsets = np.array([0, 20, 20, 50])
     for m in range(5):
         counts = neighbour_counts(numbers, offsets, 3, 4, m)
         ball = sum(comb(4, i) * 2**i for i in range(m + 1))
@@ -240,7 +243,8 @@ def test_products_of_counts_by_both_ways(seed):
 @pytest.mark.oracle
 def test_features_multiply_to_the_kernel(seed):
     rng = np.random.default_rng(seed)
-    X, Y = texts(rng, 9), texts(rng, 5, symbols="cdxy")
+    X = texts(rng, 9)
+    Y = texts(rng, 5, symbols="cdxy")
     for kernel in (PSpectrum(2), BlendedSpectrum(3, decay=0.7), RestrictedGapWeighted(2, 2)):
         A, B = kernel.features(X, Y)
         assert_allclose((A @ B.T).toarray(), kernel(X, Y), rtol=1e-13)
@@ -306,7 +310,9 @@ def test_every_code_point_is_a_symbol(kernel):
     strange = str.maketrans("abcd", "\u00e9\x00\U0001f600\ud800")
     X = texts(np.random.default_rng(1), 8, 12)
     assert_array_equal(kernel([x.translate(strange) for x in X]), kernel(X))
-    composed, decomposed = "\u00e9", "e\u0301"  # one code point, and two
+    # one code point, and two
+    composed = "\u00e9"
+    decomposed = "e\u0301"
     assert_array_equal(PSpectrum(1)([composed], [decomposed]), [[0.0]])
 
 
@@ -326,7 +332,8 @@ def test_new_symbols_match_nothing(kernel):
 def test_values_do_not_depend_on_the_collection(kernel, seed):
     """Batches, lanes and blocks leave no trace, not in the last bit."""
     rng = np.random.default_rng(seed)
-    X, Y = texts(rng, 11, 60), texts(rng, 14, 60)
+    X = texts(rng, 11, 60)
+    Y = texts(rng, 14, 60)
     K = kernel(X, Y)
     alone = np.array([[kernel([x], [y])[0, 0] for y in Y] for x in X])
     assert_array_equal(K, alone)
@@ -366,10 +373,12 @@ def test_counts_beyond_the_range_of_numbers():
 @pytest.mark.oracle
 def test_counts_whose_rows_differ_by_more_than_the_range_of_numbers():
     """First 1300 bits of the count come from one block of symbols, then 1400 from another."""
-    s, t = "b" * 660 + "a" * 710, "a" * 710 + "b" * 660
+    s = "b" * 660 + "a" * 710
+    t = "a" * 710 + "b" * 660
     exact = comb(1420, 710)  # the pairs in the blocks of a dominate by 100 bits
     kernel = AllSubsequences()
-    X, Y = kernel.encode([s]).form, kernel.encode([t]).form
+    X = kernel.encode([s]).form
+    Y = kernel.encode([t]).form
     shift = exact.bit_length() - 60
     assert kernel._log_gram(X, Y)[0, 0] == pytest.approx(
         np.log(exact >> shift) + shift * np.log(2.0), rel=1e-12
@@ -413,7 +422,8 @@ def test_similarity_by_a_kernel_of_symbols(seed):
     by_kernel = GapWeighted(2, 0.5, similarity=RBF(1.5))(X)
     table = GapWeighted(2, 0.5, similarity=RBF(1.5)(np.arange(5.0)[:, None]), alphabet=range(5))(X)
     assert_allclose(by_kernel, table, rtol=1e-13)
-    x, z = X[0], X[1]
+    x = X[0]
+    z = X[1]
     k = RBF(1.5)
     expected = sum(
         k([[x[a]]], [[z[c]]])[0, 0] * k([[x[b]]], [[z[d]]])[0, 0] * 0.5 ** (b - a + 1 + d - c + 1)
@@ -457,7 +467,8 @@ def test_samples_of_another_encoding_are_read_afresh():
 def test_diagonals_stay_with_encoded_samples(kernel, seed):
     X = texts(np.random.default_rng(seed), 9, 12)
     nested = Normalized(kernel)
-    E, K = nested.encode(X), nested(X)
+    E = nested.encode(X)
+    K = nested(X)
     assert_allclose(nested(E[:4], E), K[:4], rtol=1e-13)
     assert len(E.diagonals) == 1
     assert_allclose(nested(E[[5, 2]], E[3:]), K[[5, 2], 3:], rtol=1e-13)
@@ -592,7 +603,8 @@ def test_a_grid_computes_each_value_once(container):
 
 @pytest.mark.invariance
 def test_the_cache_knows_equal_samples():
-    cache, rng = GramCache(), np.random.default_rng(0)
+    cache = GramCache()
+    rng = np.random.default_rng(0)
     arrays = [rng.integers(3, size=k) for k in (4, 5)]
     for samples in (arrays, ["ab", "b"], [("a", 1), ("b",)], [b"ab", b"b"]):
         kernel = PSpectrum(1)
@@ -764,7 +776,8 @@ def test_peptides_by_a_search_in_a_pipeline(kernel, grid, least):
 def test_threads_that_call_a_kernel_leave_no_trace(kernel, seed):
     """Eight threads at once, each with other rows: the compiled loops share nothing."""
     rng = np.random.default_rng(seed)
-    X, Y = texts(rng, 40, 50), texts(rng, 15, 50)
+    X = texts(rng, 40, 50)
+    Y = texts(rng, 15, 50)
     K = kernel(X, Y)
     blocks = [slice(start, start + size) for size in (3, 5, 40) for start in range(0, 40, size)]
     found = Parallel(n_jobs=8, prefer="threads")(delayed(kernel)(X[rows], Y) for rows in blocks)

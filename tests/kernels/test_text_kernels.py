@@ -113,8 +113,10 @@ def test_latent_features_are_those_of_truncated_svd(shape, seed):
 def test_diffused_features_solve_the_equation_of_diffusion(n, kind, seed):
     """``(I - decay G) R = I``, and ``d exp(decay G) / d decay = G exp(decay G)``."""
     rng = np.random.default_rng(seed)
-    D, one = sparse.csr_array(rng.poisson(1.0, size=(n, 9)).astype(float)), sparse.eye_array(9)
-    G, s = (D.T @ D).toarray(), spectrum(D)
+    D = sparse.csr_array(rng.poisson(1.0, size=(n, 9)).astype(float))
+    one = sparse.eye_array(9)
+    G = (D.T @ D).toarray()
+    s = spectrum(D)
     assert s.of_terms == (n > 9)
     decay = 0.7 / s.values[-1]
 
@@ -135,9 +137,11 @@ def test_diffused_features_solve_the_equation_of_diffusion(n, kind, seed):
 @each
 def test_features_multiply_to_the_kernel(kernel, seed):
     rng = np.random.default_rng(seed)
-    X, Y = rows(rng, 9), rows(rng, 5)
+    X = rows(rng, 9)
+    Y = rows(rng, 5)
     settled = kernel.from_data(rows(rng, 7))
-    A, B = settled.features(X), settled.features(Y)
+    A = settled.features(X)
+    B = settled.features(Y)
     product = A @ B.T
     product = product.toarray() if sparse.issparse(product) else product
     assert_allclose(product, settled(X, Y), rtol=1e-12, atol=1e-12)
@@ -163,7 +167,8 @@ def test_terms_are_similar_through_other_documents():
     words = np.array([f"w{i:02d}" for i in range(40)])
     subject = rng.integers(2, size=300)
     corpus = [" ".join(rng.choice(words[20 * s : 20 * s + 20], size=4)) for s in subject]
-    X, y = words.tolist(), np.repeat([0, 1], 20)
+    X = words.tolist()
+    y = np.repeat([0, 1], 20)
     train = np.r_[0:5, 20:25]
     test = np.setdiff1d(np.arange(40), train)
 

@@ -67,10 +67,12 @@ def graph_families(n, seed=0):
 
 def tree_families(n, seed=0):
     """Trees with the same labels, in which the order of two subtrees tells the class."""
-    rng, y = np.random.default_rng(seed), np.arange(n) % 2
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
     found = []
     for label in y:
-        noun, verb = ("N", str(rng.choice(["x", "y"]))), ("V", str(rng.choice(["u", "v"])))
+        noun = ("N", str(rng.choice(["x", "y"])))
+        verb = ("V", str(rng.choice(["u", "v"])))
         inner = ("P", noun, verb) if label else ("P", verb, noun)
         found.append(("S", inner, ("Q", str(rng.choice(["s", "t"])))))
     return found, y
@@ -80,7 +82,8 @@ class Node:
     """What nltk.Tree looks like from outside."""
 
     def __init__(self, name, children):
-        self.name, self.children = name, children
+        self.name = name
+        self.children = children
 
     def label(self):
         return self.name
@@ -93,7 +96,8 @@ class DirectedGraph:
     """What a networkx.DiGraph looks like from outside."""
 
     def __init__(self, tree):
-        self.nodes, self.below = {}, {}
+        self.nodes = {}
+        self.below = {}
         self._add(tree)
 
     def _add(self, tree):
@@ -118,7 +122,8 @@ def as_lists(tree):
 
 
 def as_parents(tree):
-    parents, labels = [], []
+    parents = []
+    labels = []
 
     def walk(tree, parent):
         label, children = parts(tree)
@@ -260,7 +265,8 @@ def test_normalised_large_trees_are_finite(kernel, seed):
 def test_features_multiply_to_the_kernel(kernel, seed):
     rng = np.random.default_rng(seed)
     draw = trees if isinstance(kernel, CompleteSubtree) else graphs
-    X, Y = draw(rng, 9), draw(rng, 5)
+    X = draw(rng, 9)
+    Y = draw(rng, 5)
     A, B = kernel.features(X, Y)
     assert_allclose((A @ B.T).toarray(), kernel(X, Y), rtol=1e-13)
     own = kernel.features(X)
@@ -324,7 +330,9 @@ def test_all_forms_and_containers_give_the_same_matrix(kernel, seed):
 
 @pytest.mark.invariance
 def test_parents_in_any_order_and_children_by_position():
-    parents, labels = [2, 4, -1, 4, 2], ["c", "d", "a", "e", "b"]  # children of a: c, b
+    # children of a: c, b
+    parents = [2, 4, -1, 4, 2]
+    labels = ["c", "d", "a", "e", "b"]
     tree = ("a", "c", ("b", "d", "e"))
     assert_array_equal(AllSubtree()([(parents, labels)], [tree]), AllSubtree()([tree]))
 
@@ -373,9 +381,11 @@ def test_values_do_not_depend_on_the_collection(kernel, seed):
     rng = np.random.default_rng(seed)
     draw = trees if type(kernel).__name__.endswith("Subtree") else graphs
     if isinstance(kernel, Convolution):
-        X, Y = list("abcab"), list("bcx")
+        X = list("abcab")
+        Y = list("bcx")
     else:
-        X, Y = draw(rng, 9), draw(rng, 7)
+        X = draw(rng, 9)
+        Y = draw(rng, 7)
     K = kernel(X, Y)
     assert_array_equal(K, [[kernel([x], [y])[0, 0] for y in Y] for x in X])
 
@@ -526,7 +536,8 @@ def test_forms_of_graphs_give_the_same_matrix(edge_labels, seed):
 @pytest.mark.invariance
 def test_numbers_of_nodes_do_not_matter(seed):
     rng = np.random.default_rng(seed)
-    X, Y = graphs(rng, 6), []
+    X = graphs(rng, 6)
+    Y = []
     for labels, edges, kinds in X:
         order = rng.permutation(len(labels))
         place = np.argsort(order)

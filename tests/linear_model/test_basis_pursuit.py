@@ -131,7 +131,8 @@ def test_path_passes_the_lasso_of_scikit_learn(share, kind, positive, seed):
 def test_no_other_package_is_needed_where_there_are_no_ties(share, positive, kind, seed):
     for problem in range(10 * seed, 10 * seed + 10):
         rng = np.random.default_rng(problem)
-        n, k = int(rng.integers(3, 60)), int(rng.integers(2, 150))
+        n = int(rng.integers(3, 60))
+        k = int(rng.integers(2, 150))
         X = rng.normal(size=(n, k))
         X = X + 2 * rng.normal(size=(n, 1)) if kind == "alike" else X
         X = X * 10 ** rng.uniform(-2, 2, k) if kind == "sizes" else X
@@ -149,7 +150,8 @@ def test_intercept_is_an_unknown_that_costs_nothing(bound, seed):
     X, w = planted(seed, n=20, k=40)
     y = X @ w + 7 + (0 if bound is None else 0.1 * np.random.default_rng(seed).normal(size=20))
     model = equations(residual_tol=bound, fit_intercept=True).fit(X, y)
-    extended, weights = np.column_stack([X, np.ones(20)]), np.append(np.ones(40), 0.0)
+    extended = np.column_stack([X, np.ones(20)])
+    weights = np.append(np.ones(40), 0.0)
     if bound is None:
         stated = convex_problems.basis_pursuit(extended, y, weights=weights)
         assert convex_problems.solve(stated, solver="HIGHS")
@@ -164,7 +166,8 @@ def test_intercept_is_an_unknown_that_costs_nothing(bound, seed):
 @pytest.mark.oracle
 def test_more_samples_than_features_is_least_squares(seed):
     rng = np.random.default_rng(seed)
-    X, y = rng.normal(size=(40, 5)), rng.normal(size=40)
+    X = rng.normal(size=(40, 5))
+    y = rng.normal(size=40)
     model = equations(fit_intercept=True).fit(X, y)
     reference = LinearRegression().fit(X, y)
     assert_allclose(model.coef_, reference.coef_, atol=1e-9)
@@ -189,7 +192,8 @@ def test_dual_variable_proves_the_optimum(seed):
 def awkward(kind, seed):
     """Small problems with repeated and opposite columns, ties, low rank, columns of all sizes."""
     rng = np.random.default_rng(seed)
-    n, k = rng.integers(2, 8), rng.integers(2, 14)
+    n = rng.integers(2, 8)
+    k = rng.integers(2, 14)
     X = rng.integers(-1, 2, size=(n, k)).astype(float)
     if kind == "rank":
         X = rng.normal(size=(n, 2)) @ rng.normal(size=(2, k))
@@ -236,7 +240,8 @@ def test_opposite_columns_are_two_for_positive_coefficients():
 def test_columns_of_very_different_sizes():
     """HiGHS, whose tolerances are absolute, is norm is a share of 1.6e-4 here."""
     rng = np.random.default_rng(159)
-    n, k = int(rng.integers(1, 8)), int(rng.integers(1, 14))
+    n = int(rng.integers(1, 8))
+    k = int(rng.integers(1, 14))
     X = rng.normal(size=(n, k)) * 10.0 ** rng.uniform(-4, 4, size=k)
     w = np.where(rng.uniform(size=k) < 0.3, rng.normal(size=k), 0)
     for solver in ("path", "simplex"):
@@ -407,7 +412,8 @@ def test_relative_bounds_have_no_unit(kind, seed):
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
 def test_recovery_turns_where_the_theory_says(share):
     """Weak threshold of l1 minimisation for Gaussian matrices, Donoho and Tanner (2009)."""
-    k, turn = 400, transition(share)
+    k = 400
+    turn = transition(share)
     n = round(share * k)
 
     def success(density, trials=20):

@@ -59,7 +59,8 @@ def test_ridge_regressions_with_changing_weights(q, seed):
 def test_cvxpy(q, seed):
     cp = pytest.importorskip("cvxpy")
     X, y = data(seed)
-    b, b0 = cp.Variable(8), cp.Variable()
+    b = cp.Variable(8)
+    b0 = cp.Variable()
     loss = cp.sum_squares(y - X @ b - b0) / 160 + 0.2 * cp.sum(cp.power(cp.abs(b), q))
     cp.Problem(cp.Minimize(loss)).solve(solver="CLARABEL")
     model = BridgeRegression(0.2, exponent=q, tol=1e-12).fit(X, y)

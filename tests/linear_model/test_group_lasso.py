@@ -115,7 +115,8 @@ def test_dual_norm_by_bisection(mix, seed):
     rng = np.random.default_rng(seed)
     sizes = np.array([1, 2, 7, 30])
     edges = np.concatenate([[0], np.cumsum(sizes)])
-    c, weights = rng.normal(size=40), rng.uniform(0.1, 3, 4)
+    c = rng.normal(size=40)
+    weights = rng.uniform(0.1, 3, 4)
     c[5] = c[4]
     for positive, used in ((False, c), (True, np.maximum(c, 0))):
         wanted = [dual_norm(used[edges[g] : edges[g + 1]], weights[g], mix) for g in range(4)]
@@ -130,8 +131,11 @@ def test_newton_direction_by_the_hessian(samples, times, seed):
     """Curvature by differences; systems of the size of the coefficients, or of the samples."""
     rng = np.random.default_rng(seed)
     sizes = np.tile([1, 9, 1, 5, 2, 6, 4, 8, 1, 3], times)
-    first, k = np.cumsum(sizes) - sizes, 40 * times
-    z, slope, lams = rng.normal(size=k), rng.normal(size=k), rng.uniform(0.5, 2, 10 * times)
+    first = np.cumsum(sizes) - sizes
+    k = 40 * times
+    z = rng.normal(size=k)
+    slope = rng.normal(size=k)
+    lams = rng.uniform(0.5, 2, 10 * times)
     rows = rng.normal(size=(k, samples))
 
     def gradient(z):
@@ -153,9 +157,11 @@ def test_newton_direction_by_the_hessian(samples, times, seed):
 @pytest.mark.parametrize("positive", [False, True])
 def test_sweeps_by_columns_and_by_rows_with_the_same_inner_products(positive, seed):
     rng = np.random.default_rng(seed)
-    X, y = rng.normal(size=(30, 12)), rng.normal(size=30)
+    X = rng.normal(size=(30, 12))
+    y = rng.normal(size=30)
     X[:, 11] = X[:, 10]
-    edges, weights = np.array([0, 1, 4, 10, 12]), np.array([0.3, 0.2, 0.5, 0.1])
+    edges = np.array([0, 1, 4, 10, 12])
+    weights = np.array([0.3, 0.2, 0.5, 0.1])
 
     work = WorkingSet(Columns(X), edges)
     work.add(np.array([3, 0]))
@@ -168,7 +174,10 @@ def test_sweeps_by_columns_and_by_rows_with_the_same_inner_products(positive, se
 
     # a few sweeps by rows of the factor, and by columns of X
     rest = (weights[work.groups], 0.05, work.largest, positive, 5)
-    a, b, r, t = np.zeros(12), np.zeros(12), y.copy(), target.copy()
+    a = np.zeros(12)
+    b = np.zeros(12)
+    r = y.copy()
+    t = target.copy()
     one = descend(work.Z, work.edges, t, work.blocks, a, *rest)
     columns = np.ascontiguousarray(X[:, work.columns].T)
     two = descend(columns, work.edges, r, work.blocks, b, *rest)

@@ -123,7 +123,8 @@ def test_weights_multiply_the_steps_of_the_plain_loop(settings, seed):
     weights = np.random.default_rng(seed).choice([0.25, 0.5, 1.0, 3.0], 700)
     step = np.where(y == 1, 4.0, -0.5) * weights
     K = (linear_kernel(X) if "kernel" in settings else rbf_kernel(X, gamma=0.2)) + 1
-    budget, policy = settings.get("budget", np.inf), settings.get("budget_policy", "oldest")
+    budget = settings.get("budget", np.inf)
+    policy = settings.get("budget_policy", "oldest")
     functions = perceptron(K, step, 2, budget, policy)
     expected = np.mean(functions, axis=0) if settings.get("average") else functions[-1]
     model = KernelPerceptron(
@@ -161,7 +162,9 @@ def test_early_stopping_is_a_loop_over_streams(settings, seed):
     split = StratifiedShuffleSplit(1, test_size=0.3, random_state=first).split(X, y)
     train, held_out = (np.sort(rows) for rows in next(split))
 
-    stream, scores, waited = KernelPerceptron(**settings), [], 0
+    stream = KernelPerceptron(**settings)
+    scores = []
+    waited = 0
     while waited < 2 and len(scores) < 100 and (not scores or stream.mistakes_[-1]):
         stream.partial_fit(X[train], y[train], range(3), weights[train])
         score = stream.score(X[held_out], y[held_out], weights[held_out])
@@ -224,10 +227,12 @@ def test_exclusive_or(seed):
 def test_average_is_better_than_the_last_function(max_iter):
     """The order of Freund and Schapire 1999, table 2, on the digits at hand."""
     X, y = load_digits(return_X_y=True)
-    X, scores = X / 16, np.zeros(2)
+    X = X / 16
+    scores = np.zeros(2)
     for order in range(5):
         rows = np.random.default_rng(order).permutation(len(X))
-        train, test = rows[:600], rows[600:]
+        train = rows[:600]
+        test = rows[600:]
         for average in (0, 1):
             model = KernelPerceptron("poly", degree=4, max_iter=max_iter, average=bool(average))
             model.set_params(gamma=1.0, shuffle=False).fit(X[train], y[train])
@@ -305,7 +310,8 @@ def test_weight_zero_is_absence_and_scale_of_weights_is_free(settings, seed):
 @pytest.mark.invariance
 def test_samples_that_the_budget_spans_do_not_join_it(seed):
     X, y = classes(200, seed=seed)
-    copies, labels = np.r_[X, X + 1e-9, X], np.r_[y, y, y]
+    copies = np.r_[X, X + 1e-9, X]
+    labels = np.r_[y, y, y]
     model = KernelPerceptron(gamma=0.02, budget=150, random_state=0, max_iter=5)
     double = clone(model).fit(copies, labels)
     assert len(np.unique(double.support_ % 200)) == len(double.support_)

@@ -55,7 +55,8 @@ def check_linear(model, X, new, values, W):
 
 @pytest.mark.oracle
 def test_linear_kernel_is_locality_preserving_projection(seed):
-    (X, _), (new, _) = classes(seed), classes(seed + 1)
+    (X, _) = classes(seed)
+    (new, _) = classes(seed + 1)
     S = nearest(X, 5, lambda i, j: True)
     assert_allclose(S, np.maximum(A := kneighbors_graph(X, 5).toarray(), A.T))
     d = S.sum(axis=1)
@@ -67,7 +68,8 @@ def test_linear_kernel_is_locality_preserving_projection(seed):
 @pytest.mark.oracle
 @pytest.mark.parametrize("solver", ["exact", "low_rank"])
 def test_linear_kernel_is_marginal_fisher_analysis(seed, solver):
-    (X, y), (new, _) = classes(seed), classes(seed + 1)
+    (X, y) = classes(seed)
+    (new, _) = classes(seed + 1)
     S = nearest(X, 4, lambda i, j: y[i] == y[j])
     P = nearest(X, 9, lambda i, j: y[i] != y[j])
     model = KernelGraphEmbedding(
@@ -84,7 +86,8 @@ def test_linear_kernel_is_marginal_fisher_analysis(seed, solver):
 
 @pytest.mark.oracle
 def test_graph_of_classes_is_discriminant_analysis(seed):
-    (X, y), (new, _) = classes(seed), classes(seed + 1)
+    (X, y) = classes(seed)
+    (new, _) = classes(seed + 1)
     model = KernelGraphEmbedding(2, graph="class", gamma=0.05, alpha=0.01).fit(X, y)
     other = KernelDiscriminantAnalysis(gamma=0.05, alpha=0.01).fit(X, y)
     assert_allclose(model.eigenvalues_, other.eigenvalues_, rtol=1e-8)
@@ -138,9 +141,11 @@ def test_moons_are_apart_in_one_dimension(seed):
 
 @pytest.mark.invariance
 def test_kernel_given_in_five_ways(seed):
-    (X, _), (new, _) = classes(seed), classes(seed + 1)
+    (X, _) = classes(seed)
+    (new, _) = classes(seed + 1)
     want = KernelGraphEmbedding(gamma=0.125).fit(X).transform(new)
-    K, K_new = rbf_kernel(X, gamma=0.125), rbf_kernel(new, X, gamma=0.125)
+    K = rbf_kernel(X, gamma=0.125)
+    K_new = rbf_kernel(new, X, gamma=0.125)
     named = KernelGraphEmbedding(gamma=0.125)
     found = [
         KernelGraphEmbedding(kernel=RBF(2.0)).fit(X).transform(new),

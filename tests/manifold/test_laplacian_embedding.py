@@ -75,10 +75,12 @@ def test_order_along_a_curve(seed):
 
 @pytest.mark.invariance
 def test_kernel_given_in_five_ways(seed):
-    X, new = rows(seed), rows(seed + 1)
+    X = rows(seed)
+    new = rows(seed + 1)
     want = LaplacianEmbedding(gamma=0.125).fit(X).transform(new)
     rbf = LaplacianEmbedding(kernel=rbf_kernel, kernel_params={"gamma": 0.125})
-    K, K_new = rbf_kernel(X, gamma=0.125), rbf_kernel(new, X, gamma=0.125)
+    K = rbf_kernel(X, gamma=0.125)
+    K_new = rbf_kernel(new, X, gamma=0.125)
     given = LaplacianEmbedding(kernel="precomputed")
     found = [
         LaplacianEmbedding(kernel=RBF(2.0)).fit(X).transform(new),
@@ -137,7 +139,8 @@ def test_weights_count_copies(kernel, seed):
         K = rbf_kernel(X, gamma=2.0)
         model.fit(K, sample_weight=times)
         twin.fit(K[np.ix_(index, index)])
-        got, wanted = K, K[:, index]
+        got = K
+        wanted = K[:, index]
     else:
         model.fit(X, sample_weight=times)
         twin.fit(X[index])
@@ -156,7 +159,8 @@ def test_weighted_coordinates_fulfil_the_eigenproblem(seed):
     X = np.random.default_rng(seed).uniform(size=(1100, 2))
     w = np.random.default_rng(seed).uniform(0.5, 2, size=1100)
     model = LaplacianEmbedding(3, gamma=3.0).fit(X, sample_weight=w)
-    K, T = rbf_kernel(X, gamma=3.0), model.embedding_
+    K = rbf_kernel(X, gamma=3.0)
+    T = model.embedding_
     left = (K @ w)[:, None] * T - K @ (w[:, None] * T)
     size = float((K @ w).max())
     assert_allclose(left, T * model.eigenvalues_, atol=1e-9 * size * np.abs(T).max())

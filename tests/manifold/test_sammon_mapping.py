@@ -21,7 +21,8 @@ def rows(seed, n=30, p=5):
 @pytest.mark.oracle
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_stress_pair_by_pair_and_gradient_by_differences(k, seed):
-    X, Y = rows(seed, 12), rows(seed + 1, 12, k)
+    X = rows(seed, 12)
+    Y = rows(seed + 1, 12, k)
     D = cdist(X, X)
     D[2, 5] = D[5, 2] = 0
     d = D[np.triu_indices(12, 1)]
@@ -37,12 +38,15 @@ def test_stress_pair_by_pair_and_gradient_by_differences(k, seed):
 
 @pytest.mark.oracle
 def test_blocks_of_rows_give_the_whole(seed):
-    X, Y = rows(seed, 1600), rows(seed + 1, 1600, 2)  # more than 1500 rows: several blocks
+    # more than 1500 rows: several blocks
+    X = rows(seed, 1600)
+    Y = rows(seed + 1, 1600, 2)
     d = pdist(X)
     value, gradient = fast_stress(d, Y)
     length = pdist(Y)
     assert_allclose(value, np.sum((d - length) ** 2 / d) / d.sum(), rtol=1e-12)
-    D, L = cdist(X, X) + np.eye(1600), cdist(Y, Y) + np.eye(1600)
+    D = cdist(X, X) + np.eye(1600)
+    L = cdist(Y, Y) + np.eye(1600)
     pull = 1 / D - 1 / L
     want = 2 * (pull.sum(axis=1)[:, None] * Y - pull @ Y) / d.sum()
     assert_allclose(gradient, want, rtol=1e-8, atol=1e-14)
@@ -77,9 +81,11 @@ def test_five_points_by_brute_force(seed):
 
 @pytest.mark.oracle
 def test_new_points_by_another_minimiser(seed):
-    X, new = rows(seed), rows(seed + 1, 6)
+    X = rows(seed)
+    new = rows(seed + 1, 6)
     model = SammonMapping().fit(X)
-    d, Z = cdist(new, X), model.transform(new)
+    d = cdist(new, X)
+    Z = model.transform(new)
     for row, z in zip(d, Z, strict=True):
 
         def own(y, row=row):

@@ -26,7 +26,8 @@ def random_bits(rng, *shape):
 @pytest.mark.oracle
 def test_mismatch_is_the_minimum_over_permutations(seed):
     rng = np.random.default_rng(seed)
-    A, B = random_bits(rng, 4, 9), random_bits(rng, 4, 9)
+    A = random_bits(rng, 4, 9)
+    B = random_bits(rng, 4, 9)
     brute = min((A != B[list(order)]).mean() for order in permutations(range(4)))
     assert_allclose(source_mismatch(A, B), brute, rtol=1e-12)
     order, n_different = match_sources(A, B)
@@ -37,7 +38,8 @@ def test_mismatch_is_the_minimum_over_permutations(seed):
 @pytest.mark.invariance
 def test_order_of_sources_does_not_matter(seed):
     rng = np.random.default_rng(seed)
-    A, B = random_bits(rng, 5, 30), random_bits(rng, 5, 30)
+    A = random_bits(rng, 5, 30)
+    B = random_bits(rng, 5, 30)
     assert_allclose(source_mismatch(A, B[rng.permutation(5)]), source_mismatch(A, B), rtol=1e-12)
     assert source_mismatch(A, A[::-1]) == 0
 
@@ -49,7 +51,8 @@ def test_missing_source_counts_its_ones():
 
 
 def test_counts_by_hand():
-    X, R = [[1, 1, 0, 0], [1, 0, 0, 0]], [[1, 0, 1, 0], [1, 0, 0, 0]]
+    X = [[1, 1, 0, 0], [1, 0, 0, 0]]
+    R = [[1, 0, 1, 0], [1, 0, 0, 0]]
     assert boolean_reconstruction_error(X, R) == 2 / 8
     assert_allclose(boolean_coverage_score(X, R), 2 / 3, rtol=1e-12)
     assert_allclose(boolean_over_coverage(X, R), 1 / 3, rtol=1e-12)
@@ -99,7 +102,8 @@ def test_bad_input_is_refused(message, call):
 @pytest.mark.recovery
 def test_generalization_error_of_the_truth_is_the_noise(seed):
     rng = np.random.default_rng(seed)
-    U, Z = random_bits(rng, 3, 300), random_bits(rng, 100, 3)
+    U = random_bits(rng, 3, 300)
+    Z = random_bits(rng, 100, 3)
     clean = (Z.astype(int) @ U) > 0
     noisy = np.where(rng.uniform(size=clean.shape) < 0.1, ~clean, clean)
     truth = SimpleNamespace(components_=U)

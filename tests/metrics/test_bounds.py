@@ -122,7 +122,8 @@ def test_complexity_by_all_signs(seed):
 @pytest.mark.oracle
 def test_margin_bound_in_steps(seed):
     rng = np.random.default_rng(seed)
-    A, slacks = rng.normal(size=(40, 3)), rng.uniform(0, 0.2, 40)
+    A = rng.normal(size=(40, 3))
+    slacks = rng.uniform(0, 0.2, 40)
     expected = margin_bound_in_steps(slacks, 0.3, A @ A.T, 0.01)
     found = bounds.margin_bound(slacks.sum(), 0.3, (A**2).sum(), 40, delta=0.01)
     assert_allclose(found, expected, rtol=1e-12)

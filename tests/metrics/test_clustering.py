@@ -12,7 +12,8 @@ from skmoderndata.metrics import clustering_distance
 @pytest.mark.oracle
 def test_minimum_over_renamings(seed):
     rng = np.random.default_rng(seed)
-    a, b = rng.integers(4, size=50), rng.integers(4, size=50)
+    a = rng.integers(4, size=50)
+    b = rng.integers(4, size=50)
     brute = min((np.array(names)[a] != b).mean() for names in permutations(range(4)))
     assert_allclose(clustering_distance(a, b), brute, rtol=1e-12)
 
@@ -20,8 +21,10 @@ def test_minimum_over_renamings(seed):
 @pytest.mark.oracle
 def test_memberships_with_one_label_count_each_object_twice(seed):
     rng = np.random.default_rng(seed)
-    a, b = rng.integers(3, size=40), rng.integers(3, size=40)
-    A, B = np.eye(3)[a], np.eye(3)[b]
+    a = rng.integers(3, size=40)
+    b = rng.integers(3, size=40)
+    A = np.eye(3)[a]
+    B = np.eye(3)[b]
     assert_allclose(
         clustering_distance(A, B) * A.size / 2, clustering_distance(a, b) * 40, rtol=1e-12
     )
@@ -30,7 +33,8 @@ def test_memberships_with_one_label_count_each_object_twice(seed):
 @pytest.mark.invariance
 def test_names_and_sides_do_not_matter(seed):
     rng = np.random.default_rng(seed)
-    a, b = rng.integers(3, size=40), rng.integers(5, size=40)
+    a = rng.integers(3, size=40)
+    b = rng.integers(5, size=40)
     names = np.array(["x", "y", "z"])
     assert clustering_distance(names[a], b) == clustering_distance(a, b)
     assert_allclose(clustering_distance(b, a), clustering_distance(a, b), rtol=1e-12)

@@ -123,7 +123,8 @@ def test_worked_examples():
 
     assert [cost("123", "1223"), cost("123", "133"), cost("1223", "133")] == [0, 1, 2]
     assert dtw([0, 1, 2, 1], [0, 2, 1], local="euclidean") == 1
-    x, z = [0, 0, 1, 2, 2], [0, 1, 1, 1, 2]
+    x = [0, 0, 1, 2, 2]
+    z = [0, 1, 1, 1, 2]
     assert dtw(x, z, local="euclidean") == 0
     assert dtw(x, z, local="euclidean", radius=0) == 2
     assert dtw(x, z, local="euclidean", radius=1) == 0
@@ -195,7 +196,8 @@ def test_lower_bound_is_below_the_distance(radius, seed):
 def test_multiscale_is_an_upper_bound_that_closes(seed):
     rng = np.random.default_rng(seed)
     for n, m in ((60, 60), (61, 40), (33, 90), (7, 5), (1, 9)):
-        x, z = rng.normal(size=n).cumsum(), rng.normal(size=m).cumsum()
+        x = rng.normal(size=n).cumsum()
+        z = rng.normal(size=m).cumsum()
         exact = dtw(x, z)
         values = [multiscale_dtw(x, z, radius=r) for r in (0, 1, 5, 20, 200)]
         assert np.isfinite(values).all()
@@ -209,7 +211,8 @@ def test_multiscale_is_an_upper_bound_that_closes(seed):
 def test_soft_minimum_is_that_of_all_alignments(seed):
     rng = np.random.default_rng(seed)
     for gamma in (0.01, 1.0, 30.0):
-        x, z = rng.normal(size=(4, 2)), rng.normal(size=(5, 2))
+        x = rng.normal(size=(4, 2))
+        z = rng.normal(size=(5, 2))
         expected = soft_minimum_of_alignments(x, z, gamma)
         assert_allclose(soft_dtw(x, z, gamma), expected, rtol=1e-11, atol=1e-11)
         assert_allclose(soft_dtw(z, x, gamma), expected, rtol=1e-11, atol=1e-11)
@@ -220,7 +223,8 @@ def test_soft_minimum_is_that_of_all_alignments(seed):
 @pytest.mark.parametrize("debias", [False, True])
 def test_gradient_of_the_soft_minimum(debias, seed):
     rng = np.random.default_rng(seed)
-    x, z = rng.normal(size=(6, 2)), rng.normal(size=(4, 2))
+    x = rng.normal(size=(6, 2))
+    z = rng.normal(size=(4, 2))
     value, slope = soft_dtw(x, z, 0.7, gradient=True, debias=debias)
     assert value == soft_dtw(x, z, 0.7, debias=debias)
     for at in np.ndindex(x.shape):
@@ -249,7 +253,8 @@ def test_functional_distance_of_order_one_is_the_area(seed):
 @pytest.mark.invariance
 def test_functional_distance_sees_the_order():
     u = np.array([1.0, 1.0, -1.0, -1.0])
-    smooth, rough = functional_distance(u, 0 * u), functional_distance(u[[0, 2, 1, 3]], 0 * u)
+    smooth = functional_distance(u, 0 * u)
+    rough = functional_distance(u[[0, 2, 1, 3]], 0 * u)
     assert rough < smooth
     three = np.column_stack([u, u, 0 * u])
     assert_allclose(functional_distance(three, 0 * three), np.sqrt(2) * smooth, rtol=1e-14)
@@ -353,7 +358,8 @@ def test_memory_is_far_below_the_table():
 def test_picture_of_the_path():
     import matplotlib.pyplot as plt
 
-    x, z = np.zeros((6, 2)), np.ones((4, 2))
+    x = np.zeros((6, 2))
+    z = np.ones((4, 2))
     display = WarpingPathDisplay.from_series(x, z, radius=3)
     path, distance = dtw_path(x, z, radius=3)
     assert_array_equal(np.column_stack(display.line_.get_data()), path[:, ::-1])

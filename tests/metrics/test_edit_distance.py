@@ -24,7 +24,8 @@ def texts(seed, n=12, longest=20, symbols="abc"):
 @pytest.mark.oracle
 @pytest.mark.parametrize(("gap", "substitution"), COSTS)
 def test_equals_the_recursion(gap, substitution, seed):
-    X, Z = texts(seed), texts(seed + 1, n=7, symbols="bcde")
+    X = texts(seed)
+    Z = texts(seed + 1, n=7, symbols="bcde")
     expected = [[naive(x, z, gap, substitution) for z in Z] for x in X]
     costs = {"gap_cost": gap, "substitution_cost": substitution}
     assert_allclose(pairwise_edit_distance(X, Z, **costs), expected, rtol=1e-14)

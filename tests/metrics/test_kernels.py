@@ -8,7 +8,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from skmoderndata.metrics import kernel_alignment, kernel_distances, kernel_variance
 
-K1, IDENTITY = np.array([[2.0, 1.0], [1.0, 2.0]]), np.eye(2)
+K1 = np.array([[2.0, 1.0], [1.0, 2.0]])
+IDENTITY = np.eye(2)
 
 
 @pytest.mark.oracle
@@ -26,7 +27,8 @@ def test_centred_alignment_is_a_correlation_of_features(seed):
     rng = np.random.default_rng(seed)
     x, y = rng.normal(size=(2, 30))
     r = np.corrcoef(x, y)[0, 1]
-    K, H = np.multiply.outer(x, x), np.multiply.outer(y, y)
+    K = np.multiply.outer(x, x)
+    H = np.multiply.outer(y, y)
     assert kernel_alignment(K, H, centered=True) == pytest.approx(r**2, rel=1e-9)
     assert kernel_alignment(K, y, centered=True) == pytest.approx(r**2, rel=1e-9)
 
@@ -34,7 +36,8 @@ def test_centred_alignment_is_a_correlation_of_features(seed):
 @pytest.mark.oracle
 def test_distances_of_the_linear_kernel(seed):
     rng = np.random.default_rng(seed)
-    X, Y = rng.normal(size=(8, 3)), rng.normal(size=(5, 3))
+    X = rng.normal(size=(8, 3))
+    Y = rng.normal(size=(5, 3))
     assert_allclose(kernel_distances(X @ X.T), pairwise_distances(X), atol=1e-7)
     cross = kernel_distances(X @ Y.T, (X**2).sum(axis=1), (Y**2).sum(axis=1), squared=True)
     assert_allclose(cross, pairwise_distances(X, Y, metric="sqeuclidean"), atol=1e-12)
@@ -44,7 +47,8 @@ def test_distances_of_the_linear_kernel(seed):
 @pytest.mark.invariance
 def test_scale_shift_and_order(seed):
     X = np.random.default_rng(seed).normal(size=(9, 3))
-    K, y = rbf_kernel(X), np.arange(9) % 3
+    K = rbf_kernel(X)
+    y = np.arange(9) % 3
     order = np.random.default_rng(seed).permutation(9)
     A = kernel_alignment(K, y, centered=True)
     assert kernel_alignment(5 * K + 2, y, centered=True) == pytest.approx(A, rel=1e-9)

@@ -573,7 +573,8 @@ class Recorder:
     """Callback that counts the tasks of the search and stops after some of them."""
 
     def __init__(self, stop_after=None):
-        self.stop_after, self.tasks = stop_after, []
+        self.stop_after = stop_after
+        self.tasks = []
 
     def setup(self, estimator, context):
         self.tasks = []

@@ -48,7 +48,8 @@ def distances(X, Z, radius, slanted):
 @pytest.mark.parametrize("lower_bounds", [True, False])
 @pytest.mark.parametrize("slanted", [True, False])
 def test_neighbours_are_those_of_all_distances(radius, make, lower_bounds, slanted, seed):
-    X, Z = make(seed), make(seed + 1, n=25)
+    X = make(seed)
+    Z = make(seed + 1, n=25)
     X[7] = X[3]  # a tie goes to the smaller number
     model = DTWNeighborsClassifier(5, radius=radius, lower_bounds=lower_bounds, slanted=slanted)
     model.fit(X, np.arange(60) % 3)
@@ -83,7 +84,8 @@ def test_an_alignment_is_abandoned_only_above_the_cutoff(channels, rooted, seed)
 
         low, high = np.empty((2, len(x)), dtype=np.int64)
         fill_corridor(len(x), len(z), Band(SAKOE_CHIBA, 5.0), low, high)
-        row, tail = np.empty(len(z) + 1), np.zeros(len(x) + 1)
+        row = np.empty(len(z) + 1)
+        tail = np.zeros(len(x) + 1)
         costs = [
             cost_of_pair(x, z, low, high, rooted, tail, cutoff, row, 0, 10**6)[1]
             for cutoff in (np.inf, exact * (1 + 1e-9), 0.99 * exact)
@@ -103,11 +105,14 @@ def test_an_alignment_is_abandoned_only_above_the_cutoff(channels, rooted, seed)
 @pytest.mark.oracle
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
 def test_answers_are_those_of_scikit_learn_on_the_matrix(weights, seed):
-    X, Z = ragged(seed, n=40), ragged(seed + 1, n=20)
+    X = ragged(seed, n=40)
+    Z = ragged(seed + 1, n=20)
     X[5] = Z[2]
     rng = np.random.default_rng(seed)
-    labels, values = rng.choice(["a", "b", "c"], size=40), rng.normal(size=40)
-    D, D_test = pairwise_dtw(X), pairwise_dtw(Z, X)
+    labels = rng.choice(["a", "b", "c"], size=40)
+    values = rng.normal(size=40)
+    D = pairwise_dtw(X)
+    D_test = pairwise_dtw(Z, X)
     ours = DTWNeighborsClassifier(3, weights=weights).fit(X, labels)
     theirs = KNeighborsClassifier(3, weights=weights, metric="precomputed").fit(D, labels)
     assert_array_equal(ours.predict(Z), theirs.predict(D_test))
@@ -155,7 +160,8 @@ def test_few_distances_are_computed():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(460, 128)).cumsum(axis=1)
     X = (X - X.mean(axis=1, keepdims=True)) / X.std(axis=1, keepdims=True)
-    queries, series = pack_series(X[:60]), pack_series(X[60:])
+    queries = pack_series(X[:60])
+    series = pack_series(X[60:])
     index = make_index(*series.arrays, band=Band(SAKOE_CHIBA, 6.0), bounded=True)
     costs, nearest, begun = search(*queries.arrays, index, 1)
     assert begun < 0.05 * 60 * 400
@@ -205,7 +211,8 @@ def test_printed_error_rates_of_trace(found):
 def test_shifted_events_are_recognised(seed):
     """A bump anywhere is told from a dip, which the Euclidean distance cannot."""
     rng = np.random.default_rng(seed)
-    X, y = 0.05 * rng.normal(size=(80, 60)), np.arange(80) % 2
+    X = 0.05 * rng.normal(size=(80, 60))
+    y = np.arange(80) % 2
     for x, label in zip(X, y, strict=True):
         at = rng.integers(0, 50)
         x[at : at + 10] += (2 * label - 1) * np.hanning(10)
@@ -232,9 +239,11 @@ def test_containers_copies_threads_and_searches(cls, settings, seed):
     assert repr(clone(model).get_params()) == repr(model.get_params())
 
     # later changes of the caller's arrays do not matter
-    given, labels = X.copy(), y.astype(float)
+    given = X.copy()
+    labels = y.astype(float)
     model = cls(**settings).fit(given, labels)
-    given[:], labels[:] = 7.0, 1.0
+    given[:] = 7.0
+    labels[:] = 1.0
     assert_array_equal(model.predict(X[:9] + 0.1), expected)
 
     steps = make_pipeline(SeriesFormatter(), cls(**settings))

@@ -16,7 +16,9 @@ from skmoderndata.neighbors import KernelCentroidOutlierDetector
 @pytest.mark.oracle
 def test_linear_kernel_is_the_distance_from_the_mean(seed):
     rng = np.random.default_rng(seed)
-    X, new, w = rng.normal(size=(50, 3)), rng.normal(size=(20, 3)), rng.uniform(0.1, 2, size=50)
+    X = rng.normal(size=(50, 3))
+    new = rng.normal(size=(20, 3))
+    w = rng.uniform(0.1, 2, size=50)
     for weights in (None, w):
         model = KernelCentroidOutlierDetector("linear").fit(X, sample_weight=weights)
         centre = np.average(X, axis=0, weights=weights)
@@ -40,7 +42,9 @@ def test_threshold_of_the_book(n, slack):
 @pytest.mark.certificate
 def test_false_alarms_stay_below_the_bound(seed):
     rng = np.random.default_rng(seed)
-    alarms, mean_error, slack = 0, [], []
+    alarms = 0
+    mean_error = []
+    slack = []
     for _ in range(30):
         X = rng.uniform(-1, 1, size=(40, 3))
         model = KernelCentroidOutlierDetector(
@@ -78,7 +82,8 @@ def test_threshold_is_a_quantile_of_leave_one_out_distances(seed):
 @pytest.mark.parametrize("heavy", [False, True])
 def test_contamination_is_the_rate_among_new_samples(heavy, gamma, seed):
     """A narrow kernel puts a sample much nearer to a mean that it is part of."""
-    rng, rates = np.random.default_rng(seed), []
+    rng = np.random.default_rng(seed)
+    rates = []
     for _ in range(20):
         X = rng.standard_t(2, size=(300, 5)) if heavy else rng.normal(size=(300, 20))
         model = KernelCentroidOutlierDetector(gamma=gamma).fit(X[:100])
@@ -89,7 +94,8 @@ def test_contamination_is_the_rate_among_new_samples(heavy, gamma, seed):
 @pytest.mark.invariance
 def test_kernel_given_in_five_ways_and_blocks(seed):
     rng = np.random.default_rng(seed)
-    X, new = rng.normal(size=(60, 3)), rng.normal(size=(10, 3))
+    X = rng.normal(size=(60, 3))
+    new = rng.normal(size=(10, 3))
     named = KernelCentroidOutlierDetector(gamma=0.125).fit(X)
     want = named.decision_function(new)
     callable_ = KernelCentroidOutlierDetector(rbf_kernel, kernel_params={"gamma": 0.125})
@@ -113,7 +119,8 @@ def test_kernel_given_in_five_ways_and_blocks(seed):
 @pytest.mark.parametrize("contamination", ["bound", 0.2])
 def test_weights_are_copies(seed, contamination):
     rng = np.random.default_rng(seed)
-    X, w = rng.normal(size=(60, 3)), rng.integers(0, 3, size=60)
+    X = rng.normal(size=(60, 3))
+    w = rng.integers(0, 3, size=60)
     model = KernelCentroidOutlierDetector(contamination=contamination)
     weighted = model.fit(X, sample_weight=w).decision_function(X)
     repeated = model.fit(X[np.repeat(np.arange(60), w)]).decision_function(X)

@@ -75,7 +75,8 @@ def test_density_is_the_parzen_classifier(seed):
 def test_scores_are_about_one_at_the_means_whatever_the_kernel(offset, seed):
     for n in (600, 900):  # the unit is from all samples, and from some
         X, y = classes(seed, n=n)
-        X, y = X[y != "c"], y[y != "c"]
+        X = X[y != "c"]
+        y = y[y != "c"]
         for factor in (1e-6, 1.0, 1e6):
             K = factor * rbf_kernel(X, gamma=0.1)
             model = KernelNearestCentroid("precomputed", offset=offset).fit(K, y)
@@ -101,7 +102,8 @@ def test_equal_means_have_scores_of_zero():
 @pytest.mark.recovery
 def test_core_inside_a_ring(seed):
     rng = np.random.default_rng(seed)
-    y, angle = np.repeat([0, 1], 150), rng.uniform(0, 2 * np.pi, size=300)
+    y = np.repeat([0, 1], 150)
+    angle = rng.uniform(0, 2 * np.pi, size=300)
     radius = np.where(y, 3.0, 1.0) + 0.2 * rng.normal(size=300)
     X = np.c_[radius * np.cos(angle), radius * np.sin(angle)]
     assert KernelNearestCentroid(gamma=1.0).fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.98
@@ -113,7 +115,8 @@ def test_kernel_given_in_five_ways_and_blocks(seed):
     X, y = classes(seed)
     new = classes(seed + 1)[0]
     want = KernelNearestCentroid(gamma=0.125).fit(X, y).decision_function(new)
-    K, K_new = rbf_kernel(X, gamma=0.125), rbf_kernel(new, X, gamma=0.125)
+    K = rbf_kernel(X, gamma=0.125)
+    K_new = rbf_kernel(new, X, gamma=0.125)
     named = KernelNearestCentroid(gamma=0.125)
     found = [
         KernelNearestCentroid(RBF(2.0)).fit(X, y).decision_function(new),
@@ -138,7 +141,8 @@ def test_weights_are_copies(seed):
         model = KernelNearestCentroid(kernel)
         weighted = model.fit(A, y, sample_weight=w).decision_function(A)
         if B is None:
-            B, A = A[np.ix_(copies, copies)], A[:, copies]
+            B = A[np.ix_(copies, copies)]
+            A = A[:, copies]
         repeated = model.fit(B, y[copies]).decision_function(A)
         assert_allclose(weighted, repeated, rtol=1e-9)
 

@@ -87,7 +87,8 @@ def test_penalty_of_a_stream_by_hat_matrices(n_hidden, fit_intercept, seed):
 
     # the matrix that takes the targets, times the roots of the weights, to the fitted values
     root = np.sqrt(w)[:, None]
-    H, one = root * hidden(model, X), root / np.linalg.norm(root)
+    H = root * hidden(model, X)
+    one = root / np.linalg.norm(root)
     mean = one @ one.T * fit_intercept
     H = H - mean @ H
     scores = []
@@ -132,10 +133,13 @@ def test_orthogonal_identity_neurons_are_linear_ridge(seed):
 def test_many_error_functions_are_the_arc_sine_kernel(seed):
     """Ridge regression on L neurons tends to kernel ridge, the noise as 1 / sqrt(L)."""
     X, y = data(seed, 40)
-    train, new, n_draws = slice(0, 30), slice(30, 40), 20
+    train = slice(0, 30)
+    new = slice(30, 40)
+    n_draws = 20
     K = ArcSine(bias_var=0.0, weight_var=4 / X.shape[1])(X)
     limit = KernelRidge(alpha=0.5, kernel="precomputed").fit(K[train, train], y[train])
-    predictions, grams = [], []
+    predictions = []
+    grams = []
     for draw in range(n_draws * seed, n_draws * (seed + 1)):
         # large inputs leave the intercepts of the neurons no say
         model = ELMRegressor(

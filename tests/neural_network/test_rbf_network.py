@@ -132,7 +132,8 @@ def test_planted_centres_are_chosen(seed):
 def test_chosen_centres_are_fewer_than_random_ones(seed):
     """Chen, Cowan and Grant 1991: the same error with fewer centres than by random choice."""
     rng = np.random.default_rng(seed)
-    X, new = rng.uniform(-3, 3, size=(500, 2)), rng.uniform(-3, 3, size=(500, 2))
+    X = rng.uniform(-3, 3, size=(500, 2))
+    new = rng.uniform(-3, 3, size=(500, 2))
     hills = FORMULAS["gaussian"](cdist(np.vstack([X, new]), [[1, 1], [-1, 0]]), 0.5).sum(axis=1)
     y = hills[:500] + 0.1 * rng.normal(size=500)
     chosen = RBFNetworkRegressor(10, centers="ols", width=0.6, random_state=seed).fit(X, y)

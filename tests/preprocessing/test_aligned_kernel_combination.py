@@ -140,7 +140,8 @@ def test_no_alignment_warns():
 @pytest.mark.edge
 def test_pipeline_and_search():
     X, y = load_breast_cancer(return_X_y=True)
-    X, y = X[:200], y[:200]
+    X = X[:200]
+    y = y[:200]
     model = make_pipeline(
         StandardScaler(), AlignedKernelCombination(["linear", "rbf"]), SVC(kernel="precomputed")
     )

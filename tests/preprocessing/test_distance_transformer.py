@@ -50,7 +50,8 @@ def area_between(X, Z, scale=1.0):
     def stamp(series):
         return np.array([[len(x), x.mean()] for x in series])
 
-    A, B = stamp(X), stamp(Z)
+    A = stamp(X)
+    B = stamp(Z)
     return scale * np.abs(A[:, None] - B).sum(axis=2)
 
 

@@ -113,7 +113,8 @@ def test_projection_worked_out_by_hand():
 
 @pytest.mark.oracle
 def test_double_centring_gives_inner_products(seed):
-    X, Y = points(seed), points(seed + 1, 5)
+    X = points(seed)
+    Y = points(seed + 1, 5)
     step = DoubleCenterer()
     mean = X.mean(axis=0)
     G = step.fit_transform(pairwise_distances(X))
@@ -131,9 +132,11 @@ def test_double_centring_gives_inner_products(seed):
 
 @pytest.mark.oracle
 def test_normaliser_and_normalised_kernel_agree(seed):
-    X, Y = points(seed), points(seed + 1, 5)
+    X = points(seed)
+    Y = points(seed + 1, 5)
     inner = DotProduct(1.0)
-    kernel, step = Normalized(inner), KernelNormalizer()
+    kernel = Normalized(inner)
+    step = KernelNormalizer()
     assert_allclose(step.fit_transform(inner(X)), kernel(X), atol=1e-12)
     assert_allclose(step.transform(inner(Y, X), inner.diag(Y)), kernel(Y, X), atol=1e-12)
     bounded = step.transform(inner(Y, X))
@@ -162,7 +165,8 @@ def test_corrected_matrix_is_positive(algorithm, seed):
 @pytest.mark.parametrize("algorithm", ["clip", "flip", "square"])
 def test_similarities_between_new_samples_complete_the_matrix(algorithm, seed):
     full = indefinite(seed, 20)
-    train, rows = full[:15, :15], full[15:, :15]
+    train = full[:15, :15]
+    rows = full[15:, :15]
     step = SpectrumCorrector(algorithm).fit(train)
     K = np.block(
         [
@@ -177,7 +181,8 @@ def test_similarities_between_new_samples_complete_the_matrix(algorithm, seed):
 
 @pytest.mark.certificate
 def test_whitened_features_are_uncorrelated(seed):
-    X, Y = points(seed, 30), points(seed + 1, 5)
+    X = points(seed, 30)
+    Y = points(seed + 1, 5)
     step = KernelWhitener(5).fit(rbf_kernel(X))
     Z = step.transform(rbf_kernel(X))
     assert_allclose(Z.T @ Z / 30, np.eye(5), atol=1e-9)
@@ -235,9 +240,11 @@ def test_corrected_similarities_classify_in_a_search():
 def test_order_of_samples_and_scale(step, seed):
     K = (1 + points(seed, 20) @ points(seed, 20).T / 10) ** 3  # no ties among the pivots
     order = np.random.default_rng(seed).permutation(20)
-    plain, mixed = step.fit_transform(K), step.fit_transform(K[np.ix_(order, order)])
+    plain = step.fit_transform(K)
+    mixed = step.fit_transform(K[np.ix_(order, order)])
     if isinstance(step, KernelWhitener):
-        plain, mixed = plain @ plain.T, mixed @ mixed.T
+        plain = plain @ plain.T
+        mixed = mixed @ mixed.T
     assert_allclose(mixed, plain[np.ix_(order, order)], atol=1e-9)
     scaled = step.fit_transform(4 * K)
     power = {"KernelNormalizer": 0, "KernelWhitener": 0, "DoubleCenterer": 2}

@@ -56,7 +56,8 @@ class Counted(Intersection):
 @pytest.mark.oracle
 def test_named_kernels_mean_what_they_mean_in_scikit_learn(seed):
     rng = np.random.default_rng(seed)
-    X, new = rng.normal(size=(20, 3)), rng.normal(size=(5, 3))
+    X = rng.normal(size=(20, 3))
+    new = rng.normal(size=(5, 3))
     model = KernelTransformer(gamma=None).fit(X)
     assert_allclose(model.transform(new), rbf_kernel(new, X), rtol=1e-12)
     poly = KernelTransformer("poly", degree=2, gamma=0.5, coef0=2).fit(X)
@@ -114,7 +115,8 @@ def test_containers_of_the_same_samples():
 @pytest.mark.invariance
 def test_fit_leaves_kernel_and_samples_alone():
     sets, _ = labelled_sets(12)
-    before, kernel = list(sets), Normalized(Intersection())
+    before = list(sets)
+    kernel = Normalized(Intersection())
     model = KernelTransformer(kernel).fit(sets)
     assert model.kernel_ is not kernel
     assert sets == before
@@ -163,7 +165,8 @@ def test_a_cache_gives_the_same_answers_with_fewer_evaluations():
 def test_cache_values(seed):
     rng = np.random.default_rng(seed)
     sets, _ = labelled_sets(40, seed)
-    cache, kernel = GramCache(), PowerSet()
+    cache = GramCache()
+    kernel = PowerSet()
     for _ in range(15):
         A = [sets[i] for i in rng.integers(40, size=int(rng.integers(1, 12)))]
         B = [sets[i] for i in rng.integers(40, size=int(rng.integers(1, 12)))]
@@ -188,7 +191,8 @@ def test_cache_is_shared_by_clones_and_threads_and_bounded():
     assert copy.deepcopy(cache) is cache
     assert pickle.loads(pickle.dumps(cache)).n_computed == 0
 
-    kernel, results = PowerSet(), []
+    kernel = PowerSet()
+    results = []
     threads = [
         threading.Thread(target=lambda i=i: results.append(cache.values(kernel, sets[i:])))
         for i in range(8)

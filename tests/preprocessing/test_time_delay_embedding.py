@@ -91,7 +91,9 @@ def test_mutual_information_is_that_of_dictionaries(seed):
 def test_inverse_is_the_least_squares_series(seed):
     """The embedding is linear in the series: compare with its pseudo-inverse on complete rows."""
     rng = np.random.default_rng(seed)
-    n, n_lags, lag = 12, 3, 2
+    n = 12
+    n_lags = 3
+    lag = 2
     est = TimeDelayEmbedding(n_lags, lag=lag).fit(rng.normal(size=(n, 1)))
     Z = rng.normal(size=(n, n_lags))
     E = np.array([est.transform(e[:, None]).ravel() for e in np.eye(n)]).T
@@ -174,7 +176,8 @@ def test_projected_windows_denoise(seed):
     clean = np.sin(np.arange(1000) / 8)[:, None]
     noisy = clean + 0.5 * rng.normal(size=clean.shape)
     est = TimeDelayEmbedding(40).fit(noisy)
-    Z, complete = est.transform(noisy), est.complete_rows(noisy)
+    Z = est.transform(noisy)
+    complete = est.complete_rows(noisy)
     pca = PCA(2, svd_solver="full").fit(Z[complete])
     smooth = est.inverse_transform(pca.inverse_transform(pca.transform(Z)))
     assert np.mean((smooth - clean) ** 2) < 0.2 * np.mean((noisy - clean) ** 2)
@@ -249,7 +252,8 @@ def test_one_row():
 
 @pytest.mark.edge
 def test_window_longer_than_every_sequence_is_refused_in_fit():
-    X, ids = np.arange(12.0)[:, None], np.repeat([0, 1, 2], 4)
+    X = np.arange(12.0)[:, None]
+    ids = np.repeat([0, 1, 2], 4)
     TimeDelayEmbedding(4).fit(X, sequence_ids=ids)
     for params in [{"n_lags": 5}, {"n_lags": 3, "lag": 2}, {"n_lags": 2, "lag": 2**62}]:
         with pytest.raises(ValueError, match="lower n_lags or lag"):
@@ -260,7 +264,8 @@ def test_window_longer_than_every_sequence_is_refused_in_fit():
 
 @pytest.mark.edge
 def test_sequence_shorter_than_the_window_is_padded():
-    X, ids = np.arange(6.0)[:, None], [0, 0, 0, 0, 1, 1]
+    X = np.arange(6.0)[:, None]
+    ids = [0, 0, 0, 0, 1, 1]
     Z = TimeDelayEmbedding(3).fit_transform(X, sequence_ids=ids)
     assert_array_equal(Z[4:], [[4, 4, 4], [5, 4, 4]])
 
@@ -367,7 +372,8 @@ def test_search_without_y_prefers_the_decorrelated_lag():
 
 @pytest.mark.edge
 def test_last_step_of_a_routed_pipeline():
-    X, ids = np.sin(np.arange(60.0))[:, None], np.repeat([0, 1, 2], 20)
+    X = np.sin(np.arange(60.0))[:, None]
+    ids = np.repeat([0, 1, 2], 20)
     with sklearn.config_context(enable_metadata_routing=True):
         pipe = make_pipeline(StandardScaler(), TimeDelayEmbedding(2))
         found = pipe.fit(X, sequence_ids=ids).score(X, sequence_ids=ids)

@@ -33,7 +33,8 @@ def friedman(n=240, n_ranks=4, seed=0):
 
 
 def ordinal_tables():
-    diabetes, wine = load_diabetes(), load_wine()
+    diabetes = load_diabetes()
+    wine = load_wine()
     return {
         "diabetes": (StandardScaler().fit_transform(diabetes.data), cut(diabetes.target, 5)),
         "wine": (StandardScaler().fit_transform(wine.data[:, 1:]), cut(wine.data[:, 0], 4)),
@@ -46,7 +47,8 @@ def ordinal_tables():
 def test_scores_of_classes_have_their_largest_at_the_prediction(machine, seed):
     X, y = friedman(seed=seed)
     model = machine.fit(X[:160], y[:160])
-    s, b = model.rank_score(X), np.sort(model.thresholds_)
+    s = model.rank_score(X)
+    b = np.sort(model.thresholds_)
     scores = model.decision_function(X)
     assert_array_equal(model.classes_[scores.argmax(axis=1)], model.predict(X))
     unit = getattr(model, "margin_", 1.0)
@@ -133,7 +135,8 @@ def test_ordered_categories_are_respected(machine):
 def test_ordered_categories_are_respected_by_pairs_and_batches():
     X, y = friedman()
     ordered = pd.Series(pd.Categorical(WORDS[y], categories=WORDS, ordered=True))
-    by_word, by_number = CoreVectorRanker().fit(X, ordered), CoreVectorRanker().fit(X, y)
+    by_word = CoreVectorRanker().fit(X, ordered)
+    by_number = CoreVectorRanker().fit(X, y)
     assert_allclose(by_word.predict(X), by_number.predict(X), rtol=1e-12)
     assert by_word.score(X, ordered) == by_number.score(X, y)
     batches = KernelPRank().partial_fit(X, ordered)

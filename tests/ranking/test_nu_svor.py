@@ -89,7 +89,8 @@ def test_gap(nu, seed):
     X, y = ranked(700, 5, seed=seed)
     for tol in (1e-1, 1e-3):
         model = NuSVOR(nu, gamma=0.2, tol=tol).fit(X, y)
-        f, c = model.rank_score(X), bounds_of(y, nu)
+        f = model.rank_score(X)
+        c = bounds_of(y, nu)
         assert_allclose(model.dual_coef_ @ f[model.support_], 1, rtol=1e-9)
         b = np.r_[-np.inf, model.thresholds_, np.inf]
         slack = np.maximum(0, f - b[y + 1] + model.margin_)
@@ -117,7 +118,8 @@ def test_small_problems_are_solved_to_rounding(kernel, seed):
 def test_nu_is_the_fraction_of_constraints_with_slack(nu, seed):
     X, y = ranked(300, 5, seed=seed)
     model = NuSVOR(nu, gamma=0.2).fit(X, y)
-    f, b = model.rank_score(X), np.r_[-np.inf, model.thresholds_, np.inf]
+    f = model.rank_score(X)
+    b = np.r_[-np.inf, model.thresholds_, np.inf]
     n_constraints = 2 * 300 - 120
     for sign, compare in ((-1, np.less_equal), (1, np.greater_equal)):
         close = model.margin_ + sign * 1e-9
@@ -220,7 +222,8 @@ def test_infeasible_nu_names_the_limit():
 
 @pytest.mark.edge
 def test_overlapping_ranks_have_no_margin():
-    X, y = np.repeat([[0.0], [1.0]], 20, axis=0), np.tile([0, 1], 20)
+    X = np.repeat([[0.0], [1.0]], 20, axis=0)
+    y = np.tile([0, 1], 20)
     with pytest.warns(UserWarning, match="the margin is zero for nu=0.5"):
         model = NuSVOR(0.5).fit(X, y)
     assert model.margin_ == 0

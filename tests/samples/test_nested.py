@@ -202,9 +202,11 @@ def test_parts_that_occur_twice_are_copied_once():
 
 @pytest.mark.edge
 def test_deep_samples_are_copied_without_recursion():
-    deep, root = ["leaf"], ET.Element("leaf", {"a": "b"})
+    deep = ["leaf"]
+    root = ET.Element("leaf", {"a": "b"})
     for _ in range(100_000):
-        deep, below = ["node", deep], root
+        deep = ["node", deep]
+        below = root
         root = ET.Element("node")
         root.append(below)
     again = copied(deep)

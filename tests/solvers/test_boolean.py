@@ -26,7 +26,8 @@ def test_packing_can_be_undone(p, seed):
 @pytest.mark.parametrize("p", [1, 64, 200])
 def test_hamming_distance_counts_differing_bits(p, seed):
     rng = np.random.default_rng(seed)
-    A, B = rng.uniform(size=(6, p)) < 0.5, rng.uniform(size=(4, p)) < 0.5
+    A = rng.uniform(size=(6, p)) < 0.5
+    B = rng.uniform(size=(4, p)) < 0.5
     expected = (A[:, None] != B[None]).sum(axis=2)
     assert_array_equal(hamming_distances(pack_rows(A), pack_rows(B)), expected)
 
@@ -42,7 +43,8 @@ def test_sets_are_all_subsets_smallest_first():
 
 def test_boolean_product_and_nearest_patterns(seed):
     rng = np.random.default_rng(seed)
-    Z, U = rng.uniform(size=(30, 3)) < 0.5, rng.uniform(size=(3, 70)) < 0.4
+    Z = rng.uniform(size=(30, 3)) < 0.5
+    U = rng.uniform(size=(3, 70)) < 0.4
     X = boolean_product(Z, U)
     assert_array_equal(X, (Z[:, :, None] & U[None]).any(axis=1))
     patterns = boolean_product(assignment_sets(3, 3), U)

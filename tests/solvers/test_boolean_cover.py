@@ -49,7 +49,9 @@ def test_sparse_rows_are_packed_in_blocks(monkeypatch):
 
 def test_unions_and_differences(seed):
     rng = np.random.default_rng(seed)
-    X, Z, U = bits((40, 90), rng), bits((40, 5), rng), bits((5, 90), rng, 0.2)
+    X = bits((40, 90), rng)
+    Z = bits((40, 5), rng)
+    U = bits((5, 90), rng, 0.2)
     explained = boolean_product(Z, U)
     assert_array_equal(unpack_rows(unions(Z, pack_rows(U)), 90), explained)
     missed, extra = count_differences(pack_rows(X), Z, pack_rows(U))
@@ -60,7 +62,8 @@ def test_unions_and_differences(seed):
 @pytest.mark.parametrize(("bonus", "penalty"), [(1.0, 1.0), (1.0, 3.0), (2.5, 0.5)])
 def test_nearest_pattern_and_exact_cover(bonus, penalty, seed):
     rng = np.random.default_rng(seed)
-    X, U = bits((30, 9), rng), bits((4, 9), rng)
+    X = bits((30, 9), rng)
+    U = bits((4, 9), rng)
     index, cost = nearest_packed(pack_rows(X), pack_rows(U), bonus, penalty)
     Z = best_cover(pack_rows(X), pack_rows(U), bonus=bonus, penalty=penalty)
     for i, row in enumerate(X):
@@ -72,7 +75,8 @@ def test_nearest_pattern_and_exact_cover(bonus, penalty, seed):
 
 def test_tables_of_unions_are_made_in_blocks(monkeypatch, seed):
     rng = np.random.default_rng(seed)
-    X, U = pack_rows(bits((30, 70), rng)), pack_rows(bits((6, 70), rng))
+    X = pack_rows(bits((30, 70), rng))
+    U = pack_rows(bits((6, 70), rng))
     whole = best_cover(X, U)
     monkeypatch.setattr("skmoderndata._solvers.boolean_data.boolean.MAX_WORDS", 10)
     assert_array_equal(best_cover(X, U), whole)
@@ -80,8 +84,10 @@ def test_tables_of_unions_are_made_in_blocks(monkeypatch, seed):
 
 def test_local_search_is_feasible_and_never_worse_than_its_start(seed):
     rng = np.random.default_rng(seed)
-    X, U = bits((60, 40), rng), pack_rows(bits((8, 40), rng, 0.2))
-    words, start = pack_rows(X), bits((60, 8), rng)
+    X = bits((60, 40), rng)
+    U = pack_rows(bits((8, 40), rng, 0.2))
+    words = pack_rows(X)
+    start = bits((60, 8), rng)
     kept = start.copy()
     optimum = best_cover(words, U)
     for begin in (None, start):
@@ -106,7 +112,8 @@ def test_local_search_finds_disjoint_components_exactly(seed):
 
 def test_contained_and_distinct_rows(seed):
     rng = np.random.default_rng(seed)
-    X, U = bits((50, 6), rng, 0.7), bits((5, 6), rng, 0.3)
+    X = bits((50, 6), rng, 0.7)
+    U = bits((5, 6), rng, 0.3)
     U[2] = False
     expected = (X[:, None, :] | ~U[None]).all(axis=2) & U.any(axis=1)
     assert_array_equal(contained(pack_rows(X), pack_rows(U)), expected)

@@ -16,7 +16,8 @@ from skmoderndata._solvers.margins.certificates import (
 from skmoderndata._solvers.margins.enclosing_ball import ball_gap
 from skmoderndata._solvers.recovery.optimality import l1_gap
 
-NAN, INF = float("nan"), float("inf")
+NAN = float("nan")
+INF = float("inf")
 BROKEN = (NAN, INF, -INF)
 
 
@@ -59,7 +60,8 @@ def test_arrays_give_what_numbers_give():
 
 @pytest.mark.edge
 def test_no_certificate_takes_nan_for_an_optimum():
-    bad, ones = np.array([1.0, NAN]), np.ones(2)
+    bad = np.array([1.0, NAN])
+    ones = np.ones(2)
     assert gap_to_margin(NAN, 1.0) == INF
     assert gap_to_margin(scaled_squared_hinge(bad, ones, 1.0)[0], 1.0) == INF
     assert gap_to_margin(scaled_squared_hinge(ones, ones, NAN)[0], 1.0) == INF
@@ -70,6 +72,7 @@ def test_no_certificate_takes_nan_for_an_optimum():
     assert l1_gap(ones, bad, ones) == INF
     assert gap_below(INF, 1.0) == gap_below(1.0, NAN) == INF
     assert bridge_gap(bad, ones, ones, 1.0, 0.1, 1.5, False) == INF
-    X, D = np.ones((1, 2)), np.eye(2)
+    X = np.ones((1, 2))
+    D = np.eye(2)
     gap, *_ = code_gaps(X, np.array([[NAN, 0.0]]), np.ones((1, 2)), D, np.ones(1), False)
     assert gap[0] == INF

@@ -44,7 +44,8 @@ def test_a_factor_grows_row_by_row(t, seed):
 def test_systems_are_solved_in_place(t, seed):
     rng = np.random.default_rng(seed)
     A = definite(rng, t)
-    L, exact = factor(A), np.linalg.cholesky(A)
+    L = factor(A)
+    exact = np.linalg.cholesky(A)
     b = rng.normal(size=t + 1)
     for function, matrix in ((solve_lower, exact), (solve_upper, exact.T), (solve, A)):
         z = b.copy()
@@ -56,7 +57,8 @@ def test_systems_are_solved_in_place(t, seed):
 @pytest.mark.oracle
 def test_a_factor_without_an_atom_is_that_of_the_others(seed):
     A = definite(np.random.default_rng(seed), 9)
-    L, others = factor(A), list(range(9))
+    L = factor(A)
+    others = list(range(9))
     for position in (4, 0, 6, 2, 4, 0):
         drop(L, len(others), position)
         del others[position]
@@ -68,9 +70,12 @@ def test_a_factor_without_an_atom_is_that_of_the_others(seed):
 @pytest.mark.oracle
 def test_chosen_atoms_are_fitted(seed):
     rng = np.random.default_rng(seed)
-    D, x = rng.normal(size=(12, 20)), rng.normal(size=20)
-    G, index = D @ D.T, rng.permutation(12)[:7]
-    L, z = np.zeros((7, 7)), np.zeros(7)
+    D = rng.normal(size=(12, 20))
+    x = rng.normal(size=20)
+    G = D @ D.T
+    index = rng.permutation(12)[:7]
+    L = np.zeros((7, 7))
+    z = np.zeros(7)
     for t, j in enumerate(index):
         assert append_atom(L, t, G[j], index, j) > 0
     solve_chosen(L, index, 7, D @ x, z)

@@ -24,7 +24,8 @@ def least_of_all_bases(A, y, weights, positive):
 @pytest.mark.parametrize("positive", [False, True])
 def test_basis_pursuit_is_the_best_of_all_supports(positive, seed):
     rng = np.random.default_rng(seed)
-    A, weights = rng.normal(size=(3, 8)), rng.uniform(0.5, 2, 8)
+    A = rng.normal(size=(3, 8))
+    weights = rng.uniform(0.5, 2, 8)
     y = A @ np.abs(rng.normal(size=8))
     stated = convex_problems.basis_pursuit(A, y, weights=weights, positive=positive)
     assert convex_problems.solve(stated, solver="HIGHS")
@@ -39,7 +40,8 @@ def test_basis_pursuit_is_the_best_of_all_supports(positive, seed):
 def test_denoising_is_the_lasso_whose_residual_meets_the_bound(seed):
     """Optimality conditions: slopes of the residual at their largest where coefficients are."""
     rng = np.random.default_rng(seed)
-    A, y = rng.normal(size=(6, 10)), rng.normal(size=6)
+    A = rng.normal(size=(6, 10))
+    y = rng.normal(size=6)
     bound = 0.3 * np.linalg.norm(y)
     stated = convex_problems.basis_pursuit_denoising(A, y, bound)
     assert convex_problems.solve(stated, solver="CLARABEL", **convex_problems.ACCURATE)
@@ -73,7 +75,8 @@ def test_separation_is_the_program_with_absolute_values(soft, centers, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(20, 30))
     y = np.where(np.arange(20) % 2, 1.0, -1.0)
-    costs, slack_cost = rng.uniform(0.5, 2, 30), np.full(20, 0.7) if soft else None
+    costs = rng.uniform(0.5, 2, 30)
+    slack_cost = np.full(20, 0.7) if soft else None
     margin = 0.0 if centers else 1.0
     w, _, value = linear_program(
         X, y, costs, margin=margin, centers=centers, slack_cost=slack_cost

@@ -17,7 +17,8 @@ from skmoderndata._solvers.codes.gram_rows import (
 @pytest.mark.parametrize("capacity", [1, 3, 64])
 def test_rows_are_those_of_the_masked_gram_matrix(capacity, seed):
     rng = np.random.default_rng(seed)
-    n, k = rng.integers(1, 12), rng.integers(1, 20)
+    n = rng.integers(1, 12)
+    k = rng.integers(1, 20)
     D = rng.normal(size=(k, n))
     G, place = no_rows(k, capacity)
     for _ in range(3):

@@ -102,7 +102,8 @@ def test_wide_groups_and_a_shared_working_set(share, seed):
     rng = np.random.default_rng(seed)
     X, D, groups = problem(seed, n_signals=60, n=100, sizes=(40, 30, 30, 50))
     D += 0.3 * rng.normal(size=100) / 10  # a common direction: slow descent
-    X[0], X[1] = 0.0, D[0]
+    X[0] = 0.0
+    X[1] = D[0]
     alpha = np.maximum(shares(X, D, groups, share), 1e-3)
     atoms = prepare_atoms(D, normalize=False)
     together = group_lasso_codes(X, atoms, alpha=alpha, groups=groups, tol=1e-12)

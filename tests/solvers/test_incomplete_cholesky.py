@@ -138,7 +138,8 @@ def test_rank_of_a_matrix_of_low_rank(seed):
 def test_samples_their_matrix_and_new_rows(seed):
     X = np.random.default_rng(seed).normal(size=(600, 3))
     gram = resolve_kernel("poly", X)
-    found, same = incomplete_cholesky(gram, X, rank=15), run(gram(X), greedy=False, rank=15)
+    found = incomplete_cholesky(gram, X, rank=15)
+    same = run(gram(X), greedy=False, rank=15)
     assert_array_equal(found.pivots, same.pivots)
     assert_allclose(found.factor, same.factor, atol=1e-9)
     L = found.factor[found.pivots]
@@ -194,7 +195,8 @@ def test_random_pivots_have_the_probabilities_of_the_definition(block):
         counts[pivots] = counts.get(pivots, 0) + 1
     total = 0.0
     for order in itertools.permutations(range(4), 3):
-        probability, E = 1.0, K.copy()
+        probability = 1.0
+        E = K.copy()
         for i in order:
             probability *= E[i, i] / np.trace(E)
             E = E - np.outer(E[i], E[i]) / E[i, i]

@@ -63,7 +63,8 @@ def test_conic_solver(penalty, seed):
 @pytest.mark.parametrize("k", [1, 5, 40])
 def test_optimality_conditions(k, seed):
     C, X = problem(seed, k=k, p=2 * k, m=200)
-    G, F = C @ C.T, X @ C.T
+    G = C @ C.T
+    F = X @ C.T
     Z = nnls(G, F).Z
     assert kkt_residual(G, F, Z) < 1e-13
     Y = Z @ G - F
@@ -98,7 +99,8 @@ def test_duality_gap(seed):
 @pytest.mark.invariance
 def test_start_order_and_units(seed):
     C, X = problem(seed, k=10, p=15, m=60)
-    G, F = C @ C.T, X @ C.T
+    G = C @ C.T
+    F = X @ C.T
     Z = nnls(G, F).Z
     rng = np.random.default_rng(seed)
     assert_allclose(nnls(G, F, start=rng.normal(size=Z.shape)).Z, Z, atol=1e-12)
@@ -125,7 +127,8 @@ def test_a_gram_matrix_for_each_row(seed):
 @pytest.mark.invariance
 def test_a_good_start_saves_work(seed):
     C, X = problem(seed, k=20, p=40, m=300, sign=False)
-    G, F = C @ C.T, X @ C.T
+    G = C @ C.T
+    F = X @ C.T
     cold = nnls(G, F)
     warm = nnls(G, F, start=cold.Z)
     assert warm.n_solves == len(F) < cold.n_solves
@@ -134,7 +137,8 @@ def test_a_good_start_saves_work(seed):
 @pytest.mark.certificate
 def test_coordinate_descent_ends_at_the_same_point(seed):
     C, X = problem(seed)
-    G, F = C @ C.T, X @ C.T
+    G = C @ C.T
+    F = X @ C.T
     Z = np.zeros(F.shape)
     Y = -F.copy()
     descend_rows(G[None], Z, Y, 5000, 0.0)
@@ -146,7 +150,8 @@ def test_coordinate_descent_ends_at_the_same_point(seed):
 def test_dependent_repeated_and_zero_columns(seed):
     rng = np.random.default_rng(seed)
     for _ in range(40):
-        k, p = int(rng.integers(2, 8)), int(rng.integers(1, 6))
+        k = int(rng.integers(2, 8))
+        p = int(rng.integers(1, 6))
         C = rng.normal(size=(k, p)) if rng.uniform() < 0.5 else rng.uniform(size=(k, p))
         C[0] = C[-1]
         C[k // 2] = 0

@@ -33,7 +33,9 @@ def series(n=12, channels=1, seed=0):
     return [rng.normal(size=(k, channels)).cumsum(axis=0) for k in rng.integers(6, 12, n)]
 
 
-X, X2, EQUAL = series(), series(channels=2), np.stack([x[:6] for x in series()])
+X = series()
+X2 = series(channels=2)
+EQUAL = np.stack([x[:6] for x in series()])
 LABELS = np.arange(12) % 2
 
 CASES = {

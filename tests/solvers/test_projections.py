@@ -21,7 +21,8 @@ def test_no_support_gives_a_nearer_point(distribution, seed):
             "exponential": rng.exponential(size=n),
             "ties": rng.integers(0, 3, size=n).astype(float),
         }[distribution]
-        level, norm = rng.uniform(), rng.uniform(0.1, 3)
+        level = rng.uniform()
+        norm = rng.uniform(0.1, 3)
         s = project_sparseness(x[None], level, norm=norm)[0]
         if distribution == "ties":  # the nearest point may have any order among equal entries
             x_spread = x + 1e-6 * rng.normal(size=n)

@@ -109,7 +109,8 @@ def test_mask_of_ones_is_no_mask_and_threads_do_not_matter(seed):
         lambda **kw: nonnegative_matching_pursuit(X, atoms, n_nonzero=5, tol_sq=tol, **kw),
         lambda **kw: hard_thresholding(X, atoms, method="htp", n_nonzero=5, tol_sq=tol, **kw),
     ):
-        plain, masked = to_dense(run(), len(D)), to_dense(run(mask=ones), len(D))
+        plain = to_dense(run(), len(D))
+        masked = to_dense(run(mask=ones), len(D))
         assert_allclose(plain, masked, rtol=1e-8, atol=1e-10)
         assert_array_equal(to_dense(run(n_jobs=2), len(D)), plain)
 
@@ -148,7 +149,8 @@ def test_matching_pursuit_loses_energy_geometrically(seed):
         assert_allclose(codes.residual_sq, np.sum(r**2, axis=1), rtol=1e-9)
         # each step takes away the largest squared correlation
         assert_allclose(codes.residual_sq, former - largest, rtol=1e-8)
-        former, largest = codes.residual_sq, np.max(np.abs(r @ Dn.T), axis=1) ** 2
+        former = codes.residual_sq
+        largest = np.max(np.abs(r @ Dn.T), axis=1) ** 2
 
 
 @pytest.mark.certificate
@@ -412,7 +414,8 @@ def test_codes_do_not_depend_on_the_signals_of_the_same_mask(seed):
     mask = np.broadcast_to(rng.permutation(14) < 8, X.shape)
     groups = rng.permutation(30) // 2
 
-    atoms, rest = prepare_atoms(D), none(X)
+    atoms = prepare_atoms(D)
+    rest = none(X)
     runs = coders(groups) | {
         "groups of " + method: lambda *a, method=method, **kw: hard_thresholding(
             *a, method=method, groups=groups, **kw
@@ -463,7 +466,8 @@ def test_codes_of_dependent_groups_are_of_least_norm_with_a_mask_as_well(seed):
 @pytest.mark.edge
 def test_a_bound_that_is_missed_at_the_last_step_is_warned_of():
     rng = np.random.default_rng(0)
-    X, D = rng.normal(size=(20, 8)), rng.normal(size=(16, 8))
+    X = rng.normal(size=(20, 8))
+    D = rng.normal(size=(16, 8))
     with pytest.warns(
         ConvergenceWarning, match="20 of 20 signals do not meet .* transform_max_iter"
     ):

@@ -48,7 +48,8 @@ def test_borders_of_the_range_are_exact(each, seed):
     G, F = problem(seed)
     F[:5] -= F[:5].max() / 2
     matrices = np.stack([G * (1 + i / 10) for i in range(len(F))]) if each else G
-    single, equal = cone_codes(matrices, F, 1.0), cone_codes(matrices, F, 0.0)
+    single = cone_codes(matrices, F, 1.0)
+    equal = cone_codes(matrices, F, 0.0)
     for i, f in enumerate(F):
         g = matrices[i] if each else G
         gains = np.maximum(f, 0) ** 2 / np.diag(g)
@@ -123,7 +124,9 @@ def values_of_each(G, F, Z):
 @pytest.mark.parametrize("level", [0.2, 0.8])
 def test_an_entry_that_costs_nothing_takes_what_is_lacking(level, seed):
     G, F = problem(seed, k=5)
-    G[2], G[:, 2], F[:, 2] = 0, 0, 0
+    G[2] = 0
+    G[:, 2] = 0
+    F[:, 2] = 0
     Z = cone_codes(G, F, level)
     free = values(G, F, nnls(G, F).Z)
     reached = values(G, F, Z) <= free + 1e-9 * np.abs(free)

@@ -65,7 +65,9 @@ def test_clustered_spectrum_just_above_the_threshold(seed):
 def test_operators_give_what_arrays_give(seed):
     rng = np.random.default_rng(seed)
     U, s, Vt = np.linalg.svd(rng.normal(size=(90, 70)), full_matrices=False)
-    U, s, Vt = U[:, :3], 30 * s[:3], Vt[:3]
+    U = U[:, :3]
+    s = 30 * s[:3]
+    Vt = Vt[:3]
     few = sparse.random(90, 70, density=0.05, random_state=seed, format="csr")
     A = few.toarray() + (U * s) @ Vt
     reference = prox_nuclear(A, 4.0)

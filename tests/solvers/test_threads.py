@@ -64,7 +64,8 @@ def interleaved(*steps):
 
 @pytest.mark.parametrize("first_out", ["first in", "last in"])
 def test_two_threads_at_once(first_out):
-    a, b = one_blas_thread(), one_blas_thread()
+    a = one_blas_thread()
+    b = one_blas_thread()
 
     def leave(context):
         context.__exit__(None, None, None)
@@ -139,7 +140,8 @@ def test_limits_of_the_caller():
 class PerThread:
     """A BLAS on OpenMP, which keeps a number for each thread."""
 
-    user_api, threading_layer = "blas", "openmp"
+    user_api = "blas"
+    threading_layer = "openmp"
 
     def __init__(self):
         self._of = {}
@@ -157,7 +159,8 @@ def test_numbers_of_each_thread(monkeypatch):
         lib_controllers = (library := PerThread(),)
 
     monkeypatch.setattr(threads, "blas_controller", Controller)
-    a, b = one_blas_thread(), one_blas_thread()
+    a = one_blas_thread()
+    b = one_blas_thread()
     inner = one_blas_thread()
 
     def enter(*contexts):

@@ -111,7 +111,8 @@ def test_basis_pursuit_is_right_in_two_bases_up_to_the_bound(seed):
         spikes = rng.choice(64, rng.integers(0, s + 1), replace=False)
         score = np.abs(C[:, spikes].sum(axis=1)) + 1e-9 * rng.uniform(size=64)
         waves = 64 + np.argsort(-score)[: s - len(spikes)]
-        a[spikes], a[waves] = rng.choice([-1, 1], len(spikes)), rng.choice([-1, 1], len(waves))
+        a[spikes] = rng.choice([-1, 1], len(spikes))
+        a[waves] = rng.choice([-1, 1], len(waves))
         assert_allclose(BasisPursuit(0, fit_intercept=False).fit(D.T, a @ D).coef_, a, atol=1e-10)
 
 
@@ -120,7 +121,8 @@ def test_coefficients_above_the_noise_are_found(seed):
     """Cai and Wang 2011, theorem 1; noise along what is left over, and along atoms."""
     D = np.concatenate([np.eye(64), dct_dictionary(64)])
     rng = np.random.default_rng(seed)
-    s, bound = 2, 0.3
+    s = 2
+    bound = 0.3
     size = smallest_recoverable_coefficient(D, s, bound)
     assert_allclose(size, 2 * bound / (1 - 3 * mutual_coherence(D)))
     for trial in range(50):
@@ -157,7 +159,8 @@ def test_restricted_isometry_of_complex_atoms(seed):
     D = unit(rng.normal(size=(8, 5)) + 1j * rng.normal(size=(8, 5)))
     for s in (1, 2, 3):
         extremes = [np.linalg.svd(D[list(J)])[1] ** 2 for J in combinations(range(8), s)]
-        high, low = max(e[0] for e in extremes), min(e[-1] for e in extremes)
+        high = max(e[0] for e in extremes)
+        low = min(e[-1] for e in extremes)
         bounds = restricted_isometry_constant(D, s)
         assert_allclose(bounds.upper, max(high - 1, 1 - low), atol=1e-12)
         rough = restricted_isometry_constant(D, s, max_supports=0, random_state=seed)

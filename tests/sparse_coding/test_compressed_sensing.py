@@ -93,7 +93,8 @@ def test_bases_are_the_dictionaries(name, seed):
 
 @pytest.mark.oracle
 def test_single_pixel_patterns(seed):
-    n, m = 64, 20
+    n = 64
+    m = 20
     model = CompressedSensing(m, kind="single_pixel", random_state=seed).fit(np.zeros((1, n)))
     patterns = matrix_of(model, n)
     assert set(np.unique(patterns)) == {0.0, 1.0}
@@ -116,11 +117,13 @@ def test_single_pixel_patterns(seed):
 @pytest.mark.certificate
 @pytest.mark.parametrize("kind", KINDS)
 def test_operator_and_its_transpose(kind, seed):
-    n, m = 64, 23
+    n = 64
+    m = 23
     rng = np.random.default_rng(seed)
     model = CompressedSensing(m, kind=kind, random_state=seed).fit(np.zeros((1, n)))
     A = matrix_of(model, n)
-    X, Y = rng.normal(size=(n, 3)), rng.normal(size=(m, 3))
+    X = rng.normal(size=(n, 3))
+    Y = rng.normal(size=(m, 3))
     operator = model.operator_
     assert operator.shape == (m, n)
     assert_allclose(operator @ X, A @ X, atol=1e-12)

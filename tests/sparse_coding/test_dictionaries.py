@@ -147,7 +147,8 @@ def test_restricted_isometry_by_definition(seed):
     D = random_dictionary(10, 14, random_state=seed)
     for s in (1, 2, 3):
         extremes = [np.linalg.svd(D[list(J)])[1] ** 2 for J in combinations(range(14), s)]
-        high, low = max(e[0] for e in extremes), min(e[-1] for e in extremes)
+        high = max(e[0] for e in extremes)
+        low = min(e[-1] for e in extremes)
         bounds = restricted_isometry_constant(D, s)
         assert bounds.exact
         assert_allclose(bounds.upper, max(high - 1, 1 - low), atol=1e-12)
@@ -175,7 +176,8 @@ def test_gabor_atoms_have_no_mean_and_differ():
 )
 def test_gabor_atoms_by_definition(shape, stride, aspect, frequencies):
     """One atom after the other from the formula; those like an earlier one are left out."""
-    phases, sigma = (0.0, np.pi / 2), 1.7
+    phases = (0.0, np.pi / 2)
+    sigma = 1.7
     y, x = np.mgrid[: shape[0], : shape[1]]
 
     expected = []

@@ -58,7 +58,8 @@ def test_slopes_are_those_of_the_cost(seed):
 @pytest.mark.parametrize("m", [3, 40])
 def test_the_best_atom_for_signed_weights(m, seed):
     rng = np.random.default_rng(seed)
-    E, weights = rng.normal(size=(m, 6)), rng.normal(size=m) + 0.5
+    E = rng.normal(size=(m, 6))
+    weights = rng.normal(size=m) + 0.5
     weights[0] = 2.0
     d = leading_direction(E, weights)
     assert_allclose(np.linalg.norm(d), 1)
@@ -106,7 +107,8 @@ def test_a_pass_never_raises_the_cost(seed):
         assert step.after <= step.before
         if last is not None:
             assert_allclose(step.before, last)
-        D, last = step.dictionaries, step.after
+        D = step.dictionaries
+        last = step.after
 
     assert (
         last
@@ -130,7 +132,8 @@ def test_classes_of_different_atoms_are_told_apart(seed):
 def test_telling_apart_helps_small_dictionaries(seed):
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(seed).permutation(len(X))[:1200]
-    train, test = order[:700], order[700:]
+    train = order[:700]
+    test = order[700:]
     given = {"n_components": 2, "n_nonzero_coefs": 1, "random_state": seed}
     plain = DictionaryClassifier(n_discriminative=0, **given).fit(X[train], y[train])
     model = DictionaryClassifier(**given).fit(X[train], y[train])

@@ -49,7 +49,8 @@ def test_hard_thresholding_pursuit_finds_coefficients_of_equal_size():
 @pytest.mark.parametrize("method", METHODS)
 def test_signals_within_the_bound_have_the_code_zero(method, positive):
     rng = np.random.default_rng(0)
-    X, atoms = rng.normal(size=(3, 12)), prepare_atoms(rng.normal(size=(30, 12)))
+    X = rng.normal(size=(3, 12))
+    atoms = prepare_atoms(rng.normal(size=(30, 12)))
     bounds = np.square(X).sum(axis=1) * [1 + 1e-12, 1.01, 0.99]
     codes = hard_thresholding(
         X, atoms, method=method, n_nonzero=3, tol_sq=bounds, positive=positive

@@ -45,7 +45,8 @@ def patches(n_patches, seed=0):
 )
 def test_a_given_dictionary_needs_no_fit(settings):
     X, D = signals(0)
-    coder, fitted = SparseCoder(D, **settings), SparseCoder(D, **settings).fit(X)
+    coder = SparseCoder(D, **settings)
+    fitted = SparseCoder(D, **settings).fit(X)
     codes = coder.transform(X)
     assert_array_equal(codes, fitted.transform(X))
     assert_array_equal(coder.encode(X).dual_gap, fitted.encode(X).dual_gap)
@@ -103,7 +104,8 @@ def test_named_algorithms_solve_the_same_problem(theirs, ours):
 
 @pytest.mark.oracle
 def test_pursuit_of_image_patches_is_that_of_the_textbook():
-    X, D = patches(200), dct_dictionary((8, 8), n_atoms=16)
+    X = patches(200)
+    D = dct_dictionary((8, 8), n_atoms=16)
     bound = 8 * 1.15 * 20
     sizes = np.linalg.norm(X, axis=1)
     for settings, limit, bounds in (
@@ -169,7 +171,8 @@ def test_the_gap_is_reached_for_every_signal(algorithm, positive, seed):
 @pytest.mark.parametrize("missing", [False, True])
 def test_lasso_within_a_bound_has_the_least_l1_norm(missing, dtype, seed):
     X, D = signals(seed)
-    X, D = X.astype(dtype), D.astype(dtype)
+    X = X.astype(dtype)
+    D = D.astype(dtype)
     if missing:
         X[np.random.default_rng(seed).uniform(size=X.shape) < 0.2] = np.nan
     known = np.where(np.isnan(X), 0, X).astype(np.float64)
@@ -177,7 +180,8 @@ def test_lasso_within_a_bound_has_the_least_l1_norm(missing, dtype, seed):
     coder = SparseCoder(D, transform_algorithm="lasso", residual_rtol=0.3)
     codes = coder.fit_transform(X).astype(np.float64)
     R = np.where(np.isnan(X), 0, known - codes @ D.astype(np.float64))
-    residual, bound = np.linalg.norm(R, axis=1), 0.3 * np.linalg.norm(known, axis=1)
+    residual = np.linalg.norm(R, axis=1)
+    bound = 0.3 * np.linalg.norm(known, axis=1)
     assert (coder.encode(X).stop_reason == "tol").all()
     assert (residual <= bound).all()
     assert_allclose(coder.encode(X).residual_norm, residual, rtol=1e-9)
@@ -248,8 +252,10 @@ def test_codes_in_single_precision_tell_of_themselves(seed):
             double = SparseCoder(D.astype(np.float64), transform_algorithm="lasso", **settings)
             exact = double.fit(X).encode(X.astype(np.float64))
 
-        codes, other = encoding.codes.astype(np.float64), exact.codes
-        E, Y = D.astype(np.float64), X.astype(np.float64)
+        codes = encoding.codes.astype(np.float64)
+        other = exact.codes
+        E = D.astype(np.float64)
+        Y = X.astype(np.float64)
         rest = np.sum((Y - codes @ E) ** 2, axis=1)
         assert_allclose(encoding.residual_norm**2, rest, rtol=1e-6)
         assert_array_equal(encoding.n_nonzero_coefs, (codes != 0).sum(axis=1))
@@ -399,11 +405,13 @@ def test_single_precision_and_sparse_input(algorithm, seed):
 
 @pytest.mark.invariance
 def test_the_bound_holds_for_codes_in_single_precision(seed):
-    X, D = patches(500, seed).astype(np.float32), dct_dictionary((8, 8), n_atoms=16)
+    X = patches(500, seed).astype(np.float32)
+    D = dct_dictionary((8, 8), n_atoms=16)
     for relative in (0.7, 0.3, 0.03, 3e-3):
         coder = SparseCoder(D.astype(np.float32), residual_rtol=relative).fit(X)
         codes = coder.transform(X)
-        A, E = codes.astype(np.float64), coder.components_.astype(np.float64)
+        A = codes.astype(np.float64)
+        E = coder.components_.astype(np.float64)
         residual = np.linalg.norm(X.astype(np.float64) - A @ E, axis=1)
         met = coder.encode(X).stop_reason == "tol"
         bound = relative * np.linalg.norm(X.astype(np.float64), axis=1)

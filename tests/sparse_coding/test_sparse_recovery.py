@@ -420,7 +420,8 @@ def test_basis_pursuit_follows_the_theory(share):
 @pytest.mark.paper
 def test_ten_samples_of_two_frequencies():
     """Two tones in a window that holds whole periods: more samples, more often right."""
-    n, draws = 128, 60
+    n = 128
+    draws = 60
     t = np.arange(n) * 10 / n
     signal = np.sin(2.3 * 2 * np.pi * t) - 0.5 * np.sin(5.4 * 2 * np.pi * t)
     rates = {}
@@ -477,7 +478,8 @@ def test_forms_of_input(method, seed):
     Q = np.kron(wavelet_dictionary(8), wavelet_dictionary(16))
 
     rng = np.random.default_rng(seed)
-    A, code = rng.normal(size=(64, 128)), np.zeros(128)
+    A = rng.normal(size=(64, 128))
+    code = np.zeros(128)
     code[rng.choice(128, 6, replace=False)] = 1
     assert_allclose(
         image.set_params(n_nonzero_coefs=6).fit(A, A @ (code @ Q)).coef_, code @ Q, atol=1e-8
@@ -515,7 +517,8 @@ class Passes:
     """Callback that counts tasks, and asks to stop at one."""
 
     def __init__(self, stop_at=None):
-        self.stop_at, self.ended = stop_at, 0
+        self.stop_at = stop_at
+        self.ended = 0
 
     def setup(self, estimator, context):
         self.ended = 0

@@ -43,7 +43,8 @@ def test_decisions_are_residuals_of_the_stated_problem(algorithm, seed):
     for x, row in zip(unit(new[:4]), decision, strict=True):
         a = cp.Variable(len(D))
         if algorithm == "lasso":
-            penalty, largest = cp.norm1(a), np.abs(D @ x).max()
+            penalty = cp.norm1(a)
+            largest = np.abs(D @ x).max()
         else:
             groups = [np.flatnonzero(y == c) for c in range(3)]
             penalty = sum(np.sqrt(len(g)) * cp.norm2(a[g]) for g in groups)
@@ -61,7 +62,8 @@ def test_codes_within_a_bound_are_those_of_a_conic_solver(occlusion, seed):
     model = SparseRepresentationClassifier(residual_rtol=0.3, occlusion=occlusion, tol=1e-9).fit(
         X, y
     )
-    codes, decision = model.encode(new[:4]).toarray(), model.decision_function(new[:4])
+    codes = model.encode(new[:4]).toarray()
+    decision = model.decision_function(new[:4])
     D = np.concatenate([unit(X), np.eye(10)]) if occlusion else unit(X)
     for x, code, row in zip(unit(new[:4]), codes, decision, strict=True):
         a = cp.Variable(len(D))
@@ -80,7 +82,8 @@ def test_bounds_that_are_met_at_once_or_never(algorithm, seed):
     X, y, new, truth = subspaces(seed, n=24, p=30, noise=0.2)
     given = {"algorithm": algorithm, "n_nonzero_coefs": 24}
     loose = SparseRepresentationClassifier(**given, residual_rtol=0.999).fit(X, y)
-    codes, D = loose.encode(new), unit(X)
+    codes = loose.encode(new)
+    D = unit(X)
     rest = np.linalg.norm(unit(new) - codes @ D, axis=1)
 
     if algorithm == "omp":
@@ -110,7 +113,8 @@ def test_bounds_that_are_met_at_once_or_never(algorithm, seed):
 @pytest.mark.edge
 @pytest.mark.parametrize("algorithm", ["lasso", "group_lasso", "omp"])
 def test_kernels_without_norms(algorithm):
-    y, ones = [0, 1, 0, 1], np.ones((2, 4))
+    y = [0, 1, 0, 1]
+    ones = np.ones((2, 4))
     model = SparseRepresentationClassifier(algorithm, kernel="precomputed")
     exchange = np.kron(np.eye(2), [[0.0, 1], [1, 0]])
     for K in (-np.eye(4), exchange):
@@ -142,7 +146,8 @@ def test_a_kernel_is_the_product_of_its_features(algorithm, seed):
     by_name = SparseRepresentationClassifier(
         kernel="poly", degree=2, coef0=0, gamma=1.0, **given
     ).fit(X, y)
-    K, K_new = (X @ X.T) ** 2, (new @ X.T) ** 2
+    K = (X @ X.T) ** 2
+    K_new = (new @ X.T) ** 2
     precomputed = SparseRepresentationClassifier(kernel="precomputed", **given).fit(K, y)
     codes = direct.encode(features(new)).toarray()
     # what lies outside of the span changes the length of a sample, not the shape of its code
@@ -175,7 +180,8 @@ def test_codes_meet_the_conditions_of_optimality(kernel, algorithm, seed):
     # correlations with used atoms or groups are at the level, others below
     if algorithm == "lasso":
         level = 0.3 * np.abs(Z @ D.T).max(axis=1, keepdims=True)
-        excess, used = np.abs(correlation) - level, codes != 0
+        excess = np.abs(correlation) - level
+        used = codes != 0
     else:
         norms, used = np.zeros((2, len(new), 4))
         for c in range(4):
@@ -184,7 +190,8 @@ def test_codes_meet_the_conditions_of_optimality(kernel, algorithm, seed):
         sizes = np.sqrt(np.bincount(y))
         first = np.stack([np.linalg.norm((Z @ D.T)[:, y == c], axis=1) for c in range(4)], axis=1)
         level = 0.3 * (first / sizes).max(axis=1, keepdims=True)
-        excess, used = norms / sizes - level, used > 0
+        excess = norms / sizes - level
+        used = used > 0
 
     assert excess.max() < 1e-3  # the square root of the gap
     assert np.abs(excess[used]).max() < 1e-3
@@ -221,7 +228,8 @@ def test_concentration_tells_strangers(seed):
     X, y, new, _ = subspaces(seed, n=120, noise=0.01)
     model = SparseRepresentationClassifier().fit(X, y)
     strangers = np.random.default_rng(seed).normal(size=new.shape)
-    own, other = model.concentration(new), model.concentration(strangers)
+    own = model.concentration(new)
+    other = model.concentration(strangers)
     assert np.median(own) > 0.7 > 0.5 > np.median(other)
     assert ((own >= 0) & (own <= 1 + 1e-12)).all()
 

@@ -131,10 +131,13 @@ def test_cvxpy_gives_the_same_function(seed):
 def test_pairwise_descent_is_what_plain_steps_do(m, seed):
     K, v = quadratic_program(m, seed=seed)
     y = np.sign(np.random.default_rng(seed).normal(size=m))  # signs apart from the matrix
-    a, start = np.full(m, 1 / m), -5 * v  # halves of the gradient on both sides of zero
+    # halves of the gradient on both sides of zero
+    a = np.full(m, 1 / m)
+    start = -5 * v
     tol = 1e-7 if m <= 30 else 1e-5
     reference, steps = oracle.pairwise_steps(K, a, K @ a + start, tol)
-    ours, g = a.copy(), K @ a + start
+    ours = a.copy()
+    g = K @ a + start
     count = pairwise_descent(np.outer(y, y) * K, y, K.diagonal().copy(), ours, g, m, tol, 100_000)
     assert count == steps
     assert_allclose(ours, reference, atol=1e-12)
@@ -170,7 +173,8 @@ def test_core_keeps_its_matrix(seed):
     assert_array_equal(look, before)
 
     # scores brought up to date are those computed anew
-    units, a = np.arange(400), core.a
+    units = np.arange(400)
+    a = core.a
     values = core.scorer()(units, exact=True)
     core.add(order[first : first + 3])
 
@@ -178,7 +182,8 @@ def test_core_keeps_its_matrix(seed):
     change = 0.3 * core.a[moved[0]] * np.array([-1.0, 1.0])
     core.a = core.a.copy()
     core.a[moved] += change
-    core.a[-1], core.a[moved[1]] = core.a[moved[1]], 0.0
+    core.a[-1] = core.a[moved[1]]
+    core.a[moved[1]] = 0.0
 
     before = rows.n_evaluations
     updated = core.update(values, units, a, exact=True)
@@ -201,7 +206,8 @@ def test_support_of_a_singular_matrix(seed):
 def test_shifted_ball_is_what_plain_steps_do(seed):
     K, _ = quadratic_program(30, seed=seed)
     # far points are equally far from a single one: begin where no two distances are equal
-    kappa, a = K[0, 0], np.random.default_rng(seed).dirichlet(np.ones(30))
+    kappa = K[0, 0]
+    a = np.random.default_rng(seed).dirichlet(np.ones(30))
     reference = oracle.shifted_ball(K, a, kappa, 0.05)
     ours = a.copy()
     g = ball_steps(K, ours, 30, kappa, 0.05)
@@ -240,7 +246,8 @@ def test_gap_is_what_the_primal_and_the_dual_say(solver, seed):
         warnings.simplefilter("ignore", ConvergenceWarning)  # the ball reaches half the margin
         tol = 0.05 if solver == "ball" else 1e-9
         model = CoreVectorMachine(20, gamma=4, solver=solver, tol=tol).fit(X, y)
-    signs, C = 2 * y - 1, 20
+    signs = 2 * y - 1
+    C = 20
     rest = np.maximum(0, 1 - signs * model.decision_function(X))
     K = rbf_kernel(X[model.support_], gamma=4) + 1
     beta = model.dual_coef_[0]
@@ -297,7 +304,8 @@ def test_steps_among_few_variables_reach_the_optimum_over_all(seed):
     y = np.where(labels == labels[0], 1.0, -1.0)
     K = rbf_kernel(X, gamma=4) + 1.0
     K[np.diag_indices(800)] += 0.02
-    a, v = np.full(800, 1 / 800), np.zeros(800)
+    a = np.full(800, 1 / 800)
+    v = np.zeros(800)
     found = simplex_qp(K, v, a, tol=1e-9, signs=y)
     assert found.converged
     assert 0 < np.count_nonzero(found.a) < 200  # so that most steps went among some
@@ -309,7 +317,8 @@ def test_steps_among_few_variables_reach_the_optimum_over_all(seed):
 @pytest.mark.certificate
 def test_one_dimensional_minimisers(seed):
     rng = np.random.default_rng(seed)
-    f, cost = rng.normal(0.3, 1, 50), rng.uniform(0.1, 2, 50)
+    f = rng.normal(0.3, 1, 50)
+    cost = rng.uniform(0.1, 2, 50)
 
     def hinge(s):
         return 0.5 * s * s * 1.7 + 0.5 * cost @ np.maximum(0, 1 - s * f) ** 2
@@ -351,7 +360,8 @@ def test_ball_machine_reaches_half_of_the_margin(seed):
 @pytest.mark.paper
 def test_two_points():
     """Closed form: x = y = +-1, `rho = 1 + 1 / (2 c)`, `w = 1`, for margins of weights 1/2."""
-    X, y = [[-1.0], [1.0]], [0, 1]
+    X = [[-1.0], [1.0]]
+    y = [0, 1]
     for C in (0.5, 5.0):
         model = CoreVectorMachine(C, kernel="linear").fit(X, y)
         rho = 1 + 1 / (4 * C)
@@ -621,7 +631,8 @@ def test_core_without_a_matrix_keeps_its_gradient(sizes, seed):
     rows = KernelRows(resolve_kernel("rbf", X, gamma=4), X)
     problem = SignedRows(rows, np.where(y == 1, 1, -1), 10.0, bias=1.0, diagonal=1.0)
     order = np.random.default_rng(seed).permutation(400)
-    core, first = Core(problem, order[: sizes[0]], limit=80), sizes[0]
+    core = Core(problem, order[: sizes[0]], limit=80)
+    first = sizes[0]
 
     for size in sizes[1:]:
         core.add(order[first : first + size])

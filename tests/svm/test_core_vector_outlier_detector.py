@@ -46,7 +46,8 @@ def test_printed_objective_and_its_gap(max_iter, seed):
     K = rbf_kernel(X, gamma=0.3)
     minimum, f, rho = oracle.one_class_primal(K, model.cost_ * u)
 
-    scores, beta = model.score_samples(X), model.dual_coef_
+    scores = model.score_samples(X)
+    beta = model.dual_coef_
     slack = np.maximum(0, model.rho_ - scores)
     norm = beta @ scores[model.support_]
     printed = 0.5 * norm - model.rho_ + 0.5 * model.cost_ * (u @ slack**2)

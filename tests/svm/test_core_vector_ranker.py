@@ -48,7 +48,9 @@ def test_linear_machine_on_differences(n_queries, C, seed):
     X, y, queries = graded(40, 3, seed, n_queries)
     pairs = all_pairs(y, queries)
     D = X[pairs[:, 0]] - X[pairs[:, 1]]
-    both, signs = np.vstack([D, -D]), np.repeat([1, -1], len(D))  # LinearSVC wants two classes
+    # LinearSVC wants two classes
+    both = np.vstack([D, -D])
+    signs = np.repeat([1, -1], len(D))
     theirs = LinearSVC(C=C / 2, fit_intercept=False, dual=False, tol=1e-12).fit(both, signs)
     ours = CoreVectorRanker(C, kernel="linear", tol=1e-11).fit(X, y, query_ids=queries)
     assert_allclose(ours.dual_coef_ @ ours.support_vectors_, theirs.coef_[0], rtol=1e-5)
@@ -73,9 +75,11 @@ def test_grades_and_listed_pairs_give_the_same_function(seed):
 @pytest.mark.oracle
 def test_sums_over_pairs_by_plain_loops(seed):
     rng = np.random.default_rng(seed)
-    queries, grades = np.sort(rng.integers(0, 3, 50)), rng.integers(0, 4, 50)
+    queries = np.sort(rng.integers(0, 3, 50))
+    grades = rng.integers(0, 4, 50)
     order = np.lexsort((grades, queries))
-    grades, f = grades[order], rng.normal(size=50)
+    grades = grades[order]
+    f = rng.normal(size=50)
     pairs = all_pairs(grades, queries)
     d = f[pairs[:, 0]] - f[pairs[:, 1]]
     for s in (0.3, 1.0, 5.0):
@@ -133,7 +137,8 @@ def test_core_pairs_are_pairs(seed):
 @pytest.mark.recovery
 def test_planted_order(seed):
     X, y, queries = graded(900, 5, seed, 30)
-    train, test = slice(0, 600), slice(600, 900)
+    train = slice(0, 600)
+    test = slice(600, 900)
     model = CoreVectorRanker(0.1, gamma=0.5, random_state=seed)
     model.fit(X[train], y[train], query_ids=queries[train])
     assert model.score(X[test], y[test], queries[test]) > 0.95
@@ -307,7 +312,9 @@ def noisy_grades(n, p=5, seed=0):
 @pytest.mark.parametrize("listed", [False, True])
 def test_active_pairs_by_plain_loops(listed, seed):
     rng = np.random.default_rng(seed)
-    y, queries, f = rng.integers(0, 4, 50), rng.integers(0, 3, 50), rng.normal(size=50)
+    y = rng.integers(0, 4, 50)
+    queries = rng.integers(0, 3, 50)
+    f = rng.normal(size=50)
     pairs = all_pairs(y, queries)
     rows = KernelRows(resolve_kernel("rbf", f[:, None], gamma=1.0), f[:, None])
     problem = (
@@ -337,7 +344,8 @@ def test_all_pairs_against_a_quasi_newton_method(C, seed):
     value, _ = squared_hinge_primal(F[pairs[:, 0]] - F[pairs[:, 1]], np.full(len(pairs), 2 * C))
     for given in ({"y": y}, {"pairs": pairs}):
         model = CoreVectorRanker(C, gamma=0.3, tol=1e-6, random_state=seed).fit(X, **given)
-        f, beta = model.predict(X), model.dual_coef_
+        f = model.predict(X)
+        beta = model.dual_coef_
         rest = np.maximum(0, 1 - f[pairs[:, 0]] + f[pairs[:, 1]])
         norm = beta @ f[model.support_]
         primal = 0.5 * norm + C * rest @ rest

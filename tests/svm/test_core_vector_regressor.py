@@ -83,7 +83,8 @@ def test_tolerance_is_reached(tol, seed):
     assert best.dual_gap_ <= 1e-8
 
     def objective(m):
-        f, rest = (m.predict(X) - y) / y.std(), m.dual_coef_ / y.std()
+        f = (m.predict(X) - y) / y.std()
+        rest = m.dual_coef_ / y.std()
         K = rbf_kernel(m.support_vectors_, gamma=0.3) + 1
         width = m.epsilon_ / y.std()
         outside = np.maximum(0, np.abs(f) - width)
@@ -109,7 +110,8 @@ def test_friedman():
     """Friedman's first function, noise 1: support and error fall and rise with the distance."""
     X, y = make_friedman1(8000, noise=1.0, random_state=0)
     new, truth = make_friedman1(5000, noise=0.0, random_state=1)
-    errors, sizes = [], []
+    errors = []
+    sizes = []
     for distance in (0.003, 0.03, 0.1):
         model = CoreVectorRegressor(50, tube_distance=distance, gamma=0.3, random_state=0)
         model.fit(X, y)
@@ -180,7 +182,8 @@ def test_constant_targets_and_one_sample():
 
 @pytest.mark.edge
 def test_contradicting_duplicates_and_constant_features():
-    X, y = np.zeros((10, 2)), np.arange(10.0)
+    X = np.zeros((10, 2))
+    y = np.arange(10.0)
     model = CoreVectorRegressor().fit(X, y)
     assert np.ptp(model.predict(X)) == 0
     assert 0 < model.predict(X)[0] < 9

@@ -32,7 +32,8 @@ def curve(n=70, seed=0):
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_passes_of_the_plain_loop(loss, seed):
     X, y = classes(600, seed=seed)  # above 500 it ends at the tolerance
-    K, signs = rbf_kernel(X, gamma=0.3), 2 * y - 1
+    K = rbf_kernel(X, gamma=0.3)
+    signs = 2 * y - 1
     model = KernelAdatronClassifier(2.0, gamma=0.3, loss=loss, shuffle=False, tol=0.05).fit(X, y)
     squared = loss == "squared_hinge"
     a = oracle.adatron(
@@ -89,10 +90,12 @@ def test_gap(loss, seed):
     for tol in (1e-1, 1e-3):
         model = KernelAdatronClassifier(gamma=0.3, loss=loss, tol=tol, random_state=0)
         model.fit(X, y, sample_weight=u)
-        signs, f = 2 * y - 1, model.decision_function(X)
+        signs = 2 * y - 1
+        f = model.decision_function(X)
         a = np.zeros(600)
         a[model.support_] = model.dual_coef_[0]
-        slack, norm = np.maximum(0, 1 - signs * f), a @ f
+        slack = np.maximum(0, 1 - signs * f)
+        norm = a @ f
         power = 2 if loss == "squared_hinge" else 1
         primal = 0.5 * norm + u @ slack**power
         dual = np.abs(a).sum() - 0.5 * norm - (power - 1) * a @ (a / (4 * u))
@@ -183,7 +186,8 @@ def test_order_weights_and_kernels(seed):
 
 @pytest.mark.edge
 def test_not_separable_through_the_origin():
-    X, y = np.array([[1.0], [2.0], [3.0], [4.0]]), [0, 0, 1, 1]
+    X = np.array([[1.0], [2.0], [3.0], [4.0]])
+    y = [0, 0, 1, 1]
     with pytest.warns(ConvergenceWarning, match="give a finite C"):
         KernelAdatronClassifier(np.inf, "linear").fit(X, y)
 

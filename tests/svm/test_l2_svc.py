@@ -38,12 +38,17 @@ def test_primal_problem(C, seed):
 def test_steps_of_the_plain_loop(seed):
     X, y = classes(seed=seed)
     order = np.argsort(-y, kind="stable")
-    X, y = X[order], y[order]
-    n, positive = len(y), int(y.sum())
-    K, ridge = rbf_kernel(X, gamma=0.3), np.full(n, 0.5 / 2.0)
+    X = X[order]
+    y = y[order]
+    n = len(y)
+    positive = int(y.sum())
+    K = rbf_kernel(X, gamma=0.3)
+    ridge = np.full(n, 0.5 / 2.0)
     start = np.zeros(n)
-    start[0], start[positive] = 1.0, -1.0
-    low, high = np.where(y > 0, 0.0, -np.inf), np.where(y > 0, np.inf, 0.0)
+    start[0] = 1.0
+    start[positive] = -1.0
+    low = np.where(y > 0, 0.0, -np.inf)
+    high = np.where(y > 0, np.inf, 0.0)
     v = oracle.pairwise_steps(
         K, start, low, high, ridge, np.zeros(n), 0.0, [(0, positive), (positive, n)], 1e-12
     )
@@ -102,7 +107,8 @@ def test_cvxpy_gives_the_same_function(seed):
 def test_votes_are_those_of_svc(break_ties):
     """The pairs are trained on the same side, and votes and confidence are counted alike."""
     X, y = load_digits(return_X_y=True)
-    X, y = X[:600:2], y[:600:2]
+    X = X[:600:2]
+    y = y[:600:2]
     ours = L2SVC(2.0, gamma=0.001, break_ties=break_ties).fit(X, y)
     K = rbf_kernel(X, gamma=0.001)
     theirs = SVC(kernel="precomputed", C=1e8, tol=1e-8, break_ties=break_ties)
@@ -130,7 +136,8 @@ def test_gap_and_slack(n, C, seed):
     u = np.random.default_rng(seed).uniform(0.3, 2, n)
     for tol in (1e-2, 1e-4):
         model = L2SVC(C, gamma=0.3, tol=tol).fit(X, y, sample_weight=u)
-        signs, f = 2 * y - 1, model.decision_function(X)
+        signs = 2 * y - 1
+        f = model.decision_function(X)
         a = np.zeros(n)
         a[model.support_] = model.dual_coef_[0] * signs[model.support_]
         assert a.min() >= 0
@@ -224,7 +231,8 @@ def test_costs_are_positive_numbers(C):
 
 @pytest.mark.edge
 def test_duplicates_and_two_samples():
-    X, y = np.repeat([[0.0], [1.0], [1.0]], 5, axis=0), np.repeat([0, 1, 0], 5)
+    X = np.repeat([[0.0], [1.0], [1.0]], 5, axis=0)
+    y = np.repeat([0, 1, 0], 5)
     model = L2SVC(gamma=1.0).fit(X, y)  # the samples at 1 have either label
     assert_allclose(model.decision_function([[1.0]]), 0.0, atol=0.2)
     pair = L2SVC(gamma=1.0).fit([[0.0], [1.0]], [0, 1])
@@ -236,7 +244,8 @@ def test_few_steps_warn_and_small_memory_does_not():
     X, y = classes(2500)
     with pytest.warns(ConvergenceWarning, match="after 20 steps the relative duality gap is"):
         L2SVC(max_iter=20).fit(X, y)
-    small, large = L2SVC(cache_size=0.001).fit(X, y), L2SVC().fit(X, y)
+    small = L2SVC(cache_size=0.001).fit(X, y)
+    large = L2SVC().fit(X, y)
     assert_allclose(small.objective_, large.objective_, rtol=1e-3)  # tol
 
 

@@ -39,7 +39,8 @@ def test_primal_problem(C, epsilon, seed):
 @pytest.mark.oracle
 def test_steps_of_the_plain_loop(seed):
     X, y = curve(seed=seed)
-    K, n = rbf_kernel(X, gamma=0.5), len(y)
+    K = rbf_kernel(X, gamma=0.5)
+    n = len(y)
     wide = np.full(n, np.inf)
     a = oracle.pairwise_steps(
         K, np.zeros(n), -wide, wide, np.full(n, 0.25), -y, 0.2, [(0, n)], 1e-10
@@ -106,7 +107,8 @@ def test_gap_and_excess(n, C, seed):
     u = np.random.default_rng(seed).uniform(0.3, 2, n)
     for tol in (1e-2, 1e-4):
         model = L2SVR(C, gamma=0.5, epsilon=0.3, tol=tol).fit(X, y, sample_weight=u)
-        f, a = model.predict(X), np.zeros(n)
+        f = model.predict(X)
+        a = np.zeros(n)
         a[model.support_] = model.dual_coef_
         assert abs(a.sum()) < 1e-8 * np.abs(a).sum()
         norm = a @ (f - model.intercept_)
@@ -178,7 +180,8 @@ def test_tube_wider_than_the_data(epsilon):
 @pytest.mark.edge
 def test_one_sample_and_duplicates():
     assert_allclose(L2SVR().fit([[1.0]], [2.0]).predict([[5.0]]), 2.0)
-    X, y = np.repeat([[0.0], [1.0]], 4, axis=0), np.tile([0.0, 1.0], 4)
+    X = np.repeat([[0.0], [1.0]], 4, axis=0)
+    y = np.tile([0.0, 1.0], 4)
     assert_allclose(L2SVR(epsilon=0.0).fit(X, y).predict([[0.0], [1.0]]), 0.5)
 
 

@@ -90,7 +90,8 @@ def test_linear_kernels_of_any_kind_give_the_ball_of_input_space(seed):
 @pytest.mark.parametrize("tol", [0.1, 1e-3, 1e-8])
 def test_bounds_hold_the_smallest_radius(tol, seed):
     X = cloud(200, 8, seed)
-    ball, exact = MinimumEnclosingBall(tol=tol).fit(X), MinimumEnclosingBall(tol=1e-12).fit(X)
+    ball = MinimumEnclosingBall(tol=tol).fit(X)
+    exact = MinimumEnclosingBall(tol=1e-12).fit(X)
     assert ball.radius_lower_ <= exact.radius_ * (1 + 1e-12)
     assert ball.radius_ >= exact.radius_lower_ * (1 - 1e-12)
     assert_allclose(ball.dual_gap_, ball.radius_ / ball.radius_lower_ - 1, atol=1e-12)
@@ -220,7 +221,8 @@ def test_ball_of_radius_zero(solver, X):
 @pytest.mark.parametrize("scale", [1e90, 1e-90])
 def test_huge_and_tiny(scale, seed):
     X = cloud(50, 3, seed)
-    ball, scaled = MinimumEnclosingBall().fit(X), MinimumEnclosingBall().fit(X * scale)
+    ball = MinimumEnclosingBall().fit(X)
+    scaled = MinimumEnclosingBall().fit(X * scale)
     assert_allclose(scaled.radius_ / scale, ball.radius_, rtol=1e-6)
 
 

@@ -67,7 +67,8 @@ def test_linear_support_vector_machine(seed):
 def test_the_gap_in_double_precision(tol, scale, seed):
     """For kernels of any scale; the rows of the solver are in single precision."""
     X, y = overlapping(seed=seed)
-    K, C = scale * rbf_kernel(X, gamma=0.3), 1.0 / scale
+    K = scale * rbf_kernel(X, gamma=0.3)
+    C = 1.0 / scale
     model = CoreVectorMachine(C, kernel="precomputed", tol=tol, fit_intercept=False).fit(K, y)
     assert model.solver_ == "coordinate_descent"
     beta = np.zeros(N)

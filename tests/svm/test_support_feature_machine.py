@@ -49,7 +49,8 @@ def support(machine):
 
 def problem(X, y, form):
     """Standardised data as a `Separation`, and the arguments of the oracle."""
-    X, side = oracle.standard(X), np.where(y == 1, 1.0, -1.0)
+    X = oracle.standard(X)
+    side = np.where(y == 1, 1.0, -1.0)
     centers = form["formulation"] == "centers"
     direction = X[side > 0].mean(axis=0) - X[side < 0].mean(axis=0) if centers else None
     cost = None if form["C"] is None else np.full(side.size, form["C"])
@@ -127,7 +128,8 @@ def test_cvxpy_and_highs_agree(form, seed):
 @pytest.mark.oracle
 def test_refit_is_the_support_vector_machine(seed):
     X, y = overlapping(seed)
-    side, weight = np.where(y == 1, 1.0, -1.0), np.random.default_rng(seed).uniform(0.1, 2, y.size)
+    side = np.where(y == 1, 1.0, -1.0)
+    weight = np.random.default_rng(seed).uniform(0.1, 2, y.size)
     w, b = squared_hinge_svm(X, side, weight)
     w_oracle, b_oracle = oracle.squared_hinge(X, side, weight)
     # the cone solver ends at about 1e-8 of the objective, that is 1e-4 in the weights at worst
@@ -160,7 +162,8 @@ def test_restarts_reach_the_exact_minimum(formulation, seed):
     X = rng.normal(size=(16, 20))
     y = (X[:, :4] @ [1, -1, 1, 0.5] + 0.5 * rng.normal(size=16) > 0).astype(int)
     y[:2] = 0, 1
-    scaled, side = oracle.standard(X), np.where(y == 1, 1.0, -1.0)
+    scaled = oracle.standard(X)
+    side = np.where(y == 1, 1.0, -1.0)
     centers = formulation == "centers"
     least = oracle.fewest(scaled, side, margin=1.0 - centers, centers=centers)
     machine = SupportFeatureMachine(
@@ -385,7 +388,8 @@ def test_middle_bias_is_the_middle_of_the_best(seed):
         found = middle_bias(posed, np.ones(1), 0.0)
         assert_allclose(found, 0.5 * (best[0] + best[-1]), atol=1e-9)
     # without slack: all intercepts between the nearest samples of the classes
-    x, y = np.array([-3.0, -2.0, 1.0, 5.0]), np.array([-1.0, -1.0, 1.0, 1.0])
+    x = np.array([-3.0, -2.0, 1.0, 5.0])
+    y = np.array([-1.0, -1.0, 1.0, 1.0])
     hard = Separation(np.asfortranarray((y * x)[:, None]), y, 1.0, None, None, True)
     assert_allclose(middle_bias(hard, np.ones(1), 0.3), 0.5)  # 0 <= b <= 1
 
@@ -395,7 +399,8 @@ def test_middle_bias_is_the_middle_of_the_best(seed):
 
 @pytest.mark.recovery
 def test_relevant_features_are_found(seed):
-    exact, errors = 0, []
+    exact = 0
+    errors = []
     for draw in range(5):
         X, y, coef = make_sparse_classes(600, 1000, random_state=100 * seed + draw)
         machine = SupportFeatureMachine().fit(X[:100], y[:100])
@@ -408,7 +413,8 @@ def test_relevant_features_are_found(seed):
 def plane(seed, n, p, k):
     """Labels by a plane of the first k features; samples keep no distance from it."""
     rng = np.random.default_rng(seed)
-    X, coef = rng.normal(size=(n, p)), np.zeros(p)
+    X = rng.normal(size=(n, p))
+    coef = np.zeros(p)
     coef[:k] = rng.choice([-1.0, 1.0], size=k)
     return X, (X @ coef > 0).astype(int)
 
@@ -441,7 +447,9 @@ def test_objective_is_at_most_that_of_the_planted_features(n, p, C, alpha, seed)
     ids=str,
 )
 def test_default_finds_the_planted_features(shape, least, seed):
-    exact, right, wrong = 0, 0, 0
+    exact = 0
+    right = 0
+    wrong = 0
     for draw in range(5):
         X, y, coef = make_sparse_classes(**shape, random_state=100 * seed + draw)
         chosen = SupportFeatureMachine().fit(X, y).get_support()
@@ -515,7 +523,8 @@ def test_weak_separation_needs_no_more_features_than_a_margin(seed):
     sizes = {"margin": 0, "centers": 0}
     for draw in range(5):
         rng = np.random.default_rng(10 * seed + draw)
-        X, y = rng.normal(size=(30, 60)), np.arange(30) % 2
+        X = rng.normal(size=(30, 60))
+        y = np.arange(30) % 2
         for name in sizes:
             machine = SupportFeatureMachine(None, formulation=name).fit(X, y)
             sizes[name] += support(machine).size
@@ -544,10 +553,12 @@ def test_labels_columns_rows_shift_and_scale(form, seed):
     close = {"atol": 1e-6 * np.abs(w).max()}
     flipped = SupportFeatureMachine(**form).fit(X, np.array(["b", "a"])[y])
     assert_allclose(flipped.coef_[0], -w, **close)
-    columns, rows = rng.permutation(120), rng.permutation(50)
+    columns = rng.permutation(120)
+    rows = rng.permutation(50)
     turned = SupportFeatureMachine(**form).fit(X[:, columns][rows], y[rows])
     assert_allclose(turned.coef_[0], w[columns], **close)
-    scale, shift = rng.uniform(0.1, 10, size=120), 5 * rng.normal(size=120)
+    scale = rng.uniform(0.1, 10, size=120)
+    shift = 5 * rng.normal(size=120)
     moved = SupportFeatureMachine(**form).fit(X * scale + shift, y)
     assert_allclose(moved.coef_[0] * scale, w, **close)
 
@@ -626,7 +637,8 @@ def test_n_jobs_does_not_matter():
 @pytest.mark.invariance
 def test_more_starts_are_never_worse(seed):
     rng = np.random.default_rng(seed)
-    X, y = rng.normal(size=(30, 60)), np.arange(30) % 2
+    X = rng.normal(size=(30, 60))
+    y = np.arange(30) % 2
     sizes = [
         support(SupportFeatureMachine(None, n_init=n, random_state=0).fit(X, y)).size
         for n in (1, 5, 20)
@@ -666,7 +678,8 @@ def test_hard_euclidean_machine_of_classes_that_overlap():
 @pytest.mark.edge
 def test_auto_is_hard_where_it_can_be():
     X, y, _ = make_sparse_classes(40, 100, random_state=0)
-    auto, hard = SupportFeatureMachine("auto").fit(X, y), SupportFeatureMachine(None).fit(X, y)
+    auto = SupportFeatureMachine("auto").fit(X, y)
+    hard = SupportFeatureMachine(None).fit(X, y)
     assert auto.hard_margin_.tolist() == [True]
     assert_array_equal(auto.coef_, hard.coef_)
 

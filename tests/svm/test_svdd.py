@@ -47,7 +47,8 @@ def test_primal_problem(nu, seed):
 @pytest.mark.oracle
 def test_steps_of_the_plain_loop(seed):
     K = polynomial_kernel(cloud(seed=seed), degree=2)
-    n, nu = len(K), 0.2
+    n = len(K)
+    nu = 0.2
     start = np.zeros(n)
     start[:12] = 1 / 12
     a = oracle.pairwise_steps(
@@ -73,7 +74,8 @@ def test_cvxpy_gives_the_same_ball(seed):
 @pytest.mark.parametrize("kernel", [rbf_kernel, polynomial_kernel])
 def test_one_class_machine_of_distances(kernel, seed):
     """For any kernel it is the one-class machine of the matrix ``-D^2 / 2``."""
-    K, nu = kernel(cloud(100, seed=seed)), 0.2
+    K = kernel(cloud(100, seed=seed))
+    nu = 0.2
     D = np.diag(K)[:, None] + np.diag(K) - 2 * K
     theirs = OneClassSVM(kernel="precomputed", nu=nu, tol=1e-9).fit(-D / 2)
     model = SVDD("precomputed", nu=nu).fit(K)
@@ -85,7 +87,8 @@ def test_one_class_machine_of_distances(kernel, seed):
 @pytest.mark.oracle
 def test_gaussian_kernel_is_the_one_class_machine(seed):
     X = cloud(200, seed=seed)
-    ours, theirs = SVDD(nu=0.1).fit(X), OneClassSVM(nu=0.1, tol=1e-8).fit(X)
+    ours = SVDD(nu=0.1).fit(X)
+    theirs = OneClassSVM(nu=0.1, tol=1e-8).fit(X)
     assert_allclose(ours.decision_function(X), theirs.decision_function(X) * 2 / 20, atol=1e-6)
 
 
@@ -93,7 +96,8 @@ def test_gaussian_kernel_is_the_one_class_machine(seed):
 @pytest.mark.parametrize("nu", [0.0, 1 / 300])
 def test_hard_ball(nu, seed):
     X = cloud(300, seed=seed)
-    ours, theirs = SVDD("linear", nu=nu, tol=1e-9).fit(X), MinimumEnclosingBall(tol=1e-10).fit(X)
+    ours = SVDD("linear", nu=nu, tol=1e-9).fit(X)
+    theirs = MinimumEnclosingBall(tol=1e-10).fit(X)
     assert_allclose(ours.radius_, theirs.radius_, rtol=1e-6)
     assert_allclose(ours.center_, theirs.center_, atol=1e-4)  # the radius is flat in it
     assert (ours.predict(X) == 1).all()
@@ -201,7 +205,8 @@ def test_all_weights_at_the_bound_give_radius_zero():
 @pytest.mark.edge
 def test_margin_enlarges_the_ball():
     X = cloud(100)
-    model, larger = SVDD(nu=0.2).fit(X), SVDD(nu=0.2, margin=0.1).fit(X)
+    model = SVDD(nu=0.2).fit(X)
+    larger = SVDD(nu=0.2, margin=0.1).fit(X)
     assert_allclose(larger.decision_function(X), model.decision_function(X) + 0.1)
     assert (larger.predict(X) == -1).sum() < (model.predict(X) == -1).sum()
 
@@ -254,16 +259,19 @@ def test_few_steps_warn_and_small_memory_does_not():
     X = cloud(2500)
     with pytest.warns(ConvergenceWarning, match="after 20 steps the relative duality gap is"):
         SVDD(nu=0.1, max_iter=20).fit(X)
-    small, large = SVDD(nu=0.1, cache_size=0.001).fit(X), SVDD(nu=0.1).fit(X)
+    small = SVDD(nu=0.1, cache_size=0.001).fit(X)
+    large = SVDD(nu=0.1).fit(X)
     assert_allclose(small.objective_, large.objective_, rtol=1e-3)  # tol
 
 
 @pytest.mark.edge
 def test_grid_search_in_a_pipeline():
     pipe = make_pipeline(StandardScaler(), SVDD())
-    X, y = cloud(90), np.repeat([1, -1], [80, 10])
+    X = cloud(90)
+    y = np.repeat([1, -1], [80, 10])
     X[80:] += 6
-    grid, folds = {"svdd__nu": [0.05, 0.3]}, StratifiedKFold(3, shuffle=True, random_state=0)
+    grid = {"svdd__nu": [0.05, 0.3]}
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
     search = GridSearchCV(pipe, grid, cv=folds, scoring="roc_auc").fit(X, y)
     assert search.best_score_ > 0.8
 
@@ -274,7 +282,8 @@ def test_sparse_input(seed):
 
     X = cloud(80, seed=seed) * (cloud(80, seed=seed + 1) > 1)
     for kernel in ("linear", "rbf"):
-        dense, thin = SVDD(kernel).fit(X), SVDD(kernel).fit(sparse.csr_array(X))
+        dense = SVDD(kernel).fit(X)
+        thin = SVDD(kernel).fit(sparse.csr_array(X))
         assert_array_equal(thin.support_, dense.support_)
         assert_allclose(thin.score_samples(sparse.csr_array(X)), dense.score_samples(X), atol=1e-9)
 

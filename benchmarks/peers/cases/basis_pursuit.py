@@ -28,7 +28,8 @@ def work(size, rng):
     clean = X @ w
     error = rng.normal(size=n)
     error *= noise * norm(clean) / norm(error)
-    y, bound = clean + error, float(norm(error))
+    y = clean + error
+    bound = float(norm(error))
     model = BasisPursuit(bound, fit_intercept=False).fit(X, y)
     v = model.dual_ / max(1.0, np.abs(X.T @ model.dual_).max())  # feasible: proves the bound
     return Measured(X, y, w, bound, float(y @ v - bound * norm(v)))

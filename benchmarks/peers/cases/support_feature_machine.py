@@ -6,7 +6,8 @@ import numpy as np
 
 from benchmarks.peers import Case, Contender, Target, at_least, at_most
 
-MARGIN, N_DRAWS = 0.3, 10
+MARGIN = 0.3
+N_DRAWS = 10
 
 
 class Shape(NamedTuple):
@@ -55,7 +56,10 @@ def work(size, rng):
 
 def quality(draws, models):
     """Features against the truth, errors on 2000 new samples for each draw."""
-    exact, found, sizes, errors = 0, [], [], []
+    exact = 0
+    found = []
+    sizes = []
+    errors = []
     rng = np.random.default_rng(0)
     for draw, model in zip(draws, models, strict=True):
         relevant = np.flatnonzero(draw.coef)
@@ -129,10 +133,12 @@ def stability_selection(draws):
             counts += entered
 
         chosen = np.flatnonzero(counts >= 0.75 * 50)
-        w, b = np.zeros(p), 1.0
+        w = np.zeros(p)
+        b = 1.0
         if chosen.size:
             svc = LinearSVC(dual=True, max_iter=10_000).fit(draw.X[:, chosen], draw.y)
-            w[chosen], b = svc.coef_[0], float(svc.intercept_[0])
+            w[chosen] = svc.coef_[0]
+            b = float(svc.intercept_[0])
         found.append(Linear(w, b))
     return found
 

@@ -49,7 +49,8 @@ class Barycenter(NamedTuple):
 def _add_aligned(path, z, weight, sums, masses):
     """Add the points of a series to the points of the center that they are aligned with."""
     for step in range(len(path)):
-        i, j = path[step, 0], path[step, 1]
+        i = path[step, 0]
+        j = path[step, 1]
         masses[i] += weight
         for c in range(z.shape[1]):
             sums[i, c] += weight * z[j, c]
@@ -59,7 +60,8 @@ def gather(
     center: Array, X: Packed, weights: Array, band: Band, sums: Array, masses: Array
 ) -> float:
     """Sum up what is aligned with each point of the center; the weighted cost of alignment."""
-    total, nothing = 0.0, np.empty((0, 0))
+    total = 0.0
+    nothing = np.empty((0, 0))
     for p, weight in enumerate(weights):
         z = X[0][X[1][p] : X[1][p + 1]]
         low, high = corridor(len(center), len(z), band)
@@ -72,8 +74,10 @@ def gather(
 @jit
 def gather_side_by_side(center, lanes, lengths, weights, D, band, sums, masses):
     """`gather` for a few short series at a time, whose tables of costs D are kept whole."""
-    n, (longest, n_channels, width) = len(center), lanes.shape
-    low, high = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    n = len(center)
+    (longest, n_channels, width) = lanes.shape
+    low = np.empty(n, dtype=np.int64)
+    high = np.empty(n, dtype=np.int64)
     fill_corridor(n, longest, band, low, high)
     work = np.empty((2, width))
 
@@ -89,7 +93,8 @@ def gather_side_by_side(center, lanes, lengths, weights, D, band, sums, masses):
     # back along the best path of each, adding up the points that it aligns
     total = 0.0
     for k in range(width):
-        i, j = n, lengths[k]
+        i = n
+        j = lengths[k]
         if not low[n - 1] < j <= high[n - 1]:
             return np.inf
         total += weights[k] * D[i, j, k]
@@ -98,9 +103,11 @@ def gather_side_by_side(center, lanes, lengths, weights, D, band, sums, masses):
             for c in range(n_channels):
                 sums[i - 1, c] += weights[k] * lanes[j - 1, c, k]
 
-            above, left = D[i - 1, j, k], D[i, j - 1, k]
+            above = D[i - 1, j, k]
+            left = D[i, j - 1, k]
             if D[i - 1, j - 1, k] <= min(above, left):
-                i, j = i - 1, j - 1
+                i = i - 1
+                j = j - 1
             elif above <= left:
                 i -= 1
             else:
@@ -125,7 +132,8 @@ def _gatherer(
             batches.append((*lanes, weights[those], D))
 
     def gathered(center: Array) -> tuple[Array, Array, float]:
-        sums, masses = np.zeros_like(center), np.zeros(len(center))
+        sums = np.zeros_like(center)
+        masses = np.zeros(len(center))
         if not batches:
             return sums, masses, gather(center, X, weights, band, sums, masses)
         costs = [gather_side_by_side(center, *batch, band, sums, masses) for batch in batches]
@@ -164,7 +172,8 @@ def average(
             it.converged = True
             continue
         it.residual = (objective - value) / objective
-        center, objective = new, value
+        center = new
+        objective = value
     return Barycenter(center, float(objective), it.n_iter, it.converged)
 
 
@@ -282,10 +291,12 @@ def series_k_means(
     history: list[float] = []
     labels = np.full(len(X[1]) - 1, -1)
     costs = costs_to(centers)
-    best, best_centers = labels, centers
+    best = labels
+    best_centers = centers
     for _ in it:
         # 1. nearest centers
-        previous, labels = labels, costs.argmin(axis=0)
+        previous = labels
+        labels = costs.argmin(axis=0)
         labels = _fill_empty(X, costs, labels, centers)
         own = costs[labels, np.arange(len(labels))]
         objective = float(own.sum())
@@ -296,7 +307,8 @@ def series_k_means(
             continue
         fallen = history[-1] - objective if history else np.inf
         history.append(objective)
-        best, best_centers = labels, list(centers)
+        best = labels
+        best_centers = list(centers)
         it.residual = fallen / max(abs(objective), 1e-300)
 
         if (labels == previous).all() and fallen <= tol * abs(objective):
@@ -324,7 +336,8 @@ def _fill_empty(X: Packed, costs: Array, labels: Array, centers: list[Array]) ->
         if own[far] == -np.inf:
             continue
         centers[c] = _take(X, np.array([far]))[0].copy()
-        labels[far], costs[c, far] = c, min(0.0, float(costs[c, far]))
+        labels[far] = c
+        costs[c, far] = min(0.0, float(costs[c, far]))
     return labels
 
 
@@ -339,7 +352,8 @@ def warping_costs_to(X: Packed, band: Band, n_jobs: int | None) -> Callable[[lis
 
 def soft_costs_to(X: Packed, gamma: float, band: Band) -> Callable[[list[Array]], Array]:
     """Return a function from centers to the soft costs of all series."""
-    weights, nothing = np.ones(len(X[1]) - 1), np.empty((0, X[0].shape[1]))
+    weights = np.ones(len(X[1]) - 1)
+    nothing = np.empty((0, X[0].shape[1]))
 
     def costs_to(centers: list[Array]) -> Array:
         return np.array([soft_costs(c, *X, weights, gamma, band, nothing) for c in centers])

@@ -7,7 +7,10 @@ import numpy as np
 from skmoderndata._jit import jit
 from skmoderndata._typing import Array
 
-FREE, SAKOE_CHIBA, SLANTED, ITAKURA = 0, 1, 2, 3
+FREE = 0
+SAKOE_CHIBA = 1
+SLANTED = 2
+ITAKURA = 3
 
 
 class Band(NamedTuple):
@@ -61,11 +64,13 @@ def fill_corridor(n, m, band, low, high):
         return
     for i in range(n):
         if band.kind == ITAKURA:
-            s, back = band.max_slope, n - 1 - i
+            s = band.max_slope
+            back = n - 1 - i
             low[i] = int(np.ceil(max(i / s, m - 1 - s * back) - 1e-9))
             high[i] = int(np.floor(min(s * i, m - 1 - back / s) + 1e-9)) + 1
         else:
-            low[i], high[i] = i - radius, i + radius + 1
+            low[i] = i - radius
+            high[i] = i + radius + 1
         low[i] = min(max(low[i], 0), m)
         high[i] = max(min(high[i], m), 0)
 
@@ -73,7 +78,8 @@ def fill_corridor(n, m, band, low, high):
 @jit
 def _fill_slanted(n, m, reach, low, high):
     """Write the band along the diagonal of a table that is no square."""
-    longer, shorter = max(n, m), min(n, m)
+    longer = max(n, m)
+    shorter = min(n, m)
     slope = (shorter - 1) / max(longer - 1, 1)
     if n < m:
         low[:n] = m
@@ -82,10 +88,12 @@ def _fill_slanted(n, m, reach, low, high):
         first = max(int(np.ceil(i * slope - reach - 1e-9)), 0)
         last = min(int(np.floor(i * slope + reach + 1e-9)), shorter - 1)
         if n >= m:
-            low[i], high[i] = first, last + 1
+            low[i] = first
+            high[i] = last + 1
         else:
             for j in range(first, last + 1):
-                low[j], high[j] = min(low[j], i), max(high[j], i + 1)
+                low[j] = min(low[j], i)
+                high[j] = max(high[j], i + 1)
 
 
 def corridor(n: int, m: int, band: Band) -> tuple[Array, Array]:
@@ -103,6 +111,7 @@ def corridor(n: int, m: int, band: Band) -> tuple[Array, Array]:
     low, high : ndarray of int of shape (n,)
         An empty interval means that no alignment exists.
     """
-    low, high = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    low = np.empty(n, dtype=np.int64)
+    high = np.empty(n, dtype=np.int64)
     fill_corridor(n, m, band, low, high)
     return low, high

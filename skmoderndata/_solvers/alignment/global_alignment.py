@@ -13,7 +13,8 @@ from skmoderndata._typing import Array
 LANES = 8  # series that one is compared with at a time; a constant, so that LLVM unrolls the loops
 CELLS_OF_SIMILARITIES = 2  # cells of others that one with an exponential is worth
 CELLS_OF_SLOPES = 20  # and one with its logarithm and derivative
-LOG2, LOG2_E = float(np.log(2.0)), float(1 / np.log(2.0))
+LOG2 = float(np.log(2.0))
+LOG2_E = float(1 / np.log(2.0))
 ROUND = 1.5 * 2.0**52  # adding it leaves the nearest integer in the lowest bits
 # coefficients of 2^f for |f| <= 1/2, highest power first: the Taylor polynomial of degree 18,
 # economised to degree 10 by Chebyshev polynomials; relative error 4e-16
@@ -31,12 +32,18 @@ POWERS = (
     1.0,
 )
 # plain sums: largest number of a row after a renewal, rows between two renewals
-TARGET, PERIOD = 800, 8
+TARGET = 800
+PERIOD = 8
 GROWTH = float(np.log2(1 + np.sqrt(2.0)))  # per step, of the number of alignments
 # sums of numbers with exponents: these are multiples of 256, the numbers within 2^-128 and 2^128
-UP, DOWN, HIGH, LOW = 2.0**256, 2.0**-256, 2.0**128, 2.0**-128
+UP = 2.0**256
+DOWN = 2.0**-256
+HIGH = 2.0**128
+LOW = 2.0**-128
 NOWHERE = -1e15  # exponent of zero
-PLAIN_COST, EXPONENT_COST = 1000 * LOG2, 600 * LOG2  # largest ``rate |x - z|^2`` of either
+# largest ``rate |x - z|^2`` of either
+PLAIN_COST = 1000 * LOG2
+EXPONENT_COST = 600 * LOG2
 
 
 class LocalKernel(NamedTuple):
@@ -104,7 +111,8 @@ def _local_row(xi, i, lanes, low, high, local, similar, bits):
     # y = -rate |x_i - z_j|^2 / log 2
     for c in range(len(xi)):
         for j in range(low, high):
-            z, at = lanes[j, c], similar[j - low]
+            z = lanes[j, c]
+            at = similar[j - low]
             for k in range(LANES):
                 difference = xi[c] - z[k]
                 if c == 0:
@@ -152,13 +160,15 @@ def _plain_sums(x, lanes, lengths, local, row, scale, lost, similar, bits, out, 
     in `out`. Goes on from row `first` for about so many cells; returns the next row, and the cells
     left.
     """
-    n, m = len(x), lanes.shape[0]
+    n = len(x)
+    m = lanes.shape[0]
     diagonal = np.empty(LANES)
 
     if first == 0:
         row[:] = 0.0
         for k in range(LANES):
-            row[0, k], scale[k] = 2.0**TARGET, -TARGET
+            row[0, k] = 2.0**TARGET
+            scale[k] = -TARGET
             lost[k] = GROWTH * (n + lengths[k]) - TARGET
 
     for i in range(first, n):
@@ -178,9 +188,12 @@ def _plain_sums(x, lanes, lengths, local, row, scale, lost, similar, bits, out, 
 
         # the three neighbours
         for k in range(LANES):
-            diagonal[k], row[low, k] = row[low, k], 0.0
+            diagonal[k] = row[low, k]
+            row[low, k] = 0.0
         for j in range(low, high):
-            left, here, kappa = row[j], row[j + 1], similar[j - low]
+            left = row[j]
+            here = row[j + 1]
+            kappa = similar[j - low]
             for k in range(LANES):
                 above = here[k]
                 # symmetric in the two series, to the last bit
@@ -222,16 +235,20 @@ def _sums_with_exponents(x, lanes, lengths, local, rows, similar, bits, out, fir
     """
     m = lanes.shape[0]
     if first == 0:
-        rows[:, :, 0], rows[:, :, 1] = 0.0, NOWHERE
-        rows[1, 0, 0], rows[1, 0, 1] = 1.0, 0.0
+        rows[:, :, 0] = 0.0
+        rows[:, :, 1] = NOWHERE
+        rows[1, 0, 0] = 1.0
+        rows[1, 0, 1] = 0.0
     for i in range(first, len(x)):
         if cells <= 0 and i > first:  # one row at least
             return i, cells
         low, high = _limits(i, m, local)
         cells -= 2 * CELLS_OF_SIMILARITIES * LANES * (high - low)
         _local_row(x[i], i, lanes, low, high, local, similar, bits)
-        new, old = rows[i % 2], rows[1 - i % 2]
-        new[low, 0], new[low, 1] = 0.0, NOWHERE
+        new = rows[i % 2]
+        old = rows[1 - i % 2]
+        new[low, 0] = 0.0
+        new[low, 1] = NOWHERE
         for j in range(low, high):
             _cell(new[j], old[j + 1], old[j], similar[j - low], new[j + 1])
     for k in range(LANES):
@@ -246,7 +263,8 @@ def _cell(left, above, diagonal, kappa, here):
 
     LLVM vectorises short loops over few arrays, and not one loop with all of it.
     """
-    value, power = here[0], here[1]
+    value = here[0]
+    power = here[1]
     # the largest exponent of the three
     for k in range(LANES):
         power[k] = max(max(left[1, k], above[1, k]), diagonal[1, k])
@@ -290,7 +308,8 @@ def _differentiate(x, z, local, row, slope, at, cells):
     The derivative of ``log M`` is that of ``log kappa`` plus the mean of those of the three
     neighbours, weighted by their sums. Goes on for about so many cells; True at the end.
     """
-    n, m = len(x), len(z)
+    n = len(x)
+    m = len(z)
     for i in range(at[0], n):
         if cells <= 0 and i > at[0]:  # one row at least
             at[0] = i
@@ -298,7 +317,8 @@ def _differentiate(x, z, local, row, slope, at, cells):
         low, high = _limits(i, m, local)
         cells -= CELLS_OF_SLOPES * (high - low)
 
-        diagonal, diagonal_slope = row[low], slope[low]
+        diagonal = row[low]
+        diagonal_slope = slope[low]
         row[low] = -np.inf
         for j in range(low, high):
             # log kappa and its derivative
@@ -314,26 +334,34 @@ def _differentiate(x, z, local, row, slope, at, cells):
                 change *= 2.0 / (2.0 - similarity)
 
             # the three neighbours, relative to the largest
-            a, b, above_slope = row[j], row[j + 1], slope[j + 1]
+            a = row[j]
+            b = row[j + 1]
+            above_slope = slope[j + 1]
             top = max(max(a, b), diagonal)
             if top == -np.inf:
-                new, new_slope = -np.inf, 0.0
+                new = -np.inf
+                new_slope = 0.0
             else:
-                p, q, r = np.exp(a - top), np.exp(b - top), np.exp(diagonal - top)
+                p = np.exp(a - top)
+                q = np.exp(b - top)
+                r = np.exp(diagonal - top)
                 total = (p + q) + r
                 new = value + top + np.log(total)
                 mean = (p * slope[j] + q * above_slope) + r * diagonal_slope
                 new_slope = change + mean / total
 
-            diagonal, diagonal_slope = b, above_slope
-            row[j + 1], slope[j + 1] = new, new_slope
+            diagonal = b
+            diagonal_slope = above_slope
+            row[j + 1] = new
+            slope[j + 1] = new_slope
     return True
 
 
 def logarithm_and_slope(x: Array, z: Array, local: LocalKernel) -> tuple[float, float]:
     """Logarithm of the sum over alignments, and its derivative in log sigma, in logarithms."""
     m = len(z)
-    row, slope = np.full(m + 1, -np.inf), np.zeros(m + 1)
+    row = np.full(m + 1, -np.inf)
+    slope = np.zeros(m + 1)
     row[0] = 0.0  # the empty alignment
     in_pieces(_differentiate, x, z, local, row, slope, np.zeros(1, dtype=np.int64))
     return float(row[m]), float(slope[m])
@@ -367,16 +395,18 @@ def _compare(values, offsets, rows, lanes, lengths, costs, local, state, out, ce
     `costs` bounds ``rate |x_i - z_j|^2`` for each pair. Goes on for about so many cells; True at
     the end.
     """
-    m, at = lanes.shape[0], state.at
-    second, similar, bits = (
-        np.empty(LANES),
-        np.empty((m, LANES)),
-        np.empty(m * LANES, dtype=np.int64),
-    )
-    row, scale, lost = state.row.copy(), state.scales[0].copy(), state.scales[1].copy()
+    m = lanes.shape[0]
+    at = state.at
+    second = np.empty(LANES)
+    similar = np.empty((m, LANES))
+    bits = np.empty(m * LANES, dtype=np.int64)
+    row = state.row.copy()
+    scale = state.scales[0].copy()
+    lost = state.scales[1].copy()
     two_rows = state.two_rows.copy()
     for p in range(at[0], len(rows)):
-        x, found = values[offsets[rows[p]] : offsets[rows[p] + 1]], out[p]
+        x = values[offsets[rows[p]] : offsets[rows[p] + 1]]
+        found = out[p]
 
         # 1. plain sums
         if at[2] == 0:
@@ -384,8 +414,11 @@ def _compare(values, offsets, rows, lanes, lengths, costs, local, state, out, ce
                 x, lanes, lengths, local, row, scale, lost, similar, bits, found, at[1], cells
             )
             if done < len(x):
-                at[0], at[1] = p, done
-                state.row[:], state.scales[0], state.scales[1] = row, scale, lost
+                at[0] = p
+                at[1] = done
+                state.row[:] = row
+                state.scales[0] = scale
+                state.scales[1] = lost
                 return False
             at[1] = 0
         again = False
@@ -402,7 +435,9 @@ def _compare(values, offsets, rows, lanes, lengths, costs, local, state, out, ce
                 x, lanes, lengths, local, two_rows, similar, bits, second, at[1], cells
             )
             if done < len(x):
-                at[0], at[1], at[2] = p, done, 1
+                at[0] = p
+                at[1] = done
+                at[2] = 1
                 state.two_rows[:] = two_rows
                 return False
             at[1] = at[2] = 0
@@ -416,7 +451,8 @@ def _against_lanes(
     X: Packed, rows: Array, lanes: Array, lengths: Array, costs: Array, local: LocalKernel
 ) -> Array:
     """Logarithms for the series `rows` against eight others; NaN where another way is needed."""
-    m, out = len(lanes), np.empty((len(rows), LANES))
+    m = len(lanes)
+    out = np.empty((len(rows), LANES))
     state = Sums(
         np.zeros(3, dtype=np.int64),
         np.zeros((m + 1, LANES)),
@@ -463,7 +499,8 @@ def log_alignment_sums(X: Packed, Z: Packed | None = None, *, local: LocalKernel
         block = _against_lanes(X, here, *sides, bounds, local)[:, : len(those)]
 
         for p, k in np.argwhere(np.isnan(block)):
-            x, z = _one(X, here[p]), _one(columns, those[k])
+            x = _one(X, here[p])
+            z = _one(columns, those[k])
             block[p, k] = logarithm_and_slope(x, z, local)[0]
 
         if same:  # the lower triangle in the order of lengths
@@ -481,11 +518,14 @@ def log_alignment_sums(X: Packed, Z: Packed | None = None, *, local: LocalKernel
 
 def _largest_distances(X: Packed, Z: Packed) -> Array:
     """Bound the squared distance of points of each pair of series by ranges of the channels."""
-    low, high = np.minimum.reduceat(X[0], X[1][:-1]), np.maximum.reduceat(X[0], X[1][:-1])
-    low_z, high_z = np.minimum.reduceat(Z[0], Z[1][:-1]), np.maximum.reduceat(Z[0], Z[1][:-1])
+    low = np.minimum.reduceat(X[0], X[1][:-1])
+    high = np.maximum.reduceat(X[0], X[1][:-1])
+    low_z = np.minimum.reduceat(Z[0], Z[1][:-1])
+    high_z = np.maximum.reduceat(Z[0], Z[1][:-1])
     found = np.zeros((len(low), len(low_z)))
     for c in range(low.shape[1]):
-        up, down = high[:, c, None] - low_z[:, c], high_z[:, c] - low[:, c, None]
+        up = high[:, c, None] - low_z[:, c]
+        down = high_z[:, c] - low[:, c, None]
         found += np.maximum(up, down) ** 2
     return found
 
@@ -511,5 +551,4 @@ def alignment_slopes(X: Packed, *, local: LocalKernel) -> Array:
 
 
 def _one(X: Packed, i: int) -> Array:
-    series: Array = X[0][X[1][i] : X[1][i + 1]]
-    return series
+    return X[0][X[1][i] : X[1][i + 1]]

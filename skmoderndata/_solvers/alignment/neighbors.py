@@ -21,9 +21,11 @@ def envelopes(values, offsets, band):
 
     By a queue of candidates, in linear time (Lemire 2009, Algorithm 1).
     """
-    lower, upper = np.empty_like(values), np.empty_like(values)
+    lower = np.empty_like(values)
+    upper = np.empty_like(values)
     for p in range(len(offsets) - 1):
-        begin, n = offsets[p], offsets[p + 1] - offsets[p]
+        begin = offsets[p]
+        n = offsets[p + 1] - offsets[p]
         radius = steps(band, n, n)
         queue = np.empty(n, dtype=np.int64)
         for c in range(values.shape[1]):
@@ -115,7 +117,8 @@ def _first_bounds(values, offsets, index, bounds, at, cells):
     """
     planes = index.planes
     for p in range(at[0], len(bounds)):
-        x, row = values[offsets[p] : offsets[p + 1]], bounds[p]
+        x = values[offsets[p] : offsets[p + 1]]
+        row = bounds[p]
         if planes.shape[0] != len(x):  # also where there are no bounds
             continue
         if cells <= 0:
@@ -124,7 +127,9 @@ def _first_bounds(values, offsets, index, bounds, at, cells):
         cells -= len(x) * len(row)
         for i in range(len(x)):
             for c in range(x.shape[1]):
-                low, high, v = planes[i, c, 0], planes[i, c, 1], x[i, c]
+                low = planes[i, c, 0]
+                high = planes[i, c, 1]
+                v = x[i, c]
                 for k in range(len(row)):
                     excess = max(max(v - high[k], low[k] - v), 0.0)
                     row[k] += excess * excess
@@ -169,14 +174,21 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, at, saved, cells):
     ``saved[0]`` and with the bounds ``saved[1]``; ``at[3]`` counts the costs. Returns whether the
     search has ended, and how many cells are left.
     """
-    size, k = len(x), len(costs)
-    low, high = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
-    lower, upper = index.lower[:0], index.upper[:0]
-    tail, other = np.zeros(size + 1), np.zeros(size + 1)
-    row, m_before = np.empty(0), -1
+    size = len(x)
+    k = len(costs)
+    low = np.empty(size, dtype=np.int64)
+    high = np.empty(size, dtype=np.int64)
+    lower = index.lower[:0]
+    upper = index.upper[:0]
+    tail = np.zeros(size + 1)
+    other = np.zeros(size + 1)
+    row = np.empty(0)
+    m_before = -1
     for place in range(at[1], len(order)):
-        q, first = order[place], at[2]
-        begin, end = index.offsets[q], index.offsets[q + 1]
+        q = order[place]
+        first = at[2]
+        begin = index.offsets[q]
+        end = index.offsets[q + 1]
         z = index.values[begin:end]
         m = len(z)
 
@@ -213,13 +225,15 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, at, saved, cells):
             row = np.empty(m + 1)
             m_before = m
         if first > 0:
-            row[:], tail[:] = saved[0, : m + 1], saved[1, : size + 1]
+            row[:] = saved[0, : m + 1]
+            tail[:] = saved[1, : size + 1]
         at[2], cost, cells = cost_of_pair(
             x, z, low, high, False, tail, costs[k - 1], row, first, cells
         )
         if at[2] < size:
             at[1] = place
-            saved[0, : m + 1], saved[1, : size + 1] = row, tail
+            saved[0, : m + 1] = row
+            saved[1, : size + 1] = tail
             return False, cells
         at[2] = 0
         bounds[q] = max(bounds[q], min(cost, costs[k - 1]))
@@ -232,7 +246,8 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, at, saved, cells):
 def _visit_all(values, offsets, order, bounds, index, first, costs, nearest, at, saved, cells):
     """Search for all queries; query p leaves out the series ``first + p``; True at the end."""
     for p in range(at[0], len(order)):
-        x, skipped = values[offsets[p] : offsets[p + 1]], first + p
+        x = values[offsets[p] : offsets[p + 1]]
+        skipped = first + p
         ended, cells = _visit(
             x, order[p], bounds[p], index, skipped, costs[p], nearest[p], at, saved, cells
         )
@@ -281,7 +296,8 @@ def search(
     begun : int
         How many costs were begun.
     """
-    n, n_indexed = len(offsets) - 1, len(index.offsets) - 1
+    n = len(offsets) - 1
+    n_indexed = len(index.offsets) - 1
     length, n_channels = index.values.shape
     check_lengths(index.offsets[-1], values=index.values)
     check_lengths(n_channels, channels=values[0])
@@ -289,7 +305,8 @@ def search(
         check_lengths(length, lower=index.lower, upper=index.upper)
         check_lengths(n_channels, lower=index.lower[0], upper=index.upper[0])
 
-    costs, nearest = np.full((n, k), np.inf), np.full((n, k), -1)
+    costs = np.full((n, k), np.inf)
+    nearest = np.full((n, k), -1)
     bounds = np.zeros((n, n_indexed))
     longest = int(np.diff(offsets).max(initial=0))
     in_pieces(_first_bounds, values, offsets, index, bounds, np.zeros(1, dtype=np.int64))
@@ -312,9 +329,11 @@ def _range_excess(x, z, tail):
     """Bound without a band, where the envelope of z is its range; sums from each row in `tail`."""
     tail[:] = 0.0
     for c in range(x.shape[1]):
-        smallest, largest = np.inf, -np.inf
+        smallest = np.inf
+        largest = -np.inf
         for j in range(len(z)):
-            smallest, largest = min(smallest, z[j, c]), max(largest, z[j, c])
+            smallest = min(smallest, z[j, c])
+            largest = max(largest, z[j, c])
         total = 0.0
         for i in range(len(x) - 1, -1, -1):
             excess = max(max(x[i, c] - largest, smallest - x[i, c]), 0.0)
@@ -332,6 +351,8 @@ def _insert(costs, nearest, cost, number):
         cost < costs[at - 1]
         or (cost == costs[at - 1] and (nearest[at - 1] < 0 or number < nearest[at - 1]))
     ):
-        costs[at], nearest[at] = costs[at - 1], nearest[at - 1]
+        costs[at] = costs[at - 1]
+        nearest[at] = nearest[at - 1]
         at -= 1
-    costs[at], nearest[at] = cost, number
+    costs[at] = cost
+    nearest[at] = number

@@ -8,7 +8,10 @@ from skmoderndata._solvers.alignment.warping import local_cost
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
-DIAGONAL, IN_X, IN_Z = 0, 1, 2  # the step to a cell; among equals the first is taken
+# the step to a cell; among equals the first is taken
+DIAGONAL = 0
+IN_X = 1
+IN_Z = 2
 
 
 @jit
@@ -36,16 +39,22 @@ def _forward(x, z, costs, low, high, rooted, begins, steps, saved, at, cells):
             saved[:] = row
             return False
 
-        diagonal, row[low[i]] = row[low[i]], np.inf
-        byte, left = 0, np.inf
+        diagonal = row[low[i]]
+        row[low[i]] = np.inf
+        byte = 0
+        left = np.inf
         for j in range(low[i], high[i]):
             # the least of the three neighbours
-            above, k = row[j + 1], j - low[i]
-            best, move = diagonal, DIAGONAL
+            above = row[j + 1]
+            k = j - low[i]
+            best = diagonal
+            move = DIAGONAL
             if above < best:
-                best, move = above, IN_X
+                best = above
+                move = IN_X
             if left < best:
-                best, move = left, IN_Z
+                best = left
+                move = IN_Z
 
             if univariate:
                 cost = (x[i, 0] - z[j, 0]) * (x[i, 0] - z[j, 0])
@@ -71,10 +80,13 @@ def _back(low, begins, steps, m):
     """Cells that the best alignment visits, from the last one back."""
     n = len(low)
     path = np.empty((n + m, 2), dtype=np.int64)
-    i, j, k = n - 1, m - 1, n + m
+    i = n - 1
+    j = m - 1
+    k = n + m
     while True:
         k -= 1
-        path[k, 0], path[k, 1] = i, j
+        path[k, 0] = i
+        path[k, 1] = j
         if i == 0 and j == 0:
             return path[k:].copy()
         at = j - low[i]
@@ -93,8 +105,11 @@ def walk(
     Local costs are those of the series, or `costs` if that is not empty. Moves are kept in two
     bits a cell of the corridor, costs in one row.
     """
-    n, m = len(low), max(costs.shape[1], len(z))
-    begins, at, row = _begins(low, high), np.zeros(1, dtype=np.int64), np.full(m + 1, np.inf)
+    n = len(low)
+    m = max(costs.shape[1], len(z))
+    begins = _begins(low, high)
+    at = np.zeros(1, dtype=np.int64)
+    row = np.full(m + 1, np.inf)
     steps = np.empty(begins[n], dtype=np.uint8)
     row[0] = 0.0
     in_pieces(_forward, x, z, costs, low, high, rooted, begins, steps, row, at)
@@ -142,7 +157,8 @@ def _halved(x: Array) -> Array:
 
 def _dilated(path: Array, n: int, m: int, radius: int) -> tuple[Array, Array]:
     """Corridor of the cells within `radius` of the projection of a coarse path."""
-    low, high = np.full(n, m), np.zeros(n, dtype=np.int64)
+    low = np.full(n, m)
+    high = np.zeros(n, dtype=np.int64)
     for shift in (0, 1):
         rows = np.minimum(2 * path[:, 0] + shift, n - 1)
         np.minimum.at(low, rows, 2 * path[:, 1])
@@ -178,7 +194,8 @@ def aligned_by_scales(
     path, cost
         As of `aligned`.
     """
-    n, m = len(x), len(z)
+    n = len(x)
+    m = len(z)
     if min(n, m) <= radius + 2:
         return aligned(x, z, band=band, rooted=rooted)
     coarse, _ = aligned_by_scales(
@@ -186,7 +203,8 @@ def aligned_by_scales(
     )
     low, high = _dilated(coarse, n, m, radius)
     first, last = corridor(n, m, band)
-    low, high = np.maximum(low, first), np.minimum(high, last)
+    low = np.maximum(low, first)
+    high = np.minimum(high, last)
     # cells that no monotone path can reach are dropped, so that both ends never decrease
     low = np.maximum.accumulate(low)
     high = np.minimum.accumulate(high[::-1])[::-1]

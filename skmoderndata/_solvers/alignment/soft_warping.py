@@ -60,7 +60,8 @@ def _gradient_row(x, z, i, gamma, low, high, R, E, weight, gradient):
     ``E(i, j)``, the derivative of the value in the cell's local cost, is the weighted sum of the
     three cells that it leads to, weighted by ``exp((R(next) - R - d(next)) / gamma)``.
     """
-    n, m = len(x), len(z)
+    n = len(x)
+    m = len(z)
     for j in range(high[i - 1], low[i - 1], -1):
         if R[i, j] == np.inf:
             continue
@@ -69,7 +70,8 @@ def _gradient_row(x, z, i, gamma, low, high, R, E, weight, gradient):
         else:
             total = 0.0
             for k in range(3):
-                a, b = i + (k != 1), j + (k != 2)
+                a = i + (k != 1)
+                b = j + (k != 2)
                 if E[a, b] > 0.0:
                     cost = local_cost(x[a - 1], z[b - 1], False)
                     total += E[a, b] * np.exp((R[a, b] - R[i, j] - cost) / gamma)
@@ -82,7 +84,11 @@ def _gradient_row(x, z, i, gamma, low, high, R, E, weight, gradient):
 @jit
 def _soft_sweep(center, values, offsets, weights, gamma, band, gradient, tables, costs, cells):
     """Soft costs of the series one after the other, for about so many cells; True at the end."""
-    at, low, high, R, E = tables.at, tables.low, tables.high, tables.R, tables.E
+    at = tables.at
+    low = tables.low
+    high = tables.high
+    R = tables.R
+    E = tables.E
     n = len(center)
     for p in range(at[0], len(costs)):
         at[0] = p
@@ -103,7 +109,8 @@ def _soft_sweep(center, values, offsets, weights, gamma, band, gradient, tables,
                 _soft_row(center, z, i, gamma, low, high, R)
                 cells -= CELLS_OF_EXPONENTIALS * (high[i - 1] - low[i - 1])
             costs[p] = R[n, m]
-            at[1], at[2] = 1, 0
+            at[1] = 1
+            at[2] = 0
 
         # 2. the gradient, rows upwards
         if E.size and costs[p] < np.inf:
@@ -133,7 +140,8 @@ def soft_costs(
 
     Adds the weighted gradient in the center to `gradient`; where this is empty, none is computed.
     """
-    n, shape = len(center), (len(center) + 2, int(np.diff(offsets).max()) + 2)
+    n = len(center)
+    shape = (len(center) + 2, int(np.diff(offsets).max()) + 2)
     tables = SoftTables(
         np.zeros(3, dtype=np.int64),
         np.empty(n, dtype=np.int64),

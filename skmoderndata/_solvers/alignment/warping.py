@@ -56,7 +56,8 @@ def next_row(xi, i, lanes, low, high, rooted, row, work, width):
     `row[j + 1]` holds D(i, j) of all lanes, and `row[low]` the cell left of the corridor.
     `work[1]` holds D(i - 1, j - 1).
     """
-    cost, diagonal = work[0], work[1]
+    cost = work[0]
+    diagonal = work[1]
     n_channels = lanes.shape[1]
     outside = row[low]
     for k in range(width):
@@ -64,13 +65,15 @@ def next_row(xi, i, lanes, low, high, rooted, row, work, width):
         outside[k] = np.inf
 
     for j in range(low, high):
-        left, here = row[j], row[j + 1]
+        left = row[j]
+        here = row[j + 1]
         # one loop over the lanes touches four arrays at most, else LLVM does not vectorise it
         z = lanes[j, 0]
         # one channel: cost and minimum in one loop
         if n_channels == 1 and not rooted:
             for k in range(width):
-                difference, above = xi[0] - z[k], here[k]
+                difference = xi[0] - z[k]
+                above = here[k]
                 best = min(min(left[k], above), diagonal[k])
                 diagonal[k] = above
                 here[k] = difference * difference + best
@@ -116,16 +119,21 @@ def _compare(values, offsets, rows, widths, lanes, band, rooted, cutoff, at, sav
     `saved`, for about so many cells; True if all is done.
     """
     side, lengths = lanes
-    longest, n_lanes = side.shape[0], side.shape[2]
-    row, work = np.empty((longest + 1, n_lanes)), np.empty((2, n_lanes))
+    longest = side.shape[0]
+    n_lanes = side.shape[2]
+    row = np.empty((longest + 1, n_lanes))
+    work = np.empty((2, n_lanes))
     size = 0
     for i in rows:
         size = max(size, offsets[i + 1] - offsets[i])
-    low, high = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    low = np.empty(size, dtype=np.int64)
+    high = np.empty(size, dtype=np.int64)
 
     for p in range(at[0], len(rows)):
         x = values[offsets[rows[p]] : offsets[rows[p] + 1]]
-        n, width, first = len(x), widths[p], at[1]
+        n = len(x)
+        width = widths[p]
+        first = at[1]
         if width <= 0:
             continue
         fill_corridor(n, longest, band, low, high)
@@ -139,7 +147,8 @@ def _compare(values, offsets, rows, widths, lanes, band, rooted, cutoff, at, sav
         ended = False
         for i in range(first, n):
             if cells <= 0:
-                at[0], at[1] = p, i
+                at[0] = p
+                at[1] = i
                 saved[:] = row
                 return False
             if low[i] >= high[i]:
@@ -164,16 +173,19 @@ def _compare_one_by_one(
 ):
     """Compute the same for few lanes, the series `others`, and row ``at[1]`` of lane ``at[2]``."""
     targets, begins = others
-    row, size = np.empty(len(saved)), 0
+    row = np.empty(len(saved))
+    size = 0
     for i in rows:
         size = max(size, offsets[i + 1] - offsets[i])
-    low, high = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    low = np.empty(size, dtype=np.int64)
+    high = np.empty(size, dtype=np.int64)
     tail = np.zeros(size + 1)
 
     for p in range(at[0], len(rows)):
         x = values[offsets[rows[p]] : offsets[rows[p] + 1]]
         for k in range(at[2], widths[p]):
-            z, first = targets[begins[k] : begins[k + 1]], at[1]
+            z = targets[begins[k] : begins[k + 1]]
+            first = at[1]
             fill_corridor(len(x), len(z), band, low, high)
             if first > 0:
                 row[:] = saved[:, 0]
@@ -182,7 +194,9 @@ def _compare_one_by_one(
                 x, z, low, high, rooted, tail, cutoff, row, first, cells
             )
             if first < len(x):
-                at[0], at[1], at[2] = p, first, k
+                at[0] = p
+                at[1] = first
+                at[2] = k
                 saved[:, 0] = row
                 return False
             out[p, k] = cost if cost <= cutoff else np.inf
@@ -241,7 +255,8 @@ def alignment_costs(
         compare = _compare_one_by_one if few else _compare
         lanes = one_after_another(columns, those) if few else side_by_side(columns, those)
         longest = int(np.diff(columns[1])[those].max())
-        at, saved = np.zeros(3, dtype=np.int64), np.empty((longest + 1, 1 if few else len(those)))
+        at = np.zeros(3, dtype=np.int64)
+        saved = np.empty((longest + 1, 1 if few else len(those)))
         block = np.full((len(here), len(those)), np.inf)
         in_pieces(
             *(compare, values, offsets, here, widths, lanes),
@@ -268,8 +283,10 @@ def alignment_costs(
 def alignment_cost(x: Array, z: Array, *, band: Band, rooted: bool) -> float:
     """Return the least sum of local costs for two series, without the alignment."""
     low, high = corridor(len(x), len(z), band)
-    row, tail = np.empty(len(z) + 1), np.zeros(len(x) + 1)
-    first, cost = 0, np.inf
+    row = np.empty(len(z) + 1)
+    tail = np.zeros(len(x) + 1)
+    first = 0
+    cost = np.inf
     while first < len(x):  # in pieces
         first, cost, _ = cost_of_pair(
             x, z, low, high, rooted, tail, np.inf, row, first, pieces.PIECE_CELLS
@@ -305,7 +322,8 @@ def cost_of_pair(x, z, low, high, rooted, tail, cutoff, row, first, cells):
     section 4.1.4). Goes on from row `first` for about so many cells; returns the next row, which
     is ``len(x)`` at the end, the cost, and how many cells are left.
     """
-    m, univariate = len(z), x.shape[1] == 1 and not rooted
+    m = len(z)
+    univariate = x.shape[1] == 1 and not rooted
 
     if first == 0:
         row[: m + 1] = np.inf
@@ -316,13 +334,15 @@ def cost_of_pair(x, z, low, high, rooted, tail, cutoff, row, first, cells):
             return i, np.inf, cells
 
         # the corridor, which may not reach z
-        start, stop = low[i], min(high[i], m)
+        start = low[i]
+        stop = min(high[i], m)
         if start >= stop:
             return len(x), np.inf, cells
         cells -= stop - start
 
         # one row
-        diagonal, row[start] = row[start], np.inf
+        diagonal = row[start]
+        row[start] = np.inf
         before = least = np.inf
         for j in range(start, stop):
             above = row[j + 1]

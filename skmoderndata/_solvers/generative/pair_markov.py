@@ -8,7 +8,8 @@ from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
-SMALL, LARGE = 2.0**-256, 2.0**256
+SMALL = 2.0**-256
+LARGE = 2.0**256
 CELLS_OF_STATES = 8  # cells of others that one with three states is worth
 
 
@@ -49,8 +50,10 @@ def _pair(s, t, joint, insert, columns, ends, rows, exponents, first, cells):
         if cells <= 0 and i > first:  # one row at least
             return 0.0, i, cells
         cells -= CELLS_OF_STATES * (m + 1)
-        now, old = rows[i % 2], rows[(i + 1) % 2]
-        e_now, e_old = exponents[i % 2], exponents[(i + 1) % 2]
+        now = rows[i % 2]
+        old = rows[(i + 1) % 2]
+        e_now = exponents[i % 2]
+        e_old = exponents[(i + 1) % 2]
 
         for j in range(m + 1):
             # the largest exponent of the cells before
@@ -87,7 +90,8 @@ def _pair(s, t, joint, insert, columns, ends, rows, exponents, first, cells):
                 e -= 1
             e_now[j] = e
 
-    last, found = rows[len(s) % 2, m], -np.inf
+    last = rows[len(s) % 2, m]
+    found = -np.inf
     value = last[0] * ends[0] + last[1] * ends[1] + last[2] * ends[2]
     if value > 0.0:
         found = np.log(value) + 256.0 * np.log(2.0) * exponents[len(s) % 2, m]
@@ -97,7 +101,8 @@ def _pair(s, t, joint, insert, columns, ends, rows, exponents, first, cells):
 @jit
 def _pairs(X, Y, which, joint, insert, columns, ends, found, at, rows, exponents, cells):
     """Logarithms of pairs, from row ``at[1]`` of the pair ``which[at[0]]`` on; True at the end."""
-    (codes, offsets), (codes_y, offsets_y) = X, Y
+    (codes, offsets) = X
+    (codes_y, offsets_y) = Y
     for r in range(at[0], len(which)):
         i, j = which[r]
         s = codes[offsets[i] : offsets[i + 1]]
@@ -106,7 +111,8 @@ def _pairs(X, Y, which, joint, insert, columns, ends, found, at, rows, exponents
             s, t, joint, insert, columns, ends, rows, exponents, at[1], cells
         )
         if done <= len(s):
-            at[0], at[1] = r, done
+            at[0] = r
+            at[1] = done
             return False
         at[1] = 0
     return True
@@ -135,7 +141,8 @@ def pair_logarithms(
     if len(which):
         columns = np.ascontiguousarray(model.moves.T)
         longest = int(np.diff(Y[1]).max()) + 1
-        rows, exponents = np.zeros((2, longest, 3)), np.zeros((2, longest), dtype=np.int64)
+        rows = np.zeros((2, longest, 3))
+        exponents = np.zeros((2, longest), dtype=np.int64)
         state = np.zeros(2, dtype=np.int64), rows, exponents
         in_pieces(
             _pairs, X, Y, which, model.joint, model.insert, columns, model.ends, found, *state

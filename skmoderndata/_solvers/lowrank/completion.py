@@ -41,7 +41,8 @@ class Table:
     """
 
     def __init__(self, X: Any, dense: bool) -> None:
-        self.X, self.dense = X, dense
+        self.X = X
+        self.dense = dense
         self.data: Array = X.data
         self.columns: Array = X.indices
         self.shape: tuple[int, int] = X.shape
@@ -69,7 +70,9 @@ class Table:
             return sparse.csr_array((values, self.columns, self.X.indptr), shape=self.shape)
 
         S = self.matrix(values - self.known(factors))
-        St, left, right = S.T, factors.U * factors.s, factors.Vt.T
+        St = S.T
+        left = factors.U * factors.s
+        right = factors.Vt.T
         return operator(
             lambda V: S @ V + left @ (right.T @ V),
             lambda Q: St @ Q + right @ (left.T @ Q),
@@ -79,13 +82,13 @@ class Table:
 
     def empty_factors(self) -> Factors:
         """Return the zero matrix."""
-        (n, p), dtype = self.shape, self.data.dtype
+        (n, p) = self.shape
+        dtype = self.data.dtype
         return Factors(np.empty((n, 0), dtype), np.empty(0, dtype), np.empty((0, p), dtype))
 
 
 def _product(factors: Factors) -> Array:
-    L: Array = (factors.U * factors.s) @ factors.Vt
-    return L
+    return (factors.U * factors.s) @ factors.Vt
 
 
 def entries(left: Array, Vt: Array, rows: Array, columns: Array) -> Array:
@@ -119,7 +122,8 @@ def certificate(
     charged the bound `sqrt(min(n, p)) ||residual||_F` on the nuclear norm of the correction, so
     that the gap bounds the suboptimality of the corrected L.
     """
-    misfit, size = norm(residual), norm(dual)
+    misfit = norm(residual)
+    size = norm(dual)
     charge = 0.5 * misfit**2 / lam if lam else np.sqrt(min(table.shape)) * misfit
     primal = nuclear + charge
     objective = lam * primal if lam else nuclear
@@ -161,7 +165,8 @@ def complete(
     When the cap `max_rank` binds, the problem is not convex and ADMM need not converge: after 30
     passes the factors are then a start for `alternating_least_squares`.
     """
-    M, smallest = table.data, 1e-300
+    M = table.data
+    smallest = 1e-300
     factors, Y = (init.factors, init.dual) if init else (table.empty_factors(), np.zeros_like(M))
     x = table.known(factors)
     if lam > 0:
@@ -169,7 +174,9 @@ def complete(
     else:
         mu = 8 / max(top_singular_pair(table.matrix(M))[0], smallest)
 
-    subspace, accuracy = factors.Vt.T, 0.3  # a warm start makes up for the coarse accuracy
+    # a warm start makes up for the coarse accuracy
+    subspace = factors.Vt.T
+    accuracy = 0.3
     objective = gap = np.inf
     next_change = 10
     it = Iterations(max_iter, tol, progress)
@@ -178,7 +185,9 @@ def complete(
         # 1. L: threshold the singular values of "sparse plus low rank"
         W = table.matrix(M - lam * Y + Y / mu, factors)
         out = svt(W, 1 / mu, subspace=subspace, max_rank=max_rank, tol=accuracy, rng=rng)
-        old, factors, subspace = factors, Factors(*out[:3]), out.subspace
+        old = factors
+        factors = Factors(*out[:3])
+        subspace = out.subspace
         x = table.known(factors)
 
         # 2. multipliers on the known cells
@@ -219,7 +228,8 @@ def _look(
 ) -> tuple[float, float, Array]:
     """Certify an iterate: coarsely, and to a tenth of `tol` where that says that it will do."""
     residual = table.data - x
-    dual, nuclear = residual / lam if lam else Y, float(factors.s.sum())
+    dual = residual / lam if lam else Y
+    nuclear = float(factors.s.sum())
     coarse = certificate(table, residual, dual, nuclear, lam, 1e-2)
     return (
         coarse if coarse[1] > tol else certificate(table, residual, dual, nuclear, lam, 0.1 * tol)
@@ -247,7 +257,8 @@ def alternating_least_squares(
     sweep is one ridge regression per row or column. `lam = 0` is plain least squares at that
     rank. Ends when the objective falls by less than `tol` of itself or reaches `target`.
     """
-    last, transposed = np.inf, table.X.T.tocsr()
+    last = np.inf
+    transposed = table.X.T.tocsr()
     for _ in range(max_iter):
         # scores of one side, then singular values of the product
         for X in (table.X, transposed):  # each half ends with the transposed matrix
@@ -279,7 +290,8 @@ def solve_rows(X: Any, Vt: Array, penalty: Array, weight: Array) -> Array:
     of least norm in `a / weight` where the known cells leave a choice. Rows without known cells
     get zeros. Always computed in double precision.
     """
-    (n, p), r = X.shape, len(Vt)
+    (n, p) = X.shape
+    r = len(Vt)
     scores = np.zeros((n, r))
     if r == 0 or n == 0:
         return scores
@@ -317,5 +329,4 @@ def solve_rows(X: Any, Vt: Array, penalty: Array, weight: Array) -> Array:
             target = np.append(values[cells], np.zeros(r))
             scores[i] = linalg.lstsq(rows, target, cond=1e-10, check_finite=False)[0]
 
-    out: Array = scores * weight
-    return out
+    return scores * weight

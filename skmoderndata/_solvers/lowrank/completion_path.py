@@ -28,7 +28,9 @@ from skmoderndata._typing import Array
 HIDDEN = 0.1  # fraction of the known cells on which lam is chosen
 ENOUGH_CELLS = 30  # fewer known cells than this cannot spare any to choose lam
 FALLBACK = 0.1  # fraction of lam_max taken then
-PATH_RATIO, PATH_LENGTH = 0.7, 20  # the path goes from 0.7 lam_max down to 8e-4 lam_max
+# the path goes from 0.7 lam_max down to 8e-4 lam_max
+PATH_RATIO = 0.7
+PATH_LENGTH = 20
 
 
 class Completion(NamedTuple):
@@ -120,8 +122,10 @@ class CompletionTask(NamedTuple):
         """Solve as a semidefinite program, with cvxpy and Clarabel."""
         size = float(np.abs(table.data).max())  # its tolerances are absolute
         cells = table.rows, table.columns
-        M, known = np.zeros(table.shape), np.zeros(table.shape, bool)
-        M[cells], known[cells] = table.data / size, True
+        M = np.zeros(table.shape)
+        known = np.zeros(table.shape, bool)
+        M[cells] = table.data / size
+        known[cells] = True
         stated = matrix_completion(M, known, lam / size)
         solved = solve_for_factors(stated, size, "solver='thresholding'")
         factors = Factors(*(a.astype(table.data.dtype) for a in solved))
@@ -137,13 +141,16 @@ class CompletionTask(NamedTuple):
         self, table: Table, lam: float, factors: Factors, dual: Array, n_iter: int
     ) -> CompletionResult:
         """Add what the certificate says."""
-        residual, nuclear = table.data - table.known(factors), float(factors.s.sum())
+        residual = table.data - table.known(factors)
+        nuclear = float(factors.s.sum())
         objective, gap, _ = certificate(table, residual, dual, nuclear, lam)
         return CompletionResult(factors, dual, objective, gap, n_iter, gap <= self.tol)
 
     def finish(self, table: Table, lam: float, result: CompletionResult) -> Completion:
         """Regress every row on the row space, as `transform` will do; certify that."""
-        factors, objective, gap = result.factors, result.objective, result.gap
+        factors = result.factors
+        objective = result.objective
+        gap = result.gap
         s, penalty = self.penalty(table, factors, lam)
         scores = solve_rows(table.X, factors.Vt, penalty, free_weight(s))
         if lam == 0 or not self.debias:
@@ -163,7 +170,9 @@ class CompletionTask(NamedTuple):
 
     def polished(self, table: Table, result: CompletionResult) -> Completion:
         """Refine a solution for ``lam = 0`` at its rank, where that is as optimal."""
-        solution, factors, (n, p) = self.finish(table, 0.0, result), result.factors, table.shape
+        solution = self.finish(table, 0.0, result)
+        factors = result.factors
+        (n, p) = table.shape
         goal = 1e-9 * norm(table.data)
         # first without the singular values that only the tolerance of ADMM explains
         for r in sorted({_rank(factors.s, 1e-5), factors.s.size}) if self.polish else ():
@@ -204,10 +213,13 @@ class CompletionTask(NamedTuple):
         keep = np.ones(table.data.size, dtype=bool)
         keep[hidden] = False
         table = table.part(keep)
-        errors, result = np.full(path.size, np.inf), None
+        errors = np.full(path.size, np.inf)
+        result = None
 
         null = norm(values) ** 2
-        stale, last_rank, patience = 0, 0, 1 if values.size > 10_000 else 2
+        stale = 0
+        last_rank = 0
+        patience = 1 if values.size > 10_000 else 2
 
         for k, lam in enumerate(path):
             result = self.step(table, lam, result, 1e-2, 50)
@@ -225,7 +237,8 @@ class CompletionTask(NamedTuple):
             # beyond the minimum noise enters: the rank grows fast, and the cost with it. End
             # there, but not on a plateau at constant rank, below which a weaker component
             # waits
-            best, rank = errors[:k].min(initial=null), factors.s.size
+            best = errors[:k].min(initial=null)
+            rank = factors.s.size
             if errors[k] <= 0.98 * best:
                 stale = 0
             elif rank > 1.2 * last_rank:
@@ -253,9 +266,12 @@ def _rank(s: Array, fraction: float) -> int:
 
 def _refit_singular_values(table: Table, factors: Factors) -> Array:
     """Least squares on the known cells for the diagonal between fixed singular vectors."""
-    rows, columns, values = table.rows, table.columns, table.data
+    rows = table.rows
+    columns = table.columns
+    values = table.data
     r = factors.s.size
-    G, g = np.zeros((r, r)), np.zeros(r)
+    G = np.zeros((r, r))
+    g = np.zeros(r)
     block = max(1, 2**22 // r)  # rows of the design matrix held at a time
     for start in range(0, values.size, block):
         part = slice(start, start + block)
@@ -267,5 +283,4 @@ def _refit_singular_values(table: Table, factors: Factors) -> Array:
 
 def free_weight(s: Array) -> Array:
     """Weights of the scores where, without penalty, the known cells leave a choice."""
-    out: Array = np.sqrt(np.asarray(s, dtype=np.float64) / s.max(initial=1e-300))
-    return out
+    return np.sqrt(np.asarray(s, dtype=np.float64) / s.max(initial=1e-300))

@@ -31,21 +31,30 @@ LOOKS = (10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640)  # passes
 GROWING_LOOKS = (12, 16, 20, 25, 30, 40)
 GROWING_PASSES = 45
 DECIDING_PASSES = 1000
-DECIDING_TOL, DECIDING_GAP = 1e-7, 1e-6  # a loose optimum meets cells that it should not
+# a loose optimum meets cells that it should not
+DECIDING_TOL = 1e-7
+DECIDING_GAP = 1e-6
 FIRST_PROBE = 20  # pass before which the rank has not settled
 
 LEAST_RATIO = 1.0  # of cells met exactly to degrees of freedom: below it there is noise
 SAFE_RATIO = 1.2  # above which they are exact: rounded cells are met by chance, too
 MOST_CLIPPED = 0.6  # share of the cells beyond which a probe has too few
 
-PROBE_ROWS, PROBE_COLUMNS, PROBE_RANKS = 300, 200, 10  # block: at least so many, and 10 times r
-PROBE_ROUNDS, EARLY_STEPS, LATE_STEPS = 3, 3, 2
+# block: at least so many, and 10 times r
+PROBE_ROWS = 300
+PROBE_COLUMNS = 200
+PROBE_RANKS = 10
+PROBE_ROUNDS = 3
+EARLY_STEPS = 3
+LATE_STEPS = 2
 GROSS = 5.0 * MEDIAN_TO_STD  # median absolute residuals
 EXACT_RELATIVE = 1e-7  # residual over median cell: rounding of float32 counts as exact
 EXACT_IN_COLUMN = 1e-5  # residual over median absolute deviation of a column
 MOST_COLUMNS = 0.9
 FLOOR_RELATIVE = 3e-7  # residual over median cell from which a floor is noise
-STALLED, NO_GAIN = 0.98, 0.3  # late over early residual of a probe, late over that of the pursuit
+# late over early residual of a probe, late over that of the pursuit
+STALLED = 0.98
+NO_GAIN = 0.3
 
 
 class Evidence(NamedTuple):
@@ -97,7 +106,8 @@ def exact_or_noisy(
         "progress": progress,
         "rng": rng,
     }
-    n_passes, verdict = 0, None if decides else True
+    n_passes = 0
+    verdict = None if decides else True
 
     # 1. a growing penalty, as far as it leads to the optimum
     if schedule == "auto":
@@ -106,7 +116,8 @@ def exact_or_noisy(
         result = principal_component_pursuit(
             X, schedule="ialm", max_iter=limit, watch=watch, **settings
         )
-        n_passes, verdict = result.n_iter, watch.verdict
+        n_passes = result.n_iter
+        verdict = watch.verdict
         if verdict is None and result.converged:
             verdict = watch.ratio(result.dual, len(result.s)) > SAFE_RATIO
         ended = n_passes >= max_iter or (progress is not None and progress.stopped)
@@ -144,8 +155,12 @@ class _Watch:
         *,
         grows: bool = False,
     ) -> None:
-        self.X, self.lam, self.evidence, self.looks = X, lam, evidence, looks
-        self.verdict, self.grows = verdict, grows
+        self.X = X
+        self.lam = lam
+        self.evidence = evidence
+        self.looks = looks
+        self.verdict = verdict
+        self.grows = grows
         self.last_rank = -1
 
     def ratio(self, Y: Array, rank: int) -> float:
@@ -156,7 +171,8 @@ class _Watch:
         """Look at the pass; return whether to end the pursuit here."""
         if n_iter not in self.looks:
             return n_iter == DECIDING_PASSES and self.verdict is None
-        same_rank, self.last_rank = rank == self.last_rank, rank
+        same_rank = rank == self.last_rank
+        self.last_rank = rank
 
         # fewer cells met exactly than a matrix of this rank can meet
         ratio = self.ratio(Y, rank)
@@ -179,7 +195,8 @@ class _Watch:
 
 def gather(X: Array) -> Evidence:
     """Find the known cells, the live columns, and the median size of the known cells in these."""
-    observed, live = ~np.isnan(X), live_columns(X)
+    observed = ~np.isnan(X)
+    live = live_columns(X)
     scale = median_size(X, observed & live) if live.any() else 0.0
     return Evidence(observed, live, scale)
 
@@ -192,7 +209,8 @@ def is_clipped(Y: Array, lam: float) -> Array:
 def met_per_freedom(Y: Array, lam: float, rank: int, evidence: Evidence) -> float:
     """Live known cells with S = 0, over the degrees of freedom of a matrix of that rank."""
     inside = ~is_clipped(Y, lam) & evidence.observed
-    n, p = Y.shape[0], int(evidence.live.sum())
+    n = Y.shape[0]
+    p = int(evidence.live.sum())
     freedom = rank * (n + p - rank) if rank < min(n, p) else n * p
     return float(inside[:, evidence.live].sum() / max(freedom, 1))
 
@@ -225,8 +243,11 @@ def probe(
     fill in the cells that are left out converge linearly, which looks like a floor.
     """
     cells = np.ix_(*block)
-    X, L, clipped = X[cells], L[cells], clipped[cells]
-    observed, live = evidence.observed[cells], evidence.live[block[1]]
+    X = X[cells]
+    L = L[cells]
+    clipped = clipped[cells]
+    observed = evidence.observed[cells]
+    live = evidence.live[block[1]]
     if not (observed & live).any():
         return Probe(np.inf, np.inf, np.inf, 0.0)
     before = median_size(X - L, observed & live)

@@ -33,9 +33,13 @@ def robust_scores(
     `deficient` marks the rows whose observed entries do not determine the scores: these have
     minimum norm.
     """
-    (m, p), r = X.shape, len(components)
+    (m, p) = X.shape
+    r = len(components)
     V = np.ascontiguousarray(components.T)
-    scores, gap, deficient, n_iter = np.zeros((m, r)), np.zeros(m), np.zeros(m, bool), 0
+    scores = np.zeros((m, r))
+    gap = np.zeros(m)
+    deficient = np.zeros(m, bool)
+    n_iter = 0
 
     # rows in blocks, in units of their largest entry
     size = max(1, CELLS // p)
@@ -68,7 +72,8 @@ def _interior_point(
     predictor and corrector). A Newton step is a weighted regression of each row on V; the linear
     equations hold from the start, so that the sum of ``s u + t w`` is the duality gap.
     """
-    m, r = len(X), V.shape[1]
+    m = len(X)
+    r = V.shape[1]
     lower = np.tril_indices(r)
     pairs = V[:, lower[0]] * V[:, lower[1]]
 
@@ -79,8 +84,7 @@ def _interior_point(
 
     def solve(G: Array, right: Array) -> Array:
         ridge = (RIDGE_RELATIVE * np.trace(G, axis1=1, axis2=2) + TINY)[:, None, None] * np.eye(r)
-        out: Array = np.linalg.solve(G + ridge, right[:, :, None])[:, :, 0]
-        return out
+        return np.linalg.solve(G + ridge, right[:, :, None])[:, :, 0]
 
     # start: least squares, with slacks away from zero
     known = observed.astype(float)
@@ -92,8 +96,10 @@ def _interior_point(
     e = X - a @ V.T
 
     start = np.maximum((known * np.abs(e)).sum(axis=1, keepdims=True), 1e-3 * size) / count
-    s, t = np.maximum(e, 0) + start, np.maximum(-e, 0) + start
-    u, w = np.ones_like(X), np.ones_like(X)
+    s = np.maximum(e, 0) + start
+    t = np.maximum(-e, 0) + start
+    u = np.ones_like(X)
+    w = np.ones_like(X)
 
     for n_iter in range(max_iter + 1):
         # 1. gap of each row; those that are done stand still
@@ -107,14 +113,20 @@ def _interior_point(
         e = X - a @ V.T - width * y
         D = known / (width + s / u + t / w)
         G = gram(D)
-        target, ds, dy, dt = 0.0, 0.0, 0.0, 0.0
+        target = 0.0
+        ds = 0.0
+        dy = 0.0
+        dt = 0.0
 
         for is_corrector in (False, True):
-            su, tw = target + dy * ds, target - dy * dt  # what s u and t w are to become
+            # what s u and t w are to become
+            su = target + dy * ds
+            tw = target - dy * dt
             g = e - su / u + tw / w
             da = solve(G, (D * g + y) @ V)
             dy = D * (g - da @ V.T)
-            ds, dt = (su + s * dy) / u - s, (tw - t * dy) / w - t
+            ds = (su + s * dy) / u - s
+            dt = (tw - t * dy) / w - t
 
             ratio = np.maximum(np.maximum(dy / u, -dy / w), np.maximum(-ds / s, -dt / t))
             step = 0.995 / np.maximum(ratio.max(axis=1, keepdims=True), 0.995)
@@ -127,6 +139,9 @@ def _interior_point(
 
         # 4. the longest step inside
         step *= active
-        a, s, t = a + step * da, s + step * ds, t + step * dt
-        u, w = u - step * dy, w + step * dy
+        a = a + step * da
+        s = s + step * ds
+        t = t + step * dt
+        u = u - step * dy
+        w = w + step * dy
     return ScoresResult(a, (gap / size)[:, 0], deficient, n_iter)

@@ -71,7 +71,8 @@ def decompose_noisy(
         again = None
         if divisors is not None:
             final = scale * divisors
-            low_rank, start = (found.A @ found.B.T) / divisors, found.B / divisors[:, None]
+            low_rank = (found.A @ found.B.T) / divisors
+            start = found.B / divisors[:, None]
             again = refit(
                 X / final,
                 low_rank,
@@ -90,7 +91,8 @@ def explains_more(
     table: Array, found: Refit, convex: PursuitResult, *, lam: float, sigma: float
 ) -> bool:
     """Whether the Huber loss of the refit is at most that of as many convex components."""
-    width, rank = noise_width(sigma, table.shape), found.A.shape[1]
+    width = noise_width(sigma, table.shape)
+    rank = found.A.shape[1]
     refitted = found.A @ found.B.T
     pursued = (convex.U[:, :rank] * convex.s[:rank]) @ convex.Vt[:rank]
     losses = [float(np.nansum(huber(table - L, lam, width))) for L in (refitted, pursued)]

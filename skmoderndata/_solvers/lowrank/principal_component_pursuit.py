@@ -19,7 +19,8 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.lowrank.svt import orthonormal, spectral_norm, svt
 from skmoderndata._typing import Array
 
-RELAX_AFTER, RELAXATION = 40, 1.6
+RELAX_AFTER = 40
+RELAXATION = 1.6
 TINY = float(np.finfo(float).tiny)
 DUAL_TOL_RATIO = 100.0  # the dual residual may be so many times the primal tolerance
 GROWTH = 1.5  # of the penalty in a pass of the inexact method
@@ -90,7 +91,9 @@ def principal_component_pursuit(
     filled = np.where(missing, 0.0, X) if missing.any() else X
     size = float(linalg.norm(filled))
     if size == 0.0:
-        U, s, Vt = np.zeros((n, 0)), np.zeros(0), np.zeros((0, p))
+        U = np.zeros((n, 0))
+        s = np.zeros(0)
+        Vt = np.zeros((0, p))
         return PursuitResult(U, s, Vt, filled.copy(), filled.copy(), 0, 0, 0, 1, True)
 
     # an L below the noise need not be more accurate than that
@@ -99,9 +102,11 @@ def principal_component_pursuit(
     state = start(filled, penalty.mu, lam, grows=penalty.growth > 1.0)
 
     # early passes need neither all singular values nor accurate ones
-    max_rank, accuracy = 10 + min(shape) // 10, 1e-1
+    max_rank = 10 + min(shape) // 10
+    accuracy = 1e-1
     subspace: Array | None = None
-    check_at, relax = 1.0, 1.0
+    check_at = 1.0
+    relax = 1.0
     gap = objective = np.inf
 
     it = Iterations(max_iter, 0.0, progress)
@@ -155,7 +160,9 @@ def principal_component_pursuit(
     if not np.isfinite(gap):  # a callback or `watch` has ended the passes
         objective, gap = duality_gap(X, factors, state.Y, L=state.L, lam=lam, delta=delta)
     sparse = _soft(X, state.L, state.Y, lam, delta)
-    U, s, Vt = factors.U, factors.s, factors.Vt
+    U = factors.U
+    s = factors.s
+    Vt = factors.Vt
     reached = objective, gap, it.residual, it.n_iter, it.converged
     return PursuitResult(U, s, Vt, sparse, state.Y, *reached)
 
@@ -226,8 +233,13 @@ def update_splitting(X, L, Y, W, mu, mu_next, lam, delta, relax):
     Returns the squared norms of X - L - Z, Z - Z_old, Y, and of L - L_old on missing entries. Four
     times as fast as the same in NumPy.
     """
-    primal, change, dual, fill = 0.0, 0.0, 0.0, 0.0
-    inverse, inverse_next, shrink = 1.0 / mu, 1.0 / mu_next, mu / (1.0 + delta * mu)
+    primal = 0.0
+    change = 0.0
+    dual = 0.0
+    fill = 0.0
+    inverse = 1.0 / mu
+    inverse_next = 1.0 / mu_next
+    shrink = mu / (1.0 + delta * mu)
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             x = X[i, j]
@@ -301,7 +313,8 @@ def polish(
     free = np.isnan(X) | (sparse != 0)
     W = np.where(np.isnan(X), 0.0, X - sparse)
     size = float(linalg.norm(np.where(np.isnan(X), 0.0, X)))
-    best, stalled = np.inf, 0
+    best = np.inf
+    stalled = 0
 
     L = W
     for _ in range(max_iter):

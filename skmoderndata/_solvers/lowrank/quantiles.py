@@ -20,9 +20,11 @@ def masked_quantile(X: Array, share: float) -> Array:
     # NaN are sorted to the end: positions are counted among the known cells only
     ordered = np.sort(X.T, axis=1)
     position = np.maximum(share * (np.count_nonzero(~np.isnan(X), axis=0) - 1), 0)
-    below, above = np.floor(position).astype(int), np.ceil(position).astype(int)
+    below = np.floor(position).astype(int)
+    above = np.ceil(position).astype(int)
     columns = np.arange(X.shape[1])
-    low, high = ordered[columns, below], ordered[columns, above]
+    low = ordered[columns, below]
+    high = ordered[columns, above]
     return np.asarray(low + (position - below) * (high - low))
 
 

@@ -60,7 +60,8 @@ def refit(
     residual = np.where(observed, X - L, 0.0)
     if not known_noise:
         sigma = min(sigma, MEDIAN_TO_STD * median_size(residual, counted))
-    noise, rank = np.full(p, sigma), start.shape[1]
+    noise = np.full(p, sigma)
+    rank = start.shape[1]
     for cut in (min(FIRST_CUT, threshold), threshold):
         outlying = observed & (np.abs(residual) > cut * noise)
         for _ in range(ROUNDS):
@@ -90,7 +91,8 @@ def refit(
                 noise = column_noise(residual, kept, sigma, weight=COLUMN_WEIGHT, freedom=freedom)
 
             # 4. cells beyond it
-            last, outlying = outlying, observed & (np.abs(residual) > cut * noise)
+            last = outlying
+            outlying = observed & (np.abs(residual) > cut * noise)
             if (last == outlying).all():
                 break
 
@@ -115,7 +117,8 @@ def keep_half(trusted: Array, observed: Array, sizes: Array, rank: int) -> Array
 
     Otherwise a row that a fit has once missed would be cut as a whole, and never be fitted again.
     """
-    trusted, sizes = trusted.copy(), np.abs(sizes)
+    trusted = trusted.copy()
+    sizes = np.abs(sizes)
     for mask, known, size in ((trusted, observed, sizes), (trusted.T, observed.T, sizes.T)):
         n_known = known.sum(axis=1)
         wanted = np.maximum((n_known + 1) // 2, np.minimum(2 * rank + 1, n_known))

@@ -120,7 +120,8 @@ def _gram(A: Array, threshold: float, max_rank: int | None) -> ThresholdedSVD:
     if s.size and threshold < GRAM_RATIO * s[0]:
         return _full(A, threshold, max_rank)
     r = _kept(s, threshold, max_rank)
-    Q, s = Q[:, ::-1][:, :r], s[:r]
+    Q = Q[:, ::-1][:, :r]
+    s = s[:r]
     other = (A.T @ Q if wide else A @ Q) / s
     U, V = (Q, other) if wide else (other, Q)
     return ThresholdedSVD(U, s - threshold, V.T, V, 0.0, min(n, p) + r)
@@ -172,7 +173,8 @@ def _subspace_iteration(
 
         # 2. singular values of B by its Gram matrix, unless they are too small for it
         values, Z = linalg.eigh(B.T @ B, check_finite=False, driver="evd")
-        s, Z = np.sqrt(np.maximum(values[::-1], 0)), Z[:, ::-1]
+        s = np.sqrt(np.maximum(values[::-1], 0))
+        Z = Z[:, ::-1]
         if min(s[-1], threshold) > GRAM_RATIO * s[0]:
             V_new = (B @ Z) / s
         else:
@@ -188,7 +190,8 @@ def _subspace_iteration(
             if dense and grown > limit:
                 return None
             fresh = rng.standard_normal((p, grown - k)).astype(V_new.dtype)
-            V, last = orthonormal(np.hstack([V_new, fresh]))[0], s
+            V = orthonormal(np.hstack([V_new, fresh]))[0]
+            last = s
             continue
 
         # 4. error of the kept part, and whether values below the threshold may still rise
@@ -261,7 +264,8 @@ def top_singular_pair(A: Any, accuracy: float = 1e-6) -> tuple[float, Array]:
     if scale == 0:
         return 0.0, np.eye(p, 1)[:, 0]
     A = A / scale if n <= p else A.T / scale  # wide
-    At, side = A.T, min(n, p)
+    At = A.T
+    side = min(n, p)
     if side <= EXACT_NORM:
         G = A @ At
         G = np.asarray(G if isinstance(G, np.ndarray) else G.toarray(), dtype=np.float64)

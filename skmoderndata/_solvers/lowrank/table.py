@@ -111,7 +111,8 @@ def _exact_terms(X: Array, result: PursuitResult, settings: TableSettings) -> Ta
         result, polished = _polished(X, result, settings.lam, settings.tol)
     p = X.shape[1]
     factors = result.U, result.s, result.Vt
-    sparse, support = result.sparse, result.sparse != 0
+    sparse = result.sparse
+    support = result.sparse != 0
     return TableTerms(*factors, sparse, support, 0.0, np.zeros(p), np.ones(p), result, polished)
 
 
@@ -124,7 +125,8 @@ def _noisy_terms(
 ) -> TableTerms:
     """Decompose into low rank, errors and noise; `n_passes` have been spent before."""
     # noise, and the convex problem that is solved for a table with it
-    lam, sigma = settings.lam, settings.noise_std
+    lam = settings.lam
+    sigma = settings.noise_std
     if sigma is None:
         sigma = noise_scale(X, lam=lam, solver=settings.svt_solver, rng=rng)
     spent = [n_passes]

@@ -16,7 +16,9 @@ from skmoderndata._solvers.lowrank.quantiles import (
 from skmoderndata._typing import Array
 
 GROSS = 5.0  # standard deviations of a column
-CORE, TAILS = (0.5, 0.8), (0.95, 0.99)  # quantiles of absolute residuals
+# quantiles of absolute residuals
+CORE = (0.5, 0.8)
+TAILS = (0.95, 0.99)
 BLOCK_SIDE = 500  # rows and columns at random that tell the noise of a large table
 ROUNDS = 15
 SETTLED = 0.98  # of the last estimate, above which the next would fall no more
@@ -47,7 +49,8 @@ def noise_scale(X: Array, *, lam: float, solver: str, rng: np.random.RandomState
 
     # from the spread of the cells down, as pursuit explains more of it
     residual = block - float(np.median(block[counted]))
-    sigma, first = np.inf, 0.0
+    sigma = np.inf
+    first = 0.0
     for _ in range(ROUNDS):
         new = MEDIAN_TO_STD * median_size(residual, counted)
         first = max(first, new)

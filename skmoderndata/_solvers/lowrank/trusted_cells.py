@@ -19,7 +19,8 @@ def fit_trusted(
     column of X on A, each over its trusted cells. `ridges` are those of the rows and of the
     columns. Cells that are not trusted may be NaN.
     """
-    (n, p), r = X.shape, start.shape[1]
+    (n, p) = X.shape
+    r = start.shape[1]
     if r == 0:
         return np.zeros((n, 0)), np.zeros((p, 0))
     weights = trusted.astype(np.float64)
@@ -36,7 +37,8 @@ def fit_trusted(
 
 def _regressions(data: Array, weights: Array, V: Array, ridge: float) -> Array:
     """Regress every row of `data` on the columns of V, over the cells whose weight is one."""
-    m, r = len(data), V.shape[1]
+    m = len(data)
+    r = V.shape[1]
     lower = np.tril_indices(r)
     products = V[:, lower[0]] * V[:, lower[1]]  # (p, r (r + 1) / 2)
     right = data @ V

@@ -37,7 +37,8 @@ def soft_ball(store: Rows, bounds: Array, *, solver: str, **limits: Any) -> Mach
     The dual is `max a' diag - a' K a`, `0 <= a <= bounds`, `sum a = 1` [Tax and Duin 2004, (7)];
     bounds of at least one demand that every sample is inside.
     """
-    n, diagonal = len(bounds), store.diagonal
+    n = len(bounds)
+    diagonal = store.diagonal
     box = {"low": np.zeros(n), "high": bounds, "ridge": np.zeros(n), "linear": -0.5 * diagonal}
 
     def gap(w: Array, g: Array) -> float:
@@ -91,8 +92,7 @@ def _order_of_distance(store: Rows) -> Array:
     few = np.unique(np.linspace(0, n - 1, min(n, LOOKED_AT)).astype(int))
     weights = np.zeros(n)
     weights[few] = 1.0 / len(few)
-    order: Array = np.argsort(2.0 * store.product(weights) - store.diagonal, kind="stable")
-    return order
+    return np.argsort(2.0 * store.product(weights) - store.diagonal, kind="stable")
 
 
 def _filled(bounds: Array, order: Array) -> Array:
@@ -124,8 +124,10 @@ def nearest_hulls(
     inside = np.zeros(n, bool)
     inside[first:last] = inside[other:end] = True
     y = np.zeros(n)
-    y[first:last], y[other:end] = 1.0, -1.0
-    low, high = np.where(y < 0, -np.inf, 0.0), np.where(y > 0, np.inf, 0.0)
+    y[first:last] = 1.0
+    y[other:end] = -1.0
+    low = np.where(y < 0, -np.inf, 0.0)
+    high = np.where(y > 0, np.inf, 0.0)
     box = {"low": low, "high": high, "ridge": ridge, "linear": np.zeros(n)}
 
     def solution(v: Array, g: Array) -> tuple[Array, float, float, float, float]:
@@ -146,7 +148,8 @@ def nearest_hulls(
         found = by_cvxpy(store, box, 0.0, pair, [1.0, -1.0], gap, limits["tol"])
     else:
         start = np.zeros(n)
-        start[first], start[other] = 1.0, -1.0
+        start[first] = 1.0
+        start[other] = -1.0
         found = box_qp(store, box_state(store, start, **box, tube=0.0), pair, gap, **limits)
     values, offset, norm, primal, scale = solution(found.w, found.gradient)
     return Machine(

@@ -38,7 +38,10 @@ BLOCKED = 1e200  # stands for an infinite gradient at a bound, or where the row 
 STEPS_BETWEEN_GAPS = (
     100_000  # steps, or 100 for each sample, after which the gap is looked at in any case
 )
-REACHED, COUNTED, STALLED, MOVED = 0, 1, 2, 3
+REACHED = 0
+COUNTED = 1
+STALLED = 2
+MOVED = 3
 MOST_LEVELS = 100
 POLISHED = 500  # samples up to which the optimum is found to rounding, whatever the tolerance
 STEPS_OF_POLISH = 200  # for each sample, at most
@@ -134,7 +137,9 @@ def box_qp(
     low, high = slopes(state, segments)
     level = max(float((high - low).max(initial=0.0)), 0.0)
     least = 1e-15 * float(np.abs(state.diagonal * state.w).max(initial=0.0)) + 1e-300
-    count, turn, chunk = 0, 0, max(STEPS_BETWEEN_GAPS, 100 * len(state.w))
+    count = 0
+    turn = 0
+    chunk = max(STEPS_BETWEEN_GAPS, 100 * len(state.w))
 
     # 1. down to ever lower levels, until the gap is small enough
     it = Iterations(MOST_LEVELS, tol, progress)
@@ -182,7 +187,8 @@ def _to_level(
 
     Returns the number of steps, the segment whose turn it is, and the status.
     """
-    count, status = 0, REACHED
+    count = 0
+    status = REACHED
     violation = np.empty(len(state.w))
     while status == REACHED:
         # 1. look at all samples, whether their rows are stored or not
@@ -225,7 +231,8 @@ def bring_worst(store: Rows, violation: Array, ends: Array, level: float) -> Non
 
 def slopes(state: BoxState, segments: Array) -> tuple[Array, Array]:
     """Smallest slope upwards and largest slope downwards in each segment."""
-    up, down = state.g + state.up, state.g + state.down
+    up = state.g + state.up
+    down = state.g + state.down
     return (
         np.array([up[first:last].min() for first, last in segments]),
         np.array([down[first:last].max() for first, last in segments]),
@@ -239,15 +246,24 @@ def violations(state, slot, segments, violation):
     Writes it into `violation`, zero for the others. Returns the largest of all samples, its pair,
     and the number of missing rows.
     """
-    g, up, down = state.g, state.up, state.down
-    worst, i_worst, j_worst, n_missing = 0.0, -1, -1, 0
+    g = state.g
+    up = state.up
+    down = state.down
+    worst = 0.0
+    i_worst = -1
+    j_worst = -1
+    n_missing = 0
     violation[:] = 0.0
     for s in range(len(segments)):
         first, last = segments[s]
-        i, j = least(g, up, 1.0, first, last), least(g, down, -1.0, first, last)
-        low, high = g[i] + up[i], g[j] + down[j]
+        i = least(g, up, 1.0, first, last)
+        j = least(g, down, -1.0, first, last)
+        low = g[i] + up[i]
+        high = g[j] + down[j]
         if high - low > worst:
-            worst, i_worst, j_worst = high - low, i, j
+            worst = high - low
+            i_worst = i
+            j_worst = j
         for q in range(first, last):
             if slot[q] < 0:
                 n_missing += 1
@@ -269,13 +285,15 @@ def wall_off(state, slot, segments):
     for s in range(len(segments)):
         for i in range(segments[s, 0], segments[s, 1]):
             if slot[i] < 0:
-                state.up[i], state.down[i] = BLOCKED, -BLOCKED
+                state.up[i] = BLOCKED
+                state.down[i] = -BLOCKED
 
 
 @jit
 def mark(state, i):
     """Set `up` and `down` of a sample: the slope of `tube |w|`, and a wall at the bounds."""
-    w, tube = state.w[i], state.tube
+    w = state.w[i]
+    tube = state.tube
     state.up[i] = BLOCKED if w >= state.high[i] else tube if w >= 0.0 else -tube
     state.down[i] = -BLOCKED if w <= state.low[i] else tube if w > 0.0 else -tube
 
@@ -287,10 +305,14 @@ def least(g, plus, sign, first, last):
     Whole numbers, whose order is that of the floating-point numbers, have minima that the compiler
     takes eight at a time: here and in `partner` two to three times as fast as the plain loop.
     """
-    size, last_bits = last - first, 0x7FFFFFFFFFFFFFFF
-    g, plus, sums = g[first:last], plus[first:last], np.empty(size)
+    size = last - first
+    last_bits = 0x7FFFFFFFFFFFFFFF
+    g = g[first:last]
+    plus = plus[first:last]
+    sums = np.empty(size)
     bits = sums.view(np.int64)
-    lowest, place = last_bits, size
+    lowest = last_bits
+    place = size
     for q in range(size):
         sums[q] = sign * (g[q] + plus[q])
     for q in range(size):  # the bits of negative numbers count backwards
@@ -306,15 +328,24 @@ def partner(g, plus, diagonal, row, i, low, first, last):
 
     The gain is `rise^2 / curvature`, `rise = g + plus - low` where that is positive.
     """
-    size, own = last - first, diagonal[i]
-    g, plus, diagonal, row = g[first:last], plus[first:last], diagonal[first:last], row[first:last]
-    rises, gains = np.empty(size), np.empty(size)  # none negative
-    rise_bits, gain_bits = rises.view(np.int64), gains.view(np.int64)
+    size = last - first
+    own = diagonal[i]
+    g = g[first:last]
+    plus = plus[first:last]
+    diagonal = diagonal[first:last]
+    row = row[first:last]
+    # none negative
+    rises = np.empty(size)
+    gains = np.empty(size)
+    rise_bits = rises.view(np.int64)
+    gain_bits = gains.view(np.int64)
     for q in range(size):
         rise = max(g[q] + plus[q] - low, 0.0)
         rises[q] = rise
         gains[q] = rise * rise / max(own + diagonal[q] - 2.0 * row[q], 1e-300)
-    best, high, j = 0, 0, size
+    best = 0
+    high = 0
+    j = size
     for q in range(size):
         best = max(best, gain_bits[q])
         high = max(high, rise_bits[q])
@@ -341,11 +372,15 @@ def room_down(state, j):
 @jit
 def exchange(state, row_i, row_j, i, j, step, segments):
     """Move `step` from weight j to weight i; the gradient in all segments follows."""
-    g, w = state.g, state.w
-    up, down = room_up(state, i), room_down(state, j)
+    g = state.g
+    w = state.w
+    up = room_up(state, i)
+    down = room_down(state, j)
     for s in range(len(segments)):
         first, last = segments[s]
-        g_here, here_i, here_j = g[first:last], row_i[first:last], row_j[first:last]
+        g_here = g[first:last]
+        here_i = row_i[first:last]
+        here_j = row_j[first:last]
         for q in range(last - first):
             g_here[q] += step * (here_i[q] - here_j[q])
     g[i] += step * state.ridge[i]
@@ -403,7 +438,9 @@ def pair_steps(values, slot, used, state, segments, limits):
     """
     wall_off(state, slot, segments)
     level, turn, clock, most = limits
-    count, quiet, status = 0, 0, COUNTED
+    count = 0
+    quiet = 0
+    status = COUNTED
     while count < most:
         status = try_exchange(
             values, slot, used, state, segments, segments[turn], level, clock + count

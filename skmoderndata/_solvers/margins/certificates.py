@@ -38,7 +38,8 @@ def scaled_squared_hinge(
     def parts(s: float) -> tuple[float, float, float]:
         rest = 1.0 - s * margins
         inside = rest > 0
-        rest, slope = rest[inside], margins[inside]
+        rest = rest[inside]
+        slope = margins[inside]
         cost = weights[inside]
         weighted = cost * rest
         value = 0.5 * (s * s * norm + float(weighted @ rest))
@@ -54,14 +55,18 @@ def best_multiple(
 
     `parts(s)` gives the value and the first two derivatives; bisection safeguards the steps.
     """
-    low, high, s = 0.0, np.inf, start
-    best, best_s = at_zero, 0.0
+    low = 0.0
+    high = np.inf
+    s = start
+    best = at_zero
+    best_s = 0.0
     for _ in range(200):
         value, first, second = parts(s)
         if np.isnan(value):
             return np.inf, 0.0
         if value < best:
-            best, best_s = value, s
+            best = value
+            best_s = s
         if first <= 0:
             low = s
         else:

@@ -69,7 +69,8 @@ def coordinate_descent(
         worst = one_pass()
         it.residual = gap(state.w, state.g)
         it.ended = float(np.abs(state.w).sum()) > largest
-    reached, count = it.residual, it.n_iter
+    reached = it.residual
+    count = it.n_iter
     if it.converged and n <= POLISHED:
         floor = 1e-14 * float(np.abs(state.g).max(initial=1.0))
         longer = it.n_iter + LONGER
@@ -130,7 +131,8 @@ def _stored_to_level(store: Rows, state: BoxState, level: float) -> int:
     """
     stored = np.flatnonzero(store.slot >= 0)
     most = max(STEPS_BETWEEN_GAPS, 100 * len(state.w))
-    worst, total = float(projected_slopes(state)[stored].max(initial=0.0)), 0
+    worst = float(projected_slopes(state)[stored].max(initial=0.0))
+    total = 0
     while worst > level and total < most:
         cut = max(level, 0.5 * worst)
         worst, count = coordinate_steps(
@@ -145,7 +147,8 @@ def bring_above(store: Rows, state: BoxState, level: float, most: int) -> None:
     """Bring the missing rows of the worst violators above `level`, at most a given number."""
     missing = np.flatnonzero(store.slot < 0)
     violation = projected_slopes(state)[missing]
-    missing, violation = missing[violation > level], violation[violation > level]
+    missing = missing[violation > level]
+    violation = violation[violation > level]
     if len(missing) > most:
         missing = missing[np.argpartition(-violation, most - 1)[:most]]
     if len(missing):
@@ -157,8 +160,7 @@ def projected_slopes(state: BoxState) -> Array:
     d = np.where(state.diagonal > 0.0, state.diagonal, np.inf)  # without curvature no step
     target = state.w - state.g / d
     target = np.sign(target) * np.maximum(np.abs(target) - state.tube / d, 0.0)
-    slopes: Array = np.abs(np.clip(target, state.low, state.high) - state.w) * state.diagonal
-    return slopes
+    return np.abs(np.clip(target, state.low, state.high) - state.w) * state.diagonal
 
 
 @jit
@@ -167,8 +169,10 @@ def coordinate_steps(values, slot, used, state, order, omega, cut, clock):
 
     Returns the largest slope met, and the number of steps.
     """
-    w, g = state.w, state.g
-    worst, count = 0.0, 0
+    w = state.w
+    g = state.g
+    worst = 0.0
+    count = 0
     for place in range(len(order)):
         i = order[place]
         d = state.diagonal[i]

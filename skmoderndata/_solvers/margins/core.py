@@ -38,7 +38,8 @@ class Core:
         solver: str = "core_set",
         limit: int | None = None,
     ) -> None:
-        self.problem, self.solver = problem, solver
+        self.problem = problem
+        self.solver = solver
         self.limit = min(problem.n_indices, max(2, limit or problem.n_indices))
 
         # indices, weights, linear terms, half the gradient
@@ -60,8 +61,7 @@ class Core:
 
     def inside(self, indices: Array) -> Array:
         """Tell which indices are in the core set."""
-        found: Array = np.isin(indices, self.indices)
-        return found
+        return np.isin(indices, self.indices)
 
     @property
     def K(self) -> Array:
@@ -71,7 +71,8 @@ class Core:
     def add(self, new: Array) -> None:
         """Let indices join, with weight zero (equal weights if there is none)."""
         new = np.asarray(new, np.int64)
-        m, total = len(self), len(self) + len(new)
+        m = len(self)
+        total = len(self) + len(new)
 
         # matrix in memory: one block more; else products with the columns of nonzero weight
         if self.held and total > self.limit:
@@ -100,7 +101,8 @@ class Core:
 
     def _append(self, new: Array, linear: Array) -> Array:
         """Write the rows of new indices into the matrix; return half their gradient."""
-        m, total = len(self), len(self) + len(new)
+        m = len(self)
+        total = len(self) + len(new)
         if total > len(self._K):
             # pages that nobody has written to take no memory
             size = self.limit if 2 * total > self.limit else max(2 * total, FIRST_ROWS)
@@ -109,8 +111,7 @@ class Core:
             self._K = K
         block = self.problem.gram(new, np.concatenate([self.indices, new]))
         append_rows(self._K, block, self.problem.slack(new), m)
-        g: Array = block[:, :m] @ self.a - 0.5 * linear
-        return g
+        return block[:, :m] @ self.a - 0.5 * linear
 
     def _self_products(self, new: Array) -> Array:
         """Diagonal of `K'`, by small blocks."""
@@ -138,7 +139,9 @@ class Core:
             self._diagonal = self._diagonal[kept]
 
         self.n_drops += 1
-        self.indices, self.a, self.v = self.indices[keep], self.a[keep], self.v[keep]
+        self.indices = self.indices[keep]
+        self.a = self.a[keep]
+        self.v = self.v[keep]
         self.problem.core = self.indices
         self.g = self.g[keep]
 
@@ -154,7 +157,8 @@ class Core:
             self.g = self.K @ self.a - 0.5 * self.v
         else:
             found = simplex_qp(self._K, self.v, self.a, tol=tol, gradient=self.g)
-            self.a, self.g = found.a, found.gradient
+            self.a = found.a
+            self.g = found.gradient
         self._measure()
 
     def _solve_by_working_sets(self, tol: float) -> None:
@@ -166,7 +170,9 @@ class Core:
         """
         size = min(self.limit, WORKING_SET)
         tol = max(tol, 1e-15 * float(np.abs(self._diagonal).max()))
-        self.a, self.g = self.a.copy(), self.g.copy()  # who looks at them sees what was
+        # who looks at them sees what was
+        self.a = self.a.copy()
+        self.g = self.g.copy()
         idle = 0
 
         for _ in range(MOST_WORKING_SETS):
@@ -182,7 +188,8 @@ class Core:
             K = self.problem.gram(part, part)
             K[np.diag_indices(len(K))] = diagonal = self._diagonal[chosen]
 
-            a, g = self.a[chosen], self.g[chosen]
+            a = self.a[chosen]
+            g = self.g[chosen]
             inner = float(g[a > 0].max(initial=-np.inf) - g.min())
             goal = max(0.5 * tol, 0.1 * inner)
             steps = pairwise_descent(K, np.ones(len(a)), diagonal, a, g, len(a), goal, 20 * len(a))
@@ -242,8 +249,7 @@ class Core:
     def scorer(self) -> Callable[..., Array]:
         """Score units by the current weights."""
         active = self.a > 0
-        score: Callable[..., Array] = self.problem.scorer(self.indices[active], self.a[active])
-        return score
+        return self.problem.scorer(self.indices[active], self.a[active])
 
     def update(self, values: Array, units: Array, a: Array, *, exact: bool) -> Array:
         """Score units, whose values were found with the weights `a` of the first indices."""
@@ -273,7 +279,8 @@ def append_rows(K: Array, block: Array, slack: Array, m: int) -> None:
     own = block[:, m:]
     if float(np.abs(own - own.T).max()) > 1e-5 * max(1e-300, size):
         raise ValueError("The kernel is not symmetric: k(x, z) differs from k(z, x).")
-    K[m:total, :m], K[:m, m:total] = block[:, :m], block[:, :m].T
+    K[m:total, :m] = block[:, :m]
+    K[:m, m:total] = block[:, :m].T
     K[m:total, m:total] = 0.5 * (own + own.T)
     K[np.arange(m, total), np.arange(m, total)] += slack
 

@@ -57,14 +57,16 @@ class Rows(Protocol):
 class _Units:
     """Samples with positive weight, numbered from zero."""
 
-    listed, bias = True, 0.0
+    listed = True
+    bias = 0.0
     sides = 1  # indices of each unit
     n_indices: int
     gram: Callable[[Array, Array], Array]
     slack: Callable[[Array], Array]
 
     def __init__(self, rows: Rows, ids: Array | None) -> None:
-        self.rows, self.ids = rows, ids
+        self.rows = rows
+        self.ids = ids
         self.core = self.fixed = np.zeros(0, np.int64)
         self.n_units = rows.n_rows if ids is None else len(ids)
 
@@ -82,7 +84,8 @@ class _Units:
 
     def begin(self, rows: Array, side: Array, a: Array) -> tuple[Array, Array] | None:
         """Core set from `state`, of these or other samples; None where it says nothing."""
-        units, there = rows, rows < self.n_units
+        units = rows
+        there = rows < self.n_units
         if self.ids is not None:
             units = np.searchsorted(self.ids, rows).clip(max=len(self.ids) - 1)
             there = self.ids[units] == rows
@@ -120,7 +123,8 @@ class _Units:
 
     def whole(self) -> tuple[Array, Array, Array]:
         """Matrix of all indices, without signs, and equal weights."""
-        every, ones = np.arange(self.n_indices), np.ones(self.n_indices)
+        every = np.arange(self.n_indices)
+        ones = np.ones(self.n_indices)
         return self.checked(self.gram(every, every), self.slack(every)), ones, ones / len(ones)
 
     def function(self, units: Array, coef: Array) -> Callable[..., Array]:
@@ -156,7 +160,8 @@ class _SignedUnits(_Units):
 
     def gram(self, a: Array, b: Array) -> Array:
         """Return `K'` without its diagonal part."""
-        (units_a, signs_a), (units_b, signs_b) = self.split(a), self.split(b)
+        (units_a, signs_a) = self.split(a)
+        (units_b, signs_b) = self.split(b)
         K = self.kernel(units_a, units_b)
         K += self.bias
         K *= signs_a[:, None] / self.scale
@@ -198,7 +203,8 @@ class SignedRows(_SignedUnits):
         ids: Array | None = None,
     ) -> None:
         super().__init__(rows, ids)
-        self.signs, self.bias = signs, bias
+        self.signs = signs
+        self.bias = bias
         self.scale = diagonal + bias if diagonal + bias > 0 else 1.0
         scaled = np.asarray(costs, dtype=np.float64) * self.scale
         self.costs = np.broadcast_to(scaled, signs.shape)
@@ -226,8 +232,7 @@ class SignedRows(_SignedUnits):
 
     def slack(self, indices: Array) -> Array:
         """Return `1 / c`."""
-        slack: Array = self.own[indices]
-        return slack
+        return self.own[indices]
 
     def relabelled(self, signs: Array) -> "SignedRows":
         """Give the samples other labels; kernel values of all of them are shared."""
@@ -243,7 +248,8 @@ class SignedRows(_SignedUnits):
             K += self.bias
             K /= self.scale
             self._whole.append(self.checked(K, self.slack(every)))
-        Q, signs = self._whole[0], self.signs.astype(np.float64)
+        Q = self._whole[0]
+        signs = self.signs.astype(np.float64)
         first = int(signs.argmax())
         pair = [first, int(np.where(signs < 0, Q[first], -np.inf).argmax())]
         a = np.bincount(pair, minlength=len(signs)) / 2.0
@@ -329,7 +335,9 @@ class TubeRows(_SignedUnits):
     ) -> None:
         super().__init__(rows, ids)
         self.scale = diagonal + bias if diagonal + bias > 0 else 1.0
-        self.y, self.level, self.bias = y, level, bias
+        self.y = y
+        self.level = level
+        self.bias = bias
         self.target = y / (level * self.scale)
 
         self.costs = np.asarray(cost, dtype=np.float64)
@@ -387,7 +395,8 @@ class TubeRows(_SignedUnits):
 
     def solution(self, values: Array, core: Array, a: Array, rho: float) -> tuple[float, float]:
         """Relative duality gap and the best width of the tube."""
-        level, scale = self.level, self.scale
+        level = self.level
+        scale = self.scale
         norm = level**2 * scale * max(rho - float((a * a) @ self.slack(core)), 0.0)
         linear = 0.5 * level**2 * scale * float(self.linear(core) @ a)
         dual = linear - 0.5 * level**2 * scale * rho
@@ -418,7 +427,8 @@ class _Pairs(_Units):
 
     def gram(self, a: Array, b: Array) -> Array:
         """Return `K'` without its diagonal part."""
-        (up_a, down_a), (up_b, down_b) = self.ends(a), self.ends(b)
+        (up_a, down_a) = self.ends(a)
+        (up_b, down_b) = self.ends(b)
         left, place_a = np.unique(np.concatenate([up_a, down_a]), return_inverse=True)
         right, place_b = np.unique(np.concatenate([up_b, down_b]), return_inverse=True)
         k = self.rows.matrix(left, right) / self.scale
@@ -574,7 +584,9 @@ class GradedRows(_Pairs):
     def begin(self, rows: Array, side: Array, a: Array) -> tuple[Array, Array] | None:
         """Core set from `state`, as far as these rows are there and ranked so."""
         there = np.maximum(rows, side) < self.n_units
-        up, down, a = rows[there], side[there], a[there]
+        up = rows[there]
+        down = side[there]
+        a = a[there]
         there = (self.queries[up] == self.queries[down]) & (self.grades[up] > self.grades[down])
         core = up * self.n_units + down
         return (core[there], a[there]) if (a[there] > 0).any() else None
@@ -585,7 +597,8 @@ class GradedRows(_Pairs):
         high = self.grades[self.by_query[self.ends_of - 1]]
         useful = np.flatnonzero(high > low)
         q = useful[rng.randint(0, len(useful), size=2)]
-        up, down = self.by_query[self.ends_of[q] - 1], self.by_query[self.starts_of[q]]
+        up = self.by_query[self.ends_of[q] - 1]
+        down = self.by_query[self.starts_of[q]]
         return np.unique(up * self.n_units + down)
 
     def scorer(self, core: Array, a: Array) -> Callable[..., Array]:
@@ -598,7 +611,9 @@ class GradedRows(_Pairs):
         rows = self.numbers(units)
         order = np.lexsort((self.grades[rows], self.queries[rows]))
         place = rows[order]
-        queries, grades, f = self.queries[place], self.grades[place], values[order]
+        queries = self.queries[place]
+        grades = self.grades[place]
+        f = values[order]
         partner, top = worst_below(queries, grades, f)
         # the pairs of the core set are not looked for: where the worst is one, the next
         pair = place * self.n_units + np.where(partner >= 0, place[partner], place)
@@ -608,7 +623,8 @@ class GradedRows(_Pairs):
             most = max(1, LOOKED_AT // len(rows))
             if len(known) > most:  # those that matter most; the others wait
                 others = np.argsort((f - top)[known])[most:]
-                partner[known[others]], top[known[others]] = -1, -np.inf
+                partner[known[others]] = -1
+                top[known[others]] = -np.inf
                 known = np.delete(known, others)
             core = np.sort(self.core)
             next_below(known, place, queries, grades, f, core, self.n_units, partner, top)

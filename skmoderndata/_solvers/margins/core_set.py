@@ -18,9 +18,13 @@ from skmoderndata._solvers.margins.core import Core
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, simplex_qp
 from skmoderndata._typing import Array
 
-FIRST_BLOCK, LAST_BLOCK = 1000, 200_000  # units scored at a time, growing
+# units scored at a time, growing
+FIRST_BLOCK = 1000
+LAST_BLOCK = 200_000
 MOST_PASSES = 1000  # full passes before the search for a certificate is given up
-FEWEST_ADDED, MOST_ADDED = 16, 512  # points that join the core set at a time
+# points that join the core set at a time
+FEWEST_ADDED = 16
+MOST_ADDED = 512
 QUIET_SAMPLES = 20  # samples without a violator before all points are looked at
 RARE = 1e-2  # fraction of violators that random samples of the published rule do not find
 WHOLE = 2000  # variables up to which the whole problem is solved, without a core set
@@ -146,16 +150,21 @@ def whole_set(
     # half the gradient, and rho = a' K' a
     spread = 0.1 * TIGHT if problem.n_units <= EXACT_UNITS else WHOLE_SPREAD
     g: Array = signs * (Q @ (signs * a)) - 0.5 * v
-    rho, diagonal = float(a @ (g + 0.5 * v)), Q.diagonal()
+    rho = float(a @ (g + 0.5 * v))
+    diagonal = Q.diagonal()
 
     it = Iterations(max_iter, tol, progress)
     for _ in it:
         # 1. solve until the spread is small beside the margin, whose size only the solution tells
-        unit, aim, solved = problem.margin_unit(rho), np.inf, True
+        unit = problem.margin_unit(rho)
+        aim = np.inf
+        solved = True
         while solved and aim > 2.0 * spread * max(unit, 0.0):  # the margin shrinks on the way
             aim = spread * unit
             found = simplex_qp(Q, v, a, tol=aim, gradient=g, diagonal=diagonal, signs=signs)
-            a, g, solved = found.a, found.gradient, found.converged
+            a = found.a
+            g = found.gradient
+            solved = found.converged
             rho = float(a @ (g + 0.5 * v))
             unit = problem.margin_unit(rho)
 
@@ -195,7 +204,8 @@ def signed_rows_first(
     `1/2 w' K w + 1/2 sum_i own_i w_i^2 - y' w` over `y_i w_i >= 0`, the program of `box_qp`
     without sums. The best multiple of weights a is `1 / (a' K' a)`.
     """
-    y, core = problem.signs.astype(np.float64), search.core
+    y = problem.signs.astype(np.float64)
+    core = search.core
     known = store.n_evaluations
     start = np.zeros(len(y))
     start[core.indices] = core.a * y[core.indices] / (core.rho * problem.scale)
@@ -204,7 +214,8 @@ def signed_rows_first(
 
     def on_simplex(w: Array, g: Array) -> tuple[Array, Array, Array, float]:
         """Values, support, weights and rho in the scaled problem."""
-        used, total = np.flatnonzero(w), float(np.abs(w).sum()) or 1.0
+        used = np.flatnonzero(w)
+        total = float(np.abs(w).sum()) or 1.0
         unit = total * problem.scale
         values = (g - ridge * w + y) / unit
         return values, used, np.abs(w[used]) / total, float(w @ g + w @ y) / (total * unit)
@@ -250,7 +261,10 @@ class _Search:
         rng: np.random.RandomState,
         progress: Progress | None,
     ) -> None:
-        self.problem, self.tol, self.eps, self.solver = problem, tol, eps, solver
+        self.problem = problem
+        self.tol = tol
+        self.eps = eps
+        self.solver = solver
         self.asked = tol
         self.max_core = problem.n_indices if max_core is None else max(max_core, 2)
 
@@ -261,7 +275,8 @@ class _Search:
         elif solver == "cvxpy":
             limit = max(limit, CVXPY_LIMIT)
 
-        self.rng, self.n_passes = rng, 0
+        self.rng = rng
+        self.n_passes = 0
         # small problems are solved to rounding, with the least violation
         self.share = 0.5  # tolerated violation in margins
         self.kappa = float(problem.largest_diagonal)
@@ -269,11 +284,14 @@ class _Search:
         few = EXACT_UNITS if problem.listed else WHOLE**0.5
         self.exact = problem.n_units <= few and eps is None and solver == "core_set"
         if self.exact:
-            self.share, self.tol = 0.01, min(tol, TIGHT)
+            self.share = 0.01
+            self.tol = min(tol, TIGHT)
 
         self.it = Iterations(max_iter, -1.0, progress)
         self._ticks = iter(self.it)
-        self.stopped, self.full, self.crowded = False, False, False
+        self.stopped = False
+        self.full = False
+        self.crowded = False
         whole = problem.listed and problem.n_indices <= CVXPY_LIMIT
         if start is not None:
             first = start[0]
@@ -331,7 +349,8 @@ class _Search:
 
     def sample(self, size: int, batch: int) -> None:
         """Add the worst of small random samples."""
-        quiet, n = 0, self.problem.n_units
+        quiet = 0
+        n = self.problem.n_units
         while quiet < QUIET_SAMPLES and not self.stopped:
             units = self.problem.draw(self.rng, min(n, size * batch))
             indices, g = self._violators(units, self.core.scorer()(units, exact=False))
@@ -352,7 +371,8 @@ class _Search:
         n = self.problem.n_units
         self.crowded |= until_crowded and self._is_crowded(n)
         order = self.problem.order(self.rng)
-        first, size = 0, FIRST_BLOCK
+        first = 0
+        size = FIRST_BLOCK
         while first < n and not self.stopped and not self.crowded:
             units = np.sort(order[first : first + size])
             values = self.core.scorer()(units, exact=False)
@@ -373,13 +393,15 @@ class _Search:
         reach = self.problem.margin_unit(self.core.rho)
         indices, g = self.problem.candidates(units, values)
         near = self.problem.involved(units, g < self.core.level + reach, indices)
-        units, values = units[near], values[near]
+        units = units[near]
+        values = values[near]
         core = self.core
         while len(units) and not self.stopped:
             indices, g = self._violators(units, values)
             if len(indices) == 0:
                 return
-            a, drops = core.a, core.n_drops
+            a = core.a
+            drops = core.n_drops
             # without a matrix every solution is work on the whole core set
             most = MOST_ADDED if core.held else max(MOST_ADDED, len(core) // 8)
             if not self._join(indices, g, min(most, max(FEWEST_ADDED, -(-len(indices) // 2)))):
@@ -392,7 +414,8 @@ class _Search:
     def _violators(self, units: Array | slice, values: Array) -> tuple[Array, Array]:
         indices, g = self.problem.candidates(units, values)
         bad = g < self.core.level - self.tau
-        indices, g = indices[bad], g[bad]
+        indices = indices[bad]
+        g = g[bad]
         new = ~self.core.inside(indices)
         return indices[new], g[new]
 
@@ -445,7 +468,8 @@ class _Search:
                 done = self._violators(everything, values)[0].size == 0
                 goal = 1e-12 if self.eps is None else self.eps
                 if done and self.ball_eps > goal and (self.eps is not None or gap > self.tol):
-                    done, self.ball_eps = False, max(goal, 0.25 * self.ball_eps)
+                    done = False
+                    self.ball_eps = max(goal, 0.25 * self.ball_eps)
                 converged = done
             elif self.eps is not None:
                 # as random samples would say it, of all points

@@ -57,8 +57,7 @@ class InputPoints:
 
     def matrix(self, a: Array, b: Array) -> Array:
         """Inner products of rows."""
-        product: Array = self.rows(a) @ self.rows(b).T
-        return product
+        return self.rows(a) @ self.rows(b).T
 
     def diag(self, a: Array | slice) -> Array:
         """Squared distances from the mean."""
@@ -72,16 +71,14 @@ class InputPoints:
 
     def expansion(self, b: Array, coef: Array) -> Array:
         """Weighted sum of rows, seen from the mean."""
-        total: Array = coef @ self.rows(b)
-        return total
+        return coef @ self.rows(b)
 
     def values(self, expansion: Array, rows: Array | slice, *, exact: bool = True) -> Array:
         """Inner products with rows."""
         X = self.X if isinstance(rows, slice) and rows == slice(0, self.n_rows) else self.X[rows]
         # single precision is widened, block by block
         parts = [X[s : s + BLOCK_ROWS] @ expansion for s in range(0, X.shape[0], BLOCK_ROWS)]
-        found: Array = np.concatenate(parts) - float(self.mean @ expansion)
-        return found
+        return np.concatenate(parts) - float(self.mean @ expansion)
 
 
 class Ball:
@@ -213,7 +210,8 @@ def _core_set(
     them. Returns the support, its weights, all points that ever joined, and what `Ball.distances`
     says of these weights, where it was asked.
     """
-    points, v = ball.points, ball.v
+    points = ball.points
+    v = ball.v
     core = ball.far_pair()
     a = np.full(len(core), 1.0 / len(core))
     K = points.matrix(core, core)
@@ -235,7 +233,9 @@ def _core_set(
 
         # points without weight leave
         keep = a > 0
-        core, a, K = core[keep], a[keep], K[np.ix_(keep, keep)]
+        core = core[keep]
+        a = a[keep]
+        K = K[np.ix_(keep, keep)]
 
         # 2. a furthest point of a random sample, while samples still find one outside
         new = np.zeros(0, int)
@@ -249,7 +249,8 @@ def _core_set(
                 outside = d.max() > (1.0 + it.tol) ** 2 * lower
                 quiet += 1
                 if outside and sample[d.argmax()] not in core:
-                    new, quiet = sample[[int(d.argmax())]], 0
+                    new = sample[[int(d.argmax())]]
+                    quiet = 0
 
         # 3. all points: bounds of the radius, then the furthest ones
         if len(new) == 0:
@@ -267,7 +268,8 @@ def _core_set(
         # 4. they join with weight zero
         cross = points.matrix(new, core)
         K = np.block([[K, cross.T], [cross, points.matrix(new, new)]])
-        core, a = np.concatenate([core, new]), np.concatenate([a, np.zeros(len(new))])
+        core = np.concatenate([core, new])
+        a = np.concatenate([a, np.zeros(len(new))])
         seen.update(new.tolist())
 
     keep = a > 0  # those that joined last have no weight yet
@@ -288,7 +290,9 @@ def _steps(ball: Ball, it: Iterations, tiny: float, solver: str) -> Array:
     "away_steps" as far as is best, or away from the nearest point of the support where that
     promises more [Yildirim 2008].
     """
-    points, v, away = ball.points, ball.v, solver == "away_steps"
+    points = ball.points
+    v = ball.v
+    away = solver == "away_steps"
     a = np.zeros(points.n_rows)
     first = ball.far_pair() if away else np.zeros(1, int)
     a[first] = 1.0 / len(first)
@@ -311,11 +315,14 @@ def _steps(ball: Ball, it: Iterations, tiny: float, solver: str) -> Array:
             continue
 
         # towards the furthest point (Frank-Wolfe), or away from the nearest with weight
-        step, full = (far - lower) / (2.0 * far) if away else 1.0 / (it.n_iter + 1), -np.inf
+        step = (far - lower) / (2.0 * far) if away else 1.0 / (it.n_iter + 1)
+        full = -np.inf
         nearest = int(support[distances[support].argmin()])
         near = float(distances[nearest])
         if away and far - lower < lower - near and len(support) > 1:
-            target, full = nearest, -float(a[nearest] / (1.0 - a[nearest]))  # all its weight
+            # all its weight
+            target = nearest
+            full = -float(a[nearest] / (1.0 - a[nearest]))
             step = max((near - lower) / (2.0 * near), full) if near > 0 else full
 
         # all values follow the step, with the column of one point

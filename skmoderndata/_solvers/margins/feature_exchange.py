@@ -70,7 +70,8 @@ class LeastSlack:
         """State the program of no feature."""
         import highspy
 
-        problem, n = self.problem, self.problem.y.size
+        problem = self.problem
+        n = self.problem.y.size
         self._inf = highspy.kHighsInf
         self._status = highspy.HighsModelStatus
         self._highs: Any = highspy.Highs()
@@ -85,9 +86,12 @@ class LeastSlack:
             self._highs.setOptionValue(name, value)
 
         # minimise - r sum u - t
-        costs, low, high = np.full(n, -problem.margin), np.zeros(n), self.cost
+        costs = np.full(n, -problem.margin)
+        low = np.zeros(n)
+        high = self.cost
         if problem.direction is not None:
-            costs, low = np.append(costs, -1.0), np.append(low, -self._inf)
+            costs = np.append(costs, -1.0)
+            low = np.append(low, -self._inf)
             high = np.append(high, self._inf)
 
         # rows of features follow as they are used
@@ -176,7 +180,9 @@ class _Sets:
     """A set of features S with `|S| + H(S)`, and the steps that lower it."""
 
     def __init__(self, program: LeastSlack, may: Array, features: list[int], most: int) -> None:
-        self.program, self.may, self.most = program, may, most
+        self.program = program
+        self.may = may
+        self.most = most
         self.problem = problem = program.problem
         squares = problem.Z.power(2) if hasattr(problem.Z, "power") else problem.Z**2
         norms = np.sqrt(np.asarray(squares.sum(axis=0)).ravel())
@@ -220,7 +226,8 @@ class _Sets:
             # it leaves, and all values are bounds again
             ordered.remove(j)
             current.clear()
-            self.least, self.features = bounds[j], list(ordered)
+            self.least = bounds[j]
+            self.features = list(ordered)
 
     def add(self) -> None:
         """Take in the best of the features of steepest descent, if it is worth its price."""
@@ -238,17 +245,21 @@ class _Sets:
 
     def _better(self, base: list[int], out: list[int], limit: float) -> None:
         """Add to `base`, the last set solved, the feature of least H, if it is below `limit`."""
-        best, chosen = limit - self.gain, -1
+        best = limit - self.gain
+        chosen = -1
         for j in self._candidates(out, limit):
             least = self.program.value([*base, j])
             if least < best:
-                best, chosen = least, j
+                best = least
+                chosen = j
         if chosen >= 0:
-            self.features, self.least = [*base, chosen], best
+            self.features = [*base, chosen]
+            self.least = best
 
     def _candidates(self, out: list[int], limit: float) -> list[int]:
         """Features outside of `out` along which H falls most steeply from the last set solved."""
-        problem, dual = self.problem, self.program.dual()
+        problem = self.problem
+        dual = self.program.dual()
         slope = np.asarray(problem.Z.T @ dual.dual)
         if problem.direction is not None:
             slope = slope + dual.dual_direction * problem.direction

@@ -31,10 +31,12 @@ START_MARGIN = 1e-3  # of restarts by the class centres, in units of their dista
 SPREAD = 0.5  # standard deviation of the logarithm of random costs, without slack
 # with slack the level of the costs counts as well: from weights that are nearly free, where slack
 # alone decides, to weights so dear that few are worth it
-SOFT_SPREAD, SOFT_LEVEL = 3.0, 4.0
+SOFT_SPREAD = 3.0
+SOFT_LEVEL = 4.0
 # features of the linear programs that exchanges begin with, at most: so many times the features
 # found while slack becomes dearer, and so many more
-MOST_FACTOR, MOST_EXTRA = 2, 10
+MOST_FACTOR = 2
+MOST_EXTRA = 10
 
 
 class NoDirection(Exception):
@@ -147,7 +149,8 @@ def _rounds_of_task(
     """Results of the rounds of task k, and whether slack was forbidden."""
     auto = n_rounds == "auto"
     most = MAX_ROUNDS if auto else int(n_rounds)
-    allowed, n_features = usable.copy(), usable.size - form.penalized
+    allowed = usable.copy()
+    n_features = usable.size - form.penalized
     found: list[SparseSeparation] = []
 
     # the first round even without a usable feature: its answer is the larger class
@@ -339,7 +342,8 @@ def _improved(
         guide = followed(problem, cost=search.guide_C, **limits)
         starts = [guide, _largest(result.w, MOST_FACTOR * len(guide) + MOST_EXTRA), features]
 
-    program, best = LeastSlack(problem), None
+    program = LeastSlack(problem)
+    best = None
     for k, start in enumerate(starts):
         # all features of the linear programs only where the largest ones were not as good
         enough = best is not None and k == 2 and best.value <= result.value

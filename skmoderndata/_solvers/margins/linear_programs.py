@@ -67,7 +67,9 @@ class ColumnGeneration:
 
         n, p = problem.Z.shape
         self.problem = problem
-        self._features, self._signs = np.empty(0, dtype=np.intp), np.empty(0)  # of the columns
+        # of the columns
+        self._features = np.empty(0, dtype=np.intp)
+        self._signs = np.empty(0)
         self._present = np.zeros((2, p), dtype=bool)  # by sign
         self._done = highspy.HighsModelStatus.kOptimal
 
@@ -85,9 +87,11 @@ class ColumnGeneration:
             self._highs.setOptionValue(name, value)
 
         # margin rows, and one for the direction
-        lower, upper = np.full(n, problem.margin), np.full(n, np.inf)
+        lower = np.full(n, problem.margin)
+        upper = np.full(n, np.inf)
         if problem.direction is not None:
-            lower, upper = np.append(lower, 1.0), np.append(upper, 1.0)
+            lower = np.append(lower, 1.0)
+            upper = np.append(upper, 1.0)
         none = np.empty(0, dtype=np.int32)
         starts = np.zeros(lower.size, dtype=np.int32)
         self._highs.addRows(lower.size, lower, upper, 0, starts, none, np.empty(0))
@@ -106,7 +110,8 @@ class ColumnGeneration:
             When a hard problem has no solution.
         """
         # first phase: without slack, features at no cost show whether there is a solution
-        n, price = len(self.problem.y), self.problem.slack_cost
+        n = len(self.problem.y)
+        price = self.problem.slack_cost
         if not len(self._features):
             self._begin(costs)
             if price is None:
@@ -139,7 +144,8 @@ class ColumnGeneration:
 
     def _priced(self, costs: Array) -> tuple[Array, Array]:
         """Solve, add columns that price out, and so on; there are at most 2 p columns."""
-        problem, n = self.problem, len(self.problem.y)
+        problem = self.problem
+        n = len(self.problem.y)
 
         # columns of infinite cost are closed, those of finite cost get it
         inner = costs[self._features]
@@ -159,7 +165,8 @@ class ColumnGeneration:
             if problem.direction is not None:
                 gradient = gradient + dual[n] * problem.direction
 
-            excess, negative = np.abs(gradient) - costs, gradient < 0
+            excess = np.abs(gradient) - costs
+            negative = gradient < 0
             present = np.where(negative, self._present[1], self._present[0])
             excess[~(excess > slack) | present] = 0.0
             if not excess.any():
@@ -262,7 +269,8 @@ class CvxpyProgram:
     def _state(self, columns: Array) -> None:
         import cvxpy as cp
 
-        problem, self._columns = self.problem, columns
+        problem = self.problem
+        self._columns = columns
         self._costs = cp.Parameter(columns.size, nonneg=True)
         self._stated = sparse_separation(
             problem.Z[:, columns],

@@ -84,9 +84,11 @@ def nu_ranking(
     level = max(float(np.ptp(g)), 0.0)
 
     size = float(np.abs(store.diagonal).max(initial=0.0))
-    flat, rounding = FLAT * float(np.sqrt(size)), 1e-15 * size
+    flat = FLAT * float(np.sqrt(size))
+    rounding = 1e-15 * size
 
-    count, chunk = 0, max(STEPS_BETWEEN_GAPS, 100 * n)
+    count = 0
+    chunk = max(STEPS_BETWEEN_GAPS, 100 * n)
     it = Iterations(MOST_LEVELS, max(tol, HANDED_OVER) if small else tol, progress)
 
     for _ in it:
@@ -124,7 +126,8 @@ def _to_level(
 ) -> tuple[int, int]:
     """Step until no step gains more than a level, rows first; return the steps and the status."""
     whole = np.array([[0, len(upper.g)]])  # the gradient of all samples follows a step
-    count, status = 0, REACHED
+    count = 0
+    status = REACHED
     while status == REACHED and _bring_violators(store, upper, lower, segments, level):
         done, status = ranking_steps(
             store.values, store.slot, store.used, upper, lower, whole, segments[1:], segments[:-1],
@@ -142,14 +145,22 @@ def _bring_violators(
     n_thresholds = len(segments) - 1
 
     # 1. the best slopes of upper and of lower weights of each threshold
-    low, high = np.empty((2, n_thresholds)), np.empty((2, n_thresholds))
-    at_low, at_high = np.empty(low.shape, np.int64), np.empty(low.shape, np.int64)
+    low = np.empty((2, n_thresholds))
+    high = np.empty((2, n_thresholds))
+    at_low = np.empty(low.shape, np.int64)
+    at_high = np.empty(low.shape, np.int64)
     for side, y, own, up, down in _slopes(upper, lower, segments):
-        at_low[side, y], at_high[side, y] = own.start + up.argmin(), own.start + down.argmax()
-        low[side, y], high[side, y] = up.min(), down.max()
-    rising, falling = low[0] - high[1], high[0] - low[1]  # of both sums of a threshold
-    r, f = int(rising.argmin()), int(falling.argmax())
-    rise, fall = rising[r], falling[f]
+        at_low[side, y] = own.start + up.argmin()
+        at_high[side, y] = own.start + down.argmax()
+        low[side, y] = up.min()
+        high[side, y] = down.max()
+    # of both sums of a threshold
+    rising = low[0] - high[1]
+    falling = high[0] - low[1]
+    r = int(rising.argmin())
+    f = int(falling.argmax())
+    rise = rising[r]
+    fall = falling[f]
 
     # 2. the best exchanges of two and of four weights: with their rows a step is certain
     two = np.unravel_index((high - low).argmax(), low.shape)
@@ -166,7 +177,8 @@ def _bring_violators(
     signed = np.array([[rise, fall], [-fall, -rise]])
     for side, y, own, up, down in _slopes(upper, lower, segments):
         pairs = np.maximum(down - low[side, y], high[side, y] - up)
-        least, most = low[1 - side, y] + signed[side, 0], high[1 - side, y] + signed[side, 1]
+        least = low[1 - side, y] + signed[side, 0]
+        most = high[1 - side, y] + signed[side, 1]
         fours = 0.5 * np.maximum(down - least, most - up)
         np.maximum(violation[own], np.maximum(pairs, fours), out=violation[own])
     violation[store.slot >= 0] = 0.0
@@ -229,7 +241,8 @@ def by_faces(store: Rows, upper: BoxState, lower: BoxState, segments: Array, bud
     Pairs alone converge slowly where a direction is flat. At most `budget` steps, unless it is
     negative. Returns the number of steps.
     """
-    n, n_thresholds = len(upper.g), len(segments) - 1
+    n = len(upper.g)
+    n_thresholds = len(segments) - 1
     K = store.values[store.slot]
     # in units of its diagonal: the sums of the weights stand beside it in the systems of the faces
     largest = float(np.abs(store.diagonal).max())
@@ -246,7 +259,8 @@ def by_faces(store: Rows, upper: BoxState, lower: BoxState, segments: Array, bud
     high = upper.high[sample]
     E = np.column_stack([sign[:, None] * np.eye(n_thresholds)[threshold], np.ones(len(v))])
 
-    count, most = 0, FACES * n if budget < 0 else min(budget, FACES * n)
+    count = 0
+    most = FACES * n if budget < 0 else min(budget, FACES * n)
     sums = E.T @ v
     at_minimum = False
 
@@ -263,7 +277,9 @@ def by_faces(store: Rows, upper: BoxState, lower: BoxState, segments: Array, bud
             # 2. else go to the minimum of the face
             free = (v > 0.0) & (v < high)
             there = _minimum_of_face(K, sample, sign, E, sums, v, free)
-            d, slope, moved = there - v, -1.0, np.flatnonzero(free)
+            d = there - v
+            slope = -1.0
+            moved = np.flatnonzero(free)
             for _ in range(BOUNDED):  # many bounds at once, if that leads down
                 if ((there >= 0.0) & (there <= high)).all():
                     break
@@ -276,7 +292,9 @@ def by_faces(store: Rows, upper: BoxState, lower: BoxState, segments: Array, bud
             inside = ((there >= 0.0) & (there <= high)).all()
             inside &= np.abs(sums - E.T @ there).max() < 1e-12
             if inside and change @ (2.0 * f + K @ change) < 0.0:
-                v, at_minimum, count = there, True, count + 1
+                v = there
+                at_minimum = True
+                count = count + 1
                 continue
 
         # 3. ratio test: how far until the first bound
@@ -310,10 +328,12 @@ def _minimum_of_face(
 ) -> Array:
     """Weights of least `a'Ka` where `E'v = sums`, of which some are free."""
     q = np.flatnonzero(free)
-    m, k = len(q), E.shape[1]
+    m = len(q)
+    k = E.shape[1]
     system = np.zeros((m + k, m + k))
     system[:m, :m] = np.outer(sign[q], sign[q]) * K[np.ix_(sample[q], sample[q])]
-    system[:m, m:], system[m:, :m] = E[q], E[q].T
+    system[:m, m:] = E[q]
+    system[m:, :m] = E[q].T
     # quasi-definite: weights may have no unique minimum, a threshold may have no free weight
     system[np.diag_indices(m + k)] += np.repeat([RIDGE_RELATIVE, -RIDGE_RELATIVE], [m, k])
     f = K @ np.bincount(sample, sign * v, minlength=len(K))
@@ -331,22 +351,26 @@ def _leaving(f: Array, sign: Array, threshold: Array, v: Array, high: Array) -> 
     # rises and falls within a threshold and a side: two weights
     best = 1e-12 * float(np.abs(f).max())
     chosen: Any = None
-    rising, falling = [], []
+    rising = []
+    falling = []
     for y in range(int(threshold.max()) + 1):
         ends = []
         for side in (1.0, -1.0):
             here = np.flatnonzero((threshold == y) & (sign == side))
-            i, j = here[up[here].argmin()], here[down[here].argmax()]
+            i = here[up[here].argmin()]
+            j = here[down[here].argmax()]
             ends.append((i, j))
             if down[j] - up[i] > best:
-                best, chosen = float(down[j] - up[i]), ((i,), (j,))
+                best = float(down[j] - up[i])
+                chosen = ((i,), (j,))
 
         # one side rises and the other falls, at two thresholds: four weights
         (i, k), (j, m) = ends
         rising.append((up[i] + up[j], i, j))
         falling.append((down[k] + down[m], k, m))
 
-    rise, fall = min(rising), max(falling)
+    rise = min(rising)
+    fall = max(falling)
     if 0.5 * (fall[0] - rise[0]) > best:
         chosen = rise[1:], fall[1:]
 
@@ -361,11 +385,13 @@ def _leaving(f: Array, sign: Array, threshold: Array, v: Array, high: Array) -> 
 def margin_of(upper: BoxState, lower: BoxState, segments: Array) -> float:
     """Margin of the function as it is: the middle between what rising and falling sums tell."""
     g = upper.g
-    rising, falling = BLOCKED, -BLOCKED
+    rising = BLOCKED
+    falling = -BLOCKED
     for (first, last), (start, stop) in pairwise(segments):
         up = float((g + upper.up)[start:stop].min() - (g + lower.down)[first:last].max())
         down = float((g + upper.down)[start:stop].max() - (g + lower.up)[first:last].min())
-        rising, falling = min(rising, up), max(falling, down)
+        rising = min(rising, up)
+        falling = max(falling, down)
     both = 0.5 * (rising + falling) if rising < 0.1 * BLOCKED else falling
     return max(0.5 * both, 0.0)
 
@@ -379,11 +405,13 @@ def best_thresholds(f: Array, margin: float, segments: Array, bounds: Array) -> 
     """
     b = np.empty(len(segments) - 1)
     for y in range(len(b)):
-        (first, last), (start, stop) = segments[y], segments[y + 1]
+        (first, last) = segments[y]
+        (start, stop) = segments[y + 1]
         v = np.concatenate([f[first:last] + margin, f[start:stop] - margin])
         c = np.concatenate([bounds[first:last], bounds[start:stop]])
         order = np.argsort(v, kind="stable")
-        passed, half = np.cumsum(c[order]), float(bounds[first:last].sum())
+        passed = np.cumsum(c[order])
+        half = float(bounds[first:last].sum())
         k = int(np.searchsorted(passed, half * (1 - 1e-12)))
         level = passed[k] <= half * (1 + 1e-12)
         b[y] = 0.5 * (v[order[k]] + v[order[k + 1]]) if level else v[order[k]]
@@ -394,7 +422,8 @@ def ranking_value(f: Array, b: Array, margin: float, segments: Array, bounds: Ar
     """Value of the primal objective."""
     value = -margin
     for y, (first, last) in enumerate(segments):
-        c, here = bounds[first:last], f[first:last]
+        c = bounds[first:last]
+        here = f[first:last]
         if y < len(b):
             value += float(c @ np.maximum(0.0, here - b[y] + margin))
         if y > 0:
@@ -414,7 +443,8 @@ def _certificate(
     norm = float(np.sqrt(max(float((upper.w + lower.w) @ upper.g), 0.0)))
     if norm == 0.0:
         return np.zeros(len(segments) - 1), 0.0, 0.0, 0.0, 0.0
-    margin, f = margin_of(upper, lower, segments) / norm, upper.g / norm
+    margin = margin_of(upper, lower, segments) / norm
+    f = upper.g / norm
     b = best_thresholds(f, margin, segments, bounds)
     value = ranking_value(f, b, margin, segments, bounds)
     total, differences = sums_of(upper, lower, segments)
@@ -482,26 +512,37 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
     """Let both sums of one threshold rise and those of another fall, where that gains most."""
     # 1. the thresholds whose sums gain most
     g = upper.g
-    rising, falling = BLOCKED, -BLOCKED
+    rising = BLOCKED
+    falling = -BLOCKED
     i = j = k = m = tops[0, 0]
     y_up = y_down = 0
     for y in range(len(tops)):
         first, last = tops[y]
         start, stop = bottoms[y]
         for sign, top, bottom in ((1.0, upper.up, lower.down), (-1.0, upper.down, lower.up)):
-            q, r = least(g, top, sign, first, last), least(g, bottom, -sign, start, stop)
+            q = least(g, top, sign, first, last)
+            r = least(g, bottom, -sign, start, stop)
             slope = (g[q] + top[q]) - (g[r] + bottom[r])
             if sign > 0.0 and slope < rising:
-                rising, i, j, y_up = slope, q, r, y
+                rising = slope
+                i = q
+                j = r
+                y_up = y
             if sign < 0.0 and slope > falling:
-                falling, k, m, y_down = slope, q, r, y
+                falling = slope
+                k = q
+                m = r
+                y_down = y
 
     if y_up == y_down or falling - rising <= 2.0 * level:
         return REACHED
 
     # 2. the step: to the minimum, or to a bound
     used[i] = used[j] = used[k] = used[m] = clock
-    row_i, row_j, row_k, row_m = values[slot[i]], values[slot[j]], values[slot[k]], values[slot[m]]
+    row_i = values[slot[i]]
+    row_j = values[slot[j]]
+    row_k = values[slot[k]]
+    row_m = values[slot[m]]
     d = upper.diagonal
     curvature = d[i] + d[j] + d[k] + d[m] + 2.0 * (row_i[m] + row_j[k])
     curvature -= 2.0 * (row_i[j] + row_i[k] + row_j[m] + row_k[m])
@@ -575,14 +616,18 @@ def thresholds_by_program(
     """Thresholds and margin of least loss for given values, a linear program."""
     n_b = len(segments) - 1
     # rows of the losses, slack beside them
-    lefts, rights, costs = [], [], []
+    lefts = []
+    rights = []
+    costs = []
     for y, (first, last) in enumerate(segments):
         for k, sign in ((y, 1.0), (y - 1, -1.0)):  # sign (f - b_k) + margin <= slack
             if 0 <= k < n_b:
                 lefts.append(np.tile(np.r_[-sign * np.eye(n_b)[k], 1.0], (last - first, 1)))
                 rights.append(-sign * f[first:last])
                 costs.append(bounds[first:last])
-    left, right, cost = np.concatenate(lefts), np.concatenate(rights), np.concatenate(costs)
+    left = np.concatenate(lefts)
+    right = np.concatenate(rights)
+    cost = np.concatenate(costs)
 
     A: Any = sparse.hstack([sparse.csr_array(left), -sparse.eye_array(len(left))])
 

@@ -66,7 +66,8 @@ def prank_block(
 @jit
 def _prank(K, function, thresholds, late, ranks, time, budget):
     n, m = K.shape
-    coef, count = function.coef, 0
+    coef = function.coef
+    count = 0
 
     # values of the function before the pass
     values = np.zeros(n)
@@ -161,7 +162,9 @@ def perceptron_block(
 @jit
 def _perceptron(K, values, function, steps, time, budget, smallest):
     n, m = K.shape
-    coef, count, kept = function.coef, 0, 0
+    coef = function.coef
+    count = 0
+    kept = 0
     for j in range(m):
         kept += 1 if coef[j] != 0.0 else 0
 
@@ -172,7 +175,8 @@ def _perceptron(K, values, function, steps, time, budget, smallest):
         count += 1
 
         # 2. change the function, and its values at the samples still to come
-        now, column = time + i, m - n + i
+        now = time + i
+        column = m - n + i
         if not smallest:
             function.born[column] = now
         else:
@@ -185,12 +189,14 @@ def _perceptron(K, values, function, steps, time, budget, smallest):
 
         # 3. drop the oldest coefficient, or the smallest
         if kept > budget >= 0:
-            worst, least = -1, np.inf
+            worst = -1
+            least = np.inf
             for j in range(m):
                 size = abs(coef[j]) * function.born[j] if smallest else function.born[j]
                 # of equal ones, rounding aside, the first
                 if coef[j] != 0.0 and (worst < 0 or size < least * (1.0 - 1e-12)):
-                    worst, least = j, size
+                    worst = j
+                    least = size
             for q in range(i, n):
                 values[q] -= coef[worst] * K[q, worst]
             coef[worst] = function.late[worst] = 0.0
@@ -226,9 +232,12 @@ def projectron_block(K: Array, own: Array, function: Expanded, steps: Array, bud
     """
     _check_block(K, function, steps=steps)
     n, m = K.shape
-    old, coef, count = m - n, function.coef, 0
+    old = m - n
+    coef = function.coef
+    count = 0
     S = np.flatnonzero(function.late)
-    R, factored = np.zeros((0, 0)), len(S) == 0
+    R = np.zeros((0, 0))
+    factored = len(S) == 0
 
     for i in range(n):
         # samples on the right side change nothing
@@ -237,7 +246,8 @@ def projectron_block(K: Array, own: Array, function: Expanded, steps: Array, bud
         count += 1
 
         if not factored:
-            R, factored = _upper_factor(own[np.ix_(S, S)]), True
+            R = _upper_factor(own[np.ix_(S, S)])
+            factored = True
 
         # distance from the span of the support
         half = linalg.solve_triangular(R, K[i, S], trans="T", check_finite=False)
@@ -250,7 +260,8 @@ def projectron_block(K: Array, own: Array, function: Expanded, steps: Array, bud
             continue
 
         # else the sample joins, and extends the factor
-        coef[old + i], function.late[old + i] = steps[i], 1.0
+        coef[old + i] = steps[i]
+        function.late[old + i] = 1.0
         S = np.append(S, old + i)
         R = np.block([[R, half[:, None]], [np.zeros(len(half)), np.sqrt(residual_sq)]])
     return count

@@ -145,8 +145,10 @@ def newton_direction(factor: Array, active: ActivePairs, slope: Array, cost: flo
 
     # conjugate gradients until the residual is a thousandth
     residual = -slope
-    p, z = np.zeros(r), linalg.cho_solve(solve, residual, check_finite=False)
-    q, size = z.copy(), float(residual @ z)
+    p = np.zeros(r)
+    z = linalg.cho_solve(solve, residual, check_finite=False)
+    q = z.copy()
+    size = float(residual @ z)
     first = size
     for _ in range(MOST_CG_STEPS):
         if size <= 1e-6 * first or size <= 0.0:
@@ -174,7 +176,8 @@ def _line_search(
 
     Where the objective changes by rounding only, the slope decides: it has twice the digits.
     """
-    value, decrease = _primal(theta, active, cost), float(slope @ direction)
+    value = _primal(theta, active, cost)
+    decrease = float(slope @ direction)
     step = 1.0
 
     while step > 1e-10:
@@ -200,8 +203,10 @@ def sums_below(queries, grades, rank, first, W):
     grades are kept in a binary indexed tree over their ranks.
     """
     n, k = W.shape
-    tree, out = np.zeros((n + 1, k)), np.zeros((n, k))
-    begin, level = 0, 0
+    tree = np.zeros((n + 1, k))
+    out = np.zeros((n, k))
+    begin = 0
+    level = 0
 
     for i in range(n):
         # 1. a new query empties the tree, a new grade fills in the one before
@@ -256,15 +261,15 @@ def graded_pairs(queries: Array, grades: Array, f: Array) -> ActivePairs:
         return [sums_below(*place, np.ascontiguousarray(W[way]))[way] for way, *place in ways]
 
     below, above = sums(np.stack([np.ones(len(f)), f, f * f], axis=1))
-    count, r_below = below[:, 0], below[:, 0] * (1.0 - f) + below[:, 1]
+    count = below[:, 0]
+    r_below = below[:, 0] * (1.0 - f) + below[:, 1]
     r_above = above[:, 0] * (1.0 + f) - above[:, 1]
     squares = count * (1.0 - f) ** 2 + 2.0 * (1.0 - f) * below[:, 1] + below[:, 2]
     degree = count + above[:, 0]
 
     def laplacian(v: Array) -> Array:
         down, up = sums(v[:, None])
-        product: Array = degree * v - down[:, 0] - up[:, 0]
-        return product
+        return degree * v - down[:, 0] - up[:, 0]
 
     return ActivePairs(
         float(r_below.sum()), float(squares.sum()), r_below - r_above, degree, laplacian
@@ -279,8 +284,7 @@ def listed_pairs(pairs: Array, f: Array) -> ActivePairs:
     n = len(f)
 
     def fold(weights: Array) -> Array:
-        product: Array = np.bincount(up, weights, n) - np.bincount(down, weights, n)
-        return product
+        return np.bincount(up, weights, n) - np.bincount(down, weights, n)
 
     degree = (np.bincount(up, minlength=n) + np.bincount(down, minlength=n)).astype(np.float64)
     return ActivePairs(
@@ -294,19 +298,30 @@ def worst_below(queries, grades, values):
     n = len(queries)
     partner = np.full(n, -1, np.int64)
     top = np.full(n, -np.inf)
-    best, who = -np.inf, -1  # of lower grades
-    level, level_who = -np.inf, -1  # of this grade
+    # of lower grades
+    best = -np.inf
+    who = -1
+    # of this grade
+    level = -np.inf
+    level_who = -1
     for i in range(n):
         if i == 0 or queries[i] != queries[i - 1]:
-            best, who, level, level_who = -np.inf, -1, -np.inf, -1
+            best = -np.inf
+            who = -1
+            level = -np.inf
+            level_who = -1
         elif grades[i] != grades[i - 1]:
             if level > best:
-                best, who = level, level_who
-            level, level_who = -np.inf, -1
+                best = level
+                who = level_who
+            level = -np.inf
+            level_who = -1
 
-        partner[i], top[i] = who, best
+        partner[i] = who
+        top[i] = best
         if values[i] > level:
-            level, level_who = values[i], i
+            level = values[i]
+            level_who = i
     return partner, top
 
 
@@ -319,7 +334,8 @@ def next_below(known, place, queries, grades, values, core, n, partner, top):
         begin = row
         while begin > 0 and queries[begin - 1] == queries[row]:
             begin -= 1
-        best, who = -np.inf, -1
+        best = -np.inf
+        who = -1
 
         for k in range(begin, row):
             if grades[k] == grades[row]:
@@ -328,20 +344,25 @@ def next_below(known, place, queries, grades, values, core, n, partner, top):
                 pair = i * n + place[k]
                 at = np.searchsorted(core, pair)
                 if at == len(core) or core[at] != pair:
-                    best, who = values[k], k
-        partner[row], top[row] = who, best
+                    best = values[k]
+                    who = k
+        partner[row] = who
+        top[row] = best
 
 
 def pair_order(queries: Array, grades: Array, values: Array) -> tuple[float, float, float]:
     """Count the pairs of different grade in a query that are in order, tied, and all of them."""
     by = np.lexsort((grades, queries))
     rank = np.unique(values[by], return_inverse=True)[1]
-    q, g, one = queries[by], grades[by], np.ones((len(by), 1))
+    q = queries[by]
+    g = grades[by]
+    one = np.ones((len(by), 1))
 
     def pairs_from(first: Array) -> float:
         """Pairs whose lower-graded row has at least this rank."""
         return float(sums_below(q, g, rank, first, one).sum())
 
     every = pairs_from(np.zeros(len(by), np.int64))
-    not_in_order, wrong = pairs_from(rank), pairs_from(rank + 1)
+    not_in_order = pairs_from(rank)
+    wrong = pairs_from(rank + 1)
     return every - not_in_order, not_in_order - wrong, every

@@ -78,9 +78,11 @@ def simplex_qp(
         few = max(3 * int(np.count_nonzero(a)) // 2, LEAST)
         if done >= m // 2 and 2 * few <= m:  # go on among the weights and the least gradients
             some = np.argpartition(np.where(a > 0.0, -np.inf, g), few)[:few]
-            part, sub = a[some], k[np.ix_(some, some)]
+            part = a[some]
+            sub = k[np.ix_(some, some)]
             steps = pairwise_descent(sub, y[some], diagonal[some], part, g[some], few, tol, FRESH)
-            a[some], since = part, FRESH
+            a[some] = part
+            since = FRESH
         else:
             most = FRESH if done else max(m // 2, LEAST)
             steps = pairwise_descent(K, y, diagonal, a, g, m, tol, most)
@@ -88,7 +90,8 @@ def simplex_qp(
         if since >= FRESH:
             a /= a.sum()
             used = np.flatnonzero(a) if 2 * few <= m else slice(None)
-            g, since = y * ((y * a)[used] @ k[used]) - 0.5 * v, 0
+            g = y * ((y * a)[used] @ k[used]) - 0.5 * v
+            since = 0
         done += steps
         if steps == 0 or (steps < FRESH and _spread(g, a) <= tol):
             break
@@ -106,11 +109,14 @@ def cost_of_slack(K: Array, share: Array, slack: float) -> tuple[float, Array]:
     problems are solved the more accurately, the nearer it is. The diagonal of K changes in place,
     and is in the end that of the last problem, whose weights are returned as well.
     """
-    v, a, diagonal = np.zeros(len(K)), share, K.diagonal().copy()
+    v = np.zeros(len(K))
+    a = share
+    diagonal = K.diagonal().copy()
     kernel_part = K @ a
     mean = max(float(share @ kernel_part), 1e-12)
 
-    cost, excess = 1.0 / (slack * mean), 1.0
+    cost = 1.0 / (slack * mean)
+    excess = 1.0
 
     # 1. the program for this cost
     for _ in range(60):
@@ -118,10 +124,12 @@ def cost_of_slack(K: Array, share: Array, slack: float) -> tuple[float, Array]:
         K[np.diag_indices(len(K))] = total = diagonal + own
         aim = max(SLACK_TOL, 1e-2 * min(1.0, abs(excess))) * mean
         found = simplex_qp(K, v, a, tol=aim, gradient=kernel_part + own * a, diagonal=total)
-        a, kernel_part = found.a, found.gradient - own * found.a
+        a = found.a
+        kernel_part = found.gradient - own * found.a
 
         # 2. is the slack what was asked for?
-        norm, rho = float(a @ kernel_part), float(a @ found.gradient)
+        norm = float(a @ kernel_part)
+        rho = float(a @ found.gradient)
         excess = float(np.log(cost * rho * slack)) if rho > 0 else 9.0
         if abs(excess) <= SLACK_TOL:
             break
@@ -145,23 +153,33 @@ def pairwise_descent(K, y, d, a, g, m, tol, max_steps):
     variables on 1.4 to 1.9 times as fast as the plain loop, step by step the same.
     """
     last = 0x7FFFFFFFFFFFFFFF
-    gains, rises = np.empty(m), np.empty(m)  # none negative
-    gain_bits, rise_bits, g_bits = gains.view(np.int64), rises.view(np.int64), g.view(np.int64)
+    # none negative
+    gains = np.empty(m)
+    rises = np.empty(m)
+    gain_bits = gains.view(np.int64)
+    rise_bits = rises.view(np.int64)
+    g_bits = g.view(np.int64)
 
-    free, i = np.empty(m), 0
+    free = np.empty(m)
+    i = 0
     for q in range(m):
         free[q] = 1.0 if a[q] > 0.0 else 0.0
         i = q if g[q] < g[i] else i
 
     for step_count in range(max_steps):
         # 1. the index of largest gain: that of least gradient takes from it
-        row_i, diag_i, low, twice = K[i], d[i], g[i], 2.0 * y[i]
+        row_i = K[i]
+        diag_i = d[i]
+        low = g[i]
+        twice = 2.0 * y[i]
         for q in range(m):
             rise = free[q] * (g[q] - low)
             rises[q] = rise
             gains[q] = rise * rise / max(diag_i + d[q] - twice * y[q] * row_i[q], 1e-300)
 
-        best, high, j = 0, 0, m
+        best = 0
+        high = 0
+        j = m
         for q in range(m):
             best = max(best, gain_bits[q])
             high = max(high, rise_bits[q])
@@ -173,7 +191,8 @@ def pairwise_descent(K, y, d, a, g, m, tol, max_steps):
             return step_count
 
         # 2. the step: to the minimum, or until the weight is spent
-        row_j, step = K[j], a[j]
+        row_j = K[j]
+        step = a[j]
         curvature = diag_i + d[j] - twice * y[j] * row_i[j]
         if curvature > 0.0 and (g[j] - low) < step * curvature:
             step = (g[j] - low) / curvature
@@ -182,11 +201,14 @@ def pairwise_descent(K, y, d, a, g, m, tol, max_steps):
 
         a[i] += step
         a[j] -= step
-        free[i], free[j] = 1.0, 1.0 if a[j] > 0.0 else 0.0
+        free[i] = 1.0
+        free[j] = 1.0 if a[j] > 0.0 else 0.0
 
         # 3. gradient, and its least entry, by its bits
-        sign_i, sign_j = y[i], y[j]
-        lowest, i = last, m
+        sign_i = y[i]
+        sign_j = y[j]
+        lowest = last
+        i = m
         for q in range(m):
             g[q] += step * y[q] * (sign_i * row_i[q] - sign_j * row_j[q])
         for q in range(m):  # the bits of negative numbers count backwards
@@ -203,7 +225,9 @@ def ball_steps(K, a, m, kappa, eps):
     A point is near when its squared distance from the centre, `a' K a + kappa - 2 (K a)_i`, is at
     most `kappa (1 + eps)^2`. Returns `K a` [Tsang 2007].
     """
-    g, norm, limit = np.zeros(m), 0.0, kappa * (1.0 + eps) ** 2
+    g = np.zeros(m)
+    norm = 0.0
+    limit = kappa * (1.0 + eps) ** 2
 
     for step in range(MOST_SHIFTS):
         if step % FRESH == 0:
@@ -238,7 +262,8 @@ def active_set(K: Array, v: Array, a: Array, *, tol: float, max_iter: int | None
     if max_iter is None:
         max_iter = int(np.clip(3_000_000_000 // max(1, len(a)) ** 3, 20, 2000))
 
-    best, best_spread = a.copy(), np.inf
+    best = a.copy()
+    best_spread = np.inf
 
     for _ in range(max_iter):
         # 1. the solution on the support; weights that fall below zero leave
@@ -265,7 +290,8 @@ def active_set(K: Array, v: Array, a: Array, *, tol: float, max_iter: int | None
         g = K @ a - 0.5 * v
         spread = _spread(g, a)
         if spread < best_spread:
-            best, best_spread = a.copy(), spread
+            best = a.copy()
+            best_spread = spread
 
         # 3. indices of too small a gradient enter
         level = float(a @ g)

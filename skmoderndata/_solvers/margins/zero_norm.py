@@ -78,7 +78,9 @@ def reweighted_l1(
     allowed = np.isfinite(start)
     costs = start
     top = np.log1p(1.0 / epsilon)  # the logarithm at the largest weight
-    w, bias, e = np.zeros(start.size), 0.0, 1.0
+    w = np.zeros(start.size)
+    bias = 0.0
+    e = 1.0
 
     vertex = Vertex(w, bias, np.zeros(problem.y.size), 0.0)
     objective: list[float] = []
@@ -104,7 +106,9 @@ def reweighted_l1(
         else:
             it.residual = float(np.abs(new.w - w).max(initial=0.0)) / (largest or 1.0)
 
-        w, bias, vertex = new.w, new.bias, new
+        w = new.w
+        bias = new.bias
+        vertex = new
         objective.append(value)
         values.append(price(problem, w, bias))
         sizes.append(int(np.count_nonzero(w)))
@@ -161,8 +165,7 @@ def penalty_and_slack(problem: Separation, w: Array, bias: float) -> float:
 def scores(problem: Separation, w: Array, bias: float) -> Array:
     """Left sides ``Z w + y b`` of the constraints."""
     used = np.flatnonzero(w)
-    left: Array = problem.Z[:, used] @ w[used] + problem.y * bias
-    return left
+    return problem.Z[:, used] @ w[used] + problem.y * bias
 
 
 def slack_cost(problem: Separation, w: Array, bias: float) -> float:
@@ -198,7 +201,8 @@ def stationarity_gap(
         along = float(problem.direction @ w)
         violation = relative_gap(abs(along - 1.0), 0.0, unit=1.0)
         if along > 0:
-            length, left = length / along, left / along
+            length = length / along
+            left = left / along
 
     if problem.slack_cost is not None:
         primal = length + float(problem.slack_cost @ np.maximum(problem.margin - left, 0.0))
@@ -227,7 +231,8 @@ def support_gap(problem: Separation, vertex: Vertex) -> float:
     twice that of w: an excess of the largest slope counts with this norm. A hard problem that is
     violated by more than the gap gets the violation instead.
     """
-    w, used = vertex.w, np.flatnonzero(vertex.w)
+    w = vertex.w
+    used = np.flatnonzero(vertex.w)
     u = _balanced(problem, vertex.dual)
     slopes = np.abs(_gradient(problem, u, vertex.dual_direction)[used])
     excess = float(np.max(slopes - problem.alpha, initial=0.0))
@@ -273,7 +278,8 @@ def middle_bias(problem: Separation, w: Array, bias: float) -> float:
     reach = problem.margin - scores(problem, w, 0.0)  # the constraint asks for y b >= reach
     positive = problem.y > 0
     if problem.slack_cost is None:
-        low, high = float(reach[positive].max()), float((-reach[~positive]).min())
+        low = float(reach[positive].max())
+        high = float((-reach[~positive]).min())
         return 0.5 * (low + high) if low <= high else bias
     # the cost of the slack is convex in b; its slope rises by a row's cost at y_i reach_i
     breaks = problem.y * reach
@@ -302,7 +308,8 @@ class RescaledColumns:
     def solve(self, costs: Array) -> Vertex:
         """Return the weights of one machine; dual values it has none."""
         # 2-norm problem in columns times the last weights
-        y, price = self.problem.y, self.problem.slack_cost
+        y = self.problem.y
+        price = self.problem.slack_cost
         z = np.where(np.isfinite(costs), 1.0 / costs, 0.0) if self.z is None else self.z
         used = np.flatnonzero(z)
         columns = dense(self.problem.Z[:, used]) * z[used] * y[:, None]
@@ -354,7 +361,8 @@ def squared_hinge_svm(
     for _ in range(max_iter):
         lacking = 1.0 - y * (A @ theta)
         active = lacking > 0
-        part, cost = A[active], weight[active]
+        part = A[active]
+        cost = weight[active]
         gradient = ridge * theta - 2.0 * part.T @ (cost * y[active] * lacking[active])
         hessian = 2.0 * (part.T * cost) @ part + np.diag(ridge)
         # an intercept without loss on either side has no curvature: least norm step
@@ -365,7 +373,8 @@ def squared_hinge_svm(
         if length <= 1e-10:
             break
         theta = theta - length * step
-        before, now = now, value(theta)
+        before = now
+        now = value(theta)
         same = np.array_equal(active, 1.0 - y * (A @ theta) > 0)
         if (same and length == 1.0) or before - now <= 1e-15 * before:
             break

@@ -6,9 +6,8 @@ of the first layer, Y (n x t) the targets, w (n) weights.
 
 from typing import Any, NamedTuple
 
-from skmoderndata._solvers.common.linalg import EPS
-
 from skmoderndata._compat import namespace
+from skmoderndata._solvers.common.linalg import EPS
 
 Array = Any
 SMALLEST_FREEDOM = 1e-10  # of 1 - leverage: below, a sample alone determines a direction

@@ -189,7 +189,11 @@ class MatrixPursuit:
     def __init__(
         self, A: Array, *, bound: float | None, positive: bool, tol: float, solver: str = "path"
     ) -> None:
-        self.A, self.bound, self.positive, self.tol, self.solver = A, bound, positive, tol, solver
+        self.A = A
+        self.bound = bound
+        self.positive = positive
+        self.tol = tol
+        self.solver = solver
 
     @cached_property
     def range(self) -> Array | None:
@@ -198,7 +202,9 @@ class MatrixPursuit:
 
     def solve(self, y: Array, progress: Progress | None = None) -> BasisPursuitResult | None:
         """Coefficients and dual variable; None where the bound is out of reach."""
-        A, positive, solver = self.A, self.positive, self.solver
+        A = self.A
+        positive = self.positive
+        solver = self.solver
         form: dict[str, Any] = {"positive": positive, "tol": self.tol, "progress": progress}
         if self.bound is not None:
             return basis_pursuit(A, y, bound=self.bound, solver=solver, **form)
@@ -265,7 +271,8 @@ def nearest(A: Array, Y: Array, *, positive: bool = False) -> Array:
     if positive:
         from scipy.optimize import nnls
 
-        B, norms = A / column_norms(A), column_norms(Y)
+        B = A / column_norms(A)
+        norms = column_norms(Y)
         return np.column_stack([B @ nnls(B, y)[0] for y in (Y / norms).T]) * norms
     U = range_of(A)
     return Y if U is None else U @ (U.T @ Y)

@@ -62,7 +62,8 @@ def recovery_coefficient(atoms: Array, support: Array) -> float:
     # the support must be linearly independent
     inside = np.zeros(len(atoms), np.bool_)
     inside[support] = True
-    chosen, others = atoms[inside].T, atoms[~inside].T
+    chosen = atoms[inside].T
+    others = atoms[~inside].T
     if chosen.shape[1] > chosen.shape[0]:
         return -np.inf
     Q, R = linalg.qr(chosen, mode="economic", check_finite=False)
@@ -104,7 +105,8 @@ def isometry_bounds(
     gram = atoms @ atoms.conj().T
     k = len(gram)
     if comb(k, size) <= max_supports:
-        low, high = np.inf, 0.0
+        low = np.inf
+        high = 0.0
         every = combinations(range(k), size)
         while part := list(islice(every, 20_000)):
             low, high = _extremes(gram, np.array(part), low, high)

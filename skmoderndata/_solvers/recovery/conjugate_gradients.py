@@ -34,7 +34,8 @@ def least_squares_steps(
     v = start.copy()
     r = y - times(v)
     g = cross(r)
-    d, gg = g.copy(), float(g @ g)
+    d = g.copy()
+    gg = float(g @ g)
     while True:
         yield v, r, gg
 
@@ -49,7 +50,8 @@ def least_squares_steps(
 
         # next direction, conjugate to this one
         g = cross(r)
-        former, gg = gg, float(g @ g)
+        former = gg
+        gg = float(g @ g)
         d = g + (gg / former) * d
 
 

@@ -43,7 +43,9 @@ def follow_path(
     lam = first = largest_slope(A.T @ y, positive)
     piece, lam = (piece, lam) if start is None else start
     barred = np.zeros(k, np.bool_)  # in the span of the support
-    at_once, n_iter, work = max(1, m // 16), 0, 0
+    at_once = max(1, m // 16)
+    n_iter = 0
+    work = 0
 
     while work <= WORK * m * m * k:
         # 1. where the next columns enter or leave on this piece
@@ -71,12 +73,15 @@ def follow_path(
 
         # 3. where that fails, one column enters or leaves, as on the path itself
         if new is None and at_once == 1:
-            j, lam_new = order[0], meets[order[0]]
+            j = order[0]
+            lam_new = meets[order[0]]
             stays = piece.support != j
-            support, signs = piece.support[stays], piece.signs[stays]
+            support = piece.support[stays]
+            signs = piece.signs[stays]
             if stays.all():
                 slope = A[:, j] @ (piece.rest + lam_new * piece.u)
-                support, signs = np.append(support, j), np.append(signs, np.sign(slope))
+                support = np.append(support, j)
+                signs = np.append(signs, np.sign(slope))
 
             new = quick_piece(A, y, support, signs)
             barred[j] = new is None
@@ -89,7 +94,8 @@ def follow_path(
         if new is not None:
             if barred.any():  # until a column leaves
                 barred &= np.isin(piece.support, new.support).all()
-            piece, lam = new, lam_new
+            piece = new
+            lam = lam_new
     return piece, n_iter, False
 
 
@@ -99,12 +105,14 @@ def _breakpoints(A: Array, piece: Piece, lam: float, positive: bool) -> Array:
     A column outside enters where its slope ``c + lam w`` meets lam or its opposite, an active one
     leaves where its coefficient is zero.
     """
-    c, w = A.T @ piece.rest, A.T @ piece.u
+    c = A.T @ piece.rest
+    w = A.T @ piece.u
     meets = np.divide(c, 1 - w, out=np.zeros(len(c)), where=w < 1 - 1e-10)
     if not positive:
         other = np.divide(-c, 1 + w, out=np.zeros(len(c)), where=w > -1 + 1e-10)
         meets = np.maximum(meets, other)
-    fitted, direction = piece.signs * piece.fitted, piece.signs * piece.direction
+    fitted = piece.signs * piece.fitted
+    direction = piece.signs * piece.direction
     shrinks = (fitted < 0) & (direction < 0)
     meets[piece.support] = np.divide(fitted, direction, out=np.zeros(len(fitted)), where=shrinks)
     return np.asarray(np.minimum(meets, lam))
@@ -125,7 +133,8 @@ def _corrected(
     returns the penalty and the number of factorisations; None where that does not settle.
     """
     goal, former = penalties
-    lam, last = goal, A.shape[1]
+    lam = goal
+    last = A.shape[1]
     for step in range(CORRECTIONS):
         # columns that leave: wrong signs; columns that enter: slopes above the penalty
         slopes = A.T @ (piece.rest + lam * piece.u)

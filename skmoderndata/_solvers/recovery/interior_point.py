@@ -24,8 +24,14 @@ def interior_point(
     factor = _factor(A)
     a = A.T @ _solve(factor, y)  # least squares
     away = 1e-3 * float(np.abs(a).max()) + float(np.abs(a).mean())
-    x, z, v = np.maximum(s * a, 0.0) + away, np.ones((len(s), k)) * cost, np.zeros(m)
-    best, coef, dual, n_iter, idle = np.inf, a, v, 0, 0
+    x = np.maximum(s * a, 0.0) + away
+    z = np.ones((len(s), k)) * cost
+    v = np.zeros(m)
+    best = np.inf
+    coef = a
+    dual = v
+    n_iter = 0
+    idle = 0
 
     while n_iter < max_iter:
         n_iter += 1
@@ -39,14 +45,17 @@ def interior_point(
         # 2. keep the best; end without progress for six steps
         idle += 1
         if error < best:
-            best, dual, idle = error, v, 0
+            best = error
+            dual = v
+            idle = 0
             coef = (np.where(x > z, x, 0.0) * s).sum(axis=0)  # complementary: one of them is zero
         if not (best > tol and idle < 6):
             break
 
         # 3. one factorisation for the predictor and the corrector [Mehrotra 1992]
         factor = _factor(A * np.sqrt((x / z).sum(axis=0)))
-        mean, target = float(np.vdot(x, z)) / x.size, -x * z
+        mean = float(np.vdot(x, z)) / x.size
+        target = -x * z
         for corrects in (False, True):
             h = (s * (target - x * slack) / z).sum(axis=0)
             dv = _solve(factor, primal - A @ h)
@@ -54,12 +63,15 @@ def interior_point(
             dx = (target - x * dz) / z
 
             tau = 1.0 if not corrects else min(max(0.99, 1.0 - mean), 1.0 - 1e-6)
-            by_x, by_z = min(1.0, tau * _room(x, dx)), min(1.0, tau * _room(z, dz))
+            by_x = min(1.0, tau * _room(x, dx))
+            by_z = min(1.0, tau * _room(z, dz))
             ahead = float(np.vdot(x + by_x * dx, z + by_z * dz)) / x.size
             target = mean * (ahead / mean) ** 3 - x * z - dx * dz
 
         # 4. the longest step that stays inside
-        x, z, v = x + by_x * dx, z + by_z * dz, v + by_z * dv
+        x = x + by_x * dx
+        z = z + by_z * dz
+        v = v + by_z * dv
     return coef, dual, n_iter
 
 

@@ -110,7 +110,9 @@ def facts_of(A: Operator) -> Facts:
         if m <= ORTHOGONAL_FROM_VALUES
         else G / np.linalg.norm(G, axis=0)
     )
-    squares, c, orthogonal = np.zeros(n), 0.0, False
+    squares = np.zeros(n)
+    c = 0.0
+    orthogonal = False
 
     # squared norms of columns; is A A' a multiple of the identity?
     for i, g in enumerate(np.sqrt(m) * G.T):

@@ -20,7 +20,9 @@ from skmoderndata._solvers.recovery.measurements import Operator, to_matrix
 from skmoderndata._solvers.recovery.primal_dual import primal_dual
 from skmoderndata._typing import Array
 
-FORMED_ROWS, FORMED_ENTRIES = 600, 2**23  # up to which the matrix is formed at once
+# up to which the matrix is formed at once
+FORMED_ROWS = 600
+FORMED_ENTRIES = 2**23
 LAST_ENTRIES = 2**25  # up to which it is formed where the iteration does not end
 
 
@@ -125,7 +127,8 @@ def _nearest(p: Problem) -> Array | None:
 
     None also where conjugate gradients do not settle.
     """
-    r, squared_gradient = p.y, 0.0
+    r = p.y
+    squared_gradient = 0.0
     steps = least_squares_steps(p.forward, p.adjoint, p.y, np.zeros(p.A.shape[1]))
     most = min(2 * min(p.A.shape) + 50, 1000)
     for _, (_, r, squared_gradient) in zip(range(1 + most), steps, strict=False):

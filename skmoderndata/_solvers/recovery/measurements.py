@@ -145,7 +145,8 @@ def transform_measurements(
 
 def _cosine_transform(shape: tuple[int, ...]) -> Operator:
     """Orthonormal cosine transform (DCT-II) along each axis."""
-    n, axes = int(np.prod(shape)), tuple(range(1, len(shape) + 1))
+    n = int(np.prod(shape))
+    axes = tuple(range(1, len(shape) + 1))
 
     def forward(X: Any) -> Array:
         return np.asarray(fft.dctn(X.reshape(-1, *shape), axes=axes, norm="ortho")).reshape(-1, n)
@@ -160,11 +161,13 @@ def _hadamard(n: int) -> Operator:
     """Walsh-Hadamard transform of 2^b values, of entries -1 and 1, by Kronecker products."""
 
     def transform(X: Any) -> Array:
-        Z, done = np.asarray(X, dtype=np.float64), 1
+        Z = np.asarray(X, dtype=np.float64)
+        done = 1
         while done < n:  # the last axis, which comes to the front
             side = min(16, n // done)
             Z = linalg.hadamard(side, dtype=float) @ Z.reshape(-1, n // side, side).swapaxes(1, 2)
-            Z, done = Z.reshape(-1, n), done * side
+            Z = Z.reshape(-1, n)
+            done = done * side
         return np.asarray(Z)
 
     return Operator((n, n), transform, transform)
@@ -172,7 +175,8 @@ def _hadamard(n: int) -> Operator:
 
 def _some_rows(transform: Operator, rows: Array, scale: float) -> Operator:
     """Rows of a transform (n, n) times `scale`."""
-    m, n = len(rows), transform.shape[1]
+    m = len(rows)
+    n = transform.shape[1]
 
     def adjoint(Y: Array) -> Array:
         Z = np.zeros((len(Y), n))
@@ -321,7 +325,8 @@ def _sequencies(shape: tuple[int, ...]) -> Array:
     """Count sign changes along each axis of the rows of a Hadamard matrix; their norm."""
     squares = np.zeros(1)
     for size in shape:
-        bits, rows = size.bit_length() - 1, np.arange(size)
+        bits = size.bit_length() - 1
+        rows = np.arange(size)
         changes = sum(((rows >> b) & 1) << (bits - 1 - b) for b in range(bits)) + 0 * rows
         for b in range(bits):  # from Gray's code of the reversed bits
             changes = changes ^ (changes >> (1 << b))

@@ -32,10 +32,12 @@ class CentredRows(NamedTuple):
 
 def centred_rows(X: Array, Y: Array, weight: Array, *, intercept: bool) -> CentredRows:
     """Features (n, k) and targets (n, T); the means are zero without an intercept."""
-    x_mean, y_mean = np.zeros(X.shape[1]), np.zeros(Y.shape[1])
+    x_mean = np.zeros(X.shape[1])
+    y_mean = np.zeros(Y.shape[1])
     if intercept:
         x_mean, y_mean = (np.average(Z, axis=0, weights=weight) for Z in (X, Y))
-        X, Y = X - x_mean, Y - y_mean
+        X = X - x_mean
+        Y = Y - y_mean
     root = np.sqrt(weight)[:, None]
     return CentredRows(X * root, Y * root, x_mean, y_mean)
 
@@ -58,10 +60,12 @@ def lasso_path(A: Array, y: Array, penalties: Array, *, positive: bool) -> Array
     size = float(linalg.norm(y))
     if size == 0:
         return np.zeros((len(penalties), A.shape[1]))
-    A, y = first_of_repeated(A, signed=positive), y / size
+    A = first_of_repeated(A, signed=positive)
+    y = y / size
 
     # from one penalty to the next
-    start, coefs = None, []
+    start = None
+    coefs = []
     for lam in penalties / size:
         piece, _, ended = follow_path(A, y, bound=0.0, positive=positive, least=lam, start=start)
         if not ended:
@@ -88,7 +92,8 @@ def predictive_bound(
     # all rows, and the penalties
     Y = y[:, None]
     rows = centred_rows(X, Y, weight, intercept=intercept)
-    A, target = rows.A, rows.Y[:, 0]
+    A = rows.A
+    target = rows.Y[:, 0]
     penalties = largest_slope(A.T @ target, positive) * PENALTIES
 
     # held-out errors; penalties beyond the end of a path are out of the running

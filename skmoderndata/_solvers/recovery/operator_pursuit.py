@@ -92,10 +92,14 @@ def matching_pursuit(y: Array, D: Columns, s: int, bound: float) -> Pursued:
     """
     # chosen columns C, their products G, coefficients a
     m, k = D.A.shape
-    C, G = np.zeros((m, s)), np.zeros((s, s))
-    chosen, a = np.zeros(0, np.int64), np.zeros(0)
+    C = np.zeros((m, s))
+    G = np.zeros((s, s))
+    chosen = np.zeros(0, np.int64)
+    a = np.zeros(0)
     barred = D.scale == 0
-    r, best, steps = y, float(np.linalg.norm(y)), 0
+    r = y
+    best = float(np.linalg.norm(y))
+    steps = 0
 
     while best > bound and len(chosen) < s and steps < 3 * s:
         steps += 1
@@ -104,7 +108,8 @@ def matching_pursuit(y: Array, D: Columns, s: int, bound: float) -> Pursued:
         c = D.cross(r[None])[0]
         c = c if D.positive else np.abs(c)
         c[chosen] = c[barred] = 0.0
-        new, t = int(np.argmax(c)), len(chosen)
+        new = int(np.argmax(c))
+        t = len(chosen)
         if c[new] <= TINY:
             break
 
@@ -124,10 +129,13 @@ def matching_pursuit(y: Array, D: Columns, s: int, bound: float) -> Pursued:
 
         # 4. without the columns that a sign pushed out
         stays = np.flatnonzero(values) if D.positive else np.arange(t + 1)
-        u, best = len(stays), size
-        chosen, a = np.append(chosen, new)[stays], values[stays]
+        u = len(stays)
+        best = size
+        chosen = np.append(chosen, new)[stays]
+        a = values[stays]
         if u <= t:
-            C[:, :u], G[:u, :u] = C[:, stays], G[np.ix_(stays, stays)]
+            C[:, :u] = C[:, stays]
+            G[:u, :u] = G[np.ix_(stays, stays)]
 
     out = np.zeros(k)
     out[chosen] = a
@@ -166,8 +174,10 @@ def _least_squares(D: Columns, y: Array, support: Array, start: Array) -> Array:
 
 def _nonnegative_least_squares(D: Columns, y: Array, support: Array, start: Array) -> Array:
     """Non-negative least squares on a support: columns change sides until none wants to."""
-    passive, a = support, np.maximum(start, 0.0)
-    best_a, best = np.zeros_like(a), float(np.linalg.norm(y))
+    passive = support
+    a = np.maximum(start, 0.0)
+    best_a = np.zeros_like(a)
+    best = float(np.linalg.norm(y))
     for _ in range(20):
         # out: negative coefficients, until the least squares solution has none
         while passive.size:
@@ -183,7 +193,8 @@ def _nonnegative_least_squares(D: Columns, y: Array, support: Array, start: Arra
         size = float(np.linalg.norm(r))
         if size >= best * (1 - 1e-12):
             break
-        best_a, best = a, size
+        best_a = a
+        best = size
 
         # in: columns that would still reduce it
         slopes = D.cross(r[None])[0]

@@ -98,7 +98,8 @@ def quick_piece(A: Array, y: Array, support: Array, signs: Array) -> Piece | Non
     # one refinement of the fit
     rest = y - B @ fitted
     again = dpotrs(factor, B.T @ rest, lower=1)[0]
-    fitted, rest = fitted + again, rest - B @ again
+    fitted = fitted + again
+    rest = rest - B @ again
 
     if float(rest @ rest) <= 1e-26:  # the equations hold
         rest = np.zeros(len(y))

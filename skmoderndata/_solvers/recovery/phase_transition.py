@@ -49,7 +49,8 @@ def half_success(rho: Array, hits: Array, trials: Array) -> float:
         return float("nan")
 
     # logistic regression, with half a success and half a failure added
-    hits, trials = hits + 0.5, trials + 1.0
+    hits = hits + 0.5
+    trials = trials + 1.0
     x = (rho - rho.mean()) / (np.ptp(rho) or 1.0)
     D = np.column_stack([np.ones_like(x), x])
 

@@ -24,7 +24,8 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
     """
     # columns of different norms get steps of their own
     m, n = p.A.shape
-    a, q = np.zeros(n), np.zeros(m)
+    a = np.zeros(n)
+    q = np.zeros(m)
     unit: Any = 1.0
     norm = p.norm
     if p.sizes is not None:
@@ -33,14 +34,17 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
     # the norms of the solution and of its dual are about as one to the root of the non-zeros
     ratio = 0.3 * float(np.linalg.norm(p.slopes * unit)) / norm / np.sqrt(m)
 
-    adapt, best = 0.5, p.failure()
-    step, following = 0, FIRST
+    adapt = 0.5
+    best = p.failure()
+    step = 0
+    following = FIRST
 
     while not spent() and best.badness > tol:
         step += 1
 
         # 1. primal step: soft thresholding
-        tau, sigma = ratio / norm, 0.99 / (ratio * norm)
+        tau = ratio / norm
+        sigma = 0.99 / (ratio * norm)
         each = tau * unit * unit
         new_a = p.soft(a - each * p.adjoint(q), each)
 
@@ -54,14 +58,17 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
         # 3. over-relax both
         moved = float(np.linalg.norm((new_a - a) / unit)) / tau
         turned = float(np.linalg.norm(new_q - q)) / sigma
-        a, q = a + 1.8 * (new_a - a), q + 1.8 * (new_q - q)
+        a = a + 1.8 * (new_a - a)
+        q = q + 1.8 * (new_q - q)
 
         # 4. balance the steps by how far each has moved
         if step % 10 == 0 and adapt > 0.01:
             if moved > 20 * norm * turned:
-                ratio, adapt = ratio / (1 - adapt), 0.95 * adapt
+                ratio = ratio / (1 - adapt)
+                adapt = 0.95 * adapt
             elif norm * turned > 20 * moved:
-                ratio, adapt = ratio * (1 - adapt), 0.95 * adapt
+                ratio = ratio * (1 - adapt)
+                adapt = 0.95 * adapt
 
         # 5. now and then look at the certificate, rarely at a sharpened point
         if step % LOOK and not spent():

@@ -162,10 +162,12 @@ def _by_coders(
         progress.end()
 
     # signals within the limit need no column
-    a, residual = to_dense(codes, A.shape[1]), np.sqrt(codes.residual_sq)
+    a = to_dense(codes, A.shape[1])
+    residual = np.sqrt(codes.residual_sq)
     norms = np.linalg.norm(Y, axis=1)
     nothing = norms**2 <= limits
-    a[nothing], residual[nothing] = 0.0, norms[nothing]
+    a[nothing] = 0.0
+    residual[nothing] = norms[nothing]
     done = (codes.stop != MAX_ITER) | nothing
     return Recovery(a, residual, np.full(len(Y), np.nan), codes.n_iter, done)
 

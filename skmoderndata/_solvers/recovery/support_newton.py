@@ -25,7 +25,8 @@ def _equality(p: Problem, a: Array, tol: float) -> Candidate:
     Least squares on the support; its residual tells columns that were missed.
     """
     m = len(p.y)
-    coef, former = a, np.inf
+    coef = a
+    former = np.inf
     for _ in range(8):
         # 1. fit the largest coefficients; end at an exact fit
         support = _largest(coef, m // 2)
@@ -65,8 +66,10 @@ def _largest(a: Array, most: int) -> Array:
 
 def _fit(p: Problem, support: Array, start: Array) -> tuple[Array, Array]:
     """Least squares on a support, and the residual; ends early outside of the span."""
-    full, r = np.zeros(p.A.shape[1]), p.y
-    least, idle = np.inf, 0
+    full = np.zeros(p.A.shape[1])
+    r = p.y
+    least = np.inf
+    idle = 0
     steps = least_squares_steps(*p.columns(support), p.y, start[support])
     for _, (v, r, gg) in zip(range(301), steps, strict=False):
         full[support] = v
@@ -85,10 +88,12 @@ def _dual_of_signs(p: Problem, support: Array, signs: Array, tol: float) -> Arra
     beyond one enter, those whose h has got the wrong sign leave.
     """
     n = p.A.shape[1]
-    h, sign = np.zeros(n), np.zeros(n)
+    h = np.zeros(n)
+    sign = np.zeros(n)
     sign[support] = signs
     free = sign == 0  # to leave again
-    accuracy, dual = 1e-3, np.zeros(len(p.y))
+    accuracy = 1e-3
+    dual = np.zeros(len(p.y))
     for _ in range(40):
         # h on the active set, so that A_j'v meets the signs there
         active = np.flatnonzero(sign)
@@ -127,27 +132,36 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
     change sign leave, columns whose slope is beyond the penalty enter.
     """
     m, n = p.A.shape
-    sign, coef, inner = np.sign(a), a.copy(), np.zeros(n)
-    best, accuracy, idle, least, change = p.failure(), 3e-2, 0, n + 1, n
+    sign = np.sign(a)
+    coef = a.copy()
+    inner = np.zeros(n)
+    best = p.failure()
+    accuracy = 3e-2
+    idle = 0
+    least = n + 1
+    change = n
     for _ in range(40):
         # solution of the piece at the penalty, and its derivative by the penalty
         active = np.flatnonzero(sign)
         if not 0 < active.size <= 0.9 * m:
             break
         times, cross = p.columns(active)
-        signs, size = sign[active], float(np.sqrt(active.size))
+        signs = sign[active]
+        size = float(np.sqrt(active.size))
         wanted = p.slopes[active] - lam * signs
         values = normal_equations(times, cross, wanted, coef[active], tol=accuracy * lam * size)
         # the penalty is found again and again: its direction need not be exact
         goal = max(accuracy, 0.01 if change else 1e-4) * size
         change_of = normal_equations(times, cross, signs, inner[active], tol=goal)
         # along the piece to where the residual meets the bound
-        residual, direction = p.y - times(values), times(change_of)
+        residual = p.y - times(values)
+        direction = times(change_of)
         move = _meeting(residual, direction, p.bound, -0.9 * lam)
         met = move is not None
         move = -0.5 * lam if move is None else move
         lam += move
-        coef[active], inner[active] = values - move * change_of, change_of
+        coef[active] = values - move * change_of
+        inner[active] = change_of
         residual += move * direction
 
         # who would have to leave or enter
@@ -175,13 +189,15 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
 
         sign[wrong] = 0.0
         sign[beyond] = np.sign(slopes[beyond])
-        coef[sign == 0], inner[sign == 0] = 0.0, 0.0
+        coef[sign == 0] = 0.0
+        inner[sign == 0] = 0.0
     return best
 
 
 def _meeting(r: Array, direction: Array, bound: float, least: float) -> float | None:
     """Largest t with ``|r + t direction| = bound``; None where that is not above `least`."""
-    a, b = float(direction @ direction), float(r @ direction)
+    a = float(direction @ direction)
+    b = float(r @ direction)
     inside = b * b - a * (float(r @ r) - bound**2)
     if inside < 0 or a == 0:
         return None

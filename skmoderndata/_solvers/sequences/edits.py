@@ -39,7 +39,8 @@ def _table_distance(s, t, costs, row, first, cells):
         if cells <= 0 and i > first:  # one row at least
             return i, cells
         cells -= len(t)
-        diagonal, row[0] = row[0], (i + 1) * costs.gap
+        diagonal = row[0]
+        row[0] = (i + 1) * costs.gap
         for j in range(len(t)):
             change = diagonal if s[i] == t[j] else diagonal + costs.substitution
             diagonal = row[j + 1]
@@ -56,7 +57,8 @@ def _unit_distance(m, t, peq, plus, minus, distance, first, cells):
     the same from column to column [Hyyro 2003, figure 8]. Goes on from symbol `first` of t for
     about so many cells; returns the distance, the next symbol, and the cells left.
     """
-    one, top = np.uint64(1), np.uint64(BITS - 1)
+    one = np.uint64(1)
+    top = np.uint64(BITS - 1)
     n_words = (m + BITS - 1) // BITS
     last = np.uint64((m - 1) % BITS)
     if first == 0:
@@ -71,10 +73,14 @@ def _unit_distance(m, t, peq, plus, minus, distance, first, cells):
 
         # column j, from its first row on
         a = t[j]
-        carry_plus, carry_minus = one, np.uint64(0)  # the first row rises by one each column
+        # the first row rises by one each column
+        carry_plus = one
+        carry_minus = np.uint64(0)
         for w in range(n_words):
             # where the table rises and falls from the column before: 64 rows in one addition
-            equal, up, fall = peq[a, w], plus[w], minus[w]
+            equal = peq[a, w]
+            up = plus[w]
+            fall = minus[w]
             vertical = equal | fall
             equal |= carry_minus
             horizontal = (((equal & up) + up) ^ up) | equal
@@ -86,14 +92,16 @@ def _unit_distance(m, t, peq, plus, minus, distance, first, cells):
                 distance += np.int64((right >> last) & one) - np.int64((down >> last) & one)
 
             # where it rises and falls from row to row
-            next_plus, next_minus = right >> top, down >> top
+            next_plus = right >> top
+            next_minus = down >> top
             right = (right << one) | carry_plus
             down = (down << one) | carry_minus
             plus[w] = down | ~(vertical | right)
             minus[w] = right & vertical
 
             # what the next word takes over
-            carry_plus, carry_minus = next_plus, next_minus
+            carry_plus = next_plus
+            carry_minus = next_minus
     return distance, len(t), cells
 
 
@@ -107,7 +115,8 @@ def _unit_rows(codes, offsets, first, others, n_symbols, own, out, at, words, ce
     codes_y, offsets_y = others
     n_words = ((offsets[1:] - offsets[:-1]).max() + BITS - 1) // BITS
     peq = np.zeros((n_symbols, n_words), dtype=np.uint64)
-    plus, minus = words[0].copy(), words[1].copy()
+    plus = words[0].copy()
+    minus = words[1].copy()
     for k in range(at[0], out.shape[0]):
         s = codes[offsets[first + k] : offsets[first + k + 1]]
         for i in range(len(s)):
@@ -115,14 +124,19 @@ def _unit_rows(codes, offsets, first, others, n_symbols, own, out, at, words, ce
 
         for j in range(at[1], first + k + 1 if own else out.shape[1]):
             t = codes_y[offsets_y[j] : offsets_y[j + 1]]
-            distance, done = len(t), len(t)
+            distance = len(t)
+            done = len(t)
             if len(s):
                 distance, done, cells = _unit_distance(
                     len(s), t, peq, plus, minus, at[3], at[2], cells
                 )
             if done < len(t):
-                at[0], at[1], at[2], at[3] = k, j, done, distance
-                words[0], words[1] = plus, minus
+                at[0] = k
+                at[1] = j
+                at[2] = done
+                at[3] = distance
+                words[0] = plus
+                words[1] = minus
                 return False
             at[2] = 0
             out[k, j] = distance
@@ -147,7 +161,9 @@ def _table_rows(codes, offsets, first, others, costs, own, out, at, saved, cells
             t = codes_y[offsets_y[j] : offsets_y[j + 1]]
             done, cells = _table_distance(s, t, costs, row, at[2], cells)
             if done < len(s):
-                at[0], at[1], at[2] = k, j, done
+                at[0] = k
+                at[1] = j
+                at[2] = done
                 saved[:] = row
                 return False
             at[2] = 0

@@ -19,7 +19,8 @@ def _sum_by_gaps(s, t, p, decay, T, columns, first, total, cells):
     and the cells left.
     """
     if first == 0:
-        T[:], columns[:] = 0.0, 0.0
+        T[:] = 0.0
+        columns[:] = 0.0
         total = 0.0
 
     for i in range(first, len(s)):
@@ -49,7 +50,8 @@ def _pairs_by_gaps(X, Y, own, p, decay, K, at, T, columns, cells):
 
     The sum of a pair that is not at its end waits in K.
     """
-    (codes, offsets), (codes_y, offsets_y) = X, Y
+    (codes, offsets) = X
+    (codes_y, offsets_y) = Y
     for i in range(at[0], K.shape[0]):
         s = codes[offsets[i] : offsets[i + 1]]
         for j in range(at[1], i + 1 if own else K.shape[1]):
@@ -59,7 +61,9 @@ def _pairs_by_gaps(X, Y, own, p, decay, K, at, T, columns, cells):
                 s, t, p, decay, T[:, :m], columns[:, :m], at[2], K[i, j], cells
             )
             if done < len(s):
-                at[0], at[1], at[2] = i, j, done
+                at[0] = i
+                at[1] = j
+                at[2] = done
                 return False
             at[2] = 0
             if own:
@@ -78,7 +82,8 @@ def _own_by_gaps(codes, offsets, p, decay, d, at, T, columns, cells):
             s, s, p, decay, T[:, :m], columns[:, :m], at[1], d[i], cells
         )
         if done < len(s):
-            at[0], at[1] = i, done
+            at[0] = i
+            at[1] = done
             return False
         at[1] = 0
     return True
@@ -104,8 +109,10 @@ def sums_by_gaps(
     codes_y, offsets_y = (codes, offsets) if others is None else others
     K = np.zeros((len(offsets) - 1, len(offsets_y) - 1))
     if K.size:
-        own, state = others is None, _gap_state(offsets_y, p)
-        X, Y = (codes, offsets), (codes_y, offsets_y)
+        own = others is None
+        state = _gap_state(offsets_y, p)
+        X = (codes, offsets)
+        Y = (codes_y, offsets_y)
         in_pieces(_pairs_by_gaps, X, Y, own, p, decay, K, *state)
     return K
 

@@ -71,9 +71,11 @@ def _words_near(window, order, costs, threshold, weights, out):
     expensive one, so that a depth-first search meets few words that are too expensive. Returns -1
     where `out` is too short.
     """
-    p, sigma = len(window), order.shape[0]
+    p = len(window)
+    sigma = order.shape[0]
     tried = np.full(p, -1, dtype=np.int64)
-    spent, number = np.zeros(p + 1), np.zeros(p + 1, dtype=np.int64)
+    spent = np.zeros(p + 1)
+    number = np.zeros(p + 1, dtype=np.int64)
     n = i = 0
 
     # depth first: the next cheapest symbol at position i
@@ -188,7 +190,8 @@ def word_counts(
     sizes = np.concatenate([[0], np.cumsum(np.diff(starts)[ranks])])
     most = int(np.minimum(np.diff(sizes[offsets]), n_columns).sum())
     rows = np.zeros(len(offsets), dtype=np.int64)
-    indices, data = np.empty(most, dtype=np.int32), np.empty(most)
+    indices = np.empty(most, dtype=np.int32)
+    data = np.empty(most)
     count = np.zeros(max(n_columns, 1), dtype=np.int32)
     _add_words(ranks, offsets, starts, columns, rows, indices, data, count)
     n = rows[-1]

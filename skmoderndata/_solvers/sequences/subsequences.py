@@ -82,7 +82,10 @@ def _level(plane, before, row, skips, skip, scale, total):
     compiler cannot tell that the arrays do not overlap.
     """
     r0 = r1 = r2 = r3 = 0.0
-    t0, t1, t2, t3 = total[0], total[1], total[2], total[3]
+    t0 = total[0]
+    t1 = total[1]
+    t2 = total[2]
+    t3 = total[3]
     for j in range(plane.shape[0]):
         # S(j)
         s0 = plane[j, 0] * before[j, 0] * scale
@@ -111,7 +114,10 @@ def _level(plane, before, row, skips, skip, scale, total):
         t1 += s1
         t2 += s2
         t3 += s3
-    total[0], total[1], total[2], total[3] = t0, t1, t2, t3
+    total[0] = t0
+    total[1] = t1
+    total[2] = t2
+    total[3] = t3
 
 
 @jit
@@ -125,7 +131,8 @@ def _weighted_sum(totals, shifts, lengths, logarithm):
         exponents[q] = shift
         value = lengths[q] * totals[q]
         if value > 0.0 and np.log2(value) + shift > largest:
-            largest, top = np.log2(value) + shift, shift
+            largest = np.log2(value) + shift
+            top = shift
     value = 0.0
     for q in range(len(lengths)):
         value += lengths[q] * totals[q] * 2.0 ** (exponents[q] - top)
@@ -141,7 +148,8 @@ def _one_against_lanes(s, lanes, skips, weighting, rows, totals, planes, holds, 
     ``planes[a % PLANES]`` has the weights of matching the symbol ``holds[a % PLANES]``. Goes on
     from symbol `first` for about so many cells; returns the next symbol, and the cells left.
     """
-    p, m = len(weighting.lengths), lanes.shape[0]
+    p = len(weighting.lengths)
+    m = lanes.shape[0]
     shifts = _level_shifts(len(s), m, p, weighting.decay, weighting.match.max())
     if first == 0:
         totals[:] = 0.0
@@ -189,15 +197,22 @@ def _all_pairs(X, order, Y, order_y, own, weighting, logarithm, K, at, saved, ce
     Goes on with symbol ``at[2]`` of the sequence ``order[at[1]]`` against the four from
     ``order_y[at[0]]`` on, after the rows and totals that are `saved`; True at the end.
     """
-    (codes, offsets), (codes_y, offsets_y) = X, Y
-    longest, p = (offsets_y[1:] - offsets_y[:-1]).max(), len(weighting.lengths)
-    rows, totals = np.empty((p + 1, longest + 1, 4)), np.empty((p, 4))
-    planes, holds, out = np.empty((PLANES, longest, 4)), np.empty(PLANES, np.int32), np.empty(4)
-    all_lanes, all_skips = np.empty((longest, 4), dtype=np.int32), np.empty((longest, 4))
+    (codes, offsets) = X
+    (codes_y, offsets_y) = Y
+    longest = (offsets_y[1:] - offsets_y[:-1]).max()
+    p = len(weighting.lengths)
+    rows = np.empty((p + 1, longest + 1, 4))
+    totals = np.empty((p, 4))
+    planes = np.empty((PLANES, longest, 4))
+    holds = np.empty(PLANES, np.int32)
+    out = np.empty(4)
+    all_lanes = np.empty((longest, 4), dtype=np.int32)
+    all_skips = np.empty((longest, 4))
     for first in range(at[0], len(order_y), 4):
         chosen = order_y[first : first + 4]
         m = offsets_y[chosen[-1] + 1] - offsets_y[chosen[-1]]
-        lanes, skips = all_lanes[:m], all_skips[:m]
+        lanes = all_lanes[:m]
+        skips = all_skips[:m]
         _fill_lanes(codes_y, offsets_y, chosen, weighting, lanes, skips)
         holds[:] = -1
 
@@ -205,13 +220,17 @@ def _all_pairs(X, order, Y, order_y, own, weighting, logarithm, K, at, saved, ce
             i = order[r]
             s = codes[offsets[i] : offsets[i + 1]]
             if at[2] > 0:
-                rows[:], totals[:] = saved[:-1, : longest + 1], saved[-1, :p]
+                rows[:] = saved[:-1, : longest + 1]
+                totals[:] = saved[-1, :p]
             done, cells = _one_against_lanes(
                 s, lanes, skips, weighting, rows, totals, planes, holds, at[2], cells
             )
             if done < len(s):
-                at[0], at[1], at[2] = first, r, done
-                saved[:-1, : longest + 1], saved[-1, :p] = rows, totals
+                at[0] = first
+                at[1] = r
+                at[2] = done
+                saved[:-1, : longest + 1] = rows
+                saved[-1, :p] = totals
                 return False
             at[2] = 0
             _sums_of_lanes(len(s), m, weighting, totals, logarithm, out)
@@ -227,14 +246,19 @@ def _all_pairs(X, order, Y, order_y, own, weighting, logarithm, K, at, saved, ce
 @jit
 def _own_pairs(codes, offsets, weighting, logarithm, d, at, saved, cells):
     """Compute the same for each sequence with itself, from symbol ``at[1]`` of ``at[0]`` on."""
-    longest, p = (offsets[1:] - offsets[:-1]).max(), len(weighting.lengths)
-    rows, totals = np.empty((p + 1, longest + 1, 4)), np.empty((p, 4))
-    planes, holds, out = np.empty((PLANES, longest, 4)), np.empty(PLANES, np.int32), np.empty(4)
+    longest = (offsets[1:] - offsets[:-1]).max()
+    p = len(weighting.lengths)
+    rows = np.empty((p + 1, longest + 1, 4))
+    totals = np.empty((p, 4))
+    planes = np.empty((PLANES, longest, 4))
+    holds = np.empty(PLANES, np.int32)
+    out = np.empty(4)
     chosen = np.zeros(1, dtype=np.int64)
 
     for i in range(at[0], len(d)):
         m = offsets[i + 1] - offsets[i]
-        lanes, skips = np.empty((m, 4), dtype=np.int32), np.empty((m, 4))
+        lanes = np.empty((m, 4), dtype=np.int32)
+        skips = np.empty((m, 4))
 
         chosen[0] = i
         _fill_lanes(codes, offsets, chosen, weighting, lanes, skips)
@@ -242,15 +266,18 @@ def _own_pairs(codes, offsets, weighting, logarithm, d, at, saved, cells):
 
         s = codes[offsets[i] : offsets[i + 1]]
         if at[1] > 0:
-            rows[:], totals[:] = saved[:-1, : longest + 1], saved[-1, :p]
+            rows[:] = saved[:-1, : longest + 1]
+            totals[:] = saved[-1, :p]
         done, cells = _one_against_lanes(
             s, lanes, skips, weighting, rows, totals, planes, holds, at[1], cells
         )
 
         # to be continued, or the sum over the lengths
         if done < len(s):
-            at[0], at[1] = i, done
-            saved[:-1, : longest + 1], saved[-1, :p] = rows, totals
+            at[0] = i
+            at[1] = done
+            saved[:-1, : longest + 1] = rows
+            saved[-1, :p] = totals
             return False
         at[1] = 0
         _sums_of_lanes(len(s), m, weighting, totals, logarithm, out)
@@ -260,7 +287,8 @@ def _own_pairs(codes, offsets, weighting, logarithm, d, at, saved, cells):
 
 def _lane_state(offsets: Array, weighting: Weighting) -> tuple[Array, Array]:
     """Where a sum is, and room for the rows of all lengths and, last, for their totals."""
-    p, longest = len(weighting.lengths), int(np.diff(offsets).max())
+    p = len(weighting.lengths)
+    longest = int(np.diff(offsets).max())
     return np.zeros(3, dtype=np.int64), np.empty((p + 2, max(longest + 1, p), 4))
 
 
@@ -301,7 +329,8 @@ def subsequence_sums(
     if K.size:
         order, order_y = (np.argsort(np.diff(o), kind="stable") for o in (offsets, offsets_y))
         state = _lane_state(offsets_y, weighting)
-        X, Y = (codes, offsets), (codes_y, offsets_y)
+        X = (codes, offsets)
+        Y = (codes_y, offsets_y)
         in_pieces(_all_pairs, X, order, Y, order_y, own, weighting, logarithm, K, *state)
     return K
 
@@ -328,8 +357,10 @@ def _derivative(s, t, matching, lengths, w, dw, first, total, cells):
     decay, match, match_slope = matching
     if first == 0:
         total = 0.0
-        w[0], dw[0] = 1.0, 0.0
-        w[1:], dw[1:] = 0.0, 0.0
+        w[0] = 1.0
+        dw[0] = 0.0
+        w[1:] = 0.0
+        dw[1:] = 0.0
 
     for i in range(first, len(s)):
         if cells <= 0 and i > first:  # one symbol at least
@@ -366,7 +397,9 @@ def _derivatives(codes, offsets, matching, lengths, G, at, w, dw, cells):
                 s, t, matching, lengths, w[:, :m], dw[:, :m], at[2], G[i, j], cells
             )
             if done < len(s):
-                at[0], at[1], at[2] = i, j, done
+                at[0] = i
+                at[1] = j
+                at[2] = done
                 return False
             at[2] = 0
             G[j, i] = G[i, j]
@@ -426,12 +459,15 @@ def _all_common(s, t, r, e, logarithm, first, cells):
             return 0.0, i, cells
         cells -= CELLS_OF_EXPONENTS * len(t)
         a = s[i]
-        p, ep = 0.0, 0
-        before, e_before = r[0], e[0]
+        p = 0.0
+        ep = 0
+        before = r[0]
+        e_before = e[0]
         for j in range(len(t)):
             if t[j] == a:
                 p, ep = _plus(p, ep, before, e_before)
-            before, e_before = r[j + 1], e[j + 1]
+            before = r[j + 1]
+            e_before = e[j + 1]
             r[j + 1], e[j + 1] = _plus(before, e_before, p, ep)
     if logarithm:
         return np.log(r[-1]) + e[-1] * 400 * LOG2, len(s), cells
@@ -441,8 +477,10 @@ def _all_common(s, t, r, e, logarithm, first, cells):
 @jit
 def _all_common_pairs(X, Y, own, logarithm, K, at, numbers, powers, cells):
     """Count for all pairs, from row ``at[2]`` of the pair ``at[0], at[1]`` on; True at the end."""
-    (codes, offsets), (codes_y, offsets_y) = X, Y
-    r, e = numbers.copy(), powers.copy()
+    (codes, offsets) = X
+    (codes_y, offsets_y) = Y
+    r = numbers.copy()
+    e = powers.copy()
     for i in range(at[0], K.shape[0]):
         s = codes[offsets[i] : offsets[i + 1]]
         for j in range(at[1], i + 1 if own else K.shape[1]):
@@ -450,8 +488,11 @@ def _all_common_pairs(X, Y, own, logarithm, K, at, numbers, powers, cells):
             m = len(t) + 1
             K[i, j], done, cells = _all_common(s, t, r[:m], e[:m], logarithm, at[2], cells)
             if done < len(s):
-                at[0], at[1], at[2] = i, j, done
-                numbers[:], powers[:] = r, e
+                at[0] = i
+                at[1] = j
+                at[2] = done
+                numbers[:] = r
+                powers[:] = e
                 return False
             at[2] = 0
             if own:
@@ -463,14 +504,17 @@ def _all_common_pairs(X, Y, own, logarithm, K, at, numbers, powers, cells):
 @jit
 def _all_common_own(codes, offsets, logarithm, d, at, numbers, powers, cells):
     """Count for each sequence with itself, from row ``at[1]`` of sequence ``at[0]`` on."""
-    r, e = numbers.copy(), powers.copy()
+    r = numbers.copy()
+    e = powers.copy()
     for i in range(at[0], len(d)):
         s = codes[offsets[i] : offsets[i + 1]]
         m = len(s) + 1
         d[i], done, cells = _all_common(s, s, r[:m], e[:m], logarithm, at[1], cells)
         if done < len(s):
-            at[0], at[1] = i, done
-            numbers[:], powers[:] = r, e
+            at[0] = i
+            at[1] = done
+            numbers[:] = r
+            powers[:] = e
             return False
         at[1] = 0
     return True
@@ -496,8 +540,10 @@ def all_subsequence_counts(
     codes_y, offsets_y = (codes, offsets) if others is None else others
     K = np.zeros((len(offsets) - 1, len(offsets_y) - 1))
     if K.size:
-        own, state = others is None, _common_state(offsets_y)
-        X, Y = (codes, offsets), (codes_y, offsets_y)
+        own = others is None
+        state = _common_state(offsets_y)
+        X = (codes, offsets)
+        Y = (codes_y, offsets_y)
         in_pieces(_all_common_pairs, X, Y, own, logarithm, K, *state)
     return K
 

@@ -49,7 +49,8 @@ def _windows(codes, offsets, p, starts, ends):
 
 def windows(codes: Array, offsets: Array, p: int) -> Windows:
     """Windows of p symbols inside single sequences; those with a negative code are left out."""
-    starts, ends = np.empty(len(codes), dtype=np.int64), np.zeros(len(offsets), dtype=np.int64)
+    starts = np.empty(len(codes), dtype=np.int64)
+    ends = np.zeros(len(offsets), dtype=np.int64)
     n = _windows(codes, offsets, p, starts, ends)
     return Windows(starts[:n], ends)
 
@@ -71,7 +72,8 @@ def window_numbers(
     n_numbers : int
         Upper bound of the numbers.
     """
-    numbers, size = np.zeros(len(starts), dtype=np.int64), 1
+    numbers = np.zeros(len(starts), dtype=np.int64)
+    size = 1
     for position in positions:
         if size * n_symbols >= WORD:
             distinct, numbers = np.unique(numbers, return_inverse=True)
@@ -133,7 +135,8 @@ def count_in_columns(
 ) -> sparse.csr_array:
     """Count the windows of each sequence in given columns, `table[number]`, -1 for none."""
     indptr = np.zeros(len(offsets), dtype=np.int64)
-    indices, data = np.empty(len(numbers), dtype=np.int32), np.empty(len(numbers))
+    indices = np.empty(len(numbers), dtype=np.int32)
+    data = np.empty(len(numbers))
     n = _count(numbers, offsets, table, max(n_columns, 1), indptr, indices, data)
     return sparse.csr_array(
         (data[:n], indices[:n], indptr.astype(np.int32)), shape=(len(offsets) - 1, n_columns)
@@ -151,7 +154,8 @@ def _add_products(indptr, indices, data, starts, rows, values, K, at, cells):
             at[0] = i
             return False
         for e in range(indptr[i], indptr[i + 1]):
-            column, a = indices[e], data[e]
+            column = indices[e]
+            a = data[e]
             cells -= CELLS_OF_PRODUCTS * (starts[column + 1] - starts[column])
             for f in range(starts[column], starts[column + 1]):
                 K[i, rows[f]] += a * values[f]
@@ -170,7 +174,8 @@ def _add_own_products(indptr, indices, data, starts, rows, values, K, at, first,
             at[0] = i
             return False
         for e in range(indptr[i], indptr[i + 1]):
-            column, a = indices[e], data[e]
+            column = indices[e]
+            a = data[e]
             cells -= CELLS_OF_PRODUCTS * (starts[column + 1] - first[column])
             for f in range(first[column], starts[column + 1]):
                 K[i, rows[f]] += a * values[f]
@@ -202,7 +207,8 @@ def gram_of_counts(
     # the others, entry by entry
     light = np.flatnonzero((HEAVY * filled <= K.size) & (filled > 0))
     if len(light):
-        a, b = left[:, light], right[:, light]
+        a = left[:, light]
+        b = right[:, light]
         rows = a.tocsr()
         parts = (rows.indptr, rows.indices, rows.data, b.indptr, b.indices, b.data)
         start = np.zeros(1, dtype=np.int64)

@@ -36,7 +36,8 @@ def _number_rows(values, starts, numbers, firsts, table):
     for r in range(len(starts) - 1):
         place = _slot(values, starts[r], starts[r + 1], starts, firsts, table)
         if table[place] < 0:
-            table[place], firsts[n] = n, r
+            table[place] = n
+            firsts[n] = r
             n += 1
         numbers[r] = table[place]
     return n
@@ -60,7 +61,8 @@ def number_rows(values: Array, starts: Array) -> tuple[Array, int]:
         Number of distinct rows.
     """
     n_rows = len(starts) - 1
-    numbers, firsts = np.empty(n_rows, dtype=np.int64), np.empty(n_rows, dtype=np.int64)
+    numbers = np.empty(n_rows, dtype=np.int64)
+    firsts = np.empty(n_rows, dtype=np.int64)
     n = _number_rows(values, starts, numbers, firsts, _empty_table(n_rows))
     return numbers, n
 
@@ -111,7 +113,8 @@ def productions(
     values = np.empty(len(labels) + len(child), dtype=np.int64)
     tail = np.ones(len(values), dtype=bool)
     tail[heads] = False
-    values[heads], values[tail] = labels, labels[child]
+    values[heads] = labels
+    values[tail] = labels[child]
     return number_rows(values, np.append(heads, len(values)))
 
 
@@ -131,7 +134,8 @@ def _complete_subtrees(labels, starts, child, numbers, n_inner, firsts, table):
         heads[v + 1] = k + 1
         place = _slot(values, heads[v], k + 1, heads, firsts, table)
         if table[place] < 0:
-            table[place], firsts[n] = n, v
+            table[place] = n
+            firsts[n] = v
             n += 1
         numbers[v] = table[place]
     return n
@@ -148,7 +152,8 @@ def complete_subtrees(labels: Array, starts: Array, child: Array) -> tuple[Array
         Nodes with children in each distinct subtree.
     """
     n_nodes = len(labels)
-    numbers, inner = np.empty(n_nodes, dtype=np.int64), np.empty(n_nodes, dtype=np.int64)
+    numbers = np.empty(n_nodes, dtype=np.int64)
+    inner = np.empty(n_nodes, dtype=np.int64)
     firsts = np.empty(n_nodes, dtype=np.int64)
     table = _empty_table(n_nodes)
     n = _complete_subtrees(labels, starts, child, numbers, inner, firsts, table)
@@ -182,5 +187,6 @@ def refine(labels: Array, starts: Array, neighbours: Array, edges: Array) -> Arr
     values = np.empty(len(labels) + len(around), dtype=np.int64)
     tail = np.ones(len(values), dtype=bool)
     tail[heads] = False
-    values[heads], values[tail] = labels, around
+    values[heads] = labels
+    values[tail] = around
     return number_rows(values, np.append(heads, len(values)))[0]

@@ -83,14 +83,16 @@ def _match(nodes, i, j, first, base, begin, keep):
         base[v] = 0
 
     # both lists of productions are sorted
-    a, b = nodes.bounds[i], nodes.bounds[j]
+    a = nodes.bounds[i]
+    b = nodes.bounds[j]
     while a < nodes.bounds[i + 1] and b < nodes.bounds[j + 1]:
         if nodes.sorted_key[a] < nodes.sorted_key[b]:
             a += 1
         elif nodes.sorted_key[a] > nodes.sorted_key[b]:
             b += 1
         else:
-            key, g = nodes.sorted_key[a], b
+            key = nodes.sorted_key[a]
+            g = b
             while b < nodes.bounds[j + 1] and nodes.sorted_key[b] == key:
                 b += 1
             while a < nodes.bounds[i + 1] and nodes.sorted_key[a] == key:
@@ -101,7 +103,8 @@ def _match(nodes, i, j, first, base, begin, keep):
     # the cells of a node lie above those of its children
     top = cells = 0
     for v in range(nodes.offsets[i + 1] - start):
-        size, begin[v] = base[v], top
+        size = base[v]
+        begin[v] = top
         base[v] = top
         if not keep and nodes.starts[start + v] < nodes.starts[start + v + 1]:
             base[v] = base[nodes.child[nodes.starts[start + v]] - start]
@@ -136,14 +139,16 @@ def _all_subtrees(nodes, i, j, decay, first, base, begin, delta, at, total, cell
         if g < 0:
             continue
 
-        key, cell = nodes.key[v], begin[v - start]
+        key = nodes.key[v]
+        cell = begin[v - start]
         while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
             shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
 
             # Delta(v, w) = decay prod (1 + Delta(children))
             d = decay
             for e in range(nodes.starts[v], nodes.starts[v + 1]):
-                c, o = nodes.child[e], nodes.child[e + shift]
+                c = nodes.child[e]
+                o = nodes.child[e + shift]
                 if nodes.key[c] >= 0 and nodes.key[c] == nodes.key[o]:
                     d *= 1.0 + delta[base[c - start] + nodes.rank[o]]
 
@@ -171,23 +176,29 @@ def _log_all_subtrees(nodes, i, j, log_decay, first, base, begin, delta, at, sum
     As `_all_subtrees`, with the sum so far and its largest term, to which it is relative, in
     `sums`.
     """
-    start, total, top = nodes.offsets[i], sums[0], sums[1]
+    start = nodes.offsets[i]
+    total = sums[0]
+    top = sums[1]
     for v in range(start + at[1], nodes.offsets[i + 1]):
         if cells <= 0 and v > start + at[1]:  # one node at least
-            at[1], sums[0], sums[1] = v - start, total, top
+            at[1] = v - start
+            sums[0] = total
+            sums[1] = top
             return 0.0, cells
         g = first[v - start]
         # log Delta(v, w) = log decay + sum log(1 + Delta(children))
         if g < 0:
             continue
-        key, cell = nodes.key[v], begin[v - start]
+        key = nodes.key[v]
+        cell = begin[v - start]
 
         while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
             shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
 
             d = log_decay
             for e in range(nodes.starts[v], nodes.starts[v + 1]):
-                c, o = nodes.child[e], nodes.child[e + shift]
+                c = nodes.child[e]
+                o = nodes.child[e + shift]
                 if nodes.key[c] >= 0 and nodes.key[c] == nodes.key[o]:
                     d += _softplus(delta[base[c - start] + nodes.rank[o]])
 
@@ -223,14 +234,16 @@ def _slope(nodes, i, j, first, base, begin, delta, slope, at, sums, cells):
         if g < 0:
             continue
 
-        key, cell = nodes.key[v], begin[v - start]
+        key = nodes.key[v]
+        cell = begin[v - start]
         while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
             shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
 
             # derivatives of the children's factors
             s = 1.0
             for e in range(nodes.starts[v], nodes.starts[v + 1]):
-                c, o = nodes.child[e], nodes.child[e + shift]
+                c = nodes.child[e]
+                o = nodes.child[e + shift]
                 if nodes.key[c] >= 0 and nodes.key[c] == nodes.key[o]:
                     below = base[c - start] + nodes.rank[o]
                     s += slope[below] * delta[below] / (1.0 + delta[below])
@@ -252,24 +265,31 @@ def _log_slope(nodes, i, j, first, base, begin, delta, slope, at, sums, cells):
     `sums` are the two, relative to the largest Delta, and its logarithm; their ratio is the
     derivative of the logarithm of the sum. Goes on as `_slope`.
     """
-    start, top = nodes.offsets[i], sums[2]
-    numerator, denominator = sums[0], sums[1]
+    start = nodes.offsets[i]
+    top = sums[2]
+    numerator = sums[0]
+    denominator = sums[1]
     for v in range(start + at[1], nodes.offsets[i + 1]):
         if cells <= 0 and v > start + at[1]:  # one node at least
-            at[1], sums[0], sums[1], sums[2] = v - start, numerator, denominator, top
+            at[1] = v - start
+            sums[0] = numerator
+            sums[1] = denominator
+            sums[2] = top
             return cells
         g = first[v - start]
 
         if g < 0:
             continue
-        key, cell = nodes.key[v], begin[v - start]
+        key = nodes.key[v]
+        cell = begin[v - start]
 
         while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
             shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
             s = 1.0
 
             for e in range(nodes.starts[v], nodes.starts[v + 1]):
-                c, o = nodes.child[e], nodes.child[e + shift]
+                c = nodes.child[e]
+                o = nodes.child[e + shift]
                 if nodes.key[c] >= 0 and nodes.key[c] == nodes.key[o]:
                     below = base[c - start] + nodes.rank[o]
                     s += slope[below] * np.exp(delta[below] - _softplus(delta[below]))
@@ -289,7 +309,10 @@ def _log_slope(nodes, i, j, first, base, begin, delta, slope, at, sums, cells):
             g += 1
 
         cells -= CELLS_OF_LOGARITHMS * (cell - begin[v - start])
-    at[1], sums[0], sums[1], sums[2] = nodes.offsets[i + 1] - start, numerator, denominator, top
+    at[1] = nodes.offsets[i + 1] - start
+    sums[0] = numerator
+    sums[1] = denominator
+    sums[2] = top
     return cells
 
 
@@ -303,14 +326,17 @@ def _row_of_all(nodes, i, start, stop, decay, logarithm, out, at, totals, saved,
     """
     size = nodes.offsets[i + 1] - nodes.offsets[i]
 
-    first, base = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
-    begin, total = np.empty(size, dtype=np.int64), totals[0]
+    first = np.empty(size, dtype=np.int64)
+    base = np.empty(size, dtype=np.int64)
+    begin = np.empty(size, dtype=np.int64)
+    total = totals[0]
     delta = saved[0]
     for j in range(start + at[0], stop):
         # 1. room for the pairs
         n_cells = _match(nodes, i, j, first, base, begin, False)
         if n_cells > len(delta):
-            at[0], at[3] = j - start, n_cells
+            at[0] = j - start
+            at[3] = n_cells
             return False
 
         # 2. plain sums
@@ -326,7 +352,10 @@ def _row_of_all(nodes, i, start, stop, decay, logarithm, out, at, totals, saved,
                 if np.isfinite(total):
                     total = np.log(total)
                 else:
-                    at[1], at[2], totals[0], totals[1] = 0, 1, 0.0, -np.inf
+                    at[1] = 0
+                    at[2] = 1
+                    totals[0] = 0.0
+                    totals[1] = -np.inf
 
         if at[2] == 1 and at[1] < size:
             total, cells = _log_all_subtrees(
@@ -352,7 +381,8 @@ def _row_of_slopes(nodes, i, start, stop, decay, logarithm, out, at, totals, sav
     are known, and the second row are their derivatives.
     """
     size = nodes.offsets[i + 1] - nodes.offsets[i]
-    first, base = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+    first = np.empty(size, dtype=np.int64)
+    base = np.empty(size, dtype=np.int64)
     begin = np.empty(size, dtype=np.int64)
     for j in range(start + at[0], stop):
         at[0] = j - start
@@ -360,12 +390,14 @@ def _row_of_slopes(nodes, i, start, stop, decay, logarithm, out, at, totals, sav
         if n_cells > saved.shape[1]:
             at[3] = n_cells
             return False
-        delta, slope = saved[0], saved[1]
+        delta = saved[0]
+        slope = saved[1]
 
         # 1. values of all pairs
         if at[2] == 0:
             if at[1] == 0:
-                totals[0], totals[1] = 0.0, -np.inf
+                totals[0] = 0.0
+                totals[1] = -np.inf
             if logarithm:
                 _, cells = _log_all_subtrees(
                     nodes, i, j, np.log(decay), first, base, begin, delta, at, totals, cells
@@ -376,8 +408,11 @@ def _row_of_slopes(nodes, i, start, stop, decay, logarithm, out, at, totals, sav
                 )
             if at[1] < size:
                 return False
-            at[1], at[2] = 0, 1
-            totals[0], totals[1], totals[2] = 0.0, 0.0, -np.inf
+            at[1] = 0
+            at[2] = 1
+            totals[0] = 0.0
+            totals[1] = 0.0
+            totals[2] = -np.inf
 
         # 2. their derivatives, children before parents
         if logarithm:
@@ -398,22 +433,29 @@ def _row_of_roots(nodes, i, start, stop, decay, logarithm, out):
     """Delta of the two roots: pairs from the roots down, values from the leaves up."""
     size = nodes.offsets[i + 1] - nodes.offsets[i]
 
-    pairs, parent = np.empty((size, 2), dtype=np.int64), np.empty(size, dtype=np.int64)
+    pairs = np.empty((size, 2), dtype=np.int64)
+    parent = np.empty(size, dtype=np.int64)
     value = np.empty(size)
     for j in range(start, stop):
         # pairs of equal productions, from the roots down
-        pairs[0, 0], pairs[0, 1] = nodes.offsets[i + 1] - 1, nodes.offsets[j + 1] - 1
+        pairs[0, 0] = nodes.offsets[i + 1] - 1
+        pairs[0, 1] = nodes.offsets[j + 1] - 1
         if nodes.key[pairs[0, 0]] < 0 or nodes.key[pairs[0, 0]] != nodes.key[pairs[0, 1]]:
             out[j - start] = -np.inf if logarithm else 0.0
             continue
 
-        n, k = 1, 0
+        n = 1
+        k = 0
         while k < n:
-            v, w = pairs[k, 0], pairs[k, 1]
+            v = pairs[k, 0]
+            w = pairs[k, 1]
             for e in range(nodes.starts[v + 1] - nodes.starts[v]):
-                c, o = nodes.child[nodes.starts[v] + e], nodes.child[nodes.starts[w] + e]
+                c = nodes.child[nodes.starts[v] + e]
+                o = nodes.child[nodes.starts[w] + e]
                 if nodes.key[c] >= 0 and nodes.key[c] == nodes.key[o]:
-                    pairs[n, 0], pairs[n, 1], parent[n] = c, o, k
+                    pairs[n, 0] = c
+                    pairs[n, 1] = o
+                    parent[n] = k
                     n += 1
             k += 1
 
@@ -436,7 +478,9 @@ def _row_in_pieces(row: Any, n_tables: int) -> Callable[..., None]:
     def whole(
         nodes: Nodes, i: int, start: int, stop: int, decay: float, logarithm: bool, out: Array
     ) -> None:
-        at, totals, saved = np.zeros(4, dtype=np.int64), np.zeros(3), np.empty((n_tables, 0))
+        at = np.zeros(4, dtype=np.int64)
+        totals = np.zeros(3)
+        saved = np.empty((n_tables, 0))
 
         def go_on(cells: int) -> bool:
             nonlocal saved

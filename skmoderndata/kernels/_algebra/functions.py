@@ -143,12 +143,10 @@ class Covariance(BaseKernel):
         return np.full(m, 1 / m) if self.weights is None else self._per_feature("weights", m)
 
     def _gram(self, X: Any, Y: Any) -> Array:
-        K: Array = (X * self._q()) @ (X if Y is None else Y).T
-        return K
+        return (X * self._q()) @ (X if Y is None else Y).T
 
     def _diag(self, X: Any) -> Array:
-        d: Array = (X * X) @ self._q()
-        return d
+        return (X * X) @ self._q()
 
 
 class MonteCarlo(BaseKernel):
@@ -232,8 +230,7 @@ class MonteCarlo(BaseKernel):
         return np.asarray(np.column_stack(columns) / np.sqrt(self.n_components))
 
     def _gram(self, X: Any, Y: Any) -> Array:
-        K: Array = X @ (X if Y is None else Y).T
-        return K
+        return X @ (X if Y is None else Y).T
 
     def _diag(self, X: Any) -> Array:
         return np.asarray(np.einsum("ij,ij->i", X, X))
@@ -313,8 +310,7 @@ class DistanceKernel(BaseKernel):
             raise ValueError("DistanceKernel: the distance has negative values.")
         if Y is None:
             np.fill_diagonal(D, 0.0)
-        powers: Array = D**self.power
-        return powers
+        return D**self.power
 
     def _gram(self, X: Any, Y: Any) -> Array:
         return np.exp(-self.gamma * self._powers(X, Y))

@@ -57,8 +57,7 @@ class _OfKernel(BaseKernel):
         kernel : Kernel
             A copy.
         """
-        copy: BaseKernel = super().from_data(X).set_params(kernel=kernel_from_data(self.kernel, X))
-        return copy
+        return super().from_data(X).set_params(kernel=kernel_from_data(self.kernel, X))
 
     def _real(self, X: Any) -> Any:
         if isinstance(X, Encoded):  # the inner kernel interprets the form
@@ -84,8 +83,7 @@ class _OfKernel(BaseKernel):
         return constant_diagonal(self.kernel)
 
     def _inner_gradient(self, X: Any) -> Array:
-        gradient: Array = self.kernel(X, eval_gradient=True)[1]
-        return gradient
+        return self.kernel(X, eval_gradient=True)[1]
 
 
 def _diagonal_of(gradient: Array) -> Array:
@@ -162,8 +160,7 @@ class Conformal(_OfKernel):
         return np.outer(f, g) * K
 
     def _diag(self, X: Any) -> Array:
-        values: Array = function_values(self.func, X, "Conformal") ** 2 * self.kernel.diag(X)
-        return values
+        return function_values(self.func, X, "Conformal") ** 2 * self.kernel.diag(X)
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
         f = function_values(self.func, X, "Conformal")
@@ -234,10 +231,7 @@ class Pullback(BaseKernel):
         kernel : Kernel
             A copy.
         """
-        copy: BaseKernel = (
-            super().from_data(X).set_params(kernel=kernel_from_data(self.kernel, self.func(X)))
-        )
-        return copy
+        return super().from_data(X).set_params(kernel=kernel_from_data(self.kernel, self.func(X)))
 
     def _check(self, X: Any) -> Any:
         images = self.func(X)
@@ -246,12 +240,10 @@ class Pullback(BaseKernel):
         return images
 
     def _gram(self, X: Any, Y: Any) -> Array:
-        K: Array = self.kernel(X) if Y is None else self.kernel(X, Y)
-        return K
+        return self.kernel(X) if Y is None else self.kernel(X, Y)
 
     def _diag(self, X: Any) -> Array:
-        d: Array = self.kernel.diag(X)
-        return d
+        return self.kernel.diag(X)
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
         return {"kernel": self.kernel(X, eval_gradient=True)[1]}
@@ -304,8 +296,7 @@ class PolynomialOf(_OfKernel):
     def _of(self, k: Array, order: int = 0) -> Array:
         coef = np.atleast_1d(np.asarray(self.coef, dtype=np.float64))
         p = np.polynomial.Polynomial(coef)
-        values: Array = (p.deriv(order) if order else p)(k)
-        return values
+        return (p.deriv(order) if order else p)(k)
 
     def _gram(self, X: Any, Y: Any) -> Array:
         return self._of(self.kernel(X) if Y is None else self.kernel(X, Y))
@@ -371,12 +362,10 @@ class ExponentialOf(_OfKernel):
         self._check_real("scale", 0.0)
 
     def _log_gram(self, X: Any, Y: Any) -> Array:
-        K: Array = (self.kernel(X) if Y is None else self.kernel(X, Y)) / self.scale
-        return K
+        return (self.kernel(X) if Y is None else self.kernel(X, Y)) / self.scale
 
     def _log_diag(self, X: Any) -> Array:
-        d: Array = self.kernel.diag(X) / self.scale
-        return d
+        return self.kernel.diag(X) / self.scale
 
     def _gram(self, X: Any, Y: Any) -> Array:
         return np.exp(self._log_gram(X, Y))
@@ -459,8 +448,7 @@ class GaussianOf(_OfKernel):
         return np.asarray(np.maximum(D, 0.0))
 
     def _gram(self, X: Any, Y: Any) -> Array:
-        values: Array = np.exp(-self._squares(X, Y) / (2 * self.sigma**2))
-        return values
+        return np.exp(-self._squares(X, Y) / (2 * self.sigma**2))
 
     def _diag(self, X: Any) -> Array:
         return np.ones(len(self.kernel.diag(X)))

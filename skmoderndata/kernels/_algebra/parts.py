@@ -56,8 +56,7 @@ class _OverParts(BaseKernel):
             kernel_from_data(kernel, part)
             for kernel, (part, _) in zip(self.kernels, parts, strict=True)
         ]
-        copy: BaseKernel = super().from_data(X).set_params(kernels=kernels)
-        return copy
+        return super().from_data(X).set_params(kernels=kernels)
 
     def _check(self, X: Any) -> list[tuple[Any, Array]]:
         """Return one collection for each component, and a mask of the samples that have it."""
@@ -97,10 +96,10 @@ class _OverParts(BaseKernel):
         return found
 
     def _part(self, i: int, X: Any, Y: Any) -> Array:
-        (x, has_x), (y, has_y) = X[i], X[i] if Y is None else Y[i]
+        (x, has_x) = X[i]
+        (y, has_y) = X[i] if Y is None else Y[i]
         if has_x.all() and has_y.all() and len(x) and len(y):
-            K: Array = self.kernels[i](x) if Y is None else self.kernels[i](x, y)
-            return K
+            return self.kernels[i](x) if Y is None else self.kernels[i](x, y)
         both_missing = ~has_x[:, None] & ~has_y
         out = both_missing.astype(np.float64) * (self.missing == "match")
         if has_x.any() and has_y.any():
@@ -201,8 +200,7 @@ class DirectSum(_OverParts):
 
     def _diag(self, X: Any) -> Array:
         parts = [w * self._part_diag(i, X) for i, w in enumerate(self._w())]
-        total: Array = np.sum(parts, axis=0)
-        return total
+        return np.sum(parts, axis=0)
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
         return {f"kernels__{i}": w * self._part_gradient(i, X) for i, w in enumerate(self._w())}
@@ -267,8 +265,7 @@ class TensorProduct(_OverParts):
 
     def _diag(self, X: Any) -> Array:
         parts = [self._part_diag(i, X) for i in range(len(self.kernels))]
-        product: Array = np.prod(parts, axis=0)
-        return product
+        return np.prod(parts, axis=0)
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
         parts = [self._part(i, X, None) for i in range(len(self.kernels))]

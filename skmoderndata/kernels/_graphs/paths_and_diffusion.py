@@ -52,10 +52,8 @@ class _OverPaths(BaseKernel):
         if not isinstance(kernel, Kernel):
             return np.full(shape, float(kernel))
         if len(shape) == 1:
-            d: Array = kernel.diag(X)
-            return d
-        K: Array = kernel(X) if Y is None else kernel(X, Y)
-        return K
+            return kernel.diag(X)
+        return kernel(X) if Y is None else kernel(X, Y)
 
     def _shape(self, X: Any, Y: Any) -> tuple[int, int]:
         n = X.shape[0] if hasattr(X, "shape") else len(X)
@@ -207,7 +205,8 @@ class GraphPath(_OverPaths):
         for u, v, _ in self.edges:
             nodes.setdefault(u, len(nodes))
             nodes.setdefault(v, len(nodes))
-        V, pairs = len(nodes), int(np.prod(shape))
+        V = len(nodes)
+        pairs = int(np.prod(shape))
         A = np.zeros((pairs, V, V))
         for u, v, kernel in self.edges:
             A[:, nodes[u], nodes[v]] += self._edge(kernel, X, Y, shape).reshape(pairs)
@@ -245,8 +244,7 @@ class GraphPath(_OverPaths):
         unit = np.zeros((V, 1))
         unit[t] = 1.0
         walks = np.linalg.solve(np.eye(V) - A, np.broadcast_to(unit, (len(A), V, 1)))
-        values: Array = walks[:, s, 0].reshape(shape)
-        return values
+        return walks[:, s, 0].reshape(shape)
 
 
 class _BetweenNodes(BaseKernel):
@@ -320,13 +318,11 @@ class _BetweenNodes(BaseKernel):
 
     def _diag(self, X: Any) -> Array:
         w, U = self._spectrum()
-        values: Array = U[X] ** 2 @ self._of_spectrum(w)
-        return values
+        return U[X] ** 2 @ self._of_spectrum(w)
 
     def _from(self, X: Array, f: Array) -> Array:
         U = self._spectrum()[1][X]
-        K: Array = (U * f) @ U.T
-        return K
+        return (U * f) @ U.T
 
 
 class ExponentialDiffusion(_BetweenNodes):

@@ -98,8 +98,7 @@ class Convolution(BaseKernel):
                 f"Convolution: decompose yields the type {kind!r}, but kernels has only "
                 f"{list(self.kernels)}."
             )
-        found: Sequence[Any] = self.kernels[kind]
-        return found
+        return self.kernels[kind]
 
     def _check(self, X: Any) -> tuple[int, Parts]:
         """Return the number of samples, and for each type the parts and their samples."""
@@ -303,10 +302,12 @@ class Graphs:
 
 def read_graphs(X: Any, name: str = "The kernel") -> Graphs:
     """Return graphs of any type as one `Graphs` collection."""
-    labels, edges = [], []
+    labels = []
+    edges = []
     degrees: list[int] = []
     neighbours: list[int] = []
-    n_nodes, n_ends = [0], [0]
+    n_nodes = [0]
+    n_ends = [0]
     for i, x in enumerate(as_samples(X, name)):
         found, below = _read_graph(x, f"{name}: sample {i}")
         labels.append(found)

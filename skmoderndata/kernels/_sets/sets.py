@@ -97,8 +97,7 @@ class _OnSets(BaseKernel):
                     f"{type(self).__name__}: weights has {len(weights)} entries, for elements 0 "
                     f"to {len(weights) - 1}, but a sample contains {e!r}; use a dict."
                 )
-        values: Array = weights[np.array(elements, dtype=np.intp)]
-        return values
+        return weights[np.array(elements, dtype=np.intp)]
 
     def _measure(self, weights: Array) -> Array:
         """Additive measure of each element."""

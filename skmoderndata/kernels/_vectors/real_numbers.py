@@ -39,14 +39,14 @@ class _PerInput(BaseKernel):
 
     def _diag(self, X: Any) -> Array:
         k = self._scalar(X, X)
-        total: Array = k.sum(axis=1) if self.combine == "sum" else k.prod(axis=1)
-        return total
+        return k.sum(axis=1) if self.combine == "sum" else k.prod(axis=1)
 
     def _chain(self, X: Array, slope: Any) -> Array:
         """Differentiate the combination, given the derivative of the kernel of each input."""
         total = np.zeros((len(X), len(X)))
         for i in range(X.shape[1]):
-            x, z = X[:, i][:, None], X[:, i][None, :]
+            x = X[:, i][:, None]
+            z = X[:, i][None, :]
             part = slope(x, z)
             if self.combine == "product":
                 for j in range(X.shape[1]):
@@ -190,8 +190,7 @@ class Min(_PerInput):
         return np.asarray(X)
 
     def _scalar(self, x: Array, z: Array) -> Array:
-        values: Array = np.minimum(np.abs(x), np.abs(z)) * ((x > 0) == (z > 0))
-        return values
+        return np.minimum(np.abs(x), np.abs(z)) * ((x > 0) == (z > 0))
 
 
 class Triangular(_PerInput):
@@ -255,13 +254,11 @@ class Triangular(_PerInput):
         return True
 
     def _scalar(self, x: Array, z: Array) -> Array:
-        values: Array = np.maximum(self.width - np.abs(x - z), 0.0)
-        return values
+        return np.maximum(self.width - np.abs(x - z), 0.0)
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
         def slope(x: Array, z: Array) -> Array:
-            inside: Array = self.width * (np.abs(x - z) < self.width)
-            return inside
+            return self.width * (np.abs(x - z) < self.width)
 
         return {"width": self._chain(X, slope)}
 
@@ -339,7 +336,8 @@ class Spline(_PerInput):
         for j in range(r, -1, -1):
             values = values * xz + (1 / factorial(j) ** 2 if self.sobolev else 1.0)
         if self.knots is None:
-            m, gap = np.minimum(x, z), np.abs(x - z)
+            m = np.minimum(x, z)
+            gap = np.abs(x - z)
             rest = np.zeros(values.shape)
             for s in range(r + 1):
                 rest += comb(r, s) * gap**s * m ** (2 * r - s + 1) / (2 * r - s + 1)
@@ -423,12 +421,10 @@ class GammaExponential(BaseKernel):
 
         scale = self._per_feature("length_scale", X.shape[1])
         A = X / scale
-        distances: Array = cdist(A, A if Y is None else Y / scale)
-        return distances
+        return cdist(A, A if Y is None else Y / scale)
 
     def _gram(self, X: Any, Y: Any) -> Array:
-        values: Array = np.exp(-(self._radius(X, Y) ** self.gamma))
-        return values
+        return np.exp(-(self._radius(X, Y) ** self.gamma))
 
     def _diag(self, X: Any) -> Array:
         self._per_feature("length_scale", X.shape[1])  # refuses what the matrix refuses
@@ -523,13 +519,11 @@ class ArcSine(BaseKernel):
     def _gram(self, X: Any, Y: Any) -> Array:
         c, a, b = self._forms(X, Y)
         sine = c / np.sqrt(np.multiply.outer(1 + a, 1 + b))
-        values: Array = self.scale * np.arcsin(np.clip(sine, -1, 1))
-        return values
+        return self.scale * np.arcsin(np.clip(sine, -1, 1))
 
     def _diag(self, X: Any) -> Array:
         a = 2 * (self.bias_var + (X * X) @ self._per_feature("weight_var", X.shape[1]))
-        values: Array = self.scale * np.arcsin(a / (1 + a))
-        return values
+        return self.scale * np.arcsin(a / (1 + a))
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
         c, a, _ = self._forms(X, None)
@@ -539,8 +533,7 @@ class ArcSine(BaseKernel):
 
         def along(dc: Array, da: Array) -> Array:
             relative = da / (1 + a)
-            change: Array = outer * (dc / root - sine * (relative[:, None] + relative) / 2)
-            return change
+            return outer * (dc / root - sine * (relative[:, None] + relative) / 2)
 
         w = self._per_feature("weight_var", X.shape[1])
         bias = 2.0 * self.bias_var
@@ -604,12 +597,10 @@ class ARDLinear(BaseKernel):
     def _gram(self, X: Any, Y: Any) -> Array:
         s = self._per_feature("sigma", X.shape[1])
         A = X * s
-        K: Array = A @ (A if Y is None else Y * s).T
-        return K
+        return A @ (A if Y is None else Y * s).T
 
     def _diag(self, X: Any) -> Array:
-        total: Array = ((X * self._per_feature("sigma", X.shape[1])) ** 2).sum(axis=1)
-        return total
+        return ((X * self._per_feature("sigma", X.shape[1])) ** 2).sum(axis=1)
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
         if np.size(self.sigma) == 1:
