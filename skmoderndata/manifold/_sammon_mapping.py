@@ -206,25 +206,8 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                     "point for each sample."
                 )
 
-        D = self._check_distances(X) if self.metric == "precomputed" else X
         # distinct samples alone: a zero distance cannot be divided by
-        _, first, index = np.unique(D, axis=0, return_index=True, return_inverse=True)
-        order = np.argsort(first)  # distinct samples in the order of the rows
-        first = first[order]
-        index = np.argsort(order)[np.reshape(index, -1)]
-
-        if self.metric == "precomputed":  # equal rows at a distance are different samples
-            apart = D[np.arange(n), first[index]] > 0
-            if apart.any():
-                first = np.arange(n)
-                index = np.arange(n)
-            d = squareform(D[np.ix_(first, first)], checks=False)
-        else:
-            if self.metric == "euclidean":
-                d = pdist(X[first])
-            else:
-                d = squareform(self._distances(X[first]), checks=False)
-
+        first, index, d = self._distinct(X)
         times = np.bincount(index)
         self.n_zero_distances_ = int(np.sum(times * (times - 1)) // 2) + self._zeros(d, times)
 
@@ -362,6 +345,25 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         if self.metric == "euclidean":  # from differences, as products cancel
             return cdist(X, X if Y is None else Y)
         return pairwise_distances(X, Y, metric=self.metric, **params)
+
+    def _distinct(self, X):
+        """First row of each distinct sample, the sample of each row, and their distances."""
+        n = len(X)
+        D = self._check_distances(X) if self.metric == "precomputed" else X
+        _, first, index = np.unique(D, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(first)  # distinct samples in the order of the rows
+        first = first[order]
+        index = np.argsort(order)[np.reshape(index, -1)]
+
+        if self.metric == "precomputed":
+            # equal rows at a distance are different samples
+            if (D[np.arange(n), first[index]] > 0).any():
+                first = np.arange(n)
+                index = np.arange(n)
+            return first, index, squareform(D[np.ix_(first, first)], checks=False)
+        if self.metric == "euclidean":
+            return first, index, pdist(X[first])
+        return first, index, squareform(self._distances(X[first]), checks=False)
 
     def _check_distances(self, D):
         n = len(D)

@@ -31,7 +31,7 @@ BROKEN_SOURCES = [
         "            g()\n        except ValueError:\n            break",
     ),
     (rules.oversized, "def f(a, b, c, d, e, f, g, h, i, j, k, m, *, n): ..."),
-    (rules.oversized, "def f():\n" + "    x = 1\n" * 120),
+    (rules.oversized, "def f():\n" + "    x = 1\n" * 60),
     (rules.oversized, "x = 1\n" * 601),
     (rules.hidden_divergence, "norm = max(0.0, w @ g)"),
     (rules.hidden_divergence, "def f():\n    gap = max(primal - dual, 0.0) / primal"),

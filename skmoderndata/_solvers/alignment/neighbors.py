@@ -166,6 +166,21 @@ def _with_corners(x, z, tail):
 
 
 @jit
+def _is_beyond(x, z, begin, index, lower, upper, limit, tail, other):
+    """Whether a bound of the cost exceeds `limit`; writes the bounds of the rest to `tail`."""
+    m = len(z)
+    if m == len(x):
+        end = begin + m
+        _excess(x, index.lower[begin:end], index.upper[begin:end], tail)
+    elif index.band.kind == FREE:
+        _range_excess(x, z, tail)
+    if _with_corners(x, z, tail) * BOUND_FACTOR > limit:
+        return True
+    # the same with both series exchanged
+    return m == len(x) and _excess(z, lower, upper, other) * BOUND_FACTOR > limit
+
+
+@jit
 def _visit(x, order, bounds, index, skipped, costs, nearest, at, saved, cells):
     """Search the series in a given order for the nearest ones of x, as far as the cells reach.
 
@@ -178,8 +193,11 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, at, saved, cells):
     k = len(costs)
     low = np.empty(size, dtype=np.int64)
     high = np.empty(size, dtype=np.int64)
-    lower = index.lower[:0]
-    upper = index.upper[:0]
+    if index.bounded:
+        lower, upper = envelopes(x, np.array([0, size]), index.band)
+    else:
+        lower = index.lower[:0]
+        upper = index.upper[:0]
     tail = np.zeros(size + 1)
     other = np.zeros(size + 1)
     row = np.empty(0)
@@ -203,18 +221,10 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, at, saved, cells):
                 return False, cells
             cells -= size
             tail[:] = 0.0
-            if index.bounded:
-                if m == size:
-                    _excess(x, index.lower[begin:end], index.upper[begin:end], tail)
-                elif index.band.kind == FREE:
-                    _range_excess(x, z, tail)
-                if _with_corners(x, z, tail) * BOUND_FACTOR > costs[k - 1]:
-                    continue
-                if m == size:
-                    if not len(lower):
-                        lower, upper = envelopes(x, np.array([0, size]), index.band)
-                    if _excess(z, lower, upper, other) * BOUND_FACTOR > costs[k - 1]:
-                        continue
+            if index.bounded and _is_beyond(
+                x, z, begin, index, lower, upper, costs[k - 1], tail, other
+            ):
+                continue
             at[3] += 1
             for i in range(size + 1):
                 tail[i] *= BOUND_FACTOR

@@ -300,14 +300,7 @@ def _omp(signals, found, G, place, most, n_nonzero, optimised):
             index[t] = new
             t += 1
 
-            # exact zeros where theory has them
-            for s in range(t):
-                alpha[index[s]] = 0.0
-            for s in range(n_banned):
-                alpha[banned[s]] = 0.0
-            for s in range(t - 1):
-                u[index[s]] = 0.0
-
+            _set_zeros(alpha, u, index, t, banned, n_banned)
             rho -= min(step * step, rho)
 
             # 6. near the bound the residual from the signal itself: the recursion is exact to
@@ -320,11 +313,7 @@ def _omp(signals, found, G, place, most, n_nonzero, optimised):
 
         # coefficients and residual of what was chosen
         if bound < 0.0 and rho > 1e-6 * size:  # no decision depends on more digits
-            for s in range(t):
-                a[s] = h[s]
-            solve_upper(L, t, a)
-            for s in range(t):
-                value[s] = a[s] * scale[index[s]]
+            _solve_code(L, h, index, t, a, scale, value)
         elif stop != TOL:
             rho = _fit_residual_sq(signals, i, L, h, index, t, a, value, r)
             if best_rho < rho:  # rounding made it worse after
@@ -341,15 +330,32 @@ def _omp(signals, found, G, place, most, n_nonzero, optimised):
 
 
 @jit_leaf
+def _set_zeros(alpha, u, index, t, banned, n_banned):
+    """Set correlations of chosen and of barred atoms, and rows of the factor, to exact zeros."""
+    for s in range(t):
+        alpha[index[s]] = 0.0
+    for s in range(n_banned):
+        alpha[banned[s]] = 0.0
+    for s in range(t - 1):
+        u[index[s]] = 0.0
+
+
+@jit_leaf
+def _solve_code(L, h, index, t, a, scale, value):
+    """Code ``L^T a = h`` of the first t atoms."""
+    for s in range(t):
+        a[s] = h[s]
+    solve_upper(L, t, a)
+    for s in range(t):
+        value[s] = a[s] * scale[index[s]]
+
+
+@jit_leaf
 def _fit_residual_sq(signals, i, L, h, index, t, a, value, r):
     """Code ``L^T a = h`` of the first t atoms, and the squared residual of what is returned.
 
     `value` receives the coefficients for atoms of unit norm, `a` has those for masked atoms of
     unit norm, `r` receives the residual.
     """
-    for s in range(t):
-        a[s] = h[s]
-    solve_upper(L, t, a)
-    for s in range(t):
-        value[s] = a[s] * signals.scale[i, index[s]]
+    _solve_code(L, h, index, t, a, signals.scale[i], value)
     return residual_sq(signals.x[i], signals.known[i], signals.rows, index, value, t, r)

@@ -52,6 +52,14 @@ class PursuitState(NamedTuple):
     W: Array  # X - Z + Y / mu, whose singular values are thresholded next
 
 
+def _nothing(zeros: Array) -> PursuitResult:
+    """Return the solution for a table of zeros."""
+    n, p = zeros.shape
+    U = np.zeros((n, 0))
+    Vt = np.zeros((0, p))
+    return PursuitResult(U, np.zeros(0), Vt, zeros.copy(), zeros.copy(), 0, 0, 0, 1, True)
+
+
 Watch = Callable[[int, Array, Array, int], bool]  # (n_iter, L, Y, rank) -> whether to end here
 
 
@@ -86,15 +94,12 @@ def principal_component_pursuit(
     ten times `tol` will do when the gap is as much smaller. `watch` is called after each pass.
     """
     rng = np.random.RandomState(0) if rng is None else rng
-    shape = n, p = X.shape
+    shape = X.shape
     missing = np.isnan(X)
     filled = np.where(missing, 0.0, X) if missing.any() else X
     size = float(linalg.norm(filled))
     if size == 0.0:
-        U = np.zeros((n, 0))
-        s = np.zeros(0)
-        Vt = np.zeros((0, p))
-        return PursuitResult(U, s, Vt, filled.copy(), filled.copy(), 0, 0, 0, 1, True)
+        return _nothing(filled)
 
     # an L below the noise need not be more accurate than that
     noise = max(1e-6 * size, delta * float(np.sqrt(min(shape) / 2)))
@@ -114,14 +119,9 @@ def principal_component_pursuit(
         # 1. L: threshold the singular values of X - Z + Y / mu
         mu = penalty.mu
         factors = svt(
-            state.W,
-            1 / mu,
-            solver=solver,
-            subspace=subspace,
-            max_rank=max_rank,
-            tol=accuracy,
+            state.W, 1 / mu, solver=solver, subspace=subspace, max_rank=max_rank, tol=accuracy,
             rng=rng,
-        )
+        )  # fmt: skip
         subspace = factors.subspace
         max_rank = 10 + max(3 * factors.s.size // 2, min(shape) // 10)
         np.dot(factors.U * factors.s, factors.Vt, out=state.L)

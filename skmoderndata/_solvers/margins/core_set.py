@@ -435,6 +435,34 @@ class _Search:
 
     # certificate
 
+    def _has_ended(self, values: Array, gap: float) -> bool:
+        """Stop by the gap, by the fraction of violators, or with nobody outside of the ball."""
+        if self.solver != "ball" and self.eps is None:
+            return gap <= self.tol
+        n_violators = len(self._violators(slice(0, self.problem.n_units), values)[0])
+
+        if self.solver == "ball":
+            # nothing outside of the ball widened by eps, which falls with the gap
+            goal = 1e-12 if self.eps is None else self.eps
+            if n_violators == 0 and self.ball_eps > goal:
+                if self.eps is None and gap <= self.tol:
+                    return True
+                self.ball_eps = max(goal, 0.25 * self.ball_eps)
+                return False
+            return n_violators == 0
+
+        # as random samples would say it, of all points
+        return n_violators <= RARE * self.problem.n_units
+
+    def _ask_more_digits(self) -> bool:
+        """Lower the tolerance of the problem on the core set; False at the rounding errors."""
+        if self.share < (TIGHT if self.exact else 1e-14):
+            return False
+        # without a matrix a needless digit costs minutes
+        usual = 0.25 if self.core.held else 0.5
+        self.share *= 1e-4 if self.exact else usual
+        return True
+
     def finish(self) -> CoreSetResult:
         """Look at all points until none violates, and prove how far the optimum is."""
         problem = self.problem
@@ -463,32 +491,14 @@ class _Search:
             violation = relative_gap(core.level, lowest, unit=unit)
 
             # 2. the stopping rule of each method
-            if self.solver == "ball":
-                # nothing outside of the ball widened by eps, which falls with the gap
-                done = self._violators(everything, values)[0].size == 0
-                goal = 1e-12 if self.eps is None else self.eps
-                if done and self.ball_eps > goal and (self.eps is not None or gap > self.tol):
-                    done = False
-                    self.ball_eps = max(goal, 0.25 * self.ball_eps)
-                converged = done
-            elif self.eps is not None:
-                # as random samples would say it, of all points
-                some = len(self._violators(everything, values)[0])
-                converged = done = some <= RARE * problem.n_units
-            else:
-                converged = done = gap <= self.tol
-
-            if done or self.stopped:
+            converged = self._has_ended(values, gap)
+            if converged or self.stopped:
                 break
 
             # 3. nobody violates and the gap is open: solve on the core set to more digits
-            bad = self._violators(everything, values)[0]
-            if len(bad) == 0:
-                if self.solver != "ball":
-                    if self.share < (TIGHT if self.exact else 1e-14):
-                        break
-                    # without a matrix a needless digit costs minutes
-                    self.share *= 1e-4 if self.exact else 0.25 if core.held else 0.5
+            if len(self._violators(everything, values)[0]) == 0:
+                if self.solver != "ball" and not self._ask_more_digits():
+                    break
                 if not self.solve():
                     continue
                 if len(self._violators(everything, values)[0]) == 0:

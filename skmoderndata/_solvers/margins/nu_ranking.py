@@ -248,13 +248,8 @@ def by_faces(store: Rows, upper: BoxState, lower: BoxState, segments: Array, bud
     largest = float(np.abs(store.diagonal).max())
     K = (K + K.T) / (2.0 * largest)
 
-    # one weight v >= 0 for each constraint: sample, threshold, sign of its weight in a
-    parts = [(y, s, segments[y + (s > 0)]) for s in (1.0, -1.0) for y in range(n_thresholds)]
-    sample = np.concatenate([np.arange(first, last) for _, _, (first, last) in parts])
-    sizes = [last - first for _, _, (first, last) in parts]
-    sign = np.repeat([row[1] for row in parts], sizes)
-    threshold = np.repeat([row[0] for row in parts], sizes)
-
+    # one weight v >= 0 for each constraint
+    sample, sign, threshold = _constraints(segments)
     v = np.where(sign > 0, upper.w[sample], -lower.w[sample])
     high = upper.high[sample]
     E = np.column_stack([sign[:, None] * np.eye(n_thresholds)[threshold], np.ones(len(v))])
@@ -275,17 +270,9 @@ def by_faces(store: Rows, upper: BoxState, lower: BoxState, segments: Array, bud
             moved = np.flatnonzero(d)
         else:
             # 2. else go to the minimum of the face
-            free = (v > 0.0) & (v < high)
-            there = _minimum_of_face(K, sample, sign, E, sums, v, free)
-            d = there - v
+            moved = np.flatnonzero((v > 0.0) & (v < high))
+            d, there = _towards_minimum(K, sample, sign, E, sums, v, high)
             slope = -1.0
-            moved = np.flatnonzero(free)
-            for _ in range(BOUNDED):  # many bounds at once, if that leads down
-                if ((there >= 0.0) & (there <= high)).all():
-                    break
-                free &= (there > 0.0) & (there < high)
-                there = np.clip(there, 0.0, high)
-                there = _minimum_of_face(K, sample, sign, E, sums, there, free)
 
             # there, if it is feasible and lower
             change = np.bincount(sample, sign * (there - v), minlength=n)
@@ -321,6 +308,35 @@ def by_faces(store: Rows, upper: BoxState, lower: BoxState, segments: Array, bud
         state.w[sample[part]] = sign[part] * v[part]
         mark_all(state, np.array([[0, n]]))
     return count
+
+
+def _constraints(segments: Array) -> tuple[Array, Array, Array]:
+    """Sample, sign of its weight in a, and threshold of each constraint."""
+    thresholds = range(len(segments) - 1)
+    parts = [(y, s, segments[y + (s > 0)]) for s in (1.0, -1.0) for y in thresholds]
+    sample = np.concatenate([np.arange(first, last) for _, _, (first, last) in parts])
+    sizes = [last - first for _, _, (first, last) in parts]
+    sign = np.repeat([row[1] for row in parts], sizes)
+    threshold = np.repeat([row[0] for row in parts], sizes)
+    return sample, sign, threshold
+
+
+def _towards_minimum(
+    K: Array, sample: Array, sign: Array, E: Array, sums: Array, v: Array, high: Array
+) -> tuple[Array, Array]:
+    """Direction to the minimum of the face, and the minimum of a smaller face within bounds."""
+    free = (v > 0.0) & (v < high)
+    there = _minimum_of_face(K, sample, sign, E, sums, v, free)
+    d = there - v
+
+    # many bounds at once, if that leads down
+    for _ in range(BOUNDED):
+        if ((there >= 0.0) & (there <= high)).all():
+            break
+        free &= (there > 0.0) & (there < high)
+        there = np.clip(there, 0.0, high)
+        there = _minimum_of_face(K, sample, sign, E, sums, there, free)
+    return d, there
 
 
 def _minimum_of_face(
