@@ -110,7 +110,7 @@ class CoreVectors(KernelMachine):
 
     def _search(
         self, problem, rng, progress, *,
-        last, max_core=None, max_iter=None, eps=None, row_store=None, crowded=False,
+        last, max_core=None, max_iter=None, eps=None, rows_first=None,
     ):  # fmt: skip
         """Solve a problem on a core set; `last` is the state to start from, or None."""
         max_core = self.max_core or max_core
@@ -121,14 +121,12 @@ class CoreVectors(KernelMachine):
             tol=self.tol,
             eps=eps,
             solver=self.solver,
-            sample_size=self.sample_size,
-            batch_size=self.batch_size,
+            sampling=None if self.batch_size is None else (self.sample_size, self.batch_size),
             max_core=max_core,
             max_iter=min(self.max_iter, max_iter or self.max_iter),
             cache_size=self.cache_size,
             start=None if last is None else problem.begin(*last),
-            row_store=row_store,
-            crowded=crowded,
+            rows_first=rows_first,
             rng=rng,
             progress=progress,
         )

@@ -19,6 +19,7 @@ from skmoderndata._kernelized.machines import MachineClassifierMixin
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.margins.core_problems import SignedRows
+from skmoderndata._solvers.margins.core_set import RowsFirst
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
 
@@ -349,15 +350,14 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
                         rows, signs, costs, bias=bias, diagonal=diagonal, ids=active
                     )
                 problem = first.relabelled(signs)
-                last = earlier[number]
+                handed_over = any(one.handed_over for one in found)
                 result = self._search(
                     problem,
                     rng,
                     progress,
-                    last=last,
+                    last=earlier[number],
                     eps=self.radius_tol,
-                    row_store=row_store,
-                    crowded=any(one.handed_over for one in found),
+                    rows_first=RowsFirst(row_store, handed_over),
                 )
                 used = result.weights > 0
                 _, multiple = problem.best_multiple(

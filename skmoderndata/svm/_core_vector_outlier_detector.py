@@ -19,6 +19,7 @@ from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.kernel.novelty import HELD_OUT_SAMPLES, folds, outlier_threshold
 from skmoderndata._solvers.margins.core_problems import OneClassRows
+from skmoderndata._solvers.margins.core_set import RowsFirst
 from skmoderndata._solvers.margins.simplex_qp import cost_of_slack
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
@@ -383,8 +384,8 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         costs = budget * weights[ids] / weights[ids].sum()
         part = None if len(ids) == len(weights) else ids
         problem = OneClassRows(rows, costs, diagonal=diagonal, ids=part, known=known)
-        row_store = self._all_rows(rows, part, 0.0)
-        return problem, self._search(problem, rng, progress, last=last, row_store=row_store)
+        rows_first = RowsFirst(self._all_rows(rows, part, 0.0))
+        return problem, self._search(problem, rng, progress, last=last, rows_first=rows_first)
 
     def _held_out(self, X, shared, ids, state):
         """Scores of samples by machines that have not seen them, and the weights of the samples.

@@ -43,13 +43,12 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
         known = known_entries(signals, i)
         b = signals.B[i]
         lam = signals.alpha[i]
-        code = codes[i]
 
         for j in range(k):
             score[j] = b[j]
         enough = lam * (1 + EXCESS_RELATIVE) + 8 * EPS * abs(score[largest_entry(bits, k, low)])
 
-        t, G = _start(signals, known, active, code, G)
+        t, G = _start(signals, known, active, codes[i], G)
         solved = t == 0
         some_banned = False
 
@@ -99,7 +98,7 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
                 some_banned = False
 
         _allow_all(banned)
-        write_code(signals, i, known, active, t, code, R[i])
+        write_code(signals, i, known, active, t, codes[i], R[i])
     return G
 
 

@@ -51,20 +51,25 @@ class CoreSetResult(NamedTuple):
     handed_over: bool = False  # solved on all samples, by steps along single weights
 
 
+class RowsFirst(NamedTuple):
+    """What the search may go on with where a core set saves nothing."""
+
+    make_store: Callable[[], Rows]  # rows of the kernel matrix of all samples, with the bias
+    crowded: bool = False  # another problem with these rows has shown that it saves nothing
+
+
 def core_set(
     problem: Any,
     *,
     tol: float = 0.05,
     eps: float | None = None,
     solver: str = "core_set",
-    sample_size: int = 59,
-    batch_size: int | None = None,
+    sampling: tuple[int, int] | None = None,
     max_core: int | None = None,
     max_iter: int = 10_000,
     cache_size: float = 500.0,
     start: tuple[Array, Array] | None = None,
-    row_store: Callable[[], Rows] | None = None,
-    crowded: bool = False,
+    rows_first: RowsFirst | None = None,
     rng: np.random.RandomState,
     progress: Progress | None = None,
 ) -> CoreSetResult:
@@ -86,11 +91,9 @@ def core_set(
         as random samples tell, that is for all but one in a hundred.
     solver : {"core_set", "ball", "cvxpy"}
         How weights are found on the core set; "ball" shifts a ball of fixed radius.
-    sample_size : int
+    sampling : (sample_size, batch_size) or None
         Points in a sample of which the worst is taken: the worst of 59 is among the worst five
-        per cent with probability 0.95.
-    batch_size : int or None
-        Points that join at a time, each the worst of `sample_size`; None searches blocks that
+        per cent with probability 0.95; and points that join at a time. None searches blocks that
         grow, and re-scores only the points near the margin.
     max_core : int or None
         Largest core set.
@@ -101,29 +104,31 @@ def core_set(
         weights are found on working sets.
     start : tuple of (indices, weights) or None
         An earlier result.
-    row_store : function or None
-        Gives the rows of the kernel matrix, with the bias, for problems whose samples have signs.
-    crowded : bool
-        Whether another problem with these rows has shown that a core set saves nothing.
+    rows_first : RowsFirst or None
+        For problems whose samples have signs.
     rng : RandomState
     progress : Progress or None
     """
-    plain = batch_size is None or problem.n_units <= EXACT_UNITS
+    plain = sampling is None or problem.n_units <= EXACT_UNITS
     whole = solver == "core_set" and eps is None and plain and max_core is None
     if whole and problem.listed and problem.n_indices <= min(WHOLE, (cache_size * 2**17) ** 0.5):
         return whole_set(problem, tol, max_iter, start, progress)
     search = _Search(
         problem, tol, eps, solver, max_core, max_iter, cache_size, start, rng, progress
     )
-    hand_over = whole and tol >= SINGLE and row_store is not None and not search.exact
-    search.crowded = hand_over and crowded
-    if batch_size is None:
-        search.blocks(until_crowded=hand_over)
+
+    # rows in single precision certify no smaller gap
+    if not whole or tol < SINGLE or search.exact:
+        rows_first = None
+    search.crowded = rows_first is not None and rows_first.crowded
+    if sampling is None:
+        search.blocks(until_crowded=rows_first is not None)
     else:
-        search.sample(sample_size, batch_size)
-    if hand_over and search.crowded and not search.stopped:
-        assert row_store is not None
-        return signed_rows_first(problem, search, row_store(), tol, max_iter, progress)
+        search.sample(*sampling)
+
+    if rows_first is not None and search.crowded and not search.stopped:
+        store = rows_first.make_store()
+        return signed_rows_first(problem, search, store, tol, max_iter, progress)
     return search.finish()
 
 
