@@ -175,5 +175,5 @@ class MachineRegressorMixin(RegressorMixin):  # type: ignore[misc]
         """
         check_is_fitted(self)
         machine: Any = self
-        values: Array = machine._function_values(checked_samples(machine, X, reset=False))
+        values: Array = machine._function_values(machine._samples(X, reset=False))
         return values + machine.intercept_  # type: ignore[no-any-return]

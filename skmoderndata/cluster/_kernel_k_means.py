@@ -17,7 +17,6 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
-from skmoderndata._kernelized.checks import checked_samples, resolved_gram
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import (
     as_double,
@@ -288,7 +287,7 @@ class KernelKMeans(
         self : KernelKMeans
             The fitted estimator.
         """
-        X = checked_samples(self, X, reset=True)
+        X = self._samples(X, reset=True)
         n, k = count_samples(X), self.n_clusters
         w, unit = relative_weights(sample_weight, X)
         kept = np.flatnonzero(w > 0)
@@ -297,7 +296,7 @@ class KernelKMeans(
             raise ValueError(f"n_samples={len(kept)} {given}should be >= n_clusters={k}.")
         init, n_init = self._check_init(X, n)
         w = w[kept]
-        gram = resolved_gram(self, X if len(kept) == n else take(X, kept), w)
+        gram = self._resolve(X if len(kept) == n else take(X, kept), w)
         refuse_cancellation(gram, X)
         solver = self._choose_solver(gram, len(kept))
         if solver == "low_rank":
@@ -348,7 +347,7 @@ class KernelKMeans(
             Index of the cluster.
         """
         check_is_fitted(self)
-        return self._partial(checked_samples(self, X, reset=False)).argmin(axis=1)
+        return self._partial(self._samples(X, reset=False)).argmin(axis=1)
 
     def transform(self, X):
         """Compute the distances to the centres in feature space.
@@ -364,7 +363,7 @@ class KernelKMeans(
             Distances, not squared.
         """
         check_is_fitted(self)
-        X = checked_samples(self, X, reset=False)
+        X = self._samples(X, reset=False)
         own = np.asarray(self._gram.diag(as_double(X)), dtype=np.float64)
         squared = self._partial(X) + own[:, None]
         dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
@@ -392,7 +391,7 @@ class KernelKMeans(
             with themselves, which are unknown for new samples.
         """
         check_is_fitted(self)
-        X = checked_samples(self, X, reset=False)
+        X = self._samples(X, reset=False)
         w, unit = relative_weights(sample_weight, X)
         squared = self._partial(X).min(axis=1)
         if not self._gram.precomputed:

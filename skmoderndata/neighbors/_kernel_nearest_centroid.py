@@ -5,7 +5,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import StrOptions, fit_context
-from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import Projection, TrainingSet, labelled_training
 from skmoderndata._kernelized.mixins import KernelClassifierMixin
@@ -177,7 +176,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
 
     def _scores(self, X):
         check_is_fitted(self)
-        means = self._project(checked_samples(self, X, reset=False))
+        means = self._project(self._samples(X, reset=False))
         if self.offset == "density":
             return means * self.priors_
         return means - self.centroid_norms_ / 2

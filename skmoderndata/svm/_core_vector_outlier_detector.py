@@ -14,7 +14,6 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
-from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.common.threads import one_blas_thread
@@ -237,7 +236,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         self : CoreVectorOutlierDetector
             The fitted estimator.
         """
-        X = checked_samples(self, X, reset=True)
+        X = self._samples(X, reset=True)
         n = count_samples(X)
         weights = self._checked_weights(X, sample_weight)
         weights = np.ones(n) if weights is None else weights
@@ -297,7 +296,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
             Weighted sums of the kernel values with the support vectors; small for outliers.
         """
         check_is_fitted(self)
-        return self._function_values(checked_samples(self, X, reset=False))
+        return self._function_values(self._samples(X, reset=False))
 
     def decision_function(self, X):
         """Compute scores minus the threshold.
