@@ -43,7 +43,8 @@ def checked_samples(
         As for `validate_data`.
     """
     # samples of any kind
-    kernel, name = estimator.kernel, type(estimator).__name__
+    kernel = estimator.kernel
+    name = type(estimator).__name__
     if is_structured(kernel) or _is_collection(estimator, X, reset):
         return structured_samples(kernel, X, name, own=reset if own is None else own)
 

@@ -37,8 +37,11 @@ class KernelRows:
     """
 
     def __init__(self, gram: Gram, X: Any, *, n_jobs: int | None = None) -> None:
-        self.gram, self.X, self.n_jobs = gram, X, n_jobs
-        self.n_rows, self.definite = count_samples(X), surely_psd(gram)
+        self.gram = gram
+        self.X = X
+        self.n_jobs = n_jobs
+        self.n_rows = count_samples(X)
+        self.definite = surely_psd(gram)
         self.origin = _origin(gram, X)
         self.n_evaluations = 0
 
@@ -86,7 +89,8 @@ class Expansion:
     def __init__(
         self, gram: Gram, samples: Any, coef: Array | None = None, *, origin: Array | None = None
     ) -> None:
-        self.gram, self.samples = gram, samples
+        self.gram = gram
+        self.samples = samples
         self.kind = _kind(gram, samples)
         self.coef = None if coef is None else np.asarray(coef, dtype=np.float64)
         self._packed: dict[Any, Array] = {}
@@ -199,10 +203,12 @@ class Expansion:
                 dtype = np.float64
             A = A.astype(dtype, copy=False)
         else:
-            dtype, A = np.float64, _double(X)
+            dtype = np.float64
+            A = _double(X)
 
         # tiles of kernel values that stay in the cache
-        basis, coef = self._basis(dtype), self._coef(dtype)
+        basis = self._basis(dtype)
+        coef = self._coef(dtype)
         size = np.dtype(dtype).itemsize
         tile = max(16, TILE_BYTES // (size * basis.shape[1]))
         buffer = np.empty((min(tile, len(A)), basis.shape[1]), dtype)
@@ -300,7 +306,8 @@ def largest_diagonal(rows: KernelRows, *, sure: bool = False) -> float:
     If each value takes a call of the kernel, only 1000 samples are evaluated, unless `sure` is
     True.
     """
-    gram, n = rows.gram, rows.n_rows
+    gram = rows.gram
+    n = rows.n_rows
     if gram.constant_diagonal:
         return float(rows.diag(slice(0, min(n, 1))).max())
     known = isinstance(gram.kernel, str) and gram.kernel in (

@@ -47,7 +47,8 @@ def _from_inner_products(X: Any, Y: Any, gamma: float) -> Array:
     """Values from inner products: of sparse rows, or of one table, whose product is symmetric."""
     # dense rows from their mean
     own = Y is X
-    A, B = X, Y
+    A = X
+    B = Y
     if not (is_sparse(X) or is_sparse(Y)):
         A = B = X - X.mean(axis=0)
     a = gamma * row_norms(A, squared=True)
@@ -122,7 +123,8 @@ class GaussianWriter:
     few = 64  # features up to which the table is packed
 
     def __init__(self, X: Array, gamma: float) -> None:
-        self.X, self.gamma = X, gamma
+        self.X = X
+        self.gamma = gamma
         self.origin = X.mean(axis=0, dtype=np.float64)
         self.augmented = X.shape[1] <= self.few
         if self.augmented:
@@ -140,7 +142,8 @@ class GaussianWriter:
 
     def exponents(self, chosen: Array, rows: Any, out: Array) -> Array:
         """Write the logarithms of the kernel values, which rounding may have made positive."""
-        X, Z = self.X[chosen], self.X[rows]
+        X = self.X[chosen]
+        Z = self.X[rows]
         if self.augmented:
             left = opposite(self.table[chosen])
             return exponents(left, self.table[rows].T, X, Z, self.gamma, out=out)
@@ -181,7 +184,8 @@ def refine(E: Array, X: Any, Y: Any, a: Array, b: Array, gamma: float) -> None:
         i, j = i[spoilt] + start, j[spoilt]
         pairs = max(1, TILE // X.shape[1])
         for first in range(0, len(i), pairs):
-            left, right = i[first : first + pairs], j[first : first + pairs]
+            left = i[first : first + pairs]
+            right = j[first : first + pairs]
             apart = X[left].astype(np.float64) - Y[right]
             E[left, right] = -gamma * row_norms(apart, squared=True)
 
@@ -215,5 +219,6 @@ def _plain(X: Any) -> Any:
             f'kernel="laplacian" takes at most 2^31 - 1 columns and stored entries, and the '
             f"sparse matrix has {X.shape[1]} and {X.nnz}."
         )
-    indices, indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    indices = X.indices.astype(np.int32)
+    indptr = X.indptr.astype(np.int32)
     return sparse.csr_matrix((X.data.copy(), indices, indptr), shape=X.shape)

@@ -129,7 +129,9 @@ def _warn_of_bandwidth(gram: "Gram", X: Any) -> None:
 
     # values of a few anchors with many others: least, largest, and the sums without their own
     some, others = (np.linspace(0, n - 1, min(n, k)).astype(int) for k in ANCHORS)
-    total, least, most = np.zeros(len(some)), 1.0, 0.0
+    total = np.zeros(len(some))
+    least = 1.0
+    most = 0.0
     anchors = take(X, some)
     for rows in row_blocks(len(others), 8 * X.shape[1], n_bytes=2**22):
         K = np.asarray(gram(anchors, take(X, others[rows])), dtype=np.float64)
@@ -251,7 +253,8 @@ class Gram:
                 K = self.kernel(X, X if Y is None else Y, **self.params)
 
         K = _dense(K)
-        n_X, n_Y = count_samples(X), count_samples(X if Y is None else Y)
+        n_X = count_samples(X)
+        n_Y = count_samples(X if Y is None else Y)
         if K.shape != (n_X, n_Y):
             raise ValueError(
                 f"kernel={self.kernel!r} returned an array of shape {K.shape} for {n_X} and "
@@ -355,7 +358,8 @@ class Gram:
         self, X: Any, Y: Any, *, n_bytes: int | None = None
     ) -> Iterator[tuple[slice, Array]]:
         """Yield `rows, gram(X[rows], Y)` with each block below scikit-learn's working memory."""
-        n_X, n_Y = count_samples(X), count_samples(Y)
+        n_X = count_samples(X)
+        n_Y = count_samples(Y)
         for rows in row_blocks(n_X, 8 * max(1, n_Y), n_bytes=n_bytes):
             yield rows, self(take(X, rows), Y)
 

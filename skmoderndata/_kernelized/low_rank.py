@@ -41,7 +41,9 @@ class LowRankFeatures:
     """
 
     def __init__(self, gram: Gram, landmarks: Any, root: Array) -> None:
-        self.gram, self.landmarks, self.root = gram, landmarks, root
+        self.gram = gram
+        self.landmarks = landmarks
+        self.root = root
 
     def __call__(self, X: Any) -> Array:
         """Coordinates, one row per sample."""
@@ -139,7 +141,11 @@ def check_symmetric(gram: Gram, K: Array) -> None:
     scale = max(float(K.max(initial=0.0)), -float(K.min(initial=0.0)))
     if isinstance(gram.kernel, str) and not gram.precomputed:
         return  # the named kernels are symmetric
-    n, worst, step = len(K), 0.0, 512  # tiles, which stay in the cache when they are transposed
+
+    # tiles of 512 x 512, which stay in the cache when they are transposed
+    n = len(K)
+    worst = 0.0
+    step = 512
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
         for left in range(0, rows.stop, step):
@@ -168,7 +174,9 @@ class Projection:
     """
 
     def __init__(self, source: Gram | LowRankFeatures, coef: Array, samples: Any = None) -> None:
-        self.source, self.coef, self.samples = source, coef, samples
+        self.source = source
+        self.coef = coef
+        self.samples = samples
 
     @property
     def source_gram(self) -> Gram:

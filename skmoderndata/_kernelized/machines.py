@@ -104,8 +104,10 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
 
     def _keep_support(self, gram: Gram, X: Any, support: Array, dual_coef: Array) -> None:
         """Store the function as an expansion over the samples `support`."""
-        self.support_, self.dual_coef_ = support, dual_coef
-        self._gram, self._basis = gram, gram.subset(X, support)
+        self.support_ = support
+        self.dual_coef_ = dual_coef
+        self._gram = gram
+        self._basis = gram.subset(X, support)
         self.support_vectors_ = np.zeros((0, 0)) if gram.precomputed else self._basis
         self._at_mean = 0.0 if gram.origin is None else self._linear_weights() @ gram.origin
 
@@ -122,7 +124,8 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
 
     def _keep_work(self, gap: float, n_iter: int, converged: bool) -> None:
         """Store the duality gap; warn if it is above `tol`."""
-        self.dual_gap_, self.n_iter_ = float(gap), max(1, int(n_iter))
+        self.dual_gap_ = float(gap)
+        self.n_iter_ = max(1, int(n_iter))
         tol: float = self.tol
         if not converged:
             warn_not_converged(  # type: ignore[no-untyped-call]

@@ -106,7 +106,8 @@ class Stream:
         has_coef = (function.coef != 0) | (function.late != 0)
         kept = has_coef.reshape(-1, has_coef.shape[-1]).any(axis=0)
         n_old = len(self.index)
-        old, new = np.flatnonzero(kept[:n_old]), chosen[np.flatnonzero(kept[n_old:])]
+        old = np.flatnonzero(kept[:n_old])
+        new = chosen[np.flatnonzero(kept[n_old:])]
 
         added = self.gram.subset(X, new)
         return replace(

@@ -131,5 +131,6 @@ class RowStore:
         return out
 
     def _pair(self, wanted: Array) -> tuple[Any, Any]:
-        X, gram = self.rows.X, self.rows.gram
+        X = self.rows.X
+        gram = self.rows.gram
         return take(X, wanted), gram.subset(X, slice(None)) if gram.precomputed else X

@@ -29,7 +29,8 @@ class Corpus:
     """
 
     def __init__(self, counts: sparse.csr_array, vectorizer: Any) -> None:
-        self.counts, self.vectorizer = counts, vectorizer
+        self.counts = counts
+        self.vectorizer = vectorizer
         self._derived: dict[Any, Any] = {}
         self._key: Key | None = None
         parts = (counts.indptr, counts.indices, counts.data)

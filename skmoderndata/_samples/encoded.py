@@ -27,7 +27,9 @@ class Encoded:
     """
 
     def __init__(self, samples: list[Any], form: Any, key: Hashable | None) -> None:
-        self.samples, self.form, self.key = samples, form, key
+        self.samples = samples
+        self.form = form
+        self.key = key
         self.diagonals: dict[Hashable, Array] = {}  # by kernel, filled by `BaseKernel.diag`
 
     @property

@@ -74,13 +74,15 @@ class _Reader:
     """
 
     def __init__(self, name: str, *, any_object: bool = False) -> None:
-        self.name, self.any_object = name, any_object
+        self.name = name
+        self.any_object = any_object
         self.hash = blake2b(digest_size=16)
         self.found: dict[Identity, int] = {}
 
     def key(self, x: Any) -> Key:
         """Return the digest, and the objects that count by identity."""
-        stack, n_visited = [x], 0
+        stack = [x]
+        n_visited = 0
         while stack:
             content, below = self.look(stack.pop())
             self.hash.update(pack("<qq", len(content), len(below)))

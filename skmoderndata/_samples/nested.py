@@ -75,7 +75,8 @@ def copied(x: Any) -> Any:
     places: dict[int, int] = {}  # of lists and tuples whose entries are being copied
     waiting = [x]
     while waiting:
-        part, place = waiting[-1], len(waiting) - 1
+        part = waiting[-1]
+        place = len(waiting) - 1
         if id(part) in copies or type(part) in ATOMS:
             waiting.pop()
         elif type(part) not in (list, tuple):

@@ -59,7 +59,9 @@ def plant(X: Any, name: str = "The kernel") -> Forest:
     name : str
         Name of the caller, for error messages.
     """
-    labels, degrees, lengths = [], [], []
+    labels = []
+    degrees = []
+    lengths = []
     for i, x in enumerate(as_samples(X, name)):
         found, counts = flatten(x, f"{name}: sample {i}")
         labels.append(found)
@@ -202,7 +204,8 @@ def _only_root(roots: list[Any], name: str) -> Any:
 
 def _refuse_cycles(root: Any, below: Callable[[Any], list[Any]], n: int, name: str) -> None:
     """Refuse cycles: nodes have at most one parent, so unreachable nodes are on a cycle."""
-    stack, reached = [root], 0
+    stack = [root]
+    reached = 0
     while stack:
         reached += 1
         stack.extend(below(stack.pop()))

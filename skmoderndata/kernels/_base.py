@@ -235,7 +235,8 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         """Tunable parameters, those of this kernel first, then those of its inner kernels."""
         found = []
         for name in self._tunable:
-            value, bounds = getattr(self, name), getattr(self, f"{name}_bounds")
+            value = getattr(self, name)
+            bounds = getattr(self, f"{name}_bounds")
             if value is None:
                 bounds = "fixed"
             found.append(Hyperparameter(name, "numeric", bounds, int(np.size(value))))
@@ -258,7 +259,8 @@ class BaseKernel(Kernel):  # type: ignore[misc]
     def _in_order_of_theta(self, found: dict[str, Array]) -> Array:
         """Stack derivatives by parameter, or by inner kernel, in the order of `theta`."""
         free = [h for h in self.hyperparameters if not h.fixed]
-        layers, seen = [], set()
+        layers = []
+        seen = set()
         for h in free:
             # an inner kernel is one block under its path, a parameter of this kernel has its name
             key = next(k for k in found if h.name == k or h.name.startswith(f"{k}__"))

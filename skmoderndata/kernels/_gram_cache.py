@@ -82,7 +82,8 @@ class GramCache:
         K : ndarray of shape (n_X, n_Y)
             Kernel values.
         """
-        own, others = Y is None or Y is X, X if Y is None else Y
+        own = Y is None or Y is X
+        others = X if Y is None else Y
         row_keys = _keys(X)
         column_keys = row_keys if own else _keys(others)
         with self._lock:
@@ -92,7 +93,8 @@ class GramCache:
                 self.n_computed += int(K.size)
                 return K
 
-            rows, columns = table.numbers_of(row_keys), table.numbers_of(column_keys)
+            rows = table.numbers_of(row_keys)
+            columns = table.numbers_of(column_keys)
             samples = dict(zip(rows.tolist(), X, strict=True))
             samples |= dict(zip(columns.tolist(), others, strict=True))
             self.n_computed += table.complete(kernel, samples, rows, columns)
@@ -108,7 +110,9 @@ class GramCache:
         table = self._tables.pop(name, None) or _Table()
         n_needed = len(set(keys) | table.numbers.keys())
         if n_needed > len(table.K) and n_bytes_of(n_needed) + table.n_bytes > self.max_bytes:
-            table, n_needed = _Table(), len(set(keys))  # without the samples of other calls
+            # without the samples of other calls
+            table = _Table()
+            n_needed = len(set(keys))
         if n_bytes_of(n_needed) > self.max_bytes:
             return None
 
@@ -181,7 +185,8 @@ class _Table:
             # rows with the same missing columns together
             gaps = np.isnan(self.K[np.ix_(needed, columns)])
             same = (gaps == gaps[0]).all(axis=1)
-            group, missing = needed[same], columns[gaps[0]]
+            group = needed[same]
+            missing = columns[gaps[0]]
             K = kernel([samples[i] for i in group], [samples[j] for j in missing])
             finite(kernel, K)
 

@@ -197,7 +197,8 @@ class HMMFisher(ScoreKernel):
         kernel : HMMFisher
             A copy, equal to this kernel if nothing depends on data.
         """
-        model, symbols = self._arrays(), self.symbols
+        model = self._arrays()
+        symbols = self.symbols
         samples = X.samples if isinstance(X, Encoded) else X
         if model is None and "Categorical" in type(self.model).__name__:
             symbols = symbols_from_data(samples, symbols, "HMMFisher")
@@ -216,10 +217,12 @@ class HMMFisher(ScoreKernel):
         model = self._arrays()
         assert model is not None  # `_check` asks `is_fitted` first
         seen, values = observations(model, X, self.symbols, "HMMFisher")
-        S, found = len(model.startprob), []
+        S = len(model.startprob)
+        found = []
         emission_size = sum(a.size for a in model.emission)
         for part, block in blocks(seen, 8 * (2 * S * S + 2 * emission_size)):
-            start, stop = seen.offsets[part.start], seen.offsets[part.stop]
+            start = seen.offsets[part.start]
+            stop = seen.offsets[part.stop]
             vectors = None if values is None else values[start:stop]
             found.append(self._block_scores(model, block, vectors, part.start))
         if not found:
@@ -239,7 +242,8 @@ class HMMFisher(ScoreKernel):
             )
 
         # scores of the first state and of the moves
-        wanted, groups = self.parameters, []
+        wanted = self.parameters
+        groups = []
         if "s" in wanted:
             groups.append(start_scores(model.startprob, passed, seen.offsets, self.constrained))
         if "t" in wanted:
@@ -440,7 +444,8 @@ class MarkovFisher(ScoreKernel):
 
     def _scores(self, X: Any) -> sparse.csr_array:
         pi, Q = self._chain()
-        M, P = Q.shape[1], Q.ravel()
+        M = Q.shape[1]
+        P = Q.ravel()
         windows, ends, long, first = self._contexts(X, M)
         n = len(ends) - 1
 
@@ -620,7 +625,8 @@ def mixture_scores(model: NormalMixture, X: Array, parameters: str) -> Array:
     with np.errstate(divide="ignore"):
         joint = log_densities(X, means, covariances) + np.log(w)
     gamma = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
-    groups, steps = [], np.arange(len(X) + 1)
+    groups = []
+    steps = np.arange(len(X) + 1)
     if "w" in parameters:
         possible = w > 0.0
         ratio = np.divide(gamma, w, out=np.zeros_like(gamma), where=possible)

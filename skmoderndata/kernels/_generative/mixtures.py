@@ -41,7 +41,8 @@ def read_mixture(model: Any) -> NormalMixture | None:
         return NormalMixture(model.class_prior_, model.theta_, model.var_, "diag")
     if not (hasattr(model, "weights_") and hasattr(model, "precisions_cholesky_")):
         return None
-    kind, (K, p) = model.covariance_type, model.means_.shape
+    kind = model.covariance_type
+    K, p = model.means_.shape
     covariances = np.asarray(model.covariances_)
     if kind == "tied":
         covariances = np.broadcast_to(covariances, (K, p, p)).copy()

@@ -184,7 +184,8 @@ class MixtureP(ProbabilityKernel):
             logs = log_densities(as_vectors(X, "MixtureP"), mixture.means, mixture.covariances)
             weights = np.asarray(mixture.weights)
         elif isinstance(model, tuple | list):
-            weights, logs = np.asarray(model[0], dtype=np.float64), np.asarray(model[1](X))
+            weights = np.asarray(model[0], dtype=np.float64)
+            logs = np.asarray(model[1](X))
             if logs.shape != (len(X), len(weights)) or np.isnan(logs).any():
                 raise ValueError(
                     "MixtureP: log_prob(X) must return logarithms of shape (n_samples, "
@@ -257,7 +258,8 @@ class _CommonPaths(CodedKernel):
 
     def _log_gram(self, X: Packed, Y: Packed | None) -> Array:
         X = self._coded(X)
-        Z, model = (X if Y is None else self._coded(Y)), self._model()
+        Z = X if Y is None else self._coded(Y)
+        model = self._model()
         arrays = (model.startprob, model.transmat, model.emission[0])
         found = np.full((len(X), len(Z)), -np.inf)
         for length in np.intersect1d(X.lengths, Z.lengths):
@@ -423,7 +425,8 @@ class HiddenTree(_CommonPaths):
             )
 
     def _coded(self, X: Packed) -> Packed:
-        packed, n_nodes = super()._coded(X), np.size(self.parents)
+        packed = super()._coded(X)
+        n_nodes = np.size(self.parents)
         wrong = np.flatnonzero(packed.lengths != n_nodes)
         if len(wrong):
             raise ValueError(
@@ -541,7 +544,9 @@ class PairHMM(CodedKernel):
             raise self._refuse("joint", 'positive semi-definite, or take topology="standard"')
 
     def _model(self) -> PairModel:
-        d, e, tau = float(self.delta), float(self.epsilon), float(self.tau)
+        d = float(self.delta)
+        e = float(self.epsilon)
+        tau = float(self.tau)
         if self.topology == "standard":
             moves = np.array(
                 [[1 - 2 * d - tau, d, d], [1 - e - tau, e, 0.0], [1 - e - tau, 0.0, e]]
@@ -555,7 +560,8 @@ class PairHMM(CodedKernel):
         return PairModel(joint, np.array(self.insert, dtype=np.float64), moves, ends)
 
     def _log_gram(self, X: Packed, Y: Packed | None) -> Array:
-        own, model = Y is None, self._model()
+        own = Y is None
+        model = self._model()
         X = self._coded(X)
         Z = X if Y is None else self._coded(Y)
         K = np.empty((len(X), len(Z)))

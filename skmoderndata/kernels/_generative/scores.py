@@ -22,7 +22,8 @@ class Scored:
     def __init__(
         self, samples: Any, indices: Any = None, found: dict[Key, Any] | None = None
     ) -> None:
-        self.samples, self.indices = samples, indices
+        self.samples = samples
+        self.indices = indices
         self.found: dict[Key, Any] = {} if found is None else found
 
     def __getitem__(self, indices: Array) -> "Scored":

@@ -207,7 +207,8 @@ class GraphPath(_OverPaths):
         for u, v, _ in self.edges:
             nodes.setdefault(u, len(nodes))
             nodes.setdefault(v, len(nodes))
-        V, pairs = len(nodes), int(np.prod(shape))
+        V = len(nodes)
+        pairs = int(np.prod(shape))
         A = np.zeros((pairs, V, V))
         for u, v, kernel in self.edges:
             A[:, nodes[u], nodes[v]] += self._edge(kernel, X, Y, shape).reshape(pairs)

@@ -248,7 +248,8 @@ class AllSubtree(_Subtrees):
         nodes = self._nodes(X)
         slopes = subtree_sums(nodes, len(X), "slopes", decay=self.decay, logarithm=True)
         if self.include_leaves:  # leaf counts do not depend on the decay
-            alone, total = super()._gram(X, None, logarithm=True), self._log_gram(X, None)
+            alone = super()._gram(X, None, logarithm=True)
+            total = self._log_gram(X, None)
             slopes *= np.exp(np.where(total > -np.inf, alone - np.maximum(total, -1e300), -np.inf))
         return {"decay": slopes}
 

@@ -168,7 +168,8 @@ class DTWKernel(SeriesKernel):
         return costs if exponent == 1.0 else np.asarray(costs**exponent)
 
     def _by_scales(self, X: Series, Y: Series, radius: int, rooted: bool) -> Array:
-        costs, rule = np.empty((len(X), len(Y))), self._rule()
+        costs = np.empty((len(X), len(Y)))
+        rule = self._rule()
         for i in range(len(X)):
             for j in range(len(Y)):
                 # ties on the coarse scale may be resolved differently in the other order

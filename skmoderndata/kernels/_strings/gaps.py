@@ -151,7 +151,9 @@ class RestrictedGapWeighted(SequenceKernel):
 
     def _picks(self, X: Packed) -> "Picks":
         """Enumerate the subsequences of p symbols with few skipped symbols, in all rows."""
-        rows, words, weights = [], [], []
+        rows = []
+        words = []
+        weights = []
         for gaps in range(self.max_gaps + 1 if self.p > 1 else 1):  # one symbol has no gap inside
             span = self.p + gaps
             found = windows(X.codes, X.offsets, span)
@@ -204,7 +206,8 @@ class RestrictedGapWeighted(SequenceKernel):
         features : csr_array of shape (n_samples, n_words)
             One column for each word.
         """
-        picks, n = self._picks(X), len(words)
+        picks = self._picks(X)
+        n = len(words)
         both = joined(words, picks.words)
         starts = both.offsets[:-1]
         numbers, size = window_numbers(both.codes, starts, len(both.symbols), range(self.p))

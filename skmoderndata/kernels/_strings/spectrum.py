@@ -145,7 +145,8 @@ class SpectrumKernel(SequenceKernel):
             One column for each substring that occurs; with `Y` a pair of matrices.
         """
         self._validate()
-        A, B = self._real(X), None if Y is None else self._real(Y)
+        A = self._real(X)
+        B = None if Y is None else self._real(Y)
         pairs = [(spectra(A, B, range(q), q), np.sqrt(w)) for q, w in self.length_weights()]
         left = sparse.csr_array(sparse.hstack([a * w for (a, _), w in pairs], format="csr"))
         if B is None:
@@ -551,9 +552,11 @@ class Mismatch(SequenceKernel):
 
         # words near each: the costs of their mismatches are within the threshold
         if self.costs is None or self.threshold is None:
-            costs, threshold = 1.0 - np.eye(sigma), self.m + 0.5
+            costs = 1.0 - np.eye(sigma)
+            threshold = self.m + 0.5
         else:
-            costs, threshold = np.asarray(self.costs, dtype=np.float64), float(self.threshold)
+            costs = np.asarray(self.costs, dtype=np.float64)
+            threshold = float(self.threshold)
         starts, words = words_near(kinds, costs, threshold, MOST_WORDS)
         if words is None:
             raise ValueError(

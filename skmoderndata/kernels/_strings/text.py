@@ -71,7 +71,8 @@ class TextKernel(BaseKernel):
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return False
-        mine, theirs = self.get_params(), other.get_params()
+        mine = self.get_params()
+        theirs = other.get_params()
         kinds = [type(params.pop("vectorizer", None)) for params in (mine, theirs)]
         return kinds[0] is kinds[1] and same_value(mine, theirs)
 

@@ -73,7 +73,8 @@ class _OverInputs(BaseKernel):
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
         n, p = X.shape
-        terms, w = list(self._terms(X, None)), self._w(p)
+        terms = list(self._terms(X, None))
+        w = self._w(p)
         slopes = [self._slope(terms, i) for i in range(p)]
         found = {}
         if self.weights is not None:
@@ -248,12 +249,15 @@ class ANOVA(_OverInputs):
 
     def _gram(self, X: Any, Y: Any) -> Array:
         if self.method == "newton" and self.base_kernels is None:
-            Z, w = X if Y is None else Y, self._w(X.shape[1])
+            Z = X if Y is None else Y
+            w = self._w(X.shape[1])
             powers = [(w * X) ** r @ (Z**r).T for r in range(1, self.degree + 1)]
             return self._newton(powers, (w * X != 0).astype(float) @ (Z != 0).T)
         if self.method == "newton" or self.base_kernels is not None:
             return super()._gram(X, Y)
-        n, m, p = len(X), len(X if Y is None else Y), X.shape[1]
+        n = len(X)
+        m = len(X if Y is None else Y)
+        p = X.shape[1]
         K = np.empty((n, m))
         step = max(1, TILE // ((self.degree + 1) * max(1, m)))
         for start in range(0, n, step):

@@ -46,7 +46,8 @@ class _PerInput(BaseKernel):
         """Differentiate the combination, given the derivative of the kernel of each input."""
         total = np.zeros((len(X), len(X)))
         for i in range(X.shape[1]):
-            x, z = X[:, i][:, None], X[:, i][None, :]
+            x = X[:, i][:, None]
+            z = X[:, i][None, :]
             part = slope(x, z)
             if self.combine == "product":
                 for j in range(X.shape[1]):
@@ -339,7 +340,8 @@ class Spline(_PerInput):
         for j in range(r, -1, -1):
             values = values * xz + (1 / factorial(j) ** 2 if self.sobolev else 1.0)
         if self.knots is None:
-            m, gap = np.minimum(x, z), np.abs(x - z)
+            m = np.minimum(x, z)
+            gap = np.abs(x - z)
             rest = np.zeros(values.shape)
             for s in range(r + 1):
                 rest += comb(r, s) * gap**s * m ** (2 * r - s + 1) / (2 * r - s + 1)
