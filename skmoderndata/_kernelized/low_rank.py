@@ -141,8 +141,7 @@ def check_symmetric(gram: Gram, K: Array) -> None:
     scale = max(float(K.max(initial=0.0)), -float(K.min(initial=0.0)))
     if isinstance(gram.kernel, str) and not gram.precomputed:
         return  # the named kernels are symmetric
-
-    # tiles of 512 x 512, which stay in the cache when they are transposed
+    # tiles, which stay in the cache when they are transposed
     n = len(K)
     worst = 0.0
     step = 512

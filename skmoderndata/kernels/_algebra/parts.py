@@ -97,8 +97,8 @@ class _OverParts(BaseKernel):
         return found
 
     def _part(self, i: int, X: Any, Y: Any) -> Array:
-        x, has_x = X[i]
-        y, has_y = X[i] if Y is None else Y[i]
+        (x, has_x) = X[i]
+        (y, has_y) = X[i] if Y is None else Y[i]
         if has_x.all() and has_y.all() and len(x) and len(y):
             K: Array = self.kernels[i](x) if Y is None else self.kernels[i](x, y)
             return K

@@ -42,7 +42,7 @@ def read_mixture(model: Any) -> NormalMixture | None:
     if not (hasattr(model, "weights_") and hasattr(model, "precisions_cholesky_")):
         return None
     kind = model.covariance_type
-    K, p = model.means_.shape
+    (K, p) = model.means_.shape
     covariances = np.asarray(model.covariances_)
     if kind == "tied":
         covariances = np.broadcast_to(covariances, (K, p, p)).copy()
