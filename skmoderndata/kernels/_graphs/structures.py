@@ -309,6 +309,8 @@ def read_graphs(X: Any, name: str = "The kernel") -> Graphs:
     neighbours: list[int] = []
     n_nodes = [0]
     n_ends = [0]
+
+    # nodes of all graphs, ends of all edges, one after another
     for i, x in enumerate(as_samples(X, name)):
         found, below = _read_graph(x, f"{name}: sample {i}")
         labels.append(found)
@@ -317,6 +319,7 @@ def read_graphs(X: Any, name: str = "The kernel") -> Graphs:
         edges.append([label for around in below for _, label in around])
         n_nodes.append(n_nodes[-1] + len(found))
         n_ends.append(n_ends[-1] + len(edges[-1]))
+
     by_node, by_end = (np.array(offsets, dtype=np.int64) for offsets in (n_nodes, n_ends))
     return Graphs(
         pack(labels, name),

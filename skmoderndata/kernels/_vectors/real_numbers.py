@@ -534,6 +534,7 @@ class ArcSine(BaseKernel):
         return values
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
+        # k = scale arcsin(c / sqrt((1 + a)(1 + a)))
         c, a, _ = self._forms(X, None)
         root = np.sqrt(np.multiply.outer(1 + a, 1 + a))
         sine = c / root
@@ -544,6 +545,7 @@ class ArcSine(BaseKernel):
             change: Array = outer * (dc / root - sine * (relative[:, None] + relative) / 2)
             return change
 
+        # by the weight of each feature
         w = self._per_feature("weight_var", X.shape[1])
         bias = 2.0 * self.bias_var
         by_weight = [
@@ -551,6 +553,7 @@ class ArcSine(BaseKernel):
             for wi, x in zip(w, X.T, strict=True)
         ]
         weight = np.stack(by_weight, axis=2)
+
         return {
             "bias_var": along(np.full(c.shape, bias), np.full(a.shape, bias)),
             "weight_var": weight.sum(axis=2) if np.size(self.weight_var) == 1 else weight,
