@@ -141,6 +141,8 @@ class Expansion:
         """
         assert self.coef is not None
         n = count_samples(X)
+
+        # the rows, as a slice or as indices
         index = np.arange(n)[rows] if isinstance(rows, slice) and rows.step else rows
         first, last = (0, n) if index is None else (0, 0)
         if isinstance(index, slice):
@@ -150,6 +152,8 @@ class Expansion:
         out = np.zeros((last - first, *self.coef.shape[1:]))
         if len(self) == 0:
             return out
+
+        # a chunk for one thread
         if self.gram.precomputed:
             step = max(1, min(CHUNK_ROWS, 2**24 // len(self)))
         else:

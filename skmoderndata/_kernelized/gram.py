@@ -252,6 +252,7 @@ class Gram:
             else:
                 K = self.kernel(X, X if Y is None else Y, **self.params)
 
+        # one value for each pair
         K = _dense(K)
         n_X = count_samples(X)
         n_Y = count_samples(X if Y is None else Y)

@@ -10,6 +10,7 @@ from sklearn.utils.extmath import row_norms
 from sklearn.utils.multiclass import check_classification_targets
 
 from skmoderndata._compat import check_sample_weight
+from skmoderndata._kernelized.checks import checked_samples_and_target, resolved_gram
 from skmoderndata._kernelized.gram import Columns, Gram, all_equal
 from skmoderndata._samples.containers import count_samples, row_blocks, take
 from skmoderndata._solvers.kernel.incomplete_cholesky import (
@@ -233,7 +234,7 @@ def labelled_training(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Lab
 
 def labelled_samples(estimator: Any, X: Any, y: Any) -> tuple[Any, Array, Array]:
     """Check samples and class labels; return samples, classes, and class numbers."""
-    X, y = estimator._samples_and_target(X, y)
+    X, y = checked_samples_and_target(estimator, X, y)
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     return X, classes, codes
@@ -275,7 +276,7 @@ class TrainingSet:
         part = X if everything else take(X, kept)
         given = isinstance(estimator.kernel, str) and estimator.kernel == "precomputed"
         if gram is None:
-            gram = estimator._resolve(X if given else part, weights)
+            gram = resolved_gram(estimator, X if given else part, weights)
         self.gram: Gram = gram
         self.X = as_double(part[:, kept] if given and not everything else part)
         refuse_cancellation(gram, self.X)

@@ -16,6 +16,7 @@ from skmoderndata._compat import (
     Interval,
     check_sample_weight,
 )
+from skmoderndata._kernelized.checks import checked_samples, resolved_gram
 from skmoderndata._kernelized.expansion import Expansion, surely_psd
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Gram
 from skmoderndata._kernelized.low_rank import refuse_cancellation
@@ -68,7 +69,7 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
         self, X: Any, order: Array, weights: Array, *, plus: float = 0.0
     ) -> tuple[Gram, RowStore]:
         """Return the kernel, and a cache of kernel rows for the samples in a given order."""
-        gram = self._resolve(X, weights / weights.max())
+        gram = resolved_gram(self, X, weights / weights.max())
         chosen = X[np.ix_(order, order)] if gram.precomputed else take(X, order)
         if self._free_offset:
             gram = gram.seen_from_mean(chosen)
@@ -152,7 +153,7 @@ class MachineClassifierMixin(KernelClassifierMixin):
         """
         check_is_fitted(self)
         machine: Any = self
-        values: Array = machine._function_values(self._samples(X, reset=False))
+        values: Array = machine._function_values(checked_samples(self, X, reset=False))
         values = values + machine.intercept_
         return values[:, 0] if len(machine.classes_) == 2 else values
 

@@ -48,6 +48,7 @@ def edit_matrix(
     def work(rows: slice) -> None:
         edit_distances(A.codes, A.offsets, others, costs, first=rows.start, own=own, out=D[rows])
 
+    # blocks of rows, each with about as many cells of tables
     blocks = _row_blocks(A, B)
     if effective_n_jobs(n_jobs) == 1:
         for rows in blocks:
@@ -55,8 +56,12 @@ def edit_matrix(
     else:
         pool = Parallel(n_jobs=n_jobs, require="sharedmem")  # `work` writes into D
         pool(delayed(work)(rows) for rows in blocks)
+
+    # the matrix is symmetric, and its lower triangle computed
     if own:
         D = np.tril(D) + np.tril(D, -1).T
+
+    # the metric of Yujian and Bo: 2 d / (g (|x| + |z|) + d)
     if normalize:
         total = costs.gap * (A.lengths[:, None] + B.lengths) + D
         D = np.divide(2.0 * D, total, out=np.zeros_like(D), where=total > 0)

@@ -33,6 +33,8 @@ def refuse_endless(root: Any, look: Look, name: str) -> None:
     alive = {id(root): root}  # so that no other node gets the id of one that was seen
     path = [(root, iter(look(root)[1]))]
     total = [1]  # nodes counted so far at and below each node of the path
+
+    # depth first: the path holds the open nodes
     while path:
         node, below = path[-1]
         child = next(below, path)
@@ -74,6 +76,8 @@ def copied(x: Any) -> Any:
     copies: dict[int, Any] = {}
     places: dict[int, int] = {}  # of lists and tuples whose entries are being copied
     waiting = [x]
+
+    # entries first, then the list or tuple that holds them
     while waiting:
         part = waiting[-1]
         place = len(waiting) - 1

@@ -6,10 +6,10 @@ import numpy as np
 from scipy import linalg, sparse
 from sklearn.utils import check_random_state
 
+from skmoderndata._kernelized.checks import is_structured, refuse_texts, structured_samples
 from skmoderndata._kernelized.expansion import scale_gamma
 from skmoderndata._kernelized.gram import KERNEL_NAMES, Columns, Gram, resolve_kernel
 from skmoderndata._kernelized.low_rank import check_definite, is_low_rank
-from skmoderndata._kernelized.mixins import is_structured, refuse_texts, structured_samples
 from skmoderndata._samples.containers import as_samples, dense_blocks, take
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.kernel.canonical import (

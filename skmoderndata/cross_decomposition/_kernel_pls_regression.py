@@ -22,10 +22,10 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._kernelized.checks import refuse_texts, structured_samples
 from skmoderndata._kernelized.expansion import scale_gamma
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Columns, resolve_kernel
 from skmoderndata._kernelized.low_rank import check_definite, is_low_rank, refuse_cancellation
-from skmoderndata._kernelized.mixins import refuse_texts, structured_samples
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.common.linalg import EPS

@@ -22,10 +22,10 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._kernelized.checks import is_structured, refuse_texts, structured_samples
 from skmoderndata._kernelized.expansion import scale_gamma, surely_psd
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Columns, resolve_kernel
 from skmoderndata._kernelized.low_rank import is_low_rank, low_rank_features
-from skmoderndata._kernelized.mixins import is_structured, refuse_texts, structured_samples
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.encoded import Encoded
 from skmoderndata._samples.keys import key_of_sample

@@ -20,9 +20,9 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._kernelized.checks import is_structured, refuse_texts, structured_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, resolve_kernel
 from skmoderndata._kernelized.low_rank import kernel_matrix
-from skmoderndata._kernelized.mixins import is_structured, refuse_texts, structured_samples
 from skmoderndata._registry import MethodCard
 from skmoderndata._samples.containers import count_samples
 from skmoderndata._samples.encoded import Encoded

@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import AT_LEAST_ONE, Interval, RealNotInt, StrOptions, fit_context
+from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import (
     Projection,
@@ -199,7 +200,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         self : KernelPCAOutlierDetector
             The fitted estimator.
         """
-        X = self._samples(X, reset=True, ensure_min_samples=2)
+        X = checked_samples(self, X, reset=True, ensure_min_samples=2)
         kept, w = positive_weights(X, sample_weight)
         train = TrainingSet(self, X, kept, w)
         diagonal = np.asarray(train.gram.diag(train.X), dtype=np.float64)
@@ -269,7 +270,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
             Higher is better.
         """
         check_is_fitted(self)
-        return float(np.mean(self._score_samples(self._samples(X, reset=False))))
+        return float(np.mean(self._score_samples(checked_samples(self, X, reset=False))))
 
     def _subspace(self, values, w, low):
         """Compute all components that may be needed, from coordinates or from a kernel matrix."""

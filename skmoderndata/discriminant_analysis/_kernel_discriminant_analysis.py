@@ -6,6 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import AT_LEAST_ONE, POSITIVE, StrOptions, fit_context
+from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import Projection, is_low_rank, labelled_training
 from skmoderndata._kernelized.mixins import KernelClassifierMixin, KernelProjectionMixin
@@ -274,7 +275,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
 
     def _log_joint(self, X):
         check_is_fitted(self)
-        Z = self._project(self._samples(X, reset=False)) - self._centre
+        Z = self._project(checked_samples(self, X, reset=False)) - self._centre
         means = self.class_scores_
         # the term in |Z|^2 is the same for all classes
         return Z @ means.T - 0.5 * (means**2).sum(axis=1) + np.log(self.priors_)

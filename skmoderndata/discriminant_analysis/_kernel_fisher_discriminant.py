@@ -6,6 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import AT_LEAST_ONE, POSITIVE, StrOptions, fit_context
+from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import Projection, is_low_rank, labelled_training
 from skmoderndata._kernelized.mixins import KernelClassifierMixin, KernelProjectionMixin
@@ -208,7 +209,7 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
             Positive for the second class.
         """
         check_is_fitted(self)
-        return self._project(self._samples(X, reset=False))[:, 0] + self.intercept_
+        return self._project(checked_samples(self, X, reset=False))[:, 0] + self.intercept_
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

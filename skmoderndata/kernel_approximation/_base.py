@@ -6,6 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import fit_context
+from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.mixins import KernelSamples
 from skmoderndata._samples.containers import as_samples
 
@@ -77,7 +78,7 @@ class KernelFeatures(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transformer
         return float(np.sum(self._gram.diag(X), dtype=np.float64))
 
     def _checked(self, X, *, reset):
-        X = self._samples(X, reset=reset)
+        X = checked_samples(self, X, reset=reset)
         return X if hasattr(X, "shape") else as_samples(X, type(self).__name__)
 
     @staticmethod

@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions, fit_context
+from skmoderndata._kernelized.checks import resolved_gram
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import check_definite
 from skmoderndata._registry import Comparison, MethodCard
@@ -193,7 +194,7 @@ class IncompleteCholesky(KernelFeatures):
 
     def _learn(self, X):
         X = self._checked(X, reset=True)
-        gram = self._resolve(X)
+        gram = resolved_gram(self, X)
         check_definite(gram)
         if gram.precomputed and not np.allclose(X, X.T, atol=1e-6 * np.abs(X).max()):
             raise ValueError(

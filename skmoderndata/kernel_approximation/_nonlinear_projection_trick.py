@@ -6,6 +6,7 @@ from sklearn.utils import check_random_state
 
 from skmoderndata._base import warn_fewer
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
+from skmoderndata._kernelized.checks import resolved_gram
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import check_definite, is_low_rank
 from skmoderndata._registry import Comparison, MethodCard
@@ -178,7 +179,7 @@ class NonlinearProjectionTrick(KernelFeatures):
 
     def _learn(self, X):
         X = self._checked(X, reset=True)
-        gram = self._gram = self._resolve(X)
+        gram = self._gram = resolved_gram(self, X)
         n = count_samples(X)
         diagonal = np.asarray(gram.diag(X), dtype=np.float64)
 

@@ -6,6 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, warn_fewer
 from skmoderndata._compat import AT_LEAST_ONE, check_sample_weight, fit_context
+from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import TrainingSet, as_double
 from skmoderndata._kernelized.mixins import KernelSamples
@@ -149,7 +150,7 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         self : LaplacianEmbedding
             The fitted estimator.
         """
-        X = self._samples(X, reset=True, ensure_min_samples=2)
+        X = checked_samples(self, X, reset=True, ensure_min_samples=2)
         n = count_samples(X)
         if n < 2:
             raise ValueError(f"{type(self).__name__} needs at least 2 samples, and found {n}.")
@@ -209,7 +210,7 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
             Coordinates; training samples get those of `embedding_`.
         """
         check_is_fitted(self)
-        X = self._samples(X, reset=False)
+        X = checked_samples(self, X, reset=False)
         T = self._place(X)
         dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
         return T.astype(dtype, copy=False)
@@ -234,7 +235,7 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
             At most 0; higher is better.
         """
         check_is_fitted(self)
-        X = self._samples(X, reset=False)
+        X = checked_samples(self, X, reset=False)
         T = self._place(X)
         total = weight = 0.0
         squares = (self._places**2).sum(axis=1)

@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import POSITIVE, Interval, StrOptions, fit_context
+from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import Projection, TrainingSet, as_double, positive_weights
 from skmoderndata._kernelized.mixins import KernelOutlierMixin
@@ -173,7 +174,7 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
         self : KernelCentroidOutlierDetector
             The fitted estimator.
         """
-        X = self._samples(X, reset=True)
+        X = checked_samples(self, X, reset=True)
         kept, w = positive_weights(X, sample_weight)
         train = TrainingSet(self, X, kept, w)
 
@@ -224,7 +225,7 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
             Higher is better.
         """
         check_is_fitted(self)
-        return -float(np.mean(self._score_samples(self._samples(X, reset=False)) ** 2))
+        return -float(np.mean(self._score_samples(checked_samples(self, X, reset=False)) ** 2))
 
     def _score_samples(self, X):
         own = np.asarray(self._project.source.diag(as_double(X)), dtype=np.float64)

@@ -8,8 +8,8 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skmoderndata._compat import StrOptions, fit_context
+from skmoderndata._kernelized.checks import list_of_samples, refuse_texts
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, resolve_kernel
-from skmoderndata._kernelized.mixins import list_of_samples, refuse_texts
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.alignment import aligned_weights, centred, target_features
 from skmoderndata._validation import check_array, check_target, validate_data

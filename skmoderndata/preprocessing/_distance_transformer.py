@@ -7,8 +7,8 @@ from sklearn.utils import gen_even_slices
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
-from skmoderndata._compat import N_JOBS, NamedOptions, fit_context
-from skmoderndata._kernelized.mixins import list_of_samples
+from skmoderndata._compat import N_JOBS, StrOptions, fit_context
+from skmoderndata._kernelized.checks import list_of_samples
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.edits import edit_matrix
 from skmoderndata._samples.sequences import pack

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import fit_context
+from skmoderndata._kernelized.checks import list_of_samples, refuse_texts
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Gram, resolve_kernel
-from skmoderndata._kernelized.mixins import list_of_samples, refuse_texts
 from skmoderndata._registry import MethodCard
 from skmoderndata._samples.containers import Sample, count_samples
 from skmoderndata._validation import validate_data

@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.machines import KernelMachine
 
 
@@ -28,7 +29,7 @@ class KernelRankingMachine(KernelMachine, ClassifierMixin):
             Values that are compared with `thresholds_`; higher values mean higher ranks.
         """
         check_is_fitted(self)
-        return self._function_values(self._samples(X, reset=False))
+        return self._function_values(checked_samples(self, X, reset=False))
 
     def decision_function(self, X):
         """Compute how far samples are inside the interval of each class.

@@ -8,6 +8,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import AT_LEAST_ONE, fit_context
+from skmoderndata._kernelized.checks import checked_samples_and_target, resolved_gram
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.online import Stream
 from skmoderndata._registry import Comparison, MethodCard
@@ -190,7 +191,7 @@ class KernelPRank(KernelRankingMachine, Base):
             The fitted estimator.
         """
         labels = order_of_labels(y, self.classes)
-        X, y = self._samples_and_target(X, y)
+        X, y = checked_samples_and_target(self, X, y)
         check_classification_targets(y)
         self.classes_, ranks = ordered_classes(y, labels, owner=type(self).__name__)
         self._check_settings()
@@ -245,7 +246,7 @@ class KernelPRank(KernelRankingMachine, Base):
                     f"{type(self).__name__}.partial_fit: give all classes, lowest first, in the "
                     "first call."
                 )
-        X, y = self._samples_and_target(X, y, reset=first)
+        X, y = checked_samples_and_target(self, X, y, reset=first)
         if first:
             self.classes_ = np.asarray(labels)
 
@@ -277,7 +278,7 @@ class KernelPRank(KernelRankingMachine, Base):
 
     def _begin(self, X):
         """Return the state before the first sample."""
-        gram = self._resolve(X)
+        gram = resolved_gram(self, X)
         nothing = np.zeros(len(self.classes_) - 1)
         return State(Stream.empty(gram, X), nothing, nothing)
 

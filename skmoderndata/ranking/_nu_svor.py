@@ -8,6 +8,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import Interval, StrOptions, fit_context
+from skmoderndata._kernelized.checks import checked_samples_and_target
 from skmoderndata._kernelized.gram import Gram
 from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS
 from skmoderndata._kernelized.row_store import RowStore
@@ -224,7 +225,7 @@ class NuSVOR(KernelRankingMachine, Base):
             The fitted estimator.
         """
         labels = order_of_labels(y, self.classes)
-        X, y = self._samples_and_target(X, y)
+        X, y = checked_samples_and_target(self, X, y)
         check_classification_targets(y)
         weights = self._weights_of(X, sample_weight)
         weights = weights / weights.max()

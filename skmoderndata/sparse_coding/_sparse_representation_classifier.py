@@ -15,6 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base, warn_not_converged
 from skmoderndata._compat import AT_LEAST_ONE, N_JOBS, Interval, StrOptions, fit_context
 from skmoderndata._compat import NON_NEGATIVE as AT_LEAST_ZERO
+from skmoderndata._kernelized.checks import (
+    checked_samples,
+    checked_samples_and_target,
+    resolved_gram,
+)
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import (
     Projection,
@@ -258,7 +263,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         self : SparseRepresentationClassifier
             The fitted estimator.
         """
-        X, y = self._samples_and_target(X, y)
+        X, y = checked_samples_and_target(self, X, y)
         check_classification_targets(y)
         self.classes_, self._class = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -287,7 +292,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             self.X_fit_ = self._gram = self._features = None
         else:
             self.X_fit_ = copy(X) if self.copy_X else X
-            self._gram = self._resolve(self.X_fit_)
+            self._gram = resolved_gram(self, self.X_fit_)
             rows = self._coordinates(self.X_fit_)
         few = self.n_nonzero_coefs if self.algorithm == "omp" else FEW_DIMENSIONS
         if linear and X.shape[1] <= few:
@@ -461,7 +466,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
 
     def _codes(self, X):
         """Yield samples of unit norm in coordinates and their codes, in stretches."""
-        X = self._samples(X, reset=False)
+        X = checked_samples(self, X, reset=False)
         k, r = self._atoms.rows.shape
         row_bytes = 8 * (4 * k + 8 * r + 2 * len(self.classes_))
         step = max(1, int(get_config()["working_memory"] * 2**20 / row_bytes))

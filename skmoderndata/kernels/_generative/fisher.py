@@ -622,9 +622,13 @@ class Fisher(ScoreKernel):
 def mixture_scores(model: NormalMixture, X: Array, parameters: str) -> Array:
     """Compute the gradients of mixture log-densities in the parameters, one row per sample."""
     w, means, covariances, kind = model
+
+    # responsibilities of the components
     with np.errstate(divide="ignore"):
         joint = log_densities(X, means, covariances) + np.log(w)
     gamma = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
+
+    # derivatives of log p by weights, means, covariances: one block of columns each
     groups = []
     steps = np.arange(len(X) + 1)
     if "w" in parameters:

@@ -136,12 +136,12 @@ class Convolution(BaseKernel):
         def of(kind: Hashable, kernels: Sequence[Any]) -> list[Any]:
             kinds = found if kind is None else [kind]
             tuples = [parts for k in kinds if k in found for parts in found[k][1]]
-            return [
-                None if kernel is None
-                else clone(kernel) if not tuples
-                else kernel_from_data(kernel, _collection(kernel, [parts[i] for parts in tuples]))
-                for i, kernel in enumerate(kernels)
-            ]  # fmt: skip
+            return [from_parts(kernel, [t[i] for t in tuples]) for i, kernel in enumerate(kernels)]
+
+        def from_parts(kernel: Any, parts: list[Any]) -> Any:
+            if kernel is None:
+                return None
+            return kernel_from_data(kernel, _collection(kernel, parts)) if parts else clone(kernel)
 
         if isinstance(self.kernels, Mapping):
             kernels: Any = {kind: of(kind, self.kernels[kind]) for kind in self.kernels}
@@ -308,6 +308,8 @@ def read_graphs(X: Any, name: str = "The kernel") -> Graphs:
     neighbours: list[int] = []
     n_nodes = [0]
     n_ends = [0]
+
+    # nodes of all graphs, ends of all edges, one after another
     for i, x in enumerate(as_samples(X, name)):
         found, below = _read_graph(x, f"{name}: sample {i}")
         labels.append(found)
@@ -316,6 +318,7 @@ def read_graphs(X: Any, name: str = "The kernel") -> Graphs:
         edges.append([label for around in below for _, label in around])
         n_nodes.append(n_nodes[-1] + len(found))
         n_ends.append(n_ends[-1] + len(edges[-1]))
+
     by_node, by_end = (np.array(offsets, dtype=np.int64) for offsets in (n_nodes, n_ends))
     return Graphs(
         pack(labels, name),
@@ -327,50 +330,60 @@ def read_graphs(X: Any, name: str = "The kernel") -> Graphs:
 
 def _read_graph(x: Any, name: str) -> tuple[list[Any], list[list[tuple[int, Any]]]]:
     """Return the labels of the nodes, and for each node its neighbours and edge labels."""
-    # a graph of networkx
     if hasattr(x, "nodes") and hasattr(x, "adjacency"):
-        number = {v: i for i, v in enumerate(x.nodes)}
-        missing = [v for v in number if "label" not in x.nodes[v]]
-        if missing:
-            raise ValueError(
-                f'{name}: node {missing[0]!r} has no attribute "label"; set one, for example the '
-                "degree."
-            )
-        below = []
-        for _, around in x.adjacency():
-            ends = []
-            for u, data in around.items():
-                every = data.values() if x.is_multigraph() else [data]
-                ends += [(number[u], edge.get("label")) for edge in every]
-            below.append(ends)
-        return [x.nodes[v]["label"] for v in number], below
-
-    # labels, edges and perhaps labels of edges
+        return _read_networkx(x, name)
     if not isinstance(x, list | tuple) or len(x) not in (2, 3):
         raise TypeError(
             f"{name} is of type {type(x).__name__}; a graph is a networkx graph whose nodes have "
             "an attribute label, or a tuple (labels, edges) or (labels, edges, edge_labels)."
         )
+
+    # labels, edges and perhaps labels of edges
     labels = x[0].tolist() if isinstance(x[0], np.ndarray) else list(x[0])
-    pairs = np.asarray(x[1], dtype=np.int64 if len(x[1]) == 0 else None)
-    if not len(pairs):
-        pairs = pairs.reshape(0, 2)
-
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
-        raise ValueError(f"{name}: edges must be pairs of node numbers.")
-    if len(pairs) and (pairs.min() < 0 or pairs.max() >= len(labels)):
-        raise ValueError(f"{name}: edges refer to nodes outside 0 to {len(labels) - 1}.")
-
+    pairs = _edges(x[1], len(labels), name)
     kinds = [None] * len(pairs) if len(x) == 2 else list(x[2])
     if len(kinds) != len(pairs):
         raise ValueError(f"{name} has {len(pairs)} edges and {len(kinds)} edge labels.")
 
-    below = [[] for _ in labels]
+    # each edge at both of its ends, a loop once
+    below: list[list[tuple[int, Any]]] = [[] for _ in labels]
     for (u, v), kind in zip(pairs.tolist(), kinds, strict=True):
         below[u].append((v, kind))
         if u != v:
             below[v].append((u, kind))
     return labels, below
+
+
+def _read_networkx(x: Any, name: str) -> tuple[list[Any], list[list[tuple[int, Any]]]]:
+    """Read a graph of networkx, whose nodes are numbered in their order."""
+    number = {v: i for i, v in enumerate(x.nodes)}
+    missing = [v for v in number if "label" not in x.nodes[v]]
+    if missing:
+        raise ValueError(
+            f'{name}: node {missing[0]!r} has no attribute "label"; set one, for example the '
+            "degree."
+        )
+
+    below = []
+    for _, around in x.adjacency():
+        ends = []
+        for u, data in around.items():
+            every = data.values() if x.is_multigraph() else [data]
+            ends += [(number[u], edge.get("label")) for edge in every]
+        below.append(ends)
+    return [x.nodes[v]["label"] for v in number], below
+
+
+def _edges(given: Any, n_nodes: int, name: str) -> Array:
+    """Check edges; return them as an integer array of shape (n_edges, 2)."""
+    pairs = np.asarray(given, dtype=np.int64 if len(given) == 0 else None)
+    if not len(pairs):
+        pairs = pairs.reshape(0, 2)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+        raise ValueError(f"{name}: edges must be pairs of node numbers.")
+    if len(pairs) and (pairs.min() < 0 or pairs.max() >= n_nodes):
+        raise ValueError(f"{name}: edges refer to nodes outside 0 to {n_nodes - 1}.")
+    return pairs
 
 
 class WeisfeilerLehman(BaseKernel):

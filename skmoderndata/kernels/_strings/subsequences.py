@@ -288,6 +288,7 @@ class GapWeighted(_Subsequences):
             if np.size(self.lengths) != self.p:
                 raise self._refuse("lengths", f"of length p={self.p}, one for each length")
 
+        # factors of single symbols
         for name in ("match_weights", "skip_weights"):
             weights = getattr(self, name)
             if weights is None:
@@ -304,6 +305,7 @@ class GapWeighted(_Subsequences):
                 "set match_weights."
             )
 
+        # similar symbols match in part
         if self.similarity is None:
             if self.alphabet is not None:
                 raise ValueError("GapWeighted: alphabet requires a similarity matrix.")

@@ -73,14 +73,19 @@ class _OverInputs(BaseKernel):
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
         n, p = X.shape
+
+        # derivatives by the term of each feature
         terms = list(self._terms(X, None))
         w = self._w(p)
         slopes = [self._slope(terms, i) for i in range(p)]
         found = {}
+
+        # a term is its weight times its kernel
         if self.weights is not None:
             by_weight = np.stack([s * a for s, a in zip(slopes, terms, strict=True)], axis=2)
             shared = np.size(self.weights) == 1
             found["weights"] = by_weight.sum(axis=2) if shared else by_weight
+
         if isinstance(self.base_kernels, list | tuple):
             for i in range(p):
                 inner = self._base(i)(X[:, [i]], eval_gradient=True)[1]

@@ -526,6 +526,7 @@ class ArcSine(BaseKernel):
         return self.scale * np.arcsin(a / (1 + a))
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
+        # k = scale arcsin(c / sqrt((1 + a)(1 + a)))
         c, a, _ = self._forms(X, None)
         root = np.sqrt(np.multiply.outer(1 + a, 1 + a))
         sine = c / root
@@ -535,6 +536,7 @@ class ArcSine(BaseKernel):
             relative = da / (1 + a)
             return outer * (dc / root - sine * (relative[:, None] + relative) / 2)
 
+        # by the weight of each feature
         w = self._per_feature("weight_var", X.shape[1])
         bias = 2.0 * self.bias_var
         by_weight = [
@@ -542,6 +544,7 @@ class ArcSine(BaseKernel):
             for wi, x in zip(w, X.T, strict=True)
         ]
         weight = np.stack(by_weight, axis=2)
+
         return {
             "bias_var": along(np.full(c.shape, bias), np.full(a.shape, bias)),
             "weight_var": weight.sum(axis=2) if np.size(self.weight_var) == 1 else weight,

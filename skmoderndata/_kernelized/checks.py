@@ -1,0 +1,185 @@
+"""Checks of what an estimator with a `kernel` parameter gets: samples, target, kernel."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.validation import column_or_1d
+
+from skmoderndata._kernelized.expansion import scale_gamma
+from skmoderndata._kernelized.gram import Gram, resolve_kernel
+from skmoderndata._samples.containers import as_samples, count_samples, is_sparse
+from skmoderndata._samples.encoded import Encoded
+from skmoderndata._samples.nested import copied
+from skmoderndata._typing import Array
+from skmoderndata._validation import check_target, validate_data
+from skmoderndata.kernels._base import BaseKernel
+
+
+def checked_samples(
+    estimator: Any,
+    X: Any,
+    y: Any = "no_validation",
+    *,
+    reset: bool,
+    own: bool | None = None,
+    **checks: Any,
+) -> Any:
+    """Check samples: rows of numbers, a kernel matrix, or a list for structured kernels.
+
+    Parameters
+    ----------
+    estimator : estimator
+        It has the parameters of a kernel; `fit` gives it the number of features.
+    X : array, sparse matrix or collection of samples
+        As the user gave them.
+    y : array or "no_validation"
+        Target, for rows of numbers.
+    reset : bool
+        Whether the samples are those of `fit`.
+    own : bool or None
+        As in `structured_samples`; None means in `fit`.
+    **checks : dict
+        As for `validate_data`.
+    """
+    # samples of any kind
+    kernel = estimator.kernel
+    name = type(estimator).__name__
+    if is_structured(kernel) or _is_collection(estimator, X, reset):
+        return structured_samples(kernel, X, name, own=reset if own is None else own)
+
+    # rows
+    refuse_texts(kernel, X, name)
+    precomputed = isinstance(kernel, str) and kernel == "precomputed"
+    return validate_data(
+        estimator,
+        X,
+        y,
+        reset=reset,
+        accept_sparse=False if precomputed else "csr",
+        dtype=[np.float64, np.float32],
+        **checks,
+    )
+
+
+def _is_collection(estimator: Any, X: Any, reset: bool) -> bool:
+    """Whether a function as kernel gets samples that are no rows of numbers, as in `fit`."""
+    if not callable(estimator.kernel) or isinstance(estimator.kernel, Kernel):
+        return False
+    if not reset:
+        return not hasattr(estimator, "n_features_in_")
+    found = not holds_rows(X)
+    if found:  # of an earlier fit on rows
+        for name in ("n_features_in_", "feature_names_in_"):
+            vars(estimator).pop(name, None)
+    return found
+
+
+def checked_samples_and_target(
+    estimator: Any, X: Any, y: Any, *, reset: bool = True, **checks: Any
+) -> tuple[Any, Array]:
+    """Check samples, which the estimator keeps, and one number or label for each."""
+    checked = checked_samples(estimator, X, y, reset=reset, own=True, **checks)
+    if isinstance(checked, tuple):
+        X, y = checked
+    else:  # samples that are not rows of numbers
+        name = type(estimator).__name__
+        if y is None:
+            raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+        check_target(y, owner=name, numbers=bool(checks.get("y_numeric")))
+        X, y = checked, column_or_1d(y, warn=True)
+
+    if len(y) != count_samples(X):
+        raise ValueError(f"X has {count_samples(X)} samples and y {len(y)} entries.")
+    return X, y
+
+
+def resolved_gram(estimator: Any, X: Any, weights: Array | None = None) -> Gram:
+    """Return the kernel of an estimator, its parameters resolved on training samples."""
+    return resolve_kernel(
+        estimator.kernel,
+        X,
+        gamma=scale_gamma(estimator.gamma, estimator.kernel, X, weights),
+        degree=estimator.degree,
+        coef0=estimator.coef0,
+        kernel_params=estimator.kernel_params,
+    )
+
+
+def is_structured(kernel: Any) -> bool:
+    """Whether the samples of a kernel are no rows of numbers."""
+    return isinstance(kernel, Kernel) and not kernel.requires_vector_input
+
+
+def structured_samples(kernel: Any, X: Any, name: str, *, own: bool) -> Any:
+    """Return samples that are not vectors, encoded once if the kernel supports encoding.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel that will read them.
+    X : collection of samples
+        As the user gave them.
+    name : str
+        Name of the estimator, for error messages.
+    own : bool
+        Whether the estimator keeps them: then changes that the caller makes later have no effect.
+    """
+    if isinstance(X, Encoded):
+        samples: Any = X
+    elif is_numeric_table(X) and X.shape[0]:
+        samples = X.copy() if own else X
+    else:
+        samples = list_of_samples(X, name, own=own, kernel=kernel)
+
+    # once for all kernel calls of a fit or a prediction
+    encodes = isinstance(kernel, BaseKernel) and kernel.encoding is not None
+    return kernel.encode(samples) if encodes else samples
+
+
+def list_of_samples(X: Any, name: str, *, own: bool, kernel: Any = None) -> list[Any]:
+    """Return samples of any kind as a list of at least one; the parameters are as above."""
+    collect = kernel._collection if isinstance(kernel, BaseKernel) else as_samples
+    samples: list[Any] = collect(X, name)
+    if not samples:
+        raise ValueError(f"{name} received 0 samples; at least 1 sample is required.")
+    return [copied(x) for x in samples] if own else samples
+
+
+def refuse_texts(kernel: Any, X: Any, name: str) -> None:
+    """Refuse strings where a kernel takes rows of numbers, and say what to change."""
+    if len(getattr(X, "shape", (1,))) != 1 or not hasattr(X, "__len__") or not len(X):
+        return
+    if not isinstance(next(iter(X)), str | bytes):
+        return
+    if hasattr(kernel, "vectorizer"):
+        remedy = (
+            f"{type(kernel).__name__}(vectorizer=None) takes rows of counts; set "
+            "vectorizer=CountVectorizer(), or put one before the kernel in a pipeline."
+        )
+    else:
+        remedy = (
+            f"kernel={kernel!r} takes rows of numbers; take a kernel on strings, "
+            "kernels.PSpectrum for instance, or put a vectorizer before this step."
+        )
+    raise ValueError(f"{name}: samples are texts, and {remedy}")
+
+
+def is_numeric_table(X: Any) -> bool:
+    """Whether X is an array of numbers with two dimensions or more, or a sparse matrix."""
+    return is_sparse(X) or (isinstance(X, np.ndarray) and X.ndim > 1 and X.dtype != object)
+
+
+def holds_rows(X: Any) -> bool:
+    """Whether X is a table, or a list of its rows; False for strings, ragged arrays or sets."""
+    if X is None or is_sparse(X) or hasattr(X, "columns"):
+        return True
+    try:
+        table = np.asarray(X)
+    except ValueError:  # arrays of unequal lengths
+        return False
+    return (
+        table.ndim < 3
+        if table.dtype.kind in "biufc"
+        else table.dtype == object and table.ndim == 2
+    )
