@@ -90,12 +90,14 @@ class Covariance:
 
         parameters = self._stationary(A)
         by = contract(parameters, A, B, K, G)
+
         # of the diagonal, the variance alone: as a covariance at distance zero
         at_zero = 0.0
         if prior is not None:
             at_zero = float(namespace(prior).sum(prior)) * parameters.variance
         values = {"constant_value": [by.variance + at_zero], "alpha": [by.alpha]}
 
+        # in the order of the kernel's theta; a shared length scale takes the sum
         theta = []
         for part in _parts(self.kernel):
             for parameter in part.hyperparameters:

@@ -89,10 +89,12 @@ class RidgeNetwork(Base):
         """
         for name in ("_total", "loo_score_", "loo_path_", "alphas_", *self._SOLUTION):
             vars(self).pop(name, None)
+
         X, Y, w = self._start(X, y, sample_weight, classes=None, reset=True)
         self._open(X, Y, w, check_random_state(self.random_state))
         self._total = None
         blocks = self._accumulate(X, Y, w)
+
         if isinstance(self.alpha, str):
             self._choose_alpha(blocks)
         else:
@@ -219,18 +221,19 @@ class RidgeNetwork(Base):
         return [(a, min(a + size, n)) for a in range(0, n, size)]
 
     def _accumulate(self, X, Y, w):
-        """Add the statistics of all blocks; return a function that runs over the blocks again."""
-        parts = self._blocks(X, Y, w)
-        if len(parts) == 1:
+        """Add the statistics of all blocks; return the blocks, a single one by its outputs."""
+        blocks = self._blocks(X, Y, w)
+        # a single block keeps its outputs, several compute them twice
+        if len(blocks) == 1:
             H = self._outputs(X)
-            again = [(H, Y, w)]
+            blocks = [(H, Y, w)]
             totals = [self._statistics(H, Y, w)]
         else:
-            again = ((self._outputs(A), B, c) for A, B, c in parts)
-            totals = self._parallel(self._block_statistics, parts)
-        for block in totals:
-            self._total = block if self._total is None else add(self._total, block)
-        return again if len(parts) == 1 else parts
+            totals = self._parallel(self._block_statistics, blocks)
+
+        for total in totals:
+            self._total = total if self._total is None else add(self._total, total)
+        return blocks
 
     def _parallel(self, function, parts):
         jobs = Parallel(n_jobs=self.n_jobs, require="sharedmem", return_as="generator")
@@ -261,6 +264,7 @@ class RidgeNetwork(Base):
             rows = xp.sqrt(w)[:, None] * (H - total.h_mean)
         parts = spectrum(total, rows)
 
+        # held-out residuals, block by block, for all penalties
         grid = self._grid(L)
         self.alphas_ = alphas = move_array(grid, total.S)
 
@@ -281,6 +285,7 @@ class RidgeNetwork(Base):
             hits = hits + as_numpy(more_hits)
             good &= as_numpy(determined)
 
+        # the best score; among equal ones the best r^2
         r2 = self._held_out_r2(squares)
         score = self._loo_score(r2, hits / total.weight)
         path = np.where(good, score, -np.inf)
