@@ -127,8 +127,8 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         ),
         known_failures={
             "check_methods_sample_order_invariance": "rows are time: a window holds earlier rows. "
-            "In use: folds that shuffle rows, such as `ShuffleSplit` or a `StackingRegressor` "
-            "with them, mix times; take `TimeSeriesSplit`",
+            "In use: folds that shuffle rows, such as those of `ShuffleSplit`, mix times; take "
+            "`TimeSeriesSplit`",
             "check_methods_subset_invariance": "rows are time: a window holds earlier rows. In "
             "use: the first rows of a batch or fold, in `cross_val_predict` too, have incomplete "
             "windows; `transform` longer stretches",
