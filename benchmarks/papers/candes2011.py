@@ -46,7 +46,14 @@ def _recovery(n, share):
         value(setting, "rank", f"{problem.rank}", PRINTED, rank, holds=rank == problem.rank),
         value(setting, "errors found", f"{size}", PRINTED, support, holds=support == size),
         value(setting, "error of L", "< 1e-5", PRINTED, error, holds=error < 1e-5),
-        value(setting, "partial SVDs to that error", "< 17", PRINTED, n_iter, holds=n_iter < 17),
+        value(
+            setting,
+            "partial SVDs to that error, balanced penalty",
+            "< 17",
+            PRINTED,
+            n_iter,
+            holds=n_iter < 17,
+        ),
     ]
     return rows, model.n_iter_
 
@@ -57,13 +64,17 @@ def _error(model, problem):
 
 
 def _passes_to(error, problem, *, most=40):
-    """Fewest passes after which L is as accurate as the paper reports."""
+    """Fewest passes after which L is as accurate as the paper reports.
+
+    With the penalty that is balanced by the residuals: the growing one of the default is two or
+    three passes later.
+    """
     from skmoderndata.decomposition import RobustPCA
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # stopping early is the point
         for n_iter in range(8, most):
-            model = RobustPCA(max_iter=n_iter).fit(problem.X)
+            model = RobustPCA(schedule="balanced", max_iter=n_iter).fit(problem.X)
             if _error(model, problem) < error:
                 break
     return n_iter
@@ -79,6 +90,7 @@ ENTRY = Entry(
     "were not at hand.",
     remarks="The errors found are the entries of S above 1e-3. One pass of ours is one partial "
     "singular value decomposition; by default it goes on, beyond the accuracy of the paper, "
-    "until the duality gap is below 1e-6.",
+    "until the duality gap is below 1e-6, with a penalty that grows. With that one the accuracy "
+    'of the paper takes 16 to 19 passes; with `schedule="balanced"`, below 17.',
     values=values,
 )

@@ -62,6 +62,28 @@ def test_leaves_the_saddle_of_a_line(number):
     assert model.dual_gap_ <= 1e-4
 
 
+@pytest.mark.certificate
+@pytest.mark.parametrize("number", [11, 12, 13])
+def test_neighbours_that_nearly_coincide(number):
+    """Steps of L-BFGS do not see edges of a thousandth of the mean length."""
+    rng = np.random.default_rng(number)
+    X = rng.uniform(size=30)[:, None] * rng.normal(size=3)
+    model = MaximumVarianceUnfolding(
+        n_neighbors=12, constraints="at_most", tol=1e-5, random_state=number
+    ).fit(X)
+    assert model.dual_gap_ <= 1e-5
+    assert model.edge_errors_.max() <= 1e-12
+
+
+@pytest.mark.certificate
+def test_late_multipliers_are_no_saddle():
+    X = arc(25, 14) @ np.linalg.qr(np.random.default_rng(14).normal(size=(3, 3)))[0] + 3
+    model = MaximumVarianceUnfolding(
+        n_neighbors=4, constraints="at_most", solver="low_rank", tol=1e-4, random_state=0
+    ).fit(X)
+    assert model.dual_gap_ <= 1e-4
+
+
 @pytest.mark.oracle
 @pytest.mark.parametrize("solver", ["low_rank", "laplacian"])
 def test_at_most_reaches_the_optimum_of_the_program(solver, seed):

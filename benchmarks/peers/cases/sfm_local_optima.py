@@ -129,11 +129,6 @@ CASE = Case(
         "1 start, rescaled": Contender(
             run=machine(algorithm="rescaled"), peer=False, note='`algorithm="rescaled"`'
         ),
-        "exchanges": Contender(
-            run=machine(algorithm="exchange"),
-            peer=False,
-            note='the default algorithm, one start: `C=None, alpha=0, algorithm="exchange"`',
-        ),
         "integer program": Contender(
             run=exact, requires="scipy>=1.15", note="`scipy.optimize.milp`; weights up to 100"
         ),

@@ -29,7 +29,7 @@ from scipy import sparse
 from scipy.linalg import eigh
 from scipy.optimize import minimize
 from scipy.sparse.csgraph import dijkstra
-from scipy.sparse.linalg import ArpackError, eigsh
+from scipy.sparse.linalg import ArpackError, eigsh, lsqr
 
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.convex_problems import Statement, solve, variance_unfolding
@@ -39,6 +39,10 @@ Array = NDArray[np.float64]
 DENSE_UP_TO = 1500  # nodes up to which eigenvalues are those of a dense matrix
 PAIRS = 20  # corrections that L-BFGS keeps
 PULLS = 10  # of the ends of long edges, after each pass
+NEWTON_STEPS = 20  # at most, that bring edges to their length after the pulls
+LENGTH_TOL = 1e-9  # of squared lengths, relative, at which they end
+LSQR_STEPS = 200  # iterations of least squares in one of them
+HELD_RELATIVE = 1e-6  # multiplier above which an edge keeps its length, relative to the largest
 KICKS = 10  # steps away from saddles
 KICK = 0.01  # length of the step away from a saddle, in units of the largest column
 FTOL = 1e-13  # relative progress of a step at which L-BFGS ends
@@ -185,18 +189,15 @@ def unfold_at_most(
 
     It grows threefold where the violation has not halved, a thousandfold in all. After each pass
     the points are shrunk until no edge is too long, so that the value is attained (as they are,
-    and with the long edges pulled together first); the bound holds for any multipliers (residual:
-    their relative difference).
+    and with the long edges pulled together or tightened first); the bound holds for any
+    multipliers (residual: their relative difference).
     """
     Y = start
     w = np.zeros(len(graph.d2))
     total = 0
     top = 1e3 * nu  # beyond, steps drown in rounding
-    stalled = 0  # passes in a row without a step
-    best = np.zeros_like(start)
-    best_w = w
-    bound = float("inf")
-    before = float("inf")
+    stalled, kicked = 0, False  # passes in a row of a step at most; a saddle left in the last
+    best, best_w, bound, before = np.zeros_like(start), w, float("inf"), float("inf")
     it = Iterations(max_iter, tol)
 
     for _ in it:
@@ -209,7 +210,9 @@ def unfold_at_most(
         w = np.maximum(0.0, w + 2 * nu * excess)
 
         # 3. the best feasible point, and the bound
-        best = max(best, shrunk(graph, Y), shrunk(graph, pulled(graph, Y)), key=np.linalg.norm)
+        closer = pulled(graph, Y)
+        points = (best, *(shrunk(graph, P) for P in (Y, closer, tightened(graph, closer, w))))
+        best = max(points, key=np.linalg.norm)
         found, lifted = best_bound(graph, w, None)
         if found < bound:
             bound = found
@@ -219,13 +222,14 @@ def unfold_at_most(
         violation = float((excess / graph.d2).max())
 
         # 4. leave a saddle, or raise the penalty where the violation does not halve
-        if violation <= tol < it.residual:  # as good as feasible, and not the optimum: a saddle
+        kicked = violation <= tol < it.residual and not kicked
+        if kicked:  # as good as feasible, and not the optimum: a saddle, or multipliers are late
             Y = leave_saddle(graph, Y, w)
         elif violation > 0.5 * before:
             nu = min(3 * nu, top)
 
         before = violation
-        stalled = stalled + 1 if n_iter == 0 else 0
+        stalled = stalled + 1 if n_iter <= 1 else 0
         it.ended = total >= max_iter or stalled == 10
 
     return Unfolding(best, best_w, float((best**2).sum()), bound, total, it.converged)
@@ -250,6 +254,34 @@ def pulled(graph: Graph, Y: Array) -> Array:
         fraction = 0.5 * long * (1 - np.sqrt(graph.d2 / np.maximum(lengths, graph.d2)))
         pulls = np.maximum(abs(B).T @ long, 1.0)  # each end moves by the mean of its edges
         Y = Y - (B.T @ (fraction[:, None] * step)) / pulls[:, None]
+    return Y
+
+
+def tightened(graph: Graph, Y: Array, w: Array) -> Array:
+    """Bring edges that are too long, or have a multiplier, to their length by Newton steps.
+
+    Each is the least movement Z with ``<Y_i - Y_j, Z_i - Z_j> = (d^2 - delta) / 2``. Equations are
+    divided by d, as the penalty of L-BFGS does not see the shortest edges.
+    """
+    for _ in range(NEWTON_STEPS):
+        delta = graph.lengths(Y)
+        held = np.flatnonzero((delta > graph.d2) | (w > HELD_RELATIVE * w.max()))
+        i, j, d = graph.i[held], graph.j[held], np.sqrt(graph.d2[held])
+        if (delta <= graph.d2 * (1 + LENGTH_TOL)).all():
+            break
+
+        # one row for each edge, with entries in the coordinates of both ends
+        rows = np.repeat(np.arange(len(held)), Y.shape[1])
+        k = np.tile(np.arange(Y.shape[1]), len(held))
+        entries = ((Y[i] - Y[j]) / d[:, None]).ravel()
+        ends = (np.repeat(end, Y.shape[1]) * Y.shape[1] + k for end in (i, j))
+        A = sparse.csr_array(
+            (np.append(entries, -entries), (np.tile(rows, 2), np.concatenate(list(ends)))),
+            shape=(len(held), Y.size),
+        )
+        shortfall = (graph.d2 - delta)[held] / (2 * d)
+        step = lsqr(A, shortfall, atol=1e-12, btol=1e-12, iter_lim=LSQR_STEPS)
+        Y = Y + step[0].reshape(Y.shape)
     return Y
 
 
