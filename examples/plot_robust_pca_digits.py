@@ -3,7 +3,8 @@ Can damaged pixels of handwritten digits be restored?
 =====================================================
 
 A tenth of the pixels of scikit-learn's digits is set to black or white. Damaged pixels look like
-any other: both values occur in good digits. Robust PCA is asked for the digits behind the damage.
+any other: both values occur in good digits. Plain principal component pursuit, robust PCA with
+`algorithm="pcp"`, is asked for the digits behind the damage.
 The digits have no low rank, they only come near it: how should the weight of the sparse part be
 chosen?
 """
@@ -49,7 +50,7 @@ hidden = rng.random(X.shape) < 0.1
 with_holes = np.where(hidden, np.nan, X)
 restored, prediction = {}, {}
 for factor in factors:
-    rpca = RobustPCA(alpha=factor * default, tol=1e-5)
+    rpca = RobustPCA(algorithm="pcp", alpha=factor * default, tol=1e-5)
     restored[factor] = rpca.fit(X).low_rank_
     guess = rpca.fit(with_holes).low_rank_
     prediction[factor] = np.abs(guess - X)[hidden].mean()

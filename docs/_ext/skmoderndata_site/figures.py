@@ -32,6 +32,7 @@ def broken_table(figure, rng):
     clean = rng.normal(size=(40, 2)) @ rng.normal(size=(2, 24))
     broken = rng.uniform(size=clean.shape) < 0.06
     X = np.where(broken, 6 * rng.choice([-1, 1], size=clean.shape), clean)
+    X += 0.3 * rng.normal(size=clean.shape)
     model = RobustPCA().fit(X)
     parts = {"sensor table": X, "low rank": model.low_rank_, "broken readings": model.sparse_}
     for ax, (name, values) in zip(figure.subplots(1, 3), parts.items(), strict=True):
