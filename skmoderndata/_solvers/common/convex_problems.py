@@ -92,9 +92,13 @@ def robust_pca(X: Array, lam: float, *, delta: float = 0.0) -> Statement:
     L, S = cp.Variable(X.shape), cp.Variable(X.shape)
     objective = cp.normNuc(L) + lam * cp.sum(cp.abs(S))
     residual = np.nan_to_num(X) - cp.multiply(known, L + S)
+
+    # quadratic loss
     if delta > 0:
         objective += cp.sum_squares(residual) / (2 * delta)
         return Statement(cp.Problem(cp.Minimize(objective)), L, None)
+
+    # exact entries, whose multipliers are the dual
     equations = residual == 0
     return Statement(cp.Problem(cp.Minimize(objective), [equations]), L, equations)
 
@@ -110,9 +114,13 @@ def matrix_completion(M: Array, known: Array, lam: float) -> Statement:
     cp: Any = cvxpy
     L, kept = cp.Variable(M.shape), known.astype(float)
     residual = np.where(known, M, 0.0) - cp.multiply(kept, L)
+
+    # with noise
     if lam > 0:
         loss = cp.sum_squares(residual) / 2 + lam * cp.normNuc(L)
         return Statement(cp.Problem(cp.Minimize(loss)), L, None)
+
+    # without
     equations = residual == 0
     return Statement(cp.Problem(cp.Minimize(cp.normNuc(L)), [equations]), L, equations)
 
@@ -148,6 +156,8 @@ def simplex_program(F: Array, v: Array) -> Statement:
     m = len(v)
     b = cp.Variable(m, nonneg=True)
     b.value = np.ones(m)
+
+    # b = m a, of entries about one, in units of the largest coefficient
     top = float((F * F).sum(axis=0).max(initial=0.0))
     scale = max(top, float(np.abs(v).max(initial=0.0)), 1e-300)
     objective = cp.sum_squares((F / np.sqrt(m * scale)) @ b) - (v / scale) @ b
@@ -274,6 +284,7 @@ def variance_unfolding(
     delta = diagonal[i] + diagonal[j] - 2 * K[i, j]
     rules, gain = [cp.sum(K) == 0], cp.trace(K)
 
+    # slack in the distances, or equations or bounds for them
     if form == "soft":
         gain = gain - nu * cp.sum_squares(delta - d2)
     else:

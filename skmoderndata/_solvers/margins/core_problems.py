@@ -216,6 +216,7 @@ class SignedRows(_SignedUnits):
             others = np.arange(self.n_units)
         if len(others) > START_SAMPLE:
             others = others[rng.randint(0, len(others), size=START_SAMPLE)]
+
         k = self.kernel(np.array([first]), others)[0]
         second = int(others[k.argmin() if alone else k.argmax()])
         return np.unique([first, second])
@@ -243,6 +244,8 @@ class SignedRows(_SignedUnits):
             K += self.bias
             K /= self.scale
             self._whole.append(self.checked(K, self.slack(every)))
+
+        # the first of one class, and the sample of the other with the highest similarity
         Q, signs = self._whole[0], self.signs.astype(np.float64)
         first = int(signs.argmax())
         pair = [first, int(np.where(signs < 0, Q[first], -np.inf).argmax())]

@@ -379,11 +379,13 @@ def best_thresholds(f: Array, margin: float, segments: Array, bounds: Array) -> 
     """
     b = np.empty(len(segments) - 1)
     for y in range(len(b)):
+        # weighted quantile of the kinks of both losses
         (first, last), (start, stop) = segments[y], segments[y + 1]
         v = np.concatenate([f[first:last] + margin, f[start:stop] - margin])
         c = np.concatenate([bounds[first:last], bounds[start:stop]])
         order = np.argsort(v, kind="stable")
         passed, half = np.cumsum(c[order]), float(bounds[first:last].sum())
+
         k = int(np.searchsorted(passed, half * (1 - 1e-12)))
         level = passed[k] <= half * (1 + 1e-12)
         b[y] = 0.5 * (v[order[k]] + v[order[k + 1]]) if level else v[order[k]]
@@ -414,9 +416,13 @@ def _certificate(
     norm = float(np.sqrt(max(float((upper.w + lower.w) @ upper.g), 0.0)))
     if norm == 0.0:
         return np.zeros(len(segments) - 1), 0.0, 0.0, 0.0, 0.0
+
+    # the thresholds of least loss for the margin of the slopes
     margin, f = margin_of(upper, lower, segments) / norm, upper.g / norm
     b = best_thresholds(f, margin, segments, bounds)
     value = ranking_value(f, b, margin, segments, bounds)
+
+    # the dual value, less what the sums of the weights are off
     total, differences = sums_of(upper, lower, segments)
     bound = -norm - abs(total - 1.0) * margin - float(differences.sum()) * float(np.ptp(f))
     return b, margin, value, norm, relative_gap(value, bound, unit=max(margin, norm))
