@@ -333,8 +333,10 @@ class SparseNMF(AlternatingFactorization):
         """Constraints and penalties of codes and components."""
         if self.penalty == "l1":
             return self._penalised("codes"), self._penalised("components")
+
         codes, components = Side(), Side()
         if self.penalty == "hoyer":
+            # where both are bound, columns of the components may have any length
             if self._codes_over_rows:
                 codes = Side("columns_unit", level=float(self.sparseness_codes))
             elif self.sparseness_codes is not None and self.n_components > 1:
