@@ -210,6 +210,7 @@ class MultiviewTransformer(
                 f"{type(self).__name__}.score compares views, and received one: pass y, a list of "
                 "views, or set view_slices."
             )
+
         scores = [
             self._checked_scores(v, view) for v, view in enumerate(views) if view is not None
         ]
@@ -347,6 +348,7 @@ class MultiviewTransformer(
                 if not missing.all():
                     scores[~missing] = self._view_scores(v, X[~missing])
                 return scores.astype(dtype, copy=False)
+
         scores = self._view_scores(v, X)
         return scores.astype(dtype, copy=False) if dtype == np.float32 else scores
 
@@ -477,8 +479,11 @@ def column_correlations(A, B, weights=None):
     if weights is not None:
         both &= weights > 0
     A, B = A[both], B[both]
+
     if len(A) == 0:
         return np.zeros(A.shape[1])
+
+    # cosine of the centred columns; what is constant correlates with nothing
     w = np.ones(len(A)) if weights is None else weights[both]
     (A, a), (B, b) = (_unit_columns(part, w) for part in (A, B))
     known = np.minimum(a, b) > 1e-13 * np.sqrt(w.sum())
