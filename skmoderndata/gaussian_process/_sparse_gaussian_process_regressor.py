@@ -359,6 +359,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
             posterior, self.n_iter_ = Posterior(model, self._rule, self.jitter), 0
         else:
             posterior = self._posterior
+
         self._condition(posterior, X, Y, w)
         return self
 

@@ -322,9 +322,11 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         check_is_fitted(self)
         X, known = self._dense(*self._validate(X, reset=False))
         filled = self._fill(X[:, self.features_], known[:, self.features_])
+
         if self.keep_empty_features and filled.shape[1] < X.shape[1]:
             kept, filled = filled, np.zeros_like(X)
             filled[:, self.features_] = kept
+
         if not self.add_indicator:
             return filled
         gaps = self.indicator_.transform(np.where(known, 0.0, np.nan))
@@ -584,6 +586,8 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         gaps = np.flatnonzero(~known.all(axis=1))
         if gaps.size == 0:
             return filled
+
+        # rows with gaps: scores that fit their known cells, in units of the table
         X, known = X[gaps], known[gaps]
         completed = self._scores(np.where(known, X, 0), known) @ self.components_
         completed = completed * self.scale_ + self.mean_
@@ -595,24 +599,30 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         if cap is not None and cap >= min(table.shape):
             cap = None
         eps = float(np.finfo(table.data.dtype).eps)
+
+        # no digits beyond those of the type
         tol = max(self.tol, 100 * eps)
         task = CompletionTask(
             cap, self.debias, tol, self.max_iter, rng, progress, self.solver, self.polish
         )
+
         if self.alpha == "auto":
             return task.search(table, lam_max)
         lam = float(self.alpha) * (lam_max if self.alpha_scale == "relative" else 1.0)
         return task.solve(table, lam, lam_max)
 
     def _store(self, solution, lam_max):
+        # signs of our rule, for components and scores
         dtype, signs = self.mean_.dtype, row_signs(solution.Vt)
         self.components_ = np.ascontiguousarray(solution.Vt * signs[:, None], dtype=dtype)
         self.singular_values_ = solution.s.astype(dtype)
         self.row_scores_ = (solution.scores * signs).astype(dtype)
         self.row_penalty_ = solution.penalty
         self.n_components_ = len(self.components_)
+
         self.alpha_, self.alpha_max_ = solution.lam, lam_max
         self.alpha_path_, self.validation_errors_ = solution.path, solution.errors
+
         self.objective_ = solution.objective
         self.dual_gap_ = solution.gap
         self.n_iter_ = solution.n_iter

@@ -86,10 +86,13 @@ class RidgeNetwork(Base):
         """
         for name in ("_total", "loo_score_", "loo_path_", "alphas_", *self._SOLUTION):
             vars(self).pop(name, None)
+
         X, Y, w = self._start(X, y, sample_weight, classes=None, reset=True)
         self._open(X, Y, w, check_random_state(self.random_state))
+
         self._total = None
         blocks = self._accumulate(X, Y, w)
+
         if isinstance(self.alpha, str):
             self._choose_alpha(blocks)
         else:
@@ -103,6 +106,7 @@ class RidgeNetwork(Base):
         X, Y, w = self._start(X, y, sample_weight, classes=classes, reset=first)
         if first:
             self._open(X, Y, w, check_random_state(self.random_state))
+
         self._total = total
         self._accumulate(X, Y, w)
         self._forget()
@@ -219,12 +223,14 @@ class RidgeNetwork(Base):
         """Add the statistics of all blocks; return a function that runs over the blocks again."""
         parts = self._blocks(X, Y, w)
         if len(parts) == 1:
+            # one block: its outputs are kept; several: they are computed anew in each run
             H = self._outputs(X)
             again = [(H, Y, w)]
             totals = [self._statistics(H, Y, w)]
         else:
             again = ((self._outputs(A), B, c) for A, B, c in parts)
             totals = self._parallel(self._block_statistics, parts)
+
         for block in totals:
             self._total = block if self._total is None else add(self._total, block)
         return again if len(parts) == 1 else parts
@@ -292,6 +298,7 @@ class RidgeNetwork(Base):
         self._store_spectral(parts)
 
     def _grid(self, L):
+        # logarithmic, about the mean variance of the hidden features
         if self.alphas is None:
             xp, _ = get_array_namespace(self._total.S)
             scale = float(xp.linalg.trace(self._total.S)) / max(L, 1)
@@ -348,11 +355,13 @@ class RidgeNetwork(Base):
     def _store(self, coef, n_par=None):
         total = self._total
         xp, _ = get_array_namespace(total.S)
+
         self._coef = coef
         self.optimality_ = optimality(total, coef, self.alpha_, xp)
         if n_par is None:
             n_par = n_parameters(total, self.alpha_, xp)
         self.n_parameters_ = n_par
+
         intercept = total.y_mean - total.h_mean @ coef
         one = self._one_column()
         self.output_coef_ = coef[:, 0] if one else coef.T
@@ -626,11 +635,14 @@ class RandomNetwork(RidgeNetwork):
         p, L = X.shape[1], int(self.n_hidden)
         if L == 0 and not self._direct_link:
             raise ValueError(f"{type(self).__name__} needs n_hidden of at least 1, and got 0.")
+
+        # random features, drawn once for all partial fits
         W, b = draw_weights(rng, p, L, law=self.weights, scale=self.input_scale)
         xp, device = get_array_namespace(X)
         dtype = None if sparse.issparse(X) else X.dtype
         self.hidden_weights_ = move_array(W, xp, device, dtype)
         self.hidden_intercepts_ = move_array(b, xp, device, dtype)
+
         if self.prune is not None:
             self._prune(X, Y, w)
 
@@ -643,6 +655,7 @@ class RandomNetwork(RidgeNetwork):
         chosen = np.sort(found.chosen)
         if not len(chosen):
             chosen = np.arange(min(1, H.shape[1]))
+
         xp, device = get_array_namespace(self.hidden_weights_)
         index = move_array(chosen, xp, device)
         self.hidden_weights_ = xp.take(self.hidden_weights_, index, axis=1)
