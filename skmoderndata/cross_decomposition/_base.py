@@ -216,6 +216,7 @@ class MultiviewTransformer(
                 f"{type(self).__name__}.score compares views, and received one: pass y, a list of "
                 "views, or set view_slices."
             )
+
         scores = [
             self._checked_scores(v, view) for v, view in enumerate(views) if view is not None
         ]
@@ -374,6 +375,7 @@ class MultiviewTransformer(
                 if not missing.all():
                     scores[~missing] = self._view_scores(v, X[~missing])
                 return scores.astype(dtype, copy=False)
+
         scores = self._view_scores(v, X)
         return scores.astype(dtype, copy=False) if dtype == np.float32 else scores
 
@@ -509,6 +511,8 @@ def column_correlations(A, B, weights=None):
     B = B[both]
     if len(A) == 0:
         return np.zeros(A.shape[1])
+
+    # cosine of the centred columns; what is constant correlates with nothing
     w = np.ones(len(A)) if weights is None else weights[both]
     (A, a), (B, b) = (_unit_columns(part, w) for part in (A, B))
     known = np.minimum(a, b) > 1e-13 * np.sqrt(w.sum())

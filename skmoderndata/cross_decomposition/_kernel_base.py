@@ -497,6 +497,8 @@ def _refuse_diagonal(v, diagonal, K):
     size = np.abs(diagonal).max(initial=0.0)
     if (diagonal < -INDEFINITE * size).any():
         raise ValueError(_indefinite(v))
+
+    # Cauchy-Schwarz: k(x, x) = 0 leaves nothing beside it
     if K is not None and (diagonal == 0).any():
         index = int(np.flatnonzero(diagonal == 0)[0])
         if np.abs(K[index]).max() > INDEFINITE * max(size, np.abs(K).max() * INDEFINITE):
@@ -542,6 +544,7 @@ def _check_kernel_matrix(K, v, allow_missing):
             f'kernel="precomputed": view {v + 1} should be a square matrix of the kernel values '
             f"of all training samples, and has shape {K.shape}."
         )
+
     D = K.toarray() if sparse.issparse(K) else K
     if allow_missing:
         D = np.where(np.isnan(D), 0.0, D)

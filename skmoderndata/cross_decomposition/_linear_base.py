@@ -62,11 +62,14 @@ class LinearViews(MultiviewTransformer):
         if len(self.weights_) == 2:
             self.x_weights_, self.y_weights_ = self.weights_
         self.ranks_ = np.array(solution.ranks)
+
+        # the objective, and what the scores of the samples have
         self.regularized_correlations_ = pairs.values
         self.correlations_ = mean_correlations(
             [samples.spread(scores, v) for v, scores in enumerate(solution.scores)],
             samples.weights,
         )
+
         self.n_iter_ = int(pairs.n_iter)
         self.residual_ = float(pairs.residual)
 

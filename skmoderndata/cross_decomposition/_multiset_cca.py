@@ -186,6 +186,7 @@ class MultisetCCA(LinearViews):
             progress=progress,
         )
         self._store(solution, samples, progress)
+
         self.dual_gap_ = float(solution.pairs.gap)
         if solution.pairs.consensus is not None:
             self.consensus_ = solution.pairs.consensus

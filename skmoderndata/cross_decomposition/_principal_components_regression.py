@@ -399,6 +399,7 @@ class PrincipalComponentsRegression(
         means, centred = _centred(X, w, roots)
         n, p = centred.shape
         dual = self.solver == "dual" or (self.solver == "auto" and p > n)
+
         self.solver_ = "dual" if dual else "primal"
         values, V, W, total = self._linear(centred, dual, enough)
 
@@ -450,6 +451,7 @@ class PrincipalComponentsRegression(
         features, low = low_rank_features(gram, X, rank=min(self.max_rank, len(roots)))
         means, centred = _centred(low.factor, w, roots)
         V, s, Wt = linalg.svd(centred, full_matrices=False, check_finite=False)
+
         values = s**2
         keep = values > 1e-10 * values.max(initial=0.0)
         W = Wt[keep].T
@@ -521,9 +523,12 @@ class PrincipalComponentsRegression(
     def _number(self, values, total):
         if self.n_components is None:
             return len(values)
+
+        # the fewest that explain the fraction
         if isinstance(self.n_components, float) and self.n_components < 1:
             fractions = np.cumsum(values) / total if total > 0 else values
             return min(len(values), int(np.searchsorted(fractions, self.n_components)) + 1)
+
         k = int(self.n_components)
         if k > len(values):
             reason = f"the rank {len(values)} of the data"
@@ -573,9 +578,12 @@ def leave_one_out(V, roots, residual, group):
     variance[variance == 0] = 1.0
     errors = np.full(V.shape[1], np.inf)
     for j in range(V.shape[1]):
+        # residual and leverage of one component more
         v = V[:, j]
         residual = residual - np.outer(v, v @ residual)
         leverage = leverage + v * v
+
+        # residual / (1 - leverage), of all copies of a sample together
         free = 1 - np.bincount(group, leverage)[group]
         if free.min() > 1e-9:
             errors[j] = float(np.mean(np.sum((residual / free[:, None]) ** 2, axis=0) / variance))
@@ -612,8 +620,10 @@ def _few(G, k):
         matvec=lambda b: G @ b.ravel(),
         rmatvec=lambda b: G.inner(b.ravel()[:, None])[:, 0],
     )
+
     start = np.random.RandomState(0).standard_normal(min(G.shape))
     V, s, Wt = svds(operator, k=k, v0=start, tol=0)
     order = np.argsort(s)[::-1]
+
     order = order[s[order] > max(G.shape) * np.finfo(np.float64).eps * s.max()]
     return s[order] ** 2, V[:, order], Wt[order].T

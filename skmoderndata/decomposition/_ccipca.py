@@ -281,6 +281,8 @@ class CCIPCA(OnlineSubspace):
         else:
             self._refuse_other_number(k, len(self._state.lam))
             state = self._state.copy()
+
+        # one pass in the given order
         work = np.empty(p)
         for block in RowSource(X).blocks():
             principal_rows(block, True, state, schedule, work)
@@ -370,11 +372,15 @@ class CCIPCA(OnlineSubspace):
         n = int(state.n_seen[0])
         total = float(state.total[0])
         self._state = state
+
+        # principal components with signs of our rule
         self.components_ = fix_signs(Q).astype(dtype, copy=False)
         self.mean_ = state.mean.astype(dtype)
         self.explained_variance_ = lam
         self.explained_variance_ratio_ = lam / total if total > 0 else np.zeros(k)
         self.singular_values_ = np.sqrt(n * lam)
+
+        # mean variance in the directions that are left out
         unexplained = max(total - float(lam.sum()), 0.0)
         self.noise_variance_ = unexplained / (p - k) if p > k else 0.0
         self.n_components_ = k

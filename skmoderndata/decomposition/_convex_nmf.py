@@ -354,7 +354,10 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         check_is_fitted(self)
         X = self._validate(X, reset=False)
         codes, linear = self._codes(X)
+
+        # |X - W H|^2 = |X|^2 - explained
         explained = 2 * (codes * linear).sum() - (codes * (codes @ self._inner)).sum()
+
         if self._linear:
             rows = _double(X)
             values = rows.data if sparse.issparse(rows) else rows
@@ -419,6 +422,8 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             components = self.components_.astype(np.float64)
             linear = np.asarray(_double(X) @ components.T)
             return nnls(components @ components.T, linear).Z, linear
+
+        # codes from inner products with the components, which are means of phi(x)
         if self._gram.precomputed:
             K = self._gram(X)
         else:

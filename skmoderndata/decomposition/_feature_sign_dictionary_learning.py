@@ -521,6 +521,7 @@ class FeatureSignDictionaryLearning(
         return self.components_.astype(np.float64)
 
     def _start(self, data, rng):
+        # directions of signals, or random ones
         n = data.shape[1]
         if isinstance(self.init, str):
             k = self.n_components or 2 * n
@@ -532,6 +533,7 @@ class FeatureSignDictionaryLearning(
                 positive_code=self.positive_code,
             )
 
+        # atoms that are given: their norm is free, their signs are not
         start = check_array(self.init, dtype=np.float64, input_name="init")
         wanted = (self.n_components or len(start), n)
         if start.shape != wanted:

@@ -427,9 +427,13 @@ class HierarchicalSlowFeatureAnalysis(
         X = self._check(X)
         ids = _check_steps(sequence_ids, X, who="score")
         Y = self._project(X).astype(np.float64, copy=False)
+
+        # steps within sequences
         steps = np.diff(Y, axis=0)
         if ids is not None:
             steps = steps[ids[1:] == ids[:-1]]
+
+        # an output without variance counts as white noise, slowness 2
         variance = Y.var(axis=0)
         slowness = np.full(len(variance), 2.0)
         varies = variance > (1e-12 * np.abs(Y).max(axis=0)) ** 2
@@ -650,6 +654,8 @@ def _directions(moments, n_components, rank_tol):
     """Compute the slowest directions and their objectives; none if no input varies."""
     if len(moments.mean) == 0:
         return np.empty((0, 0)), np.empty(0)
+
+    # a variance that rounding of the mean can make is none
     rounding = 64 * np.finfo(np.float64).eps * np.abs(moments.mean)
     found = slow_directions(
         moments.covariance(),
@@ -670,6 +676,7 @@ def _forward(X, shape, layers, clip):
             P = layer.patches(H, layer.fields).reshape(-1, layer.n_inputs)
             out = _apply(layer.nodes[0], P, layer.degree, clip)
         else:
+            # each field by its node, which may have found fewer features
             out = np.zeros((len(H), layer.n_fields, layer.n_out))
             for f, node in enumerate(layer.nodes):
                 P = layer.patches(H, layer.fields[f, None])[:, 0]

@@ -466,6 +466,8 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
                 f"score needs a step between two rows of one sequence; X has {len(X)} row(s) and "
                 "no such step."
             )
+
+        # features that were found; without any the score is the lowest, -4
         Y = self._project(X).astype(np.float64, copy=False)[:, self.components_.any(axis=1)]
         if Y.shape[1] == 0:
             return -4.0
@@ -560,6 +562,7 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
 
     def _sizes(self, n_expanded, limit=None):
         """Check and return n_components and the number of whitened directions."""
+        # as many as asked, and no more than there are features
         K = n_expanded if limit is None else min(n_expanded, limit)
         if self.n_whitened is not None:
             K = int(self.n_whitened)

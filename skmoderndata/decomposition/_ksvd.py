@@ -580,6 +580,8 @@ class KSVD(
         rows = data.astype(np.float64)
         rows = np.maximum(rows, 0) if self.positive else rows
         norms = np.linalg.norm(rows, axis=1)
+
+        # beside a constant atom only deviations from the mean count
         if self.dc_atom and not self.positive:
             sizes = norms
             rows = rows - rows.mean(axis=1, keepdims=True)
@@ -588,6 +590,8 @@ class KSVD(
         rows = rows[norms > 0] / norms[norms > 0, None]
         if not len(rows):
             return rows
+
+        # equal up to sign and rounding
         keys = np.round(fix_signs(rows), 9) + 0.0
         return rows[np.sort(np.unique(keys, axis=0, return_index=True)[1])]
 
@@ -595,10 +599,13 @@ class KSVD(
         """Return the atoms of sparse coding neural gas started at `start`."""
         if self.dc_atom and not self.positive:
             data = data - data.mean(axis=1, keepdims=True)
+
         most = max(1, (self.n_nonzero_coefs or data.shape[1] // 10) - self.dc_atom)
         atoms = sparse_coding_gas(
             data, start, n_nonzero=most, n_steps=GAS_STEPS * len(start), rng=rng
         )
+
+        # signs such that the larger part is positive
         if self.positive:
             atoms = np.maximum(fix_signs(atoms), 0.0)
             atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)

@@ -118,6 +118,7 @@ def warn_of_passes(estimator, result):
 
 def given_start(estimator, n_features, *, nonnegative=False):
     """Return the initial components as an array, or None."""
+    # the last fit goes before `init`
     if estimator.warm_start and hasattr(estimator, "components_"):
         start = estimator.components_
         name = "the components of the last fit (warm_start=True)"

@@ -318,6 +318,8 @@ class ProbabilisticLSA(
         X = self._validate(X, reset=False)
         exponent = self.posterior_exponent_
         mixtures, bounds = fold_in(_counts(X), self._topics(), beta=exponent, tol=BOUND)
+
+        # without tempering the bound proves how far the mixtures are from the best
         if exponent == 1.0 and bounds.max(initial=0.0) > BOUND:
             warn_not_converged(
                 self,

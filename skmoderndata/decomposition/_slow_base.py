@@ -113,6 +113,7 @@ class CallableExpansion:
         return ["1"] * self.bias + names
 
     def _expand(self, rows):
+        # a transformer, or a function of rows
         if hasattr(self.expansion, "transform"):
             expanded = self.expansion.transform(rows)
         else:

@@ -504,10 +504,13 @@ class SlowFeatureAnalysis(
                 "quadratic_form needs degree=1 or 2 and expansion=None; got "
                 f"degree={self.degree}, expansion={self.expansion!r}."
             )
+
+        # w' (phi(x) - mean), without the constant monomial
         w = self.components_[component]
         c = -float(self.mean_ @ w)
         w = w[int(self.include_bias) :]
         form = quadratic_form(w, c, self._expansion.n_inputs)
+
         if self.input_components_ is None:
             return form
         return form.of_projection(self.input_mean_, self.input_components_)

@@ -337,6 +337,7 @@ class SparseNMF(AlternatingFactorization):
         codes = Side()
         components = Side()
         if self.penalty == "hoyer":
+            # where both are bound, columns of the components may have any length
             if self._codes_over_rows:
                 codes = Side("columns_unit", level=float(self.sparseness_codes))
             elif self.sparseness_codes is not None and self.n_components > 1:

@@ -261,6 +261,7 @@ class Sparsenet(
             state = self._start(X.shape[1], check_random_state(self.random_state))
         else:
             state = (self.components_.astype(np.float64), self.variances_, self.gains_)
+
         state, mean, gradient, missed = self._pass(X, np.arange(len(X)), state)
         self._keep(state, X.dtype)
         self.objective_ = mean
@@ -315,6 +316,7 @@ class Sparsenet(
         largest = 0.0
         missed = 0
         for first in range(0, len(order), self.batch_size):
+            # infer codes, then step down the gradient of the energy
             batch = X[order[first : first + self.batch_size]].astype(np.float64)
             A, gradient, more = self._code(batch, D)
             total += float(energies(batch, D, A, alpha=self.alpha, prior=self.prior).sum())
@@ -396,6 +398,7 @@ class Sparsenet(
                 raise ValueError(f"init has shape {D.shape}, and {wanted} is wanted.")
             if not np.any(D != 0, axis=1).all():
                 raise ValueError("init has a zero atom: omit it, or replace it.")
+
         k = len(D)
         D = D / np.linalg.norm(D, axis=1, keepdims=True)
         return D, np.full(k, float(self.variance_goal)), np.ones(k)

@@ -264,9 +264,13 @@ class SequenceFeatures(TransformerMixin, Base):
             texts.
         """
         check_is_fitted(self)
+
+        # columns without a meaning are numbered
         if self.n_features is not None or isinstance(self.kernel_, ScoreKernel | TextKernel):
             numbers = range(self.n_features_out_)
             return np.array([f"sequencefeatures{i}" for i in numbers], dtype=object)
+
+        # words from their digits in the alphabet
         if isinstance(self.kernel_, Mismatch):
             alphabet = list(self.kernel_.alphabet)
             p = self.kernel_.p
@@ -274,6 +278,7 @@ class SequenceFeatures(TransformerMixin, Base):
             words = [[alphabet[d] for d in row] for row in digits]
             glue = "" if isinstance(self.kernel_.alphabet, str) else " "
             return np.array([glue.join(map(str, word)) for word in words], dtype=object)
+
         names = [word for words in self.words_ for word in words.words()]
         shown = [name if isinstance(name, str) else " ".join(map(str, name)) for name in names]
         return np.array(shown, dtype=object)

@@ -145,6 +145,7 @@ def _parts(kernel):
 
 def stationary(kernel):
     """Parameters of a kernel of the fast form; None for others."""
+    # one shape, perhaps times a constant
     parts = _parts(kernel)
     constants = [part for part in parts if type(part) is ConstantKernel]
     shapes = [part for part in parts if type(part) is not ConstantKernel]

@@ -390,6 +390,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
             found = self._parallel(_log_likelihood, [(*at, X[part], Y[part]) for part in parts])
             return sum(value for value, _ in found), sum(gradient for _, gradient in found)
 
+        # in logarithms, the noise last
         start = np.append(kernel.theta, np.clip(np.log(noise), *bounds[-1]))
         rows = np.concatenate(parts)
         tol = self.tol * len(rows) * Y.shape[1]
@@ -504,6 +505,7 @@ def _log_likelihood(kernel, noise, X, Y):
     if L is None:
         return REJECTED, np.zeros(kernel.n_dims + 1)
 
+    # gradient 1/2 tr(G dK), G = alpha alpha' - K^-1 for each target
     alpha = cho_solve((L, True), Y, check_finite=False)
     G = alpha @ alpha.T - Y.shape[1] * cho_solve((L, True), np.eye(len(X)), check_finite=False)
     theta = np.tensordot(G, by, axes=2) if by is not None else covariance.slope(X, X, K, G)[0]

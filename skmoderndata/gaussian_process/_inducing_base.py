@@ -235,6 +235,7 @@ class Posterior:
         shift = blocks[0][1][0, :] if self.total is None else self.total.shift
 
         def block(rows, Y, w):
+            # sums of A = L^-1 k: plain ones for the bounds, for FITC those with its own noise
             prior = model.covariance.diagonal(rows)
             A = solve_lower(self.L, model.covariance(model.Z, rows))
             ones = namespace(prior).ones_like(prior)

@@ -365,6 +365,7 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
             self.n_iter_ = 0
         else:
             posterior = self._posterior
+
         self._condition(posterior, X, Y, w)
         return self
 

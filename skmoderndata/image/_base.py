@@ -66,6 +66,7 @@ def checked_image(estimator, X, *, allow_nan=False):
             f"X has shape {np.shape(X)}."
         )
 
+    # NaN has a remedy of its own
     try:
         image = check_array(
             X,
@@ -216,6 +217,7 @@ def signal_to_noise(estimator, image, y, where):
             f"{type(estimator).__name__}.score compares two images."
         )
 
+    # squared error, of the cells that are asked for
     error = (truth - image.astype(np.float64)) ** 2
     if where is not None:
         error = error[where]

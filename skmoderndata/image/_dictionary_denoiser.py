@@ -214,11 +214,14 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
         sigma = self._noise(image)
         if sigma == 0:
             return image.reshape(np.shape(X))
+
+        # patches overlap: mean of their codes and, with a weight, of the noisy pixel
         total, weight = average_codes(self, image, None, grid, sigma)
         noisy = self.noisy_weight
         if noisy is None:
             noisy = 30 / 255 * (float(image.max()) - float(image.min())) / sigma
         out = (total + noisy * image) / (weight + noisy)
+
         return out.astype(image.dtype, copy=False).reshape(np.shape(X))
 
     def score(self, X, y):

@@ -250,6 +250,8 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         average = None
         if known is not None:
             filled, average = self._fill(image, known, grid, sigma)
+
+        # known pixels are denoised as well
         if not self.keep_known and sigma > 0:
             if average is None:
                 total, weight = average_codes(self, image, None, grid, sigma)
@@ -297,9 +299,13 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
     def _fill(self, image, known, grid, sigma):
         """Return the image with its missing pixels filled, and the average of all patches."""
         total, weight = average_codes(self, image, known, grid, sigma)
+
+        # pixels that no patch reaches are means of known ones around
         rough = fill_by_means(image, known)
         average = np.divide(total, weight, out=rough, where=weight > 0)
         filled = np.where(known, image, average)
+
+        # EM: code the filled image, at a noise level that falls to that of the image
         if self.algorithm == "em":
             for level in np.geomspace(START_NOISE, 1.0, self.n_rounds):
                 total, weight = average_codes(self, filled, None, grid, level * sigma)

@@ -323,10 +323,12 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         check_is_fitted(self)
         X, known = self._dense(*self._validate(X, reset=False))
         filled = self._fill(X[:, self.features_], known[:, self.features_])
+
         if self.keep_empty_features and filled.shape[1] < X.shape[1]:
             kept = filled
             filled = np.zeros_like(X)
             filled[:, self.features_] = kept
+
         if not self.add_indicator:
             return filled
         gaps = self.indicator_.transform(np.where(known, 0.0, np.nan))
@@ -602,10 +604,13 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         if cap is not None and cap >= min(table.shape):
             cap = None
         eps = float(np.finfo(table.data.dtype).eps)
+
+        # no digits beyond those of the type
         tol = max(self.tol, 100 * eps)
         task = CompletionTask(
             cap, self.debias, tol, self.max_iter, rng, progress, self.solver, self.polish
         )
+
         if self.alpha == "auto":
             return task.search(table, lam_max)
         lam = float(self.alpha) * (lam_max if self.alpha_scale == "relative" else 1.0)

@@ -211,12 +211,16 @@ class NonlinearProjectionTrick(KernelFeatures):
     def _fit_exact(self, gram, X, n):
         K = np.asarray(gram(X), dtype=np.float64)
         K = (K + K.T) / 2
+
+        # centring: rows, columns and grand mean
         self._means = K.mean(axis=0)
         self._mean_square = float(K.mean()) if self.center else 0.0
         spread = np.abs(K).max()
         if self.center:
             K -= self._means
             K -= (self._means - self._mean_square)[:, None]
+
+        # coordinates K U / sqrt(w)
         w, U = self._decompose(K, spread)
         self.landmark_indices_ = np.arange(n)
         self._spanning = gram.subset(X, self.landmark_indices_)

@@ -51,8 +51,12 @@ def match_sources(sources_true, sources_pred):
             f"sources_true has {A.shape[1]} columns and sources_pred {B.shape[1]}: both need the "
             "same features in the same order."
         )
+
+    # sources that the other list lacks count as empty ones
     k = max(len(A), len(B))
     A, B = (np.vstack([M, np.zeros((k - len(M), M.shape[1]), dtype=bool)]) for M in (A, B))
+
+    # different bits of all pairs, and the matching of fewest
     different = A.astype(float) @ ~B.T + ~A @ B.T.astype(float)
     rows, order = linear_sum_assignment(different)
     return order, round(float(different[rows, order].sum()))

@@ -52,6 +52,7 @@ def kernel_alignment(K, target, *, centered=False):
         H = _matrix(target, "target")
     if len(H) != len(K):
         raise ValueError(f"kernel_alignment: K has {len(K)} samples, but target has {len(H)}.")
+
     if centered:
         K = centred(K)
         H = centred(H)
@@ -157,9 +158,12 @@ def _diagonal(values, n, name):
 def _ideal(y, n):
     if len(y) != n:
         raise ValueError(f"kernel_alignment: {len(y)} labels for {n} samples.")
+
     kind = type_of_target(y)
     if kind == "continuous":
         return np.multiply.outer(y, y)
+
+    # y y' for two classes, equality of labels for more
     _, codes = np.unique(y, return_inverse=True)
     if codes.max() <= 1:
         signs = 2.0 * codes - 1

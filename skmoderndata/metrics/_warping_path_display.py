@@ -99,6 +99,7 @@ class WarpingPathDisplay:
         rule = warping_band(name, band, radius, max_slope, slanted)
         path, cost = aligned(a.values, b.values, band=rule, rooted=rooted)
         warn_no_alignment(name, np.array(cost))
+
         costs = ((a.values[:, None] - b.values[None]) ** 2).sum(axis=2)
         if rooted:
             costs = np.sqrt(costs)
@@ -127,6 +128,7 @@ class WarpingPathDisplay:
                 "WarpingPathDisplay needs matplotlib: pip install 'skmoderndata[plot]'."
             ) from error
 
+        # first series upwards, second to the right
         if ax is None:
             _, ax = plt.subplots()
         path = np.asarray(self.path).reshape(-1, 2)
@@ -134,6 +136,7 @@ class WarpingPathDisplay:
         label = "alignment" if self.distance is None else f"distance {self.distance:.3g}"
         style = {"color": "tab:red", "linewidth": 2, "label": label} | kwargs
         (self.line_,) = ax.plot(path[:, 1], path[:, 0], **style)
+
         ax.set(xlabel="Time in the second series", ylabel="Time in the first series")
         ax.legend(loc="upper left")
         self.ax_ = ax

@@ -80,10 +80,12 @@ class _DTWNeighbors:
             values, offsets = _part(series, start)
             known = np.zeros((len(offsets) - 1, len(series)))
             found = []
+            # a cost bounds those of smaller radii from below
             for radius in radii[::-1]:
                 index = self._make_index(series, int(radius))
                 one = search(values, offsets, index, self.n_neighbors, first=start, known=known)
                 found.append(one)
+
             costs, nearest, begun = zip(*found[::-1], strict=True)
             return np.stack(costs, axis=1), np.stack(nearest, axis=1), begun
 
@@ -125,6 +127,7 @@ class _DTWNeighbors:
                 f"{type(self).__name__}: n_neighbors={k!r}; it must be an integer from 1 to "
                 f"{available}, the number of training series to choose from."
             )
+
         queries = self._series if X is None else self._queries(X)
         distances, nearest = self._search(queries, self._index, k, alone=X is None)
         return (distances, nearest) if return_distance else nearest

@@ -92,6 +92,7 @@ class RidgeNetwork(Base):
 
         X, Y, w = self._start(X, y, sample_weight, classes=None, reset=True)
         self._open(X, Y, w, check_random_state(self.random_state))
+
         self._total = None
         blocks = self._accumulate(X, Y, w)
 
@@ -108,6 +109,7 @@ class RidgeNetwork(Base):
         X, Y, w = self._start(X, y, sample_weight, classes=classes, reset=first)
         if first:
             self._open(X, Y, w, check_random_state(self.random_state))
+
         self._total = total
         self._accumulate(X, Y, w)
         self._forget()
@@ -300,6 +302,7 @@ class RidgeNetwork(Base):
         self._store_spectral(parts)
 
     def _grid(self, L):
+        # logarithmic, about the mean variance of the hidden features
         if self.alphas is None:
             S = self._total.S
             scale = float(namespace(S).linalg.trace(S)) / max(L, 1)

@@ -146,12 +146,15 @@ class RadialNetwork(RidgeNetwork):
     def _select(self, X, Y, w, used, rng):
         """Choose samples as centres by orthogonal least squares, all with one width."""
         candidates = np.sort(rng.permutation(used)[:CANDIDATES])
+
+        # a width from random samples, as the centres are not known yet
         few = rng.permutation(candidates)[: self.n_centers]
         width = np.mean(self._widths(np.unique(X[few], axis=0)))
         widths = np.full(len(candidates), width)
         P = self._functions(X, X[candidates], widths)
         found = forward_selection(P, Y, w, most=self.n_centers, intercept=self.fit_intercept)
         chosen = found.chosen if len(found.chosen) else np.zeros(1, dtype=int)
+
         self.selected_ = candidates[chosen]
         self.error_reduction_ = found.error_reduction
         return X[self.selected_], widths[chosen]

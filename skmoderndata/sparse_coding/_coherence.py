@@ -203,6 +203,7 @@ def exact_recovery_coefficient(dictionary, support):
     atoms = check_atoms(dictionary)
     atoms = atoms.toarray() if sparse.issparse(atoms) else atoms
 
+    # numbers of atoms, which may count from the end
     places = np.atleast_1d(np.asarray(support))
     if places.ndim != 1 or (places.size and not np.issubdtype(places.dtype, np.integer)):
         raise ValueError(f"support={support!r} must be a list of the numbers of atoms.")
@@ -215,6 +216,7 @@ def exact_recovery_coefficient(dictionary, support):
     if inside.sum() < places.size:
         raise ValueError(f"support={support!r} must name every atom once.")
 
+    # zero atoms are left out: nobody chooses them
     used = atoms.any(axis=1)
     if not used[inside].all():
         raise ValueError(

@@ -54,6 +54,7 @@ def dct_dictionary(shape, n_atoms=None):
             f"shape={shape}."
         )
 
+    # equally spaced frequencies of one or two values repeat
     if any(c > n and n <= 2 for c, n in zip(counts, shape, strict=True)):
         fewer = tuple(n if n <= 2 else c for c, n in zip(counts, shape, strict=True))
         raise ValueError(

@@ -162,6 +162,7 @@ def _recovered(estimator, told, n, delta, rho, n_trials, coefficients, tol, seed
     s = max(1, round(rho * m))
     hits = 0
     for _ in range(n_trials):
+        # columns of about unit norm, s coefficients at random places
         X = rng.normal(size=(m, n)) / np.sqrt(m)
         signal = np.zeros(n)
         values = rng.normal(size=s)
@@ -170,6 +171,8 @@ def _recovered(estimator, told, n, delta, rho, n_trials, coefficients, tol, seed
         elif coefficients == "positive":
             values = np.abs(values)
         signal[rng.choice(n, s, replace=False)] = values
+
+        # recovered: nearer than tol times the norm of the signal
         model = clone(estimator)
         if told is not None:
             model.set_params(**{told: s})
@@ -346,6 +349,7 @@ class PhaseTransitionDisplay:
                 raise ValueError(f"{name} must hold different numbers, at least one.")
             if not ((grid > 0) & (grid <= 1)).all():
                 raise ValueError(f"{name} must hold numbers above 0 and at most 1.")
+
         if self.success.shape != (len(self.delta), len(self.rho)):
             raise ValueError(
                 f"success has the shape {self.success.shape}, and delta and rho make it "

@@ -566,5 +566,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             ],
             axis=1,
         )
+
+        # unit norms: what one sample leaves is 1 - (x' d)^2
         best = np.maximum(best, 0.0)
         return best if self.rule == "energy" else -np.sqrt(np.maximum(1.0 - best**2, 0.0))

@@ -44,10 +44,12 @@ def relative_gap(
 
 def relative_gaps(primal: Any, dual: Any, *, unit: Any = None, floor: float = 0.0) -> Array:
     """`relative_gap` of each entry of arrays of one shape."""
+    # the scale of both values, unless a unit is given
     primal, dual = np.broadcast_arrays(np.asarray(primal, float), np.asarray(dual, float))
     scale = np.maximum(abs(primal), abs(dual)) if unit is None else np.asarray(unit, float)
     scale = np.broadcast_to(np.maximum(scale, floor), primal.shape)
 
+    # what is not finite proves nothing; a scale of zero bears no gap but zero
     known = np.isfinite(primal) & np.isfinite(dual) & np.isfinite(scale)
     gaps: Array = np.where(known, 0.0, inf)
     gaps[known & (primal > dual) & (scale <= 0)] = inf

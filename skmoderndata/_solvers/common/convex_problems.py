@@ -93,9 +93,13 @@ def robust_pca(X: Array, lam: float, *, delta: float = 0.0) -> Statement:
     S = cp.Variable(X.shape)
     objective = cp.normNuc(L) + lam * cp.sum(cp.abs(S))
     residual = np.nan_to_num(X) - cp.multiply(known, L + S)
+
+    # quadratic loss
     if delta > 0:
         objective += cp.sum_squares(residual) / (2 * delta)
         return Statement(cp.Problem(cp.Minimize(objective)), L, None)
+
+    # exact entries, whose multipliers are the dual
     equations = residual == 0
     return Statement(cp.Problem(cp.Minimize(objective), [equations]), L, equations)
 
@@ -112,9 +116,13 @@ def matrix_completion(M: Array, known: Array, lam: float) -> Statement:
     L = cp.Variable(M.shape)
     kept = known.astype(float)
     residual = np.where(known, M, 0.0) - cp.multiply(kept, L)
+
+    # with noise
     if lam > 0:
         loss = cp.sum_squares(residual) / 2 + lam * cp.normNuc(L)
         return Statement(cp.Problem(cp.Minimize(loss)), L, None)
+
+    # without
     equations = residual == 0
     return Statement(cp.Problem(cp.Minimize(cp.normNuc(L)), [equations]), L, equations)
 
@@ -150,6 +158,8 @@ def simplex_program(F: Array, v: Array) -> Statement:
     m = len(v)
     b = cp.Variable(m, nonneg=True)
     b.value = np.ones(m)
+
+    # b = m a, of entries about one, in units of the largest coefficient
     top = float((F * F).sum(axis=0).max(initial=0.0))
     scale = max(top, float(np.abs(v).max(initial=0.0)), 1e-300)
     objective = cp.sum_squares((F / np.sqrt(m * scale)) @ b) - (v / scale) @ b
@@ -283,6 +293,7 @@ def variance_unfolding(
     rules = [cp.sum(K) == 0]
     gain = cp.trace(K)
 
+    # slack in the distances, or equations or bounds for them
     if form == "soft":
         gain = gain - nu * cp.sum_squares(delta - d2)
     else:

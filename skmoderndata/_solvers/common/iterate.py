@@ -48,6 +48,7 @@ class Iterations:
         while self.n_iter < self.max_iter:
             self.n_iter += 1
             stop = False
+
             if self.progress is not None:
                 self.progress.begin()
             yield self.n_iter

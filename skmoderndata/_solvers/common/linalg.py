@@ -41,6 +41,8 @@ def leading_eigen(A: Array | LinearOperator, k: int, *, tol: float = 0.0) -> tup
         start = np.linspace(-1.0, 1.0, n) + 0.1 * np.cos(np.arange(n))
         with contextlib.suppress(ArpackNoConvergence):
             found = eigsh(A, k, which="LA", v0=start, tol=tol, ncv=max(2 * k + 1, 30))
+
+    # all of them, also where Lanczos did not converge
     if found is None:
         A = A @ np.eye(n) if isinstance(A, LinearOperator) else A
         found = linalg.eigh((A + A.T) / 2, driver="evd")

@@ -175,12 +175,14 @@ def _cholesky(G: Array, support: Array, n: int, chol: Array) -> int:
 @jit
 def _solve(chol: Array, support: Array, n: int, f: Array, z: Array) -> None:
     """Put the solution of ``G_PP z_P = f_P`` into z, zero elsewhere."""
+    # forward, then back substitution
     z[:] = 0.0
     for a in range(n):
         value = f[support[a]]
         for c in range(a):
             value -= chol[a, c] * z[support[c]]
         z[support[a]] = value / chol[a, a]
+
     for a in range(n - 1, -1, -1):
         value = z[support[a]]
         for c in range(a + 1, n):

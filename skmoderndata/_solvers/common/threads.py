@@ -43,6 +43,8 @@ class _SharedLimit:
             if not self._before:
                 libraries = blas_controller().lib_controllers
                 self._before = [(one, one.num_threads) for one in libraries if is_blas(one)]
+
+            # the first user of a thread sets it to one; others find it so
             this_thread = threading.get_ident()
             first_of_thread = this_thread not in self._threads.values()
             self._threads[user] = this_thread

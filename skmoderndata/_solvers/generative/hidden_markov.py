@@ -190,6 +190,8 @@ def blocks(seen: Observations, bytes_per_sequence: int) -> Iterator[tuple[slice,
     budget = get_config()["working_memory"] * 2**20
     per_step = 8.0 * seen.table.shape[1]
     ends = seen.offsets[1:] * per_step + np.arange(1, len(seen.offsets)) * bytes_per_sequence
+
+    # as many sequences as the budget allows, one at least
     first = 0
     while first < len(ends):
         done = ends[first - 1] if first else 0.0

@@ -16,6 +16,7 @@ def log_densities(X: Array, means: Array, covariances: Array) -> Array:
     """Logarithms of the densities of rows of X, (n_samples, n_components)."""
     found = np.empty((len(X), len(means)))
     for k, (mean, C) in enumerate(zip(means, covariances, strict=True)):
+        # diagonal covariances, or a Cholesky factor of full ones
         if C.ndim == 1:
             squares = ((X - mean) ** 2 / C).sum(axis=1)
             log_det = np.log(C).sum()
@@ -23,6 +24,7 @@ def log_densities(X: Array, means: Array, covariances: Array) -> Array:
             L = cholesky(C, lower=True)
             squares = (solve_triangular(L, (X - mean).T, lower=True) ** 2).sum(axis=0)
             log_det = 2.0 * np.log(np.diag(L)).sum()
+
         found[:, k] = -0.5 * (squares + log_det + X.shape[1] * np.log(2.0 * np.pi))
     return found
 

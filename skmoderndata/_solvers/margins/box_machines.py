@@ -229,19 +229,24 @@ def by_cvxpy(
         raise ValueError(
             f"solver='cvxpy' takes up to {CVXPY_LIMIT} samples, got {n}: use another solver."
         )
+
     factor = gram_factor(_matrix(store))
     members = np.zeros((0 if segments is None else len(segments), n))
     for row, (first, last) in zip(members, () if segments is None else segments, strict=True):
         row[first:last] = 1.0
+
     stated = box_program(factor, box, tube, members, np.asarray(sums, dtype=np.float64))
     if not solve(stated, solver="CLARABEL", max_iter=300, **ACCURATE):
         raise ValueError("solver='cvxpy' failed: CLARABEL found no solution; rescale X.")
+
+    # bounds, zeros and sums, which the cone solver meets up to rounding
     w = np.clip(np.asarray(stated.variable.value), box["low"], box["high"])
     unit = np.abs(box["linear"]).max() / (store.diagonal + box["ridge"]).max()
     w[np.abs(w) < 1e-9 * max(np.abs(w).max(), unit)] = 0.0  # rounding of the cone solver
     for row, total in zip(members.astype(bool), sums, strict=True):
         if total != 0:
             w[row] *= total / float(w[row].sum())
+
     g = store.product(w) + box["ridge"] * w + box["linear"]
     reached = gap(w, g)
     return BoxResult(w, g, reached, 1, reached <= tol)

@@ -265,9 +265,11 @@ def violations(state, slot, segments, violation):
             i_worst = i
             j_worst = j
         for q in range(first, last):
+            # how far the slope is from that of the best partner, either way
             if slot[q] < 0:
                 n_missing += 1
                 violation[q] = max(g[q] + down[q] - low, high - g[q] - up[q])
+
     return worst, i_worst, j_worst, n_missing
 
 
@@ -349,6 +351,8 @@ def partner(g, plus, diagonal, row, i, low, first, last):
     for q in range(size):
         best = max(best, gain_bits[q])
         high = max(high, rise_bits[q])
+
+    # the first of the largest gain, by its bits
     for q in range(size):
         j = min(j, q if gain_bits[q] == best else size)
     rise_bits[0] = high
@@ -447,6 +451,8 @@ def pair_steps(values, slot, used, state, segments, limits):
         )
         if status == STALLED:
             break
+
+        # segments in turn, until a round without a step
         turn = (turn + 1) % len(segments)
         if status == MOVED:
             count += 1
@@ -455,5 +461,6 @@ def pair_steps(values, slot, used, state, segments, limits):
         quiet += 1
         if quiet == len(segments):
             break
+
     mark_all(state, segments)  # the walls come down
     return count, turn, COUNTED if status == MOVED else status

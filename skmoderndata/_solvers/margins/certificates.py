@@ -71,6 +71,8 @@ def best_multiple(
             low = s
         else:
             high = s
+
+        # Newton's step; where it leaves the interval, its middle
         new = s - first / second if second > 0 else 2.0 * s + 1.0
         if not low <= new <= high:
             new = 0.5 * (low + high) if np.isfinite(high) else 2.0 * s + 1.0

@@ -222,6 +222,7 @@ class SignedRows(_SignedUnits):
             others = np.arange(self.n_units)
         if len(others) > START_SAMPLE:
             others = others[rng.randint(0, len(others), size=START_SAMPLE)]
+
         k = self.kernel(np.array([first]), others)[0]
         second = int(others[k.argmin() if alone else k.argmax()])
         return np.unique([first, second])

@@ -113,6 +113,7 @@ def core_set(
     whole = solver == "core_set" and eps is None and plain and max_core is None
     if whole and problem.listed and problem.n_indices <= min(WHOLE, (cache_size * 2**17) ** 0.5):
         return whole_set(problem, tol, max_iter, start, progress)
+
     search = _Search(
         problem, tol, eps, solver, max_core, max_iter, cache_size, start, rng, progress
     )
@@ -433,6 +434,7 @@ class _Search:
             if room <= 0:
                 self.full = self.stopped = True
                 return False
+
         count = min(count, room, len(g))
         worst = np.argpartition(g, count - 1)[:count] if count < len(g) else slice(None)
         self.core.add(np.unique(indices[worst]))

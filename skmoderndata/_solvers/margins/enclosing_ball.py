@@ -97,6 +97,8 @@ class Ball:
         expansion = self.points.expansion(support, weights)
         values = self.points.values(expansion, self.everything)
         self.n_passes += 1
+
+        # |phi_i - c|^2 = v_i - 2 (K a)_i + a' K a, and the dual value v' a - a' K a
         norm = float(weights @ values[support])
         lower = float(weights @ self.v[support]) - norm
         values *= -2.0

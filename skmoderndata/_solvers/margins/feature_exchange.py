@@ -159,6 +159,7 @@ class LeastSlack:
             self._begin()
         for j in self._used - features:
             self._highs.changeRowBounds(self._row[j], -self._inf, self._inf)
+
         for j in sorted(features - self._used):
             if j in self._row:
                 self._highs.changeRowBounds(self._row[j], -self.problem.alpha, self.problem.alpha)
@@ -360,6 +361,8 @@ def followed(
     ones = np.ones(problem.y.size)
     shape = ones if problem.slack_cost is None else problem.slack_cost / problem.slack_cost.mean()
     last = np.inf if problem.slack_cost is None else float(problem.slack_cost.mean())
+
+    # cost of slack and price on the size: cheap, as asked, without the guide's price, dearer
     middle = min(cost, last)
     stages = [(middle / 4, max(problem.alpha, GUIDE_ALPHA))]
     stages += [(middle, max(problem.alpha, GUIDE_ALPHA)), (middle, problem.alpha)]
@@ -369,6 +372,8 @@ def followed(
     for level, alpha in stages:
         if level >= last and alpha == problem.alpha:
             break
+
+        # each stage begins with the features of the one before
         easier = problem._replace(slack_cost=level * shape, alpha=alpha)
         program = LeastSlack(easier)
         found = exchange(program, features, may=may, most=most, max_iter=max_iter)

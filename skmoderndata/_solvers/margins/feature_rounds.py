@@ -388,6 +388,8 @@ def _costs_by_centers(
     direction = problem.Z.T @ (1.0 / np.where(positive, positive.sum(), (~positive).sum()))
     if not np.abs(direction[np.isfinite(costs)]).max(initial=0.0) > 1e-12:
         return costs
+
+    # costs that favour the weights of that form
     near = problem._replace(margin=START_MARGIN, direction=direction)
     try:
         found = reweighted_l1(near, make(near), start=costs, **settings)

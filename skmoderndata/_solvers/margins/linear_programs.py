@@ -182,11 +182,13 @@ class ColumnGeneration:
         promise = np.nan_to_num(promise, nan=0.0)
         chosen = np.argsort(-promise, kind="stable")[:BATCH]
         chosen = np.sort(chosen[promise[chosen] > 0])
+
         signs = np.where(negative[chosen], -1.0, 1.0)
         columns = dense(self.problem.Z[:, chosen])
         if self.problem.direction is not None:
             columns = np.vstack([columns, self.problem.direction[chosen]])
         self._add(columns * signs, np.zeros(len(chosen)) if costs is None else costs[chosen])
+
         self._features = np.concatenate([self._features, chosen])
         self._signs = np.concatenate([self._signs, signs])
         self._present[negative[chosen].astype(int), chosen] = True

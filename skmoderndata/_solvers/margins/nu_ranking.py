@@ -463,6 +463,8 @@ def _certificate(
     f = upper.g / norm
     b = best_thresholds(f, margin, segments, bounds)
     value = ranking_value(f, b, margin, segments, bounds)
+
+    # the dual value, less what the sums of the weights are off
     total, differences = sums_of(upper, lower, segments)
     bound = -norm - abs(total - 1.0) * margin - float(differences.sum()) * float(np.ptp(f))
     return b, margin, value, norm, relative_gap(value, bound, unit=max(margin, norm))

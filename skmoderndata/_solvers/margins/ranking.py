@@ -283,6 +283,7 @@ def listed_pairs(pairs: Array, f: Array) -> ActivePairs:
     r = r[r > 0]
     n = len(f)
 
+    # residuals of pairs folded onto the samples
     def fold(weights: Array) -> Array:
         return np.bincount(up, weights, n) - np.bincount(down, weights, n)
 

@@ -70,11 +70,13 @@ def simplex_qp(
     diagonal = np.ascontiguousarray(k.diagonal() if diagonal is None else diagonal)
     y = np.ones(m) if signs is None else np.asarray(signs, dtype=np.float64)
     tol = max(tol, 1e-15 * float(np.abs(diagonal).max(initial=0.0)))
+
     # slow steps are worth a few factorisations on the support, which cost m^2 / 36 steps
     patience = min(MOST_STEPS, max(10 * m + 2000, m * m // 36))
     g = y * (k @ (y * a)) - 0.5 * v if gradient is None else np.array(gradient)
     done = since = 0
     while done < patience:
+        # 1. pairwise steps, on all indices or on few of them
         few = max(3 * int(np.count_nonzero(a)) // 2, LEAST)
         if done >= m // 2 and 2 * few <= m:  # go on among the weights and the least gradients
             some = np.argpartition(np.where(a > 0.0, -np.inf, g), few)[:few]
@@ -87,6 +89,8 @@ def simplex_qp(
             most = FRESH if done else max(m // 2, LEAST)
             steps = pairwise_descent(K, y, diagonal, a, g, m, tol, most)
             since += steps
+
+        # 2. the gradient anew, against rounding
         if since >= FRESH:
             a /= a.sum()
             used = np.flatnonzero(a) if 2 * few <= m else slice(None)
@@ -95,6 +99,8 @@ def simplex_qp(
         done += steps
         if steps == 0 or (steps < FRESH and _spread(g, a) <= tol):
             break
+
+    # 3. active sets where steps were not enough
     if _spread(g, a) > tol and m > 1:
         k = k if signs is None else k * y * y[:, None]
         a = active_set(k, v, a, tol=tol)

@@ -239,11 +239,13 @@ def support_gap(problem: Separation, vertex: Vertex) -> float:
     bound = problem.margin * float(u.sum()) + vertex.dual_direction
     bound -= 2.0 * float(np.abs(w).sum()) * excess
 
+    # constraints that w misses
     violation = 0.0
     if problem.direction is not None:
         violation = abs(float(problem.direction @ w) - 1.0)
     if problem.slack_cost is None:
         violation = max(violation, problem.margin - float(scores(problem, w, vertex.bias).min()))
+
     reached = price(problem, w, vertex.bias)
     lower = used.size + bound if bound > 0.0 else float(used.size)
     gap = relative_gap(reached, lower if np.isfinite(bound) else bound, unit=reached)
@@ -257,6 +259,8 @@ def _balanced(problem: Separation, dual: Array) -> Array:
         u = np.minimum(u, problem.slack_cost)
     if not problem.intercept:
         return u
+
+    # each class scaled to the smaller sum
     positive = problem.y > 0
     sums = np.array([u[~positive].sum(), u[positive].sum()])
     factors = np.divide(float(sums.min()), sums, out=np.zeros(2), where=sums > 0)
