@@ -87,7 +87,8 @@ def checked_samples_and_target(
         if y is None:
             raise ValueError(f"{name} requires y to be passed, but the target y is None.")
         check_target(y, owner=name, numbers=bool(checks.get("y_numeric")))
-        X, y = checked, column_or_1d(y, warn=True)
+        X = checked
+        y = column_or_1d(y, warn=True)
 
     if len(y) != count_samples(X):
         raise ValueError(f"X has {count_samples(X)} samples and y {len(y)} entries.")

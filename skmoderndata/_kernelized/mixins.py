@@ -63,8 +63,7 @@ class KernelOutlierMixin(KernelSamples, OutlierMixin):  # type: ignore[misc]
             Negative of the distance that defines the detector, so at most 0.
         """
         check_is_fitted(self)
-        scores: Array = self._score_samples(checked_samples(self, X, reset=False))
-        return scores
+        return self._score_samples(checked_samples(self, X, reset=False))
 
     def decision_function(self, X: Any) -> Array:
         """Compute scores relative to the threshold, `score_samples(X) - offset_`.

@@ -196,8 +196,13 @@ def unfold_at_most(
     w = np.zeros(len(graph.d2))
     total = 0
     top = 1e3 * nu  # beyond, steps drown in rounding
-    stalled, kicked = 0, False  # passes in a row of a step at most; a saddle left in the last
-    best, best_w, bound, before = np.zeros_like(start), w, float("inf"), float("inf")
+    # passes in a row of a step at most; a saddle left in the last
+    stalled = 0
+    kicked = False
+    best = np.zeros_like(start)
+    best_w = w
+    bound = float("inf")
+    before = float("inf")
     it = Iterations(max_iter, tol)
 
     for _ in it:
@@ -266,7 +271,9 @@ def tightened(graph: Graph, Y: Array, w: Array) -> Array:
     for _ in range(NEWTON_STEPS):
         delta = graph.lengths(Y)
         held = np.flatnonzero((delta > graph.d2) | (w > HELD_RELATIVE * w.max()))
-        i, j, d = graph.i[held], graph.j[held], np.sqrt(graph.d2[held])
+        i = graph.i[held]
+        j = graph.j[held]
+        d = np.sqrt(graph.d2[held])
         if (delta <= graph.d2 * (1 + LENGTH_TOL)).all():
             break
 
