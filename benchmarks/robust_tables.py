@@ -297,6 +297,7 @@ def grid(every):
             for seed, (shape, rank, noise, missing) in list(enumerate(sets))[::every]
             if rank <= min(shape) / 5
         ]
+
         refit, convex, right = np.array(measured).T
         middle, tenth = np.quantile(refit, (0.5, 0.9))
         worst = float((refit / convex).max())
@@ -304,6 +305,7 @@ def grid(every):
         figure = (middle, tenth, refit.max(), np.median(convex), worst, shares)
         rows.append((name, _percent(errors), *figure))
         figures.append(_expected_of(name, errors, middle, tenth, worst))
+
     text = (
         "Root mean square error of `low_rank_` over that of least squares with the rank and the\n"
         "wrong cells known: six shapes from 40 x 200 to 500 x 30, ranks 2, 4, 10 (up to a fifth\n"
@@ -399,6 +401,7 @@ def _unequal(shape, spread, errors, seed):
 
 def exact(every):
     """Time and result on tables without noise, beside `algorithm="pcp"`."""
+    # tables without noise
     rows = []
     slowest = 0.0
     farthest = 0.0
@@ -412,6 +415,7 @@ def exact(every):
         rows.append((f"{shape[0]} x {shape[1]}", _percent(errors), ratio, distance, str(same)))
         slowest = max(slowest, ratio)
         farthest = max(farthest, distance)
+
     text = "Rank 5 % of the smaller side. Medians of five interleaved rounds."
     head = ("table", "errors", "time, auto / pcp", "distance of the low ranks", "same support")
     figures = [

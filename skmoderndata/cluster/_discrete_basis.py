@@ -396,6 +396,7 @@ def _race(words, columns, answers, bonus, penalty):
     nothing = np.zeros_like(answers[0][1])
     leader = [np.inf, nothing]
     pace = np.inf
+
     for answer in answers:
         begun = answer[0]
         answer[:4] = _refit(
@@ -405,6 +406,8 @@ def _race(words, columns, answers, bonus, penalty):
             # the next ones may save four times as much, or a quarter: no loss seen in 240 problems
             leader = answer
             pace = max(begun - answer[0], begun / 16) / 2
+
+    # the winner, with all sets of components and of features where they are few
     k = len(nothing)
     if _exact(k, words):
         sets = all_sets(k)

@@ -179,22 +179,28 @@ def _balanced_factors(X, k):
     Each row of B has a positive sum; a factor without singular value is zero.
     """
     n, p = X.shape
+
+    # eigenvectors of the smaller product
     if p <= n:
         eigenvalues, V = _leading_eigenvectors(X, k, rows=False)
         U = _times(X, V)
     else:
         eigenvalues, U = _leading_eigenvectors(X, k, rows=True)
         V = _times(X.T, U)
+
     # rounding error of a zero eigenvalue of an integer matrix
     real = eigenvalues > 100 * max(n, p) * np.finfo(float).eps * max(eigenvalues[0], 1.0)
     s = np.sqrt(np.where(real, eigenvalues, 0.0))
     scale = np.where(real, s, 1.0)
+
+    # the square root of S on either side
     if p <= n:  # X V = U S
         A = U * (real / np.sqrt(scale))
         B = V * np.sqrt(s)
     else:
         A = U * np.sqrt(s)
         B = V * (real / np.sqrt(scale))
+
     sign = np.where(B.sum(axis=0) < 0, -1.0, 1.0)
     s = np.r_[s, np.zeros(k - len(s))]
     pad = ((0, 0), (0, k - A.shape[1]))

@@ -140,20 +140,26 @@ def whiten_input(model, X, valid):
             f"pre_pca={model.pre_pca!r} must be a number of components, at most the "
             f"{X.shape[1]} features of X, or a fraction of the variance between 0 and 1."
         )
+
+    # principal components of the input
     moments = SlowMoments(PolynomialExpansion(X.shape[1], 1))
     moments.update(X, valid=valid)
     # the default LAPACK driver may not converge if columns have very different scales
     variance, V = linalg.eigh(moments.covariance(), driver="evd")
     variance = variance[::-1]
     V = V[:, ::-1]
+
     floor = (32 * np.finfo(X.dtype).eps * np.abs(moments.mean).max()) ** 2
     rank = int(np.count_nonzero(variance > max(1e-12 * variance[0], floor)))
     if rank == 0:
         raise ValueError(CONSTANT.format(type(model).__name__, ""))
+
+    # as many as asked for, or as explain the fraction of the variance
     keep = min(model.pre_pca, rank) if number else rank
     if not number:
         explained = np.cumsum(variance[:rank]) / variance[:rank].sum()
         keep = min(int(np.searchsorted(explained, model.pre_pca)) + 1, rank)
+
     return moments.mean, fix_signs((V[:, :keep] / np.sqrt(variance[:keep])).T)
 
 

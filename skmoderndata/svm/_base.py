@@ -116,6 +116,7 @@ class CoreVectors(KernelMachine):
         max_core = self.max_core or max_core
         if self.solver == "cvxpy":
             max_core = min(max_core or CVXPY_LIMIT, CVXPY_LIMIT)
+
         found = core_set(
             problem,
             tol=self.tol,
@@ -130,6 +131,7 @@ class CoreVectors(KernelMachine):
             rng=rng,
             progress=progress,
         )
+
         if not surely_psd(problem.rows.gram):
             check_convex(problem.gram, problem.slack, found.core[found.weights > 0])
         return found

@@ -239,6 +239,7 @@ class CoreVectorRanker(CoreVectors, Base):
                 f"{type(self).__name__} requires y to be passed, but the target y is None: give "
                 "the grades of the samples, or pairs."
             )
+
         labels = order_of_labels(y, self.classes)
         if y is None:
             X = self._samples(X, reset=True)
@@ -247,8 +248,10 @@ class CoreVectorRanker(CoreVectors, Base):
             remedy = "set classes to all labels, lowest first"
             check_target(y, owner=type(self).__name__, numbers=graded, remedy=remedy)
             X, y = self._samples_and_target(X, y, y_numeric=graded)
+
         n = count_samples(X)
         rows, diagonal = self._kernel_rows(X)
+
         rng = check_random_state(self.random_state)
         with (
             one_blas_thread(),
@@ -261,11 +264,13 @@ class CoreVectorRanker(CoreVectors, Base):
                 grades, queries = _graded(self._grades(y, labels), query_ids, n)
                 problem = GradedRows(rows, grades, queries, 2.0 * self.C, diagonal=diagonal)
             found, support, dual_coef, all_pairs = self._solve(rows, problem, rng, progress)
+
         self.core_pairs_ = np.stack(problem.ends(found.core), axis=1)
         used = dual_coef != 0
         self._keep_support(rows.gram, rows.X, support[used], dual_coef[used])
         self._store_work(rows, [found])
         self._core = problem.state(found.core, found.weights)
+
         if all_pairs and found.full:
             warn_not_converged(
                 self,
@@ -382,8 +387,11 @@ class CoreVectorRanker(CoreVectors, Base):
                 break
             del cholesky
             rank = GROWTH * rank if 2 * GROWTH * rank <= most else most
+
+        # from coefficients of the factor to those of samples
         triangle = cholesky.factor[cholesky.pivots]
         coef = linalg.solve_triangular(triangle, theta, lower=True, trans="T")
+
         order = np.argsort(cholesky.pivots)
         found = found._replace(
             gap=result.gap, converged=result.converged, full=result.exhausted, n_iter=n_iter

@@ -138,6 +138,7 @@ def fold_expansion(machine, features):
             "fold_expansion: the machine has several decision functions, of pairs of classes; fit "
             "one machine for each class with OneVsRestClassifier, and fold each."
         )
+
     coef = svm.dual_coef_.toarray() if sparse.issparse(svm.dual_coef_) else svm.dual_coef_
     support = [X[i] for i in svm.support_]
     dual = np.ravel(coef).astype(np.float64)

@@ -73,9 +73,12 @@ class Adatron(KernelMachine):
         self._check_psd(gram, store, used, np.zeros(store.n))
         self._keep_support(gram, X, active[used], coef[..., used])
         self.intercept_ = store.plus * coef.sum(axis=-1)
+
         if gram.kernel == "linear":
             weight = self.dual_coef_ @ self._basis
             self.coef_ = weight.toarray() if sparse.issparse(weight) else np.asarray(weight)
+
+        # the certificate of the worst problem
         worst = max(found, key=lambda one: (not one.converged, one.gap))
         self.dual_gap_ = float(worst.gap)
         self.n_iter_ = max(1, *(one.n_iter for one in found))
@@ -281,10 +284,13 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
                 f"{type(self).__name__} needs samples of at least two classes, got 1 class"
                 f"{' with positive weight' if len(active) < len(y) else ''}: {self.classes_}."
             )
+
         hard = np.isinf(self.C)
         ridge = np.zeros(len(active)) if hard else self._ridge(weights[active])
         rng = check_random_state(self.random_state)
         gram, store = self._row_store(X, active, weights, plus=float(self.fit_intercept))
+
+        # one problem for two classes, otherwise one for each class
         labels = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         found = []
         with FitProgress(self, X, y, max_passes=None) as progress:

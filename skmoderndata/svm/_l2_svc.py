@@ -208,17 +208,23 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         check_classification_targets(y)
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties=True needs decision_function_shape='ovr', got 'ovo'.")
+
+        # weights of samples, and classes that have any
         weights = self._weights_of(X, sample_weight)
         self.classes_, codes = np.unique(y, return_inverse=True)
         weights = weights * self._class_factors(y, codes, weights)
         active = np.flatnonzero(weights)
         counts = np.bincount(codes[active], minlength=len(self.classes_))
         self._check_classes(counts, len(active) < len(y))
+
+        # rows in the order of the classes, so that a pair is two segments
         order = active[np.argsort(codes[active], kind="stable")]
         ridge = self._ridge(weights[order])
         gram, store = self._row_store(X, order, weights)
         stops = np.cumsum(counts)
         segments = np.stack([stops - counts, stops], axis=1)
+
+        # nearest points of the hulls of two classes, for each pair
         pairs = [(1, 0)] if len(counts) == 2 else list(combinations(range(len(counts)), 2))
         with FitProgress(self, X, y, max_passes=None, task_name="level") as progress:
             found = [
@@ -233,11 +239,14 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
                 )
                 for pair in pairs
             ]
+
+        # support vectors of any pair
         coef = np.stack([one.coef for one in found])
         used = np.flatnonzero(coef.any(axis=0))
         for one in found:
             self._check_psd(gram, store, np.flatnonzero(one.coef), ridge)
         self._keep_support(gram, X, order[used], coef[:, used])
+
         self.intercept_ = np.array([one.offset for one in found]) - self._at_mean
         self.objective_ = float(sum(one.objective for one in found))
         norms = np.array([one.norm for one in found])
@@ -245,6 +254,7 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
         if gram.kernel == "linear":
             self.coef_ = self._linear_weights()
+
         worst = max(found, key=lambda one: (not one.converged, one.gap))
         n_iter = max(one.n_iter for one in found)
         self._keep_work(worst.gap, n_iter, worst.converged)

@@ -187,6 +187,7 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
         active = np.flatnonzero(weights)
         ridge = self._ridge(weights[active])
         gram, store = self._row_store(X, active, weights)
+
         # relative to the mean, so that large targets do not cancel; the offset is free
         mean = float(np.average(y[active], weights=weights[active]))
         with FitProgress(self, X, y, max_passes=None, task_name="level") as progress:
@@ -200,9 +201,12 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
                 max_iter=self.max_iter,
                 progress=progress,
             )
+
+        # support vectors
         used = np.flatnonzero(found.coef)
         self._check_psd(gram, store, used, ridge)
         self._keep_support(gram, X, active[used], found.coef[used])
+
         self.intercept_ = float(found.offset + mean - self._at_mean)
         self.objective_ = float(found.objective)
         if gram.kernel == "linear":

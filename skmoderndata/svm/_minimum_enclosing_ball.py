@@ -223,10 +223,13 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         X = self._samples(X, reset=True)
         n = count_samples(X)
         heights_sq = None if heights is None else _heights(heights, n) ** 2
+
+        # coordinates where there are any, kernel values otherwise
         gram = self._resolve(X)
         linear = gram.kernel == "linear"
         points = InputPoints(X) if linear else KernelRows(gram, X, n_jobs=self.n_jobs)
         width = X.shape[1] if linear else 0
+
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
             found = enclosing_ball(
                 points,
@@ -240,20 +243,25 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
                 rng=check_random_state(self.random_state),
                 progress=progress,
             )
+
         self._gram = gram
         self.support_ = found.support
         self.dual_coef_ = found.weights
         self.core_indices_ = found.core
         self._basis = gram.subset(X, self.support_)
         self.support_vectors_ = np.zeros((0, 0)) if gram.precomputed else self._basis
+
         self.radius_ = found.radius
         self.radius_lower_ = found.lower
         self.dual_gap_ = found.gap
         self._norm = found.norm
+
+        # in input space the radius is that of all samples, to rounding
         if linear:
             self.center_ = points.expansion(found.support, found.weights) + points.mean
             self.radius_ = max(self.radius_, float(np.sqrt(self._squares(X, heights_sq).max())))
         self.offset_ = -self.radius_ * (1.0 + SURFACE_RELATIVE)
+
         self.n_iter_ = found.n_iter
         self.n_passes_ = found.n_passes
         if not found.converged:

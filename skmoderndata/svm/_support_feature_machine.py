@@ -341,14 +341,19 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         )
         check_classification_targets(y)
         weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+
+        # a sample of weight zero is none
         given = (X, y)
         if not weight.all():
             X = X[weight > 0]
             y = y[weight > 0]
             weight = weight[weight > 0]
+
+        # costs of mean one
         if weight.size:
             weight = weight / weight.max()  # the sum of tiny weights may be no number
             weight /= weight.mean()
+
         self.classes_, labels = np.unique(y, return_inverse=True)
         if self.classes_.size < 2:
             raise ValueError(
@@ -356,6 +361,8 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
                 f"got {self.classes_.size} class: {self.classes_.tolist()}."
             )
         self._check_class_weight()
+
+        # one problem for two classes, otherwise one for each class
         scaled = self._scale(X, weight)
         positives = [1] if self.classes_.size == 2 else range(self.classes_.size)
         sides = [np.where(labels == k, 1.0, -1.0) for k in positives]
@@ -378,6 +385,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
                 )
             except (Infeasible, NoDirection, SolverFailure) as error:
                 raise ValueError(self._explained(error, positives)) from error
+
         self._store(rounds, tasks, scaled)
         return self
 
@@ -469,6 +477,8 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
     def _scale(self, X, weight):
         """Scale the columns; centre those of dense data if the intercept is free."""
         free = self.fit_intercept and not self.penalize_intercept
+
+        # columns in units of their largest entry, dense ones without their mean
         share = weight / weight.sum()
         n, p = X.shape
         if sparse.issparse(X):
@@ -490,12 +500,16 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
             shift = mean if free else np.zeros(p)
             if not free:
                 X += mean
+
+        # then of variance one, if asked for; constant columns are no candidates
         usable = deviation > 10 * n * np.finfo(np.float64).eps
         divide = np.where(usable, deviation if self.standardize else 1 / largest, 1.0)
         if sparse.issparse(X):
             X = sparse.csc_array(X.multiply(1 / divide))
         else:
             X /= divide
+
+        # an intercept that counts as a feature
         if self.penalize_intercept:
             one = np.ones((n, 1))
             if sparse.issparse(X):
@@ -552,6 +566,8 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
 
     def _store(self, rounds, tasks, scaled):
         found, hard = zip(*rounds, strict=True)
+
+        # weights in units of the data
         n_features = scaled.unit.size
         first = [rounds[0] for rounds in found]
         bias = np.array([result.bias for result in first])
@@ -560,20 +576,27 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
             w, bias = w[:, :n_features], w[:, n_features]
         self.sfm_coef_ = w / scaled.unit
         self.sfm_intercept_ = bias - w @ scaled.shift
+
+        # rank of a feature: the first round that selects it
         self.n_rounds_ = max(len(rounds) for rounds in found)
         self.ranking_ = np.full(n_features, self.n_rounds_ + 1)
         for rounds in found:
             for number, result in enumerate(rounds, start=1):
                 at = np.flatnonzero(result.w[:n_features])
                 self.ranking_[at] = np.minimum(self.ranking_[at], number)
+
         self.hard_margin_ = np.array(hard)
         soft = self.C if isinstance(self.C, Real) else _scale_C(tasks[0].side.size)
         self.C_ = np.where(self.hard_margin_, np.inf, float(soft))
+
+        # work and certificate
         self.objective_ = float(sum(result.value for result in first))
         self.objective_history_ = [result.values for result in first]
         self.n_features_history_ = [result.sizes for result in first]
         self.dual_gap_ = float(np.max([result.gap for result in first]))
         self.n_iter_ = max(result.n_iter for result in first)
+
+        # the final classifier: squared hinge loss on the selected features
         selected = np.flatnonzero(self._get_support_mask())
         if self.refit:
             self.coef_ = np.zeros((len(tasks), n_features))
@@ -589,6 +612,7 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         else:
             self.coef_ = self.sfm_coef_.copy()
             self.intercept_ = self.sfm_intercept_.copy()
+
         if not all(result.converged for result in first):
             warn_not_converged(
                 self,

@@ -215,9 +215,12 @@ def test_scores_of_vectors_are_derivatives(kind):
     elif kind == "counts":
         X = [rng.poisson(2.0, size=(k, 2)) for k in (6, 1, 9)]
         emission = [np.array([[1.0, 3.0], [2.5, 0.5]])]
+
     name = "counts" if kind == "counts" else "normal"
     model = HiddenMarkovModel(start, move, name, tuple(emission))
     found = HMMFisher(model, parameters="e").features(X)
+
+    # central differences of the log-likelihood by each parameter
     h = 1e-5
     slopes = []
     for which, values in enumerate(emission):

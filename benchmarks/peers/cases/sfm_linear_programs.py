@@ -63,15 +63,21 @@ def whole_programs(problem):
     y = np.where(problem.y == 1, 1.0, -1.0)
     n, p = X.shape
     signed = X * y[:, None]
+
+    # weights as two parts that are at least zero, intercept, slacks
     slack = np.eye(n) if problem.C is not None else np.empty((n, 0))
     A_ub = -np.hstack([signed, -signed, y[:, None], slack])
     b_ub = np.full(n, -1.0 if problem.formulation == "margin" else 0.0)
     A_eq = b_eq = None
+
+    # formulation by class centres: their distance along w is one
     if problem.formulation == "centers":
         d = X[y > 0].mean(axis=0) - X[y < 0].mean(axis=0)
         A_eq = np.concatenate([d, -d, np.zeros(1 + slack.shape[1])])[None]
         b_eq = [1.0]
     bounds = [(0, None)] * (2 * p) + [(None, None)] + [(0, None)] * slack.shape[1]
+
+    # reweighting [Weston 2003]
     costs = np.ones(p)
     e = None
     before = np.zeros(p)

@@ -239,18 +239,22 @@ def _sums_with_exponents(x, lanes, lengths, local, rows, similar, bits, out, fir
         rows[:, :, 1] = NOWHERE
         rows[1, 0, 0] = 1.0
         rows[1, 0, 1] = 0.0
+
     for i in range(first, len(x)):
         if cells <= 0 and i > first:  # one row at least
             return i, cells
         low, high = _limits(i, m, local)
         cells -= 2 * CELLS_OF_SIMILARITIES * LANES * (high - low)
         _local_row(x[i], i, lanes, low, high, local, similar, bits)
+
+        # the row of the symbol or point before gives this one
         new = rows[i % 2]
         old = rows[1 - i % 2]
         new[low, 0] = 0.0
         new[low, 1] = NOWHERE
         for j in range(low, high):
             _cell(new[j], old[j + 1], old[j], similar[j - low], new[j + 1])
+
     for k in range(LANES):
         end = rows[(len(x) - 1) % 2, lengths[k]]
         out[k] = _logarithm(end[0, k], end[1, k])

@@ -39,6 +39,8 @@ def add_rows(out, sign, a, rows, at, count):
     """``out += sign * sum_s a[s] rows[at[s]]`` over the first `count` of `a` and `at`."""
     k = out.shape[0]
     s = 0
+
+    # four rows at a time: each of `out` is read and written once for them
     while s + 4 <= count:
         a0 = sign * a[s]
         a1 = sign * a[s + 1]
@@ -51,6 +53,8 @@ def add_rows(out, sign, a, rows, at, count):
         for j in range(k):
             out[j] += (a0 * g0[j] + a1 * g1[j]) + (a2 * g2[j] + a3 * g3[j])
         s += 4
+
+    # the rest
     while s < count:
         a0 = sign * a[s]
         g0 = rows[at[s]]

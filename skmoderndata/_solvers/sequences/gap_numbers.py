@@ -56,16 +56,20 @@ def _pairs_by_gaps(X, Y, own, p, decay, K, at, T, columns, cells):
         s = codes[offsets[i] : offsets[i + 1]]
         for j in range(at[1], i + 1 if own else K.shape[1]):
             t = codes_y[offsets_y[j] : offsets_y[j + 1]]
+
             m = len(t)
             K[i, j], done, cells = _sum_by_gaps(
                 s, t, p, decay, T[:, :m], columns[:, :m], at[2], K[i, j], cells
             )
+
+            # interrupted: where to go on
             if done < len(s):
                 at[0] = i
                 at[1] = j
                 at[2] = done
                 return False
             at[2] = 0
+
             if own:
                 K[j, i] = K[i, j]
         at[1] = 0

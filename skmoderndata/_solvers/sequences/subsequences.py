@@ -155,15 +155,20 @@ def _one_against_lanes(s, lanes, skips, weighting, rows, totals, planes, holds, 
         totals[:] = 0.0
         rows[0, : m + 1] = 1.0  # the empty subsequence goes before any symbol
         rows[1:, : m + 1] = 0.0
+
     for i in range(first, len(s)):
         if cells <= 0 and i > first:  # one symbol at least
             return i, cells
         cells -= 4 * p * m
+
+        # the plane of a symbol is kept as long as no other needs its place
         a = s[i]
         plane = planes[a % PLANES, :m]
         if holds[a % PLANES] != a:
             _match_plane(a, lanes, weighting, plane)
             holds[a % PLANES] = a
+
+        # levels from the longest on
         for q in range(p, 0, -1):  # the row of q - 1 is still that of the symbol before
             scale = 2.0 ** shifts[q - 1]
             _level(plane, rows[q - 1], rows[q], skips, weighting.skip[a], scale, totals[q - 1])
@@ -458,6 +463,8 @@ def _all_common(s, t, r, e, logarithm, first, cells):
         if cells <= 0 and i > first:  # one row at least
             return 0.0, i, cells
         cells -= CELLS_OF_EXPONENTS * len(t)
+
+        # P(i, j) along the row, with the row before in place
         a = s[i]
         p = 0.0
         ep = 0
@@ -469,6 +476,7 @@ def _all_common(s, t, r, e, logarithm, first, cells):
             before = r[j + 1]
             e_before = e[j + 1]
             r[j + 1], e[j + 1] = _plus(before, e_before, p, ep)
+
     if logarithm:
         return np.log(r[-1]) + e[-1] * 400 * LOG2, len(s), cells
     return r[-1] * STEP ** e[-1], len(s), cells
@@ -485,8 +493,11 @@ def _all_common_pairs(X, Y, own, logarithm, K, at, numbers, powers, cells):
         s = codes[offsets[i] : offsets[i + 1]]
         for j in range(at[1], i + 1 if own else K.shape[1]):
             t = codes_y[offsets_y[j] : offsets_y[j + 1]]
+
             m = len(t) + 1
             K[i, j], done, cells = _all_common(s, t, r[:m], e[:m], logarithm, at[2], cells)
+
+            # interrupted: where to go on
             if done < len(s):
                 at[0] = i
                 at[1] = j
@@ -494,6 +505,7 @@ def _all_common_pairs(X, Y, own, logarithm, K, at, numbers, powers, cells):
                 numbers[:] = r
                 powers[:] = e
                 return False
+
             at[2] = 0
             if own:
                 K[j, i] = K[i, j]
