@@ -178,15 +178,19 @@ def _rounds(case, table, data, label, rounds, budget, say):
     names = [name for name, row in table.items() if row.status == OK]
     for number in range(rounds):
         for name in order_of_round(names, number):
+            # one that failed, or has had its time, rests
             row = table[name]
             if row.status != OK or sum(row.seconds) > budget:
                 continue
             say(f"{label}: {name}: round {number + 1} of {rounds}")
+
             seconds, result, error = _once(case, case.contenders[name], data, row.warned)
             if error:
                 row.status = FAILED
                 row.message = error
                 continue
+
+            # the quality of the first result
             row.seconds.append(seconds)
             if len(row.seconds) == 1:
                 try:

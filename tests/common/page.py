@@ -170,6 +170,7 @@ def page_of(sources):
         texts = source.splitlines()
         statements += lines.statements
         tokens += lines.tokens
+
         for node in outer_functions(source):
             body = body_lines(node, lines)
             own = sum(number in lines.code for number in body)
@@ -181,6 +182,7 @@ def page_of(sources):
                 bare += all(texts[number - 1].strip() for number in body)
                 headless += headings == 0
     long = max(long, 1)
+
     return Page(
         tokens / max(statements, 1),
         100 * bare / long,

@@ -140,10 +140,13 @@ def test_sparse_input_of_any_kind_is_read_only(estimator):
     if hasattr(estimator, "missing_values"):  # entries that are not stored are no zeros
         table = stored
         n_zeros = 0
+
     expected = fitted(estimator, table)
     matrices = {name: stored.asformat(name, copy=True) for name in FORMATS}
     matrices |= {"untidy": untidy(holed(), n_zeros), "matrix": sparse.csr_matrix(stored)}
     matrices |= {"read-only": stored.copy(), "read-only untidy": untidy(holed(), n_zeros)}
+
+    # each is as it was, and gives the answer of dense input
     for name, X in matrices.items():
         for value in arrays_of(X).values():
             value.flags.writeable = "read-only" not in name

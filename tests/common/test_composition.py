@@ -77,15 +77,18 @@ def labelled(estimator, n_classes):
     if not estimator.__sklearn_tags__().input_tags.two_d_array:
         X, kind, start = steps(300)
         return X, kind if n_classes == 2 else np.where(kind == 0, 2, start < 5)
+
     if isinstance(estimator, BY_DIRECTION):
         X, y = load_digits(return_X_y=True)
         some = np.isin(y, (3, 8, 9)[:n_classes])
         noise = np.random.default_rng(0).normal(size=(some.sum(), 64))
         return X[some] + 4 * noise, y[some]
+
     if isinstance(estimator, ORDINAL):
         X, t = make_friedman1(500, 8, noise=1.0, random_state=0)
         ends = np.quantile(t, np.arange(1, n_classes) / n_classes)
         return StandardScaler().fit_transform(X), np.digitize(t, ends)
+
     X, y = make_classification(
         600,
         20,

@@ -96,6 +96,8 @@ def test_kernel_given_in_five_ways_and_blocks(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 3))
     new = rng.normal(size=(10, 3))
+
+    # by name; then as an object, a callable, on sparse rows, in blocks
     named = KernelCentroidOutlierDetector(gamma=0.125).fit(X)
     want = named.decision_function(new)
     callable_ = KernelCentroidOutlierDetector(rbf_kernel, kernel_params={"gamma": 0.125})
@@ -108,8 +110,11 @@ def test_kernel_given_in_five_ways_and_blocks(seed):
     ]
     with config_context(working_memory=0.005):
         found.append(KernelCentroidOutlierDetector(gamma=0.125).fit(X).decision_function(new))
+
     for values in found:
         assert_allclose(values, want, atol=1e-10)
+
+    # precomputed
     given = KernelCentroidOutlierDetector("precomputed").fit(rbf_kernel(X, gamma=0.125))
     assert_allclose(given.threshold_, named.threshold_, rtol=1e-10)
     assert_array_equal(given.fit_predict(rbf_kernel(X, gamma=0.125)), named.predict(X))

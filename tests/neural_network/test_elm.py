@@ -289,6 +289,7 @@ def test_arrays_of_another_library(cls, name, library, seed):
         y = np.digitize(y, np.quantile(y, [0.3, 0.7]))
     X = X.astype(name)
     rtol = 1e-10 if name == "float64" else 1e-4  # products summed in another order
+
     for parameters in (
         {"alphas": [0.1, 1.0]},
         {"alpha": 0.5, "batch_size": 40},
@@ -300,6 +301,7 @@ def test_arrays_of_another_library(cls, name, library, seed):
             found = model.predict(xp.asarray(X))
             assert type(found) is type(xp.asarray(X))
             assert type(model.output_coef_) is type(xp.asarray(X))
+
         assert model.alpha_ == want.alpha_
         scale = np.abs(want.output_coef_).max()
         assert_allclose(

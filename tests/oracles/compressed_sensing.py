@@ -82,6 +82,8 @@ def hard_thresholding_pursuit(A, y, s):
     support = None
     best = a
     least = np.linalg.norm(y)
+
+    # one gradient step, the largest s, least squares on them
     for _ in range(200):
         step = a + B.T @ (y - B @ a)
         new = np.sort(np.argsort(-np.abs(step), kind="stable")[:s])
@@ -90,6 +92,7 @@ def hard_thresholding_pursuit(A, y, s):
         support = new
         a = np.zeros(A.shape[1])
         a[support] = np.linalg.lstsq(B[:, support], y, rcond=None)[0]
+
         if np.linalg.norm(y - B @ a) < least * (1 - 1e-9):
             best = a
             least = np.linalg.norm(y - B @ a)

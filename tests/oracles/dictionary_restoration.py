@@ -38,6 +38,7 @@ def average(image, known, D, p, q, most, bound_each):
     weight = np.zeros(image.shape)
     for y in range(height - p + 1):
         for x in range(width - q + 1):
+            # code of the known pixels, without the mean of each channel
             patch = image[y : y + p, x : x + q]
             seen = known[y : y + p, x : x + q]
             means = np.array(
@@ -50,6 +51,8 @@ def average(image, known, D, p, q, most, bound_each):
             support, a = pursuit(signal, D, seen.ravel(), most, bound_each * seen.sum())
             coded = (a @ D[support]).reshape(p, q, channels) + means
             fraction = seen.reshape(-1, channels).mean(axis=0)
+
+            # each pixel counts as far as its patch is known
             total[y : y + p, x : x + q] += fraction * coded
             weight[y : y + p, x : x + q] += fraction
     return total, weight

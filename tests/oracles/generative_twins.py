@@ -73,12 +73,16 @@ def markov_fisher(kernel, x, z):
     total = 0.0
     size = len(contexts)
     info = np.ones(size * 4) if isinstance(kernel.information, str) else kernel.information
+
+    # score of the first symbols
     for i, v in enumerate(contexts):
         starts = []
         for s in (x, z):
             long = len(s) >= p - 1 and len(s) > 0
             starts.append((s.startswith(v) / kernel.startprob[i] - 1) if long else 0.0)
         total += starts[0] * starts[1] / info[i]
+
+        # score of each transition: counts less visits
         for a in range(M):
             g = []
             for s in (x, z):
@@ -169,6 +173,8 @@ def alignments(kernel, s, t, state="AB"):
     e = kernel.epsilon
     tau = kernel.tau
     independent = kernel.topology == "independent"
+
+    # probabilities of going on with both, of the end, and of a symbol of one alone
     if independent:
         skip = {"AB": (1 - d) ** 2, "A": (1 - e) * (1 - d), "B": 1 - e}[state]
         pair = skip * (1 - tau)
@@ -180,6 +186,8 @@ def alignments(kernel, s, t, state="AB"):
         into = {"AB": (d, d), "A": (e, 0.0), "B": (0.0, e)}[state]
     q = kernel.insert
     P = np.asarray(kernel.joint)
+
+    # sum over the next symbol
     total = end if not s and not t else 0.0
     a, b = ("abc".find(w[0]) if w else None for w in (s, t))
     if s and t:

@@ -15,6 +15,7 @@ def moments(F, *, lag=1, ids=None, valid=None, times=None):
     ids = np.zeros(n) if ids is None else np.asarray(ids)
     valid = np.ones(n, dtype=bool) if valid is None else valid
     used = F[valid]
+
     mean = used.mean(axis=0)
     C = np.zeros((D, D))
     for row in used:

@@ -46,9 +46,12 @@ def sorting(vectors):
     n = vectors.X.shape[1]
     ratio = np.sqrt(n) - LEVEL * (np.sqrt(n) - 1)
     for i, x in enumerate(vectors.X):
+        # sums over the largest entries
         z = np.sort(x - x.max())[::-1]
         first = np.cumsum(z)
         second = np.cumsum(z * z)
+
+        # bisection for the number of entries that are not zero
         low = int(ratio**2) + 1
         high = n
         while low < high:
@@ -57,6 +60,8 @@ def sorting(vectors):
             s1 = first[middle - 1] - middle * t
             s2 = second[middle - 1] - 2 * t * first[middle - 1] + middle * t * t
             low, high = (low, middle) if s1 * s1 >= ratio**2 * s2 else (middle + 1, high)
+
+        # the root for that support
         mean = first[low - 1] / low
         spread = ((z[:low] - mean) ** 2).sum()
         tau = mean - ratio * np.sqrt(spread / (low * (low - ratio**2)))
@@ -71,9 +76,11 @@ def hoyer(vectors):
     n = vectors.X.shape[1]
     mass = np.sqrt(n) - LEVEL * (np.sqrt(n) - 1)
     for i, x in enumerate(vectors.X):
+        # onto the plane of the sum
         s = x + (mass - x.sum()) / n
         zero = np.zeros(n, bool)
         while True:
+            # from the centre of the plane to the sphere
             middle = np.where(zero, 0.0, mass / (n - zero.sum()))
             d = s - middle
             a = d @ d
@@ -82,6 +89,8 @@ def hoyer(vectors):
             s = middle + (-b + np.sqrt(max(b * b - 4 * a * c, 0.0))) / (2 * a) * d
             if (s >= 0).all():
                 break
+
+            # what became negative stays at zero
             zero |= s < 0
             s[zero] = 0
             s = np.where(zero, 0.0, s + (mass - s.sum()) / (n - zero.sum()))

@@ -61,6 +61,8 @@ def quality(draws, models):
     sizes = []
     errors = []
     rng = np.random.default_rng(0)
+
+    # features
     for draw, model in zip(draws, models, strict=True):
         relevant = np.flatnonzero(draw.coef)
         kept = np.flatnonzero(model.w)
@@ -73,6 +75,7 @@ def quality(draws, models):
         side = np.sign(X @ draw.coef[columns])
         X += draw.margin * np.outer(side, draw.coef[columns])
         errors.append(100 * np.mean(np.sign(X @ model.w[columns] + model.b) != side))
+
     return {
         "exact": exact,
         "found": float(np.mean(found)),
