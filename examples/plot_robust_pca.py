@@ -54,10 +54,9 @@ for size in sizes:
 # %%
 # On the left the sensor with the wrong number, here 40 too large, and another one: the first
 # direction of PCA turns towards the wrong number, that of robust PCA stays with the data. On the
-# right the angle to the true direction. Without a wrong number PCA is better by a twentieth, as
-# robust PCA takes the most extreme noise for wrong. An error of one standard deviation of the
-# sensor makes PCA the worse of the two, and a large one turns its direction into the axis of that
-# sensor. The angle of robust PCA is the same to three digits, however large the error.
+# right the angle to the true direction. With a small error the two are equally good, and a large
+# one turns the direction of PCA into the axis of that sensor. The angle of robust PCA is the same
+# to three digits, however large the error.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 X = clean.copy()

@@ -49,8 +49,8 @@ for name, found in {"RobustPCA": rpca.support_, "median and MAD": far}.items():
 # %%
 # In a column that spreads over less than a factor of ten both rules see the slip. In the others
 # only the rest of the row tells: there the value that robust PCA expects is near the one that was
-# measured, and a median is not. The other cells that robust PCA marks are unusual tumours, which
-# this table has without any error.
+# measured, and a median is not. The other cells that robust PCA marks, one of a hundred, are
+# beyond five standard deviations of the noise as they were measured.
 
 expected = {"RobustPCA": rpca.low_rank_[slipped], "median": np.zeros(slipped.sum())}
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
