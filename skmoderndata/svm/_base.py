@@ -1,7 +1,6 @@
 """Base of the core vector machines: parameters, search, results, and the warning."""
 
 import warnings
-from functools import cache
 from numbers import Integral, Real
 
 import numpy as np
@@ -85,9 +84,8 @@ class CoreVectors(KernelMachine):
         return "coordinate_descent" if handed_over else self.solver
 
     def _all_rows(self, rows, ids, bias):
-        """Return a function that makes a cache of kernel rows of samples at its first call."""
+        """Return a function that makes a cache of kernel rows of samples."""
 
-        @cache
         def store():
             X = rows.X
             if ids is not None:
@@ -95,8 +93,8 @@ class CoreVectors(KernelMachine):
             found = RowStore(rows.gram, X, cache_size=self.cache_size, plus=bias)
             if FEW_ROWS * len(found.values) < found.n:
                 warnings.warn(
-                    f"{type(self).__name__}: more than a fifth of the samples are support vectors, "
-                    f"and cache_size={self.cache_size:g} holds the kernel rows of "
+                    f"{type(self).__name__}: more than a fifth of the samples are support "
+                    f"vectors, and cache_size={self.cache_size:g} holds the kernel rows of "
                     f"{len(found.values)} of {found.n} samples, so that rows are computed "
                     "repeatedly. Set max_core to limit the support vectors, or increase "
                     "cache_size.",
@@ -107,10 +105,7 @@ class CoreVectors(KernelMachine):
 
         return store
 
-    def _search(
-        self, problem, rng, progress, *,
-        last, max_core=None, max_iter=None, eps=None, row_store=None, crowded=False,
-    ):  # fmt: skip
+    def _search(self, problem, rng, progress, *, last, max_core=None, max_iter=None, eps=None):
         """Solve a problem on a core set; `last` is the state to start from, or None."""
         max_core = self.max_core or max_core
         if self.solver == "cvxpy":
@@ -126,8 +121,6 @@ class CoreVectors(KernelMachine):
             max_iter=min(self.max_iter, max_iter or self.max_iter),
             cache_size=self.cache_size,
             start=None if last is None else problem.begin(*last),
-            row_store=row_store,
-            crowded=crowded,
             rng=rng,
             progress=progress,
         )

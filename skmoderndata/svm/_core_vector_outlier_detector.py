@@ -381,9 +381,11 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         """Solve the problem of samples `ids`, whose costs sum to the budget."""
         costs = budget * weights[ids] / weights[ids].sum()
         part = None if len(ids) == len(weights) else ids
-        problem = OneClassRows(rows, costs, diagonal=diagonal, ids=part, known=known)
-        row_store = self._all_rows(rows, part, 0.0)
-        return problem, self._search(problem, rng, progress, last=last, row_store=row_store)
+        make_store = self._all_rows(rows, part, 0.0)
+        problem = OneClassRows(
+            rows, costs, diagonal=diagonal, ids=part, make_store=make_store, known=known
+        )
+        return problem, self._search(problem, rng, progress, last=last)
 
     def _held_out(self, X, shared, ids, state):
         """Scores of samples by machines that have not seen them, and the weights of the samples.

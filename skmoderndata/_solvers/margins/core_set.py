@@ -5,14 +5,13 @@ minimum enclosing ball whose centre is constrained; `g = K' a - v / 2` is half t
 the point furthest from the centre is the one with the smallest `g`.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.margins.box_qp import Rows, box_state
+from skmoderndata._solvers.margins.box_qp import box_state
 from skmoderndata._solvers.margins.coordinate_qp import coordinates_to_levels
 from skmoderndata._solvers.margins.core import Core
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, simplex_qp
@@ -59,8 +58,6 @@ def core_set(
     max_iter: int = 10_000,
     cache_size: float = 500.0,
     start: tuple[Array, Array] | None = None,
-    row_store: Callable[[], Rows] | None = None,
-    crowded: bool = False,
     rng: np.random.RandomState,
     progress: Progress | None = None,
 ) -> CoreSetResult:
@@ -68,8 +65,8 @@ def core_set(
 
     Points that violate optimality, `g < level - tau`, are looked for in random blocks, join the
     core set, and the problem is solved again on it; passes over all points give the certificate.
-    Where a fifth of the samples have weight, a core set saves nothing: `signed_rows_first` goes on
-    from its weights.
+    Where a fifth of the samples have weight, a core set saves nothing: if the problem can store
+    kernel rows, `signed_rows_first` goes on from its weights.
 
     Parameters
     ----------
@@ -97,10 +94,6 @@ def core_set(
         weights are found on working sets.
     start : tuple of (indices, weights) or None
         An earlier result.
-    row_store : function or None
-        Gives the rows of the kernel matrix, with the bias, for problems whose samples have signs.
-    crowded : bool
-        Whether another problem with these rows has shown that a core set saves nothing.
     rng : RandomState
     progress : Progress or None
     """
@@ -111,15 +104,14 @@ def core_set(
     search = _Search(
         problem, tol, eps, solver, max_core, max_iter, cache_size, start, rng, progress
     )
-    hand_over = whole and tol >= SINGLE and row_store is not None and not search.exact
-    search.crowded = hand_over and crowded
+    hand_over = whole and tol >= SINGLE and problem.make_store is not None and not search.exact
+    search.crowded = hand_over and problem.has_stored  # other labels of these samples were
     if batch_size is None:
         search.blocks(until_crowded=hand_over)
     else:
         search.sample(sample_size, batch_size)
     if hand_over and search.crowded and not search.stopped:
-        assert row_store is not None
-        return signed_rows_first(problem, search, row_store(), tol, max_iter, progress)
+        return signed_rows_first(problem, search, tol, max_iter, progress)
     return search.finish()
 
 
@@ -176,7 +168,6 @@ def whole_set(
 def signed_rows_first(
     problem: Any,
     search: "_Search",
-    store: Rows,
     tol: float,
     max_iter: int,
     progress: Progress | None,
@@ -187,7 +178,7 @@ def signed_rows_first(
     `1/2 w' K w + 1/2 sum_i own_i w_i^2 - y' w` over `y_i w_i >= 0`, the program of `box_qp`
     without sums. The best multiple of weights a is `1 / (a' K' a)`.
     """
-    y, core = problem.signs.astype(np.float64), search.core
+    y, core, store = problem.signs.astype(np.float64), search.core, problem.stored()
     known = store.n_evaluations
     start = np.zeros(len(y))
     start[core.indices] = core.a * y[core.indices] / (core.rho * problem.scale)
