@@ -321,7 +321,7 @@ class _Search:
         `until_crowded` ends it where a fifth of the units looked at have weight.
         """
         n = self.problem.n_units
-        self.crowded |= until_crowded and np.count_nonzero(self.core.a) > CROWDED * n
+        self.crowded |= until_crowded and self._weighted_above(n)
         order = self.problem.order(self.rng)
         first, size = 0, FIRST_BLOCK
         while first < n and not self.stopped and not self.crowded:
@@ -333,9 +333,13 @@ class _Search:
             if rare:
                 return
             first += len(units)
-            self.crowded = until_crowded and np.count_nonzero(self.core.a) > CROWDED * first
+            self.crowded = until_crowded and self._weighted_above(first)
             size = min(LAST_BLOCK, size + size // 2)
             self.core.drop(self.problem.margin_unit(self.core.rho))
+
+    def _weighted_above(self, n: int) -> bool:
+        """Whether more than a fifth of n units have weight."""
+        return bool(np.count_nonzero(self.core.a) > CROWDED * n)
 
     def settle(self, units: Array, values: Array, *, exact: bool) -> None:
         """Add violators among units until there are none, scoring only those near the margin."""
