@@ -1,7 +1,6 @@
 """Base of the core vector machines: parameters, search, results, and the warning."""
 
 import warnings
-from functools import cache
 from numbers import Integral, Real
 
 import numpy as np
@@ -86,9 +85,8 @@ class CoreVectors(KernelMachine):
         return "coordinate_descent" if handed_over else self.solver
 
     def _all_rows(self, rows, ids, bias):
-        """Return a function that makes a cache of kernel rows of samples at its first call."""
+        """Return a function that makes a cache of kernel rows of samples."""
 
-        @cache
         def store():
             X = rows.X
             if ids is not None:
@@ -108,10 +106,7 @@ class CoreVectors(KernelMachine):
 
         return store
 
-    def _search(
-        self, problem, rng, progress, *,
-        last, max_core=None, max_iter=None, eps=None, rows_first=None,
-    ):  # fmt: skip
+    def _search(self, problem, rng, progress, *, last, max_core=None, max_iter=None, eps=None):
         """Solve a problem on a core set; `last` is the state to start from, or None."""
         max_core = self.max_core or max_core
         if self.solver == "cvxpy":
@@ -127,7 +122,6 @@ class CoreVectors(KernelMachine):
             max_iter=min(self.max_iter, max_iter or self.max_iter),
             cache_size=self.cache_size,
             start=None if last is None else problem.begin(*last),
-            rows_first=rows_first,
             rng=rng,
             progress=progress,
         )

@@ -330,11 +330,8 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
             self._check_ball(rows, weights)
         classes = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         earlier = self._earlier(len(classes))
-        row_store = self._all_rows(rows, active, bias)
-        found = []
-        problems = []
-        multiples = []
-        first = None
+        make_store = self._all_rows(rows, active, bias)
+        found, problems, multiples, first = [], [], [], None
         with FitProgress(
             self, rows.X, y, max_passes=self.max_iter * len(classes), task_name="core set"
         ) as progress:
@@ -347,18 +344,17 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
                     )
                 if first is None:
                     first = SignedRows(
-                        rows, signs, costs, bias=bias, diagonal=diagonal, ids=active
+                        rows,
+                        signs,
+                        costs,
+                        bias=bias,
+                        diagonal=diagonal,
+                        ids=active,
+                        make_store=make_store,
                     )
                 problem = first.relabelled(signs)
-                handed_over = any(one.handed_over for one in found)
-                result = self._search(
-                    problem,
-                    rng,
-                    progress,
-                    last=earlier[number],
-                    eps=self.radius_tol,
-                    rows_first=RowsFirst(row_store, handed_over),
-                )
+                last = earlier[number]
+                result = self._search(problem, rng, progress, last=last, eps=self.radius_tol)
                 used = result.weights > 0
                 _, multiple = problem.best_multiple(
                     result.values, result.core[used], result.weights[used], result.rho

@@ -136,6 +136,11 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         cite=("tax2004support", "shawetaylor2004kernel"),
         cost="nu n^2",
         checks=({}, {"kernel": "linear", "nu": 0.3}, {"kernel": "poly", "degree": 2}),
+        known_failures=dict.fromkeys(
+            ("check_outliers_train", "check_outliers_fit_predict"),
+            "contamination is the rate among new samples, by held-out distances; the check wants "
+            "it among training samples, which lie nearer to a centre that they have determined",
+        ),
         comparison=Comparison(
             baseline="sklearn.svm.OneClassSVM",
             problem="digit_novelty",

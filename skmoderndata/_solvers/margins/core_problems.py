@@ -63,6 +63,7 @@ class _Units:
     n_indices: int
     gram: Callable[[Array, Array], Array]
     slack: Callable[[Array], Array]
+    make_store: Callable[[], Any] | None = None
 
     def __init__(self, rows: Rows, ids: Array | None) -> None:
         self.rows = rows
@@ -190,6 +191,8 @@ class SignedRows(_SignedUnits):
         Largest `k_ii`; everything is divided by it.
     ids : ndarray or None
         Rows that take part; None is all.
+    make_store : function or None
+        Makes a cache of kernel rows of the samples that take part, with the bias.
     """
 
     def __init__(
@@ -201,10 +204,11 @@ class SignedRows(_SignedUnits):
         bias: float,
         diagonal: float,
         ids: Array | None = None,
+        make_store: Callable[[], Any] | None = None,
     ) -> None:
         super().__init__(rows, ids)
-        self.signs = signs
-        self.bias = bias
+        self.make_store = make_store
+        self.signs, self.bias = signs, bias
         self.scale = diagonal + bias if diagonal + bias > 0 else 1.0
         scaled = np.asarray(costs, dtype=np.float64) * self.scale
         self.costs = np.broadcast_to(scaled, signs.shape)
@@ -212,6 +216,7 @@ class SignedRows(_SignedUnits):
         self.n_indices = self.n_units
         self.largest_diagonal = 1.0 + float(self.own.max())
         self._whole: list[Array] = []  # the matrix without signs, once it is needed
+        self._stored: list[Any] = []  # the cache of kernel rows, likewise
 
     def start(self, rng: np.random.RandomState) -> Array:
         """Choose a sample and the nearest of the other class; in one class, the furthest."""
@@ -240,6 +245,18 @@ class SignedRows(_SignedUnits):
         twin = copy.copy(self)
         twin.signs = signs
         return twin
+
+    @property
+    def has_stored(self) -> bool:
+        """Whether there is a cache of kernel rows."""
+        return bool(self._stored)
+
+    def stored(self) -> Any:
+        """Cache of kernel rows, without signs, shared with other labels."""
+        if not self._stored:
+            assert self.make_store is not None
+            self._stored.append(self.make_store())
+        return self._stored[0]
 
     def whole(self) -> tuple[Array, Array, Array]:
         """Matrix of all samples, their signs, and the weights of two that are near."""
@@ -290,10 +307,13 @@ class OneClassRows(SignedRows):
         *,
         diagonal: float,
         ids: Array | None = None,
+        make_store: Callable[[], Any] | None = None,
         known: tuple[Array, Array] | None = None,
     ) -> None:
         signs = np.ones(len(costs), np.int8)
-        super().__init__(rows, signs, costs, bias=0.0, diagonal=diagonal, ids=ids)
+        super().__init__(
+            rows, signs, costs, bias=0.0, diagonal=diagonal, ids=ids, make_store=make_store
+        )
         self.known = known  # matrix and weights from elsewhere
 
     def whole(self) -> tuple[Array, Array, Array]:

@@ -5,14 +5,13 @@ minimum enclosing ball whose centre is constrained; `g = K' a - v / 2` is half t
 the point furthest from the centre is the one with the smallest `g`.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.margins.box_qp import Rows, box_state
+from skmoderndata._solvers.margins.box_qp import box_state
 from skmoderndata._solvers.margins.coordinate_qp import coordinates_to_levels
 from skmoderndata._solvers.margins.core import Core
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, simplex_qp
@@ -69,7 +68,6 @@ def core_set(
     max_iter: int = 10_000,
     cache_size: float = 500.0,
     start: tuple[Array, Array] | None = None,
-    rows_first: RowsFirst | None = None,
     rng: np.random.RandomState,
     progress: Progress | None = None,
 ) -> CoreSetResult:
@@ -77,8 +75,8 @@ def core_set(
 
     Points that violate optimality, `g < level - tau`, are looked for in random blocks, join the
     core set, and the problem is solved again on it; passes over all points give the certificate.
-    Where a fifth of the samples have weight, a core set saves nothing: `signed_rows_first` goes on
-    from its weights.
+    Where a fifth of the samples have weight, a core set saves nothing: if the problem can store
+    kernel rows, `signed_rows_first` goes on from its weights.
 
     Parameters
     ----------
@@ -104,8 +102,6 @@ def core_set(
         weights are found on working sets.
     start : tuple of (indices, weights) or None
         An earlier result.
-    rows_first : RowsFirst or None
-        For problems whose samples have signs.
     rng : RandomState
     progress : Progress or None
     """
@@ -117,19 +113,14 @@ def core_set(
     search = _Search(
         problem, tol, eps, solver, max_core, max_iter, cache_size, start, rng, progress
     )
-
-    # rows in single precision certify no smaller gap
-    if not whole or tol < SINGLE or search.exact:
-        rows_first = None
-    search.crowded = rows_first is not None and rows_first.crowded
-    if sampling is None:
-        search.blocks(until_crowded=rows_first is not None)
+    hand_over = whole and tol >= SINGLE and problem.make_store is not None and not search.exact
+    search.crowded = hand_over and problem.has_stored  # other labels of these samples were
+    if batch_size is None:
+        search.blocks(until_crowded=hand_over)
     else:
-        search.sample(*sampling)
-
-    if rows_first is not None and search.crowded and not search.stopped:
-        store = rows_first.make_store()
-        return signed_rows_first(problem, search, store, tol, max_iter, progress)
+        search.sample(sample_size, batch_size)
+    if hand_over and search.crowded and not search.stopped:
+        return signed_rows_first(problem, search, tol, max_iter, progress)
     return search.finish()
 
 
@@ -199,7 +190,6 @@ def whole_set(
 def signed_rows_first(
     problem: Any,
     search: "_Search",
-    store: Rows,
     tol: float,
     max_iter: int,
     progress: Progress | None,
@@ -210,8 +200,7 @@ def signed_rows_first(
     `1/2 w' K w + 1/2 sum_i own_i w_i^2 - y' w` over `y_i w_i >= 0`, the program of `box_qp`
     without sums. The best multiple of weights a is `1 / (a' K' a)`.
     """
-    y = problem.signs.astype(np.float64)
-    core = search.core
+    y, core, store = problem.signs.astype(np.float64), search.core, problem.stored()
     known = store.n_evaluations
     start = np.zeros(len(y))
     start[core.indices] = core.a * y[core.indices] / (core.rho * problem.scale)
@@ -375,7 +364,7 @@ class _Search:
         `until_crowded` ends it where a fifth of the units looked at have weight.
         """
         n = self.problem.n_units
-        self.crowded |= until_crowded and self._is_crowded(n)
+        self.crowded |= until_crowded and self._weighted_above(n)
         order = self.problem.order(self.rng)
         first = 0
         size = FIRST_BLOCK
@@ -390,9 +379,13 @@ class _Search:
             if rare:
                 return
             first += len(units)
-            self.crowded = until_crowded and self._is_crowded(first)
+            self.crowded = until_crowded and self._weighted_above(first)
             size = min(LAST_BLOCK, size + size // 2)
             self.core.drop(self.problem.margin_unit(self.core.rho))
+
+    def _weighted_above(self, n: int) -> bool:
+        """Whether more than a fifth of n units have weight."""
+        return bool(np.count_nonzero(self.core.a) > CROWDED * n)
 
     def settle(self, units: Array, values: Array, *, exact: bool) -> None:
         """Add violators among units until there are none, scoring only those near the margin."""
