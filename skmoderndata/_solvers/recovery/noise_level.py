@@ -84,6 +84,8 @@ def predictive_bound(
 ) -> float:
     """Norm of the weighted residual for the penalty of least squared error on held-out rows.
 
+    0 stands for the smallest possible residual.
+
     Parameters
     ----------
     X, y, weight : arrays of shape (n, k), (n,), (n,)
@@ -116,7 +118,11 @@ def predictive_bound(
     best, size = int(np.argmin(errors)), float(linalg.norm(target))
     if best == 0:  # no coefficients
         return size
-    coefs = lasso_path(A, target, penalties[: best + 1], most=most, positive=positive)
-    coef = coefs[-1] if len(coefs) else np.zeros(A.shape[1])
-    bound = float(linalg.norm(target - A @ coef))
+    coefs = lasso_path(A, target, penalties, most=most, positive=positive)
+    if len(coefs) == 0:
+        return size
+    bound = float(linalg.norm(target - A @ coefs[min(best, len(coefs) - 1)]))
+    least = float(linalg.norm(target - A @ coefs[-1]))
+    if len(coefs) == len(penalties) and bound <= (1 + NOTHING) * least:
+        return 0.0  # that of least squares, which a bound just above would not pin down
     return bound if bound < (1 - NOTHING) * size else size
