@@ -4,25 +4,28 @@ Does a drawing of similar samples have room for new ones?
 
 A bent sheet in space is drawn in the plane by similarities alone. Samples that were not there when
 the drawing was made are put where their similarities are in balance: do they land in their place?
-And what does a single sample do that resembles no other?
+And what does a single sample do that resembles no other? How many similarities should count?
 """
 
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.datasets import make_s_curve
+from sklearn.datasets import load_digits, make_s_curve
 from sklearn.manifold import SpectralEmbedding
+from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
 
 from skmoderndata.manifold import LaplacianEmbedding
 
 X, place = make_s_curve(900, random_state=0)
 X, new, place, new_place = X[:600], X[600:], place[:600], place[600:]
 gamma = 6.0
-plain = LaplacianEmbedding(2, gamma=gamma).fit(X)
+everything = {"n_neighbors": None, "gamma": gamma}
+plain = LaplacianEmbedding(2, **everything).fit(X)
 lone = np.vstack([X, [[1.5, 1.0, 2.5]]])  # one more sample, away from the sheet
 drawings = {
     "LaplacianEmbedding": (plain.embedding_, place),
-    "with a lone sample": (LaplacianEmbedding(2, gamma=gamma).fit(lone).embedding_, None),
+    "with a lone sample": (LaplacianEmbedding(2, **everything).fit(lone).embedding_, None),
     "SpectralEmbedding, with the lone sample": (
         SpectralEmbedding(2, affinity="rbf", gamma=gamma).fit_transform(lone),
         None,
@@ -30,11 +33,11 @@ drawings = {
 }
 
 # %%
-# Colour is the place along the sheet. On the left, crosses are new samples: they fall in with the
-# others. In the middle a lone sample, marked red, has taken one of the two coordinates, as the
-# springs that hold it are weak and the constraint counts it like any other. On the right the same
-# for scikit-learn's embedding, where a sample counts as much as its similarities: it is more
-# robust here, but has no map for new samples.
+# All similarities count here. Colour is the place along the sheet. On the left, crosses are new
+# samples: they fall in with the others. In the middle a lone sample, marked red, has taken one of
+# the two coordinates, as the springs that hold it are weak and the constraint counts it like any
+# other. On the right the same for scikit-learn's embedding, where a sample counts as much as its
+# similarities: it is more robust here, but has no map for new samples.
 
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
 for ax, (name, (T, known)) in zip(axes, drawings.items(), strict=True):
@@ -47,4 +50,31 @@ for ax, (name, (T, known)) in zip(axes, drawings.items(), strict=True):
     else:
         ax.plot(*T[600], "r*", markersize=12)
     ax.set(title=name, xticks=[], yticks=[])
+
+# %%
+# Handwritten digits in the plane: the fraction whose five nearest neighbours there tell the label,
+# by the number of similarities that count. Each digit resembles some others closely and all others
+# a little; if all count, the many weak similarities outweigh the few strong ones.
+
+X, y = load_digits(return_X_y=True)
+X, y = X[:700], y[:700]
+
+
+def accuracy(embedding):
+    places = embedding.fit_transform(X)
+    return cross_val_score(KNeighborsClassifier(), places, y, cv=5).mean()
+
+
+numbers = (4, 10, 20, 50, 200)
+found = [accuracy(LaplacianEmbedding(n_neighbors=k)) for k in numbers]
+figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
+ax.semilogx(numbers, found, "o-", label="LaplacianEmbedding(n_neighbors)")
+for style, name, other in (
+    ("--", "n_neighbors=None", LaplacianEmbedding(n_neighbors=None)),
+    (":", "SpectralEmbedding", SpectralEmbedding(random_state=0)),
+):
+    ax.axhline(accuracy(other), color="0.4", ls=style, label=name)
+ax.set(xlabel="n_neighbors", ylabel="accuracy", ylim=(0, 1), xticks=numbers, xticklabels=numbers)
+ax.minorticks_off()
+ax.legend(fontsize=8)
 plt.show()

@@ -8,12 +8,14 @@ from scipy import sparse
 from skmoderndata._solvers.kernel.canonical import (
     CentredRows,
     Pairs,
+    Samples,
     canonical_pairs,
     coefficients,
     penalty,
     training_scores,
     whiten_features,
     whiten_sparse,
+    with_penalty,
 )
 from skmoderndata.cross_decomposition._base import (
     MultiviewTransformer,
@@ -23,6 +25,9 @@ from skmoderndata.cross_decomposition._base import (
     signed_consensus,
     signs_of_peaks,
 )
+
+ALPHAS = np.r_[1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 0.9, 0.99]  # of "auto"
+N_FOLDS = 5
 
 
 class LinearViews(MultiviewTransformer):
@@ -111,50 +116,139 @@ def solve_linear(views, samples, *, alphas, scale, k, name, **problem):
         The largest weight, in standard deviations of the columns with `scale`, of each component
         of the first view is positive.
     """
-    means = []
-    scales = []
-    rows_of = []
-    whitened = []
-    # centred coordinates of unit variance, from features or from rows
-    for v, (X, alpha) in enumerate(zip(views, alphas, strict=True)):
-        w = samples.weights_of(v)
-        centred = centred_sparse if sparse.issparse(X) else centred_dense
-        G, mean, deviation = centred(X[samples.rows[v]], w, scale)
-        if G is None:
-            raise ValueError(f"View {v + 1} is constant, so nothing can correlate with it.")
-
-        pen = penalty(alpha, "shrinkage")
-        if sparse.issparse(X):
-            whitened.append(whiten_sparse(G, pen))
-        else:
-            whitened.append(whiten_features(G, pen, None if w is None else w.sum()))
-
-        means.append(mean)
-        scales.append(deviation)
-        rows_of.append(G)
-
+    parts = [
+        whitened_view(X, samples, v, alpha=alpha, scale=scale)
+        for v, (X, alpha) in enumerate(zip(views, alphas, strict=True))
+    ]
+    whitened = [part.view for part in parts]
     refuse_interpolation(whitened, alphas, samples, name=name, remedy="alpha")
     pairs = canonical_pairs(whitened, k, samples, **problem)
 
-    # back to features
-    weights = []
-    scores = []
-    for v, (view, c) in enumerate(zip(whitened, pairs.directions, strict=True)):
-        W = coefficients(view, c)
-        # with more sparse columns than rows the coefficients belong to the rows
-        weights.append(rows_of[v].inner(W) if sparse.issparse(view.whiten) else W)
-        scores.append(training_scores(view, c, samples.weights_of(v)))
+    # weights in the units of X, and scores
+    weights = [part.weights(c) for part, c in zip(parts, pairs.directions, strict=True)]
+    scores = [
+        training_scores(view, c, samples.weights_of(v))
+        for v, (view, c) in enumerate(zip(whitened, pairs.directions, strict=True))
+    ]
 
-    signs = signs_of_peaks(weights[0])
+    # the largest weight of the first view is positive, in standard deviations
+    signs = signs_of_peaks(weights[0] * parts[0].scale[:, None])
     consensus = signed_consensus(pairs.consensus, signs, samples.weights)
     return LinearSolution(
         pairs._replace(consensus=consensus),
-        [W * signs / deviation[:, None] for W, deviation in zip(weights, scales, strict=True)],
-        means,
-        scales,
+        [W * signs for W in weights],
+        [part.mean for part in parts],
+        [part.scale for part in parts],
         [view.rank for view in whitened],
         [part * signs for part in scores],
     )
+
+
+class LinearView(NamedTuple):
+    """A centred, scaled and whitened view; means and scales of its columns."""
+
+    view: Any
+    rows: Any
+    mean: Any
+    scale: Any
+
+    def weights(self, c):
+        """Weights of the columns in the units of X that belong to directions."""
+        W = coefficients(self.view, c)
+        # with more sparse columns than rows the coefficients belong to the rows
+        W = self.rows.inner(W) if sparse.issparse(self.view.whiten) else W
+        return W / self.scale[:, None]
+
+
+def whitened_view(X, samples, v, *, alpha, scale):
+    """Centre, scale and whiten the rows of one view."""
+    w = samples.weights_of(v)
+    centred = centred_sparse if sparse.issparse(X) else centred_dense
+    G, mean, deviation = centred(X[samples.rows[v]], w, scale)
+    if G is None:
+        raise ValueError(f"View {v + 1} is constant, so nothing can correlate with it.")
+    pen = penalty(alpha, "shrinkage")
+    if sparse.issparse(X):
+        view = whiten_sparse(G, pen)
+    else:
+        view = whiten_features(G, pen, None if w is None else w.sum())
+    return LinearView(view, G, mean, deviation)
+
+
+def alpha_of_folds(views, samples, *, scale, k):
+    """Regularisation for which the scores of held-out rows correlate most.
+
+    Returns
+    -------
+    alpha : float
+        The best of `ALPHAS` by the correlation of the scores over all held-out rows, the mean over
+        the pairs.
+    """
+    # rows that both views have, of positive weight
+    used = np.intersect1d(*samples.rows)
+    w = np.ones(len(used)) if samples.weights is None else samples.weights[used]
+    views = [X[used] for X in views]
+
+    fold = _folds(views, w, scale)
+    products = np.zeros((len(ALPHAS), k, 3))
+    for f in range(fold.max() + 1):
+        train, test = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
+        if len(train) < 2:
+            continue
+        part = Samples(len(train), [np.arange(len(train))] * 2, w[train])
+
+        # eigenvectors once, for all penalties
+        start = penalty(0.5, "shrinkage")
+        try:
+            parts = [
+                whitened_view(X[train], part, v, alpha=0.5, scale=scale)
+                for v, X in enumerate(views)
+            ]
+        except ValueError:  # constant without these rows
+            continue
+        for a, alpha in enumerate(ALPHAS):
+            pen = penalty(alpha, "shrinkage")
+            again = [
+                side._replace(view=with_penalty(side.view, start, pen, w[train].sum()))
+                for side in parts
+            ]
+            pairs = canonical_pairs([side.view for side in again], k, part)
+
+            # products of the held-out scores of the two views
+            A, B = (
+                X[test] @ W - side.mean @ W
+                for X, side, W in zip(
+                    views,
+                    again,
+                    [side.weights(c) for side, c in zip(again, pairs.directions, strict=True)],
+                    strict=True,
+                )
+            )
+            sums = [w[test] @ (P * Q) for P, Q in ((A, B), (A, A), (B, B))]
+            products[a, : A.shape[1]] += np.transpose(sums)
+
+    # ties go to the stronger regularisation
+    both, a, b = np.moveaxis(products, 2, 0)
+    sizes = np.sqrt(a * b)
+    correlations = np.divide(both, sizes, out=np.zeros_like(both), where=sizes > 0).mean(axis=1)
+    return float(ALPHAS[np.flatnonzero(correlations >= correlations.max() - 1e-12)[-1]])
+
+
+def _folds(views, w, scale):
+    """Fold of each row by the rank of a projection.
+
+    So the order of the rows does not matter, and copies share a fold, as they share a weight.
+    """
+    key = np.zeros(len(w))
+    for v, X in enumerate(views):
+        centred = centred_sparse if sparse.issparse(X) else centred_dense
+        G, _, _ = centred(X, w, scale)
+        if G is not None:
+            direction = np.cos(1.0 + v + np.arange(X.shape[1]) ** 2.0)[:, None]
+            key += (G @ direction)[:, 0] / np.sqrt(w)
+    size = np.abs(key).max(initial=0.0) or 1.0
+    _, rank = np.unique(np.round(key / size, 9), return_inverse=True)
+    return rank % N_FOLDS
 
 
 def centred_dense(X, w, scale):

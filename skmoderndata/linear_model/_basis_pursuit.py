@@ -30,6 +30,7 @@ from skmoderndata._solvers.recovery.basis_pursuit import (
 from skmoderndata._solvers.recovery.noise_level import (
     EXACT,
     centred_rows,
+    credible_number,
     holds_by_itself,
     predictive_bound,
 )
@@ -319,11 +320,14 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
 
         # equations that hold by themselves
         result = basis_pursuit(A, y, solver="path only", **form)
-        if not folds or (result is not None and holds_by_itself(A, y, result.coef)):
+        if not folds:
             return None, self._solve(A, y, None, progress) if result is None else result
+        X, Y, weight = whole
+        most = credible_number(X[weight > 0])
+        if result is not None and holds_by_itself(A, y, result.coef, most):
+            return None, result
 
         # otherwise the noise that cross-validation finds
-        X, Y, weight = whole
         settings = {"intercept": self.fit_intercept, "positive": self.positive}
         bound = predictive_bound(X, Y[:, t], weight, folds, **settings)
         bound = bound if bound > EXACT * linalg.norm(y) else None
@@ -352,6 +356,8 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
 
     def _within_bound(self, result, A, y, bound, missed, enough):
         """Solve for a smaller bound until rounded coefficients keep the one that is asked for."""
+        if not result.coef.any():  # the intercept alone, whose residual is the bound to rounding
+            return result
         margin = 0.0
         for _ in range(9):
             # the bound is lowered by what rounding adds, twice as much each time

@@ -1,18 +1,20 @@
 """Graph drawing by the Laplacian of a similarity."""
 
+from numbers import Integral
+
 import numpy as np
+from scipy import sparse
+from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, warn_fewer
-from skmoderndata._compat import AT_LEAST_ONE, check_sample_weight, fit_context
-from skmoderndata._kernelized.checks import checked_samples
-from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
-from skmoderndata._kernelized.low_rank import TrainingSet, as_double
-from skmoderndata._kernelized.mixins import KernelSamples
+from skmoderndata._compat import AT_LEAST_ONE, Interval, check_sample_weight, fit_context
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._samples.containers import count_samples, row_blocks, take
-from skmoderndata._solvers.kernel.graph_embedding import smallest_laplacian
+from skmoderndata._solvers.kernel.graph_embedding import kth_largest, smallest_laplacian
+from skmoderndata.kernels._features import TrainingSet, as_double
+from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, row_blocks, take
+from skmoderndata.kernels._samples import KernelSamples
 
 
 class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
@@ -24,13 +26,17 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         \sum_{i, j} \kappa(x_i, x_j) \lVert \tau_i - \tau_j \rVert^2 \quad \text{subject to} \quad
         T' T = I, \quad T' 1 = 0,
 
-    where the rows of T are the coordinates: the eigenvectors of the Laplacian
-    :math:`D - K` with the smallest eigenvalues, D being the row sums of the kernel matrix K.
+    where the rows of T are the coordinates: the eigenvectors of the Laplacian :math:`D - K` with
+    the smallest eigenvalues. K holds the similarities of neighbours, and D its row sums.
 
     Parameters
     ----------
     n_components : int, default=2
         Number of coordinates, at most one less than there are samples.
+    n_neighbors : int or None, default=10
+        Number of neighbours of a sample, itself among them: those of the largest similarities. A
+        similarity counts if one sample is a neighbour of the other, and is 0 otherwise. None keeps
+        all.
     kernel : str, Kernel or callable, default="rbf"
         Similarity without negative values: a name in `sklearn.metrics.pairwise`, a kernel object,
         a function of two sets of samples that returns their matrix, or "precomputed".
@@ -65,14 +71,19 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
 
     Notes
     -----
-    Fitting takes ``n^3`` operations and two matrices of n times n numbers. The eigenvalues are the
-    certificate: no other coordinates have a smaller sum. Similarities of samples to themselves
-    have no influence on the coordinates of the training samples.
+    Similarities are computed in blocks of rows, ``n^2`` in all, of which ``n_neighbors n`` are
+    kept, and above 1000 samples the Laplacian is factorised as a sparse matrix. With
+    ``n_neighbors=None`` fitting takes ``n^3`` operations and two matrices of n times n numbers.
+    The eigenvalues are the certificate: no other coordinates have a smaller sum. A factor of all
+    similarities has no influence on the coordinates, nor have, for ``n_neighbors=None``, those of
+    samples to themselves.
 
     A new sample is placed where it is in equilibrium with the training samples,
-    :math:`\tau(x) = \sum_i \kappa(x, x_i) \tau_i / (\sum_i \kappa(x, x_i) - \lambda)`, which gives
-    the training samples their own coordinates. The denominator may be near 0 for samples that
-    resemble no training sample; if all similarities are 0, the coordinates are 0.
+    :math:`\tau(x) = \sum_i \kappa(x, x_i) \tau_i / (\sum_i \kappa(x, x_i) - \lambda)`. The sum
+    is over training samples that are among the neighbours of x, or that would have x among
+    theirs: the stored similarity of each to its last neighbour tells. So a training sample has the
+    same neighbours as in `fit`, and gets its own coordinates. The denominator may be near 0 for
+    samples that resemble no training sample; if all similarities are 0, the coordinates are 0.
 
     A sample that resembles no other dominates an eigenvector. If the graph has several connected
     components, the first coordinates are constant on each. `SpectralEmbedding` is less sensitive
@@ -99,24 +110,33 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
     _card = MethodCard(
         family="kernel methods",
         cite=("hall1970quadratic", "shawetaylor2004kernel", "belkin2003laplacian"),
-        cost="n^3",
-        checks=({}, {"n_components": 1, "kernel": "laplacian", "gamma": 0.1}),
+        cost="n^2 p",
+        checks=(
+            {},
+            {"n_neighbors": None},
+            {"n_components": 1, "kernel": "laplacian", "gamma": 0.1},
+        ),
         comparison=Comparison(
             baseline="sklearn.manifold.Isomap",
             problem="digits",
             params={"n_components": 10},
-            grid={"gamma": (0.003, 0.01, 0.03)},
+            grid={"n_neighbors": (5, 10, 20)},
             baseline_params={"n_components": 10},
             baseline_grid={"n_neighbors": (3, 5, 10)},
             baseline_bounds={"n_neighbors": 3},  # with two the graph falls apart
         ),
     )
-    _parameter_constraints = {"n_components": [AT_LEAST_ONE], **KERNEL_CONSTRAINTS}
+    _parameter_constraints = {
+        "n_components": [AT_LEAST_ONE],
+        "n_neighbors": [Interval(Integral, 2, None, closed="left"), None],
+        **KERNEL_CONSTRAINTS,
+    }
 
     def __init__(
         self,
         n_components=2,
         *,
+        n_neighbors=10,
         kernel="rbf",
         gamma="scale",
         degree=3,
@@ -124,6 +144,7 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         kernel_params=None,
     ):
         self.n_components = n_components
+        self.n_neighbors = n_neighbors
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
@@ -165,13 +186,8 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         w = None if (w == 1).all() else w[kept]
 
         train = TrainingSet(self, X, kept, w)
-        K = train.matrix()
-        lowest = float(K.min())
-        if lowest < -1e-10 * float(np.abs(K).max()):
-            raise ValueError(
-                f"kernel={self.kernel!r} gives similarities down to {lowest:.3g}; "
-                f"{type(self).__name__} needs them without negative values: take another kernel."
-            )
+        weights = np.ones(len(kept)) if w is None else w
+        K, last = self._graph(train, weights)
 
         most = len(kept) - 1
         if self.n_components > most:
@@ -181,11 +197,9 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
 
         self.objective_ = 2 * float(self.eigenvalues_.sum())
         dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-        self._places = T
-        self._weights = np.ones(len(kept)) if w is None else w
-        self._gram = train.gram
-        self._second = train.second()
-        self._largest = float((K @ self._weights).max())
+        self._places, self._weights, self._last = T, weights, last
+        self._gram, self._second = train.gram, train.second()
+        self._largest = float((K @ weights).max())
 
         # samples of weight zero are placed as new ones
         places = np.empty((n, T.shape[1]))
@@ -239,8 +253,8 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         T = self._place(X)
         total = weight = 0.0
         squares = (self._places**2).sum(axis=1)
-        for rows in row_blocks(len(T), 8 * len(self._places)):
-            K = self._gram(as_double(take(X, rows)), self._second)
+        for rows in row_blocks(len(T), 24 * len(self._places)):
+            K = self._similarities(take(X, rows))
             D = (T[rows] ** 2).sum(axis=1)[:, None] + squares - 2 * T[rows] @ self._places.T
             total += float(((K * D) @ self._weights).sum())
             weight += float((K @ self._weights).sum())
@@ -256,10 +270,49 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
+    def _graph(self, train, weights):
+        """Similarities of neighbours, sparse unless all are, and those to the last neighbours."""
+        n, k = len(train), self.n_neighbors
+        every = k is None or weights.sum() <= k
+        fits = 24 * n * n <= get_config()["working_memory"] * 2**20
+        whole = train.matrix() if every or fits or train.gram.precomputed else None
+        if every:
+            self._refuse_negative(whole.min(), whole.max())
+            return whole, np.zeros(n)
+
+        # the largest of each row, in blocks
+        second, last, kept = train.second(), np.zeros(n), []
+        lowest = highest = 0.0
+        for rows in row_blocks(n, 24 * n):
+            K = train.gram(take(train.X, rows), second) if whole is None else whole[rows]
+            lowest, highest = min(lowest, float(K.min())), max(highest, float(K.max()))
+            last[rows] = kth_largest(K, k, weights)
+            kept.append(sparse.csr_array(np.where(last[rows, None] <= K, K, 0.0)))
+        self._refuse_negative(lowest, highest)
+
+        # neighbours are neighbours of each other
+        S = sparse.vstack(kept, format="csr")
+        return S.maximum(S.T.tocsr()), last
+
+    def _refuse_negative(self, lowest, highest):
+        if lowest < -1e-10 * max(highest, -lowest):
+            raise ValueError(
+                f"kernel={self.kernel!r} gives similarities down to {lowest:.3g}; "
+                f"{type(self).__name__} needs them without negative values: take another kernel."
+            )
+
+    def _similarities(self, X):
+        """Similarities of samples to their neighbours among the training samples, 0 to others."""
+        K = self._gram(as_double(X), self._second)
+        if not self._last.any():
+            return K
+        own = kth_largest(K, self.n_neighbors, self._weights)
+        return np.where((self._last <= K) | (own[:, None] <= K), K, 0.0)
+
     def _place(self, X):
         T = np.zeros((count_samples(X), len(self.eigenvalues_)))
-        for rows in row_blocks(len(T), 8 * len(self._places)):
-            K = self._gram(as_double(take(X, rows)), self._second)
+        for rows in row_blocks(len(T), 24 * len(self._places)):
+            K = self._similarities(take(X, rows))
             room = (K @ self._weights)[:, None] - self.eigenvalues_
             safe = np.abs(room) > 1e-12 * self._largest
             weighted = self._weights[:, None] * self._places

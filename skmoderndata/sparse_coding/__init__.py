@@ -21,6 +21,7 @@ from skmoderndata.sparse_coding._dictionaries import (
     wavelet_dictionary,
 )
 from skmoderndata.sparse_coding._dictionary_classifier import DictionaryClassifier
+from skmoderndata.sparse_coding._measurements import real_measurements
 from skmoderndata.sparse_coding._phase_transition import (
     PhaseTransitionDisplay,
     l1_phase_transition,
@@ -49,6 +50,7 @@ __all__ = [
     "mutual_coherence",
     "phase_transition",
     "random_dictionary",
+    "real_measurements",
     "restricted_isometry_constant",
     "smallest_recoverable_coefficient",
     "two_bases_recovery_bound",

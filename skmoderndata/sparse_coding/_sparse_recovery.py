@@ -1,6 +1,7 @@
 """Recovery of signals that are sparse in a basis from linear measurements."""
 
 import numpy as np
+from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 from sklearn import get_config
 from sklearn.base import MultiOutputMixin, RegressorMixin
@@ -37,7 +38,8 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
 
     The class is a regressor: the rows of `X` are the measurement vectors, `coef_` is the signal.
     Unknown parameters such as the sparsity can therefore be chosen by cross-validation over
-    measurements.
+    measurements. There is no intercept, because a zero signal has zero measurements: to predict a
+    column of a table from the others, use `BasisPursuit`.
 
     Parameters
     ----------
@@ -58,6 +60,9 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         Largest Euclidean norm :math:`\varepsilon` of the residual, an upper bound on the norm of
         the noise; the other algorithms stop when the residual meets it. For "basis_pursuit", None
         means equality, or the smallest possible residual if equality is impossible.
+    residual_rtol : float, default=None
+        The same bound relative to the norm of the measurements of each signal. The larger one
+        counts if both are given.
     positive : bool, default=False
         Whether codes are non-negative: only positive entries are chosen, least squares is
         non-negative, and the dual of "basis_pursuit" is bounded on one side.
@@ -95,7 +100,8 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
     --------
     sklearn.linear_model.OrthogonalMatchingPursuit : Without a basis, for "omp"; has an intercept.
     skmoderndata.sparse_coding.CompressedSensing : Also computes the measurements.
-    skmoderndata.linear_model.BasisPursuit : Basis pursuit with weights and intercept.
+    skmoderndata.linear_model.BasisPursuit : Basis pursuit with weights and intercept, for tables.
+    skmoderndata.sparse_coding.real_measurements : Complex measurements as real ones.
 
     Notes
     -----
@@ -173,6 +179,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         "algorithm": [StrOptions(set(METHODS))],
         "n_nonzero_coefs": [AT_LEAST_ONE, None],
         "residual_tol": [NON_NEGATIVE, None],
+        "residual_rtol": [NON_NEGATIVE, None],
         "positive": ["boolean"],
         "shape": [tuple, list, None],
         "tol": [POSITIVE],
@@ -187,6 +194,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         *,
         n_nonzero_coefs=None,
         residual_tol=None,
+        residual_rtol=None,
         positive=False,
         shape=None,
         tol=1e-8,
@@ -197,6 +205,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         self.algorithm = algorithm
         self.n_nonzero_coefs = n_nonzero_coefs
         self.residual_tol = residual_tol
+        self.residual_rtol = residual_rtol
         self.positive = positive
         self.shape = shape
         self.tol = tol
@@ -229,6 +238,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
                 method=self.algorithm,
                 n_nonzero=self.n_nonzero_coefs,
                 residual_tol=self.residual_tol,
+                residual_rtol=self.residual_rtol,
                 positive=self.positive,
                 tol=self.tol,
                 max_iter=self.max_iter,
@@ -293,6 +303,13 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
 
     def _measurements(self, X, y):
         """Operator of the measurements, measurements, and the type of results."""
+        arrays = [Z for Z in (X, y) if isinstance(Z, np.ndarray | list) or sparse.issparse(Z)]
+        if any(np.iscomplexobj(Z) for Z in arrays):
+            raise ValueError(
+                "Complex data not supported: the unknowns are real. "
+                "sparse_coding.real_measurements(Phi, y) stacks the real and the imaginary parts "
+                "of the measurements, which says the same."
+            )
         if isinstance(X, LinearOperator):
             check_operator(X, "X")
             self._check_operator(X, reset=True)

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import sparse
 from sklearn.cross_decomposition import CCA, PLSSVD
+from sklearn.datasets import load_breast_cancer, load_digits, load_linnerud, load_wine
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 
 from skmoderndata.cross_decomposition import KernelCCA, MultisetCCA, RegularizedCCA
@@ -136,7 +138,7 @@ def test_bad_input_is_named(views, setting, message):
 @pytest.mark.edge
 def test_two_views_of_the_multiset_method_agree(seed):
     X, Y = two_views(seed)
-    expected = RegularizedCCA(2).fit(X, Y).regularized_correlations_
+    expected = RegularizedCCA(2, alpha=0.1).fit(X, Y).regularized_correlations_
     for criterion in ("maxvar", "sumcor"):
         found = MultisetCCA(2, criterion=criterion).fit(X, Y)
         assert_allclose(found.regularized_correlations_, expected, rtol=1e-10)
@@ -243,3 +245,68 @@ def test_missing_values_in_a_column_of_objects_are_named():
     y[3] = None
     with pytest.raises(ValueError, match=r"missing .* position 3"):
         RegularizedCCA(1).fit(X, y)
+
+
+def pairs_of_views():
+    """Five pairs, for which the best regularisation differs by orders of magnitude."""
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=(120, 1))
+    cancer, digits = load_breast_cancer().data, load_digits().images[:300]
+    wine, linnerud = load_wine().data, load_linnerud()
+    return {
+        "breast cancer": (cancer[:, :15], cancer[:, 15:]),
+        "digits": (digits[:, :, :4].reshape(-1, 32), digits[:, :, 4:].reshape(-1, 32)),
+        "wine": (wine[:, :6], wine[:, 6:]),
+        "linnerud": (linnerud.data, linnerud.target),
+        "one in noise": (
+            common + 2 * rng.normal(size=(120, 25)), common + 2 * rng.normal(size=(120, 25))
+        ),
+    }  # fmt: skip
+
+
+PAIRS = pairs_of_views()
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", PAIRS)
+def test_chosen_alpha_is_as_good_as_the_best_of_a_grid(name):
+    X, Y = PAIRS[name]
+
+    def held_out(alpha):
+        folds = KFold(5, shuffle=True, random_state=0).split(X)
+        return np.mean([
+            RegularizedCCA(1, alpha=alpha).fit(X[train], Y[train]).score(X[test], Y[test])
+            for train, test in folds
+        ])  # fmt: skip
+
+    best = max(held_out(alpha) for alpha in (0, 1e-5, 1e-3, 0.01, 0.1, 0.3, 0.9))
+    tolerance = 0.1 if name == "linnerud" else 0.02  # four rows in a fold
+    assert held_out("auto") >= best - tolerance
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_chosen_alpha_depends_on_the_rows_alone(form, seed):
+    """Not on their order, nor on units, nor on whether copies are written as weights."""
+    X, Y = two_views(seed, noise=3.0)
+    rng = np.random.default_rng(seed)
+    times = rng.integers(0, 4, size=len(X))
+    index = rng.permutation(np.repeat(np.arange(len(X)), times))
+    weighted = RegularizedCCA(2).fit(form(X), form(Y), sample_weight=times)
+    copied = RegularizedCCA(2).fit(form(X[index]), form(Y[index]))
+    scaled = RegularizedCCA(2).fit(form(1e3 * X[index]), form(1e-3 * Y[index]))
+    assert weighted.alpha_.tolist() == copied.alpha_.tolist() == scaled.alpha_.tolist()
+    assert_allclose(
+        weighted.regularized_correlations_, copied.regularized_correlations_, rtol=1e-9
+    )
+
+
+@pytest.mark.edge
+def test_chosen_alpha_of_awkward_views():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(6, 20)), rng.normal(size=(6, 3))
+    assert RegularizedCCA(1).fit(X, Y).alpha_.shape == (2,)
+    few = np.zeros((6, 2))
+    few[0] = 1  # constant without its first row
+    assert np.isfinite(RegularizedCCA(1).fit(few, Y).alpha_).all()
+    assert RegularizedCCA(1, alpha=[0.1, 0.2]).fit(X, Y).alpha_.tolist() == [0.1, 0.2]

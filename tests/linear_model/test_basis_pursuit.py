@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler, scale
 
 from skmoderndata._solvers.common import convex_problems
 from skmoderndata._solvers.recovery.basis_pursuit import basis_pursuit, nearest, pursuit_gap
-from skmoderndata._solvers.recovery.noise_level import holds_by_itself, lasso_path
+from skmoderndata._solvers.recovery.noise_level import credible_number, holds_by_itself, lasso_path
 from skmoderndata.linear_model import BasisPursuit
 from tests.oracles.basis_pursuit import least_l1, transition
 
@@ -374,6 +374,16 @@ def test_defaults_are_exact_without_noise(shape, seed):
 
 
 @pytest.mark.edge
+@pytest.mark.parametrize("settings", [{"residual_rtol": 1.0}, {}])
+def test_intercept_alone(settings):
+    """Targets that no column predicts; the bound is the norm of the centred target."""
+    X, y = np.random.RandomState(0).uniform(size=(30, 3)), np.arange(30) % 3
+    model = BasisPursuit(positive=True, **settings).fit(X, y)
+    assert_array_equal(model.coef_, 0)
+    assert_allclose([model.intercept_, model.residual_norm_, model.dual_gap_], [1, 20**0.5, 0])
+
+
+@pytest.mark.edge
 def test_copies_of_rows_are_no_evidence_for_equations(seed):
     """A bootstrap sample has more rows than the equations it holds."""
     X, y = make_regression(60, 200, n_informative=5, noise=10, random_state=seed)
@@ -381,8 +391,11 @@ def test_copies_of_rows_are_no_evidence_for_equations(seed):
     drawn = np.random.default_rng(seed).integers(0, 60, size=100)
     distinct = len(np.unique(drawn))
     assert np.count_nonzero(equations().fit(X[drawn], y[drawn]).coef_) == distinct <= 75
-    assert not holds_by_itself(X[drawn], y[drawn], equations().fit(X[drawn], y[drawn]).coef_)
-    assert holds_by_itself(X, X[:, :40] @ coef[:40], np.append(coef[:40], np.zeros(160)))
+    assert credible_number(X[drawn]) == 0.75 * distinct
+    copied = equations().fit(X[drawn], y[drawn]).coef_
+    assert not holds_by_itself(X[drawn], y[drawn], copied, credible_number(X[drawn]))
+    few = np.append(coef[:40], np.zeros(160))
+    assert holds_by_itself(X, X @ few, few, credible_number(X))
 
 
 @pytest.mark.invariance

@@ -30,6 +30,7 @@ from skmoderndata.sparse_coding import (
     dct_dictionary,
     l1_phase_transition,
     phase_transition,
+    real_measurements,
     wavelet_dictionary,
 )
 from tests.oracles import compressed_sensing as naive
@@ -799,3 +800,57 @@ def test_errors_name_the_remedy(message, call):
     long = LinearOperator((3, 5000), matvec=lambda x: x[:3], rmatvec=lambda y: np.zeros(5000))
     with pytest.raises(ValueError, match=message):
         call(Phi, y, model, long)
+
+
+def k_space(seed, n=48, m=10):
+    """Distinct frequencies of a real signal with few spikes."""
+    rng = np.random.default_rng(seed)
+    signal = np.zeros(n)
+    signal[rng.choice(n, 3, replace=False)] = 1, -2, 3
+    frequencies = 1 + rng.permutation(n // 2 - 1)[:m]
+    return np.exp(-2j * np.pi * np.outer(frequencies, np.arange(n)) / n), signal
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, aslinearoperator])
+def test_real_measurements_say_the_same(form, seed):
+    Phi, signal = k_space(seed)
+    y = Phi @ np.column_stack([signal, np.roll(signal, 5)])
+    real, stacked = real_measurements(form(Phi), y)
+    assert real.shape == (20, 48)
+    assert stacked.shape == (20, 2)
+    x, r = np.random.default_rng(seed).normal(size=48), np.arange(20.0)
+    assert_allclose(np.linalg.norm(real @ x - stacked[:, 0]), np.linalg.norm(Phi @ x - y[:, 0]))
+    assert_allclose(r @ (real @ x), (real.T @ r) @ x)  # the transpose
+    model = SparseRecovery(algorithm="basis_pursuit").fit(real, stacked)
+    assert_allclose(model.coef_[0], signal, atol=1e-7)
+    assert_allclose(model.coef_[1], np.roll(signal, 5), atol=1e-7)
+
+
+@pytest.mark.edge
+def test_complex_measurements_name_the_remedy():
+    Phi, signal = k_space(0)
+    y = Phi @ signal
+    for form in (np.asarray, sparse.csr_array, aslinearoperator):
+        with pytest.raises(ValueError, match=r"^Complex data not supported.*real_measurements"):
+            SparseRecovery().fit(form(Phi), y)
+    with pytest.raises(ValueError, match=r"^Complex data not supported"):
+        SparseRecovery().fit(Phi.real, y)
+    with pytest.raises(ValueError, match="Phi gives 10 measurements, and y has 9"):
+        real_measurements(Phi, y[1:])
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("form", [np.asarray, aslinearoperator])
+@pytest.mark.parametrize("algorithm", ["basis_pursuit", "omp", "subspace_pursuit"])
+def test_relative_bound_is_the_bound_of_each_signal(algorithm, form, seed):
+    Phi, codes = planted(seed)
+    noise = np.random.default_rng(seed).normal(size=(60, len(codes)))
+    Y = Phi @ codes.T + 0.02 * np.linalg.norm(Phi @ codes.T, axis=0) * noise / 7
+    Y = Y * 10.0 ** np.arange(Y.shape[1])
+    model = SparseRecovery(algorithm=algorithm, residual_rtol=0.05).fit(form(Phi), Y)
+    for y, coef, residual in zip(Y.T, model.coef_, model.residual_norm_, strict=True):
+        bound = 0.05 * np.linalg.norm(y)
+        assert residual <= bound * (1 + 1e-7)
+        alone = SparseRecovery(algorithm=algorithm, residual_tol=bound).fit(form(Phi), y)
+        assert_allclose(coef, alone.coef_, atol=1e-6 * np.abs(coef).max())

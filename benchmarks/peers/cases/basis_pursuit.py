@@ -120,7 +120,7 @@ CASE = Case(
     warmup=(20, 40, 2, 0.0),
     work=work,
     contenders={
-        "BasisPursuit": Contender(run=ours, peer=False, note="defaults"),
+        "BasisPursuit": Contender(run=ours, peer=False, note="the bound, no intercept"),
         "cvxpy": Contender(
             run=statement,
             peer=False,

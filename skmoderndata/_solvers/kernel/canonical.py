@@ -68,6 +68,7 @@ class Whitened(NamedTuple):
     whiten: Any  # (r, q), sparse where it is diagonal
     coef: Any  # as `whiten`: coef @ c are weights, with the basis before it dual coefficients
     rank: int
+    omega: Any = None  # (q,), the eigenvalues that belong to the columns of `whiten`
 
 
 class Pairs(NamedTuple):
@@ -165,7 +166,7 @@ def _by_covariance(G: Any, C: Array, size: int, pen: Penalty, total: float) -> W
     omega = omega[keep]
     V = V[:, keep]
     W = V * (gain(omega, total, pen) / np.sqrt(omega))
-    return Whitened(G, W, np.sqrt(total) * W, omega.size)
+    return Whitened(G, W, np.sqrt(total) * W, omega.size, omega)
 
 
 def whiten_kernel(K: Array, pen: Penalty, total: float | None = None) -> Whitened:
@@ -184,7 +185,7 @@ def whiten_kernel(K: Array, pen: Penalty, total: float | None = None) -> Whitene
     total = float(n) if total is None else total
     b = gain(omega, total, pen)
     coef = sparse.diags(np.sqrt(total) * b / omega, format="csr")
-    return Whitened(U, sparse.diags(b, format="csr"), coef, omega.size)
+    return Whitened(U, sparse.diags(b, format="csr"), coef, omega.size, omega)
 
 
 def whiten_features(G: Array, pen: Penalty, total: float | None = None) -> Whitened:
@@ -202,7 +203,13 @@ def whiten_features(G: Array, pen: Penalty, total: float | None = None) -> White
     omega = s[keep] ** 2
     V = Vt[keep].T
     W = V * (gain(omega, total, pen) / np.sqrt(omega))
-    return Whitened(G, W, np.sqrt(total) * W, omega.size)
+    return Whitened(G, W, np.sqrt(total) * W, omega.size, omega)
+
+
+def with_penalty(view: Whitened, old: Penalty, new: Penalty, total: float) -> Whitened:
+    """Whitened view for another penalty, from the same eigenvectors."""
+    ratio = sparse.diags_array(gain(view.omega, total, new) / gain(view.omega, total, old))
+    return view._replace(whiten=view.whiten @ ratio, coef=view.coef @ ratio)
 
 
 def coefficients(view: Whitened, c: Array) -> Array:

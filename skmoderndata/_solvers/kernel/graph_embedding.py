@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
-from scipy.sparse.linalg import LinearOperator
+from scipy.sparse.linalg import LinearOperator, splu
 
 from skmoderndata._solvers.common.linalg import DENSE_UP_TO, leading_eigen, row_signs
 from skmoderndata._typing import Array
@@ -130,43 +130,86 @@ def neighbour_graph(
     return graph.maximum(graph.T)
 
 
-def smallest_laplacian(K: Array, k: int, weights: Array | None = None) -> tuple[Array, Array]:
+def kth_largest(K: Array, k: int, weights: Array) -> Array:
+    """Find the k-th largest entry of each row, 0 where there are fewer; columns count by weight.
+
+    Entries are not negative. The value is slightly less, so that the entry itself is above it
+    however it is rounded.
+    """
+    n = K.shape[1]
+    slack = 1 - 1e-9
+    if (weights == 1).all():
+        return slack * np.partition(K, n - k, axis=1)[:, n - k] if k <= n else np.zeros(len(K))
+    order = np.argsort(-K, axis=1, kind="stable")
+    before = np.sum(np.cumsum(weights[order], axis=1) < k, axis=1)
+    last = np.take_along_axis(order, np.minimum(before, n - 1)[:, None], axis=1)
+    return np.where(before < n, slack * np.take_along_axis(K, last, axis=1)[:, 0], 0.0)
+
+
+def smallest_laplacian(K: Any, k: int, weights: Array | None = None) -> tuple[Array, Array]:
     """Eigenvectors of `D - K` of the k smallest eigenvalues, orthogonal to the constant vector.
 
-    The constant vector is moved to the upper end of the spectrum, so that further zero
-    eigenvalues, one for each additional component of the graph, are kept. With weights W the
-    vectors solve ``W L W v = value W v``, where L is the Laplacian in which row sums are weighted:
-    as if each sample was there so many times.
+    K is dense or sparse. The constant vector is moved to the upper end of the spectrum, so that
+    further zero eigenvalues, one for each additional component of the graph, are kept. With
+    weights W the vectors solve ``W L W v = value W v``, where L is the Laplacian in which row sums
+    are weighted: as if each sample was there so many times.
     """
-    n = len(K)
+    n = K.shape[0]
     w = np.ones(n) if weights is None else weights
     roots = np.sqrt(w)
     degrees = K @ w
     top = 2 * float(degrees.max(initial=0.0))
     top = top if top > 0 else 1.0
 
-    # the constant vector moves to the upper end of the spectrum
-    L = (K + K.T) / -2
-    L += top / float(w.sum())
-    if weights is not None:
-        L *= roots
-        L *= roots[:, None]
-    L[np.diag_indices(n)] += degrees
-
     # all eigenvectors, or few of the inverse
-    if n <= LAPLACIAN_DENSE or k > n // 8:
-        values, V = linalg.eigh(L)
-        values = values[:k]
-        V = V[:, :k]
+    few = n > LAPLACIAN_DENSE and k <= n // 8
+    if few and sparse.issparse(K):
+        values, V = _few_of_sparse(K, k, roots, degrees, 1e-7 * top)
     else:
-        shift = 1e-7 * top
-        L[np.diag_indices(n)] += shift
-        factor = linalg.cho_factor(L, overwrite_a=True, check_finite=False)
-        solve = functools.partial(linalg.cho_solve, factor, check_finite=False)
-        inverted, V = leading_eigen(LinearOperator((n, n), matvec=solve, dtype=np.float64), k)
-        values = 1 / inverted - shift
+        if sparse.issparse(K):
+            made: Any = K
+            K = made.toarray()
+        L = (K + K.T) / -2
+        L += top / float(w.sum())
+        if weights is not None:
+            L *= roots
+            L *= roots[:, None]
+        L[np.diag_indices(n)] += degrees
+        values, V = _few_of_dense(L, k, 1e-7 * top) if few else linalg.eigh(L)
+        values, V = values[:k], V[:, :k]
 
     # orthogonal to the constant, of unit norm
     V -= np.outer(roots, roots @ V) / float(w.sum())
     V /= np.linalg.norm(V, axis=0) * roots[:, None]
     return np.maximum(values, 0.0), V * row_signs(V.T)
+
+
+def _few_of_dense(L: Array, k: int, shift: float) -> tuple[Array, Array]:
+    """Smallest eigenvalues of ``L + shift I`` by Lanczos on its inverse; L is overwritten."""
+    n = len(L)
+    L[np.diag_indices(n)] += shift
+    factor = linalg.cho_factor(L, overwrite_a=True, check_finite=False)
+    solve = functools.partial(linalg.cho_solve, factor, check_finite=False)
+    inverted, V = leading_eigen(LinearOperator((n, n), matvec=solve, dtype=np.float64), k)
+    return 1 / inverted - shift, V
+
+
+def _few_of_sparse(
+    K: Any, k: int, roots: Array, degrees: Array, shift: float
+) -> tuple[Array, Array]:
+    """Find those of a sparse graph; the constant vector is projected out of the inverse."""
+    n = len(roots)
+    half = sparse.diags_array(roots)
+    L = sparse.diags_array(degrees + shift) - half @ K @ half
+    factor = splu(
+        L.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )  # fmt: skip
+    constant = roots / np.linalg.norm(roots)
+
+    def solve(x: Array) -> Array:
+        y = factor.solve(x - constant * (constant @ x))
+        return np.asarray(y - constant * (constant @ y))
+
+    inverted, V = leading_eigen(LinearOperator((n, n), matvec=solve, dtype=np.float64), k)
+    return 1 / inverted - shift, V

@@ -63,7 +63,8 @@ def check_operator(operator: LinearOperator, name: str) -> None:
     m, n = operator.shape
     if operator.dtype is not None and np.issubdtype(operator.dtype, np.complexfloating):
         raise ValueError(
-            f"{name} is an operator of complex values: stack its real and its imaginary parts."
+            f"Complex data not supported: {name} is an operator of complex values: stack its real "
+            "and its imaginary parts, as sparse_coding.real_measurements does."
         )
     try:
         back = np.asarray(operator.rmatvec(np.ones(m)))

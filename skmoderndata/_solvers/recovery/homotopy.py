@@ -23,11 +23,13 @@ def follow_path(
     bound: float,
     positive: bool,
     least: float = 0.0,
+    most: float | None = None,
     start: tuple[Piece, float] | None = None,
 ) -> tuple[Piece, int, bool]:
     """Follow the path to where the residual is of norm `bound`, or to its end; y of norm one.
 
-    It also ends at the penalty `least`, and begins at `start`, a piece and a penalty.
+    It also ends at the penalty `least`, and begins at `start`, a piece and a penalty. Equations
+    are given up beyond `most` coefficients, by default a share of their number.
 
     From a piece the penalty goes down by several breakpoints, those of the piece, and the support
     is corrected there: a primal-dual active set method with continuation [Fan, Jiao and Lu 2014].
@@ -43,9 +45,8 @@ def follow_path(
     lam = first = largest_slope(A.T @ y, positive)
     piece, lam = (piece, lam) if start is None else start
     barred = np.zeros(k, np.bool_)  # in the span of the support
-    at_once = max(1, m // 16)
-    n_iter = 0
-    work = 0
+    at_once, n_iter, work = max(1, m // 16), 0, 0
+    most = CROWDED * m if most is None else most
 
     while work <= WORK * m * m * k:
         # 1. where the next columns enter or leave on this piece
@@ -56,7 +57,7 @@ def follow_path(
         if order.size == 0:
             return piece, n_iter, True
 
-        if bound == 0 and piece.support.size > CROWDED * m:
+        if bound == 0 and piece.support.size > most:
             break
 
         # 2. pass as many of these at once as proved right before

@@ -16,6 +16,7 @@ from skmoderndata._solvers.recovery.optimality import first_of_repeated, largest
 from skmoderndata._typing import Array
 
 PENALTIES = np.geomspace(1.0, 1e-6, 61)  # in units of that above which all coefficients are zero
+NOTHING = 1e-6  # share of the norm of a target that is not worth coefficients, nor provable
 EXACT = 1e-9  # residual relative to the target at which equations hold
 
 Folds = Iterable[tuple[Any, Any]]
@@ -42,20 +43,23 @@ def centred_rows(X: Array, Y: Array, weight: Array, *, intercept: bool) -> Centr
     return CentredRows(X * root, Y * root, x_mean, y_mean)
 
 
-def holds_by_itself(A: Array, y: Array, coef: Array) -> bool:
-    """Tell whether coefficients fit a target that no noise has reached.
+def credible_number(X: Array) -> float:
+    """Coefficients that fit a target better than noise allows: three quarters of distinct rows."""
+    return CROWDED * len(np.unique(X, axis=0))
 
-    They are few for the number of rows, of which copies do not count.
-    """
-    n_rows = len(np.unique(A, axis=0))
+
+def holds_by_itself(A: Array, y: Array, coef: Array, most: float) -> bool:
+    """Tell whether at most so many coefficients fit a target that no noise has reached."""
     exact = float(linalg.norm(y - A @ coef)) <= EXACT * float(linalg.norm(y))
-    return exact and bool(np.count_nonzero(coef) <= CROWDED * n_rows)
+    return exact and bool(np.count_nonzero(coef) <= most)
 
 
-def lasso_path(A: Array, y: Array, penalties: Array, *, positive: bool) -> Array:
+def lasso_path(
+    A: Array, y: Array, penalties: Array, *, most: float | None = None, positive: bool
+) -> Array:
     """Minimisers of ``|y - A a|^2 / 2 + lam |a|_1`` in rows, for descending penalties.
 
-    Fewer than there are penalties where the path is left, because coefficients are too many.
+    Fewer than there are penalties where the path is left: beyond `most` coefficients.
     """
     size = float(linalg.norm(y))
     if size == 0:
@@ -67,7 +71,9 @@ def lasso_path(A: Array, y: Array, penalties: Array, *, positive: bool) -> Array
     start = None
     coefs = []
     for lam in penalties / size:
-        piece, _, ended = follow_path(A, y, bound=0.0, positive=positive, least=lam, start=start)
+        piece, _, ended = follow_path(
+            A, y, bound=0.0, positive=positive, least=lam, most=most, start=start
+        )
         if not ended:
             break
         coef = np.zeros(A.shape[1])
@@ -82,6 +88,8 @@ def predictive_bound(
 ) -> float:
     """Norm of the weighted residual for the penalty of least squared error on held-out rows.
 
+    0 stands for the smallest possible residual.
+
     Parameters
     ----------
     X, y, weight : arrays of shape (n, k), (n,), (n,)
@@ -95,6 +103,7 @@ def predictive_bound(
     A = rows.A
     target = rows.Y[:, 0]
     penalties = largest_slope(A.T @ target, positive) * PENALTIES
+    most = credible_number(X[weight > 0])
 
     # held-out errors; penalties beyond the end of a path are out of the running
     errors = np.zeros(len(penalties))
@@ -105,13 +114,20 @@ def predictive_bound(
             continue
         known = centred_rows(X[train], Y[train], weight[train], intercept=intercept)
         share = weight[train].sum() / weight.sum()
-        coefs = lasso_path(known.A, known.Y[:, 0], share * penalties, positive=positive)
+        coefs = lasso_path(known.A, known.Y[:, 0], share * penalties, most=most, positive=positive)
         rest = (y[test] - known.y_mean)[:, None] - (X[test] - known.x_mean) @ coefs.T
         errors[: len(coefs)] += weight[test] @ rest**2
         errors[len(coefs) :] = np.inf
 
     # the residual of all rows for the best of them
-    best = int(np.argmin(errors))
-    coefs = lasso_path(A, target, penalties[: best + 1], positive=positive)
-    coef = coefs[-1] if len(coefs) else np.zeros(A.shape[1])
-    return float(linalg.norm(target - A @ coef))
+    best, size = int(np.argmin(errors)), float(linalg.norm(target))
+    if best == 0:  # no coefficients
+        return size
+    coefs = lasso_path(A, target, penalties, most=most, positive=positive)
+    if len(coefs) == 0:
+        return size
+    bound = float(linalg.norm(target - A @ coefs[min(best, len(coefs) - 1)]))
+    least = float(linalg.norm(target - A @ coefs[-1]))
+    if len(coefs) == len(penalties) and bound <= (1 + NOTHING) * least:
+        return 0.0  # that of least squares, which a bound just above would not pin down
+    return bound if bound < (1 - NOTHING) * size else size

@@ -7,7 +7,7 @@ its transpose alone (`operator_pursuit`, `l1_recovery`).
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,12 +56,14 @@ class Code(NamedTuple):
     done: bool
 
 
+Solve = Callable[[Array, float], Code]  # code of a signal within a bound
+
+
 class Settings(NamedTuple):
-    """What `recover` is asked for; `bound` is 0 without noise."""
+    """What `recover` is asked for."""
 
     method: str
     n_nonzero: int
-    bound: float
     positive: bool
     tol: float
     max_iter: int
@@ -69,7 +71,8 @@ class Settings(NamedTuple):
     def out_of_reach(self) -> ValueError:
         return ValueError(
             f"no {'non-negative ' * self.positive}coefficients reproduce the measurements to "
-            "within residual_tol: increase it, or set it to None for the smallest residual."
+            "within residual_tol or residual_rtol: increase it, or set both to None for the "
+            "smallest residual."
         )
 
 
@@ -80,6 +83,7 @@ def recover(
     method: str,
     n_nonzero: int | None = None,
     residual_tol: float | None = None,
+    residual_rtol: float | None = None,
     positive: bool = False,
     tol: float = 1e-8,
     max_iter: int = 10_000,
@@ -88,6 +92,8 @@ def recover(
     progress: Progress | None = None,
 ) -> Recovery:
     """Codes of which A gives the measurements `Y` (N, m), up to `residual_tol` in norm.
+
+    `residual_rtol` is the same bound relative to the norm of a row of Y; the larger one counts.
 
     Parameters
     ----------
@@ -109,30 +115,33 @@ def recover(
     # defaults of the number of non-zeros
     m, k = A.shape
     if n_nonzero is None:
-        pursuing = method == "omp" and residual_tol is not None
+        pursuing = method == "omp" and (residual_tol, residual_rtol) != (None, None)
         n_nonzero = min(m, k) if pursuing else max(1, m // 4)
-    bound = 0.0 if residual_tol is None else float(residual_tol)
-    asked = Settings(method, min(n_nonzero, m, k), bound, positive, tol, max_iter)
+    asked = Settings(method, min(n_nonzero, m, k), positive, tol, max_iter)
+
+    # bound of each signal, 0 without noise
+    norms = np.linalg.norm(Y, axis=1)
+    bounds = np.maximum(residual_tol or 0.0, (residual_rtol or 0.0) * norms)
 
     # form the matrix where memory allows and columns or signals are many enough to pay for it
     fits = 8.0 * k * (m + 2.0 * k) <= memory
     formed = fits and (k <= DENSE_COLUMNS or len(Y) >= 16)
     if formed and method != "basis_pursuit":
-        limits = np.full(len(Y), -1.0 if residual_tol is None else bound**2)
+        limits = np.full(len(Y), -1.0)
+        if (residual_tol, residual_rtol) != (None, None):
+            limits = bounds**2
         return _by_coders(Y, to_matrix(A), asked, limits, n_jobs, progress)
 
     # one signal at a time, by the route for its problem
-    solve: Callable[[Array], Code]
+    solve: Solve
     if formed:
-        pursuit = MatrixPursuit(
-            to_matrix(A), bound=residual_tol or None, positive=positive, tol=tol
-        )
+        pursuit = MatrixPursuit(to_matrix(A), bound=None, positive=positive, tol=tol)
         solve = partial(_by_matrix, pursuit=pursuit, asked=asked)
     elif method == "basis_pursuit":
         solve = partial(_least_l1_norm, A=A, asked=asked, facts=facts_of(A))
     else:
         solve = partial(_by_products, D=prepare_columns(A, Y, positive), asked=asked)
-    return _gather(_each(solve, Y, n_jobs, progress), Y, k, method)
+    return _gather(_each(solve, Y, bounds, n_jobs, progress), Y, k, method)
 
 
 def _by_coders(
@@ -172,8 +181,11 @@ def _by_coders(
     return Recovery(a, residual, np.full(len(Y), np.nan), codes.n_iter, done)
 
 
-def _by_matrix(y: Array, *, pursuit: MatrixPursuit, asked: Settings) -> Code:
+def _by_matrix(y: Array, bound: float, *, pursuit: MatrixPursuit, asked: Settings) -> Code:
     """Basis pursuit with a matrix."""
+    if bound > 0:
+        form: dict[str, Any] = {"positive": asked.positive, "tol": asked.tol}
+        pursuit = MatrixPursuit(pursuit.A, bound=bound, **form)
     result = pursuit.solve(y)
     if result is None:
         raise asked.out_of_reach()
@@ -181,13 +193,13 @@ def _by_matrix(y: Array, *, pursuit: MatrixPursuit, asked: Settings) -> Code:
     return Code(result.coef, residual, result.gap, result.n_iter, result.gap <= asked.tol)
 
 
-def _least_l1_norm(y: Array, *, A: Operator, asked: Settings, facts: Facts) -> Code:
+def _least_l1_norm(y: Array, bound: float, *, A: Operator, asked: Settings, facts: Facts) -> Code:
     """Basis pursuit without a matrix."""
     size = float(np.linalg.norm(y))
-    if size <= asked.bound:
+    if size <= bound:
         return Code(np.zeros(A.shape[1]), size, 0.0, 0, True)
     result = least_l1(
-        y / size, A, bound=asked.bound / size, positive=asked.positive, tol=asked.tol,
+        y / size, A, bound=bound / size, positive=asked.positive, tol=asked.tol,
         max_iter=asked.max_iter, facts=facts,
     )  # fmt: skip
     if not result.reachable:
@@ -196,12 +208,12 @@ def _least_l1_norm(y: Array, *, A: Operator, asked: Settings, facts: Facts) -> C
     return Code(size * result.coef, size * residual, result.gap, result.n_iter, result.done)
 
 
-def _by_products(y: Array, *, D: Columns, asked: Settings) -> Code:
+def _by_products(y: Array, bound: float, *, D: Columns, asked: Settings) -> Code:
     """Greedy pursuit and hard thresholding without a matrix."""
     size = float(np.linalg.norm(y))
-    if size <= asked.bound:
+    if size <= bound:
         return Code(np.zeros(D.A.shape[1]), size, np.nan, 0, True)
-    bound = max(asked.bound / size, 1e-14)
+    bound = max(bound / size, 1e-14)
     D = D._replace(X=y[None] / size)
     a, steps, done = pursue_columns(asked.method, D, asked.n_nonzero, bound)
     residual = float(np.linalg.norm(D.residuals(a[None])))
@@ -209,14 +221,14 @@ def _by_products(y: Array, *, D: Columns, asked: Settings) -> Code:
 
 
 def _each(
-    solve: Callable[[Array], Code], Y: Array, n_jobs: int | None, progress: Progress | None
+    solve: Solve, Y: Array, bounds: Array, n_jobs: int | None, progress: Progress | None
 ) -> list[Code]:
     """Results for signals, in order; fewer where the progress asks to stop."""
     from joblib import Parallel, delayed
 
     # threads share the matrix
     parallel = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
-    results = parallel(delayed(solve)(y) for y in Y)
+    results = parallel(delayed(solve)(y, bound) for y, bound in zip(Y, bounds, strict=True))
     if progress is None:
         return list(results)
     codes: list[Code] = []

@@ -1,0 +1,73 @@
+"""Complex measurements of real signals as real ones."""
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
+
+
+def real_measurements(Phi, y):
+    r"""Stack the real and the imaginary parts of complex measurements of real unknowns.
+
+    For real x the equations :math:`\Phi x = y` hold if and only if those of the real and of the
+    imaginary parts do, and the norm of the residual is the same.
+
+    Parameters
+    ----------
+    Phi : array-like, sparse matrix or LinearOperator of shape (n_measurements, n_features)
+        Measurement vectors in rows; an operator has a product with its adjoint (`rmatvec`).
+    y : array-like of shape (n_measurements,) or (n_measurements, n_signals)
+        Measurements.
+
+    Returns
+    -------
+    Phi : ndarray, CSR array or LinearOperator of shape (2 * n_measurements, n_features)
+        Real measurement vectors: all real parts, then all imaginary parts.
+    y : ndarray of shape (2 * n_measurements,) or (2 * n_measurements, n_signals)
+        Real measurements in the same order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.sparse_coding import SparseRecovery, real_measurements
+    >>> signal = np.zeros(64)
+    >>> signal[[5, 20]] = 3, -1
+    >>> frequencies = np.random.default_rng(0).permutation(np.arange(1, 32))[:12]
+    >>> Phi = np.exp(-2j * np.pi * np.outer(frequencies, np.arange(64)) / 64)
+    >>> model = SparseRecovery(algorithm="basis_pursuit")
+    >>> _ = model.fit(*real_measurements(Phi, Phi @ signal))
+    >>> np.flatnonzero(model.coef_.round(6))
+    array([ 5, 20])
+    """
+    y = np.asarray(y)
+    if y.ndim not in (1, 2):
+        raise ValueError(f"y must have one or two dimensions, and has {y.ndim}.")
+    if not isinstance(Phi, LinearOperator):
+        Phi = sparse.csr_array(Phi) if sparse.issparse(Phi) else np.asarray(Phi)
+        if Phi.ndim != 2:
+            raise ValueError(f"Phi must have two dimensions, and has {Phi.ndim}.")
+    if Phi.shape[0] != len(y):
+        raise ValueError(f"Phi gives {Phi.shape[0]} measurements, and y has {len(y)}.")
+
+    stacked = np.concatenate([y.real, y.imag])
+    if isinstance(Phi, LinearOperator):
+        return _real_operator(Phi), stacked
+    stack = sparse.vstack if sparse.issparse(Phi) else np.vstack
+    return stack([Phi.real, Phi.imag]), stacked
+
+
+def _real_operator(Phi):
+    """Operator of the parts; its transpose is the real part of the adjoint of complex vectors."""
+    Phi = aslinearoperator(Phi)
+    m, n = Phi.shape
+
+    def forward(X):
+        Z = Phi @ X
+        return np.concatenate([Z.real, Z.imag])
+
+    def adjoint(R):
+        return (Phi.H @ (R[:m] + 1j * R[m:])).real
+
+    return LinearOperator(
+        (2 * m, n), matvec=forward, rmatvec=adjoint, matmat=forward, rmatmat=adjoint,
+        dtype=np.float64,
+    )  # fmt: skip
