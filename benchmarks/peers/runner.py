@@ -180,6 +180,8 @@ def _rounds(case, table, data, label, rounds, budget, say):
             if error:
                 row.status, row.message = FAILED, error
                 continue
+
+            # the first result is judged, the others are timed only
             row.seconds.append(seconds)
             if len(row.seconds) == 1:
                 try:

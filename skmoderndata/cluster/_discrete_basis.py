@@ -369,12 +369,14 @@ def _race(words, columns, answers, bonus, penalty):
             leader, pace = answer, max(begun - answer[0], begun / 16) / 2
     k = len(nothing)
     if _exact(k, words):
+        # the winner once more, over all sets
         sets = all_sets(k)
         column_sets = sets if _exact(k, columns) else NO_SETS
         *best, n_rounds = _refit(
             words, columns, *leader[:3], np.inf, nothing, np.inf, sets, column_sets, *weights
         )
         leader[:4] = *best, leader[3] + n_rounds
+
     return leader
 
 

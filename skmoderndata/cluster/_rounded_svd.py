@@ -182,6 +182,7 @@ def _balanced_factors(X, k):
     else:
         eigenvalues, U = _leading_eigenvectors(X, k, rows=True)
         V = _times(X.T, U)
+
     # rounding error of a zero eigenvalue of an integer matrix
     real = eigenvalues > 100 * max(n, p) * np.finfo(float).eps * max(eigenvalues[0], 1.0)
     s = np.sqrt(np.where(real, eigenvalues, 0.0))

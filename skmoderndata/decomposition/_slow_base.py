@@ -139,12 +139,15 @@ def whiten_input(model, X, valid):
             f"pre_pca={model.pre_pca!r} must be a number of components, at most the "
             f"{X.shape[1]} features of X, or a fraction of the variance between 0 and 1."
         )
+
     moments = SlowMoments(PolynomialExpansion(X.shape[1], 1))
     moments.update(X, valid=valid)
     # the default LAPACK driver may not converge if columns have very different scales
     variance, V = linalg.eigh(moments.covariance(), driver="evd")
     variance, V = variance[::-1], V[:, ::-1]
     floor = (32 * np.finfo(X.dtype).eps * np.abs(moments.mean).max()) ** 2
+
+    # directions above rounding, as many as asked
     rank = int(np.count_nonzero(variance > max(1e-12 * variance[0], floor)))
     if rank == 0:
         raise ValueError(CONSTANT.format(type(model).__name__, ""))

@@ -141,6 +141,7 @@ def test_sparse_input_of_any_kind_is_read_only(estimator):
     matrices = {name: stored.asformat(name, copy=True) for name in FORMATS}
     matrices |= {"untidy": untidy(holed(), n_zeros), "matrix": sparse.csr_matrix(stored)}
     matrices |= {"read-only": stored.copy(), "read-only untidy": untidy(holed(), n_zeros)}
+
     for name, X in matrices.items():
         for value in arrays_of(X).values():
             value.flags.writeable = "read-only" not in name

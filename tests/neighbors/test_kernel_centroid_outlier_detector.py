@@ -102,8 +102,10 @@ def test_kernel_given_in_five_ways_and_blocks(seed):
     ]
     with config_context(working_memory=0.005):
         found.append(KernelCentroidOutlierDetector(gamma=0.125).fit(X).decision_function(new))
+
     for values in found:
         assert_allclose(values, want, atol=1e-10)
+
     given = KernelCentroidOutlierDetector("precomputed").fit(rbf_kernel(X, gamma=0.125))
     assert_allclose(given.threshold_, named.threshold_, rtol=1e-10)
     assert_array_equal(given.fit_predict(rbf_kernel(X, gamma=0.125)), named.predict(X))

@@ -292,6 +292,7 @@ def test_arrays_of_another_library(cls, name, library, seed):
             found = model.predict(xp.asarray(X))
             assert type(found) is type(xp.asarray(X))
             assert type(model.output_coef_) is type(xp.asarray(X))
+
         assert model.alpha_ == want.alpha_
         scale = np.abs(want.output_coef_).max()
         assert_allclose(

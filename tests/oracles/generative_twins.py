@@ -75,6 +75,8 @@ def markov_fisher(kernel, x, z):
             long = len(s) >= p - 1 and len(s) > 0
             starts.append((s.startswith(v) / kernel.startprob[i] - 1) if long else 0.0)
         total += starts[0] * starts[1] / info[i]
+
+        # transitions from this context
         for a in range(M):
             g = []
             for s in (x, z):
@@ -171,6 +173,8 @@ def alignments(kernel, s, t, state="AB"):
     q, P = kernel.insert, np.asarray(kernel.joint)
     total = end if not s and not t else 0.0
     a, b = ("abc".find(w[0]) if w else None for w in (s, t))
+
+    # both strings go on, or one of them alone
     if s and t:
         total += pair * P[a, b] * alignments(kernel, s[1:], t[1:], "AB")
     if s and into[0]:

@@ -21,6 +21,7 @@ def moments(F, *, lag=1, ids=None, valid=None, times=None):
         C += np.outer(row - mean, row - mean)
     A, weight, n_steps = np.zeros((D, D)), 0.0, 0
     for t in range(n - lag):
+        # steps within a sequence, weighted by their duration
         one_sequence = all(ids[t] == ids[s] for s in range(t, t + lag + 1))
         if one_sequence and valid[t] and valid[t + lag]:
             duration = 1.0 if times is None else times[t + lag] - times[t]
@@ -28,6 +29,7 @@ def moments(F, *, lag=1, ids=None, valid=None, times=None):
             A += duration * np.outer(rate, rate)
             weight += duration
             n_steps += 1
+
     return mean, C / len(used), A / weight, n_steps
 
 

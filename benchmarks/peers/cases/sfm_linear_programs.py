@@ -67,6 +67,7 @@ def whole_programs(problem):
     A_ub = -np.hstack([signed, -signed, y[:, None], slack])
     b_ub = np.full(n, -1.0 if problem.formulation == "margin" else 0.0)
     A_eq = b_eq = None
+
     if problem.formulation == "centers":
         d = X[y > 0].mean(axis=0) - X[y < 0].mean(axis=0)
         A_eq, b_eq = np.concatenate([d, -d, np.zeros(1 + slack.shape[1])])[None], [1.0]
@@ -75,6 +76,7 @@ def whole_programs(problem):
     for _ in range(50):
         c = np.concatenate([costs, costs, [0.0], np.full(slack.shape[1], problem.C or 0.0)])
         found = linprog(c, A_ub, b_ub, A_eq, b_eq, bounds=bounds, method="highs")
+
         w = found.x[:p] - found.x[p : 2 * p]
         e = 1e-3 * np.abs(w).max() if e is None else e
         if np.abs(w - before).max() <= 1e-6 * np.abs(w).max():

@@ -55,6 +55,8 @@ def sorting(vectors):
             s1 = first[middle - 1] - middle * t
             s2 = second[middle - 1] - 2 * t * first[middle - 1] + middle * t * t
             low, high = (low, middle) if s1 * s1 >= ratio**2 * s2 else (middle + 1, high)
+
+        # the point of that support in closed form
         mean = first[low - 1] / low
         spread = ((z[:low] - mean) ** 2).sum()
         tau = mean - ratio * np.sqrt(spread / (low * (low - ratio**2)))
@@ -76,6 +78,8 @@ def hoyer(vectors):
             d = s - middle
             a, b, c = d @ d, 2 * middle @ d, middle @ middle - 1
             s = middle + (-b + np.sqrt(max(b * b - 4 * a * c, 0.0))) / (2 * a) * d
+
+            # negative entries are zero from here on
             if (s >= 0).all():
                 break
             zero |= s < 0

@@ -56,6 +56,7 @@ def quality(draws, models):
         side = np.sign(X @ draw.coef[columns])
         X += MARGIN * np.outer(side, draw.coef[columns])
         errors.append(100 * np.mean(np.sign(X @ model.w[columns] + model.b) != side))
+
     return {
         "exact": exact,
         "features": float(np.mean(sizes)),

@@ -43,6 +43,8 @@ def add_rows(out, sign, a, rows, at, count):
         for j in range(k):
             out[j] += (a0 * g0[j] + a1 * g1[j]) + (a2 * g2[j] + a3 * g3[j])
         s += 4
+
+    # the rest, one at a time
     while s < count:
         a0, g0 = sign * a[s], rows[at[s]]
         for j in range(k):
