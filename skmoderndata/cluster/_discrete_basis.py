@@ -410,12 +410,14 @@ def _race(words, columns, answers, bonus, penalty):
     # the winner, with all sets of components and of features where they are few
     k = len(nothing)
     if _exact(k, words):
+        # the winner once more, over all sets
         sets = all_sets(k)
         column_sets = sets if _exact(k, columns) else NO_SETS
         *best, n_rounds = _refit(
             words, columns, *leader[:3], np.inf, nothing, np.inf, sets, column_sets, *weights
         )
         leader[:4] = *best, leader[3] + n_rounds
+
     return leader
 
 

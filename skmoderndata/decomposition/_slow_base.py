@@ -150,6 +150,8 @@ def whiten_input(model, X, valid):
     V = V[:, ::-1]
 
     floor = (32 * np.finfo(X.dtype).eps * np.abs(moments.mean).max()) ** 2
+
+    # directions above rounding, as many as asked
     rank = int(np.count_nonzero(variance > max(1e-12 * variance[0], floor)))
     if rank == 0:
         raise ValueError(CONSTANT.format(type(model).__name__, ""))

@@ -86,6 +86,8 @@ def hard_thresholding_pursuit(A, y, s):
     # one gradient step, the largest s, least squares on them
     for _ in range(200):
         step = a + B.T @ (y - B @ a)
+
+        # the support: the s largest entries after a gradient step
         new = np.sort(np.argsort(-np.abs(step), kind="stable")[:s])
         if support is not None and np.array_equal(new, support):
             break

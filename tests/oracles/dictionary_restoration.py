@@ -47,9 +47,12 @@ def average(image, known, D, p, q, most, bound_each):
                     for c in range(channels)
                 ]
             )
+
+            # code the patch without its means, by the pixels that are seen
             signal = np.where(seen, patch - means, 0.0).ravel()
             support, a = pursuit(signal, D, seen.ravel(), most, bound_each * seen.sum())
             coded = (a @ D[support]).reshape(p, q, channels) + means
+
             fraction = seen.reshape(-1, channels).mean(axis=0)
 
             # each pixel counts as far as its patch is known

@@ -190,6 +190,8 @@ def alignments(kernel, s, t, state="AB"):
     # sum over the next symbol
     total = end if not s and not t else 0.0
     a, b = ("abc".find(w[0]) if w else None for w in (s, t))
+
+    # both strings go on, or one of them alone
     if s and t:
         total += pair * P[a, b] * alignments(kernel, s[1:], t[1:], "AB")
     if s and into[0]:

@@ -24,6 +24,7 @@ def moments(F, *, lag=1, ids=None, valid=None, times=None):
     weight = 0.0
     n_steps = 0
     for t in range(n - lag):
+        # steps within a sequence, weighted by their duration
         one_sequence = all(ids[t] == ids[s] for s in range(t, t + lag + 1))
         if one_sequence and valid[t] and valid[t + lag]:
             duration = 1.0 if times is None else times[t + lag] - times[t]
@@ -31,6 +32,7 @@ def moments(F, *, lag=1, ids=None, valid=None, times=None):
             A += duration * np.outer(rate, rate)
             weight += duration
             n_steps += 1
+
     return mean, C / len(used), A / weight, n_steps
 
 

@@ -200,6 +200,7 @@ def lasso_gap(x, a, D, alpha, *, positive=False, groups=None):
         weight = {g: np.sqrt(np.sum(groups == g)) for g in labels}
         penalty = sum(weight[g] * np.linalg.norm(a[groups == g]) for g in labels)
         q = max(np.linalg.norm(clip[groups == g]) / weight[g] for g in labels)
+
     primal = 0.5 * r @ r + alpha * penalty
     theta = r * min(1.0, alpha / q) if q > 0 else r
     # the best multiple of r, kept feasible

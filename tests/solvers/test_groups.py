@@ -109,6 +109,7 @@ def test_wide_groups_and_a_shared_working_set(share, seed):
     together = group_lasso_codes(X, atoms, alpha=alpha, groups=groups, tol=1e-12)
     assert (together.stop == 0).all()
     A = to_dense(together, len(D))
+
     for i in range(0, 60, 7):
         alone = group_lasso_codes(
             X[i : i + 1], atoms, alpha=alpha[i : i + 1], groups=groups, tol=1e-12
@@ -116,6 +117,7 @@ def test_wide_groups_and_a_shared_working_set(share, seed):
         assert_allclose(to_dense(alone, len(D))[0], A[i], atol=1e-5)  # the root of the gap
         gap = oracle.lasso_gap(X[i], A[i], D, alpha[i], groups=groups) if i else 0.0
         assert gap <= 1e-11
+
     few = group_lasso_codes(X, atoms, alpha=alpha, groups=groups, tol=1e-12, max_iter=1)
     assert few.n_iter.max() <= 1
     assert (few.stop == 4).any()

@@ -87,6 +87,7 @@ def test_sums_over_pairs_by_plain_loops(seed):
         active = graded_pairs(queries, grades, s * f)
         reached = (active.squares, active.fold @ f, f @ active.laplacian(f))
         assert_allclose(reached, (r @ r, r @ d, d[r > 0] @ d[r > 0]), atol=1e-10)
+
     f = np.round(f, 1)  # ties
     d = f[pairs[:, 0]] - f[pairs[:, 1]]
     assert_array_equal(pair_order(queries, grades, f), ((d > 0).sum(), (d == 0).sum(), len(d)))
@@ -322,6 +323,7 @@ def test_active_pairs_by_plain_loops(listed, seed):
         if listed
         else GradedRows(rows, y, queries, 1.0, diagonal=1.0)
     )
+
     active = problem.active(f)
     E = np.eye(50)[pairs[:, 0]] - np.eye(50)[pairs[:, 1]]
     r = np.maximum(0, 1 - E @ f)

@@ -84,6 +84,7 @@ def whole_programs(problem):
     for _ in range(50):
         c = np.concatenate([costs, costs, [0.0], np.full(slack.shape[1], problem.C or 0.0)])
         found = linprog(c, A_ub, b_ub, A_eq, b_eq, bounds=bounds, method="highs")
+
         w = found.x[:p] - found.x[p : 2 * p]
         e = 1e-3 * np.abs(w).max() if e is None else e
         if np.abs(w - before).max() <= 1e-6 * np.abs(w).max():

@@ -87,6 +87,8 @@ def hoyer(vectors):
             b = 2 * middle @ d
             c = middle @ middle - 1
             s = middle + (-b + np.sqrt(max(b * b - 4 * a * c, 0.0))) / (2 * a) * d
+
+            # negative entries are zero from here on
             if (s >= 0).all():
                 break
 

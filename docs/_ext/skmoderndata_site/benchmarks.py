@@ -108,6 +108,8 @@ def read(path):
         if not line.startswith("|"):
             head = ()
             continue
+
+        # a table is known by its head
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         head = head or cells
         if "time / ours" in head and len(cells) == len(head):
