@@ -192,7 +192,8 @@ def alpha_of_folds(views, samples, *, scale, k):
     fold = _folds(views, w, scale)
     products = np.zeros((len(ALPHAS), k, 3))
     for f in range(fold.max() + 1):
-        train, test = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
+        train = np.flatnonzero(fold != f)
+        test = np.flatnonzero(fold == f)
         if len(train) < 2:
             continue
         part = Samples(len(train), [np.arange(len(train))] * 2, w[train])

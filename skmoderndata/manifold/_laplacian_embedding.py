@@ -10,11 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, warn_fewer
 from skmoderndata._compat import AT_LEAST_ONE, Interval, check_sample_weight, fit_context
+from skmoderndata._kernelized.checks import checked_samples
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
+from skmoderndata._kernelized.low_rank import TrainingSet, as_double
+from skmoderndata._kernelized.mixins import KernelSamples
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.containers import count_samples, row_blocks, take
 from skmoderndata._solvers.kernel.graph_embedding import kth_largest, smallest_laplacian
-from skmoderndata.kernels._features import TrainingSet, as_double
-from skmoderndata.kernels._resolve import KERNEL_CONSTRAINTS, count_samples, row_blocks, take
-from skmoderndata.kernels._samples import KernelSamples
 
 
 class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
@@ -197,8 +199,11 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
 
         self.objective_ = 2 * float(self.eigenvalues_.sum())
         dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-        self._places, self._weights, self._last = T, weights, last
-        self._gram, self._second = train.gram, train.second()
+        self._places = T
+        self._weights = weights
+        self._last = last
+        self._gram = train.gram
+        self._second = train.second()
         self._largest = float((K @ weights).max())
 
         # samples of weight zero are placed as new ones
@@ -272,7 +277,8 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
 
     def _graph(self, train, weights):
         """Similarities of neighbours, sparse unless all are, and those to the last neighbours."""
-        n, k = len(train), self.n_neighbors
+        n = len(train)
+        k = self.n_neighbors
         every = k is None or weights.sum() <= k
         fits = 24 * n * n <= get_config()["working_memory"] * 2**20
         whole = train.matrix() if every or fits or train.gram.precomputed else None
@@ -281,11 +287,14 @@ class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, Transfo
             return whole, np.zeros(n)
 
         # the largest of each row, in blocks
-        second, last, kept = train.second(), np.zeros(n), []
+        second = train.second()
+        last = np.zeros(n)
+        kept = []
         lowest = highest = 0.0
         for rows in row_blocks(n, 24 * n):
             K = train.gram(take(train.X, rows), second) if whole is None else whole[rows]
-            lowest, highest = min(lowest, float(K.min())), max(highest, float(K.max()))
+            lowest = min(lowest, float(K.min()))
+            highest = max(highest, float(K.max()))
             last[rows] = kth_largest(K, k, weights)
             kept.append(sparse.csr_array(np.where(last[rows, None] <= K, K, 0.0)))
         self._refuse_negative(lowest, highest)

@@ -19,7 +19,6 @@ from skmoderndata._kernelized.machines import MachineClassifierMixin
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.margins.core_problems import SignedRows
-from skmoderndata._solvers.margins.core_set import RowsFirst
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 
 
@@ -331,7 +330,10 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         classes = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         earlier = self._earlier(len(classes))
         make_store = self._all_rows(rows, active, bias)
-        found, problems, multiples, first = [], [], [], None
+        found = []
+        problems = []
+        multiples = []
+        first = None
         with FitProgress(
             self, rows.X, y, max_passes=self.max_iter * len(classes), task_name="core set"
         ) as progress:

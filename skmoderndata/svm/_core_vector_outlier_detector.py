@@ -19,7 +19,6 @@ from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.kernel.novelty import HELD_OUT_SAMPLES, folds, outlier_threshold
 from skmoderndata._solvers.margins.core_problems import OneClassRows
-from skmoderndata._solvers.margins.core_set import RowsFirst
 from skmoderndata._solvers.margins.simplex_qp import cost_of_slack
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 

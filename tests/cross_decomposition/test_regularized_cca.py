@@ -251,8 +251,10 @@ def pairs_of_views():
     """Five pairs, for which the best regularisation differs by orders of magnitude."""
     rng = np.random.default_rng(0)
     common = rng.normal(size=(120, 1))
-    cancer, digits = load_breast_cancer().data, load_digits().images[:300]
-    wine, linnerud = load_wine().data, load_linnerud()
+    cancer = load_breast_cancer().data
+    digits = load_digits().images[:300]
+    wine = load_wine().data
+    linnerud = load_linnerud()
     return {
         "breast cancer": (cancer[:, :15], cancer[:, 15:]),
         "digits": (digits[:, :, :4].reshape(-1, 32), digits[:, :, 4:].reshape(-1, 32)),
@@ -304,7 +306,8 @@ def test_chosen_alpha_depends_on_the_rows_alone(form, seed):
 @pytest.mark.edge
 def test_chosen_alpha_of_awkward_views():
     rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(6, 20)), rng.normal(size=(6, 3))
+    X = rng.normal(size=(6, 20))
+    Y = rng.normal(size=(6, 3))
     assert RegularizedCCA(1).fit(X, Y).alpha_.shape == (2,)
     few = np.zeros((6, 2))
     few[0] = 1  # constant without its first row

@@ -377,7 +377,8 @@ def test_defaults_are_exact_without_noise(shape, seed):
 @pytest.mark.parametrize("settings", [{"residual_rtol": 1.0}, {}])
 def test_intercept_alone(settings):
     """Targets that no column predicts; the bound is the norm of the centred target."""
-    X, y = np.random.RandomState(0).uniform(size=(30, 3)), np.arange(30) % 3
+    X = np.random.RandomState(0).uniform(size=(30, 3))
+    y = np.arange(30) % 3
     model = BasisPursuit(positive=True, **settings).fit(X, y)
     assert_array_equal(model.coef_, 0)
     assert_allclose([model.intercept_, model.residual_norm_, model.dual_gap_], [1, 20**0.5, 0])

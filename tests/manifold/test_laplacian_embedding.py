@@ -87,10 +87,12 @@ def test_order_along_a_curve(seed):
 
 @pytest.mark.invariance
 def test_kernel_given_in_five_ways(seed):
-    X, new = rows(seed), rows(seed + 1)
+    X = rows(seed)
+    new = rows(seed + 1)
     want = whole_graph(gamma=0.125).fit(X).transform(new)
     rbf = whole_graph(kernel=rbf_kernel, kernel_params={"gamma": 0.125})
-    K, K_new = rbf_kernel(X, gamma=0.125), rbf_kernel(new, X, gamma=0.125)
+    K = rbf_kernel(X, gamma=0.125)
+    K_new = rbf_kernel(new, X, gamma=0.125)
     given = whole_graph(kernel="precomputed")
     found = [
         whole_graph(kernel=RBF(2.0)).fit(X).transform(new),
@@ -168,7 +170,8 @@ def test_weighted_coordinates_fulfil_the_eigenproblem(seed):
     X = np.random.default_rng(seed).uniform(size=(1100, 2))
     w = np.random.default_rng(seed).uniform(0.5, 2, size=1100)
     model = whole_graph(3, gamma=3.0).fit(X, sample_weight=w)
-    K, T = rbf_kernel(X, gamma=3.0), model.embedding_
+    K = rbf_kernel(X, gamma=3.0)
+    T = model.embedding_
     left = (K @ w)[:, None] * T - K @ (w[:, None] * T)
     size = float((K @ w).max())
     assert_allclose(left, T * model.eigenvalues_, atol=1e-9 * size * np.abs(T).max())
@@ -179,7 +182,9 @@ def test_weighted_coordinates_fulfil_the_eigenproblem(seed):
 
 def neighbours_by_loops(K, k):
     """Similarities of pairs one of which is among the k most similar of the other."""
-    n, K = len(K), np.maximum(K, K.T)  # rounding may differ
+    # rounding may differ
+    n = len(K)
+    K = np.maximum(K, K.T)
     last = [sorted(row)[-k] for row in K]
     S = np.zeros((n, n))
     for i in range(n):
@@ -247,7 +252,8 @@ def test_blocks_and_copies_have_the_same_neighbours(k, seed):
 def test_digits_have_digits_for_neighbours():
     """Unrelated samples, if many, outweigh the few related ones: a graph of all blurs them."""
     X, y = load_digits(return_X_y=True)
-    X, y = X[:700], y[:700]
+    X = X[:700]
+    y = y[:700]
 
     def accuracy(T):
         return cross_val_score(KNeighborsClassifier(), T, y, cv=5).mean()

@@ -819,7 +819,8 @@ def test_real_measurements_say_the_same(form, seed):
     real, stacked = real_measurements(form(Phi), y)
     assert real.shape == (20, 48)
     assert stacked.shape == (20, 2)
-    x, r = np.random.default_rng(seed).normal(size=48), np.arange(20.0)
+    x = np.random.default_rng(seed).normal(size=48)
+    r = np.arange(20.0)
     assert_allclose(np.linalg.norm(real @ x - stacked[:, 0]), np.linalg.norm(Phi @ x - y[:, 0]))
     assert_allclose(r @ (real @ x), (real.T @ r) @ x)  # the transpose
     model = SparseRecovery(algorithm="basis_pursuit").fit(real, stacked)

@@ -176,7 +176,8 @@ def smallest_laplacian(K: Any, k: int, weights: Array | None = None) -> tuple[Ar
             L *= roots[:, None]
         L[np.diag_indices(n)] += degrees
         values, V = _few_of_dense(L, k, 1e-7 * top) if few else linalg.eigh(L)
-        values, V = values[:k], V[:, :k]
+        values = values[:k]
+        V = V[:, :k]
 
     # orthogonal to the constant, of unit norm
     V -= np.outer(roots, roots @ V) / float(w.sum())

@@ -208,7 +208,8 @@ class SignedRows(_SignedUnits):
     ) -> None:
         super().__init__(rows, ids)
         self.make_store = make_store
-        self.signs, self.bias = signs, bias
+        self.signs = signs
+        self.bias = bias
         self.scale = diagonal + bias if diagonal + bias > 0 else 1.0
         scaled = np.asarray(costs, dtype=np.float64) * self.scale
         self.costs = np.broadcast_to(scaled, signs.shape)

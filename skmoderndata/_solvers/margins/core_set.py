@@ -50,13 +50,6 @@ class CoreSetResult(NamedTuple):
     handed_over: bool = False  # solved on all samples, by steps along single weights
 
 
-class RowsFirst(NamedTuple):
-    """What the search may go on with where a core set saves nothing."""
-
-    make_store: Callable[[], Rows]  # rows of the kernel matrix of all samples, with the bias
-    crowded: bool = False  # another problem with these rows has shown that it saves nothing
-
-
 def core_set(
     problem: Any,
     *,
@@ -115,10 +108,10 @@ def core_set(
     )
     hand_over = whole and tol >= SINGLE and problem.make_store is not None and not search.exact
     search.crowded = hand_over and problem.has_stored  # other labels of these samples were
-    if batch_size is None:
+    if sampling is None:
         search.blocks(until_crowded=hand_over)
     else:
-        search.sample(sample_size, batch_size)
+        search.sample(*sampling)
     if hand_over and search.crowded and not search.stopped:
         return signed_rows_first(problem, search, tol, max_iter, progress)
     return search.finish()
@@ -200,7 +193,9 @@ def signed_rows_first(
     `1/2 w' K w + 1/2 sum_i own_i w_i^2 - y' w` over `y_i w_i >= 0`, the program of `box_qp`
     without sums. The best multiple of weights a is `1 / (a' K' a)`.
     """
-    y, core, store = problem.signs.astype(np.float64), search.core, problem.stored()
+    y = problem.signs.astype(np.float64)
+    core = search.core
+    store = problem.stored()
     known = store.n_evaluations
     start = np.zeros(len(y))
     start[core.indices] = core.a * y[core.indices] / (core.rho * problem.scale)

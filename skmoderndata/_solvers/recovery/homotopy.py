@@ -45,7 +45,9 @@ def follow_path(
     lam = first = largest_slope(A.T @ y, positive)
     piece, lam = (piece, lam) if start is None else start
     barred = np.zeros(k, np.bool_)  # in the span of the support
-    at_once, n_iter, work = max(1, m // 16), 0, 0
+    at_once = max(1, m // 16)
+    n_iter = 0
+    work = 0
     most = CROWDED * m if most is None else most
 
     while work <= WORK * m * m * k:

@@ -120,7 +120,8 @@ def predictive_bound(
         errors[len(coefs) :] = np.inf
 
     # the residual of all rows for the best of them
-    best, size = int(np.argmin(errors)), float(linalg.norm(target))
+    best = int(np.argmin(errors))
+    size = float(linalg.norm(target))
     if best == 0:  # no coefficients
         return size
     coefs = lasso_path(A, target, penalties, most=most, positive=positive)
