@@ -12,9 +12,9 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
+from skmoderndata._kernelized.low_rank import TrainingSet
 from skmoderndata._solvers.kernel.graph_embedding import smallest_laplacian
 from skmoderndata.kernels import Intersection
-from skmoderndata.kernels._features import TrainingSet
 from skmoderndata.manifold import LaplacianEmbedding
 
 
