@@ -136,8 +136,8 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
 
     def block_gradient(rows, Y, w):
         K, A, _, d = kept[id(rows)] if id(rows) in kept else columns(rows)
-        D = d if fitc else s * d
-        by = block_slopes(L, A, Y, w, D, s, method, slope, fac.u)
+        d = d if fitc else s * d
+        by = block_slopes(L, A, Y, w, d, s, method, slope, fac.u)
         theta, by_points = model.covariance.slope(model.Z, rows, K, by.K_uf, by.prior)
         return theta, by_points, by.K_uu, by.log_s
 
