@@ -39,6 +39,7 @@ Array = NDArray[np.float64]
 DENSE_UP_TO = 1500  # nodes up to which eigenvalues are those of a dense matrix
 PAIRS = 20  # corrections that L-BFGS keeps
 PULLS = 10  # of the ends of long edges, after each pass
+NEAR = 1e-2  # relative violation of squared lengths from which on Newton steps are worth it
 NEWTON_STEPS = 20  # at most, that bring edges to their length after the pulls
 LENGTH_TOL = 1e-9  # of squared lengths, relative, at which they end
 LSQR_STEPS = 200  # iterations of least squares in one of them
@@ -214,17 +215,16 @@ def unfold_at_most(
         excess = graph.lengths(Y) - graph.d2
         w = np.maximum(0.0, w + 2 * nu * excess)
 
-        # 3. the best feasible point, and the bound
+        # 3. the best feasible point, and the bound; Newton steps where these are near
         closer = pulled(graph, Y)
-        points = (best, *(shrunk(graph, P) for P in (Y, closer, tightened(graph, closer, w))))
-        best = max(points, key=np.linalg.norm)
+        best = max(best, shrunk(graph, Y), shrunk(graph, closer), key=np.linalg.norm)
         found, lifted = best_bound(graph, w, None)
         if found < bound:
-            bound = found
-            best_w = lifted
-        it.residual = gap_below(bound, float((best**2).sum()))
-
+            bound, best_w = found, lifted
         violation = float((excess / graph.d2).max())
+        if violation <= NEAR and gap_below(bound, float((best**2).sum())) > tol:
+            best = max(best, shrunk(graph, tightened(graph, closer, w)), key=np.linalg.norm)
+        it.residual = gap_below(bound, float((best**2).sum()))
 
         # 4. leave a saddle, or raise the penalty where the violation does not halve
         kicked = violation <= tol < it.residual and not kicked
