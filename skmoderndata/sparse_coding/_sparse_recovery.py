@@ -231,6 +231,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         measure, y, dtype = self._measurements(X, y)
         basis = resolve_basis(self.basis, measure.shape[1], self.shape)
         Y = y.reshape(len(y), -1).T.astype(np.float64)
+
         with FitProgress(self, X, y, max_passes=None, task_name="signal") as progress:
             result = recover(
                 Y,
@@ -246,14 +247,19 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
                 n_jobs=self.n_jobs,
                 progress=progress,
             )
+
+        # signals from their codes in the basis
         codes = result.codes
         signals = codes if basis is None else basis.forward(codes)
         flat = y.ndim == 1
         self.codes_ = codes.astype(dtype)[0] if flat else codes.astype(dtype)
         self.coef_ = signals.astype(dtype)[0] if flat else signals.astype(dtype)
+
+        # certificate and work
         self.residual_norm_ = float(result.residual[0]) if flat else result.residual
         self.dual_gap_ = float(result.gap.max())
         self.n_iter_ = max(1, int(result.n_iter.max(initial=1)))
+
         if not result.done.all():
             convex = self.algorithm == "basis_pursuit"
             warn_not_converged(
@@ -310,6 +316,8 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
                 "sparse_coding.real_measurements(Phi, y) stacks the real and the imaginary parts "
                 "of the measurements, which says the same."
             )
+
+        # an operator is not converted
         if isinstance(X, LinearOperator):
             check_operator(X, "X")
             self._check_operator(X, reset=True)
@@ -321,6 +329,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
                 raise ValueError(f"X gives {X.shape[0]} measurements, and y has {len(y)}.")
             single = X.dtype == y.dtype == np.float32
             return wrap_operator(X), y, np.dtype(np.float32 if single else np.float64)
+
         X, y = validate_data(
             self, X, y, dtype=[np.float64, np.float32], accept_sparse="csr",
             multi_output=True, y_numeric=True,

@@ -281,6 +281,8 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         X, y = self._samples_and_target(X, y)
         check_classification_targets(y)
         weights, codes = self._weights(X, y, sample_weight)
+
+        # at least two classes of positive weight
         active = None if weights is None or weights.min() > 0 else np.flatnonzero(weights)
         present = np.unique(codes if active is None else codes[active])
         if len(present) < 2:
@@ -289,6 +291,8 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
                 f"{' with positive weight' if active is not None else ''}: "
                 f"{self.classes_[present]}."
             )
+
+        # the published ball needs the exact largest diagonal entry
         sure = self.radius_tol is not None or self.solver == "ball"
         rows, diagonal = self._kernel_rows(X, weights, sure=sure)
         rng = check_random_state(self.random_state)
@@ -296,6 +300,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
             found, problems, multiples = self._separate(
                 rows, diagonal, codes, weights, active, rng, y
             )
+
         self._store(rows, found, problems, multiples, codes, active)
         self._warn(found, X)
         return self
@@ -323,10 +328,15 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         """Solve one problem for two classes, otherwise one for each class."""
         bias = self.intercept_scaling**2 if self.fit_intercept else 0.0
         kept = codes if active is None else codes[active]
-        unit = 1.0 if weights is None else weights if active is None else weights[active]
-        costs = self._costs(unit)
+        if weights is None:
+            costs = self._costs(1.0)
+        else:
+            costs = self._costs(weights if active is None else weights[active])
+
         if self.solver == "ball":
             self._check_ball(rows, weights)
+
+        # one problem for two classes, otherwise one for each class
         classes = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         earlier = self._earlier(len(classes))
         make_store = self._all_rows(rows, active, bias)
@@ -334,6 +344,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         problems = []
         multiples = []
         first = None
+
         with FitProgress(
             self, rows.X, y, max_passes=self.max_iter * len(classes), task_name="core set"
         ) as progress:
@@ -344,6 +355,8 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
                         f"{type(self).__name__}: class '{self.classes_[label]}' has no sample of "
                         "positive weight; drop its samples."
                     )
+
+                # problems share the rows of the kernel matrix
                 if first is None:
                     first = SignedRows(
                         rows,
@@ -357,10 +370,13 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
                 problem = first.relabelled(signs)
                 last = earlier[number]
                 result = self._search(problem, rng, progress, last=last, eps=self.radius_tol)
+
+                # function values in units of the margin
                 used = result.weights > 0
                 _, multiple = problem.best_multiple(
                     result.values, result.core[used], result.weights[used], result.rho
                 )
+
                 found.append(result._replace(values=result.values[:0]))
                 problems.append(problem)
                 multiples.append(multiple)

@@ -174,7 +174,9 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         known_failures=dict.fromkeys(
             ("check_outliers_train", "check_outliers_fit_predict"),
             "contamination is the rate among new samples, by held-out scores; the check wants it "
-            "among training samples, which score higher for a machine that has seen them",
+            "among training samples, which score higher for a machine that has seen them. In use: "
+            "`fit_predict` on the samples of `fit` flags a fraction below contamination, and "
+            "`predict` on new samples about that fraction",
         ),
         comparison=Comparison(
             baseline="sklearn.svm.OneClassSVM",
@@ -254,6 +256,8 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         """
         X = self._samples(X, reset=True)
         n = count_samples(X)
+
+        # weights of at most one, and a part of the samples if asked for
         weights = self._checked_weights(X, sample_weight)
         weights = np.ones(n) if weights is None else weights
         peak = weights.max()
@@ -263,6 +267,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         ids = np.flatnonzero(weights)
         if self.max_samples is not None and self.max_samples < len(ids):
             ids = np.sort(rng.choice(ids, self.max_samples, replace=False))
+
         with (
             one_blas_thread(),
             FitProgress(self, X, y, max_passes=None, task_name="core set") as progress,
@@ -270,6 +275,8 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
             budget, known = self._budget(rows, ids, weights, rng)
             shared = (rows, diagonal, weights, budget, rng, progress)
             problem, found = self._solve(*shared, ids, self._last_core(), known)
+
+            # the machine; its threshold is the margin, or follows from held-out scores
             place, coef, threshold = _function(problem, found)
             self._keep_support(rows.gram, X, ids[place], coef)
             self.rho_ = self.offset_ = threshold

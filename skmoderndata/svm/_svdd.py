@@ -214,11 +214,14 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         weights = self._weights_of(X, sample_weight)
         active = np.flatnonzero(weights)
         gram, store = self._row_store(X, active, weights)
+
         fractions = weights[active] / weights.max()
         fractions /= fractions.sum()
         hard = self.nu <= fractions.min() * (1 + 1e-12)
         # a bound above one is never active
         bounds = np.full(len(active), 2.0) if hard else fractions / self.nu
+
+        # the least ball, and the distance of held-out samples where they set the threshold
         with FitProgress(self, X, y, max_passes=None, task_name="level") as progress:
             limits = {
                 "solver": self.solver,
@@ -230,15 +233,20 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
             furthest = found.offset
             if self.contamination is not None:
                 furthest = self._held_out(store, fractions, bounds, found, limits)
+
+        # support vectors
         used = np.flatnonzero(found.coef)
         self._check_psd(gram, store, used, np.zeros(len(active)))
         self._keep_support(gram, X, active[used], found.coef[used])
+
+        # centre, norms, and the threshold
         if gram.kernel == "linear":
             center = np.ravel(self._linear_weights())
             self.center_ = center if gram.origin is None else gram.origin + center
         self._norm = found.norm
         diagonal = store.diagonal
         self._own = float(diagonal[0]) if np.ptp(diagonal) <= 1e-12 * diagonal.max() else None
+
         self.radius_ = float(np.sqrt(found.offset))
         self.objective_ = float(found.objective)
         rounding = SURFACE_RELATIVE * furthest + 1e-12 * float(diagonal.max())

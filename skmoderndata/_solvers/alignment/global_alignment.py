@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit
+from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.alignment.warping import Packed, side_by_side
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
@@ -261,6 +261,14 @@ def _sums_with_exponents(x, lanes, lengths, local, rows, similar, bits, out, fir
     return len(x), cells
 
 
+@jit_leaf
+def _scale_of(gap):
+    """Power of two of a number whose exponent differs by `gap`; below 2^-256 it counts as 0."""
+    if gap == 0.0:
+        return 1.0
+    return DOWN if gap == -256.0 else 0.0
+
+
 @jit
 def _cell(left, above, diagonal, kappa, here):
     """Add up three neighbours; what is smaller by 2^512 than the largest is dropped.
@@ -276,13 +284,13 @@ def _cell(left, above, diagonal, kappa, here):
     # the three numbers in its unit
     for k in range(LANES):
         gap = left[1, k] - power[k]
-        value[k] = left[0, k] * (1.0 if gap == 0.0 else (DOWN if gap == -256.0 else 0.0))
+        value[k] = left[0, k] * _scale_of(gap)
     for k in range(LANES):
         gap = above[1, k] - power[k]
-        value[k] += above[0, k] * (1.0 if gap == 0.0 else (DOWN if gap == -256.0 else 0.0))
+        value[k] += above[0, k] * _scale_of(gap)
     for k in range(LANES):
         gap = diagonal[1, k] - power[k]
-        value[k] += diagonal[0, k] * (1.0 if gap == 0.0 else (DOWN if gap == -256.0 else 0.0))
+        value[k] += diagonal[0, k] * _scale_of(gap)
 
     # times kappa, and back into the range of numbers
     for k in range(LANES):

@@ -220,7 +220,8 @@ def unfold_at_most(
         best = max(best, shrunk(graph, Y), shrunk(graph, closer), key=np.linalg.norm)
         found, lifted = best_bound(graph, w, None)
         if found < bound:
-            bound, best_w = found, lifted
+            bound = found
+            best_w = lifted
         violation = float((excess / graph.d2).max())
         if violation <= NEAR and gap_below(bound, float((best**2).sum())) > tol:
             best = max(best, shrunk(graph, tightened(graph, closer, w)), key=np.linalg.norm)

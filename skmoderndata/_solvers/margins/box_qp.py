@@ -296,8 +296,12 @@ def mark(state, i):
     """Set `up` and `down` of a sample: the slope of `tube |w|`, and a wall at the bounds."""
     w = state.w[i]
     tube = state.tube
-    state.up[i] = BLOCKED if w >= state.high[i] else tube if w >= 0.0 else -tube
-    state.down[i] = -BLOCKED if w <= state.low[i] else tube if w > 0.0 else -tube
+    state.up[i] = tube if w >= 0.0 else -tube
+    state.down[i] = tube if w > 0.0 else -tube
+    if w >= state.high[i]:
+        state.up[i] = BLOCKED
+    if w <= state.low[i]:
+        state.down[i] = -BLOCKED
 
 
 @jit
@@ -389,9 +393,11 @@ def exchange(state, row_i, row_j, i, j, step, segments):
             g_here[q] += step * (here_i[q] - here_j[q])
     g[i] += step * state.ridge[i]
     g[j] -= step * state.ridge[j]
-    # exactly to the bound, so that rounding leaves nothing in front of it
-    w[i] = w[i] + step if step < up else 0.0 if w[i] < 0.0 < state.tube else state.high[i]
-    w[j] = w[j] - step if step < down else 0.0 if w[j] > 0.0 < state.tube else state.low[j]
+    # exactly to the bound, or to the edge of the tube, so that rounding leaves nothing before it
+    end_i = 0.0 if w[i] < 0.0 < state.tube else state.high[i]
+    end_j = 0.0 if w[j] > 0.0 < state.tube else state.low[j]
+    w[i] = w[i] + step if step < up else end_i
+    w[j] = w[j] - step if step < down else end_j
     mark(state, i)
     mark(state, j)
 

@@ -182,7 +182,12 @@ def coordinate_steps(values, slot, used, state, order, omega, cut, clock):
         # 1. the minimum in this weight: the soft threshold, for the term tube |w|, and the bounds
         target = w[i] - g[i] / d
         edge = state.tube / d
-        target = target - edge if target > edge else target + edge if target < -edge else 0.0
+        if target > edge:
+            target -= edge
+        elif target < -edge:
+            target += edge
+        else:
+            target = 0.0
         best = min(max(target, state.low[i]), state.high[i])
         slope = abs(best - w[i]) * d
         worst = max(worst, slope)

@@ -293,7 +293,9 @@ def by_faces(store: Rows, upper: BoxState, lower: BoxState, segments: Array, bud
         # 4. exact step, cut at the bound, which joins the face
         change = np.bincount(sample, sign * d, minlength=n)
         curvature = float(change @ K @ change)
-        full = 1.0 if not at_minimum else -slope / curvature if curvature > 0 else np.inf
+        full = 1.0
+        if at_minimum:
+            full = -slope / curvature if curvature > 0 else np.inf
         step = min(full, nearest)
         v[moved] = np.clip(v[moved] + step * d[moved], 0.0, high[moved])
         at_bound = moved[room <= step * (1 + 1e-12)]

@@ -34,7 +34,10 @@ def _sum_by_gaps(s, t, p, decay, T, columns, first, total, cells):
             for j in range(len(t)):
                 S = 0.0
                 if t[j] == a:
-                    S = 1.0 if q == 1 else (T[q - 1, j - 1] if j > 0 else 0.0)
+                    if q == 1:
+                        S = 1.0
+                    elif j > 0:
+                        S = T[q - 1, j - 1]
                 R = S + decay * columns[q, j]
                 T[q, j] = R + decay * run
                 run += R
