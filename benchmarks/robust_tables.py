@@ -366,14 +366,14 @@ def columns(every):
         equal, *_ = unequal(shape, 0.0, errors)
         size = f"{shape[0]} x {shape[1]}, exp({spread:g} z)"
         rows.append((size, _percent(errors), found, convex, known, equal))
-        worst = max(worst, found / equal)
+        worst = max(worst, found / known)
     text = (
         "Rank 3 of unit variance, noise of `.3 exp(spread z)` in each column, z normal: root\n"
         "mean square error of `low_rank_`; of weighted least squares with rank, noise and errors\n"
         f"known (oracle); and with noise of .3 in all columns. Medians of {SEEDS} draws."
     )
     head = ("noise", "errors", "RobustPCA", "convex", "oracle", "RobustPCA, equal noise")
-    limit = "unequal noise at most 1.3 times equal noise"
+    limit = "unequal noise: at most 1.3 times the oracle"
     return Section(text, head, rows, [(limit, f"{worst:.2f}", worst <= 1.3)])
 
 
