@@ -28,7 +28,9 @@ def gaussian(X: Any, Y: Any = None, *, gamma: float) -> Array:
     X = X.astype(np.float64, copy=False)
     Y = X if own else Y.astype(np.float64, copy=False)
 
-    if own or is_sparse(X) or is_sparse(Y):
+    if not X.shape[0] or not Y.shape[0]:
+        K = np.zeros((X.shape[0], Y.shape[0]))
+    elif own or is_sparse(X) or is_sparse(Y):
         K = _from_inner_products(X, Y, gamma)
     else:
         K = np.empty((len(X), len(Y)))
