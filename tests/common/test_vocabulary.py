@@ -1,7 +1,9 @@
 """One word for one thing, over all signatures and fitted attributes."""
 
+import ast
 import inspect
 import re
+from collections import Counter
 
 import pytest
 from numpydoc.docscrape import FunctionDoc
@@ -15,7 +17,7 @@ PAGE = rules.ROOT / "docs" / "contributing.md"
 
 def words_not_used():
     """Words that the table of `docs/contributing.md` replaces: word -> what to use."""
-    text = PAGE.read_text(encoding="utf-8").split("## Vocabulary")[1].split("\n## ")[0]
+    text = PAGE.read_text(encoding="utf-8").split("## Vocabulary")[1].split("\n### ")[0]
     table = {}
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -60,3 +62,73 @@ def test_kernels_scale_their_width_with_the_data(cls):
     parameters = inspect.signature(cls).parameters
     if "gamma" in parameters and "kernel" in parameters:
         assert parameters["gamma"].default == "scale"
+
+
+SOLVERS = sorted((rules.ROOT / "skmoderndata" / "_solvers").rglob("*.py"))
+VAGUE_CONSTANTS = {
+    *("BLOCK", "CHUNK", "ROOM", "DENSE", "SMALL", "RIDGE", "PATIENCE"),
+    *("MOST", "FEW", "LONG", "HUGE", "FAR"),
+}
+# functions of solvers that use a word the table replaces: only ever lowered
+VAGUE_NAMES = {
+    "found": 76,
+    "known": 65,
+    "at": 60,
+    "part": 45,
+    "place": 41,
+    "most": 41,
+    "left": 22,
+    "kept": 15,
+    "rest": 8,
+    "room": 6,
+    "piece": 6,
+}
+
+
+def vague_constants(source):
+    """Constants of a module whose name does not say what they are of, or in which unit."""
+    assigned = [node for node in ast.parse(source).body if isinstance(node, ast.Assign)]
+    names = {target.id for node in assigned for target in node.targets if hasattr(target, "id")}
+    return sorted(names & VAGUE_CONSTANTS)
+
+
+def vague_names(source):
+    """Count the functions that use each word of `VAGUE_NAMES` as argument or local name."""
+    count = Counter()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            stored = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+            names = {n.id for n in stored if isinstance(n.ctx, ast.Store)}
+            names |= {argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)}
+            count.update(names & VAGUE_NAMES.keys())
+    return count
+
+
+def test_constants_say_thing_and_unit():
+    package = sorted((rules.ROOT / "skmoderndata").rglob("*.py"))
+    found = {path.name: vague_constants(path.read_text(encoding="utf-8")) for path in package}
+    assert not any(found.values()), {name: words for name, words in found.items() if words}
+
+
+def test_one_machine_epsilon():
+    texts = {path.name: path.read_text(encoding="utf-8") for path in SOLVERS}
+    assert [name for name, text in texts.items() if re.search(r"^EPS = ", text, re.M)] == [
+        "linalg.py"
+    ]
+
+
+def test_names_in_solvers_say_what_they_are():
+    counts = sum((vague_names(path.read_text(encoding="utf-8")) for path in SOLVERS), Counter())
+    above = {word: counts[word] for word, most in VAGUE_NAMES.items() if counts[word] > most}
+    assert above == {}
+
+
+def test_vague_words_are_found():
+    assert vague_constants("BLOCK = 3\nBLOCK_ROWS = 4") == ["BLOCK"]
+    assert vague_names("def f(found):\n    known = found")["known"] == 1
+
+
+def test_words_of_solvers_are_in_the_table():
+    text = PAGE.read_text(encoding="utf-8").split("### In solvers")[1].split("\n## ")[0]
+    told = {word for line in text.splitlines() for word in re.findall(r"`(\w+)`", line)}
+    assert told >= VAGUE_CONSTANTS | VAGUE_NAMES.keys()

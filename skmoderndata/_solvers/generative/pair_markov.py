@@ -8,8 +8,8 @@ from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
-SMALL = 2.0**-256
-LARGE = 2.0**256
+SCALE_DOWN = 2.0**-256
+SCALE_UP = 2.0**256
 CELLS_OF_STATES = 8  # cells of others that one with three states is worth
 
 
@@ -31,7 +31,7 @@ def _reached(x, weights, factor, shift):
     """Return ``factor (x . weights) 2^(-256 shift)``."""
     term = factor * (x[0] * weights[0] + x[1] * weights[1] + x[2] * weights[2])
     for _ in range(min(shift, 5)):
-        term *= SMALL
+        term *= SCALE_DOWN
     return term
 
 
@@ -85,8 +85,12 @@ def _pair(s, t, joint, insert, columns, ends, rows, exponents, first, cells):
             largest = max(cell[0], cell[1], cell[2])
             if largest == 0.0:
                 e = -(2**60)
-            elif largest < SMALL:
-                cell[0], cell[1], cell[2] = cell[0] * LARGE, cell[1] * LARGE, cell[2] * LARGE
+            elif largest < SCALE_DOWN:
+                cell[0], cell[1], cell[2] = (
+                    cell[0] * SCALE_UP,
+                    cell[1] * SCALE_UP,
+                    cell[2] * SCALE_UP,
+                )
                 e -= 1
             e_now[j] = e
 
