@@ -5,7 +5,6 @@ from numbers import Real
 import numpy as np
 
 from skmoderndata._compat import AT_LEAST_ONE, StrOptions
-from skmoderndata._jit import jit
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.boolean_data.boolean import (
     best_cover,
@@ -13,9 +12,9 @@ from skmoderndata._solvers.boolean_data.boolean import (
     count_ones,
     pack_bits,
     pack_rows,
-    popcount,
     transpose_packed,
 )
+from skmoderndata._solvers.boolean_data.formal_concepts import next_concept
 from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
 
 
@@ -136,7 +135,7 @@ class FormalConceptFactorization(BooleanFactors):
         covered = []
         # every concept covers a new one, so that the loop ends
         while n_ones > 0 and (self.n_clusters is None or len(intents) < self.n_clusters):
-            intent, gain = _next_concept(columns, uncovered, n)
+            intent, gain = next_concept(columns, uncovered, n)
             if gain == 0:
                 break
             intents.append(intent)
@@ -157,70 +156,3 @@ class FormalConceptFactorization(BooleanFactors):
     def _cover(self, words):
         choose = contained if self.cover == "below" else best_cover
         return choose(words, pack_rows(self.components_))
-
-
-@jit
-def _next_concept(columns, uncovered, n):
-    """Grow a concept by the feature that makes it cover most; take its ones off `uncovered`.
-
-    The concept of a set of features has the objects that have them all, and the features that
-    these objects share. Returns the intent and the number of ones newly covered.
-    """
-    p, n_words = columns.shape
-    extent = np.zeros(n_words, dtype=np.uint64)
-    for i in range(n):
-        extent[i // 64] |= np.uint64(1) << np.uint64(i % 64)
-    intent = np.zeros(p, dtype=np.bool_)
-    trial = np.empty(n_words, dtype=np.uint64)
-    best_extent = extent.copy()
-    best_gain = np.int64(0)
-
-    # try each feature outside of the intent
-    while True:
-        grown = False
-        for j in range(p):
-            if intent[j]:
-                continue
-
-            some = False
-            for w in range(n_words):
-                trial[w] = extent[w] & columns[j, w]
-                some = some or trial[w] != 0
-            if not some:
-                continue
-
-            # ones that the concept of the smaller extent would cover
-            gain = np.int64(0)
-            for d in range(p):
-                inside = True
-                for w in range(n_words):
-                    if trial[w] & ~columns[d, w]:
-                        inside = False
-                        break
-                if inside:
-                    for w in range(n_words):
-                        gain += popcount(trial[w] & uncovered[d, w])
-
-            if gain > best_gain:
-                best_gain = gain
-                grown = True
-                for w in range(n_words):
-                    best_extent[w] = trial[w]
-        if not grown:
-            break
-
-        # the intent is what all rows of the extent have
-        for w in range(n_words):
-            extent[w] = best_extent[w]
-        for d in range(p):
-            intent[d] = True
-            for w in range(n_words):
-                if extent[w] & ~columns[d, w]:
-                    intent[d] = False
-                    break
-
-    for d in range(p):
-        if intent[d]:
-            for w in range(n_words):
-                uncovered[d, w] &= ~extent[w]
-    return intent, best_gain

@@ -6,7 +6,6 @@ from numbers import Real
 import numpy as np
 
 from skmoderndata._compat import AT_LEAST_ONE, StrOptions
-from skmoderndata._jit import jit
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.boolean_data.boolean import (
     best_cover,
@@ -14,16 +13,14 @@ from skmoderndata._solvers.boolean_data.boolean import (
     distinct_rows,
     pack_bits,
     pack_rows,
-    popcount,
     unpack_rows,
 )
-from skmoderndata._solvers.common.pieces import PIECE_CELLS
+from skmoderndata._solvers.boolean_data.roles import (
+    choose_by_area,
+    choose_greedily,
+    intersections,
+)
 from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
-
-FIRST_ROOM = 1 << 12  # candidates that fit before the table grows
-DONE = 0
-FULL = 1
-PAUSED = 2
 
 
 class RoleMiner(BooleanFactors):
@@ -167,7 +164,7 @@ class RoleMiner(BooleanFactors):
         count = count[order]
 
         candidates = self._candidates(rows)
-        choose = _choose_greedily if self.selection == "greedy" else _choose_by_area
+        choose = choose_greedily if self.selection == "greedy" else choose_by_area
         chosen = choose(candidates, rows, count, self.n_clusters)
 
         U = np.zeros((self.n_clusters, words.shape[1]), dtype=np.uint64)
@@ -186,7 +183,7 @@ class RoleMiner(BooleanFactors):
     def _candidates(self, rows):
         """Distinct rows and their intersections, without the empty one."""
         complete = self.algorithm == "complete"
-        candidates, n_seen = _intersections(rows, self.max_candidates, complete)
+        candidates, n_seen = intersections(rows, self.max_candidates, complete)
         if n_seen == len(rows):
             return candidates
 
@@ -203,188 +200,3 @@ class RoleMiner(BooleanFactors):
             stacklevel=6,
         )
         return candidates
-
-
-def _intersections(rows, max_candidates, complete):
-    """List distinct nonempty rows, then their intersections: of pairs, or of any number.
-
-    An intersection of any number of rows is one of a row with a former intersection. Returns the
-    packed list, and the number of rows done, which is less than all if the list is full.
-    """
-    store = np.zeros((min(max_candidates, FIRST_ROOM), rows.shape[1]), dtype=np.uint64)
-    table = np.full(4 * len(store), -1, dtype=np.int64)  # open addressing: places in `store`
-    state = np.array([-1, 0, 0])
-    while True:
-        status = _intersect(rows, complete, store, table, state, PIECE_CELLS)
-        source, _, n_found = state.tolist()
-        if status == DONE:
-            return store[:n_found].copy(), len(rows)
-        if status == FULL and n_found == max_candidates:
-            return store[:n_found].copy(), min(max(source, 0), len(rows) - 1)
-
-        # the table grows, and is filled again
-        if status == FULL:
-            grown = np.zeros((min(max_candidates, 2 * len(store)), rows.shape[1]), dtype=np.uint64)
-            grown[:n_found] = store
-            store = grown
-            table = np.full(4 * len(grown), -1, dtype=np.int64)
-            _fill(table, store, n_found)
-
-
-@jit
-def _fill(table, store, n_found):
-    """Enter the patterns of the store into an empty table."""
-    for i in range(n_found):
-        table[_find(table, store, store[i])] = i
-
-
-@jit
-def _intersect(rows, complete, store, table, state, cells):
-    """Go on with the list of candidates, for about so many words; return the status.
-
-    `state` has the source that rows are intersected with, -1 for the rows themselves, the next
-    row, and the number of candidates found.
-    """
-    n_rows, n_words = rows.shape
-    new = np.zeros(n_words, dtype=np.uint64)
-    source, first, n_found = state
-    done = 0
-    while source < (n_found if complete else n_rows):
-        for j in range(first, n_rows):
-            if done > cells:
-                state[0] = source
-                state[1] = j
-                state[2] = n_found
-                return PAUSED
-            done += n_words
-
-            # the row itself, or its intersection with what was found
-            some = False
-            for w in range(n_words):
-                if source < 0:
-                    new[w] = rows[j, w]
-                elif complete:
-                    new[w] = rows[j, w] & store[source, w]
-                else:
-                    new[w] = rows[j, w] & rows[source, w]
-                some = some or new[w] != 0
-            if not some:
-                continue
-
-            # known already, or no more room for candidates
-            slot = _find(table, store, new)
-            if table[slot] >= 0:
-                continue
-            if n_found == len(store):
-                state[0] = source
-                state[1] = j
-                state[2] = n_found
-                return FULL
-
-            for w in range(n_words):
-                store[n_found, w] = new[w]
-            table[slot] = n_found
-            n_found += 1
-
-        source += 1
-        first = 0 if complete else source + 1
-    state[0] = source
-    state[1] = 0
-    state[2] = n_found
-    return DONE
-
-
-@jit
-def _find(table, store, pattern):
-    """Slot of the pattern in the hash table, or the free one where it belongs."""
-    # multiplicative hash of the words
-    mixed = np.uint64(0)
-    for w in range(len(pattern)):
-        mixed = (mixed ^ pattern[w]) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(29)
-    slot = np.int64(mixed % np.uint64(len(table)))
-
-    # linear probing until the pattern, or an empty slot
-    while table[slot] >= 0:
-        same = True
-        for w in range(len(pattern)):
-            if store[table[slot], w] != pattern[w]:
-                same = False
-                break
-        if same:
-            break
-        slot = slot + 1 if slot + 1 < len(table) else 0
-    return slot
-
-
-@jit
-def _new_ones(candidate, rows, count, covered):
-    """Count the ones that the candidate newly covers in the rows that contain it."""
-    total = np.int64(0)
-    for i in range(rows.shape[0]):
-        inside = True
-        for w in range(rows.shape[1]):
-            if candidate[w] & ~rows[i, w]:
-                inside = False
-                break
-        if inside:
-            fresh = np.int64(0)
-            for w in range(rows.shape[1]):
-                fresh += popcount(candidate[w] & ~covered[i, w])
-            total += fresh * count[i]
-    return total
-
-
-@jit
-def _choose_greedily(candidates, rows, count, k):
-    """Select k times the candidate of largest gain; gains only decrease: old ones are bounds."""
-    covered = np.zeros_like(rows)
-    gain = _areas(candidates, rows, count)
-    fresh = np.zeros(candidates.shape[0], dtype=np.int64)  # step in which the gain was counted
-    chosen = np.empty(k, dtype=np.int64)
-    n_chosen = 0
-
-    for step in range(k):
-        if candidates.shape[0] == 0:
-            break
-
-        # gains only decrease: an old one is a bound, and the largest is counted anew until it
-        # is exact
-        best = np.argmax(gain)
-        while fresh[best] < step:
-            gain[best] = _new_ones(candidates[best], rows, count, covered)
-            fresh[best] = step
-            best = np.argmax(gain)
-        if gain[best] <= 0:
-            break
-
-        chosen[step] = best
-        n_chosen += 1
-
-        # cover the rows that contain the candidate
-        for i in range(rows.shape[0]):
-            inside = True
-            for w in range(rows.shape[1]):
-                if candidates[best, w] & ~rows[i, w]:
-                    inside = False
-                    break
-            if inside:
-                for w in range(rows.shape[1]):
-                    covered[i, w] |= candidates[best, w]
-
-    return chosen[:n_chosen].copy()
-
-
-def _choose_by_area(candidates, rows, count, k):
-    """Select the k candidates with the largest product of support and size."""
-    area = _areas(candidates, rows, count)
-    return np.argsort(-area, kind="stable")[:k]
-
-
-@jit
-def _areas(candidates, rows, count):
-    area = np.empty(candidates.shape[0], dtype=np.int64)
-    covered = np.zeros_like(rows)
-    for c in range(candidates.shape[0]):
-        area[c] = _new_ones(candidates[c], rows, count, covered)
-    return area

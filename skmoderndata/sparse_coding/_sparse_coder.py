@@ -19,17 +19,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.codes.bounded_lasso import bounded_lasso_codes
-from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
-from skmoderndata._solvers.codes.groups import group_lasso_codes
-from skmoderndata._solvers.codes.lasso import METHODS as LASSO
-from skmoderndata._solvers.codes.lasso import lasso_codes
-from skmoderndata._solvers.codes.matching_pursuit import (
-    group_matching_pursuit,
-    matching_pursuit,
-    nonnegative_matching_pursuit,
-)
-from skmoderndata._solvers.codes.proximal import proximal_codes
+from skmoderndata._solvers.codes.routes import ROUTES, Task
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
     STALL,
@@ -42,8 +32,6 @@ from skmoderndata._solvers.codes.signal_blocks import (
     to_csr,
     to_dense,
 )
-from skmoderndata._solvers.codes.thresholding import METHODS as PRUNING
-from skmoderndata._solvers.codes.thresholding import hard_thresholding
 from skmoderndata._solvers.dictionaries.fixed import overcomplete_cosines
 from skmoderndata._validation import (
     check_array,
@@ -52,10 +40,6 @@ from skmoderndata._validation import (
     known_entries,
     validate_data,
 )
-
-GREEDY = ("omp", "ormp", "mp")
-CONVEX = ("lasso", *LASSO, "ista", "fista")
-BOUNDED = (*GREEDY, *PRUNING, "lasso", "homotopy")  # take `residual_tol`
 
 SCIKIT_LEARN_NAMES = (
     "of scikit-learn's names 'lasso_lars' is 'homotopy' here and 'lasso_cd' is "
@@ -257,9 +241,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     )
     _parameter_constraints = {
         "dictionary": ["array-like", None],
-        "transform_algorithm": [
-            NamedOptions({*GREEDY, *PRUNING, *CONVEX}, elsewhere=SCIKIT_LEARN_NAMES)
-        ],
+        "transform_algorithm": [NamedOptions({*ROUTES}, elsewhere=SCIKIT_LEARN_NAMES)],
         "transform_n_nonzero_coefs": [AT_LEAST_ONE, None],
         "transform_alpha": [POSITIVE, None],
         "residual_tol": [NON_NEGATIVE, "array-like", None],
@@ -330,7 +312,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             self._labels = check_groups(self.groups, k, member="atom", whole="the dictionary")
         self._atoms = prepare_atoms(
             self.components_,
-            normalize=self.normalize or self.transform_algorithm in (*GREEDY, *PRUNING),
+            normalize=self.normalize or self._route().kind != "convex",
             # the split between equal atoms is arbitrary, unless they are in different groups
             distinct=self._labels is None,
             signed=self.positive_code,
@@ -433,9 +415,10 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     def _check_combination(self):
         name = type(self).__name__
         algorithm = self.transform_algorithm
+        route = self._route()
         # bounds of the residual need an algorithm that stops by them
         for bound in ("residual_tol", "residual_rtol"):
-            unbounded = algorithm not in BOUNDED
+            unbounded = not route.bounded
             grouped = self.groups is not None and algorithm == "lasso"
             if getattr(self, bound) is not None and (unbounded or grouped):
                 where = " with groups" if grouped else ""
@@ -445,21 +428,24 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                     "transform_alpha, or use transform_algorithm='lasso' without groups, or 'omp'."
                 )
 
-        if self.groups is not None and algorithm in ("ormp", "mp", "ista", "fista", *LASSO):
+        if self.groups is not None and not route.groups:
             raise ValueError(
                 f"{name}(transform_algorithm={algorithm!r}) takes no groups: use "
                 "'omp', 'lasso' or one of the thresholding algorithms."
             )
 
-        if self.positive_code and algorithm == "ormp":
+        if self.positive_code and not route.positive:
             raise ValueError(
-                f"{name}(transform_algorithm='ormp') has no positive version: use 'omp'."
+                f"{name}(transform_algorithm={algorithm!r}) has no positive version: use 'omp'."
             )
         if self.positive_code and algorithm == "omp" and self.groups is not None:
             raise ValueError(
                 f"{name}(transform_algorithm='omp') takes either groups or positive_code=True: "
                 "use 'htp' or 'subspace_pursuit' for both."
             )
+
+    def _route(self):
+        return ROUTES[self.transform_algorithm]
 
     def _bounded(self):
         return self.residual_tol is not None or self.residual_rtol is not None
@@ -527,79 +513,48 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     def _warn_unfinished(self, which, gaps):
         algorithm = self.transform_algorithm
-        if algorithm in CONVEX:
+        kind = self._route().kind
+        if kind == "greedy" and not self._bounded():
+            return
+
+        if kind == "convex":
             reached = f"{which} have a duality gap of up to {gaps.max():.1e} (tol={self.tol:g})"
             remedy = "increase transform_max_iter or tol"
             remedy += "" if algorithm == "lasso" else ", or use transform_algorithm='lasso'"
-        elif algorithm in PRUNING:
+        elif kind == "pruning":
             reached = f"the supports of {which} have not settled (the best codes are returned)"
             remedy = (
                 "increase transform_max_iter, or use another algorithm where atoms are much alike"
             )
-        elif self._bounded():
+        else:
             most = "transform_max_iter" if algorithm == "mp" else "transform_n_nonzero_coefs"
             reached = (
                 f"the codes of {which} do not meet their bound, and steps have come to an end"
             )
             remedy = f"raise {most} or the bound, or use another algorithm"
-        else:
-            return
         warn_not_converged(self, reached=reached, remedy=remedy)
 
     def _solve(self, X, mask, bounds):
         """Codes whose residuals are at most `bounds` in norm, -1 for no bound."""
-        n = X.shape[1]
-        algorithm = self.transform_algorithm
+        bounded = self._bounded()
         alpha = self.transform_alpha
-        groups = self._labels
-        positive = self.positive_code
-        max_iter = self.transform_max_iter
-        options = {"mask": mask, "n_jobs": self.n_jobs, "memory": _memory()}
-        limits = np.where(bounds < 0, -1.0, bounds**2)
-
-        if algorithm in CONVEX:
-            # convex problems: weight alpha, or a bound in its place
-            weight = np.full(len(X), 1.0 if alpha is None else float(alpha))
-            options |= {"alpha": weight, "positive": positive, "tol": self.tol}
-            if algorithm in ("ista", "fista"):
-                return proximal_codes(
-                    X, self._atoms, accelerate=algorithm == "fista", max_iter=max_iter or 10_000,
-                    **options,
-                )  # fmt: skip
-            options["max_iter"] = max_iter or 1000
-            if groups is not None:
-                del options["memory"]  # no Gram matrix
-                return group_lasso_codes(X, self._atoms, groups=groups, **options)
-            if self._bounded():
-                options["alpha"] = None if alpha is None else weight
-                limits = np.maximum(limits, 0.0)
-                return bounded_lasso_codes(X, self._atoms, tol_sq=limits, **options)
-            method = "homotopy" if algorithm == "lasso" else algorithm
-            return lasso_codes(X, self._atoms, method=method, **options)
-
-        # greedy and pruning ones: so many atoms, or a bound of the residual
-        most = self.transform_n_nonzero_coefs
-        if most is None:
-            many = self._bounded() and algorithm in GREEDY
-            most = len(self._atoms.rows) if many else max(1, n // 10)
-        options |= {"n_nonzero": most, "tol_sq": limits}
-
-        if algorithm in PRUNING:
-            return hard_thresholding(
-                X, self._atoms, method=algorithm, groups=groups, positive=positive,
-                max_iter=max_iter or 100, **options,
-            )  # fmt: skip
-
-        if algorithm == "mp":
-            return matching_pursuit(
-                X, self._atoms, positive=positive, max_iter=max_iter, **options
-            )
-        if groups is not None:
-            return group_matching_pursuit(X, self._atoms, groups, **options)
-        if positive:
-            return nonnegative_matching_pursuit(X, self._atoms, **options)
-        optimised = algorithm == "ormp"
-        return orthogonal_matching_pursuit(X, self._atoms, optimised=optimised, **options)
+        if alpha is None and not bounded:
+            alpha = 1.0
+        task = Task(
+            atoms=self._atoms,
+            mask=mask,
+            tol_sq=np.where(bounds < 0, -1.0, bounds**2),
+            bounded=bounded,
+            n_nonzero=self.transform_n_nonzero_coefs,
+            alpha=None if alpha is None else np.full(len(X), float(alpha)),
+            groups=self._labels,
+            positive=self.positive_code,
+            tol=self.tol,
+            max_iter=self.transform_max_iter,
+            n_jobs=self.n_jobs,
+            memory=_memory(),
+        )
+        return self._route().solve(X, task)
 
     def _given_bounds(self, n_signals):
         """`residual_tol` for each signal, -1 for none."""

@@ -11,6 +11,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from skmoderndata._solvers.boolean_data.boolean import pack_rows, unpack_rows
+from skmoderndata._solvers.boolean_data.boolean_k_means import _majority
 from skmoderndata.cluster import (
     BooleanKMeans,
     DiscreteBasis,
@@ -19,7 +20,6 @@ from skmoderndata.cluster import (
     RoleMiner,
     RoundedSVD,
 )
-from skmoderndata.cluster._boolean_k_means import _majority
 from skmoderndata.datasets import make_boolean_sources
 from skmoderndata.metrics import source_mismatch
 from tests.oracles import boolean_factorization as oracle

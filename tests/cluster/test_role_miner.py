@@ -5,9 +5,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
+from skmoderndata._solvers.boolean_data import roles
 from skmoderndata._solvers.boolean_data.boolean import boolean_product, pack_rows, unpack_rows
-from skmoderndata.cluster import RoleMiner, _role_miner
-from skmoderndata.cluster._role_miner import _intersections
+from skmoderndata._solvers.boolean_data.roles import intersections
+from skmoderndata.cluster import RoleMiner
 from skmoderndata.datasets import make_boolean_sources
 from skmoderndata.metrics import boolean_over_coverage, source_mismatch
 from tests.oracles import boolean_factorization as oracle
@@ -28,7 +29,7 @@ def test_candidates_are_all_intersections(p, seed):
     X[3] = False
     rows = np.unique(X, axis=0)
     for complete in (False, True):
-        found, n_seen = _intersections(pack_rows(rows), 10**6, complete)
+        found, n_seen = intersections(pack_rows(rows), 10**6, complete)
         candidates = [as_set(row) for row in unpack_rows(found, p)]
         assert len(set(candidates)) == len(candidates)
         assert set(candidates) == oracle.intersections(X, complete)
@@ -39,7 +40,7 @@ def test_candidates_are_all_intersections(p, seed):
 def test_the_table_grows(seed):
     """More candidates than the first table holds."""
     X = random_bits(seed, (150, 64), 0.7)
-    found, _ = _intersections(pack_rows(X), 10**5, False)
+    found, _ = intersections(pack_rows(X), 10**5, False)
     assert len(found) == len(np.unique(found, axis=0)) > 2**13
     assert {as_set(row) for row in unpack_rows(found, 64)} == oracle.intersections(X, False)
 
@@ -178,9 +179,9 @@ def test_clear_refusals():
 def test_candidates_in_pieces_are_those_of_one_call(monkeypatch, complete, seed):
     """Between two pieces an interrupt is heard; a small table grows on the way."""
     rows = pack_rows(np.random.default_rng(seed).random((12, 70)) < 0.6)
-    whole, n_seen = _intersections(rows, 10**6, complete)
-    monkeypatch.setattr(_role_miner, "PIECE_CELLS", 7)
-    monkeypatch.setattr(_role_miner, "FIRST_ROOM", 3)
-    found, n_seen_in_pieces = _intersections(rows, 10**6, complete)
+    whole, n_seen = intersections(rows, 10**6, complete)
+    monkeypatch.setattr(roles, "PIECE_CELLS", 7)
+    monkeypatch.setattr(roles, "FIRST_ROOM", 3)
+    found, n_seen_in_pieces = intersections(rows, 10**6, complete)
     assert_array_equal(found, whole)
     assert n_seen_in_pieces == n_seen

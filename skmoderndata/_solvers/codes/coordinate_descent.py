@@ -9,9 +9,8 @@ from skmoderndata._solvers.codes.gram_rows import ask_row
 from skmoderndata._solvers.codes.lasso_signal import correlations, known_entries, write_code
 from skmoderndata._solvers.codes.products import ZERO
 
-SWEEPS_BEFORE_SOLVING = (
-    30  # sweeps over the active atoms, after which their equations are better solved
-)
+# sweeps over the active atoms, after which their equations are better solved
+SWEEPS_BEFORE_SOLVING = 30
 
 
 @jit

@@ -17,9 +17,8 @@ DENSE_UP_TO = 500  # coefficients up to which a step solves for all of them
 # of conjugate gradients
 RTOL = 1e-2
 MAX_STEPS = 20
-CURVATURE_ALONG = (
-    1e-6  # curvature of a norm along the group, relative, so that there is a solution
-)
+# curvature of a norm along the group, relative, so that there is a solution
+CURVATURE_ALONG = 1e-6
 ALONG = 1e-4  # curvature of a norm along the group in systems of the size of the samples
 
 

@@ -12,9 +12,8 @@ from skmoderndata._typing import Array
 # why the code of a signal ended where it did
 STOP_REASONS = ("tol", "atoms", "rank", "stall", "max_iter")
 TOL, ATOMS, RANK, STALL, MAX_ITER = range(5)
-BLOCK_SIGNALS = (
-    256  # signals a block: their correlations with some hundred atoms stay in the cache
-)
+# signals a block: their correlations with some hundred atoms stay in the cache
+BLOCK_SIGNALS = 256
 BLOCK_BYTES = 2**25  # bytes of the arrays of a block
 SMALL_DICTIONARY_ATOMS = 512  # atoms: their Gram matrix is small whatever it is for
 MEMORY = 2**28  # bytes of a Gram matrix, where nothing else is asked for

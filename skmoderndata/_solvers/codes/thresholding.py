@@ -30,9 +30,8 @@ from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._typing import Array
 
 METHODS = ("iht", "htp", "cosamp", "subspace_pursuit")
-STEPS_WITHOUT_GAIN = (
-    30  # steps without a better code, after which supports are taken to go in circles
-)
+# steps without a better code, after which supports are taken to go in circles
+STEPS_WITHOUT_GAIN = 30
 SETTLED = 10  # gradient steps on one support, after which the limit of such steps is computed
 WANDERING = 40  # gradient steps, after which it is computed whatever the support
 RTOL = 1e-8  # a gradient step that lowers the squared residual by less has come to its limit

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 from skmoderndata._compat import namespace
 
 Array = Any
-ROUNDING_OF_DISTANCES = (
-    2e-15  # error of a squared distance, relative to the squared norms it comes from
-)
+# error of a squared distance, relative to the squared norms it comes from
+ROUNDING_OF_DISTANCES = 2e-15
 FAR_SQ = 1e5  # squared length scales from the centre up to which that error is below 1e-10
 CANCELS = 1e-6  # relative distance below which the error of the far ones is above 1e-9 of it
 

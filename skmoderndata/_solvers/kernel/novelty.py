@@ -6,9 +6,8 @@ import numpy as np
 
 from skmoderndata._typing import Array
 
-HELD_OUT_SAMPLES = (
-    500  # held-out samples: the rate of outliers is known to 1.3 points where it is a tenth
-)
+# held-out samples: the rate of outliers is known to 1.3 points where it is a tenth
+HELD_OUT_SAMPLES = 500
 
 
 def outlier_threshold(scores: Array, weights: Array, contamination: float) -> float:

@@ -35,9 +35,8 @@ from skmoderndata._typing import Array
 
 ROWS_TOGETHER = 64  # rows asked for at a time
 BLOCKED = 1e200  # stands for an infinite gradient at a bound, or where the row is missing
-STEPS_BETWEEN_GAPS = (
-    100_000  # steps, or 100 for each sample, after which the gap is looked at in any case
-)
+# steps, or 100 for each sample, after which the gap is looked at in any case
+STEPS_BETWEEN_GAPS = 100_000
 REACHED = 0
 COUNTED = 1
 STALLED = 2
