@@ -299,7 +299,7 @@ def test_sizes_are_refused_and_impossible_measurements_fitted():
             lambda X, spikes, far, model: CompressedSensing(5, basis=1j * np.eye(24)).fit(X),
         ),
         (
-            r"no coefficients reproduce .* residual_tol: increase",
+            r"no coefficients reproduce .* residual_rtol: increase",
             lambda X, spikes, far, model: spikes.set_params(residual_tol=0.01).recover(far),
         ),
         (

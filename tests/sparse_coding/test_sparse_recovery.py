@@ -688,11 +688,11 @@ def test_equations_without_solution_are_refused(memory):
     free = SparseRecovery(algorithm="basis_pursuit", residual_tol=0.1)
     with config_context(working_memory=memory):
         with pytest.raises(
-            ValueError, match=r"no non-negative coefficients .* residual_tol: increase it"
+            ValueError, match=r"no non-negative coefficients .* residual_rtol: increase it"
         ):
             bounded.fit(np.abs(Phi), signs)
         with pytest.raises(
-            ValueError, match=r"no coefficients reproduce .* residual_tol: increase it"
+            ValueError, match=r"no coefficients reproduce .* residual_rtol: increase it"
         ):
             free.fit(Phi[:, :4], y)
 

@@ -206,6 +206,8 @@ def _to_level(
         count += done
         if n_missing == 0:
             break
+        if done == 0 and status == REACHED:  # rounding
+            status = STALLED
     return count, turn, status
 
 
@@ -347,7 +349,8 @@ def partner(g, plus, diagonal, row, i, low, first, last):
     for q in range(size):
         rise = max(g[q] + plus[q] - low, 0.0)
         rises[q] = rise
-        gains[q] = rise * rise / max(own + diagonal[q] - 2.0 * row[q], 1e-300)
+        # in this order the square of tiny kernel values is no zero
+        gains[q] = rise * (rise / max(own + diagonal[q] - 2.0 * row[q], 1e-300))
     best = 0
     high = 0
     j = size
