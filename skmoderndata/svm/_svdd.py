@@ -140,8 +140,8 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
             ("check_outliers_train", "check_outliers_fit_predict"),
             "contamination is the rate among new samples, by held-out distances; the check wants "
             "it among training samples, which lie nearer to a centre that they have determined. "
-            "In use: of the samples of `fit` fewer than the fraction contamination are flagged, of "
-            "new ones about that fraction",
+            "In use: of the samples of `fit` fewer than the fraction contamination are flagged, "
+            "of new ones about that fraction",
         ),
         comparison=Comparison(
             baseline="sklearn.svm.OneClassSVM",
