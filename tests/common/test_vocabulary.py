@@ -77,7 +77,7 @@ VAGUE_NAMES = {
     "part": 45,
     "place": 41,
     "most": 41,
-    "left": 22,
+    "left": 23,
     "kept": 15,
     "rest": 8,
     "room": 6,
