@@ -16,7 +16,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone, is_classifier, is_clusterer, is_outlier_detector, is_regressor
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_digits,
+    load_iris,
+    load_wine,
+)
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import adjusted_rand_score, r2_score
 from sklearn.model_selection import KFold, StratifiedKFold
@@ -370,7 +376,9 @@ def gaps(model, table):
     hidden = np.random.default_rng(0).random(X.shape) < 0.1
     filled = quietly(clone(model).fit_transform, np.where(hidden, np.nan, X))
     deviation = X - X.mean(axis=0)
-    return 1.0 - float(np.linalg.norm((filled - X)[hidden]) / np.linalg.norm(deviation[hidden]))
+    return 1.0 - float(
+        np.linalg.norm((filled - X)[hidden]) / np.linalg.norm(deviation[hidden])
+    )
 
 
 def two_views(model, table):

@@ -43,7 +43,9 @@ getattr(model, "fit_transform", model.fit)(X, y)
 
 def main(arguments=None):
     """Measure, print and, if asked, write the page; the exit status is 0 within the limits."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.first_call", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.first_call", description=__doc__
+    )
     parser.add_argument("names", nargs="*", metavar="NAME", help="classes; none means all")
     parser.add_argument(
         "--defaults", action="store_true", help="the first parameter set of each card only"
@@ -53,7 +55,9 @@ def main(arguments=None):
     )
 
     parser.add_argument("--repeat", type=int, default=1, help="rounds; the median is shown")
-    parser.add_argument("--jobs", type=int, default=1, help="of the search for the slowest option")
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="of the search for the slowest option"
+    )
     parser.add_argument("--write-docs", action="store_true", help="write the page")
     options = parser.parse_args(arguments)
 
@@ -85,7 +89,9 @@ def main(arguments=None):
     print(f"{max(tried, len(rows))} first calls, {len(beyond)} beyond their limit")
 
     if options.write_docs:
-        given = "".join(f" --{name}" for name in ("defaults", "options") if vars(options)[name])
+        given = "".join(
+            f" --{name}" for name in ("defaults", "options") if vars(options)[name]
+        )
         given += f" --repeat {options.repeat}" + f" --jobs {options.jobs}" * (options.jobs > 1)
         name = "first_call_options.md" if options.options else "first_call.md"
         (PAGES / name).write_text(page(rows, options.repeat, given, tried), encoding="utf-8")
@@ -144,7 +150,9 @@ def measure(name, parameters, missing=False, n_calls=2):
     """Seconds of a process with an empty cache, and of the next one."""
     with tempfile.TemporaryDirectory() as folder:
         env = {**os.environ, **ONE_THREAD, "NUMBA_CACHE_DIR": folder}
-        code = FIT.format(name=name, parameters=pickle.dumps(dict(parameters)), missing=missing)
+        code = FIT.format(
+            name=name, parameters=pickle.dumps(dict(parameters)), missing=missing
+        )
         times = []
         for _ in range(n_calls):
             start = perf_counter()

@@ -15,7 +15,13 @@ from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_digits,
+    load_iris,
+    load_wine,
+)
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
@@ -203,14 +209,18 @@ def verdicts(every):
         missing = 0.2 * (shape == (300, 60))
         X, *_ = planted(shape, rank, errors, noise, missing, seed)
         wrong["noisy"] += takes_for_exact(X)
-    rows.append(("noisy", len(sets), wrong["noisy"], len(sets) - wrong["noisy"], wrong["noisy"]))
+    rows.append(
+        ("noisy", len(sets), wrong["noisy"], len(sets) - wrong["noisy"], wrong["noisy"])
+    )
 
     # 3. real ones
     sets = [load().data for load in (*TABLES.values(), load_iris)]
     sets += [StandardScaler().fit_transform(X) for X in sets]
     wrong["tables"] = sum(map(takes_for_exact, sets))
     others = len(sets) - wrong["tables"]
-    rows.append(("tables of scikit-learn", len(sets), wrong["tables"], others, wrong["tables"]))
+    rows.append(
+        ("tables of scikit-learn", len(sets), wrong["tables"], others, wrong["tables"])
+    )
 
     text = (
         "Six shapes from 40 x 200 to 500 x 30. Without noise: rank 2, 5, 10, 20 % of the\n"
@@ -405,9 +415,13 @@ def exact(every):
     rows = []
     slowest = 0.0
     farthest = 0.0
-    for shape, errors in product(((300, 60), (200, 150), (500, 500), (1000, 200)), (0.05, 0.2)):
+    for shape, errors in product(
+        ((300, 60), (200, 150), (500, 500), (1000, 200)), (0.05, 0.2)
+    ):
         X, *_ = planted(shape, 0.05, errors, 0.0, 0.0, 0)
-        times, models = race({"auto": RobustPCA(), "pcp": RobustPCA(algorithm="pcp")}, X, rounds=5)
+        times, models = race(
+            {"auto": RobustPCA(), "pcp": RobustPCA(algorithm="pcp")}, X, rounds=5
+        )
         ratio = times["auto"] / times["pcp"]
         auto, pcp = (models[name].low_rank_ for name in ("auto", "pcp"))
         distance = float(np.linalg.norm(auto - pcp) / np.linalg.norm(pcp))

@@ -43,7 +43,9 @@ def main(arguments=None):
 def show(results):
     """Lines with a name and a value each."""
     width = max(map(len, results)) + 2
-    number = {name: f"{v:,}" if isinstance(v, int) else f"{v:.3g}" for name, v in results.items()}
+    number = {
+        name: f"{v:,}" if isinstance(v, int) else f"{v:.3g}" for name, v in results.items()
+    }
     return [f"{name:<{width}}{value:>9}" for name, value in number.items()]
 
 
@@ -259,7 +261,12 @@ def run_merge(n=60_000, n_blocks=8):
     }
 
 
-RUNS = {"stream": run_stream, "core_set": run_core_set, "search": run_search, "merge": run_merge}
+RUNS = {
+    "stream": run_stream,
+    "core_set": run_core_set,
+    "search": run_search,
+    "merge": run_merge,
+}
 
 if __name__ == "__main__":
     main()

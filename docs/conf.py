@@ -54,7 +54,9 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {page.stem: [] for page in HERE.glob("*.md") if page.stem != "api"}  # no sections
+html_sidebars = {
+    page.stem: [] for page in HERE.glob("*.md") if page.stem != "api"
+}  # no sections
 html_sidebars["auto_examples/index"] = []
 html_math_renderer = "mathml"  # of skmoderndata_site: no script, no network
 

@@ -27,7 +27,9 @@ names = [str(name).removeprefix("mean ") for name in data.feature_names[:10]]
 def of_quantity(j):
     """Kernel on the three forms of one quantity."""
     columns = [j, j + 10, j + 20]
-    return lambda A, B: rbf_kernel(np.asarray(A)[:, columns], np.asarray(B)[:, columns], gamma=0.3)
+    return lambda A, B: rbf_kernel(
+        np.asarray(A)[:, columns], np.asarray(B)[:, columns], gamma=0.3
+    )
 
 
 kernels = [of_quantity(j) for j in range(10)]
@@ -50,7 +52,9 @@ print({name: f"{score:.3f}" for name, score in scores.items()})
 # well aligned, but the joint weights take the area and leave the others out. To predict, the
 # plain kernel on all columns is as good, or slightly better: what is gained is the picture.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained", sharey=True)
+figure, (left, right) = plt.subplots(
+    1, 2, figsize=(11, 4.2), layout="constrained", sharey=True
+)
 rows = np.arange(10)
 left.barh(rows, found["joint"].alignments_, color="0.6")
 left.set(title="alignment of each quantity alone", yticks=rows, yticklabels=names)

@@ -39,7 +39,8 @@ y = truth(X) + 0.3 * rng.normal(size=80)
 noise = WhiteKernel(0.1, (1e-4, 10))
 kernels = {
     "RBF, one width": ConstantKernel(10.0, (1e-2, 1e4)) * RBF(1.0, (1e-2, 1e3)) + noise,
-    "RBF, a width each": ConstantKernel(10.0, (1e-2, 1e4)) * RBF(np.ones(8), (1e-2, 1e3)) + noise,
+    "RBF, a width each": ConstantKernel(10.0, (1e-2, 1e4)) * RBF(np.ones(8), (1e-2, 1e3))
+    + noise,
     "ANOVA, degree 2": ANOVA(
         2,
         cumulative=True,
@@ -63,12 +64,16 @@ for name, score in scores.items():
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 left.barh(list(scores), list(scores.values()), color=["0.6", "0.6", "C3"])
-left.set(xlim=(0, 1.1), xlabel="R2 on 1000 new samples", title="80 noisy samples, eight inputs")
+left.set(
+    xlim=(0, 1.1), xlabel="R2 on 1000 new samples", title="80 noisy samples, eight inputs"
+)
 for i, score in enumerate(scores.values()):
     left.text(max(score, 0) + 0.01, i, f"{score:.2f}", va="center")
 weights = models["ANOVA, degree 2"].kernel_.k1.weights
 right.bar(range(1, 9), weights, color=["C3"] * 6 + ["0.6"] * 2)
 right.set_yscale("log")
-right.set(xlabel="input", xticks=range(1, 9), ylabel="weight", title="Weights of the ANOVA kernel")
+right.set(
+    xlabel="input", xticks=range(1, 9), ylabel="weight", title="Weights of the ANOVA kernel"
+)
 plt.show()
 print("weights:", " ".join(f"{w:.0e}" for w in weights))

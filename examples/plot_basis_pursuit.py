@@ -38,7 +38,9 @@ for s in numbers:
         X = rng.normal(size=(50, 100))
         w = np.zeros(100)
         w[rng.choice(100, s, replace=False)] = rng.choice([-1, 1], s)
-        greedy = OrthogonalMatchingPursuit(n_nonzero_coefs=s, fit_intercept=False).fit(X, X @ w)
+        greedy = OrthogonalMatchingPursuit(n_nonzero_coefs=s, fit_intercept=False).fit(
+            X, X @ w
+        )
         for name, fitted in zip(share, (exact.fit(X, X @ w), greedy), strict=True):
             hits[name] += np.linalg.norm(fitted.coef_ - w) < 1e-4 * np.linalg.norm(w)
     for name in share:

@@ -40,7 +40,9 @@ for ax, combine in zip(axes.flat, ("poe", "gpoe", "bcm", "rbcm", "grbcm"), stric
     ax.fill_between(grid[:, 0], mean - 2 * std, mean + 2 * std, color="C0", alpha=0.3)
     inside = np.abs(mean - clean) < 2 * std
     ax.set(
-        title=f"{combine}: {100 * inside.mean():.0f} % within 2 std", xlim=(30, 60), ylim=(-5, 6)
+        title=f"{combine}: {100 * inside.mean():.0f} % within 2 std",
+        xlim=(30, 60),
+        ylim=(-5, 6),
     )
     if combine == "rbcm":
         weights = model.expert_weights(grid)

@@ -55,6 +55,8 @@ for name in wrong:
     left.plot(grid, wrong[name], "o-", label=name)
     right.plot(grid, agreement[name], "o-", label=name)
 left.set(xlabel="clusters", ylabel="share of wrong pixels", title="black and white centres")
-right.set(xlabel="clusters", ylabel="adjusted mutual information", title="agreement with digits")
+right.set(
+    xlabel="clusters", ylabel="adjusted mutual information", title="agreement with digits"
+)
 left.legend()
 plt.show()

@@ -49,13 +49,17 @@ for name, make, most in [
         start = time.perf_counter()
         model = make().fit(X, y)
         times.setdefault(name, []).append(time.perf_counter() - start)
-        errors.setdefault(name, []).append(100 * (1 - model.score(X_test[:5000], y_test[:5000])))
+        errors.setdefault(name, []).append(
+            100 * (1 - model.score(X_test[:5000], y_test[:5000]))
+        )
 
 X, y = board(1_000_000, rng)
 start = time.perf_counter()
 with warnings.catch_warnings():  # of the gap, which the title tells
     warnings.simplefilter("ignore")
-    core = CoreVectorMachine(C=50, gamma=4, radius_tol=1e-6, n_jobs=2, random_state=0).fit(X, y)
+    core = CoreVectorMachine(C=50, gamma=4, radius_tol=1e-6, n_jobs=2, random_state=0).fit(
+        X, y
+    )
 million_seconds = time.perf_counter() - start
 million_error = 100 * (1 - core.score(X_test, y_test))
 
@@ -75,7 +79,9 @@ ax = axes[1]
 for name in times:
     ax.loglog(sizes[: len(times[name])], times[name], "o-", label=name)
     for n, seconds, error in zip(sizes, times[name], errors[name], strict=False):
-        ax.annotate(f"{error:.2f} %", (n, seconds), xytext=(4, -12), textcoords="offset points")
+        ax.annotate(
+            f"{error:.2f} %", (n, seconds), xytext=(4, -12), textcoords="offset points"
+        )
 ax.loglog(
     [1_000_000], [million_seconds], "s", color="C0", label="CoreVectorMachine, published rule"
 )

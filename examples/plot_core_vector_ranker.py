@@ -55,10 +55,14 @@ for spread in spreads:
         fields = [value(flat), ranker.predict(flat), regression.predict(flat)]
 
 fig, axes = plt.subplots(1, 4, figsize=(15, 3.9), layout="constrained")
-for ax, field, name in zip(axes, fields, ["true value", "CoreVectorRanker", "SVR"], strict=False):
+for ax, field, name in zip(
+    axes, fields, ["true value", "CoreVectorRanker", "SVR"], strict=False
+):
     ax.contourf(grid[..., 0], grid[..., 1], field.reshape(100, 100), 15, cmap="viridis")
     ax.set(title=name, aspect="equal")
-axes[1].set_xlabel(f"{len(ranker.support_)} support vectors, duality gap {ranker.dual_gap_:.1%}")
+axes[1].set_xlabel(
+    f"{len(ranker.support_)} support vectors, duality gap {ranker.dual_gap_:.1%}"
+)
 for name, line in scores.items():
     axes[3].plot(spreads, line, "o-", label=name)
 axes[3].set(xlabel="spread of the judges' levels", ylabel="pairs in order", ylim=(0.5, 1))

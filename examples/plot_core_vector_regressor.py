@@ -39,13 +39,17 @@ ax.legend()
 
 errors, sizes = [], []
 for distance in (0.001, 0.003, 0.01, 0.03, 0.1):
-    model = CoreVectorRegressor(C=10, tube_distance=distance, gamma=0.3, random_state=0).fit(X, y)
+    model = CoreVectorRegressor(C=10, tube_distance=distance, gamma=0.3, random_state=0).fit(
+        X, y
+    )
     errors.append(np.sqrt(np.mean((model.predict(X) - truth) ** 2)))
     sizes.append(len(model.support_))
     axes[1].annotate(f"{distance}", (sizes[-1], errors[-1]), fontsize=9)
 axes[1].loglog(sizes, errors, "o-")
 axes[1].set(
-    xlabel="support vectors", ylabel="error against the truth", title="The trade, by tube_distance"
+    xlabel="support vectors",
+    ylabel="error against the truth",
+    title="The trade, by tube_distance",
 )
 
 # %%

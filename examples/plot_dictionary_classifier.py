@@ -19,7 +19,9 @@ from sklearn.svm import LinearSVC
 from skmoderndata.sparse_coding import DictionaryClassifier
 
 X, y = load_digits(return_X_y=True)
-train, test, y_train, y_test = train_test_split(X, y, test_size=600, random_state=0, stratify=y)
+train, test, y_train, y_test = train_test_split(
+    X, y, test_size=600, random_state=0, stratify=y
+)
 
 sizes = (1, 2, 4, 8, 16, 32)
 scores = {0: [], 10: []}
@@ -40,7 +42,9 @@ print("linear classifier  ", round(linear, 3))
 # %%
 # The two atoms of some digits, and how many digits are told right.
 
-fig, axes = plt.subplots(1, 3, figsize=(12, 3.8), layout="constrained", width_ratios=[1, 1, 1.3])
+fig, axes = plt.subplots(
+    1, 3, figsize=(12, 3.8), layout="constrained", width_ratios=[1, 1, 1.3]
+)
 for ax, passes, title in (
     (axes[0], 0, "two atoms each, by itself"),
     (axes[1], 10, "two atoms each, told apart"),

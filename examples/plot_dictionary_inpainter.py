@@ -37,7 +37,9 @@ def decibels(image):
 
 known = np.argwhere(~missing)
 linear = griddata(known, whole[~missing], np.argwhere(np.ones_like(missing)), method="linear")
-nearest = griddata(known, whole[~missing], np.argwhere(np.ones_like(missing)), method="nearest")
+nearest = griddata(
+    known, whole[~missing], np.argwhere(np.ones_like(missing)), method="nearest"
+)
 linear = np.where(np.isnan(linear), nearest, linear).reshape(whole.shape)
 once = DictionaryInpainter("masked", dictionary="cosines").fit_transform(seen)
 rounds = DictionaryInpainter("em", random_state=0).fit_transform(seen)

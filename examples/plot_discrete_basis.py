@@ -53,7 +53,9 @@ for noise, color in zip(levels, ("C0", "C1", "C2"), strict=True):
 left.plot([], [], "o--", color="0.5", label="greedy only")
 left.plot([], [], "s-", color="0.5", label="with re-fit")
 left.set(
-    xlabel="association threshold", ylabel="share of wrong bits", title="cost for each threshold"
+    xlabel="association threshold",
+    ylabel="share of wrong bits",
+    title="cost for each threshold",
 )
 left.set_ylim(0, 0.62)
 left.legend(ncols=2, loc="upper center")

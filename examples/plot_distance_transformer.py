@@ -50,7 +50,10 @@ accuracy = {
     for name, step in distances.items()
 }
 for name, values in accuracy.items():
-    print(f"{name:32}", "  ".join(f"k={k}: {v:.3f}" for k, v in zip(numbers, values, strict=True)))
+    print(
+        f"{name:32}",
+        "  ".join(f"k={k}: {v:.3f}" for k, v in zip(numbers, values, strict=True)),
+    )
 
 # %%
 # The map of the strings by relative edits, and the accuracy of nearest neighbours. Few strings

@@ -36,9 +36,15 @@ print(f"SVC, tuned over 9 settings: {perf_counter() - start:.1f} s")
 # decomposition.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-left.plot(sizes, [100 * (1 - model.score(X_test, y_test)) for model in models], "o-", label="test")
-left.plot(sizes, [100 * (1 - model.loo_score_) for model in models], "s--", label="leave-one-out")
-left.axhline(100 * (1 - machine.score(X_test, y_test)), color="k", lw=1, label="SVC, tuned: test")
+left.plot(
+    sizes, [100 * (1 - model.score(X_test, y_test)) for model in models], "o-", label="test"
+)
+left.plot(
+    sizes, [100 * (1 - model.loo_score_) for model in models], "s--", label="leave-one-out"
+)
+left.axhline(
+    100 * (1 - machine.score(X_test, y_test)), color="k", lw=1, label="SVC, tuned: test"
+)
 left.axvline(len(X), color="0.6", ls=":")
 left.set(xscale="log", yscale="log", xlabel="neurons", ylabel="errors (%)")
 left.legend()

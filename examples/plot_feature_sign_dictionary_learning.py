@@ -25,7 +25,9 @@ from skmoderndata.decomposition import FeatureSignDictionaryLearning
 grey = load_sample_image("flower.jpg").mean(axis=2) / 255
 patches = extract_patches_2d(grey, (8, 8), max_patches=40000, random_state=0).reshape(-1, 64)
 patches = patches - patches.mean(axis=1, keepdims=True)
-patches = patches[np.argsort(-patches.std(axis=1), kind="stable")[:4000]]  # those with most to see
+patches = patches[
+    np.argsort(-patches.std(axis=1), kind="stable")[:4000]
+]  # those with most to see
 k, alpha = 100, 0.2
 start = patches[np.random.default_rng(0).choice(len(patches), k, replace=False)]
 start = start / np.linalg.norm(start, axis=1, keepdims=True)

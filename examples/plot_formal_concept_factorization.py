@@ -25,7 +25,9 @@ for noise in levels:
     models[noise] = FormalConceptFactorization(n_clusters=None).fit(X)
     n_concepts = len(models[noise].components_)
     at_five = models[noise].coverage_[4]
-    print(f"{noise:4.0%} noisy bits: {n_concepts:3d} concepts, the first five cover {at_five:.0%}")
+    print(
+        f"{noise:4.0%} noisy bits: {n_concepts:3d} concepts, the first five cover {at_five:.0%}"
+    )
 
 # %%
 # Clean data: five concepts, and they are the sources. One noisy bit in a hundred is enough to
@@ -44,7 +46,9 @@ for ax, noise in zip(axes, (0.0, 0.05), strict=False):
 axes[0].set_ylabel("row, sorted by its sources")
 for noise in levels:
     coverage = models[noise].coverage_
-    axes[2].plot(np.arange(1, len(coverage) + 1), coverage, "o-", ms=3, label=f"{noise:.0%} noise")
+    axes[2].plot(
+        np.arange(1, len(coverage) + 1), coverage, "o-", ms=3, label=f"{noise:.0%} noise"
+    )
 axes[2].set(xscale="log", xlabel="concepts", ylabel="share of ones covered", ylim=(0, 1.03))
 axes[2].set_title("coverage")
 axes[2].legend()

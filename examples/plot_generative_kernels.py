@@ -50,7 +50,9 @@ print(len(words), "words,", words[:3])
 # Markov model of two states, vowels and consonants, written down by hand: it alternates, and a
 # state emits its letters as often as they occur.
 
-counts = np.array([sum(word.count(letter) for word in words) for letter in LETTERS], dtype=float)
+counts = np.array(
+    [sum(word.count(letter) for word in words) for letter in LETTERS], dtype=float
+)
 vowel = np.array([letter in "aeiouy" for letter in LETTERS])
 emission = np.stack([counts * vowel, counts * ~vowel]) + 1.0
 hidden = HMMFisher(

@@ -61,7 +61,9 @@ for j, ax in enumerate(middle.subplots(1, 6)):
     ax.scatter(position[:, 1], position[:, 0], c=slow[:, j], s=3, cmap="RdBu", vmin=-2, vmax=2)
     ax.set_title(f"slow output {j + 1}", fontsize=9)
     ax.set(xticks=[], yticks=[], aspect="equal", ylim=(15.5, -0.5))
-for ax, (name, guess) in zip(bottom.subplots(1, 3, sharey=True), predicted.items(), strict=True):
+for ax, (name, guess) in zip(
+    bottom.subplots(1, 3, sharey=True), predicted.items(), strict=True
+):
     ax.plot(position[:, 1], guess[:, 1], ".", ms=2)
     ax.axline((0, 0), slope=1, color="black", lw=0.8)
     figures = f"$R^2$ = {explained[name]:.2f}, identity {recognised[name]:.0%}"

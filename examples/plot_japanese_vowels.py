@@ -59,14 +59,17 @@ def stretched(X, n_points=16):
     rows = []
     for x in X:
         at = np.linspace(0, len(x) - 1, n_points)
-        rows.append(np.column_stack([np.interp(at, np.arange(len(x)), c) for c in x.T]).ravel())
+        rows.append(
+            np.column_stack([np.interp(at, np.arange(len(x)), c) for c in x.T]).ravel()
+        )
     return np.array(rows)
 
 
 models = {
     "neighbours under warping": DTWNeighborsClassifier(),
     "all alignments, SVC": make_pipeline(
-        KernelTransformer(Normalized(GlobalAlignment("median"))), SVC(kernel="precomputed", C=100)
+        KernelTransformer(Normalized(GlobalAlignment("median"))),
+        SVC(kernel="precomputed", C=100),
     ),
     "stretched, SVC": make_pipeline(StandardScaler(), SVC(C=100)),
 }
@@ -97,7 +100,9 @@ left.set(xlabel="Point of the series", ylabel="First channel", title=what)
 left.legend()
 for (name, values), style in zip(errors.items(), ("o-", "s-", "^--"), strict=True):
     right.plot(sizes, values, style, label=name)
-right.set(xlabel="Utterances of each speaker for training", ylabel="Error on unseen utterances")
+right.set(
+    xlabel="Utterances of each speaker for training", ylabel="Error on unseen utterances"
+)
 right.set_ylim(0, None)
 right.legend()
 plt.show()

@@ -88,7 +88,9 @@ pictures = {
 }
 for ax, (name, picture) in zip(axes, pictures.items(), strict=True):
     error = np.linalg.norm(picture - image) / np.linalg.norm(image)
-    title = f"{name}: error {error:.2f}" if picture is zero_filled or picture is found else name
+    title = (
+        f"{name}: error {error:.2f}" if picture is zero_filled or picture is found else name
+    )
     ax.imshow(picture, cmap="gray", vmin=0, vmax=1)
     ax.set(title=title, xticks=[], yticks=[])
 plt.show()

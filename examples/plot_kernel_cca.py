@@ -68,7 +68,9 @@ axes[2].contourf(side, side, values, levels=15, cmap="RdBu_r", vmin=-top, vmax=t
 axes[2].scatter(*X[new].T, s=3, color="k")
 axes[2].set(title="function of view 1", aspect="equal")
 results = search.cv_results_
-axes[3].semilogx(alphas, results["mean_train_score"], "--", color="0.5", label="training folds")
+axes[3].semilogx(
+    alphas, results["mean_train_score"], "--", color="0.5", label="training folds"
+)
 axes[3].semilogx(alphas, results["mean_test_score"], "o-", color="C3", label="held-out folds")
 axes[3].axvline(search.best_params_["alpha"], color="C3", ls=":")
 axes[3].set(title="choice of alpha", xlabel="alpha", ylabel="correlation")

@@ -22,9 +22,13 @@ X = x[:, None]
 
 numbers = [1, 2, 3, 4, 5, 6, 8, 10, 14, 20, 30, 50]
 searches = {
-    "kernel PLS": GridSearchCV(KernelPLSRegression(gamma=1.0), {"n_components": numbers}, cv=10),
+    "kernel PLS": GridSearchCV(
+        KernelPLSRegression(gamma=1.0), {"n_components": numbers}, cv=10
+    ),
     "principal components": GridSearchCV(
-        PrincipalComponentsRegression(kernel="rbf", gamma=1.0), {"n_components": numbers}, cv=10
+        PrincipalComponentsRegression(kernel="rbf", gamma=1.0),
+        {"n_components": numbers},
+        cv=10,
     ),
 }
 for name, search in searches.items():

@@ -30,7 +30,9 @@ fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 for ax, (name, cls) in zip(axes, {"SVC": SVC, "L2SVC": L2SVC}.items(), strict=True):
     model = cls(C=2.0, gamma=0.3).fit(X, y)
     values = model.decision_function(grid.reshape(-1, 2)).reshape(120, 120)
-    ax.contourf(grid[..., 0], grid[..., 1], values, 20, cmap="RdBu_r", vmin=-3, vmax=3, alpha=0.5)
+    ax.contourf(
+        grid[..., 0], grid[..., 1], values, 20, cmap="RdBu_r", vmin=-3, vmax=3, alpha=0.5
+    )
     ax.contour(
         grid[..., 0],
         grid[..., 1],
@@ -52,7 +54,9 @@ images, digit = images[:700] / 16, digit[:700]
 costs = np.logspace(-2, 3, 8)
 fig, ax = plt.subplots(figsize=(5.5, 4), layout="constrained")
 for name, cls in {"SVC": SVC, "L2SVC": L2SVC}.items():
-    errors = [1 - cross_val_score(cls(C=c, gamma=0.03), images, digit, cv=3).mean() for c in costs]
+    errors = [
+        1 - cross_val_score(cls(C=c, gamma=0.03), images, digit, cv=3).mean() for c in costs
+    ]
     ax.semilogx(costs, 100 * np.array(errors), "o-", label=name)
 ax.set(xlabel="C", ylabel="error in three folds, %", title="700 digits")
 ax.legend()

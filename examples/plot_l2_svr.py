@@ -43,5 +43,7 @@ fig, ax = plt.subplots(figsize=(5.5, 4), layout="constrained")
 ax.plot(counts, scores, "o-")
 for count, score, width in zip(counts, scores, widths, strict=True):
     ax.annotate(f"{width:g}", (count, score), textcoords="offset points", xytext=(4, -10))
-ax.set(xlabel="samples with a coefficient", ylabel="R2 in five folds", title="width of the tube")
+ax.set(
+    xlabel="samples with a coefficient", ylabel="R2 in five folds", title="width of the tube"
+)
 plt.show()

@@ -37,7 +37,9 @@ def machine(kernel):
     return make_pipeline(KernelTransformer(kernel), SVC(kernel="precomputed", C=10))
 
 
-each_length = sum((Normalized(PSpectrum(q)) for q in (2, 3, 4)), start=Normalized(PSpectrum(1)))
+each_length = sum(
+    (Normalized(PSpectrum(q)) for q in (2, 3, 4)), start=Normalized(PSpectrum(1))
+)
 models = {
     "SequenceFeatures(BlendedSpectrum(3)), LinearSVC": make_pipeline(
         SequenceFeatures(BlendedSpectrum(3)), LinearSVC()
@@ -51,7 +53,9 @@ models = {
     "Mismatch(3), SVC": machine(Normalized(Mismatch(3, alphabet=letters))),
     "PSpectrum(1), SVC": machine(Normalized(PSpectrum(1))),
 }
-accuracy = {name: cross_val_score(model, X, y, cv=folds).mean() for name, model in models.items()}
+accuracy = {
+    name: cross_val_score(model, X, y, cv=folds).mean() for name, model in models.items()
+}
 for name, value in accuracy.items():
     print(f"{name:50} {value:.3f}")
 

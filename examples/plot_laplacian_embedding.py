@@ -74,7 +74,9 @@ for style, name, other in (
     (":", "SpectralEmbedding", SpectralEmbedding(random_state=0)),
 ):
     ax.axhline(accuracy(other), color="0.4", ls=style, label=name)
-ax.set(xlabel="n_neighbors", ylabel="accuracy", ylim=(0, 1), xticks=numbers, xticklabels=numbers)
+ax.set(
+    xlabel="n_neighbors", ylabel="accuracy", ylim=(0, 1), xticks=numbers, xticklabels=numbers
+)
 ax.minorticks_off()
 ax.legend(fontsize=8)
 plt.show()

@@ -52,7 +52,9 @@ for solver, style in [("core_set", "o-"), ("away_steps", "-"), ("badoiu_clarkson
         gaps.append(max(found.dual_gap_, 1e-9))
     ax.loglog(passes, gaps, style, label=solver)
 ax.set(
-    xlabel="passes over the data", ylabel="relative gap", title="20 000 points in 50 dimensions"
+    xlabel="passes over the data",
+    ylabel="relative gap",
+    title="20 000 points in 50 dimensions",
 )
 ax.legend()
 

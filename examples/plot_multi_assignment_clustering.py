@@ -21,7 +21,9 @@ rng = np.random.default_rng(3)
 n_people, n_permissions, n_roles = 400, 60, 6
 roles = np.zeros((n_roles, n_permissions), dtype=bool)
 for k in range(n_roles):
-    roles[k, np.arange(10 * k, 10 * k + 14) % n_permissions] = True  # four shared with the next
+    roles[k, np.arange(10 * k, 10 * k + 14) % n_permissions] = (
+        True  # four shared with the next
+    )
 has_role = np.argsort(rng.uniform(size=(n_people, n_roles)), axis=1) < rng.integers(
     1, 4, size=(n_people, 1)
 )
@@ -75,6 +77,8 @@ for ax, (title, picture) in zip(axes, pictures.items(), strict=False):
     ax.set(title=title, xlabel="permission", ylabel="person", yticks=[])
 axes[3].plot(grid, errors, "o-")
 axes[3].axvline(n_roles, color="0.7", ls="--", label="planted")
-axes[3].set(title="choice of the number", xlabel="roles", ylabel="wrong predictions, new people")
+axes[3].set(
+    title="choice of the number", xlabel="roles", ylabel="wrong predictions, new people"
+)
 axes[3].legend()
 plt.show()

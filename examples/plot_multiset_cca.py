@@ -57,7 +57,9 @@ axes[0, 0].plot(time, sign * shown / shown.std(), ".", ms=4, color="C3", label="
 axes[0, 0].set(title="40 % of each view missing", xticks=[])
 axes[0, 0].legend()
 axes[1, 0].imshow(shown_seen, aspect="auto", cmap="Greys", interpolation="nearest")
-axes[1, 0].set(yticks=range(3), yticklabels=["view 1", "2", "3"], xlabel="sample (white: missing)")
+axes[1, 0].set(
+    yticks=range(3), yticklabels=["view 1", "2", "3"], xlabel="sample (white: missing)"
+)
 grid = axes[0, 1].get_gridspec()
 for ax in axes[:, 1]:
     ax.remove()

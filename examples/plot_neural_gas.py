@@ -29,7 +29,9 @@ k = 32
 runs = {
     "k-means,\none start": [KMeans(k, n_init=1, random_state=s) for s in range(10)],
     "k-means,\nten starts": [KMeans(k, n_init=10, random_state=s) for s in range(10)],
-    "neural gas,\nas published": [NeuralGas(k, polish=False, random_state=s) for s in range(10)],
+    "neural gas,\nas published": [
+        NeuralGas(k, polish=False, random_state=s) for s in range(10)
+    ],
     "neural gas": [NeuralGas(k, random_state=s) for s in range(10)],
 }
 errors = {

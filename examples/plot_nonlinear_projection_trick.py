@@ -32,7 +32,9 @@ for ax, (name, trick) in zip(axes[1:], tricks.items(), strict=True):
     found = adjusted_rand_score(y, labels)
     ax.scatter(Z[:, 0], Z[:, 2], c=labels, s=8, cmap="coolwarm")
     ax.set(
-        xlabel="first coordinate", ylabel="third", title=f"on coordinates, {name}: ARI {found:.2f}"
+        xlabel="first coordinate",
+        ylabel="third",
+        title=f"on coordinates, {name}: ARI {found:.2f}",
     )
     print(f"{name:13s} ARI {found:.2f}, share explained {trick.score(X):.3f}")
 plt.show()

@@ -32,7 +32,9 @@ IMPUTERS = {
     "IterativeImputer": IterativeImputer(n_nearest_features=10, max_iter=5, random_state=0),
     "NuclearNormImputer": NuclearNormImputer(),
 }
-IMPUTERS["NuclearNormImputer"].fit(make_ratings(20, 10, random_state=0)[0])  # compiles its loops
+IMPUTERS["NuclearNormImputer"].fit(
+    make_ratings(20, 10, random_state=0)[0]
+)  # compiles its loops
 shares = [0.05, 0.1, 0.2, 0.4, 0.7]
 errors = {name: [] for name in IMPUTERS}
 seconds = dict.fromkeys(IMPUTERS, 0.0)

@@ -73,5 +73,7 @@ for ax, (name, kernel) in zip(axes, models.items(), strict=True):
 axes[0].legend(fontsize=8)
 plt.show()
 print(
-    "Triangular of width 1 is 0 for", f"{np.mean(Triangular(1.0)(grid) == 0):.0%}", "of all pairs"
+    "Triangular of width 1 is 0 for",
+    f"{np.mean(Triangular(1.0)(grid) == 0):.0%}",
+    "of all pairs",
 )

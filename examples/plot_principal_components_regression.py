@@ -25,7 +25,9 @@ for ax, noise in zip(axes, (0.5, 2.0), strict=True):
         train, new = slice(0, 50), slice(50, None)
         scores.append(
             [
-                PrincipalComponentsRegression(int(k)).fit(X[train], y[train]).score(X[new], y[new])
+                PrincipalComponentsRegression(int(k))
+                .fit(X[train], y[train])
+                .score(X[new], y[new])
                 for k in numbers
             ]
         )

@@ -79,7 +79,9 @@ left.legend(loc="lower right", fontsize=8)
 
 right.loglog(sizes, angles["PCA"], "o-", color="C0", label="PCA")
 right.loglog(sizes, angles["RobustPCA"], "o-", color="C3", label="RobustPCA")
-right.axhline(degrees(leading_directions(clean)["PCA"]), color="k", ls=":", label="PCA, no error")
+right.axhline(
+    degrees(leading_directions(clean)["PCA"]), color="k", ls=":", label="PCA, no error"
+)
 right.set(
     xlabel="size of the wrong number",
     ylabel="angle to the true direction (degrees)",

@@ -40,7 +40,9 @@ for share in shares:
     )
     for name, model in methods.items():
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # more than max_candidates intersections
+            warnings.simplefilter(
+                "ignore", UserWarning
+            )  # more than max_candidates intersections
             model.fit(access)
         mismatch[name].append(source_mismatch(roles, model.components_))
         wrong[name].append((model.inverse_transform(model.assignments_) != policy).mean())

@@ -66,7 +66,9 @@ left.set(ylim=(-7, 7), xlabel="x", ylabel="y")
 left.legend()
 place = np.arange(len(scores))
 for k, name in enumerate(["ridge", "neurons", "neurons and links"]):
-    bars = right.bar(place + 0.27 * (k - 1), [row[k] for row in scores.values()], 0.25, label=name)
+    bars = right.bar(
+        place + 0.27 * (k - 1), [row[k] for row in scores.values()], 0.25, label=name
+    )
     right.bar_label(bars, fmt="%.3f", fontsize=8)
 right.set_xticks(place, list(scores))
 right.set(ylim=(0, 1.25))

@@ -53,6 +53,8 @@ for name, Y in maps.items():
         "o-",
         label=f"{name}: stress {stress(Y):.3f}, trust {kept:.3f}",
     )
-right.set(xlabel="distance of two digits", ylabel="mean relative error on the map", ylim=(0, None))
+right.set(
+    xlabel="distance of two digits", ylabel="mean relative error on the map", ylim=(0, None)
+)
 right.legend()
 plt.show()

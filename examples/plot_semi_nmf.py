@@ -25,7 +25,9 @@ size = np.linalg.norm(X)
 numbers = (2, 4, 8, 12, 16, 24)
 errors = {"k-means": [], "semi-NMF": [], "truncated SVD (bound)": []}
 for k in numbers:
-    errors["k-means"].append(np.sqrt(KMeans(k, n_init=3, random_state=0).fit(X).inertia_) / size)
+    errors["k-means"].append(
+        np.sqrt(KMeans(k, n_init=3, random_state=0).fit(X).inertia_) / size
+    )
     errors["semi-NMF"].append(
         SemiNMF(k, tol=1e-3, max_iter=3000).fit(X).reconstruction_err_ / size
     )

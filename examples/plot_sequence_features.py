@@ -55,7 +55,9 @@ learnt = accuracy(None)
 features = SequenceFeatures(BlendedSpectrum(4)).fit(words)
 model = LinearSVC().fit(features.transform(words), y)
 names = features.get_feature_names_out()
-fig, axes = plt.subplots(1, 5, figsize=(12, 4), layout="constrained", width_ratios=[1] * 4 + [2])
+fig, axes = plt.subplots(
+    1, 5, figsize=(12, 4), layout="constrained", width_ratios=[1] * 4 + [2]
+)
 for code, ax in zip(["fi", "hu", "it", "pl"], axes[:4], strict=True):
     weights = model.coef_[list(model.classes_).index(code)]
     top = np.argsort(weights)[-10:]

@@ -48,7 +48,8 @@ print("lengths", min(map(len, shapes)), "to", max(map(len, shapes)))
 
 models = {
     "all alignments": make_pipeline(
-        KernelTransformer(Normalized(GlobalAlignment("median"))), SVC(kernel="precomputed", C=100)
+        KernelTransformer(Normalized(GlobalAlignment("median"))),
+        SVC(kernel="precomputed", C=100),
     ),
     "best alignment": make_pipeline(
         KernelTransformer(DTWKernel("median", radius=0.1, power=1.0)),

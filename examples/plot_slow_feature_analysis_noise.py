@@ -68,7 +68,9 @@ for name, row in table.items():
     style = "-" if "slow" in name else ":"
     left.plot(levels, row, style, marker="o", label=name)
 left.set(
-    xlabel="noise, in deviations of a sensor", ylabel="correlation with the drift", ylim=(0, 1.02)
+    xlabel="noise, in deviations of a sensor",
+    ylabel="correlation with the drift",
+    ylim=(0, 1.02),
 )
 left.legend(fontsize=7, loc="lower left")
 

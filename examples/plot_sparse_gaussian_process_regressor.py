@@ -26,7 +26,8 @@ kernel = ConstantKernel() * RBF()
 exact = GaussianProcessRegressor(kernel + WhiteKernel(0.5), normalize_y=True).fit(X, y)
 numbers = [2, 3, 4, 6, 8, 12]
 models = [
-    SparseGaussianProcessRegressor(kernel, n_inducing=m, random_state=0).fit(X, y) for m in numbers
+    SparseGaussianProcessRegressor(kernel, n_inducing=m, random_state=0).fit(X, y)
+    for m in numbers
 ]
 
 # %%

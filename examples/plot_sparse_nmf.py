@@ -43,7 +43,9 @@ size = np.linalg.norm(X)
 fig, axes = plt.subplots(2, 2, figsize=(8, 8.6), layout="constrained")
 for ax, (name, model) in zip(axes.flat, models.items(), strict=True):
     H = model.components_ / model.components_.max(axis=1, keepdims=True)
-    tiles = np.pad(H.reshape(4, 4, 8, 8), ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=0.3)
+    tiles = np.pad(
+        H.reshape(4, 4, 8, 8), ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=0.3
+    )
     ax.imshow(tiles.transpose(0, 2, 1, 3).reshape(36, 36)[:-1, :-1], cmap="gray_r")
     ax.set(xticks=[], yticks=[])
     found = sparseness(model.components_)

@@ -19,7 +19,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from skmoderndata.sparse_coding import SparseRepresentationClassifier
 
 X, y = load_digits(return_X_y=True)
-train, test, y_train, y_test = train_test_split(X, y, test_size=400, random_state=0, stratify=y)
+train, test, y_train, y_test = train_test_split(
+    X, y, test_size=400, random_state=0, stratify=y
+)
 rng = np.random.default_rng(0)
 
 

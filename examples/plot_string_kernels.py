@@ -67,7 +67,9 @@ kernels = {
     "FixedLength(5)": FixedLengthSubsequences(5),
 }
 samples = [hidden_motif(case) for case in cases]
-table = np.array([[accuracy(Normalized(k), X, y) for X, y in samples] for k in kernels.values()])
+table = np.array(
+    [[accuracy(Normalized(k), X, y) for X, y in samples] for k in kernels.values()]
+)
 
 # %%
 # Peptides: antimicrobial ones against transmembrane regions of proteins. Twenty amino acids, and
@@ -99,7 +101,9 @@ searches = {
     "one may differ: Mismatch": search(Mismatch(alphabet=amino_acids), {"p": lengths[1:]}),
     "with gaps: GapWeighted": search(GapWeighted(), {"p": lengths, "decay": [0.5, 0.7, 0.9]}),
 }
-curves = {name: [best_for(found, "p", p) for p in lengths[1:]] for name, found in searches.items()}
+curves = {
+    name: [best_for(found, "p", p) for p in lengths[1:]] for name, found in searches.items()
+}
 for name, found in searches.items():  # with one of one symbols wrong all strings are alike
     first = np.nan if "Mismatch" in name else best_for(found, "p", 1)
     curves[name].insert(0, first)
@@ -118,7 +122,9 @@ for p in lengths:
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
 left.imshow(table, cmap="viridis", vmin=0.5, vmax=1, aspect="auto")
 for (i, j), value in np.ndenumerate(table):
-    left.text(j, i, f"{value:.2f}", ha="center", va="center", color="w" if value < 0.85 else "k")
+    left.text(
+        j, i, f"{value:.2f}", ha="center", va="center", color="w" if value < 0.85 else "k"
+    )
 left.set(
     xticks=range(3), xticklabels=cases, yticks=range(len(kernels)), yticklabels=list(kernels),
     title="Motif hidden in noise: accuracy",

@@ -36,7 +36,9 @@ for ax, (name, kernel) in zip(axes, kernels.items(), strict=True):
             test = np.setdiff1d(np.arange(len(digit)), train)
             scores = cls(nu=0.1, **kernel).fit(images[train]).decision_function(images[test])
             auc.append(roc_auc_score(digit[test] == kind, scores))
-        ax.bar(np.arange(10) + 0.4 * shift - 0.2, auc, 0.4, label=f"{label}: {np.mean(auc):.3f}")
+        ax.bar(
+            np.arange(10) + 0.4 * shift - 0.2, auc, 0.4, label=f"{label}: {np.mean(auc):.3f}"
+        )
     ax.set(title=name, xticks=range(10), xlabel="digit that was learned", ylim=(0.5, 1.02))
     ax.legend(loc="lower right", title="mean")
 axes[0].set_ylabel("area under the curve")

@@ -72,7 +72,9 @@ for size in sizes:
         ).fit(texts[train], subject[train])
         scores["TfidfVectorizer, LinearSVC"].append(baseline.score(texts[test], subject[test]))
         for name, K in matrices.items():
-            model = SVC(kernel="precomputed", C=10).fit(K[np.ix_(train, train)], subject[train])
+            model = SVC(kernel="precomputed", C=10).fit(
+                K[np.ix_(train, train)], subject[train]
+            )
             scores[name].append(model.score(K[np.ix_(test, train)], subject[test]))
     for name, values in scores.items():
         curves[name].append(np.mean(values))
@@ -85,7 +87,9 @@ for size in sizes:
 terms = ["mask", "masked", "minimum", "minimize", "filter", "frequency", "signal", "sparse",
          "csr", "distribution", "random", "quantile"]  # fmt: skip
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
-for (name, values), style in zip(curves.items(), ["k--o", "-s", "-^", "-v", "-D"], strict=True):
+for (name, values), style in zip(
+    curves.items(), ["k--o", "-s", "-^", "-v", "-D"], strict=True
+):
     left.semilogx(sizes, values, style, base=2, label=name)
 left.axhline(0.2, color="0.8")
 left.set(

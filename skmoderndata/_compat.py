@@ -96,7 +96,9 @@ class NamedOptions(StrOptions):
 
 
 # scikit-learn before 1.9 lets weights that are all zero pass
-_ZEROS_PASS = "allow_all_zero_weights" not in signature(_sklearn_check_sample_weight).parameters
+_ZEROS_PASS = (
+    "allow_all_zero_weights" not in signature(_sklearn_check_sample_weight).parameters
+)
 
 
 def check_sample_weight(sample_weight: Any, X: Any, **options: Any) -> Any:
@@ -117,7 +119,9 @@ def get_array_namespace(X):
 
     NumPy unless array API dispatch is on and X is another kind of array.
     """
-    xp, _, device = _array_api.get_namespace_and_device(np.empty(0) if sparse.issparse(X) else X)
+    xp, _, device = _array_api.get_namespace_and_device(
+        np.empty(0) if sparse.issparse(X) else X
+    )
     return xp, device
 
 
@@ -201,7 +205,9 @@ def fit_context(*, prefer_skip_nested_validation=True):
     """Decorate `fit`: check parameters, tear callbacks down, leave no half-fitted object."""
 
     def decorator(fit):
-        context = _sklearn_fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
+        context = _sklearn_fit_context(
+            prefer_skip_nested_validation=prefer_skip_nested_validation
+        )
         return context(all_or_nothing(fit))
 
     return decorator

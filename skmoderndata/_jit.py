@@ -77,7 +77,9 @@ def _compile(func, options):
         dispatcher = numba.njit(cache=True, nogil=True, **options)(func)
     except RuntimeError:  # no place to write the cache, as in a read-only container
         if Path(func.__code__.co_filename).exists():  # else typed in by hand: nothing to keep
-            _warn_once("no folder", f"numba finds no folder to keep compiled functions in{AGAIN}")
+            _warn_once(
+                "no folder", f"numba finds no folder to keep compiled functions in{AGAIN}"
+            )
         return numba.njit(nogil=True, **options)(func)
 
     dispatcher._cache = _ForgivingCache(dispatcher._cache)

@@ -145,7 +145,9 @@ def without_comparison() -> dict[str, str]:
         families.setdefault(_card_of(cls).family, []).append(_card_of(cls))
     for family, cards in sorted(families.items()):
         if all(card.comparison is None for card in cards):
-            found[family] = next((card.no_comparison for card in cards if card.no_comparison), "")
+            found[family] = next(
+                (card.no_comparison for card in cards if card.no_comparison), ""
+            )
     return found
 
 

@@ -578,7 +578,9 @@ def check_atoms(dictionary):
         )
     atoms = np.array(dictionary, dtype=np.complex128)
     if atoms.ndim != 2 or atoms.size == 0 or not np.isfinite(atoms).all():
-        raise ValueError("dictionary must be a matrix of finite numbers, one atom in each row.")
+        raise ValueError(
+            "dictionary must be a matrix of finite numbers, one atom in each row."
+        )
     return check_magnitude(atoms, input_name="dictionary")
 
 

@@ -25,7 +25,9 @@ OUTPUTS = ("transform", "predict", "decision_function", "score_samples")
 def main(arguments=None):
     """Fit the named estimators, or all of them; the exit status is 0 when each was fitted."""
     known = {cls.__name__: cls for cls in all_estimators()}
-    parser = argparse.ArgumentParser(prog="python -m skmoderndata.compile", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m skmoderndata.compile", description=__doc__
+    )
     parser.add_argument("names", nargs="*", metavar="NAME", help="classes; none means all")
     chosen = parser.parse_args(arguments).names or list(known)
     unknown = sorted(set(chosen) - set(known))

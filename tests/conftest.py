@@ -10,7 +10,9 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 
 def pytest_generate_tests(metafunc):
     if "seed" in metafunc.fixturenames:
-        metafunc.parametrize("seed", range(20) if os.environ.get("TEST_SEEDS") == "all" else [0])
+        metafunc.parametrize(
+            "seed", range(20) if os.environ.get("TEST_SEEDS") == "all" else [0]
+        )
 
 
 def pytest_collection_modifyitems(config, items):

@@ -65,7 +65,8 @@ def environment(folder, extra, *pins):
         print(f"Setting up {folder.relative_to(ROOT)} ...", flush=True)
         venv.create(folder, with_pip=True, clear=folder.exists())
     print(
-        f"Installing skmoderndata[{extra}] (the first time takes a minute or two) ...", flush=True
+        f"Installing skmoderndata[{extra}] (the first time takes a minute or two) ...",
+        flush=True,
     )
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     done = subprocess.run([*install, "--editable", f"{ROOT}[{extra}]", *pins], check=False)
@@ -185,7 +186,9 @@ def wheel(rest):
 
     with tempfile.TemporaryDirectory() as name:
         clean = Path(name)
-        built = run(python, "-m", "build", "--wheel", "--outdir", str(clean / "dist"), str(ROOT))
+        built = run(
+            python, "-m", "build", "--wheel", "--outdir", str(clean / "dist"), str(ROOT)
+        )
         if built:
             return built
 

@@ -11,13 +11,17 @@ from babel import Locale
 
 LANGUAGES = "cs da de en es et fi fr hu it lt nl pl pt sv tr".split()
 PER_LANGUAGE = 100
-TARGET = Path(__file__).parents[1] / "skmoderndata" / "datasets" / "data" / "language_names.csv"
+TARGET = (
+    Path(__file__).parents[1] / "skmoderndata" / "datasets" / "data" / "language_names.csv"
+)
 
 
 def names_of(code):
     """Names of languages and territories, in lower case: letters only, six or more."""
     locale = Locale(code)
-    names = {name.lower() for name in [*locale.languages.values(), *locale.territories.values()]}
+    names = {
+        name.lower() for name in [*locale.languages.values(), *locale.territories.values()]
+    }
     return {name for name in names if len(name) >= 6 and name.isalpha()}
 
 

@@ -27,7 +27,9 @@ def image_rows(fig, rows, *, cmap="gray_r", limits=(None, None)):
 
 def one_of_each(y, rows):
     """Give the first of `rows` in each class, in the order of the classes."""
-    return np.array([rows[np.flatnonzero(y[rows] == label)[0]] for label in np.unique(y[rows])])
+    return np.array(
+        [rows[np.flatnonzero(y[rows] == label)[0]] for label in np.unique(y[rows])]
+    )
 
 
 def components_or_scatter(fig, methods, X, y, shape):

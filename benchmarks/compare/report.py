@@ -57,7 +57,10 @@ def _facts(rows, plan, seconds, interrupted):
         "protocol": plan.size,
         "outer_folds": plan.n_outer,
         "inner_folds": plan.n_inner,
-        "versions": {"skmoderndata": skmoderndata.__version__, "python": platform.python_version()}
+        "versions": {
+            "skmoderndata": skmoderndata.__version__,
+            "python": platform.python_version(),
+        }
         | {package: version(package) for package in packages},
         "machine": platform.machine(),
     }
@@ -127,7 +130,9 @@ def _plain(value):
         value = value.item()
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
-    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
+    return (
+        value if value is None or isinstance(value, bool | int | float | str) else repr(value)
+    )
 
 
 # --- HTML
@@ -319,14 +324,18 @@ def _reasons(reasons):
 
 
 def _table_row(row):
-    data = f"{row.problem.title} ({row.problem.score_name})" if row.problem else row.problem_name
+    data = (
+        f"{row.problem.title} ({row.problem.score_name})" if row.problem else row.problem_name
+    )
     names = {"method": row.name, "baseline": row.baseline.name if row.baseline else "?"}
 
     cells = [_verdict_cell(row)]
     for kind, name in names.items():
         win = " win" if row.winner == kind else ""
         link = (
-            f'<a href="#{escape(name)}">{escape(name)}</a>' if kind == "method" else escape(name)
+            f'<a href="#{escape(name)}">{escape(name)}</a>'
+            if kind == "method"
+            else escape(name)
         )
         cells.append(f'<td class="{kind}{win}">{link}</td>')
 

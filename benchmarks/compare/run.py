@@ -102,7 +102,9 @@ class Contender:
 
     @property
     def warnings(self):
-        return sum((Counter(outcome.warnings) for outcome in self.outcomes.values()), Counter())
+        return sum(
+            (Counter(outcome.warnings) for outcome in self.outcomes.values()), Counter()
+        )
 
     @property
     def seconds(self):
@@ -294,7 +296,9 @@ def run_rows(rows, plan, *, n_jobs=1, report=lambda row, contender, fold, outcom
     ]
 
     call = _tune_in_worker if n_jobs > 1 else _tune
-    parallel = Parallel(n_jobs, batch_size=1, pre_dispatch=n_jobs, return_as="generator_unordered")
+    parallel = Parallel(
+        n_jobs, batch_size=1, pre_dispatch=n_jobs, return_as="generator_unordered"
+    )
     # outcomes come as they are ready; the index tells whose they are
     results = parallel(
         delayed(call)(
@@ -386,7 +390,8 @@ def _tune(index, estimator, grid, problem_name, data, split, plan, *, keep):
         seconds=seconds,
         fit_seconds=search.refit_time_ + score_seconds,
         best_params={
-            name.removeprefix(f"{STEP}__"): value for name, value in search.best_params_.items()
+            name.removeprefix(f"{STEP}__"): value
+            for name, value in search.best_params_.items()
         },
         warnings=Counter(entry.category.__name__ for entry in caught),
         pipeline=search.best_estimator_ if keep else None,
@@ -421,7 +426,9 @@ def _warm_up(problem, estimator, grid, data, train):
 def _fit_params(step, data, rows):
     """Values of those rows that `fit` of the step takes, and ask for them."""
     accepted = inspect.signature(step.fit).parameters
-    params = {name: values[rows] for name, values in data.fit_params.items() if name in accepted}
+    params = {
+        name: values[rows] for name, values in data.fit_params.items() if name in accepted
+    }
     if params:
         step.set_fit_request(**dict.fromkeys(params, True))
     return params

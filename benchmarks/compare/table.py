@@ -3,7 +3,13 @@
 from collections import Counter
 
 from rich import box
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -35,7 +41,8 @@ def summary(counts):
     """Write how often each verdict occurs, as one phrase."""
     names = {"method": ("win", "wins"), "baseline": ("loss", "losses")}
     parts = [
-        f"{counts[kind]} {names.get(kind, (kind, kind))[counts[kind] != 1]}" for kind in VERDICTS
+        f"{counts[kind]} {names.get(kind, (kind, kind))[counts[kind] != 1]}"
+        for kind in VERDICTS
     ]
     parts += [f"{number} {kind}" for kind, number in counts.items() if kind not in VERDICTS]
     return ", ".join(parts)
@@ -87,14 +94,20 @@ class ProgressReport:
         reached = outcome.error or f"{outcome.score:.4f} in {outcome.seconds:.1f} s"
         width = len(str(self.total))
         self.console.print(
-            f"[{self.done:{width}}/{self.total}] {what}: {reached}", markup=False, highlight=False
+            f"[{self.done:{width}}/{self.total}] {what}: {reached}",
+            markup=False,
+            highlight=False,
         )
 
 
 def make_table(rows, *, space=0):
     """Lay the rows out in two lines each, which fit a terminal of 80 columns."""
     table = Table(
-        box=box.SIMPLE_HEAD, show_edge=False, padding=(0, space), leading=1, header_style="bold"
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, space),
+        leading=1,
+        header_style="bold",
     )
     table.add_column("method\nbaseline", overflow="fold")
     table.add_column("verdict", no_wrap=True)
@@ -109,7 +122,9 @@ def make_table(rows, *, space=0):
 
 def _cells(row):
     baseline = row.baseline.name if row.baseline else "?"
-    data = f"{row.problem.title}\n{row.problem.score_name}" if row.problem else row.problem_name
+    data = (
+        f"{row.problem.title}\n{row.problem.score_name}" if row.problem else row.problem_name
+    )
 
     if row.state in ("failed", "not run"):
         style = "bold red" if row.state == "failed" else "dim"
@@ -152,7 +167,9 @@ def seconds_text(seconds):
 
 
 def _lines(texts, styles=("", "")):
-    return Text("\n").join(Text(text, style) for text, style in zip(texts, styles, strict=True))
+    return Text("\n").join(
+        Text(text, style) for text, style in zip(texts, styles, strict=True)
+    )
 
 
 def score_text(scores):
@@ -194,7 +211,9 @@ def print_table(console, rows):
         console.print(f"{family}: {summary(counts)}", markup=False, highlight=False)
     total = sum(count(rows).values(), Counter())
     console.print(
-        f"All: {summary(total)}. Time: {summary_of_times(rows)}.", style="bold", highlight=False
+        f"All: {summary(total)}. Time: {summary_of_times(rows)}.",
+        style="bold",
+        highlight=False,
     )
     console.print()
     console.print(RULE, style="dim", markup=False, highlight=False)

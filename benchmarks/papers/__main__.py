@@ -72,7 +72,16 @@ def markdown(name, entry, values):
     """Page of the docs."""
     table = ["| " + " | ".join(row) + " |" for row in [HEAD, *_rows(values)]]
     table.insert(1, "|" + "---|" * len(HEAD))
-    parts = [f"# {entry.title}", "", entry.cites, "", *table, "", f"Source: {entry.source}", ""]
+    parts = [
+        f"# {entry.title}",
+        "",
+        entry.cites,
+        "",
+        *table,
+        "",
+        f"Source: {entry.source}",
+        "",
+    ]
     if entry.remarks:
         parts += [entry.remarks, ""]
     parts += ["```bash", f"python -m benchmarks.papers {name} --write-docs", "```"]
@@ -103,7 +112,9 @@ def _parser(entries):
     parser.add_argument("--quick", action="store_true", help="smaller settings")
     parser.add_argument("--output", default="build/papers", metavar="FOLDER")
     parser.add_argument(
-        "--write-docs", action="store_true", help="write docs/benchmarks/paper_<name>.md as well"
+        "--write-docs",
+        action="store_true",
+        help="write docs/benchmarks/paper_<name>.md as well",
     )
     return parser
 

@@ -30,7 +30,9 @@ def share_recovered(snr, trial):
     from skmoderndata.decomposition import KSVD
 
     X, D = planted(snr, np.random.default_rng(trial))
-    model = KSVD(N_ATOMS, n_nonzero_coefs=N_NONZERO, max_iter=N_PASSES, random_state=trial).fit(X)
+    model = KSVD(
+        N_ATOMS, n_nonzero_coefs=N_NONZERO, max_iter=N_PASSES, random_state=trial
+    ).fit(X)
     return float(np.mean(1 - np.abs(model.components_ @ D.T).max(axis=0) < 0.01))
 
 

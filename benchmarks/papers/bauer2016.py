@@ -26,7 +26,10 @@ def values(quick):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             exact = GaussianProcessRegressor(
-                kernel + WhiteKernel(0.1), normalize_y=True, n_restarts_optimizer=2, random_state=0
+                kernel + WhiteKernel(0.1),
+                normalize_y=True,
+                n_restarts_optimizer=2,
+                random_state=0,
             ).fit(X, y)
 
             models = {

@@ -48,7 +48,9 @@ def values(quick):
             continue
         X, y, Z, t = data
         error = round(1 - DTWNeighborsClassifier(radius=radius).fit(X, y).score(Z, t), 4)
-        kind = {None: "no band", 0: "Euclidean", "cv": "radius learned"}.get(radius, "radius 7 %")
+        kind = {None: "no band", 0: "Euclidean", "cv": "radius learned"}.get(
+            radius, "radius 7 %"
+        )
         found.append(
             value(
                 f"{name}, {kind}",

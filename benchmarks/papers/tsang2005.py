@@ -41,7 +41,9 @@ def _ball():
         most = int(np.ceil(2 / eps)) + 2
         size = len(model.core_indices_)
         setting = f"enclosing ball of 5000 x 100, eps = {eps:g}"
-        found.append(value(setting, "core set", f"<= {most}", THEORY, size, holds=size <= most))
+        found.append(
+            value(setting, "core set", f"<= {most}", THEORY, size, holds=size <= most)
+        )
     return found
 
 
@@ -128,7 +130,12 @@ def _original(quick):
             holds=abs(error - 0.65) < 0.1,
         ),
         value(
-            setting, "relative duality gap, largest", "0.04", SPECIFICATION, gap, holds=gap <= 0.04
+            setting,
+            "relative duality gap, largest",
+            "0.04",
+            SPECIFICATION,
+            gap,
+            holds=gap <= 0.04,
         ),
     ]
 

@@ -43,7 +43,9 @@ def main(arguments=None):
         else:
             failed = _measure_each({name: cases[name] for name in names}, options, folder)
     except KeyboardInterrupt:
-        print(f"\ninterrupted; the cases that were finished are in {folder}/ (go on: --resume)")
+        print(
+            f"\ninterrupted; the cases that were finished are in {folder}/ (go on: --resume)"
+        )
         return 130
 
     if failed:

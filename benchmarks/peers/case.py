@@ -107,7 +107,9 @@ class Case:
         }
         object.__setattr__(self, "contenders", contenders)
         if self.ours not in contenders:
-            raise ValueError(f"ours={self.ours!r} is not among the contenders {list(contenders)}")
+            raise ValueError(
+                f"ours={self.ours!r} is not among the contenders {list(contenders)}"
+            )
 
 
 def at_most(text, contender, figure, limit, *, sizes=None):

@@ -138,7 +138,9 @@ def _legend(case, rows):
     legend = {name: case.figures[name] for name in names if name in case.figures}
     if "peak memory" in names:
         unit = case.memory_unit[0]
-        legend["peak memory"] = f"what the run adds to resident memory at its highest, in {unit}"
+        legend["peak memory"] = (
+            f"what the run adds to resident memory at its highest, in {unit}"
+        )
     return legend
 
 

@@ -47,7 +47,15 @@ class Row:
 
 
 def run_case(
-    case, *, quick=False, repeat=None, sizes=None, seed=0, budget=120.0, measure=None, say=print
+    case,
+    *,
+    quick=False,
+    repeat=None,
+    sizes=None,
+    seed=0,
+    budget=120.0,
+    measure=None,
+    say=print,
 ):
     """Measure every contender at every size and return the rows, in the order of the table.
 
@@ -245,4 +253,6 @@ def _set_ratios(table, ours):
 
 def measure_memory(case_name, *, quick, seed):
     """Return the `measure` of `run_case`: every contender in a process of its own."""
-    return lambda contender, size: memory.in_own_process(case_name, contender, size, quick, seed)
+    return lambda contender, size: memory.in_own_process(
+        case_name, contender, size, quick, seed
+    )

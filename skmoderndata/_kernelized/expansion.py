@@ -75,10 +75,14 @@ class KernelRows:
         values = self.values(self.expansion(used, coef[used]), used)
         return max(float(values @ coef[used]), 0.0)
 
-    def values(self, expansion: "Expansion", rows: Array | slice, *, exact: bool = True) -> Array:
+    def values(
+        self, expansion: "Expansion", rows: Array | slice, *, exact: bool = True
+    ) -> Array:
         """Values of an expansion at some of the samples."""
         values = expansion.values(self.X, rows, exact=exact, n_jobs=self.n_jobs)
-        self.n_evaluations += len(values) * (1 if expansion.kind == "linear" else len(expansion))
+        self.n_evaluations += len(values) * (
+            1 if expansion.kind == "linear" else len(expansion)
+        )
         return values
 
 
@@ -86,7 +90,12 @@ class Expansion:
     """The function `f(x) = sum_j coef_j k(x, z_j)`; `coef` may have several columns."""
 
     def __init__(
-        self, gram: Gram, samples: Any, coef: Array | None = None, *, origin: Array | None = None
+        self,
+        gram: Gram,
+        samples: Any,
+        coef: Array | None = None,
+        *,
+        origin: Array | None = None,
     ) -> None:
         self.gram = gram
         self.samples = samples

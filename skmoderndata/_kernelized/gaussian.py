@@ -93,7 +93,9 @@ def opposite(A: Array) -> Array:
     return A
 
 
-def exponents(left: Array, columns: Array, X: Any, Z: Any, gamma: float, *, out: Array) -> Array:
+def exponents(
+    left: Array, columns: Array, X: Any, Z: Any, gamma: float, *, out: Array
+) -> Array:
     """Write the exponents `-gamma |x - z|^2` of one tile, by one product of matrices.
 
     Parameters

@@ -17,11 +17,17 @@ from skmoderndata._samples.containers import count_samples, is_sparse, row_block
 from skmoderndata._typing import Array
 from skmoderndata.kernels._base import constant_diagonal, kernel_from_data
 
-FUNCTIONS = {"rbf": gaussian, "laplacian": laplacian}  # more accurate than those of scikit-learn
+FUNCTIONS = {
+    "rbf": gaussian,
+    "laplacian": laplacian,
+}  # more accurate than those of scikit-learn
 
 KERNEL_NAMES = frozenset({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"})
 
-ANCHORS = (32, 2**13)  # samples compared, and the number of their partners, to judge the bandwidth
+ANCHORS = (
+    32,
+    2**13,
+)  # samples compared, and the number of their partners, to judge the bandwidth
 JUDGED_FROM_SAMPLES = 16  # fewer samples are too few to judge it
 ALIKE = 1e-6  # all samples are alike if no kernel value differs from 1 by more
 ALIEN = 0.1  # a sample is isolated if its kernel values with all others sum to less
@@ -108,12 +114,16 @@ def resolve_kernel(
 def _check_range(kernel: str, params: Mapping[str, Any], X: Any) -> None:
     """Refuse parameters and samples for which the kernel is undefined."""
     if kernel in ("poly", "polynomial") and params["degree"] < 1:
-        raise ValueError(f"kernel={kernel!r} needs degree >= 1, and degree={params['degree']!r}.")
+        raise ValueError(
+            f"kernel={kernel!r} needs degree >= 1, and degree={params['degree']!r}."
+        )
     if kernel in ("laplacian", "chi2") and not params["gamma"] > 0:
         raise ValueError(f"kernel={kernel!r} needs gamma > 0, and gamma={params['gamma']!r}.")
     if kernel in ("chi2", "additive_chi2"):
         if is_sparse(X):
-            raise ValueError(f"kernel={kernel!r} takes dense samples; convert with X.toarray().")
+            raise ValueError(
+                f"kernel={kernel!r} takes dense samples; convert with X.toarray()."
+            )
         if X.min() < 0:
             raise ValueError(
                 f"kernel={kernel!r} compares frequencies, and X has negative entries, down to "
@@ -310,7 +320,9 @@ class Gram:
             return np.asarray(np.tanh(inner))
 
         # any other function
-        step = 32  # a block of 32 x 32 for its diagonal: 32 times the work, a 32nd of the calls
+        step = (
+            32  # a block of 32 x 32 for its diagonal: 32 times the work, a 32nd of the calls
+        )
         parts = [
             self(block := take(X, slice(start, start + step)), block).diagonal()
             for start in range(0, n, step)
@@ -326,7 +338,9 @@ class Gram:
         if self.precomputed:
             return Columns(np.arange(count_samples(X))[indices])
         samples = take(X, indices)
-        return samples.copy() if isinstance(indices, slice) and hasattr(X, "shape") else samples
+        return (
+            samples.copy() if isinstance(indices, slice) and hasattr(X, "shape") else samples
+        )
 
     def order(self, X: Any) -> Array:
         """Order of samples by what they are, where that can be told, not by where they are.

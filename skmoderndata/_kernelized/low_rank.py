@@ -172,7 +172,9 @@ class Projection:
         Samples of the dual coefficients; None with coordinates.
     """
 
-    def __init__(self, source: Gram | LowRankFeatures, coef: Array, samples: Any = None) -> None:
+    def __init__(
+        self, source: Gram | LowRankFeatures, coef: Array, samples: Any = None
+    ) -> None:
         self.source = source
         self.coef = coef
         self.samples = samples

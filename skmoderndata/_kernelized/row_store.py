@@ -47,7 +47,9 @@ class RowStore:
         Number of kernel values computed.
     """
 
-    def __init__(self, gram: Gram, X: Any, *, cache_size: float = 500, plus: float = 0.0) -> None:
+    def __init__(
+        self, gram: Gram, X: Any, *, cache_size: float = 500, plus: float = 0.0
+    ) -> None:
         self.n = count_samples(X)
         self.plus = plus
         self.rows = KernelRows(gram, X)

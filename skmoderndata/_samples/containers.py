@@ -78,7 +78,9 @@ def as_samples(X: Any, name: str = "The kernel") -> list[Any]:
 def as_vectors(X: Any, name: str = "The kernel") -> Array:
     """Return vectors as rows of a finite float64 array."""
     if is_sparse(X):
-        raise TypeError(f"{name} takes dense samples; convert a sparse matrix with X.toarray().")
+        raise TypeError(
+            f"{name} takes dense samples; convert a sparse matrix with X.toarray()."
+        )
     if isinstance(X, list | tuple) or (isinstance(X, np.ndarray) and X.dtype == object):
         X = [x.value if isinstance(x, Sample) else x for x in X]
     try:

@@ -46,7 +46,9 @@ def edit_matrix(
     others = (B.codes, B.offsets)
 
     def work(rows: slice) -> None:
-        edit_distances(A.codes, A.offsets, others, costs, first=rows.start, own=own, out=D[rows])
+        edit_distances(
+            A.codes, A.offsets, others, costs, first=rows.start, own=own, out=D[rows]
+        )
 
     # blocks of rows, each with about as many cells of tables
     blocks = _row_blocks(A, B)

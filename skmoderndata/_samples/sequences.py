@@ -51,7 +51,9 @@ class Packed:
         if consecutive:
             codes = self.codes[first[0] : first[0] + offsets[-1]]
         else:
-            codes = self.codes[np.repeat(first - offsets[:-1], lengths) + np.arange(offsets[-1])]
+            codes = self.codes[
+                np.repeat(first - offsets[:-1], lengths) + np.arange(offsets[-1])
+            ]
         return Packed(codes, offsets, self.symbols, self.kind)
 
     def recoded(self, table: Array, symbols: tuple[Hashable, ...]) -> "Packed":
@@ -104,11 +106,15 @@ def pack(X: Any, name: str = "The kernel") -> Packed:
 
     # symbols become small numbers in their order
     if kind == "text":
-        points = np.frombuffer("".join(samples).encode("utf-32-le", "surrogatepass"), dtype="<u4")
+        points = np.frombuffer(
+            "".join(samples).encode("utf-32-le", "surrogatepass"), dtype="<u4"
+        )
         codes, present = _ranks(points.astype(np.int64))
         return Packed(codes, offsets, tuple(map(chr, present.tolist())), kind)
     if kind == "bytes":
-        codes, present = _ranks(np.frombuffer(b"".join(samples), dtype=np.uint8).astype(np.int64))
+        codes, present = _ranks(
+            np.frombuffer(b"".join(samples), dtype=np.uint8).astype(np.int64)
+        )
         return Packed(codes, offsets, tuple(present.tolist()), kind)
 
     if all(isinstance(x, np.ndarray) for x in samples):
@@ -169,7 +175,9 @@ def one_alphabet(A: Packed, B: Packed, name: str = "The kernel") -> tuple[Packed
     if A.symbols == B.symbols:
         return A, B
     if {A.kind, B.kind} == {"text", "bytes"} and len(A.codes) and len(B.codes):
-        raise TypeError(f"{name}: one collection is of str and the other of bytes; decode these.")
+        raise TypeError(
+            f"{name}: one collection is of str and the other of bytes; decode these."
+        )
     numbers = {symbol: i for i, symbol in enumerate(A.symbols)}
     table = np.array([numbers.setdefault(s, len(numbers)) for s in B.symbols], dtype=np.int32)
     symbols = tuple(numbers)

@@ -86,7 +86,9 @@ def pack_series(X: Any, name: str = "The kernel") -> Series:
     else:
         samples = [_points(x, i, name) for i, x in enumerate(as_samples(X, name))]
         if not samples:
-            raise ValueError(f"{name}: found an empty collection; at least 1 series is required.")
+            raise ValueError(
+                f"{name}: found an empty collection; at least 1 series is required."
+            )
 
         channels = np.array([x.shape[1] for x in samples])
         if np.ptp(channels):
@@ -206,7 +208,9 @@ def warping_band(
         Whether a band follows the diagonal of series of unequal lengths.
     """
     if band not in (None, "sakoe_chiba", "itakura"):
-        raise ValueError(f'{name}: band={band!r}; it must be None, "sakoe_chiba" or "itakura".')
+        raise ValueError(
+            f'{name}: band={band!r}; it must be None, "sakoe_chiba" or "itakura".'
+        )
 
     # Itakura's parallelogram: a slope
     if band == "itakura":

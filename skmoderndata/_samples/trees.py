@@ -291,7 +291,9 @@ def sort_children(tree: Any) -> tuple[list[int], list[Hashable]]:
     labels, degrees = flatten(tree)
     below: list[list[int]] = []
     levels: list[list[int]] = []  # nodes by their height
-    order: list[tuple[int, int]] = []  # of each node: height of its subtree, rank at this height
+    order: list[
+        tuple[int, int]
+    ] = []  # of each node: height of its subtree, rank at this height
     stack: list[int] = []
     for node, degree in enumerate(degrees):
         below.append(stack[len(stack) - degree :])

@@ -320,7 +320,9 @@ class KernelKMeans(
         elif spectral:
             inner = features_kernel(relaxation.coordinates, w)
             tries = [
-                kernel_k_means(inner, plus_plus_start(inner, k, rng), k, max_iter=self.max_iter)
+                kernel_k_means(
+                    inner, plus_plus_start(inner, k, rng), k, max_iter=self.max_iter
+                )
                 for _ in range(n_init)
             ]
             starts = [min(tries, key=lambda result: result.objective).labels]
@@ -465,7 +467,11 @@ class KernelKMeans(
 
     def _run(self, starts, kernel, X, y):
         """Return the best result over the starts, and whether it was stopped."""
-        settings = {"max_iter": self.max_iter, "tol": self.tol, "local_search": self.local_search}
+        settings = {
+            "max_iter": self.max_iter,
+            "tol": self.tol,
+            "local_search": self.local_search,
+        }
 
         def one(seed, progress=None):
             return kernel_k_means(kernel, seed, self.n_clusters, progress=progress, **settings)

@@ -370,7 +370,9 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
 
         model = boolean_model(model.sets, U, q1, q0, noise=self.noise)
         likelihood = table_log_likelihood(model, total)
-        self._keep(model, total._replace(free_energy=-likelihood), likelihood, self.n_iter_ + 1)
+        self._keep(
+            model, total._replace(free_energy=-likelihood), likelihood, self.n_iter_ + 1
+        )
 
         self.assignments_ = self._assign(data)[0]
         return self
@@ -507,7 +509,9 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
     def _schedule(self, n_features):
         """Temperatures from the first down to and including the last."""
         first = max(self.start_temperature or n_features / 8, self.end_temperature)
-        n_steps = int(np.floor(np.log(self.end_temperature / first) / np.log(self.cooling) + 1e-9))
+        n_steps = int(
+            np.floor(np.log(self.end_temperature / first) / np.log(self.cooling) + 1e-9)
+        )
         return [*(first * self.cooling ** np.arange(n_steps)), self.end_temperature]
 
     def _keep(self, model, statistics, log_likelihood, n_iter):

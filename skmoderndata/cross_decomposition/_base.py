@@ -351,7 +351,9 @@ class MultiviewTransformer(
                 f"{len(X)} samples, the first of them row {int(np.flatnonzero(missing)[0])}: "
                 f"{here}, or leave these samples out of all views."
             )
-        assert_all_finite(X, estimator_name=name, input_name="X" if v == 0 else f"view {v + 1}")
+        assert_all_finite(
+            X, estimator_name=name, input_name="X" if v == 0 else f"view {v + 1}"
+        )
 
     def _present(self, v, X):
         """Rows in which a view is not missing."""
@@ -445,7 +447,9 @@ def cut_columns(X, view_slices, name):
         start, stop, step = columns.indices(p)
 
         # Python cuts slices that are too long; here they are an error
-        if len(range(start, stop, step)) == 0 or (columns.stop is not None and columns.stop > p):
+        if len(range(start, stop, step)) == 0 or (
+            columns.stop is not None and columns.stop > p
+        ):
             raise ValueError(
                 f"{name}: view_slices holds {entry!r}, which does not fit X with n_features={p}."
             )
@@ -575,7 +579,9 @@ def number_found(estimator, pairs, progress):
     if found == 0:
         raise ValueError(f"{type(estimator).__name__}: the views have nothing in common.")
     if found < asked and not progress.stopped:
-        warn_fewer(estimator, asked=asked, found=found, reason=f"the rank {found} of the problem")
+        warn_fewer(
+            estimator, asked=asked, found=found, reason=f"the rank {found} of the problem"
+        )
     return found
 
 

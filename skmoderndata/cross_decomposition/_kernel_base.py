@@ -89,7 +89,11 @@ class KernelViews(MultiviewTransformer):
         kernel = self.kernel
         if not isinstance(kernel, list | tuple) or not any(map(is_structured, kernel)):
             return False
-        if not hasattr(X, "__len__") or getattr(X, "ndim", 1) != 1 or isinstance(X, str | bytes):
+        if (
+            not hasattr(X, "__len__")
+            or getattr(X, "ndim", 1) != 1
+            or isinstance(X, str | bytes)
+        ):
             return False
         samples = as_samples(X, type(self).__name__)
         return bool(samples) and all(
@@ -176,7 +180,9 @@ class KernelViews(MultiviewTransformer):
         self.n_components_ = number_found(self, solution.pairs, progress)
         self._kernels = kernels
         self.kernels_ = [
-            gram.kernel if not isinstance(gram.kernel, str) else (gram.kernel, dict(gram.params))
+            gram.kernel
+            if not isinstance(gram.kernel, str)
+            else (gram.kernel, dict(gram.params))
             for gram, _ in kernels
         ]
         self.dual_coef_ = solution.duals
@@ -192,7 +198,9 @@ class KernelViews(MultiviewTransformer):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = is_precomputed(self._kernel_of(0)) and self.view_slices is None
+        tags.input_tags.pairwise = (
+            is_precomputed(self._kernel_of(0)) and self.view_slices is None
+        )
         tags.input_tags.two_d_array = not is_structured(self._kernel_of(0))
         return tags
 
@@ -294,7 +302,9 @@ def solve_kernels(views, samples, kernels, settings, progress, **problem):
                 _unweighted(view.matrix @ dual, view.weights)
                 for view, dual in zip(reduced, pairs.directions, strict=True)
             ]
-            return _kernel_solution(pairs, pairs.directions, scores, reduced, samples, settings)
+            return _kernel_solution(
+                pairs, pairs.directions, scores, reduced, samples, settings
+            )
 
     # else by coordinates of unit variance within each view
     whitened = [_whitened(v, view, exact) for v, view in enumerate(reduced)]

@@ -8,7 +8,12 @@ from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, StrOption
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.kernel.canonical import RULES
-from skmoderndata.cross_decomposition._base import LABELS, PAIRS, mean_correlations, warn_of_moving
+from skmoderndata.cross_decomposition._base import (
+    LABELS,
+    PAIRS,
+    mean_correlations,
+    warn_of_moving,
+)
 from skmoderndata.cross_decomposition._kernel_base import KernelViews
 
 

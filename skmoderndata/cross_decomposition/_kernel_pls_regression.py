@@ -363,7 +363,9 @@ class KernelPLSRegression(
         result[rows] = scores / roots[:, None]
         others = np.setdiff1d(np.arange(len(result)), rows)
         if len(others):
-            result[others] = self._apply(take(X, others), self.x_rotations_) + self._score_shift
+            result[others] = (
+                self._apply(take(X, others), self.x_rotations_) + self._score_shift
+            )
         return result
 
     def predict(self, X):
@@ -462,7 +464,9 @@ class KernelPLSRegression(
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.pairwise = (
+            isinstance(self.kernel, str) and self.kernel == "precomputed"
+        )
         tags.input_tags.sparse = True
         tags.input_tags.two_d_array = self._vectors()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]

@@ -231,7 +231,9 @@ def alpha_of_folds(views, samples, *, scale, k):
     # ties go to the stronger regularisation
     both, a, b = np.moveaxis(products, 2, 0)
     sizes = np.sqrt(a * b)
-    correlations = np.divide(both, sizes, out=np.zeros_like(both), where=sizes > 0).mean(axis=1)
+    correlations = np.divide(both, sizes, out=np.zeros_like(both), where=sizes > 0).mean(
+        axis=1
+    )
     return float(ALPHAS[np.flatnonzero(correlations >= correlations.max() - 1e-12)[-1]])
 
 

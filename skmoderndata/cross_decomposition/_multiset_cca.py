@@ -195,7 +195,9 @@ class MultisetCCA(LinearViews):
 
     @property
     def _missing_remedy(self):
-        return f"criterion='gcca' takes such views, criterion={self.criterion!r} does not: set it"
+        return (
+            f"criterion='gcca' takes such views, criterion={self.criterion!r} does not: set it"
+        )
 
     def _allows_missing(self):
         return self.criterion == "gcca"

@@ -55,7 +55,9 @@ class Components(NamedTuple):
     values: np.ndarray  # (k,), squared lengths of the training scores
     units: np.ndarray  # (n, k), training scores of length one, roots of the weights included
     total: float  # sum of squares of the centred samples
-    rotate: Callable  # values, units -> rotations R and shifts: scores are `features @ R + shift`
+    rotate: (
+        Callable  # values, units -> rotations R and shifts: scores are `features @ R + shift`
+    )
     signs: Callable  # R -> the signs that the convention asks for
 
 
@@ -370,7 +372,9 @@ class PrincipalComponentsRegression(
         y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         Y = y.reshape(len(y), -1)
 
-        w = unequal_weights(sample_weight, Y, owner="PrincipalComponentsRegression", at_least=2)
+        w = unequal_weights(
+            sample_weight, Y, owner="PrincipalComponentsRegression", at_least=2
+        )
         # samples of positive weight
         rows = np.arange(len(Y))
         if w is not None:
@@ -420,7 +424,9 @@ class PrincipalComponentsRegression(
             kernel_params=self.kernel_params,
         )
 
-        many = not isinstance(self.n_components, str) and (self.n_components or 0) > self.max_rank
+        many = (
+            not isinstance(self.n_components, str) and (self.n_components or 0) > self.max_rank
+        )
         low = self.solver == "low_rank" or (
             not many and is_low_rank(self.solver, gram, len(roots))
         )
@@ -444,7 +450,9 @@ class PrincipalComponentsRegression(
             return alphas, -(K_means @ alphas)
 
         # signs as for so many copies of the samples
-        return Components(values, V, float(K.trace()), rotate, lambda R: row_signs((R / copies).T))
+        return Components(
+            values, V, float(K.trace()), rotate, lambda R: row_signs((R / copies).T)
+        )
 
     def _low_rank_components(self, X, rows, w, roots, gram):
         """Components of the coordinates in the span of at most `max_rank` samples."""
@@ -475,7 +483,11 @@ class PrincipalComponentsRegression(
         # sparse rows: few vectors by Lanczos iterations, many by the smaller product
         if isinstance(G, CentredRows):
             total = max(float(G.X.data @ G.X.data) - G.total * float(G.mean @ G.mean), 0.0)
-            if isinstance(k, int | np.integer) and min(n, p) > DENSE_UP_TO and k < min(n, p) // 8:
+            if (
+                isinstance(k, int | np.integer)
+                and min(n, p) > DENSE_UP_TO
+                and k < min(n, p) // 8
+            ):
                 return *_few(G, k), total
             A = G.gram() if dual else G.inner(G)
             values, U = self._leading((A + A.T) / 2, 0.0, True, enough if dual else None)
@@ -541,7 +553,9 @@ class PrincipalComponentsRegression(
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.pairwise = (
+            isinstance(self.kernel, str) and self.kernel == "precomputed"
+        )
         tags.input_tags.sparse = True
         tags.input_tags.two_d_array = not is_structured(self.kernel)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
@@ -586,7 +600,9 @@ def leave_one_out(V, roots, residual, group):
         # residual / (1 - leverage), of all copies of a sample together
         free = 1 - np.bincount(group, leverage)[group]
         if free.min() > 1e-9:
-            errors[j] = float(np.mean(np.sum((residual / free[:, None]) ** 2, axis=0) / variance))
+            errors[j] = float(
+                np.mean(np.sum((residual / free[:, None]) ** 2, axis=0) / variance)
+            )
     return errors
 
 

@@ -5,7 +5,11 @@ import numpy as np
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
 from skmoderndata._registry import MethodCard
 from skmoderndata.cross_decomposition._base import AGAINST_CCA, PAIRS
-from skmoderndata.cross_decomposition._linear_base import LinearViews, alpha_of_folds, solve_linear
+from skmoderndata.cross_decomposition._linear_base import (
+    LinearViews,
+    alpha_of_folds,
+    solve_linear,
+)
 
 
 class RegularizedCCA(LinearViews):
@@ -145,7 +149,9 @@ class RegularizedCCA(LinearViews):
                 "any number."
             )
         if self.alpha == "auto":
-            alphas = [alpha_of_folds(views, samples, scale=self.scale, k=self.n_components)] * 2
+            alphas = [
+                alpha_of_folds(views, samples, scale=self.scale, k=self.n_components)
+            ] * 2
         else:
             alphas = self._alphas(2)
         solution = solve_linear(

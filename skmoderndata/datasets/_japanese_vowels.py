@@ -46,7 +46,9 @@ def load_japanese_vowels(*, folder=None, subset="train", return_X_y=False):
     (270, (20, 12))
     """
     if subset not in ("train", "test"):
-        raise ValueError(f'load_japanese_vowels: subset={subset!r}; it must be "train" or "test".')
+        raise ValueError(
+            f'load_japanese_vowels: subset={subset!r}; it must be "train" or "test".'
+        )
     place = _installed() if folder is None else Path(folder)
     path = None if place is None else place / f"{NAME}_{subset.upper()}.ts"
     if path is None or not path.exists():

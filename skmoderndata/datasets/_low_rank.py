@@ -252,7 +252,9 @@ def make_video(
         # a grey value that differs from its surroundings
         near = scene[np.abs(np.arange(height) - lane) <= max(half[0], 0.5)]
         value = near.mean() + contrast * rng.choice([-1.0, 1.0])
-        inside = ((rows - lane) / half[0]) ** 2 + ((columns - place[:, None]) / half[1]) ** 2 <= 1
+        inside = ((rows - lane) / half[0]) ** 2 + (
+            (columns - place[:, None]) / half[1]
+        ) ** 2 <= 1
         film[inside] = value
         mask |= inside
 

@@ -85,7 +85,9 @@ def make_slow_signal(n_samples=5000, *, noise=0.0, random_state=None):
     },
     prefer_skip_nested_validation=True,
 )
-def make_logistic_map(n_samples=6000, *, periods=(5, 11, 13), n_discard=100, random_state=None):
+def make_logistic_map(
+    n_samples=6000, *, periods=(5, 11, 13), n_discard=100, random_state=None
+):
     r"""Generate a chaotic series with a slowly varying parameter.
 
     .. math:: x_{t+1} = r_t x_t (1 - x_t), \qquad r_t = 3.6 + 0.13 \gamma_t,

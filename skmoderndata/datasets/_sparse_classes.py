@@ -81,7 +81,9 @@ def make_sparse_classes(
     0.5
     """
     if n_informative > n_features:
-        raise ValueError(f"n_informative={n_informative} is larger than n_features={n_features}.")
+        raise ValueError(
+            f"n_informative={n_informative} is larger than n_features={n_features}."
+        )
     rng = check_random_state(random_state)
     coef = np.zeros(n_features)
     columns = np.arange(n_informative)

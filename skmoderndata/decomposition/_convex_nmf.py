@@ -404,7 +404,9 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
         # clusters of rows, or of samples in feature space
         if self._linear:
-            with warnings.catch_warnings():  # fewer distinct rows than components are no problem
+            with (
+                warnings.catch_warnings()
+            ):  # fewer distinct rows than components are no problem
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 labels = KMeans(min(k, n), n_init=1, random_state=rng).fit(data).labels_
         else:

@@ -330,7 +330,9 @@ class FeatureSignDictionaryLearning(
         # codes change sign with their atoms
         if self.store_codes:
             signs = np.sign(np.einsum("ij,ij->i", atoms, result.atoms))
-            codes = result.codes._replace(values=result.codes.values * signs[result.codes.indices])
+            codes = result.codes._replace(
+                values=result.codes.values * signs[result.codes.indices]
+            )
             self.codes_ = to_csr(codes, k, X.dtype)
         elif hasattr(self, "codes_"):
             del self.codes_
@@ -398,7 +400,14 @@ class FeatureSignDictionaryLearning(
         scaled = codes._replace(values=codes.values * norms[codes.indices])
 
         replaced = replace_unused(
-            data, D, scaled, np.diag(S) > 0, w, self.alpha, self.positive_dict, self.positive_code
+            data,
+            D,
+            scaled,
+            np.diag(S) > 0,
+            w,
+            self.alpha,
+            self.positive_dict,
+            self.positive_code,
         )
 
         used = np.bincount(codes.indices, minlength=len(D))
@@ -471,7 +480,9 @@ class FeatureSignDictionaryLearning(
         return X, None
 
     def _code(self, data, known, atoms, alpha, start=None):
-        prepared = prepare_atoms(atoms, normalize=False, distinct=True, signed=self.positive_code)
+        prepared = prepare_atoms(
+            atoms, normalize=False, distinct=True, signed=self.positive_code
+        )
 
         start = None if self.algorithm == "homotopy" else start
 
@@ -542,7 +553,9 @@ class FeatureSignDictionaryLearning(
             raise ValueError("init has a zero atom: omit it, or replace it.")
 
         if self.positive_dict and (start < 0).any():
-            raise ValueError("init has negative entries, and positive_dict=True: clip them to 0.")
+            raise ValueError(
+                "init has negative entries, and positive_dict=True: clip them to 0."
+            )
         return start / np.linalg.norm(start, axis=1, keepdims=True)
 
     @property

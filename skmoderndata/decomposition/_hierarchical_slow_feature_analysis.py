@@ -185,7 +185,13 @@ class HierarchicalSlowFeatureAnalysis(
         cost="n F D^2 per layer of F fields with D monomials",
         checks=(
             {"n_components": 1},
-            {"n_components": 2, "degree": 1, "n_pre": None, "noise_std": 0.01, "random_state": 0},
+            {
+                "n_components": 2,
+                "degree": 1,
+                "n_pre": None,
+                "noise_std": 0.01,
+                "random_state": 0,
+            },
             {"n_components": 2, "weight_sharing": False, "clip": None, "batch_size": 7},
         ),
         comparison=Comparison(
@@ -289,7 +295,9 @@ class HierarchicalSlowFeatureAnalysis(
         last = self.layers_[-1]
         # shared nodes give the same delta in every field
         repeat = last.n_fields if last.shared else 1
-        self.delta_values_ = np.concatenate([node.delta_values for node in last.nodes] * repeat)
+        self.delta_values_ = np.concatenate(
+            [node.delta_values for node in last.nodes] * repeat
+        )
 
         if not progress.stopped and last.n_out < plans[-1].n_out:
             reason = f"the rank {last.n_out} of the expanded data of the last layer"
@@ -367,7 +375,8 @@ class HierarchicalSlowFeatureAnalysis(
         if self.batch_size is not None:
             return self.batch_size
         width = max(
-            np.prod(layer.input_shape) + layer.n_fields * (layer.n_inputs + 2 * layer.n_out + 16)
+            np.prod(layer.input_shape)
+            + layer.n_fields * (layer.n_inputs + 2 * layer.n_out + 16)
             for layer in layers
         )
         return int(np.clip(_CHUNK_BYTES // (8 * width), 1, n))
@@ -394,7 +403,9 @@ class HierarchicalSlowFeatureAnalysis(
     def _project(self, X):
         out = np.empty((len(X), self._n_features_out), dtype=X.dtype)
         last = self.layers_[-1]
-        sizes = [len(last.nodes[0 if last.shared else f].components) for f in range(last.n_fields)]
+        sizes = [
+            len(last.nodes[0 if last.shared else f].components) for f in range(last.n_fields)
+        ]
         column = np.arange(last.n_out) < np.array(sizes)[:, None]  # constant fields have less
         for rows in gen_batches(len(X), self._chunk_rows(self.layers_, len(X))):
             H = _forward(X[rows], self.image_shape_, self.layers_, self.clip)
@@ -549,7 +560,9 @@ def _default_fields(height, width):
         field = tuple(s if s <= 4 else 3 + (s + 1) % 2 for s in sizes)
         stride = tuple(s if s <= 4 else 2 for s in sizes)
         layers.append({"field": field, "stride": stride})
-        sizes = tuple((s - r) // step + 1 for s, r, step in zip(sizes, field, stride, strict=True))
+        sizes = tuple(
+            (s - r) // step + 1 for s, r, step in zip(sizes, field, stride, strict=True)
+        )
     return [*layers, {}]
 
 
@@ -586,7 +599,9 @@ def _plan_layer(given, defaults, shape, allow_uncovered, number):
         if not (
             (key == "n_pre" and value is None) or (isinstance(value, Integral) and value >= 1)
         ):
-            raise ValueError(f"{where}[{key!r}] must be an integer of at least 1, got {value!r}.")
+            raise ValueError(
+                f"{where}[{key!r}] must be an integer of at least 1, got {value!r}."
+            )
 
     if not isinstance(values["weight_sharing"], bool | np.bool_):
         raise ValueError(f"{where}['weight_sharing'] must be True or False.")
@@ -607,7 +622,9 @@ def _pair(value, name):
     pair = (value, value) if isinstance(value, Integral) else value
     valid = isinstance(pair, tuple | list) and len(pair) == 2
     if not (valid and all(isinstance(v, Integral) and v >= 1 for v in pair)):
-        raise ValueError(f"{name} must be a positive integer or a pair of them, got {value!r}.")
+        raise ValueError(
+            f"{name} must be a positive integer or a pair of them, got {value!r}."
+        )
     return (int(pair[0]), int(pair[1]))
 
 

@@ -208,7 +208,13 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
         checks=(
             {"random_state": 0},
             {"n_components": 1, "degree": 2, "n_whitened": 2, "random_state": 0},
-            {"n_components": 1, "refine": False, "tol": None, "max_iter": 2, "random_state": 0},
+            {
+                "n_components": 1,
+                "refine": False,
+                "tol": None,
+                "max_iter": 2,
+                "random_state": 0,
+            },
         ),
         comparison=Comparison(
             baseline="sklearn.decomposition.IncrementalPCA",
@@ -417,7 +423,9 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
 
         source = self._source(X, expansion)
         tol = self._stream_tol()
-        slow_update(source, follows, True, last, principal, minor, schedule, step, rank_tol=tol)
+        slow_update(
+            source, follows, True, last, principal, minor, schedule, step, rank_tol=tol
+        )
 
         self._state = principal, minor, last, None if ids is None else ids[-1]
         vars(self).pop("eigen_residuals_", None)

@@ -220,7 +220,13 @@ class KSVD(
                 "monotone": True,
                 "random_state": 0,
             },
-            {"residual_tol": 0.7, "init": "random", "tol": 0.9, "min_usage": 0, "random_state": 0},
+            {
+                "residual_tol": 0.7,
+                "init": "random",
+                "tol": 0.9,
+                "min_usage": 0,
+                "random_state": 0,
+            },
             {"positive": True, "max_iter": 4, "store_codes": True, "random_state": 0},
             {"update": "mod", "dc_atom": True, "max_iter": 4, "random_state": 0},
         ),
@@ -556,7 +562,9 @@ class KSVD(
             order = rng.permutation(len(data))
             taken = max(2 * k, 100)
             start = self._directions(data[order[:taken]])[:k]
-            if len(start) < k and taken < len(data):  # zeros or duplicates: consider all signals
+            if len(start) < k and taken < len(
+                data
+            ):  # zeros or duplicates: consider all signals
                 start = self._directions(data[order])[:k]
 
         if len(start) < k:  # too few distinct signals: random directions

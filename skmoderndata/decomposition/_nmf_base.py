@@ -65,7 +65,9 @@ def validate_rows(estimator, X, *, reset, missing=None):
 
     if np.isnan(X.data if sparse.issparse(X) else X).any():
         if missing is not None:
-            raise ValueError(f"Input X contains NaN. {name} accepts no missing entries: {missing}")
+            raise ValueError(
+                f"Input X contains NaN. {name} accepts no missing entries: {missing}"
+            )
         if sparse.issparse(X):
             raise ValueError(
                 f"{name} does not accept NaN in sparse input: use a dense array, where NaN marks "
@@ -406,7 +408,9 @@ class AlternatingFactorization(
         # components: descent on the sums of all rows seen
         ones = np.ones(V.shape[1])
         for _ in range(self.max_iter):
-            moved = update(total, components_side, codes, V, codes=False, sweeps=10, scales=ones)
+            moved = update(
+                total, components_side, codes, V, codes=False, sweeps=10, scales=ones
+            )
             if moved.residual_sq <= (self.tol / 10) ** 2 * moved.size_sq:
                 break
 

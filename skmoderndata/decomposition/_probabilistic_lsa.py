@@ -261,7 +261,9 @@ class ProbabilisticLSA(
                 f"{self.log_likelihood_gap_:.1e} nats per token"
             )
             if self.tempering:
-                reached = f"after {best.n_iter} passes the held-out counts may become more likely"
+                reached = (
+                    f"after {best.n_iter} passes the held-out counts may become more likely"
+                )
             warn_not_converged(self, reached=reached, remedy="increase max_iter or tol")
 
         return self
@@ -405,7 +407,9 @@ class ProbabilisticLSA(
             # a few words do not exclude the other topics: add one token from all topics
             length = np.add.reduceat(np.append(shown.data, 0.0), shown.indptr[:-1])
             length[np.diff(shown.indptr) == 0] = 0.0
-            mixtures = (mixtures * length[:, None] + self.topic_weights_) / (length[:, None] + 1)
+            mixtures = (mixtures * length[:, None] + self.topic_weights_) / (
+                length[:, None] + 1
+            )
             value += log_likelihood(_select(kept, ~half), mixtures, topics, FLOOR)
         return float(value / kept.total)
 
@@ -440,13 +444,21 @@ class ProbabilisticLSA(
         if hidden is None:
             return fit_topics(counts, mixtures, topics, tol=self.tol, **settings)
         return fit_tempered(
-            counts, hidden, mixtures, topics, cooling=self.cooling, tol=10 * self.tol, **settings
+            counts,
+            hidden,
+            mixtures,
+            topics,
+            cooling=self.cooling,
+            tol=10 * self.tol,
+            **settings,
         )
 
     def _store(self, counts, result, dtype):
         self.posterior_exponent_ = float(result.beta)
         total = max(counts.total, 1e-300)
-        in_words = expected(counts, result.mixtures, result.topics, self.posterior_exponent_)[1]
+        in_words = expected(counts, result.mixtures, result.topics, self.posterior_exponent_)[
+            1
+        ]
         self.objective_history_ = np.asarray(result.history) / total
         self.n_iter_ = result.n_iter
         weight = in_words.sum(axis=0)
@@ -522,7 +534,10 @@ def _hold_out(counts, fraction, rng):
     hidden = draw < fraction
     order = np.argsort(draw)  # the last value written to a place, the largest draw, remains
     documents = np.repeat(np.arange(len(counts.indptr) - 1), np.diff(counts.indptr))
-    for labels, number in ((documents, len(counts.indptr) - 1), (counts.indices, counts.n_words)):
+    for labels, number in (
+        (documents, len(counts.indptr) - 1),
+        (counts.indices, counts.n_words),
+    ):
         kept = np.full(number, -1)
         kept[labels[order]] = order
         hidden[kept[kept >= 0]] = False

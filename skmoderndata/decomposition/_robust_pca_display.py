@@ -4,7 +4,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 NAMED_UP_TO = 40  # rows or columns whose names fit beside a panel
-COLOURS_AT = 0.02  # quantile of the table where its colours begin, and the last before they end
+COLOURS_AT = (
+    0.02  # quantile of the table where its colours begin, and the last before they end
+)
 
 
 class RobustPCADisplay:
@@ -129,7 +131,8 @@ class RobustPCADisplay:
             ) from error
 
         table, low_rank, errors = (
-            np.asarray(part, dtype=np.float64) for part in (self.table, self.low_rank, self.errors)
+            np.asarray(part, dtype=np.float64)
+            for part in (self.table, self.low_rank, self.errors)
         )
         if axes is None:
             _, axes = plt.subplots(1, 3, figsize=(12, 4.5), sharey=True, layout="constrained")

@@ -190,7 +190,9 @@ class SemiNMF(AlternatingFactorization):
             distinct = min(k, n)
             clusters = KMeans(distinct, n_init=1, random_state=rng)
             V = rng.uniform(-1, 1, size=(p, k))
-            with warnings.catch_warnings():  # fewer distinct rows than components are no problem
+            with (
+                warnings.catch_warnings()
+            ):  # fewer distinct rows than components are no problem
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 clusters.fit(filled, sample_weight=data.weights)
             V[:, :distinct] = clusters.cluster_centers_.T
@@ -204,7 +206,9 @@ class SemiNMF(AlternatingFactorization):
         settings = {"max_iter": self.max_iter, "tol": self.tol, "progress": progress}
         if self.solver == "multiplicative":
             # zeros would stay
-            W = W + 0.2 * max(np.average(W, axis=0, weights=data.weights).mean(), 1e-3 * W.max())
+            W = W + 0.2 * max(
+                np.average(W, axis=0, weights=data.weights).mean(), 1e-3 * W.max()
+            )
             return semi_multiplicative(data, W, **settings)
         return factorize(data, W, V, codes_side=sides[0], components_side=sides[1], **settings)
 

@@ -61,7 +61,9 @@ def check_rows(
         sample_mask = column_or_1d(sample_mask)
         check_consistent_length(X, sample_mask)
         if sample_mask.dtype != bool:
-            raise ValueError(f"sample_mask must be Boolean, got an array of {sample_mask.dtype}.")
+            raise ValueError(
+                f"sample_mask must be Boolean, got an array of {sample_mask.dtype}."
+            )
         valid &= sample_mask
 
     if times is not None:

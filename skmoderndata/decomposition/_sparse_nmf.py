@@ -21,7 +21,9 @@ from skmoderndata.decomposition._nmf_base import (
 
 FRACTION = Interval(Real, 0, 1, closed="both")
 LONGEST = 300  # code of given sparseness: it takes about 2 s; time grows with the cube
-LARGEST_PENALTY = 1e100  # a penalty of such a weight gives zero factors, and larger ones overflow
+LARGEST_PENALTY = (
+    1e100  # a penalty of such a weight gives zero factors, and larger ones overflow
+)
 
 
 class SparseNMF(AlternatingFactorization):

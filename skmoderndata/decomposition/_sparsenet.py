@@ -23,7 +23,11 @@ from skmoderndata._solvers.codes.signal_blocks import MAX_ITER, prepare_atoms, t
 from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.common.threads import one_blas_thread
-from skmoderndata._solvers.dictionaries.sparsenet import dictionary_step, energies, smooth_codes
+from skmoderndata._solvers.dictionaries.sparsenet import (
+    dictionary_step,
+    energies,
+    smooth_codes,
+)
 from skmoderndata._validation import check_array, validate_data
 from skmoderndata.decomposition._base import FromCodes
 
@@ -143,7 +147,13 @@ class Sparsenet(
         checks=(
             {"max_iter": 2, "random_state": 0},
             {"n_components": 3, "prior": "abs", "max_iter": 2, "random_state": 0},
-            {"prior": "gauss", "norm": "gain", "batch_size": 10, "max_iter": 2, "random_state": 0},
+            {
+                "prior": "gauss",
+                "norm": "gain",
+                "batch_size": 10,
+                "max_iter": 2,
+                "random_state": 0,
+            },
         ),
         comparison=Comparison(
             baseline="sklearn.decomposition.MiniBatchDictionaryLearning",
@@ -382,7 +392,11 @@ class Sparsenet(
 
         gradient = np.concatenate([result.gradient for result in found])
         missed = int(np.count_nonzero(gradient > self.tol_code))
-        return np.concatenate([result.codes for result in found]), float(gradient.max()), missed
+        return (
+            np.concatenate([result.codes for result in found]),
+            float(gradient.max()),
+            missed,
+        )
 
     def _keep(self, state, dtype):
         D, self.variances_, self.gains_ = state

@@ -3,7 +3,9 @@
 from skmoderndata.discriminant_analysis._kernel_discriminant_analysis import (
     KernelDiscriminantAnalysis,
 )
-from skmoderndata.discriminant_analysis._kernel_fisher_discriminant import KernelFisherDiscriminant
+from skmoderndata.discriminant_analysis._kernel_fisher_discriminant import (
+    KernelFisherDiscriminant,
+)
 
 __all__ = [
     "KernelDiscriminantAnalysis",

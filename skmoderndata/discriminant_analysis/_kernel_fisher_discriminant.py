@@ -224,7 +224,9 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
             self._project.coef = -self._project.coef
             means = -means
 
-        self.criterion_ = 4 * float(found.values[0])  # each mean is half the gap from their middle
+        self.criterion_ = 4 * float(
+            found.values[0]
+        )  # each mean is half the gap from their middle
         self.ridge_ = found.ridge
 
         # threshold in the middle, moved for unequal classes

@@ -136,7 +136,9 @@ class SequenceFeatures(TransformerMixin, Base):
             The fitted transformer.
         """
         if not as_samples(X, type(self).__name__):
-            raise ValueError("SequenceFeatures received 0 samples; at least 1 sample is required.")
+            raise ValueError(
+                "SequenceFeatures received 0 samples; at least 1 sample is required."
+            )
         self._fit(X)
         return self
 
@@ -236,7 +238,9 @@ class SequenceFeatures(TransformerMixin, Base):
             packed = self.kernel_.encode(X).form
             weights = [(q, np.sqrt(w)) for q, w in self.kernel_.length_weights() if w > 0]
             if self.n_features is not None:
-                parts = [hashed_counts(packed, q, int(self.n_features)) * w for q, w in weights]
+                parts = [
+                    hashed_counts(packed, q, int(self.n_features)) * w for q, w in weights
+                ]
                 features = sum(parts[1:], start=parts[0])
             else:
                 parts = [

@@ -41,7 +41,9 @@ REJECTED = -1e25  # objective where there is none: the line search steps back
 RISE = 10  # times the tolerance of the optimiser: a rise beyond a bound that matters
 AT_BOUND = 1e-8  # distance of a logarithm from its bound
 FEWEST_SAMPLES = 20  # below, the likelihood is flat, and ends at bounds by chance
-MANY_COPIES = 0.1  # of all samples; from twice as many on the likelihood finds too little noise
+MANY_COPIES = (
+    0.1  # of all samples; from twice as many on the likelihood finds too little noise
+)
 CONSTANT = 1e-14  # standard deviation, relative to the largest value, that is rounding alone
 MATERN = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52"}
 
@@ -393,7 +395,9 @@ def warn_of_bounds_and_copies(estimator, found, bounds, tol, kernel, X, Y):
             else f"give wider {of}, or another kernel",
         )
     elif many:
-        warnings.warn(f"{type(estimator).__name__}: {tells}; give each sample once.", stacklevel=3)
+        warnings.warn(
+            f"{type(estimator).__name__}: {tells}; give each sample once.", stacklevel=3
+        )
 
 
 def _names_of_theta(kernel):

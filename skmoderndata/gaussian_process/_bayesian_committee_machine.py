@@ -165,7 +165,12 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         cost="n e^2, e samples an expert",
         checks=(
             {"max_expert_size": 20, "random_state": 0},
-            {"max_expert_size": 20, "combine": "grbcm", "partition": "random", "random_state": 0},
+            {
+                "max_expert_size": 20,
+                "combine": "grbcm",
+                "partition": "random",
+                "random_state": 0,
+            },
         ),
         comparison=Comparison(
             baseline="sklearn.gaussian_process.GaussianProcessRegressor",
@@ -339,7 +344,9 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
 
     def _parts(self, X, rng):
         n = len(X)
-        n_experts = -(-n // self.max_expert_size) if self.n_experts == "auto" else self.n_experts
+        n_experts = (
+            -(-n // self.max_expert_size) if self.n_experts == "auto" else self.n_experts
+        )
         n_experts = min(n_experts, n)
         size = -(-n // n_experts)
         if size > self.max_expert_size:
@@ -366,7 +373,9 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         means = MiniBatchKMeans(
             n_experts, random_state=rng.randint(2**31 - 1), n_init=1, batch_size=2048
         )
-        with warnings.catch_warnings():  # fewer distinct samples than experts: parts are balanced
+        with (
+            warnings.catch_warnings()
+        ):  # fewer distinct samples than experts: parts are balanced
             warnings.simplefilter("ignore")
             means.fit(U)
 
@@ -387,7 +396,9 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
 
         def objective(theta):
             at = kernel.clone_with_theta(theta[:-1]), float(np.exp(theta[-1]))
-            found = self._parallel(_log_likelihood, [(*at, X[part], Y[part]) for part in parts])
+            found = self._parallel(
+                _log_likelihood, [(*at, X[part], Y[part]) for part in parts]
+            )
             return sum(value for value, _ in found), sum(gradient for _, gradient in found)
 
         # in logarithms, the noise last

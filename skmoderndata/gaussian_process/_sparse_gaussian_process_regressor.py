@@ -53,7 +53,9 @@ from skmoderndata.gaussian_process._inducing_base import (
 BLOCK_ENTRIES = 2**21  # kernel values held at once: 16 MB
 
 
-class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackSupportMixin, Base):
+class SparseGaussianProcessRegressor(
+    MultiOutputMixin, RegressorMixin, CallbackSupportMixin, Base
+):
     r"""Gaussian process regression for many samples, through inducing inputs.
 
     m inducing inputs Z summarise n samples: with
@@ -233,7 +235,9 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
     _parameter_constraints = {
         **PROCESS,
         "algorithm": [
-            StrOptions({"vfe", "fitc", "dtc", "projected_process", "sor", "nystroem", "subset"})
+            StrOptions(
+                {"vfe", "fitc", "dtc", "projected_process", "sor", "nystroem", "subset"}
+            )
         ],
         "n_inducing": [AT_LEAST_ONE],
         "inducing": [StrOptions({"k-means", "random", "greedy"}), "array-like"],
@@ -532,7 +536,9 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
 
         X, Y, w = self._input(X, y, None, reset=False)
         theta = (
-            self._posterior.model.theta() if theta is None else np.asarray(theta, dtype=np.float64)
+            self._posterior.model.theta()
+            if theta is None
+            else np.asarray(theta, dtype=np.float64)
         )
 
         # in units of standardised targets
@@ -652,7 +658,10 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
     def _inducing(self, X, w, covariance, rng):
         if not isinstance(self.inducing, str):
             Z = check_array(
-                np.asarray(self.inducing), dtype=np.float64, input_name="inducing", estimator=self
+                np.asarray(self.inducing),
+                dtype=np.float64,
+                input_name="inducing",
+                estimator=self,
             )
             if Z.shape[1] != X.shape[1]:
                 raise ValueError(
@@ -677,7 +686,9 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
         if self.polish_iter and n > self.subset_size:
             stages.append(((X, Y, w), self.polish_iter, 0))
 
-        points = self.optimize_inducing and model.covariance.fast and self.algorithm != "subset"
+        points = (
+            self.optimize_inducing and model.covariance.fast and self.algorithm != "subset"
+        )
         passes = sum(most * (1 + restarts) for _, most, restarts in stages)
 
         with FitProgress(self, X, Y, max_passes=passes) as progress:
@@ -722,7 +733,9 @@ class SparseGaussianProcessRegressor(MultiOutputMixin, RegressorMixin, CallbackS
 
     @property
     def _rule(self):
-        return {"projected_process": "dtc", "subset": "dtc"}.get(self.algorithm, self.algorithm)
+        return {"projected_process": "dtc", "subset": "dtc"}.get(
+            self.algorithm, self.algorithm
+        )
 
     def _parallel(self, function, parts):
         if len(parts) == 1:

@@ -46,7 +46,9 @@ BATCH = 2048  # patches between updates: 0.1 to 0.2 dB better than an update a p
 START_NOISE = 3.0
 LEARN_NOISE = 3.0
 FILLED_NOISE = 2.0
-PATCHES_PER_ATOM = 4  # with holes; from fewer the atoms learn what is between known pixels badly
+PATCHES_PER_ATOM = (
+    4  # with holes; from fewer the atoms learn what is between known pixels badly
+)
 
 
 def image_tags(tags, allow_nan):

@@ -189,7 +189,12 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
 
     _card = MethodCard(
         family="low rank and sparse",
-        cite=("mazumder2010spectral", "candes2009exact", "lin2010augmented", "cai2010singular"),
+        cite=(
+            "mazumder2010spectral",
+            "candes2009exact",
+            "lin2010augmented",
+            "cai2010singular",
+        ),
         cost="T (n p k) dense, T (n_known + (n + p) k) k sparse",
         checks=(
             {},
@@ -559,10 +564,14 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         # moments of the known cells of each feature
         p = X.shape[1]
         count = np.bincount(columns, minlength=p)
-        mean = np.bincount(columns, values, minlength=p) / count if self.center else np.zeros(p)
+        mean = (
+            np.bincount(columns, values, minlength=p) / count if self.center else np.zeros(p)
+        )
         peak = np.zeros(p)
         np.maximum.at(peak, columns, np.abs(values))
-        spread = np.sqrt(np.bincount(columns, (values - mean[columns]) ** 2, minlength=p) / count)
+        spread = np.sqrt(
+            np.bincount(columns, (values - mean[columns]) ** 2, minlength=p) / count
+        )
 
         # a feature that is constant but for rounding has its size as the scale
         constant = spread <= 1e3 * np.finfo(X.dtype).eps * np.abs(mean)
@@ -579,7 +588,9 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         if dense:
             cells = sparse.csr_array((X[known], np.nonzero(known)), shape=X.shape)
         data = (cells.data - self.mean_[cells.indices]) / self.scale_[cells.indices]
-        return Table(sparse.csr_array((data, cells.indices, cells.indptr), shape=X.shape), dense)
+        return Table(
+            sparse.csr_array((data, cells.indices, cells.indptr), shape=X.shape), dense
+        )
 
     def _scores(self, X, known):
         """Scores of rows under the learned row space, in the units of the table."""

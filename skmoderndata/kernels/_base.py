@@ -271,7 +271,9 @@ class BaseKernel(Kernel):  # type: ignore[misc]
 
     def __repr__(self) -> str:
         values = super().get_params(deep=False)
-        return f"{type(self).__name__}({', '.join(f'{k}={show(v)}' for k, v in values.items())})"
+        return (
+            f"{type(self).__name__}({', '.join(f'{k}={show(v)}' for k, v in values.items())})"
+        )
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and same_value(
@@ -407,7 +409,9 @@ def show(value: Any) -> str:
 
     if isinstance(value, list | tuple):
         inner = ", ".join(show(v) for v in value)
-        return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' * (len(value) == 1)})"
+        return (
+            f"[{inner}]" if isinstance(value, list) else f"({inner}{',' * (len(value) == 1)})"
+        )
 
     # functions and classes by name
     name = getattr(value, "__qualname__", None)

@@ -175,7 +175,9 @@ class _Table:
         """Return the places of samples in the matrix."""
         return np.array([self.numbers[key] for key in keys], dtype=np.intp)
 
-    def complete(self, kernel: Any, samples: dict[int, Any], rows: Array, columns: Array) -> int:
+    def complete(
+        self, kernel: Any, samples: dict[int, Any], rows: Array, columns: Array
+    ) -> int:
         """Compute what is missing in a block; return the number of values computed."""
         rows = np.unique(rows)
         columns = np.unique(columns)

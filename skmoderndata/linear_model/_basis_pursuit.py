@@ -252,7 +252,9 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         with FitProgress(self, X, y, max_passes=None) as progress:
             for t, bound in enumerate(bounds):
                 if bound == "auto":
-                    bounds[t], result = self._estimate(rows, (A, Y, weight), t, folds, progress)
+                    bounds[t], result = self._estimate(
+                        rows, (A, Y, weight), t, folds, progress
+                    )
                 else:
                     result = self._solve(rows.A, rows.Y[:, t], bound, progress)
                 found.append(result)
@@ -356,7 +358,9 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
 
     def _within_bound(self, result, A, y, bound, missed, enough):
         """Solve for a smaller bound until rounded coefficients keep the one that is asked for."""
-        if not result.coef.any():  # the intercept alone, whose residual is the bound to rounding
+        if (
+            not result.coef.any()
+        ):  # the intercept alone, whose residual is the bound to rounding
             return result
         margin = 0.0
         for _ in range(9):
@@ -371,7 +375,9 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             if closer is None:
                 break
 
-            gap = pursuit_gap(A, y, closer.coef, closer.dual, bound=bound, positive=self.positive)
+            gap = pursuit_gap(
+                A, y, closer.coef, closer.dual, bound=bound, positive=self.positive
+            )
             if gap > max(enough, result.gap):
                 break
             result = closer._replace(gap=gap)

@@ -192,7 +192,9 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         # below exponent 1 the problem has local minima: conditions of optimality, no gap
         reached = found.kkt_residual if self.exponent < 1 else found.gap
         if reached > max(self.tol, 1e-12) and not progress.stopped:
-            what = "residual of the optimality conditions" if self.exponent < 1 else "duality gap"
+            what = (
+                "residual of the optimality conditions" if self.exponent < 1 else "duality gap"
+            )
             warn_not_converged(
                 self,
                 reached=f"relative {what} {reached:.1e} (tol={self.tol:g}) after "
@@ -228,7 +230,9 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         if self.fit_intercept:
             mean = w @ A
             A -= mean
-            A[:, np.abs(A).max(axis=0) <= 1e-14 * np.abs(mean)] = 0.0  # rounding is no variance
+            A[:, np.abs(A).max(axis=0) <= 1e-14 * np.abs(mean)] = (
+                0.0  # rounding is no variance
+            )
             x_mean = mean * size
 
         A *= np.sqrt(w)[:, None]
@@ -251,7 +255,9 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         X = validate_data(
             self, X, dtype=[np.float64, np.float32], accept_sparse=["csr", "csc"], reset=False
         )
-        return safe_sparse_dot(X, self.coef_, dense_output=True) + X.dtype.type(self.intercept_)
+        return safe_sparse_dot(X, self.coef_, dense_output=True) + X.dtype.type(
+            self.intercept_
+        )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

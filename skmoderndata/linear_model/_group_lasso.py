@@ -283,7 +283,9 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         """Return weights with a mean of one."""
         if sample_weight is None:
             return np.ones(X.shape[0])
-        weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
         return weight * (len(weight) / weight.sum())
 
     def _certify(self, found):

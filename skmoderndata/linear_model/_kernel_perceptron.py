@@ -306,7 +306,9 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
                 if self.early_stopping:
                     self._keep(state, mistakes)
                     labels = self._decided(self._values(take(X, held_out)))
-                    score = accuracy_score(y[held_out], labels, sample_weight=weights[held_out])
+                    score = accuracy_score(
+                        y[held_out], labels, sample_weight=weights[held_out]
+                    )
                     waited = 0 if score > max(scores, default=-1.0) else waited + 1
                     scores.append(float(score))
                     it.ended = waited >= self.n_iter_no_change
@@ -435,7 +437,9 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         if not self.early_stopping:
             return active, active[:0]
         seed = rng.randint(np.iinfo(np.int32).max)
-        split = StratifiedShuffleSplit(1, test_size=self.validation_fraction, random_state=seed)
+        split = StratifiedShuffleSplit(
+            1, test_size=self.validation_fraction, random_state=seed
+        )
         train, held_out = next(split.split(active[:, None], y[active]))
         return active[np.sort(train)], active[np.sort(held_out)]
 
@@ -517,7 +521,10 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         block = take(X, chosen)
         plus = float(self.fit_intercept)
         with one_blas_thread():
-            K = np.asarray(safe_sparse_dot(block, block.T, dense_output=True), np.float64) + plus
+            K = (
+                np.asarray(safe_sparse_dot(block, block.T, dense_output=True), np.float64)
+                + plus
+            )
             before = safe_sparse_dot(block, state.weights[:, :-1].T, dense_output=True)
         values = np.asarray(before, np.float64) + state.weights[:, -1]
 

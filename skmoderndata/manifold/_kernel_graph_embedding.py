@@ -305,7 +305,11 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         return laplacian_form(graph, Z), laplacian_form(penalty, Z)
 
     def _check_weights(self, S, n):
-        S = sparse.csr_array(S, dtype=np.float64) if sparse.issparse(S) else np.asarray(S, float)
+        S = (
+            sparse.csr_array(S, dtype=np.float64)
+            if sparse.issparse(S)
+            else np.asarray(S, float)
+        )
         if S.shape != (n, n):
             raise ValueError(
                 f"graph returned a matrix of shape {S.shape}, but must return two of ({n}, {n})."

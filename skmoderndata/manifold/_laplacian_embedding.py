@@ -19,7 +19,9 @@ from skmoderndata._samples.containers import count_samples, row_blocks, take
 from skmoderndata._solvers.kernel.graph_embedding import kth_largest, smallest_laplacian
 
 
-class LaplacianEmbedding(KernelSamples, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+class LaplacianEmbedding(
+    KernelSamples, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
+):
     r"""Embed samples by eigenvectors of a graph Laplacian, so that similar samples are close.
 
     Minimises, over the coordinates :math:`\tau_i` of the samples [1]_, [2]_,

@@ -295,11 +295,15 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
         if not found.converged:
             stated = self._solver(len(Y)) == "cvxpy"
-            error = f", largest edge error {np.abs(self.edge_errors_).max():.1e}" if stated else ""
+            error = (
+                f", largest edge error {np.abs(self.edge_errors_).max():.1e}" if stated else ""
+            )
             warn_not_converged(
                 self,
                 reached=f"duality gap {self.dual_gap_:.1e} after {found.n_iter} steps{error}",
-                remedy='take constraints="soft"' if stated else "increase max_iter, max_rank, tol",
+                remedy='take constraints="soft"'
+                if stated
+                else "increase max_iter, max_rank, tol",
             )
 
         self._places = Y

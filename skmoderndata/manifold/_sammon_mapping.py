@@ -225,7 +225,8 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             starts += [rng.normal(size=(len(first), k)) for _ in range(self.n_init - 1)]
             solve = SOLVERS[self.solver]
             found = [
-                solve(d, Y, max_iter=self.max_iter, tol=self.tol, run=self._run) for Y in starts
+                solve(d, Y, max_iter=self.max_iter, tol=self.tol, run=self._run)
+                for Y in starts
             ]
 
             best = min(found, key=lambda one: one.stress)
@@ -314,7 +315,11 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         """
         Z = self.transform(X).astype(np.float64)
         X = np.asarray(X, dtype=np.float64)
-        d = X[:, self._rows] if self.metric == "precomputed" else self._distances(X, self._rows)
+        d = (
+            X[:, self._rows]
+            if self.metric == "precomputed"
+            else self._distances(X, self._rows)
+        )
         found = pairwise_distances(Z, self._places)
         unit = float(d.mean()) or 1.0
         w = np.divide(unit, d, out=np.zeros_like(d), where=d > 0)

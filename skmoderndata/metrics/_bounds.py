@@ -369,7 +369,9 @@ def ranking_bound(slack, margin, trace, n, *, delta=0.05):
         Largest probability.
     """
     _check(n, delta, margin=margin)
-    return float((2.0 * slack + 8.0 * np.sqrt(trace)) / (n * margin) + 6.0 * _deviation(n, delta))
+    return float(
+        (2.0 * slack + 8.0 * np.sqrt(trace)) / (n * margin) + 6.0 * _deviation(n, delta)
+    )
 
 
 def cca_bound(correlation, norm_a, norm_b, diagonal, radius, n, *, delta=0.05):

@@ -90,7 +90,11 @@ def intrinsic_dimension(X, *, metric="euclidean", n_pairs=None, random_state=Non
             )
         d = X[np.triu_indices(n, 1)]
     elif n_pairs is None and n <= ALL_PAIRS:
-        d = pdist(X) if euclidean else pairwise_distances(X, metric=metric)[np.triu_indices(n, 1)]
+        d = (
+            pdist(X)
+            if euclidean
+            else pairwise_distances(X, metric=metric)[np.triu_indices(n, 1)]
+        )
     else:
         rng = check_random_state(random_state)
         m = min(n_pairs or ALL_PAIRS**2 // 2, n * (n - 1) // 2)
@@ -98,7 +102,9 @@ def intrinsic_dimension(X, *, metric="euclidean", n_pairs=None, random_state=Non
 
     scale = d.max()
     if not scale > 0:
-        raise ValueError("intrinsic_dimension needs samples that differ: all distances are zero.")
+        raise ValueError(
+            "intrinsic_dimension needs samples that differ: all distances are zero."
+        )
     d = d / scale
 
     # the dimension whose relative spread of distances is that of the samples
@@ -119,7 +125,9 @@ def _distances_of_pairs(X, m, metric, rng):
     j = (i + rng.randint(1, n, size=m)) % n
 
     if not isinstance(metric, str):
-        return np.array([metric(X[a], X[b]) for a, b in zip(i, j, strict=True)], dtype=np.float64)
+        return np.array(
+            [metric(X[a], X[b]) for a, b in zip(i, j, strict=True)], dtype=np.float64
+        )
     d = np.empty(m)
     if metric in PAIRED_DISTANCES:
         for block in gen_batches(m, BLOCK_PAIRS):
@@ -134,8 +142,12 @@ def _distances_of_pairs(X, m, metric, rng):
 
     order = np.argsort(i, kind="stable")
     stops = np.searchsorted(i[order], np.arange(n + 1))
-    for a in range(n):  # the metric has no paired form: compute the pairs of one sample together
+    for a in range(
+        n
+    ):  # the metric has no paired form: compute the pairs of one sample together
         pairs = order[stops[a] : stops[a + 1]]
         if len(pairs):
-            d[pairs] = pairwise_distances(X[a : a + 1], X[j[pairs]], metric=metric, **settled)[0]
+            d[pairs] = pairwise_distances(X[a : a + 1], X[j[pairs]], metric=metric, **settled)[
+                0
+            ]
     return d

@@ -479,7 +479,9 @@ def functional_distance(x, z, p=2.0, *, period=1.0):
         # signs and ratios instead of products, which could underflow
         crossing = np.sign(u[1:-1]) * np.sign(u[other]) < 0
         both = np.where(crossing, size[1:-1] + size[other], 1.0)
-        total += np.where(crossing, size[1:-1] * (size[1:-1] / both), size[1:-1]) * (period / 2)
+        total += np.where(crossing, size[1:-1] * (size[1:-1] / both), size[1:-1]) * (
+            period / 2
+        )
 
     scale = total.max()
     return float(scale * ((total / scale) ** p).sum() ** (1 / p)) if scale > 0 else 0.0

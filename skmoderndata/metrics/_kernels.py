@@ -103,7 +103,9 @@ def kernel_distances(K, diag_X=None, diag_Y=None, *, squared=False):
     a = K.diagonal() if own else _diagonal(diag_X, K.shape[0], "diag_X")
     b = a if diag_Y is None else _diagonal(diag_Y, K.shape[1], "diag_Y")
     if len(b) != K.shape[1]:
-        raise ValueError(f"kernel_distances: diag_Y is needed for a matrix of shape {K.shape}.")
+        raise ValueError(
+            f"kernel_distances: diag_Y is needed for a matrix of shape {K.shape}."
+        )
 
     # |phi(x) - phi(z)|^2 = k(x, x) - 2 k(x, z) + k(z, z)
     D = np.maximum(a[:, None] - 2 * K + b, 0.0)

@@ -271,7 +271,9 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
 
         measured = []
         with (
-            FitProgress(self, X, y, max_passes=len(values), task_name="n_clusters") as progress,
+            FitProgress(
+                self, X, y, max_passes=len(values), task_name="n_clusters"
+            ) as progress,
             Parallel(n_jobs=self.n_jobs) as parallel,
         ):
             for k in values:
@@ -294,7 +296,9 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
     def _keep(self, values, measured):
         self.param_range_ = values
         # mean over splits, for each number of clusters
-        self.distances_, self.random_distances_, one_error, found = np.moveaxis(measured, -1, 0)
+        self.distances_, self.random_distances_, one_error, found = np.moveaxis(
+            measured, -1, 0
+        )
         self.n_clusters_found_ = found.mean(axis=1)
         self.instability_ = self.distances_.mean(axis=1)
         self.random_instability_ = self.random_distances_.mean(axis=1)
@@ -368,7 +372,9 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
         # matrices over pairs: both halves and what lies between them
         shape = np.shape(X)
         if len(shape) != 2 or shape[0] != shape[1]:
-            raise ValueError(f"{who} works on a square matrix over pairs, got X of shape {shape}.")
+            raise ValueError(
+                f"{who} works on a square matrix over pairs, got X of shape {shape}."
+            )
         if self.classifier is None and not hasattr(estimator, "predict"):
             raise ValueError(
                 f"{who} works on a matrix over pairs and has no predict: set classifier to one "
@@ -612,7 +618,11 @@ def _one_split(X, clusterer, classifier, n_random, *, seed):
     X_second = _take(X, second)
     X_across = X_second
     if clusterer.pairwise:
-        X_first, X_second, X_across = X_first[:, first], X_second[:, second], X_second[:, first]
+        X_first, X_second, X_across = (
+            X_first[:, first],
+            X_second[:, second],
+            X_second[:, first],
+        )
 
     one = clusterer.draw(rng)
     other = clusterer.draw(rng)
@@ -623,7 +633,9 @@ def _one_split(X, clusterer, classifier, n_random, *, seed):
     if classifier is None and hasattr(one, "predict"):
         carried = one.predict(X_across)
     elif labels_first.ndim == 1 and np.all(labels_first == labels_first[0]):
-        carried = np.repeat(labels_first[:1], len(labels_second))  # many classifiers refuse this
+        carried = np.repeat(
+            labels_first[:1], len(labels_second)
+        )  # many classifiers refuse this
     else:
         carrier = KNeighborsClassifier(1) if classifier is None else classifier.draw(rng)
         carried = carrier.fit(X_first, labels_first).predict(X_across)

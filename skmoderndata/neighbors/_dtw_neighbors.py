@@ -83,7 +83,9 @@ class _DTWNeighbors:
             # a cost bounds those of smaller radii from below
             for radius in radii[::-1]:
                 index = self._make_index(series, int(radius))
-                one = search(values, offsets, index, self.n_neighbors, first=start, known=known)
+                one = search(
+                    values, offsets, index, self.n_neighbors, first=start, known=known
+                )
                 found.append(one)
 
             costs, nearest, begun = zip(*found[::-1], strict=True)
@@ -122,7 +124,11 @@ class _DTWNeighbors:
         check_is_fitted(self)
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         available = self.n_samples_fit_ - (X is None)
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= available:
+        if (
+            isinstance(k, bool)
+            or not isinstance(k, int | np.integer)
+            or not 1 <= k <= available
+        ):
             raise ValueError(
                 f"{type(self).__name__}: n_neighbors={k!r}; it must be an integer from 1 to "
                 f"{available}, the number of training series to choose from."

@@ -9,7 +9,12 @@ from skmoderndata._base import Base
 from skmoderndata._compat import POSITIVE, Interval, StrOptions, fit_context
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
-from skmoderndata._kernelized.low_rank import Projection, TrainingSet, as_double, positive_weights
+from skmoderndata._kernelized.low_rank import (
+    Projection,
+    TrainingSet,
+    as_double,
+    positive_weights,
+)
 from skmoderndata._kernelized.mixins import KernelOutlierMixin
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples

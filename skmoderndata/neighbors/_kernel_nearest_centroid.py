@@ -206,7 +206,9 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         coef = coef[some] / coef[some].sum(axis=0)
         between = coef.T @ part.times(coef)  # inner products of the means
         scores = self._scores(between, self.priors_, between.diagonal())
-        lead = np.abs(scores.diagonal()[:, None] - scores).sum() / (len(scores) ** 2 - len(scores))
+        lead = np.abs(scores.diagonal()[:, None] - scores).sum() / (
+            len(scores) ** 2 - len(scores)
+        )
         same = 1e-12 * np.abs(between).max()
         return float(lead) if lead > same else 1.0
 

@@ -67,7 +67,14 @@ class RidgeNetwork(Base):
     """
 
     _SPARSE = "csr"
-    _SOLUTION = ("_coef", "output_coef_", "intercept_", "alpha_", "optimality_", "n_parameters_")
+    _SOLUTION = (
+        "_coef",
+        "output_coef_",
+        "intercept_",
+        "alpha_",
+        "optimality_",
+        "n_parameters_",
+    )
 
     @fit_context()
     def fit(self, X, y, sample_weight=None):
@@ -585,7 +592,9 @@ class NetworkClassifier(ClassifierMixin):
         y = column_or_1d(y)
         known = as_numpy(self.classes_)
         with np.errstate(divide="ignore"):  # the factor of a class without weight is infinite
-            factors = compute_class_weight(self.class_weight, classes=known, y=y, sample_weight=w)
+            factors = compute_class_weight(
+                self.class_weight, classes=known, y=y, sample_weight=w
+            )
         return np.where(np.isfinite(factors), factors, 1.0)[np.searchsorted(known, y)]
 
     def _check_targets_of(self, other):
@@ -672,7 +681,9 @@ class RandomNetwork(RidgeNetwork):
 
     def _neurons(self, X):
         Z = X @ self.hidden_weights_ + self.hidden_intercepts_
-        activation = self.activation if callable(self.activation) else ACTIVATIONS[self.activation]
+        activation = (
+            self.activation if callable(self.activation) else ACTIVATIONS[self.activation]
+        )
         return activation(Z)
 
     def _layer(self, X):

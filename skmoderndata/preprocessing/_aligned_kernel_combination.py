@@ -296,7 +296,9 @@ class AlignedKernelCombination(AgainstTraining):
         continuous = type_of_target(y, input_name="y").startswith("continuous")
         # columns of numbers, or of classes
         if continuous:
-            y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self)
+            y = check_array(
+                y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self
+            )
         else:
             check_classification_targets(y)
             y = np.asarray(y)

@@ -118,7 +118,10 @@ class KernelNormalizer(KernelMatrixStep):
         if diag is None:
             lengths = np.abs(Z).max(axis=1, initial=0.0)
             return (
-                Z * np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)[:, None]
+                Z
+                * np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)[
+                    :, None
+                ]
             )
         return Z * _inverse_root(diag)[:, None]
 

@@ -7,7 +7,13 @@ from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
 from skmoderndata._kernelized.gram import Gram
 from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
-from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep, leading, warn_of_rank
+from skmoderndata.preprocessing._base import (
+    FAMILY,
+    PAGE,
+    KernelMatrixStep,
+    leading,
+    warn_of_rank,
+)
 
 
 class KernelProjector(KernelMatrixStep):

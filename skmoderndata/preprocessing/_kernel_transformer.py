@@ -210,7 +210,11 @@ class KernelTransformer(AgainstTraining):
         return float(np.vdot(Z, Z) / total)
 
     def _values(self, X, Y):
-        if self.cache is not None and isinstance(X, list) and not isinstance(self.kernel_, Gram):
+        if (
+            self.cache is not None
+            and isinstance(X, list)
+            and not isinstance(self.kernel_, Gram)
+        ):
             return self.cache.values(self.kernel_, X, Y)
         X, Y = (self._encoded if Z is self.X_fit_ else Z for Z in (X, Y))
         with np.errstate(over="ignore"):

@@ -5,7 +5,13 @@ import numpy as np
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
 from skmoderndata._registry import MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
-from skmoderndata.preprocessing._base import FAMILY, PAGE, KernelMatrixStep, leading, warn_of_rank
+from skmoderndata.preprocessing._base import (
+    FAMILY,
+    PAGE,
+    KernelMatrixStep,
+    leading,
+    warn_of_rank,
+)
 
 
 class KernelWhitener(KernelMatrixStep):

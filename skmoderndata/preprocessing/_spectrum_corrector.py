@@ -109,7 +109,9 @@ class SpectrumCorrector(KernelMatrixStep):
         self.n_negative_ = int((w < 0).sum())
         total = np.abs(w).sum()
         self.negative_fraction_ = float(-w[w < 0].sum() / total) if total > 0 else 0.0
-        self.shift_ = float(max(-self.eigenvalues_[-1], 0.0)) if self.algorithm == "shift" else 0.0
+        self.shift_ = (
+            float(max(-self.eigenvalues_[-1], 0.0)) if self.algorithm == "shift" else 0.0
+        )
 
     def fit_transform(self, X, y=None):
         """Correct the matrix of the training samples.

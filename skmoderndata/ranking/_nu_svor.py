@@ -344,7 +344,9 @@ class NuSVOR(KernelRankingMachine, Base):
             )
             in_order = not enforced or (np.diff(found.thresholds) >= 0).all()
             # constraints that the free optimum meets change nothing
-            if in_order and (found.converged or not small or getattr(progress, "stopped", False)):
+            if in_order and (
+                found.converged or not small or getattr(progress, "stopped", False)
+            ):
                 return found
 
         try:
@@ -389,7 +391,9 @@ def folds_of_samples(K, ranks, weights):
 
 def errors_of_fold(K, ranks, weights, train, test):
     """Sum of the errors of the ranks of held-out samples, for each of `NU_FRACTIONS`."""
-    present, codes = np.unique(ranks[train], return_inverse=True)  # sorted, as `train` is by rank
+    present, codes = np.unique(
+        ranks[train], return_inverse=True
+    )  # sorted, as `train` is by rank
     stops = np.cumsum(np.bincount(codes))
     segments = np.stack([np.r_[0, stops[:-1]], stops], axis=1)
     limit, total = largest_nu(weights[train], segments)

@@ -228,7 +228,9 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
             dictionaries = np.stack(
                 [self._represent(data[target == c], rng, progress) for c in range(n_classes)]
             )
-            dictionaries, n_passes = self._tell_apart(data, target, dictionaries, rng, progress)
+            dictionaries, n_passes = self._tell_apart(
+                data, target, dictionaries, rng, progress
+            )
 
         self.components_ = np.stack([fix_signs(D) for D in dictionaries])
         self.components_ = self.components_.astype(X.dtype, copy=False)

@@ -126,7 +126,9 @@ def phase_transition(
     if coefficients not in COEFFICIENTS:
         raise ValueError(f"coefficients={coefficients!r} must be one of {COEFFICIENTS}.")
     if n_trials < 1 or n_features < 1:
-        raise ValueError(f"n_trials={n_trials} and n_features={n_features} must be at least 1.")
+        raise ValueError(
+            f"n_trials={n_trials} and n_features={n_features} must be at least 1."
+        )
 
     seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
     names = estimator.get_params(deep=False)
@@ -323,7 +325,8 @@ class PhaseTransitionDisplay:
                 l1_phase_transition(grid, positive=theory == "positive"),
                 color="C3",
                 ls="--",
-                label="theory, least l1 norm" + (", non-negative" if theory == "positive" else ""),
+                label="theory, least l1 norm"
+                + (", non-negative" if theory == "positive" else ""),
             )
 
         if border is not None or theory:

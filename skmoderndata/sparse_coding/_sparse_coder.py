@@ -225,7 +225,11 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             {},
             {"transform_algorithm": "lasso", "transform_alpha": 0.1},
             {"transform_algorithm": "omp", "residual_rtol": 0.3, "positive_code": True},
-            {"transform_algorithm": "cosamp", "transform_n_nonzero_coefs": 2, "normalize": False},
+            {
+                "transform_algorithm": "cosamp",
+                "transform_n_nonzero_coefs": 2,
+                "normalize": False,
+            },
             {"transform_algorithm": "fista", "transform_alpha": 0.1, "tol": 1e-3},
         ),
         comparison=Comparison(
@@ -518,13 +522,15 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             return
 
         if kind == "convex":
-            reached = f"{which} have a duality gap of up to {gaps.max():.1e} (tol={self.tol:g})"
+            reached = (
+                f"{which} have a duality gap of up to {gaps.max():.1e} (tol={self.tol:g})"
+            )
             remedy = "increase transform_max_iter or tol"
             remedy += "" if algorithm == "lasso" else ", or use transform_algorithm='lasso'"
         elif kind == "pruning":
             reached = f"the supports of {which} have not settled (the best codes are returned)"
             remedy = (
-                "increase transform_max_iter, or use another algorithm where atoms are much alike"
+                "increase transform_max_iter, or use another algorithm for much alike atoms"
             )
         else:
             most = "transform_max_iter" if algorithm == "mp" else "transform_n_nonzero_coefs"
@@ -562,7 +568,9 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         given = self.residual_tol
         if given is None or np.ndim(given) == 0:
             return np.full(n_signals, -1.0 if given is None else float(given))
-        bounds = check_array(given, ensure_2d=False, dtype=np.float64, input_name="residual_tol")
+        bounds = check_array(
+            given, ensure_2d=False, dtype=np.float64, input_name="residual_tol"
+        )
         if bounds.ndim != 1 or (bounds < 0).any():
             raise ValueError(
                 f"residual_tol of {name} must be a number of at least 0, or a list of them, one "

@@ -323,7 +323,11 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
             self._check_operator(X, reset=True)
             check_target(y, owner=type(self).__name__, numbers=True)
             y = check_array(
-                y, ensure_2d=False, dtype=[np.float64, np.float32], input_name="y", estimator=self
+                y,
+                ensure_2d=False,
+                dtype=[np.float64, np.float32],
+                input_name="y",
+                estimator=self,
             )
             if len(y) != X.shape[0]:
                 raise ValueError(f"X gives {X.shape[0]} measurements, and y has {len(y)}.")

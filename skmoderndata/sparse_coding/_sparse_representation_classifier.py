@@ -490,7 +490,9 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     def _solve(self, rows):
         """Codes of samples of unit norm."""
         atoms = self._atoms
-        bound = np.full(len(rows), -1.0 if self.residual_rtol is None else self.residual_rtol**2)
+        bound = np.full(
+            len(rows), -1.0 if self.residual_rtol is None else self.residual_rtol**2
+        )
 
         if self.algorithm == "omp":
             found = orthogonal_matching_pursuit(
@@ -510,7 +512,9 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             found = bounded_lasso_codes(rows, atoms, tol_sq=bound, **given)
         elif self.algorithm == "lasso":
             largest = correlations.max(axis=1, initial=0.0)
-            found = lasso_codes(rows, atoms, alpha=np.maximum(self.alpha * largest, tiny), **given)
+            found = lasso_codes(
+                rows, atoms, alpha=np.maximum(self.alpha * largest, tiny), **given
+            )
         else:
             edges = np.searchsorted(self._groups, np.arange(self._groups[-1] + 1))
             norms = np.sqrt(np.add.reduceat(correlations**2, edges, axis=1))

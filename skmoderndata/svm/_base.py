@@ -145,7 +145,9 @@ class CoreVectors(KernelMachine):
             f"duality gap is {found.gap:.1e} (tol={self.tol:g})"
         )
         if violation:
-            reached += f" and the relative violation of the margin is up to {found.violation:.1e}"
+            reached += (
+                f" and the relative violation of the margin is up to {found.violation:.1e}"
+            )
         remedy = scale_first(X) or "increase max_iter or tol"
         if found.full:
             remedy = "increase max_core"

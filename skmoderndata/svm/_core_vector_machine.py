@@ -311,7 +311,9 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         codes = codes.astype(np.int32 if len(self.classes_) > 127 else np.int8)
         weights = self._checked_weights(X, sample_weight)
         if self.class_weight is not None:
-            with np.errstate(divide="ignore"):  # the factor of a class without weight is infinite
+            with np.errstate(
+                divide="ignore"
+            ):  # the factor of a class without weight is infinite
                 factors = compute_class_weight(
                     self.class_weight, classes=self.classes_, y=y, sample_weight=weights
                 )
@@ -404,7 +406,9 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         support = [row(r.core[r.weights > 0]) for r in found]
         all_support = np.unique(np.concatenate(support))
         self.core_indices_ = np.unique(np.concatenate([row(r.core) for r in found]))
-        self._cores = [p.state(r.core, r.weights) for p, r in zip(problems, found, strict=True)]
+        self._cores = [
+            p.state(r.core, r.weights) for p, r in zip(problems, found, strict=True)
+        ]
         dual_coef = np.zeros((len(found), len(all_support)))
         self.intercept_ = np.zeros(len(found))
         for k, (result, problem) in enumerate(zip(found, problems, strict=True)):

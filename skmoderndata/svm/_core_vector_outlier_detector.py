@@ -167,7 +167,9 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         cite=("tsang2005core",),
         cost="n |S| + |S|^2",
         checks=(
-            {"slack": 0.1},  # with the default the rate among training samples is met by chance
+            {
+                "slack": 0.1
+            },  # with the default the rate among training samples is met by chance
             {"slack": 0.3, "contamination": 0.2, "kernel": "laplacian"},
             {"max_samples": 50, "random_state": 0, "tol": 1e-3},
         ),

@@ -25,7 +25,9 @@ MOST_PAIRS = 2000  # pairs in the core set, beyond which all pairs are used
 # initial number of basis functions, and its growth factor
 FIRST_RANK = 200
 GROWTH = 3
-STEEP = 1e4  # cost of a pair times its kernel value, from which weights of pairs are hard to find
+STEEP = (
+    1e4  # cost of a pair times its kernel value, from which weights of pairs are hard to find
+)
 FEW_SOLUTIONS = 100  # on the core set, likewise
 FEW_PAIRS = 200  # in the core set before all pairs are taken, where costs are steep
 
@@ -255,7 +257,9 @@ class CoreVectorRanker(CoreVectors, Base):
         rng = check_random_state(self.random_state)
         with (
             one_blas_thread(),
-            FitProgress(self, X, y, max_passes=self.max_iter, task_name="core set") as progress,
+            FitProgress(
+                self, X, y, max_passes=self.max_iter, task_name="core set"
+            ) as progress,
         ):
             if pairs is not None:
                 pairs = _checked_pairs(pairs, n)
@@ -436,7 +440,12 @@ def _graded(grades, query_ids, n):
 
 def _checked_pairs(pairs, n):
     pairs = np.asarray(pairs)
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) == 0 or pairs.dtype.kind not in "iu":
+    if (
+        pairs.ndim != 2
+        or pairs.shape[1] != 2
+        or len(pairs) == 0
+        or pairs.dtype.kind not in "iu"
+    ):
         raise ValueError(
             "pairs must be an array of integers of shape (n_pairs, 2), got shape "
             f"{pairs.shape} of {pairs.dtype}."

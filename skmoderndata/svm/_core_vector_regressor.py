@@ -240,7 +240,9 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
 
         with (
             one_blas_thread(),
-            FitProgress(self, X, y, max_passes=self.max_iter, task_name="core set") as progress,
+            FitProgress(
+                self, X, y, max_passes=self.max_iter, task_name="core set"
+            ) as progress,
         ):
             problem = TubeRows(
                 rows,

@@ -250,7 +250,9 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         self.intercept_ = np.array([one.offset for one in found]) - self._at_mean
         self.objective_ = float(sum(one.objective for one in found))
         norms = np.array([one.norm for one in found])
-        self.margin_ = np.divide(1.0, np.sqrt(norms), out=np.zeros(len(norms)), where=norms > 0)
+        self.margin_ = np.divide(
+            1.0, np.sqrt(norms), out=np.zeros(len(norms)), where=norms > 0
+        )
         self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
         if gram.kernel == "linear":
             self.coef_ = self._linear_weights()
@@ -279,7 +281,9 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         values = self._pair_values(X)
         if len(self.classes_) == 2:
             return values[:, 0]
-        return values if self.decision_function_shape == "ovo" else self._confident_votes(values)
+        return (
+            values if self.decision_function_shape == "ovo" else self._confident_votes(values)
+        )
 
     def predict(self, X):
         """Predict the labels of samples.

@@ -22,7 +22,9 @@ from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.margins.enclosing_ball import InputPoints, enclosing_ball
 from skmoderndata.svm._base import scale_first
 
-SURFACE_RELATIVE = 1e-9  # relative tolerance of the surface, so that no training sample is outside
+SURFACE_RELATIVE = (
+    1e-9  # relative tolerance of the surface, so that no training sample is outside
+)
 
 
 class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Base):
@@ -259,7 +261,9 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         # in input space the radius is that of all samples, to rounding
         if linear:
             self.center_ = points.expansion(found.support, found.weights) + points.mean
-            self.radius_ = max(self.radius_, float(np.sqrt(self._squares(X, heights_sq).max())))
+            self.radius_ = max(
+                self.radius_, float(np.sqrt(self._squares(X, heights_sq).max()))
+            )
         self.offset_ = -self.radius_ * (1.0 + SURFACE_RELATIVE)
 
         self.n_iter_ = found.n_iter

@@ -233,7 +233,12 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         checks=(
             {},
             {"C": 10.0, "formulation": "centers", "class_weight": "balanced", "n_rounds": 2},
-            {"algorithm": "rescaled", "penalize_intercept": True, "n_init": 2, "random_state": 0},
+            {
+                "algorithm": "rescaled",
+                "penalize_intercept": True,
+                "n_init": 2,
+                "random_state": 0,
+            },
             {"algorithm": "rescaled_l2", "n_features_to_select": 2},
             {"C": 0.5, "alpha": 0.1, "refit": False, "standardize": False, "solver": "cvxpy"},
         ),
@@ -340,7 +345,9 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
             self, X, y, accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32]
         )
         check_classification_targets(y)
-        weight = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
 
         # a sample of weight zero is none
         given = (X, y)
@@ -367,7 +374,8 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         positives = [1] if self.classes_.size == 2 else range(self.classes_.size)
         sides = [np.where(labels == k, 1.0, -1.0) for k in positives]
         tasks = [
-            Task(side, weight, weight * self._class_costs(labels, side, weight)) for side in sides
+            Task(side, weight, weight * self._class_costs(labels, side, weight))
+            for side in sides
         ]
         with FitProgress(
             self, *given, max_passes=self._max_passes(len(tasks)), task_name="linear program"

@@ -24,7 +24,9 @@ from benchmarks.compare.table import notes
 from skmoderndata._registry import Comparison, MethodCard, all_estimators, all_kernels
 
 
-def card(problem="digits", method=(20,), baseline=(20,), path="sklearn.decomposition.PCA", **more):
+def card(
+    problem="digits", method=(20,), baseline=(20,), path="sklearn.decomposition.PCA", **more
+):
     return MethodCard(
         family="toys",
         cite=(),
@@ -170,7 +172,9 @@ def test_results_hold_every_fold(compare):
     assert all(fold["best_params"] == {"n_components": 20} for fold in method["folds"])
     scores = np.array([fold["score"] for fold in method["folds"]])
     shown = lines_of(text, "Strong")[0]
-    assert " ".join([f"{scores.mean():.3f}", "+-", f"{scores.std(ddof=1):.3f}"]) in " ".join(shown)
+    assert " ".join([f"{scores.mean():.3f}", "+-", f"{scores.std(ddof=1):.3f}"]) in " ".join(
+        shown
+    )
 
 
 def test_progress_is_a_line_per_task_where_there_is_no_terminal(compare):

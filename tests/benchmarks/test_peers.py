@@ -12,7 +12,15 @@ import pytest
 from benchmarks.papers import Entry, find_entries
 from benchmarks.papers import __main__ as papers
 from benchmarks.papers import value as paper_value
-from benchmarks.peers import Case, Contender, at_least, at_most, find_cases, none_faster, report
+from benchmarks.peers import (
+    Case,
+    Contender,
+    at_least,
+    at_most,
+    find_cases,
+    none_faster,
+    report,
+)
 from benchmarks.peers import __main__ as peers
 from benchmarks.peers.memory import peak_of
 from benchmarks.peers.processes import run_each
@@ -195,7 +203,9 @@ def test_targets():
             at_most("ours is exact", "ours", "error", 0),
             at_most("sloppy is exact", "sloppy", "error", 0.1),
             at_least("absent is there", "absent", "ratio", 1),
-            none_faster("nobody exact is faster", qualifies=lambda row: row.quality["error"] < -1),
+            none_faster(
+                "nobody exact is faster", qualifies=lambda row: row.quality["error"] < -1
+            ),
         ),
     )
     rows = run_toy(case)

@@ -54,7 +54,10 @@ def test_page_has_a_block_for_each_run(tmp_path, monkeypatch):
     page.write_text(scaling.PAGE.read_text(encoding="utf-8"), encoding="utf-8")
     monkeypatch.setattr(scaling, "PAGE", page)
     for name in scaling.RUNS:
-        lines = [f"$ python -m benchmarks.scaling {name}", *scaling.show({"rows": 7, "x": 0.5})]
+        lines = [
+            f"$ python -m benchmarks.scaling {name}",
+            *scaling.show({"rows": 7, "x": 0.5}),
+        ]
         scaling.write(lines)
         assert "\n".join(lines) in page.read_text(encoding="utf-8")
     with pytest.raises(ValueError, match="no block for"):

@@ -123,7 +123,9 @@ def test_numbers_and_bits_say_the_same(seed):
         model = BooleanKMeans(4, random_state=0).fit(same)
         assert_array_equal(model.labels_, labels)
         assert_array_equal(model.transform(same), model.assignments_)
-        assert_array_equal(model.inverse_transform(model.assignments_), model.components_[labels])
+        assert_array_equal(
+            model.inverse_transform(model.assignments_), model.components_[labels]
+        )
 
 
 @pytest.mark.edge
@@ -138,7 +140,9 @@ def test_ties_and_empty_clusters():
         many = BooleanKMeans(5, init=name, random_state=0).fit(X)
         assert many.inertia_ == 0
         assert len(np.unique(many.predict(X))) == 3
-    more = BooleanKMeans(7, init="random", random_state=0).fit(X[:2])  # more clusters than rows
+    more = BooleanKMeans(7, init="random", random_state=0).fit(
+        X[:2]
+    )  # more clusters than rows
     assert more.assignments_.shape == (2, 7)
     assert more.inertia_ == 0
 
@@ -179,7 +183,12 @@ def test_numbers_cut_at_a_threshold_that_nobody_chose_warn(model):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         clone(model).set_params(threshold=0.5).fit(X)
-        for bits in (X > 0, (X > 0).astype(float), sparse.csr_array(2 * (X > 0)), (X > 0) - 0.5):
+        for bits in (
+            X > 0,
+            (X > 0).astype(float),
+            sparse.csr_array(2 * (X > 0)),
+            (X > 0) - 0.5,
+        ):
             clone(model).fit(bits)
         model = clone(model).fit(X > 0)
         model.transform(X)  # only `fit` tells

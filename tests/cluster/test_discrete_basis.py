@@ -53,7 +53,9 @@ def test_rows_and_candidates_of_several_words(seed):
 def test_no_tau_that_the_race_leaves_behind_would_have_won(seed):
     """The best of separate fits for each tau is at most a hundredth better."""
     for noise in (0.1, 0.5):
-        X = make_boolean_sources(200, 40, 5, max_assignments=3, noise=noise, random_state=seed)[0]
+        X = make_boolean_sources(
+            200, 40, 5, max_assignments=3, noise=noise, random_state=seed
+        )[0]
         taus = np.arange(1, 11) / 10
         apart = [DiscreteBasis(5, association_threshold=tau).fit(X) for tau in taus]
         least = min(model.reconstruction_err_ for model in apart)
@@ -104,7 +106,9 @@ def test_cost_of_the_chosen_tau_is_that_of_the_answer(n_clusters, seed):
     """Also after the last re-fit, with all sets of components or without."""
     X = make_boolean_sources(120, 40, 6, max_assignments=3, noise=0.5, random_state=seed)[0]
     for tau in (None, 0.5):
-        model = DiscreteBasis(n_clusters, association_threshold=tau, bonus=1.0, penalty=1.5).fit(X)
+        model = DiscreteBasis(
+            n_clusters, association_threshold=tau, bonus=1.0, penalty=1.5
+        ).fit(X)
         explained = (model.assignments_[:, :, None] & model.components_).any(axis=1)
         cost = (X & ~explained).sum() + 1.5 * (explained & ~X).sum()
         taus = np.arange(1, 11) / 10 if tau is None else np.array([tau])
@@ -132,7 +136,9 @@ def test_sources_are_found_under_noise_and_many_of_them(seed):
     model = DiscreteBasis(8).fit(X)
     assert source_mismatch(sources, model.components_) == 0
     # errors of the best set given the truth: rare rows are ambiguous
-    assert boolean_reconstruction_error(clean, model.inverse_transform(model.transform(X))) < 0.01
+    assert (
+        boolean_reconstruction_error(clean, model.inverse_transform(model.transform(X))) < 0.01
+    )
     # local search in place of all sets beyond 13 components
     many = DiscreteBasis(15).fit(X)
     assert many.reconstruction_err_ <= model.reconstruction_err_ + 0.002
@@ -144,7 +150,9 @@ def test_better_than_rounded_nmf(seed):
     nmf = NMF(5, init="nndsvda", max_iter=1000, tol=1e-3, random_state=seed)
     W = nmf.fit_transform(X.astype(float))
     H = nmf.components_
-    rounded = (((W > 0.5 * W.max(axis=0)) @ (H > 0.5 * H.max(axis=1, keepdims=True))) != X).mean()
+    rounded = (
+        ((W > 0.5 * W.max(axis=0)) @ (H > 0.5 * H.max(axis=1, keepdims=True))) != X
+    ).mean()
     assert DiscreteBasis(5).fit(X).reconstruction_err_ <= rounded
 
 

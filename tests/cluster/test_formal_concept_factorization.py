@@ -21,8 +21,12 @@ def test_agrees_with_the_algorithm_on_sets(n, seed):
     X = random_bits(seed, (n, 6))
     found = oracle.grecon(X, 100)
     model = FormalConceptFactorization(None).fit(X)
-    assert [set(np.flatnonzero(u)) for u in model.components_] == [intent for intent, _ in found]
-    assert_allclose(model.coverage_, np.cumsum([gain for _, gain in found]) / X.sum(), rtol=1e-12)
+    assert [set(np.flatnonzero(u)) for u in model.components_] == [
+        intent for intent, _ in found
+    ]
+    assert_allclose(
+        model.coverage_, np.cumsum([gain for _, gain in found]) / X.sum(), rtol=1e-12
+    )
 
 
 @pytest.mark.certificate
@@ -69,7 +73,9 @@ def test_never_above_brute_force_and_near_it(seed):
 
 @pytest.mark.oracle
 def test_worked_by_hand():
-    X = np.array([[1, 1, 0, 0, 0], [1, 1, 0, 0, 1], [1, 1, 1, 1, 0], [1, 0, 0, 0, 1]], dtype=bool)
+    X = np.array(
+        [[1, 1, 0, 0, 0], [1, 1, 0, 0, 1], [1, 1, 1, 1, 0], [1, 0, 0, 0, 1]], dtype=bool
+    )
     model = FormalConceptFactorization(None).fit(X)
     assert_array_equal(model.assignments_ @ model.components_, X)
     # six ones of three rows; then three of the four ones with x4; then two of the third row

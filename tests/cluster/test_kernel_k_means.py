@@ -136,7 +136,9 @@ def test_bound_by_lanczos_is_valid_and_tight(seed):
 def test_low_rank_objective_and_bound_enclose_the_exact_ones(seed):
     X = blobs(seed)
     K = rbf_kernel(X, gamma=0.03)
-    model = KernelKMeans(4, gamma=0.03, solver="low_rank", max_rank=15, random_state=seed).fit(X)
+    model = KernelKMeans(4, gamma=0.03, solver="low_rank", max_rank=15, random_state=seed).fit(
+        X
+    )
     exact = KernelKMeans(4, gamma=0.03, random_state=seed).fit(X)
     assert len(model.landmarks_) == 15
     assert objective(K, model.labels_) <= model.inertia_ + 1e-9
@@ -345,7 +347,10 @@ def test_precomputed_similarities_suffice_for_a_score():
 @pytest.mark.parametrize(
     ("message", "call"),
     [
-        (r"n_samples=20 should be >= n_clusters=30", lambda X, K, model: KernelKMeans(30).fit(X)),
+        (
+            r"n_samples=20 should be >= n_clusters=30",
+            lambda X, K, model: KernelKMeans(30).fit(X),
+        ),
         (
             r"n_samples=1 of positive weight should be >=",
             lambda X, K, model: KernelKMeans(2).fit(X, sample_weight=np.eye(20)[0]),
@@ -356,7 +361,9 @@ def test_precomputed_similarities_suffice_for_a_score():
         ),
         (
             "init has labels from 0 to 5",
-            lambda X, K, model: KernelKMeans(2, init=np.full(20, 5) * (np.arange(20) > 3)).fit(X),
+            lambda X, K, model: KernelKMeans(2, init=np.full(20, 5) * (np.arange(20) > 3)).fit(
+                X
+            ),
         ),
         (
             r"init has shape \(2, 9\), but must have \(2, 4\)",

@@ -41,7 +41,9 @@ def overlapping(n, p, k, noise, rng, noise_rate=0.5, max_assignments=None):
     Z = sets[rng.integers(len(sets), size=n)]
     clean = boolean_product(Z, U)
     X = np.where(
-        rng.uniform(size=clean.shape) < noise, rng.uniform(size=clean.shape) < noise_rate, clean
+        rng.uniform(size=clean.shape) < noise,
+        rng.uniform(size=clean.shape) < noise_rate,
+        clean,
     )
     return X, clean, U, Z
 
@@ -67,7 +69,9 @@ def test_likelihood_is_that_of_the_definition(seed):
         counts = expectation(Data(bits, observed), model, 0)
         # the E-step runs in single precision
         assert_allclose(-counts.free_energy, expected.max(axis=1).sum(), rtol=1e-5)
-        assert_allclose(table_log_likelihood(model, counts), expected.max(axis=1).sum(), rtol=1e-5)
+        assert_allclose(
+            table_log_likelihood(model, counts), expected.max(axis=1).sum(), rtol=1e-5
+        )
 
 
 @pytest.mark.oracle
@@ -122,7 +126,9 @@ def test_free_energy_never_rises_at_fixed_temperature(seed):
     for noise in ("mixture", "flip"):
         settings = Settings(3, 3, True, noise, [3.0, 1.5, 0.7, 0.3], 8, 0.0, True, False)
         data = Data(X, None)
-        begin = start(data, assignment_sets(3, 3), 3, noise=noise, rng=np.random.RandomState(seed))
+        begin = start(
+            data, assignment_sets(3, 3), 3, noise=noise, rng=np.random.RandomState(seed)
+        )
         trace = []
         anneal(data, begin, settings, trace=trace)
         for temperature in settings.schedule:
@@ -186,7 +192,9 @@ def test_pruned_search_finds_noise_free_sources(seed):
 def test_repeated_and_idle_sources_are_replaced(seed):
     """A local optimum in which one source is there twice, and another one not at all."""
     rng = np.random.default_rng(seed)
-    X, _, U, _ = make_boolean_sources(300, 80, 6, max_assignments=3, noise=0.3, random_state=seed)
+    X, _, U, _ = make_boolean_sources(
+        300, 80, 6, max_assignments=3, noise=0.3, random_state=seed
+    )
     for spare in (U[1], np.zeros(80, dtype=bool), rng.uniform(size=80) < 0.3):
         wrong = U.copy()
         wrong[0] = spare
@@ -195,7 +203,9 @@ def test_repeated_and_idle_sources_are_replaced(seed):
         begin = boolean_model(sets, wrong, 0.8, 0.2, noise="mixture")
         begin = boolean_refit(data, begin, noise="mixture")
         settings = Settings(6, 3, True, "mixture", [1.0], 1, 0.0, True, False)
-        model, statistics = replace_sources(data, *begin, settings, np.random.RandomState(seed))
+        model, statistics = replace_sources(
+            data, *begin, settings, np.random.RandomState(seed)
+        )
         assert statistics.free_energy <= begin[1].free_energy
         assert source_mismatch(U, model.beta < 0.5) == 0
 
@@ -217,7 +227,9 @@ def test_ten_sources_from_single_starts():
 @pytest.mark.invariance
 def test_annealing_that_begins_where_the_sources_separate(monkeypatch, seed):
     """More rows than a sample: the temperatures above change nothing."""
-    X, _, U, _ = make_boolean_sources(600, 300, 4, max_assignments=3, noise=0.5, random_state=seed)
+    X, _, U, _ = make_boolean_sources(
+        600, 300, 4, max_assignments=3, noise=0.5, random_state=seed
+    )
     model = MultiAssignmentClustering(4, max_assignments=3, random_state=seed)
     whole = clone(model).fit(X)
     monkeypatch.setattr("skmoderndata._solvers.boolean_data.multi_assignment.SAMPLE", 250)
@@ -311,7 +323,13 @@ def test_order_of_rows_and_features_does_not_matter(seed):
 @pytest.mark.invariance
 def test_sparse_boolean_and_number_input_agree(seed):
     X = overlapping(150, 24, 3, 0.2, np.random.default_rng(seed))[0]
-    kinds = [X, X.astype(float), X.astype(int), sparse.csr_array(X), sparse.csc_matrix(X * 2.0)]
+    kinds = [
+        X,
+        X.astype(float),
+        X.astype(int),
+        sparse.csr_array(X),
+        sparse.csc_matrix(X * 2.0),
+    ]
     models = [MultiAssignmentClustering(3, random_state=0).fit(kind) for kind in kinds]
     for kind, model in zip(kinds, models, strict=True):
         assert_array_equal(model.components_, models[0].components_)
@@ -329,7 +347,9 @@ def test_ones_and_copies(seed):
     one = MultiAssignmentClustering(3, random_state=0).fit(X)
     two = MultiAssignmentClustering(3, random_state=0).fit(np.vstack([X, X]))
     assert source_mismatch(one.components_, two.components_) == 0
-    assert_allclose(two.log_likelihood_, 2 * one.log_likelihood_, rtol=1e-4)  # single precision
+    assert_allclose(
+        two.log_likelihood_, 2 * one.log_likelihood_, rtol=1e-4
+    )  # single precision
 
 
 @pytest.mark.invariance
@@ -349,7 +369,9 @@ def test_partial_fit_does_not_underestimate_the_noise():
     for seed in range(6):
         X = overlapping(1400, 48, 3, 0.6, np.random.default_rng(seed))[0]
         model = MultiAssignmentClustering(3, n_init=1, random_state=seed).fit(X[:350])
-        found.append([model.partial_fit(X[i : i + 350]).epsilon_ for i in (350, 700, 1050)][-1])
+        found.append(
+            [model.partial_fit(X[i : i + 350]).epsilon_ for i in (350, 700, 1050)][-1]
+        )
     assert abs(np.mean(found) - 0.6) <= 0.005
 
 

@@ -27,7 +27,9 @@ from tests.oracles import neural_gas as oracle
 
 def blobs(seed, n_blobs=6, size=40, p=3, spread=0.15):
     rng = np.random.default_rng(seed)
-    places = rng.permutation(np.stack(np.meshgrid(*[[0, 2, 4]] * p), -1).reshape(-1, p))[:n_blobs]
+    places = rng.permutation(np.stack(np.meshgrid(*[[0, 2, 4]] * p), -1).reshape(-1, p))[
+        :n_blobs
+    ]
     X = np.concatenate([rng.normal(place, spread, (size, p)) for place in places])
     return X, np.repeat(np.arange(n_blobs), size), places.astype(float)
 
@@ -125,7 +127,9 @@ def test_the_end_is_a_fixed_point_of_k_means(seed):
     X = blobs(seed, spread=1.0)[0]
     model = NeuralGas(7, random_state=seed).fit(X)
     for j in range(7):
-        assert_allclose(model.cluster_centers_[j], X[model.labels_ == j].mean(axis=0), atol=1e-12)
+        assert_allclose(
+            model.cluster_centers_[j], X[model.labels_ == j].mean(axis=0), atol=1e-12
+        )
     again = KMeans(7, init=model.cluster_centers_, n_init=1, tol=0).fit(X)
     assert_allclose(again.inertia_, model.inertia_, rtol=1e-12)
     assert_allclose(model.score(X), -model.inertia_, rtol=1e-12)
@@ -252,7 +256,9 @@ def test_order_weights_threads_dtype_and_sparse_input_agree(seed):
 @pytest.mark.invariance
 def test_grid_search_takes_the_score(seed):
     X = np.random.default_rng(seed).permutation(blobs(seed)[0])
-    search = GridSearchCV(NeuralGas(random_state=seed, max_iter=20), {"n_clusters": [2, 6]}, cv=3)
+    search = GridSearchCV(
+        NeuralGas(random_state=seed, max_iter=20), {"n_clusters": [2, 6]}, cv=3
+    )
     assert search.fit(X).best_params_ == {"n_clusters": 6}
 
 
@@ -417,7 +423,9 @@ def test_common_scale_of_weights_does_not_matter(scale, seed):
 @pytest.mark.invariance
 def test_repeated_entries_of_a_sparse_array_are_summed(seed):
     rng = np.random.default_rng(seed)
-    X = sparse.csr_array(np.where(rng.uniform(size=(60, 4)) < 0.6, rng.normal(size=(60, 4)), 0))
+    X = sparse.csr_array(
+        np.where(rng.uniform(size=(60, 4)) < 0.6, rng.normal(size=(60, 4)), 0)
+    )
     parts = np.stack([0.25 * X.data, 0.75 * X.data], axis=1).ravel()
     repeated = sparse.csr_array((parts, np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape)
     given = {"n_clusters": 5, "max_iter": 20, "random_state": seed}

@@ -54,7 +54,9 @@ def test_each_choice_is_a_greedy_one(algorithm, seed):
     assert model.n_candidates_ == len(candidates)
     covered = [set() for _ in X]
     for role in model.components_:
-        best = max(oracle.newly_covered(X, c, [set(done) for done in covered]) for c in candidates)
+        best = max(
+            oracle.newly_covered(X, c, [set(done) for done in covered]) for c in candidates
+        )
         assert oracle.newly_covered(X, as_set(role), covered) == best
     explained = model.inverse_transform(model.assignments_)
     assert [set(np.flatnonzero(row)) for row in explained] == covered
@@ -68,7 +70,10 @@ def test_ranking_by_area(seed):
     X = random_bits(seed, (14, 7))
     model = RoleMiner(4, algorithm="complete", selection="area").fit(X)
     areas = sorted(
-        (oracle.newly_covered(X, c, [set() for _ in X]) for c in oracle.intersections(X, True)),
+        (
+            oracle.newly_covered(X, c, [set() for _ in X])
+            for c in oracle.intersections(X, True)
+        ),
         reverse=True,
     )
     assert_array_equal(model.support_ * model.components_.sum(axis=1), areas[:4])
@@ -104,9 +109,9 @@ def test_greedy_coverage_is_near_that_of_brute_force(seed):
 @pytest.mark.recovery
 def test_roles_that_occur_alone_are_found(seed):
     """Disjoint roles in clean data: their combinations always cover fewer new ones."""
-    sources, Z = make_boolean_sources(300, 60, 4, overlap=0, max_assignments=2, random_state=seed)[
-        2:
-    ]
+    sources, Z = make_boolean_sources(
+        300, 60, 4, overlap=0, max_assignments=2, random_state=seed
+    )[2:]
     X = boolean_product(Z, sources)
     model = RoleMiner(4).fit(X)
     assert source_mismatch(sources, model.components_) == 0
@@ -134,7 +139,9 @@ def test_sparse_duplicated_and_permuted_input(seed):
 @pytest.mark.edge
 def test_too_many_candidates():
     X = random_bits(0, (60, 40), 0.7)
-    with pytest.raises(ValueError, match=r"more than max_candidates=1000 .* set algorithm='fast'"):
+    with pytest.raises(
+        ValueError, match=r"more than max_candidates=1000 .* set algorithm='fast'"
+    ):
         RoleMiner(algorithm="complete", max_candidates=1000).fit(X)
     with pytest.warns(
         UserWarning, match="max_candidates=1000 candidate roles in 60 distinct rows"

@@ -42,7 +42,9 @@ def bumps(seed, n=45, ragged=True):
 
 def objective(center, X, weights=None, **settings):
     weights = np.ones(len(X)) if weights is None else weights
-    return sum(w * dtw(center, x, root=False, **settings) for w, x in zip(weights, X, strict=True))
+    return sum(
+        w * dtw(center, x, root=False, **settings) for w, x in zip(weights, X, strict=True)
+    )
 
 
 @pytest.mark.certificate
@@ -84,7 +86,9 @@ def test_averages_without_warping_are_means(seed):
     with pytest.warns(ConvergenceWarning, match="after 1 iterations .* increase max_iter=1"):
         start = dtw_barycenter(X, init=X[2], length=17, max_iter=1)
     assert start.shape == (17, 2)
-    with pytest.warns(ConvergenceWarning, match="soft_dtw_barycenter stopped before it converged"):
+    with pytest.warns(
+        ConvergenceWarning, match="soft_dtw_barycenter stopped before it converged"
+    ):
         soft_dtw_barycenter(X, max_iter=2)
 
 
@@ -102,7 +106,9 @@ def test_euclidean_metric_is_scikit_learns(seed):
 
 
 @pytest.mark.recovery
-@pytest.mark.parametrize("settings", [{}, {"radius": 15}, {"metric": "soft_dtw", "gamma": 0.1}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"radius": 15}, {"metric": "soft_dtw", "gamma": 0.1}]
+)
 def test_numbers_of_bumps_are_found(settings, seed):
     X, y = bumps(seed)
     model = TimeSeriesKMeans(3, n_init=3, random_state=seed, **settings).fit(X)
@@ -224,7 +230,9 @@ def test_default_reaches_a_joint_fixed_point(seed):
     for c, center in enumerate(model.cluster_centers_):
         members = [X[i] for i in np.flatnonzero(model.labels_ == c)]
         better = dtw_barycenter(members, init=center, max_iter=200, tol=0.0)
-        before, after = (pairwise_dtw([z], members, root=False).sum() for z in (center, better))
+        before, after = (
+            pairwise_dtw([z], members, root=False).sum() for z in (center, better)
+        )
         assert before - after <= 1e-6 * model.inertia_
     again = TimeSeriesKMeans(3, init=model.cluster_centers_).fit(X)
     assert_allclose(again.inertia_, model.inertia_, rtol=1e-6)
@@ -285,7 +293,10 @@ def test_bad_input_is_named(X, settings, message):
         (lambda: dtw_barycenter([[1.0]], length=0), "length=0"),
         (lambda: dtw_barycenter([[1.0]], init="mean"), "init='mean'"),
         (lambda: dtw_barycenter([[1.0]], init=np.zeros((2, 2))), "init has 2 channels"),
-        (lambda: dtw_barycenter([[1.0], [1.0] * 4], radius=1, slanted=False), "set slanted=True"),
+        (
+            lambda: dtw_barycenter([[1.0], [1.0] * 4], radius=1, slanted=False),
+            "set slanted=True",
+        ),
         (lambda: soft_dtw_barycenter([[1.0]], gamma=0), "gamma=0"),
         (lambda: soft_dtw_barycenter([[1.0]], tol=-1), "tol=-1"),
     ],
@@ -321,7 +332,9 @@ def test_picture_of_the_prototypes():
 @pytest.mark.parametrize("band", [Band(), Band(SAKOE_CHIBA, 4.0), Band(SLANTED, 1.0)])
 def test_long_series_are_averaged_as_short_ones(channels, band, seed, monkeypatch):
     rng = np.random.default_rng(seed)
-    series = [rng.normal(size=(rng.integers(9, 13), channels)).cumsum(axis=0) for _ in range(50)]
+    series = [
+        rng.normal(size=(rng.integers(9, 13), channels)).cumsum(axis=0) for _ in range(50)
+    ]
     offsets = np.concatenate([[0], np.cumsum([len(z) for z in series])])
     X = (np.concatenate(series), offsets)
     weights = rng.uniform(0.5, 2, size=50)

@@ -65,7 +65,9 @@ def lines_of(source):
             lines.tokens[first] += 1
 
     for node in ast.walk(tree_of(source)):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and _has_docstring(node):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and _has_docstring(
+            node
+        ):
             lines.docstrings.update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
     return lines
 
@@ -105,7 +107,9 @@ def long_runs(source):
             run = run + 1 if text and not text.startswith("#") else 0
             longest = max(longest, run)
         if longest > LONGEST_RUN:
-            broken.append(f"line {node.lineno}: {node.name} has {longest} lines in one paragraph")
+            broken.append(
+                f"line {node.lineno}: {node.name} has {longest} lines in one paragraph"
+            )
     return broken
 
 
@@ -142,9 +146,14 @@ def _reads_what_it_writes(node):
     if any(isinstance(part, ast.Starred) for part in (*targets, *values)):
         return True
     written = {
-        name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)
+        name.id
+        for target in targets
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name)
     }
-    read = {name.id for value in values for name in ast.walk(value) if isinstance(name, ast.Name)}
+    read = {
+        name.id for value in values for name in ast.walk(value) if isinstance(name, ast.Name)
+    }
     return bool(written & read)
 
 
@@ -156,7 +165,9 @@ def crowded_functions(source):
         statements = sum(isinstance(n, ast.stmt) for n in inside) - 1
         branches = 1 + sum(isinstance(n, BRANCHES) for n in inside)
         branches += sum(len(n.values) - 1 for n in inside if isinstance(n, ast.BoolOp))
-        stored = [n for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        stored = [
+            n for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        ]
         names = len({n.id for n in stored})
 
         counts = (statements, MOST_STATEMENTS), (branches, MOST_BRANCHES), (names, MOST_NAMES)
@@ -194,7 +205,9 @@ def page_of(sources):
             if len(own) >= 20:
                 long += 1
                 bare += all(texts[number - 1].strip() for number in body)
-                headless += not any(texts[number - 1].strip().startswith("#") for number in body)
+                headless += not any(
+                    texts[number - 1].strip().startswith("#") for number in body
+                )
 
     long = max(long, 1)
     return Page(

@@ -141,7 +141,9 @@ def import_cycles(sources):
     """Return the cycles among modules, given as dotted name -> source."""
     graph = {
         module: {
-            target for target, name, _, _ in imported_names(ast.parse(source)) if target in sources
+            target
+            for target, name, _, _ in imported_names(ast.parse(source))
+            if target in sources
         }
         for module, source in sources.items()
     }
@@ -170,12 +172,14 @@ def broken_loops(source):
         named = {"it"} | {
             ast.unparse(target)
             for node in ast.walk(function)
-            if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("Iterations(")
+            if isinstance(node, ast.Assign)
+            and ast.unparse(node.value).startswith("Iterations(")
             for target in node.targets
         }
         for loop in ast.walk(function):
             if isinstance(loop, ast.For) and (
-                ast.unparse(loop.iter) in named or ast.unparse(loop.iter).startswith("Iterations(")
+                ast.unparse(loop.iter) in named
+                or ast.unparse(loop.iter).startswith("Iterations(")
             ):
                 found += [f"line {line}: break" for line in _breaks(loop.body)]
     return found
@@ -233,7 +237,9 @@ def _called(node):
 
 
 def _is_zero(node):
-    return isinstance(node, ast.Constant) and type(node.value) in (int, float) and node.value == 0
+    return (
+        isinstance(node, ast.Constant) and type(node.value) in (int, float) and node.value == 0
+    )
 
 
 def _stops(name):
@@ -270,7 +276,10 @@ def _assigned(scope):
                 pairs += zip(target.elts, value.elts, strict=True)
                 continue
             target = target.value if isinstance(target, ast.Subscript) else target
-            yield getattr(target, "id", getattr(target, "attr", getattr(target, "arg", ""))), value
+            yield (
+                getattr(target, "id", getattr(target, "attr", getattr(target, "arg", ""))),
+                value,
+            )
 
 
 def _local_values(scope):
@@ -392,7 +401,11 @@ def figures_of_other_blocks(source):
                 broken.append(f"line {name.lineno}: {name.id} belongs to an earlier block")
         for call in inside:
             if isinstance(call, ast.Assign) and isinstance(call.value, ast.Call):
-                if getattr(call.value.func, "attr", "") in ("subplots", "figure", "subfigures"):
+                if getattr(call.value.func, "attr", "") in (
+                    "subplots",
+                    "figure",
+                    "subfigures",
+                ):
                     targets = [n for t in call.targets for n in ast.walk(t)]
                     made.update({n.id: block for n in targets if isinstance(n, ast.Name)})
     return broken
@@ -515,7 +528,9 @@ def wrong_defaults(cls):
     }
 
     found = [f"{name}: not documented" for name in real if name not in documented]
-    found += [f"{name}: documented but not a parameter" for name in documented if name not in real]
+    found += [
+        f"{name}: documented but not a parameter" for name in documented if name not in real
+    ]
 
     for name, default in real.items():
         text = re.search(r"default\s*[=:]\s*(.+)$", documented.get(name, ""))
@@ -525,11 +540,13 @@ def wrong_defaults(cls):
             found.append(f"{name}: no `default=` in the docstring")
             continue
 
-        shown = text.group(1).strip().rstrip(".").strip("`").replace("pi / 2", repr(math.pi / 2))
+        shown = (
+            text.group(1).strip().rstrip(".").strip("`").replace("pi / 2", repr(math.pi / 2))
+        )
         try:
-            same = ast.literal_eval(shown) == default and type(ast.literal_eval(shown)) is type(
-                default
-            )
+            same = ast.literal_eval(shown) == default and type(
+                ast.literal_eval(shown)
+            ) is type(default)
         except (ValueError, SyntaxError):
             same = shown in (repr(default), str(default))
 
@@ -612,7 +629,9 @@ def broken_promises(cls, root=ROOT):
     bib = root / "docs" / "references.bib"
     entries = bib.read_text(encoding="utf-8") if bib.exists() else ""
     found += [
-        f"references.bib does not define {key}" for key in card.cite if f"{{{key}," not in entries
+        f"references.bib does not define {key}"
+        for key in card.cite
+        if f"{{{key}," not in entries
     ]
 
     page = root / "docs" / "methods" / f"{stem}.md"

@@ -63,7 +63,9 @@ def test_any_backend_gives_the_serial_answer(estimator, backend):
 @pytest.mark.filterwarnings("ignore")  # of sockets and temporary folders that Dask leaves
 def test_dask_gives_the_serial_answer():
     distributed = pytest.importorskip("distributed")
-    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    )
     with cluster, distributed.Client(cluster):
         for estimator in PARALLEL:
             X = form(estimator, sample())
@@ -100,7 +102,9 @@ def test_more_components_than_can_be_had_are_never_passed_over(estimator):
         except ValueError as error:
             said.append(str(error))
     said += [str(one.message) for one in caught]
-    assert any(re.search(r"n_components=500 (exceeds|is above|explains)", text) for text in said)
+    assert any(
+        re.search(r"n_components=500 (exceeds|is above|explains)", text) for text in said
+    )
 
 
 def holed():
@@ -259,7 +263,9 @@ def test_magnitudes_within_the_limits_have_an_answer(estimator, scale):
             assert np.isfinite(value).all() or not finite, name
 
 
-WEIGHTED = [one for one in INSTANCES if "sample_weight" in inspect.signature(one.fit).parameters]
+WEIGHTED = [
+    one for one in INSTANCES if "sample_weight" in inspect.signature(one.fit).parameters
+]
 # where the scale of the weights is part of the problem, and why
 ABSOLUTE = {
     "CoreVectorMachine": "weights multiply C",

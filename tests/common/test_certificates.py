@@ -353,7 +353,9 @@ ROWS = {
     "GroupLasso": Row(group_lasso, 2, {"tol": 1e-10}, EARLY),
     "BasisPursuit": Row(basis_pursuit, 1, {}, ({"tol": 0.3},)),
     "SparseRecovery": Row(sparse_recovery, 1, {}, ({"tol": 0.3},)),
-    "SparseCoder": Row(sparse_coder, 2, {"tol": 1e-9}, ({"transform_max_iter": 1}, {"tol": 0.3})),
+    "SparseCoder": Row(
+        sparse_coder, 2, {"tol": 1e-9}, ({"transform_max_iter": 1}, {"tol": 0.3})
+    ),
     # the objective is not convex: the certificates are those of the codes and of the atoms alone
     "FeatureSignDictionaryLearning": Row(feature_sign_dictionary_learning, 2, {}, ()),
     "RobustPCA": Row(robust_pca, 1, {"tol": 1e-8}, EARLY),

@@ -24,7 +24,8 @@ BY_NAME = {  # the first instance of each class whose kernel is a name
 PREDICTORS = {
     type(one): one
     for one in reversed(INSTANCES)
-    if (is_classifier(one) or is_regressor(one)) and not one.__sklearn_tags__().input_tags.pairwise
+    if (is_classifier(one) or is_regressor(one))
+    and not one.__sklearn_tags__().input_tags.pairwise
 }
 
 

@@ -21,7 +21,10 @@ from sklearn.preprocessing import StandardScaler
 
 from skmoderndata._registry import all_estimators
 from skmoderndata.discriminant_analysis import KernelFisherDiscriminant
-from skmoderndata.gaussian_process import BayesianCommitteeMachine, SparseGaussianProcessRegressor
+from skmoderndata.gaussian_process import (
+    BayesianCommitteeMachine,
+    SparseGaussianProcessRegressor,
+)
 from skmoderndata.neighbors import KernelNearestCentroid
 from skmoderndata.ranking import KernelPRank, NuSVOR
 from skmoderndata.sparse_coding import DictionaryClassifier, SparseRepresentationClassifier

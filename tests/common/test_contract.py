@@ -55,7 +55,9 @@ STRICT = {"xfail_strict": True} if NEWEST else {}
 # random labels that no function separates; tests of the warning itself still see it
 @pytest.mark.filterwarnings("ignore:KernelPerceptron stopped before it converged")
 # labels as targets, which have no noise; tests of the warning itself still see it
-@pytest.mark.filterwarnings("ignore:BayesianCommitteeMachine .* the likelihood still rises beyond")
+@pytest.mark.filterwarnings(
+    "ignore:BayesianCommitteeMachine .* the likelihood still rises beyond"
+)
 # a selector may find nothing in labels that are random
 @pytest.mark.filterwarnings("ignore:No features were selected")
 @parametrize_with_checks(
@@ -85,7 +87,11 @@ def test_expected_failures_say_what_does_not_work(cls):
     """In names that exist: of scikit-learn's wrappers and scores, or of the class itself."""
     theirs = {name for name, _ in [*sklearn_estimators(), *sklearn_functions()]} | {"Pipeline"}
     theirs |= set(sklearn.model_selection.__all__)
-    ours = {*dir(cls), *inspect.signature(cls).parameters, *(other.__name__ for other in CLASSES)}
+    ours = {
+        *dir(cls),
+        *inspect.signature(cls).parameters,
+        *(other.__name__ for other in CLASSES),
+    }
     for reason in cls._card.known_failures.values():
         names = re.findall(r"`(\w+)`", reason.partition("In use: ")[2])
         assert names
@@ -98,7 +104,9 @@ def test_expected_failures_of_different_reasons_differ_in_use():
         why, _, use = reason.partition("In use: ")
         said.setdefault(use, set()).add(why)
     repeated = {use for use, why in said.items() if len(why) > 1}
-    assert {use for use in repeated if "view_slices" not in use} == set()  # shared by two views
+    assert {
+        use for use in repeated if "view_slices" not in use
+    } == set()  # shared by two views
 
 
 BEYOND = [
@@ -109,7 +117,8 @@ BEYOND = [
 BEYOND_TRANSFORM = [
     name
     for name in dir(estimator_checks)
-    if name.startswith("check_") and ("output_transform" in name or "feature_names_out" in name)
+    if name.startswith("check_")
+    and ("output_transform" in name or "feature_names_out" in name)
 ]
 
 
@@ -183,7 +192,9 @@ def outputs(estimator, X):
 def test_pipeline_and_search_without_y(estimator):
     X = form(estimator, sample(60))
     steps = [] if estimator.__sklearn_tags__().input_tags.pairwise else [StandardScaler()]
-    search = GridSearchCV(make_pipeline(*steps, clone(estimator)), {}, cv=3, error_score="raise")
+    search = GridSearchCV(
+        make_pipeline(*steps, clone(estimator)), {}, cv=3, error_score="raise"
+    )
     if estimator.__sklearn_tags__().input_tags.positive_only:
         search.estimator.steps[0] = ("scaler", StandardScaler(with_mean=False))
     search.fit(X, target(estimator, X))
@@ -369,7 +380,9 @@ def test_degenerate_data_have_an_answer(estimator, kind):
         return
     for name, value in outputs(model, X).items():
         assert np.isfinite(np.asarray(value, dtype=float)).all(), name
-    undefined = is_regressor(estimator) and kind == "one row"  # R2 of scikit-learn is NaN there
+    undefined = (
+        is_regressor(estimator) and kind == "one row"
+    )  # R2 of scikit-learn is NaN there
     if hasattr(model, "score") and not undefined:
         assert not np.isnan(model.score(X, target(estimator, X)))
 

@@ -138,8 +138,12 @@ def samples_of(estimator):
 
 
 # one of each class, and those of the classes with a kernel on strings, too
-SUPERVISED = list({type(one): one for one in reversed(INSTANCES) if is_supervised(one)}.values())
-SUPERVISED += [cls() for cls in CLASSES if cls._card.samples == "series" and is_supervised(cls())]
+SUPERVISED = list(
+    {type(one): one for one in reversed(INSTANCES) if is_supervised(one)}.values()
+)
+SUPERVISED += [
+    cls() for cls in CLASSES if cls._card.samples == "series" and is_supervised(cls())
+]
 ON_STRINGS = [
     type(one)(kernel=BlendedSpectrum(2))
     for one in SUPERVISED
@@ -223,7 +227,9 @@ def test_columns_of_data_frames_are_targets_of_batches(estimator):
     X = form(estimator, sample())
     y = targets_for(estimator)[-1]
     classes = {"classes": np.unique(y)} if is_classifier(estimator) else {}
-    models = [clone(estimator).partial_fit(X, column, **classes) for column in (y, pl.Series(y))]
+    models = [
+        clone(estimator).partial_fit(X, column, **classes) for column in (y, pl.Series(y))
+    ]
     with pytest.raises(ValueError, match=r"\b39\b"):
         models[1].partial_fit(X, pl.Series(y[:-1]))
     for model, column in zip(models, (y, pl.Series(y)), strict=True):

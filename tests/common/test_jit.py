@@ -149,7 +149,9 @@ def damage(data):
 
 @pytest.mark.parametrize("kind", ["empty", "cut", "no pickle", "another"])
 @pytest.mark.parametrize("suffix", ["nbi", "nbc"])
-def test_damaged_cache_is_compiled_and_saved_again(cached, tmp_path, monkeypatch, suffix, kind):
+def test_damaged_cache_is_compiled_and_saved_again(
+    cached, tmp_path, monkeypatch, suffix, kind
+):
     assert cached()(2.0) == 12.0
     whole = {path: path.read_bytes() for path in files(tmp_path, suffix)}
     assert len(whole) == 2
@@ -159,7 +161,9 @@ def test_damaged_cache_is_compiled_and_saved_again(cached, tmp_path, monkeypatch
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         assert cached()(2.0) == 12.0
-    silent = suffix == "nbi" and kind == "another"  # numba takes it for that of another version
+    silent = (
+        suffix == "nbi" and kind == "another"
+    )  # numba takes it for that of another version
     said = [str(one.message) for one in caught]
     assert len(said) == (0 if silent else 1)
     assert silent or f"compiled functions in {tmp_path / 'cache'}" in said[0]

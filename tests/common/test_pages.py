@@ -12,14 +12,18 @@ from tests.common import rules
 
 PAGES = sorted((rules.ROOT / "docs" / "methods").glob("*.md"))
 BOX = re.compile(r"```\{literalinclude\} (\S+)\n:language: python\n:pyobject: (\w+)\n```")
-BOXES = [(page, *box) for page in PAGES for box in BOX.findall(page.read_text(encoding="utf-8"))]
+BOXES = [
+    (page, *box) for page in PAGES for box in BOX.findall(page.read_text(encoding="utf-8"))
+]
 CHOICES = [
     pytest.param(cls, parameter, id=f"{cls.__name__}-{parameter}")
     for cls in all_estimators()
     for parameter in ("solver", "algorithm")
     if parameter in cls._parameter_constraints
 ]
-TESTS = [path.read_text(encoding="utf-8") for path in (rules.ROOT / "tests").rglob("test_*.py")]
+TESTS = [
+    path.read_text(encoding="utf-8") for path in (rules.ROOT / "tests").rglob("test_*.py")
+]
 
 
 def test_at_least_thirty_methods_show_their_algorithm():

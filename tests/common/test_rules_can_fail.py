@@ -35,9 +35,15 @@ BROKEN_SOURCES = [
     (rules.oversized, "x = 1\n" * 601),
     (rules.hidden_divergence, "norm = max(0.0, w @ g)"),
     (rules.hidden_divergence, "def f():\n    gap = max(primal - dual, 0.0) / primal"),
-    (rules.hidden_divergence, "def f():\n    over = max(p - d, 0.0)\n    it.residual = over / p"),
+    (
+        rules.hidden_divergence,
+        "def f():\n    over = max(p - d, 0.0)\n    it.residual = over / p",
+    ),
     (rules.hidden_divergence, "def f():\n    return Result(w, dual_gap=np.maximum(p - d, 0))"),
-    (rules.hidden_divergence, "def duality_gap(p, d):\n    return p, float(max(p - d, 0) / p)"),
+    (
+        rules.hidden_divergence,
+        "def duality_gap(p, d):\n    return p, float(max(p - d, 0) / p)",
+    ),
     (
         rules.hidden_divergence,
         "def f():\n    step = max(a - b, 0.0)\n    if step <= tol:\n        g()",
@@ -99,16 +105,22 @@ def test_solvers_that_climb_are_seen(folder, target):
     source = f"from skmoderndata._solvers.{target}.files import solve"
     assert rules.solver_imports(source, folder) != []
     assert rules.solver_imports(source, target) == []
-    assert rules.solver_imports("from skmoderndata._solvers.common.linalg import l1", folder) == []
+    assert (
+        rules.solver_imports("from skmoderndata._solvers.common.linalg import l1", folder)
+        == []
+    )
 
 
 @pytest.mark.parametrize(
-    ("wing", "target"), [("_strings", "_graphs"), ("_base", "_sets"), ("_series", "_gram_cache")]
+    ("wing", "target"),
+    [("_strings", "_graphs"), ("_base", "_sets"), ("_series", "_gram_cache")],
 )
 def test_wings_that_lean_on_others_are_seen(wing, target):
     assert rules.wing_imports(f"from skmoderndata.kernels.{target}.files import f", wing) != []
     assert rules.wing_imports(f"from skmoderndata.kernels import {target}", wing) != []
-    assert rules.wing_imports(f"from skmoderndata.kernels.{target}.files import f", target) == []
+    assert (
+        rules.wing_imports(f"from skmoderndata.kernels.{target}.files import f", target) == []
+    )
     assert rules.wing_imports("from skmoderndata._samples.trees import plant", wing) == []
 
 
@@ -224,9 +236,17 @@ def test_kernels_without_twin_are_seen():
 def test_broken_promises_are_seen(tmp_path):
     Careless.__module__ = "skmoderndata.decomposition._careless"
     broken = "\n".join(rules.broken_promises(Careless, root=tmp_path))
-    for missing in ("docs/methods/careless.md", "examples/plot_careless.py", "nobody1900nothing"):
+    for missing in (
+        "docs/methods/careless.md",
+        "examples/plot_careless.py",
+        "nobody1900nothing",
+    ):
         assert missing in broken
-    for missing in ("tests/decomposition/test_careless.py", "problems/nowhere.py", "no reason"):
+    for missing in (
+        "tests/decomposition/test_careless.py",
+        "problems/nowhere.py",
+        "no reason",
+    ):
         assert missing in broken
     for wrong in ("and a reason why there is none", "is no sentence"):
         assert wrong in broken

@@ -89,7 +89,11 @@ KINDS = {
         Normalized(WeisfeilerLehman(1)),
         spoil_graph,
     ),
-    "sets": (lambda seed: [set(w) for w in letters(seed)], Normalized(Intersection()), spoil_set),
+    "sets": (
+        lambda seed: [set(w) for w in letters(seed)],
+        Normalized(Intersection()),
+        spoil_set,
+    ),
     "bags": (series, Normalized(DerivedSubsets(RBF(3.0))), spoil_array),
 }
 
@@ -260,7 +264,9 @@ def test_a_frame_of_numbers_means_its_array(kind, estimator):
     nested = pd.DataFrame({"a": [pd.Series(x) for x in X]})
     long = pd.DataFrame({"a": X.ravel()}, pd.MultiIndex.from_product([range(N), range(6)]))
     for frame in (nested, long, named.assign(z="a")):
-        with pytest.raises(ValueError, match=r"convert it with preprocessing\.SeriesFormatter"):
+        with pytest.raises(
+            ValueError, match=r"convert it with preprocessing\.SeriesFormatter"
+        ):
             fitted(copy.deepcopy(estimator), frame)
 
 
@@ -269,7 +275,9 @@ def test_series_behind_column_transformers():
     X = np.random.default_rng(0).normal(size=(N, 6)).cumsum(axis=1)
     frame = pd.DataFrame(X, columns=[f"t{i}" for i in range(6)]).assign(age=1.0)
     columns = [f"t{i}" for i in range(6)]
-    select = ColumnTransformer([("series", "passthrough", columns)]).set_output(transform="pandas")
+    select = ColumnTransformer([("series", "passthrough", columns)]).set_output(
+        transform="pandas"
+    )
     model = make_pipeline(select, by_name["DTWNeighborsClassifier"]()).fit(frame, targets(X))
     alone = by_name["DTWNeighborsClassifier"]().fit(X, targets(X))
     assert_array_equal(model.predict(frame), alone.predict(X))

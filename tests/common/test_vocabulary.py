@@ -88,7 +88,9 @@ VAGUE_NAMES = {
 def vague_constants(source):
     """Constants of a module whose name does not say what they are of, or in which unit."""
     assigned = [node for node in ast.parse(source).body if isinstance(node, ast.Assign)]
-    names = {target.id for node in assigned for target in node.targets if hasattr(target, "id")}
+    names = {
+        target.id for node in assigned for target in node.targets if hasattr(target, "id")
+    }
     return sorted(names & VAGUE_CONSTANTS)
 
 
@@ -118,7 +120,9 @@ def test_one_machine_epsilon():
 
 
 def test_names_in_solvers_say_what_they_are():
-    counts = sum((vague_names(path.read_text(encoding="utf-8")) for path in SOLVERS), Counter())
+    counts = sum(
+        (vague_names(path.read_text(encoding="utf-8")) for path in SOLVERS), Counter()
+    )
     above = {word: counts[word] for word, most in VAGUE_NAMES.items() if counts[word] > most}
     assert above == {}
 

@@ -66,9 +66,17 @@ def test_merged_parts_equal_fit(target, noise, seed):
     whole = JamesStein(given, noise_variance=noise).fit(X)
     cuts = np.sort(rng.choice(np.arange(3, 36, 3), size=3, replace=False))
     parts = [JamesStein(given, noise_variance=noise).fit(part) for part in np.split(X, cuts)]
-    merged = pickle.loads(pickle.dumps(parts[2])).merge(parts[0]).merge(parts[3].merge(parts[1]))
+    merged = (
+        pickle.loads(pickle.dumps(parts[2])).merge(parts[0]).merge(parts[3].merge(parts[1]))
+    )
     assert merged.n_samples_seen_ == 40
-    for name in ("raw_location_", "location_", "shrinkage_", "noise_variance_", "risk_estimate_"):
+    for name in (
+        "raw_location_",
+        "location_",
+        "shrinkage_",
+        "noise_variance_",
+        "risk_estimate_",
+    ):
         assert_allclose(getattr(merged, name), getattr(whole, name), rtol=1e-10, err_msg=name)
 
 
@@ -88,7 +96,9 @@ def test_merge_refuses_other_states(other, message):
 
 
 @pytest.mark.certificate
-@pytest.mark.parametrize(("target", "m"), [("zero", 3), ("mean", 4), ("zero", 10), ("mean", 10)])
+@pytest.mark.parametrize(
+    ("target", "m"), [("zero", 3), ("mean", 4), ("zero", 10), ("mean", 10)]
+)
 def test_risk_is_below_that_of_the_raw_means(target, m, seed):
     rng = np.random.default_rng(seed)
     for size in (0.0, 0.5, 2.0):
@@ -122,7 +132,9 @@ def test_many_equal_means_are_found_equal(seed):
 def test_far_from_the_target_means_stay(seed):
     X = rows(seed, spread=1e4)
     model = JamesStein(noise_variance=1.0).fit(X)
-    assert_allclose(model.location_, X.mean(axis=0), atol=1e-3)  # c s^2 / |y - t|: of order 1e-4
+    assert_allclose(
+        model.location_, X.mean(axis=0), atol=1e-3
+    )  # c s^2 / |y - t|: of order 1e-4
     assert 1 - 1e-6 < model.risk_estimate_ < 1
 
 

@@ -100,7 +100,9 @@ def test_eigendecompositions_answer_where_the_kernels_have_fewer_dimensions(seed
     with pytest.warns(UserWarning, match="rank 2"):
         model = KernelCCA(3, kernel="linear").fit(X, Y)
     assert model.n_iter_ == 1
-    assert_allclose(model.regularized_correlations_, linear_correlations([X, Y], [0.1, 0.1])[:2])
+    assert_allclose(
+        model.regularized_correlations_, linear_correlations([X, Y], [0.1, 0.1])[:2]
+    )
 
 
 @pytest.mark.oracle
@@ -196,7 +198,9 @@ def test_constraints_and_stationarity_from_the_definition(seed, rule, n):
     assert_allclose(b.T @ Sb @ b, np.eye(3), atol=1e-8)
     assert_allclose(a.T @ Ka @ Kb @ b / n, np.diag(model.regularized_correlations_), atol=1e-8)
     size = np.abs(Sa @ a).max()
-    assert_allclose(Ka @ (Kb @ b) / n, Sa @ a * model.regularized_correlations_, atol=1e-7 * size)
+    assert_allclose(
+        Ka @ (Kb @ b) / n, Sa @ a * model.regularized_correlations_, atol=1e-7 * size
+    )
 
 
 @pytest.mark.certificate
@@ -247,9 +251,13 @@ def test_regularisation_is_chosen_by_search(seed):
     assert search.best_params_["alpha"] > 1e-6
     both = np.hstack([X, Y])
     again = GridSearchCV(
-        KernelCCA(1, view_slices=[(0, 2), slice(2, 5)]), {"alpha": [1e-6, 1e-4, 1e-2, 0.1]}, cv=3
+        KernelCCA(1, view_slices=[(0, 2), slice(2, 5)]),
+        {"alpha": [1e-6, 1e-4, 1e-2, 0.1]},
+        cv=3,
     ).fit(both)
-    assert_allclose(again.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"])
+    assert_allclose(
+        again.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"]
+    )
 
 
 @pytest.mark.recovery
@@ -387,7 +395,12 @@ def test_views_in_every_container(kernel):
     expected = KernelCCA(1, kernel=kernel).fit(A, B)
     objects = np.empty(len(A), dtype=object)
     objects[:] = A
-    for first in (objects, np.array(A), pd.Series(A, index=range(3, 3 + len(A))), pl.Series(A)):
+    for first in (
+        objects,
+        np.array(A),
+        pd.Series(A, index=range(3, 3 + len(A))),
+        pl.Series(A),
+    ):
         for model in (
             KernelCCA(1, kernel=kernel).fit([first, B]),
             KernelCCA(1, kernel=kernel).fit(first, B),
@@ -410,7 +423,12 @@ def test_a_list_of_pairs_goes_through_a_pipeline():
     kernel = [PSpectrum(1), Normalized(PSpectrum(1))]
     model = KernelCCA(2, kernel=kernel).fit(A, B)
     expected = np.hstack(model.transform(A, B))
-    for samples in (pairs, tuple(pairs), pd.Series(pairs), SampleColumn().fit_transform(pairs)):
+    for samples in (
+        pairs,
+        tuple(pairs),
+        pd.Series(pairs),
+        SampleColumn().fit_transform(pairs),
+    ):
         again = KernelCCA(2, kernel=kernel).fit(samples)
         assert again.n_views_ == 2
         assert_array_equal(again.transform(samples), expected)
@@ -590,7 +608,9 @@ def test_weights_count_copies(settings, n, seed):
     assert_allclose(model.correlations_, twin.correlations_, rtol=1e-6)
     for A, B in zip(model.transform(X, Y), twin.transform(X, Y), strict=True):
         assert_allclose(A, B, atol=1e-5 * np.abs(B).max())  # rounding over the gap of values
-    assert model.score(X, Y, sample_weight=times) == pytest.approx(twin.score(Xs, Ys), abs=1e-6)
+    assert model.score(X, Y, sample_weight=times) == pytest.approx(
+        twin.score(Xs, Ys), abs=1e-6
+    )
 
 
 @pytest.mark.invariance

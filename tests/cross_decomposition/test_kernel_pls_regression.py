@@ -81,7 +81,9 @@ def test_more_components_fit_better_until_all_is_interpolated(seed):
         for k in (1, 2, 4, 8, 16, 32, 59)
     ]
     assert (np.diff(errors[:-2]) < 0).all()
-    assert max(errors[-2:]) < 1e-8 * errors[0]  # the last components may find nothing but rounding
+    assert (
+        max(errors[-2:]) < 1e-8 * errors[0]
+    )  # the last components may find nothing but rounding
 
 
 @pytest.mark.filterwarnings("ignore:n_components=60")

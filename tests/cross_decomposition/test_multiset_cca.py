@@ -25,7 +25,9 @@ CRITERIA = ("maxvar", "sumcor", "gcca")
 def views_of(seed, n=90, sizes=(3, 4, 5), noise=1.0):
     rng = np.random.default_rng(seed)
     common = rng.normal(size=(n, 2))
-    return [common @ rng.normal(size=(2, p)) + noise * rng.normal(size=(n, p)) + 2 for p in sizes]
+    return [
+        common @ rng.normal(size=(2, p)) + noise * rng.normal(size=(n, p)) + 2 for p in sizes
+    ]
 
 
 @pytest.mark.oracle
@@ -37,7 +39,9 @@ def test_maximum_variance_is_the_stacked_eigenproblem(seed, alpha):
         model.regularized_correlations_, linear_correlations(views, [alpha] * 3)[:3], rtol=1e-8
     )
     kernel = KernelCCA(3, kernel="linear", alpha=alpha).fit(views)
-    assert_allclose(model.regularized_correlations_, kernel.regularized_correlations_, rtol=1e-8)
+    assert_allclose(
+        model.regularized_correlations_, kernel.regularized_correlations_, rtol=1e-8
+    )
 
 
 @pytest.mark.oracle
@@ -70,7 +74,9 @@ def test_gap_bounds_and_constraints_hold(seed):
     model = MultisetCCA(2, criterion="sumcor", scale=False).fit(views)
     relaxed = MultisetCCA(2, scale=False).fit(views)
     assert model.residual_ <= 1e-9
-    assert model.regularized_correlations_[0] <= relaxed.regularized_correlations_[0] * (1 + 1e-12)
+    assert model.regularized_correlations_[0] <= relaxed.regularized_correlations_[0] * (
+        1 + 1e-12
+    )
     assert 0 <= model.dual_gap_ < 0.5
     for X, w in zip(views, model.weights_, strict=True):
         S = 0.9 * np.cov(X.T, bias=True) + 0.1 * np.eye(X.shape[1])
@@ -82,7 +88,9 @@ def test_passes_never_lower_the_sum(seed):
     views = views_of(seed, noise=3.0)
     values = []
     for passes in (1, 2, 4, 8, 200):
-        model = MultisetCCA(1, criterion="sumcor", max_iter=passes, tol=0.1 if passes < 9 else 0)
+        model = MultisetCCA(
+            1, criterion="sumcor", max_iter=passes, tol=0.1 if passes < 9 else 0
+        )
         with warnings.catch_warnings(action="ignore"):
             values.append(model.fit(views).regularized_correlations_[0])
     assert (np.diff(values) >= -1e-12).all()
@@ -94,7 +102,8 @@ def test_common_signal_of_five_views(seed, criterion):
     rng = np.random.default_rng(seed)
     common = rng.normal(size=400)
     views = [
-        np.c_[common + rng.normal(size=400), rng.normal(size=(400, 3))] @ rng.normal(size=(4, 4))
+        np.c_[common + rng.normal(size=400), rng.normal(size=(400, 3))]
+        @ rng.normal(size=(4, 4))
         for _ in range(5)
     ]
     model = MultisetCCA(1, criterion=criterion, alpha=0.01).fit([X[:300] for X in views])
@@ -109,7 +118,9 @@ def test_order_of_views_and_columns_of_one_array(seed, criterion):
     views = views_of(seed)
     model = MultisetCCA(2, criterion=criterion).fit(views)
     turned = MultisetCCA(2, criterion=criterion).fit(views[::-1])
-    assert_allclose(model.regularized_correlations_, turned.regularized_correlations_, rtol=1e-6)
+    assert_allclose(
+        model.regularized_correlations_, turned.regularized_correlations_, rtol=1e-6
+    )
     slices = [(0, 3), (3, 7), (7, 12)]
     stacked = MultisetCCA(2, criterion=criterion, view_slices=slices).fit(np.hstack(views))
     assert_allclose(stacked.transform(np.hstack(views)), np.hstack(model.transform(views)))
@@ -168,7 +179,9 @@ def test_missing_view_names_the_criterion_that_takes_it(criterion, gap):
 def test_missing_view_of_two_names_the_class_that_takes_it(cls):
     X, Y, _ = views_of(0)
     Y[:4] = np.nan
-    with pytest.raises(ValueError, match=r"view 2 contains NaN.*MultisetCCA\(criterion='gcca'\)"):
+    with pytest.raises(
+        ValueError, match=r"view 2 contains NaN.*MultisetCCA\(criterion='gcca'\)"
+    ):
         cls(1).fit(X, Y)
 
 
@@ -189,7 +202,9 @@ def test_weights_count_copies(criterion, scale, seed):
     copies = [np.repeat(X, times, axis=0) for X in views]
     model = MultisetCCA(2, criterion=criterion, scale=scale).fit(views, sample_weight=times)
     twin = MultisetCCA(2, criterion=criterion, scale=scale).fit(copies)
-    assert_allclose(model.regularized_correlations_, twin.regularized_correlations_, rtol=1e-10)
+    assert_allclose(
+        model.regularized_correlations_, twin.regularized_correlations_, rtol=1e-10
+    )
     assert_allclose(model.correlations_, twin.correlations_, rtol=1e-9)
     for W, V in zip(model.weights_, twin.weights_, strict=True):
         assert_allclose(W, V, atol=1e-7 * np.abs(V).max())
@@ -216,18 +231,24 @@ def test_sparse_views_are_not_filled(criterion, weighted, seed):
         # components of nearly equal values are found up to a rotation
         full = MultisetCCA(1, **settings).fit(dense, sample_weight=w)
         model = MultisetCCA(1, **settings).fit(thin, sample_weight=w)
-        assert_allclose(model.regularized_correlations_, full.regularized_correlations_, rtol=1e-9)
+        assert_allclose(
+            model.regularized_correlations_, full.regularized_correlations_, rtol=1e-9
+        )
         assert_allclose(model.correlations_, full.correlations_, rtol=1e-6)
         for A, B in zip(model.transform(thin), full.transform(dense), strict=True):
             assert_allclose(A, B, atol=1e-5 * np.abs(B).max())  # rotation by rounding over gap
         mixed = MultisetCCA(1, **settings).fit([dense[0], *thin[1:]], sample_weight=w)
-        assert_allclose(mixed.regularized_correlations_, full.regularized_correlations_, rtol=1e-9)
+        assert_allclose(
+            mixed.regularized_correlations_, full.regularized_correlations_, rtol=1e-9
+        )
 
 
 @pytest.mark.edge
 def test_sparse_columns_of_equal_numbers_and_large_sparse_views():
     constant = sparse.csr_array(np.full((30, 4), 0.3))
-    other = sparse.random_array((30, 5), density=0.5, rng=np.random.default_rng(0), format="csr")
+    other = sparse.random_array(
+        (30, 5), density=0.5, rng=np.random.default_rng(0), format="csr"
+    )
     with pytest.raises(ValueError, match="View 1 is constant"):
         MultisetCCA(1).fit([constant, other])
     rng = np.random.default_rng(0)

@@ -54,7 +54,9 @@ def test_matches_a_pipeline_of_kernel_pca(seed):
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("shape", [(40, 6), (15, 30)])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_number_of_components_is_that_of_brute_force_leave_one_out(seed, kernel, shape, weighted):
+def test_number_of_components_is_that_of_brute_force_leave_one_out(
+    seed, kernel, shape, weighted
+):
     """Least squares on the components, with each sample and its copies left out in turn."""
     X, Y = data(seed, *shape)
     # a copy
@@ -235,7 +237,9 @@ def test_weights_count_copies(kernel, solver, thin, seed):
 def test_sparse_rows_are_not_filled(shape, k, seed):
     rng = np.random.default_rng(seed)
     X = sparse.random_array(shape, density=0.05, rng=rng, format="csr")
-    X = X + sparse.csr_array(np.outer(np.arange(shape[0]) % 3 == 0, np.arange(shape[1]) % 9 == 0))
+    X = X + sparse.csr_array(
+        np.outer(np.arange(shape[0]) % 3 == 0, np.arange(shape[1]) % 9 == 0)
+    )
     y = X @ rng.normal(size=shape[1])
     model = PrincipalComponentsRegression(k).fit(X, y)
     full = PrincipalComponentsRegression(k).fit(X.toarray(), y)

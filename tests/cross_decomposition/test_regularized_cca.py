@@ -76,7 +76,9 @@ def test_no_other_directions_are_better(seed):
     rng = np.random.default_rng(seed)
     for step in (1e-3, 0.1, 1.0):
         for _ in range(20):
-            other = objective(a + step * rng.normal(size=p), b + step * rng.normal(size=len(b)))
+            other = objective(
+                a + step * rng.normal(size=p), b + step * rng.normal(size=len(b))
+            )
             assert other < model.regularized_correlations_[0]
 
 
@@ -101,8 +103,12 @@ def test_scale_rows_and_views(seed):
     )
     scaled = RegularizedCCA(2, alpha=0.3, scale=True)
     expected = scaled.fit(X, Y).regularized_correlations_
-    assert_allclose(scaled.fit(1e5 * X, 1e-5 * Y).regularized_correlations_, expected, rtol=1e-9)
-    assert_allclose(scaled.fit(Y[order], X[order]).regularized_correlations_, expected, rtol=1e-9)
+    assert_allclose(
+        scaled.fit(1e5 * X, 1e-5 * Y).regularized_correlations_, expected, rtol=1e-9
+    )
+    assert_allclose(
+        scaled.fit(Y[order], X[order]).regularized_correlations_, expected, rtol=1e-9
+    )
 
 
 @pytest.mark.edge
@@ -123,7 +129,11 @@ def test_rank_deficient_views_without_regularisation(seed):
     [
         (lambda X, Y: (X, Y[1:]), {}, "inconsistent numbers"),
         (lambda X, Y: (X, np.ones(80)), {}, "View 2 is constant"),
-        (lambda X, Y: (np.random.default_rng(0).normal(size=(80, 90)), Y), {"alpha": 0}, "be 1"),
+        (
+            lambda X, Y: (np.random.default_rng(0).normal(size=(80, 90)), Y),
+            {"alpha": 0},
+            "be 1",
+        ),
         (lambda X, Y: (X, Y), {"alpha": 2.0}, "between 0 and 1"),
         (lambda X, Y: (X, Y), {"alpha": [0.1]}, "1 entries for 2 views"),
         (lambda X, Y: ([X, Y, Y],), {}, "two views"),

@@ -46,7 +46,9 @@ def test_errors_are_of_the_kind_asked_for(seed):
     assert_array_equal(parts("positive")[1], 3)
     wrong = parts("uniform")[1]
     assert np.abs(wrong).max() <= 3
-    assert wrong.std() == pytest.approx(np.sqrt(3), rel=0.05)  # 3 / sqrt(3); four standard errors
+    assert wrong.std() == pytest.approx(
+        np.sqrt(3), rel=0.05
+    )  # 3 / sqrt(3); four standard errors
 
 
 @pytest.mark.recovery

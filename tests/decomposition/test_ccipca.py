@@ -15,7 +15,13 @@ from sklearn.preprocessing import StandardScaler
 from skmoderndata.decomposition import CCIPCA, _ccipca
 from tests.oracles import online_components as oracle
 
-STATE = ("components_", "mean_", "explained_variance_", "noise_variance_", "orthogonality_error_")
+STATE = (
+    "components_",
+    "mean_",
+    "explained_variance_",
+    "noise_variance_",
+    "orthogonality_error_",
+)
 
 
 def correlated(seed, n=300, p=6, scales=(5, 3, 2, 1, 0.5, 0.2)):
@@ -92,8 +98,12 @@ def test_all_components_refined_are_those_of_pca(seed):
     model = CCIPCA(random_state=0).fit(X)
     exact = PCA().fit(X)
     n = len(X)
-    assert_allclose(model.explained_variance_, exact.explained_variance_ * (n - 1) / n, rtol=1e-9)
-    assert_allclose(model.explained_variance_ratio_, exact.explained_variance_ratio_, rtol=1e-9)
+    assert_allclose(
+        model.explained_variance_, exact.explained_variance_ * (n - 1) / n, rtol=1e-9
+    )
+    assert_allclose(
+        model.explained_variance_ratio_, exact.explained_variance_ratio_, rtol=1e-9
+    )
     assert_allclose(model.singular_values_, exact.singular_values_, rtol=1e-9)
     assert_allclose(np.abs(model.components_), np.abs(exact.components_), atol=1e-8)
     assert_allclose(np.abs(model.transform(X)), np.abs(exact.transform(X)), atol=1e-8)
@@ -242,7 +252,9 @@ def test_unit_of_the_data(seed, scale):
         model = make(X)
         scaled = None
         reference = (model.components_.copy(), model.explained_variance_.copy())
-        scaled = make(X * scale) if make.__name__ == "fit" else CCIPCA(3).partial_fit(X * scale)
+        scaled = (
+            make(X * scale) if make.__name__ == "fit" else CCIPCA(3).partial_fit(X * scale)
+        )
         assert_array_equal(scaled.components_, reference[0])
         assert_array_equal(scaled.explained_variance_, reference[1] * scale**2)
 
@@ -343,7 +355,9 @@ def test_rows_that_are_all_equal(value):
         assert model.score(X) == 0.0
     rng = np.random.default_rng(0)
     late = (
-        CCIPCA(1, amnesic=0).partial_fit(X).partial_fit(X + (1 + value) * rng.normal(size=(30, 1)))
+        CCIPCA(1, amnesic=0)
+        .partial_fit(X)
+        .partial_fit(X + (1 + value) * rng.normal(size=(30, 1)))
     )
     assert_allclose(late.components_, 0.5, rtol=1e-6)
 
@@ -422,7 +436,9 @@ def test_more_components_than_features_warn(fit):
     X = correlated(0, n=20)
     model = CCIPCA(7, random_state=0)
     for _ in range(2):  # a stream goes on
-        with pytest.warns(UserWarning, match="n_components=7 exceeds the number 6 .* returns 6"):
+        with pytest.warns(
+            UserWarning, match="n_components=7 exceeds the number 6 .* returns 6"
+        ):
             getattr(model, fit)(X)
     assert model.components_.shape == (6, 6)
 
@@ -443,7 +459,9 @@ def test_refused():
 @pytest.mark.edge
 def test_warns_with_the_figure_reached_and_the_way_out():
     X = correlated(0, scales=(1, 1, 1, 1, 1, 1))
-    with pytest.warns(ConvergenceWarning, match=r"subspace_change_=.*increase max_iter or tol"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"subspace_change_=.*increase max_iter or tol"
+    ):
         model = CCIPCA(2, max_iter=2, tol=1e-9, random_state=0).fit(X)
     assert model.n_iter_ == 2
     assert CCIPCA(2, max_iter=1, random_state=0).fit(X).subspace_change_ == np.inf
@@ -453,7 +471,8 @@ def test_warns_with_the_figure_reached_and_the_way_out():
 def test_grid_search_and_names():
     X = correlated(0, n=120)
     search = GridSearchCV(
-        make_pipeline(StandardScaler(), CCIPCA(random_state=0)), {"ccipca__n_components": [1, 4]}
+        make_pipeline(StandardScaler(), CCIPCA(random_state=0)),
+        {"ccipca__n_components": [1, 4]},
     ).fit(X)
     assert search.best_params_ == {"ccipca__n_components": 4}
     model = CCIPCA(2, random_state=0).set_output(transform="pandas").fit(X)

@@ -41,7 +41,9 @@ def test_objective_and_residual_from_the_definition(seed):
     sizes = (K @ result.weights, K @ result.codes)
     for factor, slope, size in zip((result.codes, result.weights), slopes, sizes, strict=True):
         projected = np.where(factor > 0, slope, np.minimum(slope, 0))
-        assert np.linalg.norm(projected) <= 1.01 * result.residual * np.linalg.norm(size) + 1e-9
+        assert (
+            np.linalg.norm(projected) <= 1.01 * result.residual * np.linalg.norm(size) + 1e-9
+        )
     error = np.linalg.norm(X - model.inverse_transform(model.transform(X)))
     assert_allclose(model.objective_, error**2 / 2, rtol=0.01)  # codes are exact afterwards
 
@@ -81,7 +83,9 @@ def test_feasible_and_never_rising(solver, seed):
     assert_allclose(model.components_, model.weights_.T @ X, atol=1e-12)
     history = model.objective_history_
     assert (np.diff(history) <= 1e-10 * history[0]).all()
-    assert model.objective_ >= SemiNMF(3, n_init=5, random_state=0).fit(X).objective_ * (1 - 1e-6)
+    assert model.objective_ >= SemiNMF(3, n_init=5, random_state=0).fit(X).objective_ * (
+        1 - 1e-6
+    )
     if solver == "descent":
         assert model.kkt_residual_ <= 1e-3
 
@@ -205,7 +209,9 @@ def test_kernels_that_are_none(solver, seed):
     with pytest.raises(ValueError, match="not symmetric"):
         model.fit(K)
     for wrong in (K + K.T, -K @ K.T):
-        with pytest.raises(ValueError, match=r"kernel='precomputed'\) needs .*SpectrumCorrector"):
+        with pytest.raises(
+            ValueError, match=r"kernel='precomputed'\) needs .*SpectrumCorrector"
+        ):
             model.fit(wrong)
     # nothing negative on the diagonal, but a direction of negative length
     direction = rng.uniform(0.5, 1, size=20)
@@ -289,7 +295,9 @@ def test_few_distinct_rows_and_many_components():
     for X in (np.ones((8, 5)), np.tile(np.eye(5)[:2], (4, 1))):
         model = ConvexNMF(3, random_state=0).fit(X)
         assert model.score(X) > -1e-2
-    with pytest.warns(UserWarning, match=r"n_components=8\) has more components than n_samples=4"):
+    with pytest.warns(
+        UserWarning, match=r"n_components=8\) has more components than n_samples=4"
+    ):
         ConvexNMF(8, random_state=0).fit(np.eye(4))
 
 

@@ -114,7 +114,9 @@ def test_weak_and_strong_duality(seed):
         lam = rng.exponential(size=len(S)) * np.diag(S).mean()
         D = rng.normal(size=T.shape)
         D *= rng.uniform(size=(len(S), 1)) / np.linalg.norm(D, axis=1, keepdims=True)
-        assert dual_point(S, T, lam).value <= best + 1e-9 * size <= primal_value(S, T, D) + size
+        assert (
+            dual_point(S, T, lam).value <= best + 1e-9 * size <= primal_value(S, T, D) + size
+        )
         assert best <= primal_value(S, T, D) + 1e-9 * size
     assert 0 <= update.gap <= 1e-9 * size
     # complementary slackness: an atom inside the ball has no multiplier
@@ -133,7 +135,9 @@ def test_singular_statistics_have_an_optimum(seed):
     start /= np.linalg.norm(start, axis=1)[:, None]
     update = update_atoms(S, T, start, size=0.5 * np.sum(X[:5] ** 2))
     value = oracle.best_atoms(X[:5], A)[2]
-    assert_allclose(0.5 * np.sum((X[:5] - A @ update.atoms) ** 2), value, atol=1e-7 * np.sum(X**2))
+    assert_allclose(
+        0.5 * np.sum((X[:5] - A @ update.atoms) ** 2), value, atol=1e-7 * np.sum(X**2)
+    )
     assert update.gap <= 1e-8 * np.sum(X**2)
 
 
@@ -275,7 +279,9 @@ def test_planted_parts_are_found(seed):
 def test_missing_entries_are_filled(seed):
     X, _, _ = planted(seed, 1500, n=16, k=16, density=0.08)
     hidden = np.random.default_rng(seed).uniform(size=X.shape) < 0.2
-    model = FeatureSignDictionaryLearning(16, alpha=0.05, max_iter=80, tol=0, random_state=seed)
+    model = FeatureSignDictionaryLearning(
+        16, alpha=0.05, max_iter=80, tol=0, random_state=seed
+    )
     model.fit(np.where(hidden, np.nan, X))
     filled = model.inverse_transform(model.transform(np.where(hidden, np.nan, X)))
     assert np.sum((filled - X)[hidden] ** 2) < 0.5 * np.sum(X[hidden] ** 2)
@@ -311,13 +317,17 @@ def test_coders_threads_scale_and_dtype_agree(seed):
         FeatureSignDictionaryLearning(**given, algorithm="coordinate_descent").fit(X),
         FeatureSignDictionaryLearning(**given).fit(X, sample_weight=np.full(600, 3.0)),
     ):
-        assert_allclose(other.components_, model.components_, atol=1e-4)  # codes to gaps of 1e-6
+        assert_allclose(
+            other.components_, model.components_, atol=1e-4
+        )  # codes to gaps of 1e-6
     threads = FeatureSignDictionaryLearning(**given, n_jobs=2).fit(X)
     assert_array_equal(threads.components_, model.components_)
     scaled = FeatureSignDictionaryLearning(**{**given, "alpha": 0.2 * 1024}).fit(1024 * X)
     assert_allclose(scaled.components_, model.components_, atol=1e-8)
     single = FeatureSignDictionaryLearning(**given).fit(X.astype(np.float32))
-    assert single.components_.dtype == single.transform(X.astype(np.float32)).dtype == np.float32
+    assert (
+        single.components_.dtype == single.transform(X.astype(np.float32)).dtype == np.float32
+    )
     assert_allclose(
         single.objective_history_, model.objective_history_, rtol=1e-4
     )  # single precision
@@ -362,7 +372,9 @@ def test_sparse_signals_as_dense_ones(positive, seed):
     assert not positive or (streams[1].components_ >= 0).all()
 
     single = FeatureSignDictionaryLearning(**given).fit(S.astype(np.float32))
-    assert single.components_.dtype == single.transform(S.astype(np.float32)).dtype == np.float32
+    assert (
+        single.components_.dtype == single.transform(S.astype(np.float32)).dtype == np.float32
+    )
 
 
 @pytest.mark.edge
@@ -453,13 +465,15 @@ def test_borders(seed):
     [
         (
             "init has a zero atom",
-            lambda X, zeros, hidden: FeatureSignDictionaryLearning(2, init=np.zeros((2, 4))).fit(
-                X
-            ),
+            lambda X, zeros, hidden: FeatureSignDictionaryLearning(
+                2, init=np.zeros((2, 4))
+            ).fit(X),
         ),
         (
             r"init has shape \(2, 3\)",
-            lambda X, zeros, hidden: FeatureSignDictionaryLearning(2, init=np.ones((2, 3))).fit(X),
+            lambda X, zeros, hidden: FeatureSignDictionaryLearning(
+                2, init=np.ones((2, 3))
+            ).fit(X),
         ),
         (
             "partial_fit takes no missing entries",

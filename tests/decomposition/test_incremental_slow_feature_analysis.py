@@ -217,7 +217,9 @@ def test_follows_drift_if_asked_to():
     first, S1 = sources(0, n=8000, p=3, persistence=(0.98, 0.3, 0))
     second, S2 = sources(1, n=8000, p=3, persistence=(0.98, 0.3, 0))
     model = ISFA(1, min_learning_rate=0.004, rank_tol=1e-6, random_state=0)
-    assert correlation(model.partial_fit(first).transform(first)[-2000:, 0], S1[-2000:, 0]) > 0.9
+    assert (
+        correlation(model.partial_fit(first).transform(first)[-2000:, 0], S1[-2000:, 0]) > 0.9
+    )
     model.partial_fit(second, new_sequence=True)
     assert correlation(model.transform(second)[-2000:, 0], S2[-2000:, 0]) > 0.9
 
@@ -409,7 +411,9 @@ def test_interrupted_partial_fit_leaves_no_trace(monkeypatch):
 @pytest.mark.edge
 def test_more_components_than_can_be_had_warn():
     X, _ = sources(0, n=300)
-    with pytest.warns(UserWarning, match="n_components=7 exceeds the number 6 of whitened dir"):
+    with pytest.warns(
+        UserWarning, match="n_components=7 exceeds the number 6 of whitened dir"
+    ):
         model = ISFA(7, random_state=0).fit(X)
     assert model.components_.shape == (6, 6)
     with pytest.warns(UserWarning, match="n_components=3 .* returns 2"):
@@ -422,12 +426,20 @@ def test_more_components_than_can_be_had_warn():
 @pytest.mark.parametrize(
     ("message", "call"),
     [
-        ("n_whitened=30 exceeds n_features=27", lambda X: ISFA(2, n_whitened=30, degree=2).fit(X)),
+        (
+            "n_whitened=30 exceeds n_features=27",
+            lambda X: ISFA(2, n_whitened=30, degree=2).fit(X),
+        ),
         (
             r"n_components=3 \(was 2\), degree=2 \(was 1\)",
-            lambda X: ISFA(2).partial_fit(X).set_params(n_components=3, degree=2).partial_fit(X),
+            lambda X: (
+                ISFA(2).partial_fit(X).set_params(n_components=3, degree=2).partial_fit(X)
+            ),
         ),
-        ("inconsistent numbers of samples", lambda X: ISFA(2).fit(X, sequence_ids=np.zeros(29))),
+        (
+            "inconsistent numbers of samples",
+            lambda X: ISFA(2).fit(X, sequence_ids=np.zeros(29)),
+        ),
         (
             "sequence_ids contains NaN",
             lambda X: ISFA(2).partial_fit(X, sequence_ids=np.full(30, np.nan)),
@@ -444,7 +456,9 @@ def test_refused(message, call):
 @pytest.mark.edge
 def test_warns_with_the_figure_reached_and_the_way_out():
     X, _ = sources(0, n=300)
-    with pytest.warns(ConvergenceWarning, match=r"subspace_change_=.*increase max_iter or tol"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"subspace_change_=.*increase max_iter or tol"
+    ):
         ISFA(2, max_iter=2, tol=1e-9, random_state=0).fit(X)
     with pytest.warns(ConvergenceWarning, match=r"whitening_change_="):
         ISFA(2, n_whitened=3, max_iter=2, tol=1e-9, random_state=0).fit(X)

@@ -57,7 +57,9 @@ def test_no_subspace_leaves_less(seed):
     assert_allclose(model.mean_residual_, -model.score_samples(X).mean(), rtol=1e-8)
     centred = K - K.mean(axis=0)
     centred -= centred.mean(axis=1, keepdims=True)
-    assert_allclose(model.mean_residual_, np.linalg.eigvalsh(centred)[:-4].sum() / 60, rtol=1e-8)
+    assert_allclose(
+        model.mean_residual_, np.linalg.eigvalsh(centred)[:-4].sum() / 60, rtol=1e-8
+    )
     rng = np.random.default_rng(seed)
     values, vectors = np.linalg.eigh(centred)
     Z = vectors * np.sqrt(np.maximum(values, 0))
@@ -162,7 +164,9 @@ def test_kernel_given_in_five_ways(seed):
         KernelPCAOutlierDetector(3, gamma=0.125)
         .fit(sparse.csr_array(X))
         .decision_function(sparse.csr_array(new)),
-        KernelPCAOutlierDetector(3, gamma=0.125, solver="low_rank").fit(X).decision_function(new),
+        KernelPCAOutlierDetector(3, gamma=0.125, solver="low_rank")
+        .fit(X)
+        .decision_function(new),
     ]
     for values in found:
         assert_allclose(values, want, atol=1e-8)
@@ -237,5 +241,7 @@ def test_a_fraction_of_the_variance_is_that_of_the_whole_spectrum(monkeypatch, s
     monkeypatch.setattr("skmoderndata._solvers.common.linalg.DENSE_UP_TO", 700)
     whole = KernelPCAOutlierDetector(**settings).fit(X)
     assert few.n_components_ == whole.n_components_
-    assert_allclose(few.score_samples(X[:50]), whole.score_samples(X[:50]), rtol=1e-6, atol=1e-9)
+    assert_allclose(
+        few.score_samples(X[:50]), whole.score_samples(X[:50]), rtol=1e-6, atol=1e-9
+    )
     assert_allclose(few.offset_, whole.offset_, rtol=1e-6)

@@ -86,7 +86,16 @@ def test_every_update_of_an_atom_lowers_the_objective(kind, seed):
     last = objective()
     for j in range(len(D)):
         order = np.array([j])
-        sweep(X, mask, D, sparse, users, order, exact=kind == "exact", positive=kind == "positive")
+        sweep(
+            X,
+            mask,
+            D,
+            sparse,
+            users,
+            order,
+            exact=kind == "exact",
+            positive=kind == "positive",
+        )
         new = objective()
         assert new <= last * (1 + 1e-12)
         last = new
@@ -495,11 +504,15 @@ def test_batches_are_those_of_plain_loops(seed):
 
     def code(atoms, rows):
         n = len(X[rows])
-        return orthogonal_matching_pursuit(X[rows], atoms, n_nonzero=3, tol_sq=np.full(n, -1.0))
+        return orthogonal_matching_pursuit(
+            X[rows], atoms, n_nonzero=3, tol_sq=np.full(n, -1.0)
+        )
 
     for old in (None, former):
         found = D.copy()
-        codes = code_in_batches(X, found, code, old, 80, np.random.RandomState(seed), False, False)
+        codes = code_in_batches(
+            X, found, code, old, 80, np.random.RandomState(seed), False, False
+        )
         rng = np.random.RandomState(seed)
         expected = D.copy()
         A = np.zeros((300, 20))
@@ -621,7 +634,9 @@ def test_the_start_looks_past_signals_that_are_the_same(seed):
 def test_borders(seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(10, 4))
-    assert np.isfinite(KSVD(30, random_state=seed).fit(X).components_).all()  # more than signals
+    assert np.isfinite(
+        KSVD(30, random_state=seed).fit(X).components_
+    ).all()  # more than signals
 
     zeros = KSVD(3, random_state=seed, max_iter=3).fit(np.zeros((5, 4)))
     assert_allclose(np.linalg.norm(zeros.components_, axis=1), 1)

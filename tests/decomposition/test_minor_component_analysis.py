@@ -54,7 +54,9 @@ def test_stream_is_the_rule_written_out(seed):
 @pytest.mark.oracle
 def test_passes_of_fit_are_the_rule_with_the_exact_mean(seed):
     X = correlated(seed, n=50)
-    state, _ = oracle.minor_components(X, start(seed, 2, 6), n_passes=3, fixed_mean=True, hold=40)
+    state, _ = oracle.minor_components(
+        X, start(seed, 2, 6), n_passes=3, fixed_mean=True, hold=40
+    )
     model = MCA(
         2,
         learning_rate_hold=40,
@@ -338,7 +340,9 @@ def test_more_components_than_features_warn(fit):
     X = correlated(0)
     model = MCA(7, random_state=0)
     for _ in range(2):  # a stream goes on
-        with pytest.warns(UserWarning, match="n_components=7 exceeds the number 6 .* returns 6"):
+        with pytest.warns(
+            UserWarning, match="n_components=7 exceeds the number 6 .* returns 6"
+        ):
             getattr(model, fit)(X)
     assert model.components_.shape == (6, 6)
 
@@ -359,7 +363,9 @@ def test_refused():
 @pytest.mark.edge
 def test_warns_with_the_figure_reached_and_the_way_out():
     X = correlated(0)
-    with pytest.warns(ConvergenceWarning, match=r"subspace_change_=.*increase max_iter or tol\.$"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"subspace_change_=.*increase max_iter or tol\.$"
+    ):
         MCA(2, max_iter=2, tol=1e-9, random_state=0).fit(X)
     with pytest.warns(ConvergenceWarning, match="lower learning_rate_hold"):
         MCA(2, max_iter=2, tol=1e-9, random_state=0, refine=False).fit(X)

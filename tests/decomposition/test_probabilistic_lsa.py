@@ -173,7 +173,9 @@ def test_what_is_reported_is_that_of_the_stored_topics(settings, seed):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for max_iter in (1, 7, 2000):
-            model = ProbabilisticLSA(3, max_iter=max_iter, random_state=seed, **settings).fit(X)
+            model = ProbabilisticLSA(3, max_iter=max_iter, random_state=seed, **settings).fit(
+                X
+            )
             if model.posterior_exponent_ == 1:
                 agrees(model, X)
     passes = model.n_iter_
@@ -200,7 +202,9 @@ def test_tempering_leaves_a_count_of_each_word_and_document(seed):
         lowest = counts.indices[counts.indptr[:-1][np.diff(hidden.indptr) > 0]]
         firsts += np.count_nonzero(hidden.indices[first] == lowest)
     assert firsts > 0  # the word of lowest number is not always kept
-    model = ProbabilisticLSA(3, tempering=True, validation_fraction=0.5, random_state=seed).fit(X)
+    model = ProbabilisticLSA(
+        3, tempering=True, validation_fraction=0.5, random_state=seed
+    ).fit(X)
     seen = np.asarray(X.sum(axis=0)).ravel() > 0
     assert_array_equal(model.components_.any(axis=0), seen)
 
@@ -320,7 +324,9 @@ def test_partial_fit(seed):
     assert model.score(X[250:]) > once.score(X[250:])
     assert_allclose(model.components_.sum(axis=1), 1, rtol=1e-12)
     word = np.zeros((1, 40))
-    unseen = ProbabilisticLSA(2, random_state=0).fit(corpus(seed=seed)[0][:, :39] @ np.eye(39, 40))
+    unseen = ProbabilisticLSA(2, random_state=0).fit(
+        corpus(seed=seed)[0][:, :39] @ np.eye(39, 40)
+    )
     word[0, 39] = 3
     assert unseen.partial_fit(word).components_[:, 39].any()
 

@@ -87,7 +87,9 @@ def test_minimiser_of_plain_steps(missing, seed):
     reached = oracle.objective(L, np.nan_to_num(X - L), lam)
     assert model.objective_ <= reached * (1 + 1e-8)
     assert_allclose(model.objective_, reached, rtol=1e-5)  # what the plain steps reach
-    assert_allclose(model.low_rank_, L, atol=0.02)  # the minimiser is less sharp than the minimum
+    assert_allclose(
+        model.low_rank_, L, atol=0.02
+    )  # the minimiser is less sharp than the minimum
 
 
 @pytest.mark.oracle
@@ -802,7 +804,9 @@ def test_outliers_are_listed_with_their_names(seed):
         )
 
     rows = model.find_outliers(frame[10:20])
-    inside = [cell for cell in zip(found.row, found.column, strict=True) if cell[0] in rows.row]
+    inside = [
+        cell for cell in zip(found.row, found.column, strict=True) if cell[0] in rows.row
+    ]
     assert set(zip(rows.row, rows.column, strict=True)) >= set(inside)
     assert (
         RobustPCA(tol=1e-4).fit(X).find_outliers().row == [int(r[4:]) for r in found.row]

@@ -36,7 +36,9 @@ def test_components_are_least_squares(seed):
     rng = np.random.default_rng(seed)
     W = rng.uniform(size=(60, 3))
     V = rng.normal(size=(12, 3))
-    found = factorize(Data(X), W, V, codes_side=Side(), components_side=Side("free"), max_iter=20)
+    found = factorize(
+        Data(X), W, V, codes_side=Side(), components_side=Side("free"), max_iter=20
+    )
     H = np.linalg.lstsq(found.codes, X, rcond=None)[0]
     assert_allclose(found.codes @ found.components.T, found.codes @ H, atol=1e-8)
     error = np.linalg.norm(X - found.codes @ H)
@@ -63,7 +65,9 @@ def test_kkt_residual_is_what_the_gradients_say(missing, passes, seed):
     W = rng.uniform(size=(60, 3))
     V = rng.normal(size=(12, 3))
     data = Data(X * known, None if known.all() else known)
-    found = factorize(data, W, V, codes_side=Side(), components_side=Side("free"), max_iter=passes)
+    found = factorize(
+        data, W, V, codes_side=Side(), components_side=Side("free"), max_iter=passes
+    )
     length = np.linalg.norm(found.components, axis=0)
     length[length == 0] = 1  # a component may be lost
     W = found.codes * length
@@ -274,7 +278,9 @@ def test_objective_of_exact_factors_is_no_rounding(dtype, solver, seed):
 
 
 @pytest.mark.edge
-@pytest.mark.parametrize("X", [np.zeros((8, 5)), np.ones((8, 5)), np.tile(np.eye(5)[:2], (4, 1))])
+@pytest.mark.parametrize(
+    "X", [np.zeros((8, 5)), np.ones((8, 5)), np.tile(np.eye(5)[:2], (4, 1))]
+)
 def test_few_distinct_rows_need_no_warning_of_k_means(X):
     model = SemiNMF(3, init="kmeans", random_state=0).fit(X)
     assert_allclose(model.inverse_transform(model.transform(X)), X, atol=1e-3)

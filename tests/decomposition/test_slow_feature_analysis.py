@@ -159,7 +159,9 @@ def test_mask_missing_rows_and_times_match_plain_loops(seed, lag):
     times = rng.uniform(0.5, 2, 200).cumsum()
     valid = mask & ~np.isnan(X).any(axis=1)
     _, C, A, n_steps = moments(X, lag=lag, ids=ids, valid=valid, times=times)
-    model = SlowFeatureAnalysis(lag=lag).fit(X, sequence_ids=ids, sample_mask=mask, times=times)
+    model = SlowFeatureAnalysis(lag=lag).fit(
+        X, sequence_ids=ids, sample_mask=mask, times=times
+    )
     assert model.n_steps_ == n_steps
     assert model.n_samples_seen_ == valid.sum()
     assert_allclose(model.delta_values_, linalg.eigh(A, C, eigvals_only=True), rtol=1e-8)
@@ -180,7 +182,8 @@ def test_transformer_and_callable_expansions_equal_the_built_in_one(seed):
     assert list(by_transformer.expansion_names_) == list(own.expansion_names_)
     assert by_callable.expansion_names_[-1] == "expansion8"
     assert (
-        not hasattr(transformer, "n_features_in_") or by_transformer.expansion_ is not transformer
+        not hasattr(transformer, "n_features_in_")
+        or by_transformer.expansion_ is not transformer
     )
 
 
@@ -355,7 +358,9 @@ def test_a_sequence_whose_id_returns_is_a_new_one():
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("size", [1, 7, 64, 399])
-@pytest.mark.parametrize("setting", [{}, {"degree": 2, "n_components": 3}, {"lag": 3}], ids=str)
+@pytest.mark.parametrize(
+    "setting", [{}, {"degree": 2, "n_components": 3}, {"lag": 3}], ids=str
+)
 def test_partial_fit_equals_fit_however_the_rows_are_cut(seed, size, setting):
     rng = np.random.default_rng(seed)
     X = PCA(whiten=True).fit_transform(series(seed, p=4))
@@ -873,7 +878,10 @@ def test_times_restart_with_a_sequence():
             "times must be finite and increase",
             lambda X, fit, times, model: fit(X, times=np.r_[np.arange(29), np.inf]),
         ),
-        ("times must be finite and increase", lambda X, fit, times, model: fit(X, times=times)),
+        (
+            "times must be finite and increase",
+            lambda X, fit, times, model: fit(X, times=times),
+        ),
         (
             "in every call of partial_fit, or in none",
             lambda X, fit, times, model: model.partial_fit(X),
@@ -913,7 +921,11 @@ def test_attributes_and_pre_pca_of_unfitted_estimators():
             r"degree=2 and expansion=.* were both given",
             lambda X: SlowFeatureAnalysis(degree=2, expansion=SplineTransformer()).fit(X),
         ),
-        (AttributeError, "partial_fit", lambda X: SlowFeatureAnalysis(pre_pca=1).partial_fit(X)),
+        (
+            AttributeError,
+            "partial_fit",
+            lambda X: SlowFeatureAnalysis(pre_pca=1).partial_fit(X),
+        ),
         (
             ValueError,
             "needs degree=1 or 2",
@@ -950,7 +962,9 @@ def test_bad_expansions_are_refused(expansion, message):
 @pytest.mark.edge
 def test_random_expansion_is_drawn_once():
     X = StandardScaler().fit_transform(series(0, p=3))
-    model = SlowFeatureAnalysis(3, expansion=RBFSampler(n_components=30, random_state=0)).fit(X)
+    model = SlowFeatureAnalysis(3, expansion=RBFSampler(n_components=30, random_state=0)).fit(
+        X
+    )
     Y = model.transform(X)
     assert_allclose(model.delta_values_, measured(Y), rtol=1e-8)
     assert model.expansion_names_[0] == "rbfsampler0"

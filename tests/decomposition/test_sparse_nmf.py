@@ -89,7 +89,13 @@ def test_not_above_scikit_learn(alpha, seed):
     X = mixed(100, 40, 6, seed)
     n, p = X.shape
     theirs = NMF(
-        5, alpha_W=alpha / p, alpha_H=alpha / n, l1_ratio=1, init="nndsvd", tol=1e-6, max_iter=5000
+        5,
+        alpha_W=alpha / p,
+        alpha_H=alpha / n,
+        l1_ratio=1,
+        init="nndsvd",
+        tol=1e-6,
+        max_iter=5000,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -118,7 +124,9 @@ def test_codes_of_new_rows_are_minimisers(settings, penalty, seed):
     for row, code in zip(X[40:44], model.transform(X[40:44]), strict=True):
         value, _ = oracle.nnls_by_cvxpy(model.components_, row, **penalty)
         ours = ((row - code @ model.components_) ** 2).sum() / 2
-        ours += penalty.get("l1", 0) * code.sum() + penalty.get("l1_sq", 0) / 2 * code.sum() ** 2
+        ours += (
+            penalty.get("l1", 0) * code.sum() + penalty.get("l1_sq", 0) / 2 * code.sum() ** 2
+        )
         ours += penalty.get("l2", 0) / 2 * (code**2).sum()
         assert_allclose(ours, value, rtol=1e-7, atol=1e-9)
 
@@ -172,7 +180,9 @@ def test_objective_never_rises(settings, missing, seed):
 @pytest.mark.parametrize("level", [0.2, 0.5, 0.8])
 def test_sparseness_is_exact(level, seed):
     X = mixed(seed=seed)
-    components = SparseNMF(3, penalty="hoyer", sparseness_components=level, max_iter=5000).fit(X)
+    components = SparseNMF(3, penalty="hoyer", sparseness_components=level, max_iter=5000).fit(
+        X
+    )
     assert_allclose(sparseness(components.components_), level, atol=1e-12)
     assert_allclose(np.linalg.norm(components.components_, axis=1), 1, rtol=1e-12)
 
@@ -204,7 +214,9 @@ def test_sparseness_is_exact(level, seed):
 @pytest.mark.certificate
 def test_warns_and_tells_what_was_reached(seed):
     X = mixed(seed=seed)
-    with pytest.warns(ConvergenceWarning, match=r"KKT residual is .* increase max_iter or tol"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"KKT residual is .* increase max_iter or tol"
+    ):
         model = SparseNMF(4, max_iter=3, tol=1e-8).fit(X)
     assert model.kkt_residual_ > 1e-8
     assert model.n_iter_ == 3
@@ -257,9 +269,9 @@ def test_hidden_entries_are_found(seed):
     rng = np.random.default_rng(seed)
     hidden = rng.uniform(size=X.shape) < 0.2
     shown = np.where(hidden, np.nan, X)
-    model = SparseNMF(3, penalty=None, n_init=5, random_state=0, tol=1e-7, max_iter=10_000).fit(
-        shown
-    )
+    model = SparseNMF(
+        3, penalty=None, n_init=5, random_state=0, tol=1e-7, max_iter=10_000
+    ).fit(shown)
     guess = model.inverse_transform(model.transform(shown))
     error = np.linalg.norm((guess - X)[hidden]) / np.linalg.norm(X[hidden])
     assert error < 0.02
@@ -292,7 +304,9 @@ def test_higher_sparseness_makes_parts_local():
     used = []
     for level in (0.6, 0.75, 0.9):
         assert level > natural - 0.1
-        model = SparseNMF(9, penalty="hoyer", sparseness_components=level, max_iter=3000).fit(X)
+        model = SparseNMF(9, penalty="hoyer", sparseness_components=level, max_iter=3000).fit(
+            X
+        )
         errors.append(model.reconstruction_err_)
         used.append((model.components_ > 0).sum(axis=1).mean())
     assert plain.reconstruction_err_ < errors[0] < errors[1] < errors[2]
@@ -373,7 +387,9 @@ def test_float32_is_nearly_as_good(seed):
     X = mixed(seed=seed)
     double = SparseNMF(3).fit(X)
     single = SparseNMF(3).fit(X.astype(np.float32))
-    assert single.components_.dtype == single.transform(X.astype(np.float32)).dtype == np.float32
+    assert (
+        single.components_.dtype == single.transform(X.astype(np.float32)).dtype == np.float32
+    )
     assert_allclose(single.objective_, double.objective_, rtol=1e-3)  # 24 bits in the products
     assert single.kkt_residual_ <= 1e-4
 
@@ -418,7 +434,11 @@ def test_partial_fit_adds_up(seed):
 @pytest.mark.edge
 @pytest.mark.parametrize(
     "settings",
-    [{"alpha": 0.2}, {"side": "components"}, {"penalty": "hoyer", "sparseness_components": 0.5}],
+    [
+        {"alpha": 0.2},
+        {"side": "components"},
+        {"penalty": "hoyer", "sparseness_components": 0.5},
+    ],
     ids=str,
 )
 def test_partial_fit_lowers_the_objective_of_the_sums(settings, seed):
@@ -623,7 +643,9 @@ def test_extreme_units(settings, seed):
 def test_fourth_powers_are_refused(size):
     with pytest.raises(ValueError, match=r"must be between 1e-50 and 1e\+50 .* rescale it"):
         SparseNMF(2).fit(size * mixed(20, 8, 3))
-    with pytest.raises(ValueError, match=r"must be between 1e-15 and 1e\+15 in single precision"):
+    with pytest.raises(
+        ValueError, match=r"must be between 1e-15 and 1e\+15 in single precision"
+    ):
         SparseNMF(2).fit((1e-17 * mixed(20, 8, 3)).astype(np.float32))
 
 

@@ -133,7 +133,13 @@ def test_independent_sparse_sources_are_found(prior, seed):
 def test_gains_bring_the_variances_to_the_goal(prior, seed):
     X, _ = planted(seed)
     model = Sparsenet(
-        8, prior=prior, alpha=0.05, norm="gain", learning_rate=0.3, max_iter=30, random_state=seed
+        8,
+        prior=prior,
+        alpha=0.05,
+        norm="gain",
+        learning_rate=0.3,
+        max_iter=30,
+        random_state=seed,
     ).fit(X)
     inside = (model.gains_ > 0.11) & (model.gains_ < 9)
     assert inside.mean() >= 0.5
@@ -151,7 +157,9 @@ def test_threads_dtype_batches_and_grid_search(seed):
     threads = Sparsenet(**given, n_jobs=2).fit(X)
     assert_allclose(threads.components_, model.components_, atol=1e-10)
     single = Sparsenet(**given).fit(X.astype(np.float32))
-    assert single.components_.dtype == single.transform(X.astype(np.float32)).dtype == np.float32
+    assert (
+        single.components_.dtype == single.transform(X.astype(np.float32)).dtype == np.float32
+    )
     assert_allclose(single.components_, model.components_, atol=1e-3)  # single precision
     # a code depends on its signal alone
     assert_allclose(model.transform(X[:5]), model.transform(X)[:5], atol=1e-10)
@@ -200,7 +208,9 @@ def test_codes_above_their_tolerance_are_told_of(seed):
     given = {"n_components": 16, "alpha": 1e-4, "tol_code": 1e-13, "max_iter": 1}
     given |= {"prior": "gauss", "random_state": seed}
     model = Sparsenet(**given)
-    told = r"codes of \d+ of 100 signals have a gradient of up to .*; increase tol_code or alpha"
+    told = (
+        r"codes of \d+ of 100 signals have a gradient of up to .*; increase tol_code or alpha"
+    )
     with pytest.warns(ConvergenceWarning, match=told):
         model.fit(X)
     assert model.gradient_norm_ > 1e-13

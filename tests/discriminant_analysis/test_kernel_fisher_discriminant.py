@@ -149,7 +149,9 @@ def test_kernel_given_in_five_ways(seed):
         .fit(sparse.csr_array(X), y)
         .decision_function(sparse.csr_array(new)),
         KernelFisherDiscriminant("precomputed").fit(K, y).decision_function(K_new),
-        KernelFisherDiscriminant(gamma=0.125, solver="low_rank").fit(X, y).decision_function(new),
+        KernelFisherDiscriminant(gamma=0.125, solver="low_rank")
+        .fit(X, y)
+        .decision_function(new),
     ]
     for values in found:
         assert_allclose(values, want, atol=1e-6)  # divided by a ridge of 0.001
@@ -164,7 +166,9 @@ def test_weights_scale_labels_and_order(seed, solver):
     new = classes(seed + 1)[0]
     model = KernelFisherDiscriminant("poly", gamma=None, degree=2, alpha=0.01, solver=solver)
     weighted = model.fit(X, y, sample_weight=w).decision_function(new)
-    assert_allclose(model.fit(X[copies], y[copies]).decision_function(new), weighted, rtol=1e-6)
+    assert_allclose(
+        model.fit(X[copies], y[copies]).decision_function(new), weighted, rtol=1e-6
+    )
     K = polynomial_kernel(X, degree=2)
     K_new = polynomial_kernel(new, X, degree=2)
     given = KernelFisherDiscriminant("precomputed", alpha=0.01, solver=solver)

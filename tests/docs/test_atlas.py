@@ -32,7 +32,9 @@ def ours(row):
 def faults(row):
     """What is wrong with the form of a row."""
     found = [f"unknown field {name}" for name in row.keys() - FIELDS]
-    found += [f"no {name}" for name in ("method", "source", "have", "home") if not row.get(name)]
+    found += [
+        f"no {name}" for name in ("method", "source", "have", "home") if not row.get(name)
+    ]
     if found:
         return found
     found += [f"unknown text {name}" for name in row["source"] if name not in DATA["texts"]]

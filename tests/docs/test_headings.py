@@ -58,7 +58,9 @@ def test_a_class_shows_the_examples_that_import_it():
 
 def test_imports_from_the_top_count(tmp_path):
     (tmp_path / "plot_a.py").write_text("from skmoderndata import KSVD\n")
-    (tmp_path / "plot_b.py").write_text("from skmoderndata.decomposition import KSVD, RobustPCA\n")
+    (tmp_path / "plot_b.py").write_text(
+        "from skmoderndata.decomposition import KSVD, RobustPCA\n"
+    )
     (tmp_path / "plot_c.py").write_text("from sklearn.decomposition import PCA\n")
     found = examples.using("skmoderndata.decomposition", "KSVD", tmp_path)
     assert [path.name for path in found] == ["plot_a.py", "plot_b.py"]

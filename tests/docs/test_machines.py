@@ -7,7 +7,9 @@ import pytest
 
 from skmoderndata._registry import all_estimators
 
-PATH = Path(__file__).resolve().parents[2] / "docs" / "_ext" / "skmoderndata_site" / "machines.py"
+PATH = (
+    Path(__file__).resolve().parents[2] / "docs" / "_ext" / "skmoderndata_site" / "machines.py"
+)
 SPEC = importlib.util.spec_from_file_location("machines", PATH)
 table = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(table)

@@ -36,7 +36,10 @@ def test_a_family_without_a_chapter_is_seen():
 
 
 def test_a_family_in_two_chapters_is_seen():
-    twice = [{"page": "a", "families": ["kernels *"]}, {"page": "b", "families": ["kernels on *"]}]
+    twice = [
+        {"page": "a", "families": ["kernels *"]},
+        {"page": "b", "families": ["kernels on *"]},
+    ]
     with pytest.raises(ValueError, match="2 chapters take 'kernels on trees'"):
         guide.chapter_of("kernels on trees", twice)
 
@@ -59,7 +62,9 @@ def test_every_class_to_choose_exists_or_is_in_the_atlas():
     rows = [row for section in data["section"] for row in section["rows"]]
     rows = [row for row in [*rows, *data["start"]] if not row.get("coming")]
     names = [name for row in rows for name in row["take"]]
-    unknown = {name for name in names if name not in choose.known() and f".{name}" not in atlas}
+    unknown = {
+        name for name in names if name not in choose.known() and f".{name}" not in atlas
+    }
     assert unknown == set()
 
 
@@ -113,9 +118,17 @@ def test_gallery_is_grouped_by_chapter():
     stems = ["plot_role_miner", "plot_ksvd", "plot_robust_pca"]
     index = "Gallery\n=======\n\n.. raw:: html\n\n    <div class='sphx-glr-thumbnails'>\n\n"
     index += "".join(thumbnail(stem) for stem in stems)
-    index += ".. raw:: html\n\n    </div>\n\n\n.. toctree::\n   :hidden:\n\n   /auto_examples/a\n"
+    index += (
+        ".. raw:: html\n\n    </div>\n\n\n.. toctree::\n   :hidden:\n\n   /auto_examples/a\n"
+    )
     page = gallery.regroup(index, ROOT / "examples", DOCS)
-    order = ["Components", "Robust<wbr>PCA: What", "Sparse codes", "KSVD: What", "Role<wbr>Miner"]
+    order = [
+        "Components",
+        "Robust<wbr>PCA: What",
+        "Sparse codes",
+        "KSVD: What",
+        "Role<wbr>Miner",
+    ]
     places = [page.index(word) for word in order]
     assert places == sorted(places)
     assert page.endswith("/auto_examples/a\n")
@@ -131,7 +144,10 @@ def test_html_representation_links_to_the_page_of_the_class(cls):
 
 def test_the_link_is_in_the_html_of_a_pipeline():
     html = make_pipeline(RobustPCA(), PCA())._repr_html_()
-    assert f'href="{DOCUMENTATION}/generated/api/skmoderndata.decomposition.RobustPCA.html' in html
+    assert (
+        f'href="{DOCUMENTATION}/generated/api/skmoderndata.decomposition.RobustPCA.html'
+        in html
+    )
 
 
 def test_address_of_the_documentation_is_that_of_the_project():

@@ -64,7 +64,9 @@ def test_rules_term_by_term(combine, partition, seed):
                 "rbcm": 0.5 * np.log(prior[i] / v),
             }[combine]
 
-        wanted, variance = committee(beta, means[:, i], v, prior[i], combine in ("bcm", "rbcm"))
+        wanted, variance = committee(
+            beta, means[:, i], v, prior[i], combine in ("bcm", "rbcm")
+        )
         assert_allclose(mean[i], wanted * y.std() + y.mean(), rtol=1e-7)
         assert_allclose(std[i], np.sqrt(variance) * y.std(), rtol=1e-6)
         assert_allclose(model.expert_weights(new[i : i + 1])[0], beta, rtol=1e-6, atol=1e-9)
@@ -121,7 +123,9 @@ def test_order_of_the_rules_as_experts_shrink():
     density = {}
     error = {}
     for combine in ("poe", "gpoe", "bcm", "rbcm"):
-        model = BayesianCommitteeMachine(combine=combine, n_experts=80, random_state=0).fit(X, y)
+        model = BayesianCommitteeMachine(combine=combine, n_experts=80, random_state=0).fit(
+            X, y
+        )
         mean, std = model.predict(new, return_std=True)
         z = (mean - target) / std
         density[combine] = np.mean(0.5 * np.log(2 * np.pi * std**2) + 0.5 * z**2)
@@ -145,7 +149,9 @@ def test_noise_and_function(seed):
 @pytest.mark.parametrize("combine", ["rbcm", "grbcm"])
 def test_parts_are_balanced_and_complete(partition, combine, seed):
     X, y = data(seed, n=103)
-    model = fixed(combine, max_expert_size=20, partition=partition, random_state=seed).fit(X, y)
+    model = fixed(combine, max_expert_size=20, partition=partition, random_state=seed).fit(
+        X, y
+    )
     assert_array_equal(np.sort(np.concatenate(model.experts_)), np.arange(103))
     assert max(map(len, model.experts_)) <= 20
 
@@ -156,7 +162,9 @@ def test_neighbourhoods_are_close(seed):
     spread = {}
     for partition in ("k-means", "random"):
         model = fixed(max_expert_size=50, partition=partition, random_state=seed).fit(X, y)
-        spread[partition] = sum(((X[p] - X[p].mean(axis=0)) ** 2).sum() for p in model.experts_)
+        spread[partition] = sum(
+            ((X[p] - X[p].mean(axis=0)) ** 2).sum() for p in model.experts_
+        )
     assert spread["k-means"] < 0.8 * spread["random"]
 
 

@@ -19,7 +19,10 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from skmoderndata._registry import all_kernels
-from skmoderndata.gaussian_process import BayesianCommitteeMachine, SparseGaussianProcessRegressor
+from skmoderndata.gaussian_process import (
+    BayesianCommitteeMachine,
+    SparseGaussianProcessRegressor,
+)
 from skmoderndata.kernels import GammaExponential
 from tests.oracles.kernel_twins import all_twins
 
@@ -62,7 +65,9 @@ def target(X):
 
 
 def quick(kernel, cls):
-    size = {"n_inducing": 6} if cls is SparseGaussianProcessRegressor else {"max_expert_size": 12}
+    size = (
+        {"n_inducing": 6} if cls is SparseGaussianProcessRegressor else {"max_expert_size": 12}
+    )
     return cls(kernel, max_iter=15, random_state=0, **size)
 
 
@@ -96,8 +101,12 @@ def test_one_expert_is_the_exact_process(kernel, X):
         return  # which is the noise here
     y = target(X)
     new = X[:5]
-    exact = GaussianProcessRegressor(kernel, alpha=0.1, optimizer=None, normalize_y=True).fit(X, y)
-    one = BayesianCommitteeMachine(kernel, combine="bcm", n_experts=1, optimizer=None).fit(X, y)
+    exact = GaussianProcessRegressor(kernel, alpha=0.1, optimizer=None, normalize_y=True).fit(
+        X, y
+    )
+    one = BayesianCommitteeMachine(kernel, combine="bcm", n_experts=1, optimizer=None).fit(
+        X, y
+    )
     all_samples = SparseGaussianProcessRegressor(kernel, inducing=X, optimizer=None).fit(X, y)
     scale = np.abs(y).max()
     assert_allclose(one.predict(new), exact.predict(new), rtol=0, atol=1e-9 * scale)
@@ -121,7 +130,9 @@ def test_gradients_by_differences(algorithm, kernel, X):
         step = 1e-5 * (np.arange(len(theta)) == j)
         up, down = (model.log_marginal_likelihood(theta + e, X=X, y=y) for e in (step, -step))
         # differences of a likelihood of some hundred have errors of 1e-8
-        assert_allclose(gradient[j], (up - down) / 2e-5, atol=1e-5 * (1 + np.abs(gradient).max()))
+        assert_allclose(
+            gradient[j], (up - down) / 2e-5, atol=1e-5 * (1 + np.abs(gradient).max())
+        )
 
 
 @pytest.mark.edge

@@ -22,7 +22,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skmoderndata.gaussian_process import BayesianCommitteeMachine, SparseGaussianProcessRegressor
+from skmoderndata.gaussian_process import (
+    BayesianCommitteeMachine,
+    SparseGaussianProcessRegressor,
+)
 from skmoderndata.gaussian_process._base import Covariance
 from skmoderndata.kernels import PSpectrum
 from tests.oracles.gaussian_process import exact_log_likelihood, fitc_or_vfe
@@ -120,7 +123,12 @@ def test_gradient_by_the_inducing_inputs(kernel, method, seed):
     """At a maximum of the bound no displacement of an inducing input raises it."""
     X, y = data(seed)
     model = SparseGaussianProcessRegressor(
-        KERNELS[kernel], algorithm=method, n_inducing=4, max_iter=1000, tol=0, random_state=seed
+        KERNELS[kernel],
+        algorithm=method,
+        n_inducing=4,
+        max_iter=1000,
+        tol=0,
+        random_state=seed,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -177,9 +185,9 @@ def test_fitc_underestimates_the_noise_and_the_bound_overestimates_it():
 def test_hyper_parameters_and_noise_from_a_subset(seed):
     X, y = make_friedman1(12_000, n_features=7, noise=1.0, random_state=seed)
     new, truth = make_friedman1(2000, n_features=7, noise=0.0, random_state=seed + 1)
-    model = SparseGaussianProcessRegressor(n_inducing=60, subset_size=2000, random_state=seed).fit(
-        X, y
-    )
+    model = SparseGaussianProcessRegressor(
+        n_inducing=60, subset_size=2000, random_state=seed
+    ).fit(X, y)
     assert_allclose(np.sqrt(model.noise_level_) * y.std(), 1.0, rtol=0.05)
     assert np.sqrt(np.mean((model.predict(new) - truth) ** 2)) < 0.2
     scales = model.kernel_.k2.length_scale
@@ -348,7 +356,9 @@ def test_inducing_inputs(seed):
         ).fit(X, y)
         assert model.inducing_points_.shape == (10, 5)
     assert {tuple(z) for z in model.inducing_points_} <= {tuple(x) for x in X}
-    twice = SparseGaussianProcessRegressor(optimizer=None).fit(np.tile(X, (2, 1)), np.tile(y, 2))
+    twice = SparseGaussianProcessRegressor(optimizer=None).fit(
+        np.tile(X, (2, 1)), np.tile(y, 2)
+    )
     assert len(twice.inducing_points_) == 120  # as many as distinct samples
     kept = SparseGaussianProcessRegressor(
         inducing=X[:5], optimize_inducing=False, random_state=0
@@ -416,7 +426,9 @@ def test_values_of_near_samples_that_are_far_out(kernel, seed):
 
 
 @pytest.mark.edge
-@pytest.mark.parametrize("estimator", [SparseGaussianProcessRegressor, BayesianCommitteeMachine])
+@pytest.mark.parametrize(
+    "estimator", [SparseGaussianProcessRegressor, BayesianCommitteeMachine]
+)
 @pytest.mark.parametrize("value", [0.1, -1 / 3, 1234.1])
 def test_a_column_of_equal_floats_is_constant(estimator, value, seed):
     """Its standard deviation is rounding: 1e-17, not 0."""
@@ -481,7 +493,9 @@ def test_errors_after_fit():
 def test_pipeline_and_search():
     X, y = data(0)
     search = GridSearchCV(
-        make_pipeline(StandardScaler(), SparseGaussianProcessRegressor(tol=0.01, random_state=0)),
+        make_pipeline(
+            StandardScaler(), SparseGaussianProcessRegressor(tol=0.01, random_state=0)
+        ),
         {"sparsegaussianprocessregressor__n_inducing": [5, 30]},
         cv=3,
     ).fit(X, y)
@@ -502,7 +516,9 @@ def test_a_million_samples_in_bounded_memory():
     assert_allclose(np.sqrt(model.noise_level_) * y.std(), 0.1, rtol=0.05)
 
 
-BOTH = pytest.mark.parametrize("cls", [SparseGaussianProcessRegressor, BayesianCommitteeMachine])
+BOTH = pytest.mark.parametrize(
+    "cls", [SparseGaussianProcessRegressor, BayesianCommitteeMachine]
+)
 
 
 @pytest.mark.edge

@@ -113,7 +113,9 @@ def test_every_patch_is_within_its_bound(dtype, seed):
     model.fit(noisy.astype(dtype))
     image = noisy.astype(dtype)[:, :, None]
     grid = grid_of(image, (8, 8))
-    data, _ = take_means_away(take_patches(image, grid, np.arange(grid.rows * grid.columns)), 1)
+    data, _ = take_means_away(
+        take_patches(image, grid, np.arange(grid.rows * grid.columns)), 1
+    )
     bound = 64 * (1.15008 * 20) ** 2
     codes = orthogonal_matching_pursuit(
         data, prepare_atoms(model.components_), n_nonzero=32, tol_sq=np.full(len(data), bound)
@@ -259,7 +261,9 @@ def test_borders(seed):
         ),
         (
             "images need as many",
-            lambda noisy, model: model.fit(noisy).transform(noisy[:, :, None].repeat(3, axis=2)),
+            lambda noisy, model: model.fit(noisy).transform(
+                noisy[:, :, None].repeat(3, axis=2)
+            ),
         ),
         ("compares two images", lambda noisy, model: model.fit(noisy).score(noisy, noisy[:5])),
     ],

@@ -169,7 +169,9 @@ def test_scale_threads_memory_and_precision(seed):
         out = model.fit_transform(seen)
         scaled = DictionaryInpainter(method, **given).fit_transform(seen / 256)
         assert_allclose(256 * scaled, out, rtol=1e-9)
-        assert_array_equal(DictionaryInpainter(method, n_jobs=2, **given).fit_transform(seen), out)
+        assert_array_equal(
+            DictionaryInpainter(method, n_jobs=2, **given).fit_transform(seen), out
+        )
         with sklearn.config_context(working_memory=0.001):
             assert_allclose(model.transform(seen), out, rtol=1e-12)
         single = model.fit_transform(seen.astype(np.float32))

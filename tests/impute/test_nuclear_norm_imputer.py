@@ -196,7 +196,9 @@ def test_gap_is_that_of_an_independent_formula_and_bounds_the_error(seed):
         value = oracle.objective(X, known, fit_of(imputer), alpha)
         assert_allclose(imputer.objective_, value, rtol=1e-10)
         # the oracle searches a grid of dual points, which is slightly worse than the best
-        assert_allclose(imputer.dual_gap_, oracle.gap(X, known, fit_of(imputer), alpha), atol=1e-5)
+        assert_allclose(
+            imputer.dual_gap_, oracle.gap(X, known, fit_of(imputer), alpha), atol=1e-5
+        )
         assert (value - best) / value <= imputer.dual_gap_ + 1e-10
 
 
@@ -277,7 +279,9 @@ def test_auto_lam_is_close_to_the_best(seed):
 
 @pytest.mark.recovery
 def test_rank_cap_finds_the_planted_table(seed):
-    truth, known, X = low_rank(np.random.default_rng(seed), 80, 50, rank=3, share=0.5, noise=0.01)
+    truth, known, X = low_rank(
+        np.random.default_rng(seed), 80, 50, rank=3, share=0.5, noise=0.01
+    )
     imputer = convex(0, n_components=3, tol=1e-6).fit(X)
     assert imputer.n_components_ == 3
     error = (imputer.transform(X) - truth)[~known]
@@ -626,7 +630,10 @@ def test_input_is_unchanged_and_empty_columns_are_dropped():
             lambda X, imputer: imputer.predict_entries([30], [0]),
         ),
         ("one cell together", lambda X, imputer: imputer.predict_entries([1, 2], [0])),
-        ("score needs known cells", lambda X, imputer: imputer.score(np.full((2, 10), np.nan))),
+        (
+            "score needs known cells",
+            lambda X, imputer: imputer.score(np.full((2, 10), np.nan)),
+        ),
     ],
 )
 def test_bad_input_is_refused(message, call):

@@ -106,7 +106,9 @@ def test_sets_and_pipelines():
     rng = np.random.default_rng(0)
     y = np.arange(80) % 2
     sets = [
-        frozenset(np.flatnonzero(rng.random(12) < np.where(np.arange(12) < 6, 0.2 + 0.4 * c, 0.4)))
+        frozenset(
+            np.flatnonzero(rng.random(12) < np.where(np.arange(12) < 6, 0.2 + 0.4 * c, 0.4))
+        )
         for c in y
     ]
     model = make_pipeline(IncompleteCholesky(8, kernel=Intersection()), LogisticRegression())

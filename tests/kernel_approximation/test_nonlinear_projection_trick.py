@@ -98,7 +98,9 @@ def test_a_linear_machine_on_the_coordinates_is_the_kernel_machine(seed):
     linear = SVC(kernel="linear", tol=1e-8).fit(trick.transform(X), y)
     direct = SVC(kernel="rbf", gamma=1 / 3, tol=1e-8).fit(X, y)
     assert_allclose(
-        linear.decision_function(trick.transform(new)), direct.decision_function(new), atol=1e-4
+        linear.decision_function(trick.transform(new)),
+        direct.decision_function(new),
+        atol=1e-4,
     )
 
 

@@ -116,7 +116,9 @@ def test_gaussian_values_of_large_numbers_hold_their_digits(make, gamma, seed):
         "pairs": gram(given, given[everything]),
         "rows": rows.matrix(everything, everything),
         "values": rows.values(rows.expansion(everything, np.eye(len(X))), slice(None)),
-        "rough": rows.values(rows.expansion(everything, np.eye(len(X))), slice(None), exact=False),
+        "rough": rows.values(
+            rows.expansion(everything, np.eye(len(X))), slice(None), exact=False
+        ),
     }
 
     if make is np.asarray:
@@ -154,7 +156,9 @@ def test_empty_sets_have_values(seed):
     rows = KernelRows(resolve_kernel("rbf", X, gamma=1.0), X)
     none = np.zeros(0, int)
     assert rows.matrix(none, np.arange(3)).shape == (0, 3)
-    assert_array_equal(rows.values(rows.expansion(none, np.zeros(0)), slice(0, 4)), np.zeros(4))
+    assert_array_equal(
+        rows.values(rows.expansion(none, np.zeros(0)), slice(0, 4)), np.zeros(4)
+    )
 
 
 @pytest.mark.oracle

@@ -187,7 +187,9 @@ def test_values_out_of_range_name_kernel_and_remedy():
     X = 1e60 * samples(0)
     gram = resolve_kernel("poly", X, gamma=1.0, degree=6)
     for call in (gram, gram.diag):
-        with pytest.raises(ValueError, match=r"kernel='poly' gives values that are not finite"):
+        with pytest.raises(
+            ValueError, match=r"kernel='poly' gives values that are not finite"
+        ):
             call(X)
     expansion = KernelRows(gram, X).expansion(np.arange(3), np.ones(3))
     for evaluate in (expansion.values, expansion.kernel):

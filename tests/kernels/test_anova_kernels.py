@@ -97,7 +97,10 @@ def test_borders():
     [
         ("degree=-1", lambda: ANOVA(-1)(x)),
         (r"degree=1\.5", lambda: ANOVA(1.5)(x)),
-        ("weights has 2 entries for samples with 3 features", lambda: ANOVA(weights=[1, 2])(x)),
+        (
+            "weights has 2 entries for samples with 3 features",
+            lambda: ANOVA(weights=[1, 2])(x),
+        ),
         ("weights", lambda: AllSubsets(weights=-1)(x)),
         ("base_kernels has 2 entries", lambda: AllSubsets(base_kernels=[RBF(), RBF()])(x)),
         ("method='fast'", lambda: ANOVA(method="fast")(x)),

@@ -117,7 +117,9 @@ def test_wrappers_of_kernels_refuse_missing_numbers(kernel, form, value):
     assert np.isfinite(kernel(form(X))).all()
     X[1, 2] = value
     for call in (kernel, kernel.diag, lambda Z: kernel(Z[:1], Z)):
-        with pytest.raises(ValueError, match="needs finite samples, and received NaN or infinity"):
+        with pytest.raises(
+            ValueError, match="needs finite samples, and received NaN or infinity"
+        ):
             call(form(X))
 
 
@@ -177,7 +179,12 @@ def test_who_claims_to_be_stationary():
     of_kernel = [Normalized, ExponentialOf, PolynomialOf, GaussianOf]
     assert all(make(inner).is_stationary() for make in of_kernel)
     assert not any(make(other).is_stationary() for make in of_kernel)
-    assert [constant_diagonal(make(other)) for make in of_kernel] == [False, False, False, True]
+    assert [constant_diagonal(make(other)) for make in of_kernel] == [
+        False,
+        False,
+        False,
+        True,
+    ]
     assert {case.values[0].__class__.__name__ for case in STATIONARY} >= {"CosineSeries"}
     for kernel in (Pullback(inner, np.square), DistanceKernel(manhattan_distances)):
         assert not kernel.is_stationary()

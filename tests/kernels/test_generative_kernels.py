@@ -172,7 +172,9 @@ def test_passes_of_hmmlearn_agree():
     model.startprob_, model.transmat_, model.emissionprob_ = random_model(rng, 4, 5)
     model.n_features = 5
     X = sequences(rng, 5, 5, 200)
-    assert_allclose(hmm_log_likelihood(model, X), [model.score(x[:, None]) for x in X], rtol=1e-12)
+    assert_allclose(
+        hmm_log_likelihood(model, X), [model.score(x[:, None]) for x in X], rtol=1e-12
+    )
     E = model.emissionprob_
     expected = []
     for x in X:
@@ -230,7 +232,9 @@ def test_scores_of_vectors_are_derivatives(kind):
             for out, step in ((up, h), (down, -h)):
                 changed = [v.copy() for v in emission]
                 changed[which][index] += step
-                if kind == "full" and which == 1 and index[1] != index[2]:  # a free entry counts
+                if (
+                    kind == "full" and which == 1 and index[1] != index[2]
+                ):  # a free entry counts
                     changed[which][index] -= step / 2
                     changed[which][index[0], index[2], index[1]] += step / 2
                 out.append(hmm_log_likelihood(model._replace(emission=tuple(changed)), X))
@@ -363,7 +367,11 @@ def test_zero_probabilities_have_zero_scores():
     scores = fisher([np.array(a) for a in model]).features([[0, 0, 1, 1]])
     assert np.isfinite(scores).all()
     assert_array_equal(scores, np.array([[0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0]]))
-    assert hmm_log_likelihood(model, [[1, 0], [0, 1], []]).tolist() == [-np.inf, np.log(0.5), 0]
+    assert hmm_log_likelihood(model, [[1, 0], [0, 1], []]).tolist() == [
+        -np.inf,
+        np.log(0.5),
+        0,
+    ]
 
 
 @pytest.mark.edge
@@ -396,7 +404,11 @@ def test_unfitted_models_are_fitted_to_the_training_samples():
     settled = step.kernel_
     assert settled.symbols == "ab"
     assert_allclose(step.transform(X), settled(X))
-    for again in (clone(settled), pickle.loads(pickle.dumps(settled)), settled.from_data(X[:5])):
+    for again in (
+        clone(settled),
+        pickle.loads(pickle.dumps(settled)),
+        settled.from_data(X[:5]),
+    ):
         assert again == settled
         assert_array_equal(again(X), settled(X))
     other = kernel.from_data(["aaab", "aaba"])
@@ -458,7 +470,9 @@ def test_independent_insertions_are_positive_and_exclusive_ones_are_not():
     common = {"delta": 0.45, "epsilon": 0.5, "tau": 0.05, "symbols": "01"}
     joint = [[0.365, 0.185], [0.185, 0.265]]
     lowest = {
-        name: np.linalg.eigvalsh(PairHMM(joint, [0.5, 0.5], topology=name, **common)(strings))[0]
+        name: np.linalg.eigvalsh(PairHMM(joint, [0.5, 0.5], topology=name, **common)(strings))[
+            0
+        ]
         for name in ("independent", "standard")
     }
     assert lowest["independent"] > -1e-16
@@ -569,7 +583,10 @@ def test_probabilities_in_a_pipeline():
         (HiddenTree([0, -1, 1], **BOOK), "-1 for node 0, the only root"),
         (HiddenTree([-1, 2, 1], **BOOK), "a smaller number for each other node"),
         (HiddenTree([-1, -1, 0], **BOOK), "the only root"),
-        (FixedLengthHMM(**{**BOOK, "transmat": [[1, 0], [0, 0]]}), "row of state 1, is a row of"),
+        (
+            FixedLengthHMM(**{**BOOK, "transmat": [[1, 0], [0, 0]]}),
+            "row of state 1, is a row of",
+        ),
         (PairHMM(np.eye(3) / 3, [0.5, 0.5]), r"symmetric, of shape \(2, 2\)"),
         (PairHMM([[0.5, 0.2], [0.1, 0.2]], [0.5, 0.5]), "symmetric"),
         (PairHMM([[0.1, 0.4], [0.4, 0.1]], [0.5, 0.5]), 'semi-definite, or take topology="st'),
@@ -629,8 +646,14 @@ ZERO_ROW = np.array([[0.7, 0.3], [0.0, 0.0]])
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"transmat": ZERO_ROW}, r"transmat\[1\], the row of state 1, is a row of zeros.*fewer"),
-        ({"emissionprob": ZERO_ROW}, r"emissionprob\[1\], the row of state 1, is a row of zeros"),
+        (
+            {"transmat": ZERO_ROW},
+            r"transmat\[1\], the row of state 1, is a row of zeros.*fewer",
+        ),
+        (
+            {"emissionprob": ZERO_ROW},
+            r"emissionprob\[1\], the row of state 1, is a row of zeros",
+        ),
         ({"startprob": [0.5, 0.6]}, "startprob sums to 1.1"),
         ({"startprob": [np.nan, 0.6]}, "NaN, infinite or negative"),
         ({"startprob": [-0.5, 1.5]}, "NaN, infinite or negative"),

@@ -98,7 +98,8 @@ def with_functions():
     return {
         "Conformal": [Conformal(spectrum, lengths(q)) for q in powers],
         "partial": [
-            Conformal(spectrum, functools.partial(lambda q, X: lengths(q)(X), q)) for q in powers
+            Conformal(spectrum, functools.partial(lambda q, X: lengths(q)(X), q))
+            for q in powers
         ],
         "object": [Conformal(spectrum, Power(q)) for q in powers],
         "method": [Conformal(spectrum, Power(q).measure) for q in powers],
@@ -171,7 +172,8 @@ def test_rows_of_texts_are_those_of_their_vectorizer():
     """Two vectorizers with one vocabulary read new texts differently."""
     texts = ["a cat sat", "a dog sat", "the cat"]
     first, second = (
-        TfIdf(vectorizer=CountVectorizer(lowercase=low)).from_data(texts) for low in (True, False)
+        TfIdf(vectorizer=CountVectorizer(lowercase=low)).from_data(texts)
+        for low in (True, False)
     )
     X = first.encode(["A CAT", "the dog"])
     assert_allclose(second(X), second(["A CAT", "the dog"]))
@@ -281,8 +283,30 @@ def test_values_of_other_types_are_other_keys():
     values = [
         *(1, 1.0, True, "1", b"1", None, (1,), [1], {1}, {1: 1}, ("1",), np.array([1])),
         *(np.array([1.0]), np.array([[1]]), np.array([1], dtype=object), np.int64(1), [[1]]),
-        *(np.float64(1), (1, (1,)), ((1, 1),), ((1,), 1), Pair(1, 1), {"1"}, 1j, [], (), "", {}),
-        *(set(), np.array([]), [""], ["", ""], ["a", "bc"], ["ab", "c"], float("nan"), -0.0, 0.0),
+        *(
+            np.float64(1),
+            (1, (1,)),
+            ((1, 1),),
+            ((1,), 1),
+            Pair(1, 1),
+            {"1"},
+            1j,
+            [],
+            (),
+            "",
+            {},
+        ),
+        *(
+            set(),
+            np.array([]),
+            [""],
+            ["", ""],
+            ["a", "bc"],
+            ["ab", "c"],
+            float("nan"),
+            -0.0,
+            0.0,
+        ),
         *(range(1), sparse.csr_array([[1]]), sparse.csr_array([[1.0]]), len, lengths, Pair),
     ]
     keys = [key_of_sample(x, "x") for x in values]
@@ -311,7 +335,9 @@ def test_what_cannot_be_told_from_a_changed_one_is_refused():
         GramCache().values(kernel, ["a", made])
     by_identity = Conformal(kernel, made)  # a parameter counts by identity then
     assert key_of_kernel(by_identity) == key_of_kernel(Conformal(kernel, made))
-    assert key_of_kernel(by_identity) != key_of_kernel(Conformal(kernel, (i for i in range(3))))
+    assert key_of_kernel(by_identity) != key_of_kernel(
+        Conformal(kernel, (i for i in range(3)))
+    )
 
 
 @pytest.mark.edge

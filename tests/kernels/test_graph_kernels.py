@@ -98,7 +98,9 @@ def test_numbering_and_containers(seed):
     order = np.random.default_rng(seed).permutation(7)
     for cls in (ExponentialDiffusion, VonNeumann):
         K = cls(A)(range(7))
-        assert_allclose(cls(A[np.ix_(order, order)])(range(7)), K[np.ix_(order, order)], atol=1e-9)
+        assert_allclose(
+            cls(A[np.ix_(order, order)])(range(7)), K[np.ix_(order, order)], atol=1e-9
+        )
         assert_allclose(cls(sparse.csr_array(A))(np.arange(7)), K, atol=1e-12)
         assert_allclose(cls(A)(np.arange(7.0)[:, None]), K)
 

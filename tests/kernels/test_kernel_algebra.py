@@ -145,7 +145,9 @@ def test_search_reaches_parameters_of_parts():
     X = rng.normal(size=(60, 2))
     y = (np.abs(X[:, 0]) > 0.7).astype(int)
     kernel = DirectSum([RBF(), LINEAR], columns=[[0], [1]])
-    search = GridSearchCV(SVC(kernel=kernel), {"kernel__kernels__0__length_scale": [0.5, 50.0]})
+    search = GridSearchCV(
+        SVC(kernel=kernel), {"kernel__kernels__0__length_scale": [0.5, 50.0]}
+    )
     assert search.fit(X, y).best_params_ == {"kernel__kernels__0__length_scale": 0.5}
     assert kernel.kernels[0].length_scale == 1.0
     assert "kernels__0__length_scale" in kernel.get_params()

@@ -23,7 +23,9 @@ from tests.oracles.series_twins import over_alignments
 
 def ragged(seed, n=12, channels=2, longest=30):
     rng = np.random.default_rng(seed)
-    return [rng.normal(size=(rng.integers(1, longest), channels)).cumsum(axis=0) for _ in range(n)]
+    return [
+        rng.normal(size=(rng.integers(1, longest), channels)).cumsum(axis=0) for _ in range(n)
+    ]
 
 
 @pytest.mark.paper
@@ -146,9 +148,9 @@ def test_marginal_likelihood_tunes_the_width(seed):
         0.1, "fixed"
     )
     model = make_pipeline(SampleColumn(), GaussianProcessRegressor(kernel)).fit(X, y)
-    start = make_pipeline(SampleColumn(), GaussianProcessRegressor(kernel, optimizer=None)).fit(
-        X, y
-    )
+    start = make_pipeline(
+        SampleColumn(), GaussianProcessRegressor(kernel, optimizer=None)
+    ).fit(X, y)
     value = model[-1].log_marginal_likelihood_value_
     assert value > start[-1].log_marginal_likelihood_value_
 

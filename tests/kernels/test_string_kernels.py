@@ -29,7 +29,10 @@ from skmoderndata.cluster import KernelKMeans
 from skmoderndata.cross_decomposition import KernelPLSRegression, PrincipalComponentsRegression
 from skmoderndata.datasets import load_peptides
 from skmoderndata.decomposition import ConvexNMF, KernelPCAOutlierDetector
-from skmoderndata.discriminant_analysis import KernelDiscriminantAnalysis, KernelFisherDiscriminant
+from skmoderndata.discriminant_analysis import (
+    KernelDiscriminantAnalysis,
+    KernelFisherDiscriminant,
+)
 from skmoderndata.kernel_approximation import IncompleteCholesky
 from skmoderndata.kernels import (
     AllSubsequences,
@@ -126,7 +129,9 @@ def families(n, seed=0):
         (GapWeighted(2, similarity=SOFT, alphabet="acrt"), "cat", "car", 0.1015625),
         (
             GapWeighted(
-                2, match_weights={"a": 0.5}, skip_weights={"c": 0.5, "a": 0.2, "t": 0.5, "r": 0.1}
+                2,
+                match_weights={"a": 0.5},
+                skip_weights={"c": 0.5, "a": 0.2, "t": 0.5, "r": 0.1},
             ),
             "cart",
             "cat",
@@ -143,7 +148,9 @@ def test_worked_examples(kernel, x, z, expected):
 @pytest.mark.parametrize("p", [1, 3, 5])
 def test_spectrum_is_that_of_the_character_counts(p, seed):
     X = texts(np.random.default_rng(seed), 30, 80)
-    counts = CountVectorizer(analyzer="char", ngram_range=(p, p), lowercase=False).fit_transform(X)
+    counts = CountVectorizer(
+        analyzer="char", ngram_range=(p, p), lowercase=False
+    ).fit_transform(X)
     K = (counts @ counts.T).toarray()
     assert_array_equal(PSpectrum(p)(X), K)
     assert_array_equal(PSpectrum(p)(X[:7], X), K[:7])
@@ -265,7 +272,9 @@ def test_any_length_of_substrings_is_exact():
 def test_order_of_symbols_is_learnt():
     """All strings have the same symbols in the same numbers; substrings tell them apart."""
     X, y = families(80)
-    model = make_pipeline(KernelTransformer(Normalized(PSpectrum(1))), SVC(kernel="precomputed"))
+    model = make_pipeline(
+        KernelTransformer(Normalized(PSpectrum(1))), SVC(kernel="precomputed")
+    )
     grid = {"kerneltransformer__kernel__kernel__p": [1, 3]}
     found = GridSearchCV(model, grid, cv=4).fit(X, y)
     assert found.best_params_ == {"kerneltransformer__kernel__kernel__p": 3}
@@ -404,7 +413,9 @@ def test_gap_weighted_between_its_limits(seed):
         GapWeighted(2, tiny, length_normalise=True)(X), PSpectrum(2)(X), rtol=1e-3, atol=1e-3
     )  # gaps of one symbol count 1e-5 or less
     assert_allclose(
-        GapWeighted(2, 0.5, length_normalise=True)(X), GapWeighted(2, 0.5)(X) / 0.5**4, rtol=1e-13
+        GapWeighted(2, 0.5, length_normalise=True)(X),
+        GapWeighted(2, 0.5)(X) / 0.5**4,
+        rtol=1e-13,
     )
     assert_array_equal(RestrictedGapWeighted(3, 0)(X), PSpectrum(3)(X))
     assert_allclose(RestrictedGapWeighted(2, 12)(X) * 0.5**4, GapWeighted(2)(X), rtol=1e-13)
@@ -420,13 +431,17 @@ def test_similarity_by_a_kernel_of_symbols(seed):
     rng = np.random.default_rng(seed)
     X = [tuple(rng.integers(0, 5, size=k).tolist()) for k in (3, 4, 5)]
     by_kernel = GapWeighted(2, 0.5, similarity=RBF(1.5))(X)
-    table = GapWeighted(2, 0.5, similarity=RBF(1.5)(np.arange(5.0)[:, None]), alphabet=range(5))(X)
+    table = GapWeighted(
+        2, 0.5, similarity=RBF(1.5)(np.arange(5.0)[:, None]), alphabet=range(5)
+    )(X)
     assert_allclose(by_kernel, table, rtol=1e-13)
     x = X[0]
     z = X[1]
     k = RBF(1.5)
     expected = sum(
-        k([[x[a]]], [[z[c]]])[0, 0] * k([[x[b]]], [[z[d]]])[0, 0] * 0.5 ** (b - a + 1 + d - c + 1)
+        k([[x[a]]], [[z[c]]])[0, 0]
+        * k([[x[b]]], [[z[d]]])[0, 0]
+        * 0.5 ** (b - a + 1 + d - c + 1)
         for a, b in combinations(range(3), 2)
         for c, d in combinations(range(4), 2)
     )
@@ -593,7 +608,9 @@ def test_a_grid_computes_each_value_once(container):
     X, y = families(48)
     X = [f"{x}{i:03d}" for i, x in enumerate(X)]  # no two are equal
     cache = GramCache()
-    model = make_pipeline(KernelTransformer(PSpectrum(), cache=cache), SVC(kernel="precomputed"))
+    model = make_pipeline(
+        KernelTransformer(PSpectrum(), cache=cache), SVC(kernel="precomputed")
+    )
     grid = {"kerneltransformer__kernel__p": [1, 2], "svc__C": [0.1, 1, 10]}
     GridSearchCV(model, grid, cv=3).fit(container(X), y)
     assert cache.n_computed <= 2 * 48**2
@@ -696,8 +713,14 @@ def test_samples_that_are_refused(X, error, message):
         (Mismatch(2, 1, 2), "alphabet=2 symbols, but the samples have 3"),
         (Mismatch(2, 1, "abc", unknown="drop"), "one of 'raise', 'ignore'"),
         (Mismatch(2, alphabet="abc", costs=np.eye(3)), "costs and threshold must be given"),
-        (Mismatch(2, alphabet="abc", threshold=1.0), "costs and threshold must be given together"),
-        (Mismatch(2, alphabet="ab", costs=np.eye(3), threshold=1), r"matrix of shape \(2, 2\)"),
+        (
+            Mismatch(2, alphabet="abc", threshold=1.0),
+            "costs and threshold must be given together",
+        ),
+        (
+            Mismatch(2, alphabet="ab", costs=np.eye(3), threshold=1),
+            r"matrix of shape \(2, 2\)",
+        ),
         (Mismatch(2, alphabet="abc", costs=-np.eye(3), threshold=1), "at least 0"),
         (Mismatch(2, alphabet="abc", costs=np.eye(3), threshold=0.0), "threshold=0.0"),
         (Mismatch(2, alphabet=3, costs=np.eye(3), threshold=1), "costs require the symbols"),
@@ -779,7 +802,11 @@ def test_threads_that_call_a_kernel_leave_no_trace(kernel, seed):
     X = texts(rng, 40, 50)
     Y = texts(rng, 15, 50)
     K = kernel(X, Y)
-    blocks = [slice(start, start + size) for size in (3, 5, 40) for start in range(0, 40, size)]
-    found = Parallel(n_jobs=8, prefer="threads")(delayed(kernel)(X[rows], Y) for rows in blocks)
+    blocks = [
+        slice(start, start + size) for size in (3, 5, 40) for start in range(0, 40, size)
+    ]
+    found = Parallel(n_jobs=8, prefer="threads")(
+        delayed(kernel)(X[rows], Y) for rows in blocks
+    )
     for rows, part in zip(blocks, found, strict=True):
         assert_array_equal(part, K[rows])

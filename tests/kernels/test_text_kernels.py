@@ -69,7 +69,10 @@ each = pytest.mark.parametrize("kernel", UNSETTLED, ids=lambda k: type(k).__name
         ),
         (GeneralizedVectorSpace(corpus=D), [[30, 11, 24], [11, 9, 18], [24, 18, 44]]),
         (SemanticDiffusion(decay=0.05, corpus=D), [[7.35797, 1.98566, 4.19195]]),
-        (SemanticDiffusion("exponential", decay=0.05, corpus=D), [[6.79815, 1.69500, 3.52838]]),
+        (
+            SemanticDiffusion("exponential", decay=0.05, corpus=D),
+            [[6.79815, 1.69500, 3.52838]],
+        ),
         (LatentSemantic(1, corpus=D), [[2.58630, 1.52719, 3.53721]]),
         (LatentSemantic(2, corpus=D), [[4.99667, 1.05788, 1.97744]]),
     ],
@@ -271,7 +274,9 @@ def test_vectorizers_of_every_kind():
     counts = CountVectorizer()
     K = VectorSpace(counts).from_data(BOOK)(BOOK)
     assert_allclose(VectorSpace(hashing).from_data(BOOK)(BOOK), K)
-    assert_array_equal(VectorSpace(CountVectorizer(binary=True)).from_data(BOOK)(BOOK) <= K, True)
+    assert_array_equal(
+        VectorSpace(CountVectorizer(binary=True)).from_data(BOOK)(BOOK) <= K, True
+    )
     assert not hasattr(counts, "vocabulary_")  # fitted was a clone
 
 
@@ -322,7 +327,9 @@ def test_a_grid_reaches_the_vectorizer_and_computes_each_value_once():
     found = GridSearchCV(model, grid, cv=3).fit(X, y)
     assert found.best_score_ > 0.9
     sizes = {len(found.best_estimator_[0].kernel_.corpus.vectorizer.vocabulary_)}
-    assert sizes <= {len(CountVectorizer(ngram_range=(1, n)).fit(X).vocabulary_) for n in (1, 2)}
+    assert sizes <= {
+        len(CountVectorizer(ngram_range=(1, n)).fit(X).vocabulary_) for n in (1, 2)
+    }
 
 
 @pytest.mark.recovery
@@ -365,7 +372,9 @@ def test_terms_in_every_document_and_in_none():
 
 @pytest.mark.edge
 def test_more_components_than_the_rank():
-    with pytest.warns(UserWarning, match="n_components=100 exceeds the rank of the corpus; 3 "):
+    with pytest.warns(
+        UserWarning, match="n_components=100 exceeds the rank of the corpus; 3 "
+    ):
         K = LatentSemantic(corpus=D)(D)
     assert_allclose(K, D @ D.T, rtol=1e-12)
 
@@ -384,7 +393,12 @@ def test_more_components_than_the_rank():
         (VectorSpace(CountVectorizer(), BOOK), BOOK[0], TypeError, "needs a collection"),
         (VectorSpace(CountVectorizer(), BOOK), ["a", None], ValueError, "sample 1 is missing"),
         (VectorSpace(CountVectorizer(), BOOK), [3], TypeError, "sample 0 is of type int"),
-        (VectorSpace(CountVectorizer()), BOOK, ValueError, "corpus=None needs training samples"),
+        (
+            VectorSpace(CountVectorizer()),
+            BOOK,
+            ValueError,
+            "corpus=None needs training samples",
+        ),
         (
             TfIdf(),
             D,
@@ -398,10 +412,20 @@ def test_more_components_than_the_rank():
         (SemanticSmoothing(), D, ValueError, "give either proximity or similarity"),
         (SemanticSmoothing(np.eye(4), np.eye(4)), D, ValueError, "give either"),
         (SemanticSmoothing(np.eye(3)), D, ValueError, "4 terms, and the matrix has 3 rows"),
-        (SemanticSmoothing(similarity=[[1, 2], [2, 1]]), D[:, :2], ValueError, "eigenvalue -1"),
+        (
+            SemanticSmoothing(similarity=[[1, 2], [2, 1]]),
+            D[:, :2],
+            ValueError,
+            "eigenvalue -1",
+        ),
         (SemanticSmoothing(similarity=[[1, 2], [0, 1]]), D[:, :2], ValueError, "symmetric"),
         (SemanticDiffusion("heat", corpus=D), D, ValueError, "'von_neumann', 'exponential'"),
-        (SemanticDiffusion(relative=1.0, corpus=D), D, ValueError, "below 1 for the von Neumann"),
+        (
+            SemanticDiffusion(relative=1.0, corpus=D),
+            D,
+            ValueError,
+            "below 1 for the von Neumann",
+        ),
         (SemanticDiffusion(decay=0.2, corpus=D), D, ValueError, "decay=0.2; it must be below"),
         (SemanticDiffusion(decay=-1.0, corpus=D), D, ValueError, "above 0"),
         (LatentSemantic(0, corpus=D), D, ValueError, "an integer of at least 1"),

@@ -244,7 +244,12 @@ def test_counts_beyond_the_range_of_numbers():
 @pytest.mark.certificate
 @pytest.mark.parametrize(
     "kernel",
-    [AllSubtree(), AllSubtree(include_leaves=True), CoRootedSubtree(), AllSubtree(labelled=False)],
+    [
+        AllSubtree(),
+        AllSubtree(include_leaves=True),
+        CoRootedSubtree(),
+        AllSubtree(labelled=False),
+    ],
     ids=repr,
 )
 def test_normalised_large_trees_are_finite(kernel, seed):
@@ -341,7 +346,9 @@ def test_parents_in_any_order_and_children_by_position():
 def test_syntax_trees_are_trees_of_classes():
     tree = ast.parse("f(x)").body[0].value
     nested = ("Call", ("Name", "Load"), ("Name", "Load"))
-    assert_array_equal(AllSubtree()([tree, nested]), np.full((2, 2), AllSubtree()([nested])[0, 0]))
+    assert_array_equal(
+        AllSubtree()([tree, nested]), np.full((2, 2), AllSubtree()([nested])[0, 0])
+    )
 
 
 @pytest.mark.invariance
@@ -375,7 +382,9 @@ def test_sorted_children_make_unordered_trees(seed):
 @pytest.mark.parametrize(
     "kernel",
     [*ON_TREES, WeisfeilerLehman(2), Convolution(lambda x: [(0, (x,))], [None])],
-    ids=lambda kernel: type(kernel).__name__ if isinstance(kernel, Convolution) else repr(kernel),
+    ids=lambda kernel: (
+        type(kernel).__name__ if isinstance(kernel, Convolution) else repr(kernel)
+    ),
 )
 def test_values_do_not_depend_on_the_collection(kernel, seed):
     rng = np.random.default_rng(seed)
@@ -408,11 +417,15 @@ def test_convolution_settles_its_kernels():
     def decompose(x):
         return [("half", (x[:2],)), ("whole", (x,))]
 
-    kernel = Convolution(decompose, {"half": [Mismatch(2, 1)], "whole": [None], "none": [None]})
+    kernel = Convolution(
+        decompose, {"half": [Mismatch(2, 1)], "whole": [None], "none": [None]}
+    )
     settled = kernel.from_data(["abcd", "cbxy"])
     assert settled.kernels["half"][0].alphabet == "abc"
     assert settled.kernels["whole"] == [None]
-    assert Convolution(decompose, [Mismatch(2, 1)]).from_data(["ab"]).kernels[0].alphabet == "ab"
+    assert (
+        Convolution(decompose, [Mismatch(2, 1)]).from_data(["ab"]).kernels[0].alphabet == "ab"
+    )
 
 
 class Counting(AllSubtree):
@@ -485,7 +498,9 @@ def test_estimators_take_every_container(estimator, kernel, families):
     for samples in (X, tuple(X), objects, *series, SampleColumn().fit_transform(X)):
         if isinstance(estimator, SVC) and isinstance(samples, tuple):
             samples = list(samples)
-        results.append(clone(estimator).set_params(kernel=kernel).fit(samples, y).predict(samples))
+        results.append(
+            clone(estimator).set_params(kernel=kernel).fit(samples, y).predict(samples)
+        )
     for other in results[1:]:
         assert_array_equal(other, results[0])
 
@@ -568,7 +583,9 @@ def test_graphs_without_nodes_or_edges():
     K = WeisfeilerLehman()([([], []), (["a"], []), (["a"], [(0, 0)])])
     assert_array_equal(K, [[0, 0, 0], [0, 4, 1], [0, 1, 4]])
     assert WeisfeilerLehman()([]).shape == (0, 0)
-    assert_array_equal(np.diag(Normalized(WeisfeilerLehman())([([], []), (["a"], [])])), [0, 1])
+    assert_array_equal(
+        np.diag(Normalized(WeisfeilerLehman())([([], []), (["a"], [])])), [0, 1]
+    )
     assert Convolution(lambda x: [], [None])([1, 2]).sum() == 0
 
 
@@ -597,9 +614,17 @@ def graph(**changes):
         ([([-1, 2, 1], ["a", "b", "c"])], ValueError, "2 nodes on a cycle"),
         ([([-1.0, 0.0], ["a", "b"])], ValueError, "number of the parent of each node"),
         ([({"a"}, "b")], TypeError, "unhashable"),
-        ([graph(nodes={0: {}, 10: {}, 20: {}, 30: {}, 40: {}})], ValueError, 'attribute "label"'),
+        (
+            [graph(nodes={0: {}, 10: {}, 20: {}, 30: {}, 40: {}})],
+            ValueError,
+            'attribute "label"',
+        ),
         ([graph(below={0: [10], 10: [20], 20: [], 30: [20], 40: []})], ValueError, "several"),
-        ([graph(below={0: [10], 10: [], 20: [30], 30: [20], 40: [0]})], ValueError, "on a cycle"),
+        (
+            [graph(below={0: [10], 10: [], 20: [30], 30: [20], 40: [0]})],
+            ValueError,
+            "on a cycle",
+        ),
         (pd.DataFrame({"a": [T1], "b": [T2]}), ValueError, "select one column"),
         (np.array([["x", "y"]], dtype=object), ValueError, "select one column"),
     ],
@@ -635,7 +660,11 @@ def test_brackets_that_are_refused(text, message):
         ([(["a"], [0])], ValueError, "pairs of node numbers"),
         ([(["a"], [(0.0, 0.5)])], ValueError, "pairs of node numbers"),
         ([(["a", "b"], [(0, 1)], [])], ValueError, "1 edges and 0 edge labels"),
-        ([(["a"], []), (["a", "b"], [(0, 1)])], ValueError, "sample 1 has edges without a label"),
+        (
+            [(["a"], []), (["a", "b"], [(0, 1)])],
+            ValueError,
+            "sample 1 has edges without a label",
+        ),
         (
             [SimpleNamespace(nodes={0: {}}, adjacency=dict)],
             ValueError,
@@ -694,7 +723,9 @@ _, before = memory(5)
 value, after = memory(6000)
 print(value, (after - before) / 1024)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     value, megabytes = map(float, done.stdout.split())
     # Delta is 1 - 2^-h for the smaller height h of two nodes
     heights = np.arange(1, 6000)

@@ -17,7 +17,11 @@ from sklearn.preprocessing import StandardScaler, scale
 
 from skmoderndata._solvers.common import convex_problems
 from skmoderndata._solvers.recovery.basis_pursuit import basis_pursuit, nearest, pursuit_gap
-from skmoderndata._solvers.recovery.noise_level import credible_number, holds_by_itself, lasso_path
+from skmoderndata._solvers.recovery.noise_level import (
+    credible_number,
+    holds_by_itself,
+    lasso_path,
+)
 from skmoderndata.linear_model import BasisPursuit
 from tests.oracles.basis_pursuit import least_l1, transition
 
@@ -119,7 +123,9 @@ def test_path_passes_the_lasso_of_scikit_learn(share, kind, positive, seed):
     assert result.route == "path"
     slopes = X.T @ (y - X @ result.coef)
     penalty = (slopes if positive else np.abs(slopes)).max() / 30
-    lasso = Lasso(alpha=penalty, fit_intercept=False, positive=positive, tol=1e-9, max_iter=10**6)
+    lasso = Lasso(
+        alpha=penalty, fit_intercept=False, positive=positive, tol=1e-9, max_iter=10**6
+    )
     coef = lasso.fit(X, y).coef_
     assert_allclose(coef, result.coef, atol=1e-3 * np.abs(coef).max())  # of coordinate descent
 
@@ -186,7 +192,9 @@ def test_dual_variable_proves_the_optimum(seed):
         assert_allclose(value, np.abs(model.coef_).sum(), rtol=1e-9)
     # the gap can tell: other coefficients that satisfy the equations have a large one
     least_squares = np.linalg.pinv(X) @ y
-    assert pursuit_gap(X, y, least_squares, np.linalg.pinv(X.T) @ np.sign(least_squares)) > 0.01
+    assert (
+        pursuit_gap(X, y, least_squares, np.linalg.pinv(X.T) @ np.sign(least_squares)) > 0.01
+    )
 
 
 def awkward(kind, seed):
@@ -449,7 +457,9 @@ def test_recovery_turns_where_the_theory_says(share):
     [(0.1, 0.189, False), (0.5, 0.386, False), (0.9, 0.678, False), (0.5, 0.558, True)],
 )
 def test_thresholds_of_the_theory(share, density, positive):
-    assert_allclose(transition(share, positive), density, atol=6e-4)  # printed with three digits
+    assert_allclose(
+        transition(share, positive), density, atol=6e-4
+    )  # printed with three digits
 
 
 @pytest.mark.invariance

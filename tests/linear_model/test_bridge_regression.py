@@ -154,7 +154,9 @@ def test_degenerate_data(seed):
         assert model.coef_[8] == 0
         assert model.score(flat, y) > 0.5
     least = BridgeRegression(0.0, exponent=1.5, tol=1e-12).fit(X, y)
-    assert_allclose(least.coef_, np.linalg.lstsq(X - X.mean(axis=0), y, rcond=None)[0], atol=1e-5)
+    assert_allclose(
+        least.coef_, np.linalg.lstsq(X - X.mean(axis=0), y, rcond=None)[0], atol=1e-5
+    )
     with pytest.warns(ConvergenceWarning, match="after 2 sweeps"):
         BridgeRegression(0.01, exponent=1.5, max_iter=2).fit(X, y)
     with pytest.raises(ValueError, match="at least one non-zero"):

@@ -451,7 +451,9 @@ def test_degenerate_input():
     assert_allclose(model.coef_[[3, 5]], 0)
     assert model.dual_gap_ <= 1e-8
 
-    same = GroupLasso(0.05).fit(X, y)  # the split between equal columns is free, the sum is not
+    same = GroupLasso(0.05).fit(
+        X, y
+    )  # the split between equal columns is free, the sum is not
     assert_allclose(same.predict(X), Lasso(0.05, tol=1e-12, max_iter=10**6).fit(X, y).predict(X),
                     atol=1e-5)  # fmt: skip
 
@@ -467,7 +469,9 @@ def test_degenerate_input():
 @pytest.mark.edge
 def test_threads_of_the_blas_are_given_back():
     def threads():
-        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+        return [
+            pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"
+        ]
 
     X, y, labels = planted(0)
     before = threads()
@@ -513,7 +517,9 @@ def test_warning_and_weights_of_groups():
         ),
         (
             "group_weights must be positive numbers, one for each",
-            lambda X, labels, y: GroupLasso(groups=labels, group_weights=np.zeros(9)).fit(X, y),
+            lambda X, labels, y: GroupLasso(groups=labels, group_weights=np.zeros(9)).fit(
+                X, y
+            ),
         ),
         (
             r"group_weights must be positive .* got shape",

@@ -21,7 +21,13 @@ from tests.oracles.kernel_perceptron import perceptron
 
 def classes(n=150, n_classes=2, seed=0):
     return make_classification(
-        n, 5, n_informative=4, n_redundant=0, n_classes=n_classes, flip_y=0.1, random_state=seed
+        n,
+        5,
+        n_informative=4,
+        n_redundant=0,
+        n_classes=n_classes,
+        flip_y=0.1,
+        random_state=seed,
     )
 
 
@@ -44,7 +50,9 @@ def test_steps_sample_by_sample(n, seed):
 def test_average_is_the_mean_of_all_functions(kernel, seed):
     X, y = classes(700, seed=seed)
     K = (linear_kernel(X) if kernel == "linear" else rbf_kernel(X, gamma=0.2)) + 1
-    model = KernelPerceptron(kernel, gamma=0.2, shuffle=False, max_iter=2, average=True).fit(X, y)
+    model = KernelPerceptron(kernel, gamma=0.2, shuffle=False, max_iter=2, average=True).fit(
+        X, y
+    )
     mean = np.mean(perceptron(K, 2 * y - 1, 2), axis=0)
     assert_allclose(model.decision_function(X), K @ mean, atol=1e-8)
 
@@ -74,7 +82,9 @@ def test_linear_kernel_is_the_perceptron(fit_intercept, n_classes, seed):
     ours = KernelPerceptron("linear", **settings).fit(X, y)
     assert_allclose(ours.coef_, theirs.coef_, atol=1e-8)
     assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-8)
-    dual = KernelPerceptron("linear", budget=10**6, budget_policy="oldest", **settings).fit(X, y)
+    dual = KernelPerceptron("linear", budget=10**6, budget_policy="oldest", **settings).fit(
+        X, y
+    )
     assert_allclose(dual.decision_function(X), ours.decision_function(X), atol=1e-8)
 
 
@@ -216,7 +226,9 @@ def test_mistake_bound_on_separable_classes(seed):
 @pytest.mark.recovery
 def test_exclusive_or(seed):
     X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
-    model = KernelPerceptron("poly", degree=2, gamma=1.0, random_state=seed).fit(X, [0, 1, 1, 0])
+    model = KernelPerceptron("poly", degree=2, gamma=1.0, random_state=seed).fit(
+        X, [0, 1, 1, 0]
+    )
     assert_array_equal(model.predict(X), [0, 1, 1, 0])
     assert np.isfinite(model.margin_bound_).all()
 
@@ -234,7 +246,9 @@ def test_average_is_better_than_the_last_function(max_iter):
         train = rows[:600]
         test = rows[600:]
         for average in (0, 1):
-            model = KernelPerceptron("poly", degree=4, max_iter=max_iter, average=bool(average))
+            model = KernelPerceptron(
+                "poly", degree=4, max_iter=max_iter, average=bool(average)
+            )
             model.set_params(gamma=1.0, shuffle=False).fit(X[train], y[train])
             scores[average] += model.score(X[test], y[test])
     assert scores[1] > scores[0]
@@ -286,7 +300,9 @@ def test_words_sparse_and_other_kernels(seed):
 
     text = KernelPerceptron(PSpectrum(2), random_state=0)
     trees = ["banana", "bandana", "cabana", "grass", "glass", "class"]
-    assert_array_equal(text.fit(trees, [0, 0, 0, 1, 1, 1]).predict(["ananas", "brass"]), [0, 1])
+    assert_array_equal(
+        text.fit(trees, [0, 0, 0, 1, 1, 1]).predict(["ananas", "brass"]), [0, 1]
+    )
 
 
 @pytest.mark.invariance
@@ -389,4 +405,6 @@ def test_grid_search_in_a_pipeline():
     X, y = classes()
     pipe = make_pipeline(StandardScaler(), KernelPerceptron(average=True, random_state=0))
     grid = {"kernelperceptron__gamma": [1e-6, 0.1]}
-    assert GridSearchCV(pipe, grid, cv=3).fit(X, y).best_params_["kernelperceptron__gamma"] == 0.1
+    assert (
+        GridSearchCV(pipe, grid, cv=3).fit(X, y).best_params_["kernelperceptron__gamma"] == 0.1
+    )

@@ -122,13 +122,17 @@ def test_directions_solve_the_eigenproblem(seed):
     W = model._project.coef
     inner = T.T @ laplacian(S) @ T + model.ridge_ * W.T @ W
     assert_allclose(inner, np.eye(3), atol=1e-8)
-    assert_allclose(T.T @ B @ T, np.diag(model.eigenvalues_), atol=1e-8 * model.eigenvalues_[0])
+    assert_allclose(
+        T.T @ B @ T, np.diag(model.eigenvalues_), atol=1e-8 * model.eigenvalues_[0]
+    )
     rng = np.random.default_rng(seed)
     K = rbf_kernel(X, gamma=0.05)
     for _ in range(20):  # other functions in the span have a lower ratio
         a = rng.normal(size=60)
         f = K @ a
-        assert f @ B @ f / (f @ laplacian(S) @ f + model.ridge_ * a @ f) < model.eigenvalues_[0]
+        assert (
+            f @ B @ f / (f @ laplacian(S) @ f + model.ridge_ * a @ f) < model.eigenvalues_[0]
+        )
 
 
 @pytest.mark.recovery

@@ -106,7 +106,9 @@ def test_kernel_given_in_five_ways(seed):
         given.fit(7 * K).embedding_, whole_graph(gamma=0.125).fit_transform(X), atol=1e-8
     )
     # similarities of samples to themselves do not matter for the training samples
-    assert_allclose(given.fit(K + 3 * np.eye(50)).embedding_, given.fit(K).embedding_, atol=1e-8)
+    assert_allclose(
+        given.fit(K + 3 * np.eye(50)).embedding_, given.fit(K).embedding_, atol=1e-8
+    )
 
 
 @pytest.mark.edge

@@ -123,7 +123,9 @@ def test_soft_reaches_the_optimum_of_the_program(solver, seed):
     optimum, _ = unfolding(24, model.edges_, d2 / unit, "soft", model.alpha_ * unit)
     reached = model.variance_ - model.alpha_ * np.sum((model.edge_errors_ * d2) ** 2)
     assert_allclose(reached, unit * optimum, rtol=1e-5)  # tolerance of the conic solver
-    assert_allclose(model.dual_gap_, (model.dual_bound_ - reached) / model.dual_bound_, atol=1e-8)
+    assert_allclose(
+        model.dual_gap_, (model.dual_bound_ - reached) / model.dual_bound_, atol=1e-8
+    )
     assert model.dual_gap_ <= 1e-3
 
 
@@ -205,7 +207,8 @@ def test_points_on_a_segment_stay(seed):
 
 @pytest.mark.recovery
 @pytest.mark.parametrize(
-    ("constraints", "solver"), [("equal", "cvxpy"), ("at_most", "cvxpy"), ("at_most", "low_rank")]
+    ("constraints", "solver"),
+    [("equal", "cvxpy"), ("at_most", "cvxpy"), ("at_most", "low_rank")],
 )
 def test_complete_graph_gives_the_centred_gram_matrix(constraints, solver, seed):
     X = np.random.default_rng(seed).normal(size=(9, 2))
@@ -261,7 +264,9 @@ def test_angles_join_neighbours_of_a_sample(seed):
     X = arc(20, seed)
     model = MaximumVarianceUnfolding(n_neighbors=3, angles=True, solver="low_rank").fit(X)
     nearest = np.argsort(cdist(X, X), axis=1)[:, :4]
-    want = {(min(a, b), max(a, b)) for row in nearest for a in row.tolist() for b in row if a != b}
+    want = {
+        (min(a, b), max(a, b)) for row in nearest for a in row.tolist() for b in row if a != b
+    }
     assert {tuple(edge) for edge in model.edges_.tolist()} == want
 
 
@@ -274,7 +279,9 @@ def test_pipeline_tuned_by_grid_search(seed):
         MaximumVarianceUnfolding(solver="low_rank", random_state=0), LinearRegression()
     )
     grid = {"maximumvarianceunfolding__n_neighbors": [8, 10]}
-    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(X[order], target[order])
+    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(
+        X[order], target[order]
+    )
     assert search.best_score_ > 0.95
 
 
@@ -331,7 +338,9 @@ def test_settings_that_contradict_each_other():
 
 @pytest.mark.edge
 def test_end_before_convergence_says_so():
-    with pytest.warns(ConvergenceWarning, match="duality gap .* increase max_iter, max_rank, tol"):
+    with pytest.warns(
+        ConvergenceWarning, match="duality gap .* increase max_iter, max_rank, tol"
+    ):
         MaximumVarianceUnfolding(solver="low_rank", max_iter=2).fit(arc(30, 0))
 
 
@@ -340,7 +349,9 @@ def test_end_before_convergence_says_so():
 @pytest.mark.parametrize("solver", ["cvxpy", "low_rank"])
 def test_kernel_holds_the_inner_products(solver, seed):
     X = arc(15, seed)
-    model = MaximumVarianceUnfolding(20, n_neighbors=4, constraints="soft", solver=solver).fit(X)
+    model = MaximumVarianceUnfolding(20, n_neighbors=4, constraints="soft", solver=solver).fit(
+        X
+    )
     Y = model.embedding_
     assert_allclose(model.kernel_, Y @ Y.T, atol=1e-9)
     errors = squares(Y, model.edges_) / squares(X, model.edges_) - 1

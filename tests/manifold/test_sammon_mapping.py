@@ -150,7 +150,9 @@ def test_units_rotation_precomputed_and_order(seed):
     want = SammonMapping().fit(X)
     scaled = SammonMapping().fit(1e3 * X + 5)
     assert_allclose(scaled.stress_, want.stress_, rtol=1e-8)
-    assert_allclose(scaled.embedding_, 1e3 * want.embedding_, rtol=1e-3, atol=1)  # flat minimum
+    assert_allclose(
+        scaled.embedding_, 1e3 * want.embedding_, rtol=1e-3, atol=1
+    )  # flat minimum
 
     Q = np.linalg.qr(rows(seed + 2, 5))[0]
     D = cdist(X, X)

@@ -40,7 +40,9 @@ def test_order_of_sources_does_not_matter(seed):
     rng = np.random.default_rng(seed)
     A = random_bits(rng, 5, 30)
     B = random_bits(rng, 5, 30)
-    assert_allclose(source_mismatch(A, B[rng.permutation(5)]), source_mismatch(A, B), rtol=1e-12)
+    assert_allclose(
+        source_mismatch(A, B[rng.permutation(5)]), source_mismatch(A, B), rtol=1e-12
+    )
     assert source_mismatch(A, A[::-1]) == 0
 
 
@@ -58,7 +60,11 @@ def test_counts_by_hand():
     assert_allclose(boolean_over_coverage(X, R), 1 / 3, rtol=1e-12)
     dense = (np.array(X), np.array(R))
     thin = tuple(sparse.csr_array(M) for M in dense)
-    for metric in (boolean_reconstruction_error, boolean_coverage_score, boolean_over_coverage):
+    for metric in (
+        boolean_reconstruction_error,
+        boolean_coverage_score,
+        boolean_over_coverage,
+    ):
         assert_allclose(metric(*thin), metric(*dense), rtol=1e-12)
         assert_allclose(metric(thin[0], dense[1]), metric(*dense), rtol=1e-12)
 

@@ -60,7 +60,9 @@ def test_closed_cases():
     assert_allclose(value("svr_bound"), (0.03 + 0.8) / 0.4 + 3 * deviation)
     assert_allclose(value("mistake_bound"), (10 * np.log(100) + np.log(1000)) / 90)
     assert_allclose(value("compression_bound"), (10 * (1 + np.log(10)) + np.log(2000)) / 90)
-    assert_allclose(value("kernel_pca_residual_bound", n_components=0), 0.14 + 0.8 + 3 * deviation)
+    assert_allclose(
+        value("kernel_pca_residual_bound", n_components=0), 0.14 + 0.8 + 3 * deviation
+    )
     assert_allclose(value("cca_bound"), 0.2 + 1.0 + 60 * deviation)
     assert bounds.leave_one_out_bound(10, 100) == 0.1
     finer = np.sqrt(np.log(4 / 0.05) / 200)

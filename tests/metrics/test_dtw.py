@@ -216,7 +216,9 @@ def test_soft_minimum_is_that_of_all_alignments(seed):
         expected = soft_minimum_of_alignments(x, z, gamma)
         assert_allclose(soft_dtw(x, z, gamma), expected, rtol=1e-11, atol=1e-11)
         assert_allclose(soft_dtw(z, x, gamma), expected, rtol=1e-11, atol=1e-11)
-    assert_allclose(soft_dtw(x, z, 1e-4), dtw(x, z, root=False), rtol=1e-3)  # gamma is not zero
+    assert_allclose(
+        soft_dtw(x, z, 1e-4), dtw(x, z, root=False), rtol=1e-3
+    )  # gamma is not zero
 
 
 @pytest.mark.certificate

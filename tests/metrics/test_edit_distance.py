@@ -40,7 +40,11 @@ def test_words_of_the_machine_are_joined(m, seed):
     """64 rows of the table are one number; carries go from one number to the next."""
     rng = np.random.default_rng(seed)
     x = "".join(rng.choice(list("ab"), size=m))
-    Z = ["".join(rng.choice(list("ab"), size=k)) for k in (0, 1, 64, 200)] + [x, x[1:], x + "a"]
+    Z = ["".join(rng.choice(list("ab"), size=k)) for k in (0, 1, 64, 200)] + [
+        x,
+        x[1:],
+        x + "a",
+    ]
     tiny = 1.0 + 1e-9  # takes the other route, and costs no more than 1e-9 for each change
     by_table = pairwise_edit_distance([x], Z, gap_cost=tiny, substitution_cost=tiny)
     assert_array_equal(pairwise_edit_distance([x], Z), np.rint(by_table))
@@ -105,7 +109,11 @@ def test_empty_collections_and_sequences():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: pairwise_edit_distance("one text"), TypeError, "needs a collection of samples"),
+        (
+            lambda: pairwise_edit_distance("one text"),
+            TypeError,
+            "needs a collection of samples",
+        ),
         (lambda: pairwise_edit_distance(["a", None]), ValueError, "sample 1 is missing"),
         (
             lambda: pairwise_edit_distance(["a"], [b"a"]),
@@ -115,7 +123,11 @@ def test_empty_collections_and_sequences():
         (lambda: edit_distance("a", b"a"), TypeError, "of str and the other"),
         (lambda: edit_distance("a", 3), TypeError, "sample 0 is of type int"),
         (lambda: edit_distance("a", "b", gap_cost=0.0), ValueError, "'gap_cost' parameter"),
-        (lambda: edit_distance("a", "b", substitution_cost=-1), ValueError, "'substitution_cost'"),
+        (
+            lambda: edit_distance("a", "b", substitution_cost=-1),
+            ValueError,
+            "'substitution_cost'",
+        ),
     ],
 )
 def test_refusals(call, error, message):

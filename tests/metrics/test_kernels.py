@@ -62,7 +62,9 @@ def test_the_kernel_that_shows_the_classes_is_better_aligned():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 10)
     X = 5 * np.eye(3)[y] + rng.normal(size=(30, 3))
-    values = [kernel_alignment(rbf_kernel(X, gamma=g), y, centered=True) for g in (1e-3, 0.1, 100)]
+    values = [
+        kernel_alignment(rbf_kernel(X, gamma=g), y, centered=True) for g in (1e-3, 0.1, 100)
+    ]
     assert values[1] > max(values[0], values[2])
 
 
@@ -81,7 +83,10 @@ def test_borders():
         ("3 labels for 2 samples", lambda: kernel_alignment(K1, [1, 2, 1])),
         ("K has 2 samples, but target has 3", lambda: kernel_alignment(K1, np.eye(3))),
         ("diag_X is required", lambda: kernel_distances(np.ones((2, 3)))),
-        ("diag_X has 1 entries", lambda: kernel_distances(np.ones((2, 3)), [1.0], [1.0, 1, 1])),
+        (
+            "diag_X has 1 entries",
+            lambda: kernel_distances(np.ones((2, 3)), [1.0], [1.0, 1, 1]),
+        ),
         ("diag_Y is needed", lambda: kernel_distances(np.ones((2, 3)), [1.0, 1.0])),
     ],
 )

@@ -112,10 +112,16 @@ def test_random_distances_are_those_of_shuffled_labels(seed):
     rng = np.random.default_rng(seed)
     X, _ = gaussians(rng, 3, n_samples=40)
     search = ClusteringStability(
-        AgglomerativeClustering(), param_range=(2, 4), n_splits=2, n_random=2000, random_state=seed
+        AgglomerativeClustering(),
+        param_range=(2, 4),
+        n_splits=2,
+        n_random=2000,
+        random_state=seed,
     ).fit(X)
     for i, k in enumerate((2, 4)):
-        for split, (first, second) in enumerate(oracle.halves(40, n_splits=2, random_state=seed)):
+        for split, (first, second) in enumerate(
+            oracle.halves(40, n_splits=2, random_state=seed)
+        ):
             model = AgglomerativeClustering(k)
             carrier = KNeighborsClassifier(1).fit(X[first], model.fit_predict(X[first]))
             expected = oracle.at_random(
@@ -142,7 +148,9 @@ def test_memberships_are_compared_under_all_orders_of_columns(seed):
     ).fit(X > 0.5)
 
     for i, k in enumerate((2, 3)):
-        for split, (first, second) in enumerate(oracle.halves(60, n_splits=3, random_state=seed)):
+        for split, (first, second) in enumerate(
+            oracle.halves(60, n_splits=3, random_state=seed)
+        ):
             model = MultiAssignmentClustering(k, n_init=1, random_state=0)
             carried = model.fit(X[first] > 0.5).predict(X[second] > 0.5)
             found = model.fit(X[second] > 0.5).predict(X[second] > 0.5)
@@ -160,7 +168,9 @@ def test_memberships_are_compared_under_all_orders_of_columns(seed):
 @pytest.mark.oracle
 def test_standard_error_is_that_of_the_jackknife(seed):
     X, _ = gaussians(np.random.default_rng(seed), 3, separation=3)
-    search = ClusteringStability(param_range=(2, 3, 4, 5), n_splits=30, random_state=seed).fit(X)
+    search = ClusteringStability(param_range=(2, 3, 4, 5), n_splits=30, random_state=seed).fit(
+        X
+    )
     for error, a, b in zip(
         search.standard_error_, search.distances_, search.random_distances_, strict=True
     ):
@@ -194,7 +204,9 @@ def test_random_disagreement_of_fifty_objects(k, printed):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # no clusters, of course
         search.fit(np.random.default_rng(0).normal(size=(100, 1)))
-    assert_allclose(search.random_instability_, printed, atol=0.015)  # labels in unequal numbers
+    assert_allclose(
+        search.random_instability_, printed, atol=0.015
+    )  # labels in unequal numbers
     assert abs(search.stability_[0]) < 0.1
     assert search.random_instability_[0] < (k - 1) / k - 0.05
 
@@ -238,9 +250,9 @@ def test_one_gaussian_in_the_plane_is_far_from_clusters(seed):
 @pytest.mark.filterwarnings("ignore:Graph is not fully connected")
 def test_moons_with_clusterers_that_cannot_predict(seed, clusterer):
     X, y = make_moons(240, noise=0.03, random_state=seed)
-    search = ClusteringStability(clusterer, param_range=(2, 3), n_splits=4, random_state=seed).fit(
-        X
-    )
+    search = ClusteringStability(
+        clusterer, param_range=(2, 3), n_splits=4, random_state=seed
+    ).fit(X)
     assert search.best_k_ == 2
     assert adjusted_rand_score(y, search.labels_) == 1
     assert not hasattr(search, "predict")
@@ -250,7 +262,10 @@ def test_moons_with_clusterers_that_cannot_predict(seed, clusterer):
 def test_number_of_overlapping_sources(seed):
     X, Z = overlapping_sources(np.random.default_rng(seed))
     search = ClusteringStability(
-        MultiAssignmentClustering(n_init=2), param_range=(2, 3, 4), n_splits=4, random_state=seed
+        MultiAssignmentClustering(n_init=2),
+        param_range=(2, 3, 4),
+        n_splits=4,
+        random_state=seed,
     ).fit(X)
     assert search.best_k_ == 3
     assert search.labels_.dtype == bool
@@ -424,7 +439,9 @@ def test_few_objects():
         ClusteringStability().fit(X[:1])
     with pytest.raises(ValueError, match=r"n_samples=0 are too few"):
         ClusteringStability().fit(X[:0])
-    with pytest.warns(UserWarning, match=r"above 5, the number of objects in half of X: \[6, 7"):
+    with pytest.warns(
+        UserWarning, match=r"above 5, the number of objects in half of X: \[6, 7"
+    ):
         search = ClusteringStability(n_splits=3, random_state=0).fit(X)
     assert_array_equal(search.param_range_, [2, 3, 4, 5])
     assert np.isfinite(search.stability_).all()
@@ -468,7 +485,10 @@ def test_one_giant_cluster_against_several():
     """Margins of one row or one column: all shuffles give the same table."""
     X = np.r_[np.zeros(30), 1.0][:, None]
     search = ClusteringStability(
-        AgglomerativeClustering(linkage="single"), param_range=(2,), n_splits=20, random_state=0
+        AgglomerativeClustering(linkage="single"),
+        param_range=(2,),
+        n_splits=20,
+        random_state=0,
     ).fit(X)
     assert (search.random_distances_ >= 0).all()
     assert (search.random_distances_ <= 1).all()
@@ -498,7 +518,11 @@ def test_parts_are_cloned_and_given_seeds_only_where_they_have_none():
     X, _ = gaussians(np.random.default_rng(0), 3, n_samples=40)
     pipeline = make_pipeline(StandardScaler(), KMeans(n_init=1))
     search = ClusteringStability(
-        pipeline, param_name="kmeans__n_clusters", param_range=(2, 3), n_splits=2, random_state=0
+        pipeline,
+        param_name="kmeans__n_clusters",
+        param_range=(2, 3),
+        n_splits=2,
+        random_state=0,
     ).fit(X)
     assert not hasattr(pipeline[-1], "labels_")
     assert pipeline[-1].random_state is None
@@ -534,7 +558,11 @@ def test_delegation_follows_the_clusterer():
     assert search.score(X) == search.best_estimator_.score(X)
     assert_array_equal(clone(search).fit_predict(X), search.labels_)
     mixture = ClusteringStability(
-        GaussianMixture(), param_name="n_components", param_range=(3,), n_splits=2, random_state=0
+        GaussianMixture(),
+        param_name="n_components",
+        param_range=(3,),
+        n_splits=2,
+        random_state=0,
     ).fit(X)
     assert_array_equal(mixture.predict(X), mixture.labels_)
     assert hasattr(mixture, "score")
@@ -550,7 +578,9 @@ def test_delegation_follows_the_clusterer():
 @pytest.mark.filterwarnings("ignore:ClusteringStability found no clusters")
 def test_second_fit_forgets_the_features_of_the_first():
     X = np.random.default_rng(0).normal(size=(30, 4))
-    search = ClusteringStability(param_range=(2,), n_splits=2).fit(pd.DataFrame(X).add_prefix("f"))
+    search = ClusteringStability(param_range=(2,), n_splits=2).fit(
+        pd.DataFrame(X).add_prefix("f")
+    )
     assert list(search.feature_names_in_) == ["f0", "f1", "f2", "f3"]
     search.fit(X)
     assert not hasattr(search, "feature_names_in_")

@@ -29,7 +29,9 @@ RADII = [None, 0, 1, 4, 0.3]
 
 def ragged(seed, n=60, channels=1, longest=14):
     rng = np.random.default_rng(seed)
-    return [rng.normal(size=(rng.integers(1, longest), channels)).cumsum(axis=0) for _ in range(n)]
+    return [
+        rng.normal(size=(rng.integers(1, longest), channels)).cumsum(axis=0) for _ in range(n)
+    ]
 
 
 def equal(seed, n=60, length=12, channels=2):
@@ -51,7 +53,9 @@ def test_neighbours_are_those_of_all_distances(radius, make, lower_bounds, slant
     X = make(seed)
     Z = make(seed + 1, n=25)
     X[7] = X[3]  # a tie goes to the smaller number
-    model = DTWNeighborsClassifier(5, radius=radius, lower_bounds=lower_bounds, slanted=slanted)
+    model = DTWNeighborsClassifier(
+        5, radius=radius, lower_bounds=lower_bounds, slanted=slanted
+    )
     model.fit(X, np.arange(60) % 3)
     D = distances(X, Z, radius, slanted).T
     found, nearest = model.kneighbors(Z)
@@ -277,7 +281,12 @@ def test_memory_of_many_queries():
         ([[1.0], [2.0]], [0, 1, 1], {}, "inconsistent numbers"),
         ([[1.0], [2.0]], [0, None], {}, "position 1"),
         ([[1.0], [2.0]], [0.5, 1.5], {}, "Unknown label type"),
-        ([[1.0], [2.0]], [0, 1], {"n_neighbors": 3}, "exceeds the number of training series, 2"),
+        (
+            [[1.0], [2.0]],
+            [0, 1],
+            {"n_neighbors": 3},
+            "exceeds the number of training series, 2",
+        ),
         ([[1.0], [2.0]], [0, 1], {"n_neighbors": 2, "radius": "cv"}, "leaves out one series"),
         ([[1.0], [2.0]], [0, 1], {"radius": -1}, "radius"),
         ([[1.0], [2.0]], [0, 1], {"radius": 1.5}, "radius"),

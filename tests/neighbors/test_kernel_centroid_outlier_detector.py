@@ -22,9 +22,13 @@ def test_linear_kernel_is_the_distance_from_the_mean(seed):
     for weights in (None, w):
         model = KernelCentroidOutlierDetector("linear").fit(X, sample_weight=weights)
         centre = np.average(X, axis=0, weights=weights)
-        assert_allclose(-model.score_samples(new), np.linalg.norm(new - centre, axis=1), atol=1e-8)
+        assert_allclose(
+            -model.score_samples(new), np.linalg.norm(new - centre, axis=1), atol=1e-8
+        )
         assert_allclose(model.dual_coef_ @ X, centre, atol=1e-12)
-        assert_allclose(model.max_distance_, np.linalg.norm(X - centre, axis=1).max(), rtol=1e-10)
+        assert_allclose(
+            model.max_distance_, np.linalg.norm(X - centre, axis=1).max(), rtol=1e-10
+        )
 
 
 @pytest.mark.paper

@@ -52,7 +52,9 @@ def test_scores_pair_by_pair(seed):
                 a[s] * a[t] * k(X[i[s]], X[i[t]]) for s in range(len(i)) for t in range(len(i))
             )
             wanted.append(mean - norm / 2)
-        assert_allclose(scores * model.margin_, wanted - np.mean(wanted), rtol=1e-10, atol=1e-15)
+        assert_allclose(
+            scores * model.margin_, wanted - np.mean(wanted), rtol=1e-10, atol=1e-15
+        )
 
 
 @pytest.mark.oracle
@@ -61,7 +63,8 @@ def test_density_is_the_parzen_classifier(seed):
     new = classes(seed + 1)[0]
     model = KernelNearestCentroid(gamma=0.5, offset="density", priors="empirical").fit(X, y)
     log = [
-        KernelDensity(bandwidth=1.0).fit(X[y == c]).score_samples(new) + np.log((y == c).mean())
+        KernelDensity(bandwidth=1.0).fit(X[y == c]).score_samples(new)
+        + np.log((y == c).mean())
         for c in "abc"
     ]
     constant = 1.5 * np.log(2 * np.pi)  # of the normal density in three dimensions

@@ -81,7 +81,9 @@ def test_penalty_of_a_stream_by_hat_matrices(n_hidden, fit_intercept, seed):
     Y = np.column_stack([y, np.cos(X).sum(axis=1)])
     w = np.random.default_rng(seed).uniform(0.5, 2, size=len(y))
     alphas = np.logspace(-3, 3, 13)
-    model = ELMRegressor(n_hidden, alphas=alphas, fit_intercept=fit_intercept, random_state=seed)
+    model = ELMRegressor(
+        n_hidden, alphas=alphas, fit_intercept=fit_intercept, random_state=seed
+    )
     for rows in (slice(0, 7), slice(7, None)):
         model.partial_fit(X[rows], Y[rows], sample_weight=w[rows])
 
@@ -194,7 +196,9 @@ def test_gradient_vanishes(seed):
         H = hidden(model, X)
         residual = y - H @ model.output_coef_ - model.intercept_
         H = H - H.mean(axis=0)
-        assert_allclose(H.T @ residual, model.alpha_ * model.output_coef_, rtol=1e-6, atol=1e-8)
+        assert_allclose(
+            H.T @ residual, model.alpha_ * model.output_coef_, rtol=1e-6, atol=1e-8
+        )
         trace = np.trace(H @ np.linalg.solve(H.T @ H + model.alpha_ * np.eye(40), H.T))
         assert_allclose(model.n_parameters_, trace, rtol=1e-6)
 
@@ -255,7 +259,9 @@ def test_blocks_threads_and_kinds_of_input(seed):
     small = ELMRegressor(40, random_state=3).fit(X.astype(np.float32), y)
     found = small.predict(X.astype(np.float32))
     assert found.dtype == np.float32
-    assert_allclose(found, want.predict(X), rtol=1e-3)  # single precision of the hidden outputs
+    assert_allclose(
+        found, want.predict(X), rtol=1e-3
+    )  # single precision of the hidden outputs
 
 
 @pytest.mark.invariance
@@ -353,7 +359,9 @@ def test_constant_targets_one_sample_and_more_neurons_than_samples():
     assert np.isneginf(one.loo_path_).all()
     wide = ELMRegressor(2000, random_state=0).fit(X, X[:, 0])
     assert np.isfinite(wide.predict(X)).all()
-    doubled = ELMRegressor(20, random_state=0).fit(np.repeat(X, 3, axis=0), np.repeat(X[:, 0], 3))
+    doubled = ELMRegressor(20, random_state=0).fit(
+        np.repeat(X, 3, axis=0), np.repeat(X[:, 0], 3)
+    )
     assert np.isfinite(doubled.output_coef_).all()
 
 

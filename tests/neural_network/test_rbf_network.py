@@ -134,7 +134,9 @@ def test_chosen_centres_are_fewer_than_random_ones(seed):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-3, 3, size=(500, 2))
     new = rng.uniform(-3, 3, size=(500, 2))
-    hills = FORMULAS["gaussian"](cdist(np.vstack([X, new]), [[1, 1], [-1, 0]]), 0.5).sum(axis=1)
+    hills = FORMULAS["gaussian"](cdist(np.vstack([X, new]), [[1, 1], [-1, 0]]), 0.5).sum(
+        axis=1
+    )
     y = hills[:500] + 0.1 * rng.normal(size=500)
     chosen = RBFNetworkRegressor(10, centers="ols", width=0.6, random_state=seed).fit(X, y)
     drawn = [

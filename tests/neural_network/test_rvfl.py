@@ -67,7 +67,10 @@ def test_gradient_vanishes(seed):
     A = outputs(model, X)
     residual = y - A @ model.output_coef_ - model.intercept_
     assert_allclose(
-        (A - A.mean(axis=0)).T @ residual, model.alpha_ * model.output_coef_, rtol=1e-6, atol=1e-8
+        (A - A.mean(axis=0)).T @ residual,
+        model.alpha_ * model.output_coef_,
+        rtol=1e-6,
+        atol=1e-8,
     )
     assert model.optimality_ < 1e-9
 

@@ -17,7 +17,9 @@ def sets():
     root = folder("aeon")
     if root is None:
         return {}
-    return {path.name: path for path in (root / "datasets" / "data").iterdir() if path.is_dir()}
+    return {
+        path.name: path for path in (root / "datasets" / "data").iterdir() if path.is_dir()
+    }
 
 
 def read_ts(path):

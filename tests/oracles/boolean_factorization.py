@@ -180,8 +180,12 @@ def grecon(X, k):
                 if j in intent:
                     continue
                 extent = [i for i in range(n) if all(X[i, d] for d in intent | {j})]
-                closed = {d for d in range(p) if all(X[i, d] for i in extent)} if extent else set()
-                trials.append((sum((i, d) in uncovered for i in extent for d in closed), closed))
+                closed = (
+                    {d for d in range(p) if all(X[i, d] for i in extent)} if extent else set()
+                )
+                trials.append(
+                    (sum((i, d) in uncovered for i in extent for d in closed), closed)
+                )
             gain = max((trial[0] for trial in trials), default=0)
             if gain <= best:
                 break

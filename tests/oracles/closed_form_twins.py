@@ -346,7 +346,9 @@ def edges(cycle=False):
         ("b", "t", RBF(2.0)),
         ("s", "a", 0.25),
     ]
-    return [*found, ("b", "b", 0.5), ("t", "a", ConstantKernel(0.02) * RBF())] if cycle else found
+    return (
+        [*found, ("b", "b", 0.5), ("t", "a", ConstantKernel(0.02) * RBF())] if cycle else found
+    )
 
 
 TWINS = {

@@ -14,7 +14,8 @@ def label_distance(a, b):
     codes_a = np.array([names_a.index(label) for label in a])
     codes_b = np.array([names_b.index(label) for label in b])
     return min(
-        np.mean(np.array(new_name)[codes_a] != codes_b) for new_name in permutations(range(size))
+        np.mean(np.array(new_name)[codes_a] != codes_b)
+        for new_name in permutations(range(size))
     )
 
 

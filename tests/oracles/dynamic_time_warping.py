@@ -5,7 +5,9 @@ import numpy as np
 
 def square(a, b):
     """Squared Euclidean distance of two points."""
-    return sum((p - q) * (p - q) for p, q in zip(np.atleast_1d(a), np.atleast_1d(b), strict=True))
+    return sum(
+        (p - q) * (p - q) for p, q in zip(np.atleast_1d(a), np.atleast_1d(b), strict=True)
+    )
 
 
 def warping_cost(x, z, cost=square, allowed=lambda i, j: True):

@@ -117,7 +117,9 @@ def log_density(x, logits, means, covariances):
     for k in range(len(w)):
         C = np.diag(covariances[k]) if covariances[k].ndim == 1 else covariances[k]
         d = x - means[k]
-        density = np.exp(-0.5 * d @ np.linalg.inv(C) @ d) / np.sqrt(np.linalg.det(2 * np.pi * C))
+        density = np.exp(-0.5 * d @ np.linalg.inv(C) @ d) / np.sqrt(
+            np.linalg.det(2 * np.pi * C)
+        )
         total += w[k] * density
     return np.log(total)
 
@@ -142,7 +144,9 @@ def mixture_score(kernel, x):
     g["w"] = g["w"] / model.weights
     if shared:
         g["c"] = g["c"].sum(axis=shared)
-    return np.concatenate([g[letter].ravel() for letter in "wmc" if letter in kernel.parameters])
+    return np.concatenate(
+        [g[letter].ravel() for letter in "wmc" if letter in kernel.parameters]
+    )
 
 
 def same_length(rng, n):
@@ -218,7 +222,10 @@ def mixture_probability(kernel, x, z):
 JOINT = np.array([[0.3, 0.05, 0.05], [0.05, 0.2, 0.05], [0.05, 0.05, 0.2]])
 INSERT = np.array([0.5, 0.3, 0.2])
 CHAIN = {
-    2: (np.array([0.5, 0.3, 0.2]), np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.3, 0.4, 0.3]])),
+    2: (
+        np.array([0.5, 0.3, 0.2]),
+        np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.3, 0.4, 0.3]]),
+    ),
     1: (np.array([1.0]), np.array([[0.2, 0.5, 0.3]])),
     3: (np.full(9, 1 / 9), np.tile([[0.2, 0.5, 0.3]], (9, 1))),
 }
@@ -229,7 +236,9 @@ TWINS = {
             sk.HMMFisher(**ARRAYS),
             sk.HMMFisher(**ARRAYS, parameters="te", constrained=False),
             sk.HMMFisher(**ARRAYS, parameters="s", information=np.array([0.5, 2.0])),
-            sk.HMMFisher(**ARRAYS, parameters="t", information=np.eye(4) + 0.2 * np.ones((4, 4))),
+            sk.HMMFisher(
+                **ARRAYS, parameters="t", information=np.eye(4) + 0.2 * np.ones((4, 4))
+            ),
         ],
         hmm_fisher,
         strings,
@@ -255,7 +264,9 @@ TWINS = {
             sk.FixedLengthHMM(START, np.full((2, 2), 0.5), EMIT, "abc"),
         ],
         common_path,
-        lambda rng, n: ["".join(rng.choice(list("abc"), size=k)) for k in rng.integers(0, 4, n)],
+        lambda rng, n: [
+            "".join(rng.choice(list("abc"), size=k)) for k in rng.integers(0, 4, n)
+        ],
     ),
     "HiddenTree": Twin(
         lambda: [
@@ -278,7 +289,9 @@ TWINS = {
             sk.PairHMM(JOINT, INSERT, 0.2, 0.3, 0.1, "standard", "abc"),
         ],
         alignments,
-        lambda rng, n: ["".join(rng.choice(list("abc"), size=k)) for k in rng.integers(0, 6, n)],
+        lambda rng, n: [
+            "".join(rng.choice(list("abc"), size=k)) for k in rng.integers(0, 6, n)
+        ],
     ),
     "Fisher": Twin(
         lambda: [

@@ -51,7 +51,9 @@ def train_and_apply(images, ids, layers, *, clip=4.0):
             def reduce(patch, mean=mean, W=W, degree=layer["degree"]):
                 return expand(np.clip((patch - mean) @ W.T, -clip, clip), degree)
 
-            mean2, W2, delta = slow_features([reduce(patch) for patch in apart], layer["n_out"])
+            mean2, W2, delta = slow_features(
+                [reduce(patch) for patch in apart], layer["n_out"]
+            )
             outputs += [(reduce(patch) - mean2) @ W2.T for patch in group]
             deltas.append(delta)
         down = (images.shape[1] - layer["field"][0]) // layer["stride"][0] + 1

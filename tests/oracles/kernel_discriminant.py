@@ -18,7 +18,9 @@ def fisher_direction(Phi, y, ridge):
     """
     first, second = (Phi[y == label] for label in np.unique(y))
     S = np.cov(first.T, bias=True) + np.cov(second.T, bias=True)
-    return np.linalg.solve(S + ridge * np.eye(len(S)), second.mean(axis=0) - first.mean(axis=0))
+    return np.linalg.solve(
+        S + ridge * np.eye(len(S)), second.mean(axis=0) - first.mean(axis=0)
+    )
 
 
 def scatters(X, y, weights=None, priors=None):

@@ -38,7 +38,9 @@ def fewest_errors(X, k):
     best = X.size
     for sources in combinations(rows, k):
         unions = [
-            np.any([sources[j] for j in chosen], axis=0) if chosen else np.zeros(n_features, bool)
+            np.any([sources[j] for j in chosen], axis=0)
+            if chosen
+            else np.zeros(n_features, bool)
             for chosen in subsets(k, k)
         ]
         errors = sum(min(int((x != u).sum()) for u in unions) for x in X)

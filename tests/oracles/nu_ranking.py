@@ -34,9 +34,13 @@ def ranking_steps(K, ranks, bounds, tol):
         up = []
         down = []
         for y in range(top):
-            more = min((i for i in upper[y] if u[i] < bounds[i]), key=lambda i: f[i], default=-1)
+            more = min(
+                (i for i in upper[y] if u[i] < bounds[i]), key=lambda i: f[i], default=-1
+            )
             less = max((i for i in upper[y] if u[i] > 0), key=lambda i: f[i])
-            rise = max((j for j in lower[y] if lo[j] < bounds[j]), key=lambda j: f[j], default=-1)
+            rise = max(
+                (j for j in lower[y] if lo[j] < bounds[j]), key=lambda j: f[j], default=-1
+            )
             fall = min((j for j in lower[y] if lo[j] > 0), key=lambda j: f[j])
             down.append((f[less] - f[fall], less, fall))
             if more >= 0:

@@ -21,8 +21,12 @@ def semi_round(X, W):
     out = W.copy()
     for i in range(W.shape[0]):
         for j in range(W.shape[1]):
-            up = positive(A)[i, j] + sum(W[i, c] * negative(G)[c, j] for c in range(W.shape[1]))
-            down = negative(A)[i, j] + sum(W[i, c] * positive(G)[c, j] for c in range(W.shape[1]))
+            up = positive(A)[i, j] + sum(
+                W[i, c] * negative(G)[c, j] for c in range(W.shape[1])
+            )
+            down = negative(A)[i, j] + sum(
+                W[i, c] * positive(G)[c, j] for c in range(W.shape[1])
+            )
             out[i, j] = W[i, j] * np.sqrt(up / down)
     return out, np.linalg.lstsq(out, X, rcond=None)[0]
 

@@ -50,7 +50,9 @@ def slow_outputs(X, *, degree=1, ids=None, tol=1e-5):
     white = U[:, s > tol * s[0]] * np.sqrt(len(X))
     ids = np.zeros(len(X)) if ids is None else np.asarray(ids)
     steps = np.diff(white, axis=0)[ids[1:] == ids[:-1]]
-    _, s, Vt = np.linalg.svd(steps / np.sqrt(len(steps)), full_matrices=len(steps) < len(white.T))
+    _, s, Vt = np.linalg.svd(
+        steps / np.sqrt(len(steps)), full_matrices=len(steps) < len(white.T)
+    )
     delta = np.zeros(len(Vt))
     delta[: len(s)] = s**2
     return white @ Vt[::-1].T, delta[::-1]

@@ -68,7 +68,9 @@ def picks(s, p):
 
 def all_subsequences(s):
     """Count the subsequences of all lengths, the empty one included."""
-    return Counter(tuple(s[i] for i in pick) for p in range(len(s) + 1) for pick in picks(s, p))
+    return Counter(
+        tuple(s[i] for i in pick) for p in range(len(s) + 1) for pick in picks(s, p)
+    )
 
 
 def fixed_length(s, p):
@@ -173,7 +175,9 @@ TWINS = {
         strings,
     ),
     "GapNumberWeighted": Twin(
-        lambda: [sk.GapNumberWeighted(p, decay) for p, decay in ((1, 0.5), (2, 0.3), (3, 1.0))],
+        lambda: [
+            sk.GapNumberWeighted(p, decay) for p, decay in ((1, 0.5), (2, 0.3), (3, 1.0))
+        ],
         lambda k, s, t: inner(by_gaps(k, s), by_gaps(k, t)),
         strings,
     ),

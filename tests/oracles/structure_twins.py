@@ -29,7 +29,9 @@ def convolution(kernel, x, z):
         for other, b in kernel.decompose(z):
             if kind != other:
                 continue
-            kernels = kernel.kernels[kind] if isinstance(kernel.kernels, dict) else kernel.kernels
+            kernels = (
+                kernel.kernels[kind] if isinstance(kernel.kernels, dict) else kernel.kernels
+            )
             value = 1.0
             for k, u, v in zip(kernels, a, b, strict=True):
                 value *= float(u == v) if k is None else k([u], [v])[0, 0]

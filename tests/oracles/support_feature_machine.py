@@ -87,7 +87,9 @@ def fewest(X, y, *, margin, centers, largest=100.0):
 
     if centers:
         delta = X[y > 0].mean(axis=0) - X[y < 0].mean(axis=0)
-        constraints.append(LinearConstraint(np.concatenate([delta, np.zeros(p + 1)])[None], 1, 1))
+        constraints.append(
+            LinearConstraint(np.concatenate([delta, np.zeros(p + 1)])[None], 1, 1)
+        )
 
     free = np.full(p + 1, np.inf)
     found = milp(
@@ -113,7 +115,9 @@ def least_slack(X, y, columns, C, alpha=0.0):
     """Minimum of ``alpha |w|_1 + C sum slack`` with weights on the columns given."""
     costs = np.full(len(columns), alpha)
     price = np.full(y.size, C)
-    return linear_program(X[:, columns], y, costs, margin=1.0, centers=False, slack_cost=price)[2]
+    return linear_program(
+        X[:, columns], y, costs, margin=1.0, centers=False, slack_cost=price
+    )[2]
 
 
 def separable(X, y, columns):

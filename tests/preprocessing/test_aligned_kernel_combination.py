@@ -83,7 +83,9 @@ def test_the_kernel_that_made_the_target_gets_the_weight(seed):
     def column(A, j):
         return np.asarray(A)[:, [j]]
 
-    kernels = [lambda A, B, j=j: rbf_kernel(column(A, j), column(B, j), gamma=2) for j in range(6)]
+    kernels = [
+        lambda A, B, j=j: rbf_kernel(column(A, j), column(B, j), gamma=2) for j in range(6)
+    ]
     model = AlignedKernelCombination(kernels).fit(X, y)
     assert model.weights_[0] > 0.8 * model.weights_.sum()
 
@@ -92,12 +94,16 @@ def test_the_kernel_that_made_the_target_gets_the_weight(seed):
 def test_scale_and_order_of_kernels(seed):
     X, y, _ = data(seed)
     model = AlignedKernelCombination(["linear", "rbf"]).fit(X, y)
-    scaled = AlignedKernelCombination(["rbf", lambda A, B: 1e6 * linear_kernel(A, B)]).fit(X, y)
+    scaled = AlignedKernelCombination(["rbf", lambda A, B: 1e6 * linear_kernel(A, B)]).fit(
+        X, y
+    )
     new = data(seed + 1)[0]
     assert_allclose(scaled.transform(new), model.transform(new), rtol=1e-8)
     K = model.fit_transform(X, y)
     assert_allclose(np.trace(K - K.mean(axis=0)) / 60, 1.0)  # mean diagonal, centred
-    constant = AlignedKernelCombination([lambda A, B: np.ones((len(A), len(B))), "rbf"]).fit(X, y)
+    constant = AlignedKernelCombination([lambda A, B: np.ones((len(A), len(B))), "rbf"]).fit(
+        X, y
+    )
     assert constant.weights_[0] == 0
 
 
@@ -110,7 +116,10 @@ def test_samples_that_are_no_vectors():
     )
     assert model.fit(words, y).score(words, y) == 1.0
     sets = [set(word) for word in words]
-    assert AlignedKernelCombination([Intersection()]).fit(sets, y).transform(sets).shape == (8, 8)
+    assert AlignedKernelCombination([Intersection()]).fit(sets, y).transform(sets).shape == (
+        8,
+        8,
+    )
 
 
 @pytest.mark.edge
@@ -143,7 +152,9 @@ def test_pipeline_and_search():
     X = X[:200]
     y = y[:200]
     model = make_pipeline(
-        StandardScaler(), AlignedKernelCombination(["linear", "rbf"]), SVC(kernel="precomputed")
+        StandardScaler(),
+        AlignedKernelCombination(["linear", "rbf"]),
+        SVC(kernel="precomputed"),
     )
     grid = {"alignedkernelcombination__algorithm": ["joint", "independent"], "svc__C": [1, 10]}
     assert GridSearchCV(model, grid, cv=3).fit(X, y).best_score_ > 0.93

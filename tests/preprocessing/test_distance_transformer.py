@@ -98,7 +98,9 @@ def test_maps_keep_the_families_apart(estimator):
     Z = make_pipeline(DistanceTransformer(), estimator).fit_transform(X)
     assert Z.shape == (40, 2)
     halves = np.arange(40) < 20
-    assert KNeighborsClassifier(3).fit(Z[halves], y[halves]).score(Z[~halves], y[~halves]) == 1.0
+    assert (
+        KNeighborsClassifier(3).fit(Z[halves], y[halves]).score(Z[~halves], y[~halves]) == 1.0
+    )
 
 
 @pytest.mark.recovery
@@ -156,7 +158,12 @@ def wrong(value):
         (DistanceTransformer(), [1.5], TypeError, "sample 0 is of type float"),
         (DistanceTransformer(), pd.DataFrame({"a": ["x"]}), ValueError, "select one column"),
         (DistanceTransformer("dtw"), ["a"], ValueError, "'metric' parameter"),
-        (DistanceTransformer("softdtw"), [[1.0]], ValueError, "soft_dtw.* others name 'softdtw'"),
+        (
+            DistanceTransformer("softdtw"),
+            [[1.0]],
+            ValueError,
+            "soft_dtw.* others name 'softdtw'",
+        ),
         (DistanceTransformer(wrong(np.nan)), ["a"], ValueError, "NaN, infinite or negative"),
         (DistanceTransformer(wrong(-1.0)), ["a"], ValueError, "NaN, infinite or negative"),
         (DistanceTransformer(lambda X, Z: 0.0), ["a"], ValueError, r"of shape \(1, 1\)"),

@@ -58,7 +58,9 @@ def test_frames_of_other_libraries(seed):
     labels = [(f"series {i}", t) for i, x in enumerate(X) for t in range(len(x))]
     long = pd.DataFrame(np.concatenate(X), index=pd.MultiIndex.from_tuples(labels))
     for frame in (nested, lists, long):
-        for found, x in zip(SeriesFormatter("channels_first").transform(frame), X, strict=True):
+        for found, x in zip(
+            SeriesFormatter("channels_first").transform(frame), X, strict=True
+        ):
             assert_array_equal(found, x)
 
     # series in the order of their first rows, times in order
@@ -93,7 +95,11 @@ def test_works_before_other_steps(seed):
         ([["a"]], {}, "series 0 has shape"),
         ([[1.0]], {"layout": "time"}, "layout"),
         ([], {}, "empty collection"),
-        (pd.DataFrame({"a": [[1.0, 2.0]], "b": [3.0]}), {}, "some columns hold series and others"),
+        (
+            pd.DataFrame({"a": [[1.0, 2.0]], "b": [3.0]}),
+            {},
+            "some columns hold series and others",
+        ),
         (
             pd.DataFrame({"a": [[1.0, 2.0]], "b": [[3.0]]}),
             {},

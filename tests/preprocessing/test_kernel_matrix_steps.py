@@ -52,7 +52,9 @@ def test_corrections_worked_out_by_hand():
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("signs", [(3, 5, 92), (92, 5, 3), (0, 0, 100), (40, 20, 40), (1, 90, 9)])
+@pytest.mark.parametrize(
+    "signs", [(3, 5, 92), (92, 5, 3), (0, 0, 100), (40, 20, 40), (1, 90, 9)]
+)
 @pytest.mark.parametrize("algorithm", ["clip", "flip", "square", "shift"])
 def test_all_eigenvectors_give_the_same_map(algorithm, signs, seed):
     negative, zero, positive = signs
@@ -267,7 +269,9 @@ def test_borders():
     assert SpectrumCorrector().fit(already).negative_fraction_ <= 1e-12
     one = KernelNormalizer().fit_transform([[4.0, 0], [0, 0]])
     assert_array_equal(one, [[1, 0], [0, 0]])
-    assert SpectrumCorrector("clip").fit(S).score(S) < SpectrumCorrector("clip").fit(K3).score(K3)
+    assert SpectrumCorrector("clip").fit(S).score(S) < SpectrumCorrector("clip").fit(K3).score(
+        K3
+    )
 
 
 @pytest.mark.edge

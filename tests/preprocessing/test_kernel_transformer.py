@@ -83,7 +83,9 @@ def test_wrapped_samples_in_a_gaussian_process():
     X = bags()
     y = np.array([bag.mean() for bag in X])
     kernel = DerivedSubsets(RBF(1.0, (0.1, 10)), average=True)
-    model = make_pipeline(SampleColumn(), GaussianProcessRegressor(kernel, alpha=0.1)).fit(X, y)
+    model = make_pipeline(SampleColumn(), GaussianProcessRegressor(kernel, alpha=0.1)).fit(
+        X, y
+    )
     fitted = model[-1].kernel_
     assert fitted.base_kernel.length_scale != 1.0
     K = fitted(X)
@@ -148,7 +150,9 @@ def test_a_cache_gives_the_same_answers_with_fewer_evaluations():
 
     def search(cache):
         Counted.pairs = 0
-        model = make_pipeline(KernelTransformer(Counted(), cache=cache), SVC(kernel="precomputed"))
+        model = make_pipeline(
+            KernelTransformer(Counted(), cache=cache), SVC(kernel="precomputed")
+        )
         found = GridSearchCV(model, grid, cv=3).fit(sets, y)
         return found.cv_results_["mean_test_score"], Counted.pairs
 
@@ -174,7 +178,9 @@ def test_cache_values(seed):
     assert cache.n_computed <= 40 * 40
     before = cache.n_computed
     known = cache.values(kernel, A, B)
-    assert_array_equal(cache.values(kernel, B, A), known.T)  # the mirror image is known as well
+    assert_array_equal(
+        cache.values(kernel, B, A), known.T
+    )  # the mirror image is known as well
     assert cache.n_computed == before
     other = cache.values(Intersection(), sets)
     assert_allclose(other, Intersection()(sets))

@@ -81,7 +81,9 @@ def test_mutual_information_is_that_of_dictionaries(seed):
     est = TimeDelayEmbedding(2, lag="auto", lag_rule="mutual_information")
     est.fit(x[:, None], sequence_ids=ids)
     n_bins = int(np.sqrt(300 / 5))
-    expected = [oracle.mutual_information(x, ids, k, n_bins) for k in range(len(est.lag_curve_))]
+    expected = [
+        oracle.mutual_information(x, ids, k, n_bins) for k in range(len(est.lag_curve_))
+    ]
     assert_allclose(est.lag_curve_, expected, rtol=1e-9)
     assert np.all(np.diff(expected[1 : est.lag_ + 1]) <= 0)
     assert expected[est.lag_ + 1] > expected[est.lag_]
@@ -129,7 +131,9 @@ def test_lag_of_the_lorenz_system():
 
 
 @pytest.mark.recovery
-@pytest.mark.parametrize(("rule", "angle"), [("1/e", np.arccos(np.exp(-1))), ("zero", np.pi / 2)])
+@pytest.mark.parametrize(
+    ("rule", "angle"), [("1/e", np.arccos(np.exp(-1))), ("zero", np.pi / 2)]
+)
 def test_lag_of_a_sine(seed, rule, angle):
     period = np.random.default_rng(seed).uniform(30, 60)
     X = np.sin(2 * np.pi * np.arange(2000) / period)[:, None]
@@ -154,7 +158,9 @@ def test_driving_force_of_a_logistic_map(seed):
     """Slowest quadratic function of four delays follows the hidden parameter: |corr| >= 0.995."""
     rng = np.random.default_rng(seed)
     t = np.arange(6000)
-    force = sum(np.sin(2 * np.pi * t / period + rng.uniform(0, 6)) for period in (900, 1700, 2900))
+    force = sum(
+        np.sin(2 * np.pi * t / period + rng.uniform(0, 6)) for period in (900, 1700, 2900)
+    )
     force /= np.abs(force).max()
     x = np.empty((6000, 1))
     x[0] = 0.6
@@ -243,7 +249,9 @@ def test_names_and_frames():
 def test_one_row():
     est = TimeDelayEmbedding(1).fit([[3.0, 4.0]])
     assert_array_equal(est.transform([[3.0, 4.0]]), [[3, 4]])
-    with pytest.raises(ValueError, match=r"covers 3 rows.*longest sequence has 1 \(n_samples=1\)"):
+    with pytest.raises(
+        ValueError, match=r"covers 3 rows.*longest sequence has 1 \(n_samples=1\)"
+    ):
         TimeDelayEmbedding(3).fit([[3.0]])
     est = TimeDelayEmbedding(3).fit(np.ones((5, 1)))
     assert_array_equal(est.transform([[2.0]]), [[2, 2, 2]])

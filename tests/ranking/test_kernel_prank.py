@@ -49,7 +49,9 @@ def test_average_is_the_mean_of_all_functions(seed):
     K = rbf_kernel(X, gamma=0.2)
     model = KernelPRank(gamma=0.2, shuffle=False, max_iter=2, average=True).fit(X, y)
     functions = prank(K, y, 2)
-    assert_allclose(model.rank_score(X), K @ np.mean([a for a, _ in functions], axis=0), atol=1e-9)
+    assert_allclose(
+        model.rank_score(X), K @ np.mean([a for a, _ in functions], axis=0), atol=1e-9
+    )
     assert_allclose(model.thresholds_, np.mean([b for _, b in functions], axis=0))
 
 
@@ -118,7 +120,9 @@ def test_stream_is_one_pass_over_all(seed):
     assert_allclose(parts.rank_score(X), whole.rank_score(X), atol=1e-9)
     assert_array_equal(parts.thresholds_, whole.thresholds_)
     assert sum(parts.mistakes_) == whole.n_updates_
-    twice = KernelPRank(gamma=0.2, average=True).partial_fit(X, y, [0, 1, 2, 3]).partial_fit(X, y)
+    twice = (
+        KernelPRank(gamma=0.2, average=True).partial_fit(X, y, [0, 1, 2, 3]).partial_fit(X, y)
+    )
     both = KernelPRank(gamma=0.2, average=True, shuffle=False, max_iter=2).fit(X, y)
     assert_allclose(twice.rank_score(X), both.rank_score(X), atol=1e-9)
 

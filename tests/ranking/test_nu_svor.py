@@ -36,7 +36,9 @@ def test_primal_problem(nu, seed):
     X, y = ranked(seed=seed)
     u = np.random.default_rng(seed).uniform(0.8, 1.2, 90)
     model = NuSVOR(nu, gamma=0.2).fit(X, y, sample_weight=u)
-    value, f, b, margin = oracle.ranking_primal(rbf_kernel(X, gamma=0.2), y, bounds_of(y, nu, u))
+    value, f, b, margin = oracle.ranking_primal(
+        rbf_kernel(X, gamma=0.2), y, bounds_of(y, nu, u)
+    )
     assert_allclose(model.objective_, value, rtol=1e-6)
     assert_allclose(model.rank_score(X), f, atol=1e-4)  # a root of the oracle's tolerance
     assert_allclose(model.thresholds_, b, atol=1e-4)

@@ -171,7 +171,18 @@ def test_children_made_on_demand_without_end(monkeypatch):
 @pytest.mark.parametrize(
     "x",
     [
-        *("text", b"bytes", 3, None, 2.5, (1, 2), frozenset({1}), [1, "a"], {1, 2}, {"a": [1]}),
+        *(
+            "text",
+            b"bytes",
+            3,
+            None,
+            2.5,
+            (1, 2),
+            frozenset({1}),
+            [1, "a"],
+            {1, 2},
+            {"a": [1]},
+        ),
         *([[1], [2, [3]]], ([1], (2, 3)), np.arange(3), np.array([[1], [2, 3]], dtype=object)),
         *([np.arange(3), (np.arange(2), "a")], bytearray(b"ab"), ast.parse("x"), own_list()),
     ],

@@ -29,7 +29,9 @@ def test_basis_pursuit_is_the_best_of_all_supports(positive, seed):
     y = A @ np.abs(rng.normal(size=8))
     stated = convex_problems.basis_pursuit(A, y, weights=weights, positive=positive)
     assert convex_problems.solve(stated, solver="HIGHS")
-    assert_allclose(stated.problem.value, least_of_all_bases(A, y, weights, positive), rtol=1e-7)
+    assert_allclose(
+        stated.problem.value, least_of_all_bases(A, y, weights, positive), rtol=1e-7
+    )
     assert_allclose(A @ stated.variable.value, y, atol=1e-7)
     # the multiplier is the dual variable: |A'v| <= w, or A'v <= w
     slopes = A.T @ -stated.constraint.dual_value

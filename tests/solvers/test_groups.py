@@ -90,7 +90,9 @@ def test_objective_is_that_of_cvxpy(sizes, positive, seed):
 def test_single_atoms_are_the_lasso(seed):
     X, D, _ = problem(seed)
     alpha = np.full(len(X), 0.3)
-    alone = group_lasso_codes(X, prepare_atoms(D), alpha=alpha, groups=np.arange(30), tol=1e-13)
+    alone = group_lasso_codes(
+        X, prepare_atoms(D), alpha=alpha, groups=np.arange(30), tol=1e-13
+    )
     lasso = lasso_codes(X, prepare_atoms(D), alpha=alpha, tol=1e-13)
     assert_allclose(to_dense(alone, 30), to_dense(lasso, 30), atol=1e-6)
 
@@ -179,10 +181,17 @@ def test_degenerate_dictionaries(positive, seed):
     # small penalties on atoms that repeat in other groups: sweeps alone would take very long
     for alpha in (0.001, 0.01, 0.5, 100.0):
         lam = np.full(len(X), alpha)
-        for groups in (np.arange(20) // 2, np.arange(20), np.zeros(20, int), np.arange(20) // 7):
+        for groups in (
+            np.arange(20) // 2,
+            np.arange(20),
+            np.zeros(20, int),
+            np.arange(20) // 7,
+        ):
             for distinct in (False, True):
                 atoms = prepare_atoms(D, normalize=False, distinct=distinct)
-                codes = group_lasso_codes(X, atoms, alpha=lam, groups=groups, positive=positive)
+                codes = group_lasso_codes(
+                    X, atoms, alpha=lam, groups=groups, positive=positive
+                )
                 A = to_dense(codes, 20)
                 assert (codes.stop == 0).all()
                 assert (A[0] == 0).all()

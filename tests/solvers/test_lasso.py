@@ -108,7 +108,9 @@ def test_masked_signals_as_with_the_known_columns_alone(seed):
     ):
         A = to_dense(run(X, atoms, alpha, mask=mask), len(D))
         for i, m in enumerate(mask):
-            plain = run(X[i : i + 1, m], prepare_atoms(D[:, m], normalize=False), alpha[i : i + 1])
+            plain = run(
+                X[i : i + 1, m], prepare_atoms(D[:, m], normalize=False), alpha[i : i + 1]
+            )
             # codes follow the objective with the square root of its accuracy
             assert_allclose(A[i], to_dense(plain, len(D))[0], atol=1e-4)
 
@@ -330,4 +332,6 @@ def test_degenerate_dictionaries(method, positive, seed):
             if method in METHODS and not distinct:
                 for x, a in zip(X, A, strict=True):
                     if x.any():
-                        assert oracle.lasso_gap(x, a, D, alpha, positive=positive) <= 1e-6 + 1e-12
+                        assert (
+                            oracle.lasso_gap(x, a, D, alpha, positive=positive) <= 1e-6 + 1e-12
+                        )

@@ -59,7 +59,9 @@ CASES = {
 }
 
 
-WORDS = ["".join(np.random.default_rng(i).choice(list("abc"), size=i % 7 + 1)) for i in range(9)]
+WORDS = [
+    "".join(np.random.default_rng(i).choice(list("abc"), size=i % 7 + 1)) for i in range(9)
+]
 TREES = [("a", ("b", "c"), ("b", "c")), ("a", ("a", ("b", "c"), "c"), ("b", "c")), ("b", "c")]
 BUSH = ("a", *[("a", "b")] * 1100)  # 2^1100 subtrees
 LONG = ["ab" * 50, "abc" * 40]

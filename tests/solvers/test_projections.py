@@ -48,9 +48,13 @@ def test_compiled_and_plain_code_agree(seed):
     x = np.random.default_rng(seed).normal(size=30)
     out = np.empty(30)
     compiled = project_sparseness(x[None], 0.6, norm=1.0)[0]
-    plain = {name: getattr(f, "py_func", f) for name, f in project_row.py_func.__globals__.items()}
+    plain = {
+        name: getattr(f, "py_func", f) for name, f in project_row.py_func.__globals__.items()
+    }
     function = type(project_row.py_func)(project_row.py_func.__code__, plain)
-    function(x / np.abs(x).max(), np.sqrt(30) - 0.6 * (np.sqrt(30) - 1), 1.0, out, np.empty(30))
+    function(
+        x / np.abs(x).max(), np.sqrt(30) - 0.6 * (np.sqrt(30) - 1), 1.0, out, np.empty(30)
+    )
     assert_allclose(out, compiled, rtol=1e-13, atol=1e-15)
 
 
@@ -133,7 +137,9 @@ def test_where_the_nearest_point_is_not_unique():
             assert (s >= 0).all()
             assert_allclose(oracle.sparseness(s), level, atol=1e-12)
     assert_allclose(project_sparseness(np.ones((1, 4)), 1.0, norm=1.0), [[1, 0, 0, 0]])
-    assert_allclose(project_sparseness(np.array([[0.0, 9, 1]]), 0.0, norm=1.0), [[3**-0.5] * 3])
+    assert_allclose(
+        project_sparseness(np.array([[0.0, 9, 1]]), 0.0, norm=1.0), [[3**-0.5] * 3]
+    )
 
 
 @pytest.mark.edge

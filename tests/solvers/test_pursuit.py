@@ -143,7 +143,9 @@ def test_matching_pursuit_loses_energy_geometrically(seed):
     former = np.sum(X**2, axis=1)
     largest = np.max(np.abs(X @ Dn.T), axis=1) ** 2
     for steps in range(1, 12):
-        codes = matching_pursuit(X, prepare_atoms(D), n_nonzero=40, tol_sq=none(X), max_iter=steps)
+        codes = matching_pursuit(
+            X, prepare_atoms(D), n_nonzero=40, tol_sq=none(X), max_iter=steps
+        )
         A = to_dense(codes, len(D))
         r = X - A @ D
         assert_allclose(codes.residual_sq, np.sum(r**2, axis=1), rtol=1e-9)
@@ -270,7 +272,9 @@ def test_bounds_hold_for_the_codes_as_they_are(seed):
                 slack = 1e-13 * np.sqrt(size * residual_sq)  # the accuracy of the sums above
                 assert (residual_sq[said] <= (bound + slack)[said]).all()
                 assert (residual_sq[~said] > (bound - slack)[~said]).all()
-                assert_allclose(codes.residual_sq, residual_sq, rtol=1e-6, atol=1e-14 * size.max())
+                assert_allclose(
+                    codes.residual_sq, residual_sq, rtol=1e-6, atol=1e-14 * size.max()
+                )
 
     assert met > 1000
 
@@ -353,7 +357,9 @@ def test_iterative_hard_thresholding_settles_as_well_as_the_published_steps(seed
     images = planted @ cosines + 0.05 * rng.normal(size=(40, 36))
     for X, D, s in ((images, cosines, 4), (rng.normal(size=(40, 12)), square, 12)):
         Dn = D / np.linalg.norm(D, axis=1, keepdims=True)
-        codes = hard_thresholding(X, prepare_atoms(D), method="iht", n_nonzero=s, tol_sq=none(X))
+        codes = hard_thresholding(
+            X, prepare_atoms(D), method="iht", n_nonzero=s, tol_sq=none(X)
+        )
         # gradient steps alone take hundreds, and for square systems thousands
         assert np.mean(codes.stop == MAX_ITER) <= 0.025
         if s == 12:
@@ -398,7 +404,10 @@ def test_masked_coders_as_with_the_known_entries_alone(width, seed):
             if barred.any():
                 continue
             one = run(
-                np.ascontiguousarray(X[i : i + 1, m]), alone, n_nonzero=most, tol_sq=tol[i : i + 1]
+                np.ascontiguousarray(X[i : i + 1, m]),
+                alone,
+                n_nonzero=most,
+                tol_sq=tol[i : i + 1],
             )
             assert_allclose(one.residual_sq[0], found.residual_sq[i], rtol=1e-6, atol=1e-9)
             if rest[i] > 1e-9:  # what is fitted exactly can be fitted by other atoms as well
@@ -444,11 +453,18 @@ def test_codes_of_dependent_groups_are_of_least_norm_with_a_mask_as_well(seed):
     mask = rng.uniform(size=X.shape) < 0.8
     for given in (None, mask):
         codes = group_matching_pursuit(
-            X, prepare_atoms(D, normalize=False), groups, n_nonzero=2, tol_sq=none(X), mask=given
+            X,
+            prepare_atoms(D, normalize=False),
+            groups,
+            n_nonzero=2,
+            tol_sq=none(X),
+            mask=given,
         )
 
         A = to_dense(codes, 24)
-        for x, a, m in zip(X, A, mask if given is not None else np.ones_like(mask), strict=True):
+        for x, a, m in zip(
+            X, A, mask if given is not None else np.ones_like(mask), strict=True
+        ):
             chosen = np.unique(groups[a != 0])
             assert len(chosen) == 2
             # the part of each group, and the least norm code for it
@@ -460,7 +476,9 @@ def test_codes_of_dependent_groups_are_of_least_norm_with_a_mask_as_well(seed):
             # all groups together: no worse than least squares
             members = np.isin(groups, chosen)
             best = oracle.least_squares(x[m], D[:, m], np.flatnonzero(members))[0]
-            assert_allclose(np.sum((x - a @ D)[m] ** 2), np.sum(best**2), rtol=1e-8, atol=1e-12)
+            assert_allclose(
+                np.sum((x - a @ D)[m] ** 2), np.sum(best**2), rtol=1e-8, atol=1e-12
+            )
 
 
 @pytest.mark.edge
@@ -494,7 +512,9 @@ def test_zero_signals_zero_atoms_duplicates_and_too_many_atoms():
     for m in (None, mask):
         for codes in (
             orthogonal_matching_pursuit(X, atoms, n_nonzero=6, tol_sq=tol, mask=m),
-            orthogonal_matching_pursuit(X, atoms, n_nonzero=6, tol_sq=tol, optimised=True, mask=m),
+            orthogonal_matching_pursuit(
+                X, atoms, n_nonzero=6, tol_sq=tol, optimised=True, mask=m
+            ),
             matching_pursuit(X, atoms, n_nonzero=6, tol_sq=tol, mask=m),
             nonnegative_matching_pursuit(X, atoms, n_nonzero=6, tol_sq=tol, mask=m),
             group_matching_pursuit(X, atoms, groups, n_nonzero=3, tol_sq=tol, mask=m),

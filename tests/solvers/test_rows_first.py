@@ -32,7 +32,9 @@ def problem(machine):
         return X, t
     if isinstance(machine, NuSVOR):
         return X, np.digitize(t, np.quantile(t, [0.3, 0.6, 0.8]))
-    return make_classification(N, 4, n_informative=3, n_redundant=0, flip_y=0.1, random_state=0)
+    return make_classification(
+        N, 4, n_informative=3, n_redundant=0, flip_y=0.1, random_state=0
+    )
 
 
 @pytest.fixture

@@ -135,7 +135,9 @@ def test_directions_of_singular_moments():
     X = random_walk(rng, p=4)
     X = np.column_stack([X, X[:, 0] + X[:, 1], np.full(len(X), 3.0)])
     _, C, A, _ = moments_by_loops(X)
-    found = slow_directions(C, A, n_components=1)  # few wanted, but "cholesky" must not be taken
+    found = slow_directions(
+        C, A, n_components=1
+    )  # few wanted, but "cholesky" must not be taken
     assert (found.rank, found.solver) == (4, "eigh")
     with pytest.raises(np.linalg.LinAlgError, match="singular"):
         slow_directions(C, A, solver="cholesky")

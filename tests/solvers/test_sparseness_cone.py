@@ -74,7 +74,9 @@ def test_stationary(level, seed):
 
 
 @pytest.mark.certificate
-@pytest.mark.parametrize(("level", "units"), [(0.3, 0), (0.6, 0), (0.9, 0), (0.6, 2), (0.9, 2)])
+@pytest.mark.parametrize(
+    ("level", "units"), [(0.3, 0), (0.6, 0), (0.9, 0), (0.6, 2), (0.9, 2)]
+)
 def test_hardly_below_the_best_of_many_starts(level, units, seed):
     G, F = problem(seed, m=60, p=20, k=10, units=units)
     found = values(G, F, cone_codes(G, F, level))
@@ -106,7 +108,9 @@ def test_a_gram_matrix_for_each_row_order_and_units(seed):
     matrices = G * rng.uniform(0.5, 2, size=(len(F), 1, 1))
     Z = cone_codes(matrices, F, 0.6)
     alone = np.vstack([cone_codes(g, f[None], 0.6) for g, f in zip(matrices, F, strict=True)])
-    assert_allclose(values_of_each(matrices, F, Z), values_of_each(matrices, F, alone), rtol=1e-2)
+    assert_allclose(
+        values_of_each(matrices, F, Z), values_of_each(matrices, F, alone), rtol=1e-2
+    )
     rows = rng.permutation(len(F))
     whole = cone_codes(G, F, 0.6)
     assert_array_equal(cone_codes(G, F[rows], 0.6), whole[rows])

@@ -113,7 +113,9 @@ def test_basis_pursuit_is_right_in_two_bases_up_to_the_bound(seed):
         waves = 64 + np.argsort(-score)[: s - len(spikes)]
         a[spikes] = rng.choice([-1, 1], len(spikes))
         a[waves] = rng.choice([-1, 1], len(waves))
-        assert_allclose(BasisPursuit(0, fit_intercept=False).fit(D.T, a @ D).coef_, a, atol=1e-10)
+        assert_allclose(
+            BasisPursuit(0, fit_intercept=False).fit(D.T, a @ D).coef_, a, atol=1e-10
+        )
 
 
 @pytest.mark.recovery
@@ -129,7 +131,9 @@ def test_coefficients_above_the_noise_are_found(seed):
         support = np.sort(rng.choice(128, s, replace=False))
         a = np.zeros(128)
         a[support] = size * rng.choice([-1, 1], s)
-        noise = rng.normal(size=64) if trial % 2 else rng.normal(size=3) @ D[rng.choice(128, 3)]
+        noise = (
+            rng.normal(size=64) if trial % 2 else rng.normal(size=3) @ D[rng.choice(128, 3)]
+        )
         noise *= (1 - 1e-9) * bound / np.linalg.norm(noise)  # the residual may be no smaller
         code = SparseCoder(D, residual_tol=bound).fit_transform((a @ D + noise)[None])[0]
         assert np.flatnonzero(code).tolist() == support.tolist()
@@ -176,7 +180,9 @@ def test_borders():
     assert exact_recovery_coefficient([[1.0, 2.0]], [0]) == 1
     assert exact_recovery_coefficient([[1, 0], [2, 0], [0, 1]], [0, 1]) == -np.inf
     assert exact_recovery_coefficient([[1, 0], [2, 1], [0, 1]], [0, 1, 2]) == -np.inf
-    assert exact_recovery_coefficient([[1, 0], [0, 0], [0, 1]], [2]) == 1  # a zero atom is no atom
+    assert (
+        exact_recovery_coefficient([[1, 0], [0, 0], [0, 1]], [2]) == 1
+    )  # a zero atom is no atom
     assert exact_recovery_coefficient([[1, 0], [0, 0], [1, 1]], [-1]) < 0.3
     assert set(dictionaries.__all__) <= set(skmoderndata.sparse_coding.__all__)
     assert "exact_recovery_coefficient" in dictionaries.__all__
@@ -192,12 +198,21 @@ def test_borders():
         (lambda: exact_recovery_coefficient(np.eye(3), [3]), "numbers below that of atoms, 3"),
         (lambda: exact_recovery_coefficient(np.eye(3), [0.5]), "list of the numbers of atoms"),
         (lambda: exact_recovery_coefficient(np.eye(3), [1, 1]), "name every atom once"),
-        (lambda: exact_recovery_coefficient([[1, 0], [0, 0]], [1]), r"zero atoms, \[1\]: remove"),
-        (lambda: two_bases_recovery_bound(np.eye(3), 2 * np.eye(3)), "second must be an ortho"),
+        (
+            lambda: exact_recovery_coefficient([[1, 0], [0, 0]], [1]),
+            r"zero atoms, \[1\]: remove",
+        ),
+        (
+            lambda: two_bases_recovery_bound(np.eye(3), 2 * np.eye(3)),
+            "second must be an ortho",
+        ),
         (lambda: two_bases_recovery_bound(np.eye(3)[:2], np.eye(3)), "first must be an ortho"),
         (lambda: two_bases_recovery_bound(np.eye(3), np.eye(4)), r"got \[3, 4\]"),
         (lambda: welch_bound(0, 3), "n_features=0 must be an int"),
-        (lambda: smallest_recoverable_coefficient(np.eye(3), 0, 1.0), "n_nonzero_coefs=0 must be"),
+        (
+            lambda: smallest_recoverable_coefficient(np.eye(3), 0, 1.0),
+            "n_nonzero_coefs=0 must be",
+        ),
         (
             lambda: smallest_recoverable_coefficient(np.eye(3), 1, -1.0),
             "residual_tol=-1.0 must be",

@@ -150,7 +150,9 @@ def test_lengths_are_kept_on_average(kind):
     # 150 draws of 4 signals: their mean is off by about 2 percent
     assert abs(np.mean(ratios) - 1) < 0.08
     values = np.unique(
-        CompressedSensing(32, kind="sparse", density=0.2, random_state=0).fit(X).components_.data
+        CompressedSensing(32, kind="sparse", density=0.2, random_state=0)
+        .fit(X)
+        .components_.data
     )
     assert_allclose(values, [-1 / np.sqrt(6.4), 1 / np.sqrt(6.4)])
 
@@ -165,7 +167,9 @@ def test_decay_prefers_low_frequencies():
     assert kept[1] > 0.95 * np.square(smooth).sum() > kept[0]
     for kind in ("fourier", "hadamard"):
         low = CompressedSensing(80, kind=kind, shape=(16, 16), decay=3, random_state=0).fit(X)
-        assert np.square(low.transform(smooth)).sum() * 80 / 256 > 0.9 * np.square(smooth).sum()
+        assert (
+            np.square(low.transform(smooth)).sum() * 80 / 256 > 0.9 * np.square(smooth).sum()
+        )
 
 
 @pytest.mark.recovery
@@ -173,9 +177,9 @@ def test_noise_costs_in_proportion(seed):
     X = signals(seed, basis=dct_dictionary(128))
     rng = np.random.default_rng(seed)
     for level in (0.01, 0.1):
-        model = CompressedSensing(80, kind="gaussian", random_state=seed, residual_tol=level).fit(
-            X
-        )
+        model = CompressedSensing(
+            80, kind="gaussian", random_state=seed, residual_tol=level
+        ).fit(X)
         Y = model.transform(X)
         noise = rng.normal(size=Y.shape)
         Y += level * noise / np.linalg.norm(noise, axis=1, keepdims=True)
@@ -219,9 +223,9 @@ def test_methods_agree_where_all_succeed(seed):
     X = signals(seed, s=4, basis=dct_dictionary(128))
     Y = None
     for method in ("basis_pursuit", "omp", "iht", "htp", "cosamp", "subspace_pursuit"):
-        model = CompressedSensing(90, algorithm=method, n_nonzero_coefs=4, random_state=seed).fit(
-            X
-        )
+        model = CompressedSensing(
+            90, algorithm=method, n_nonzero_coefs=4, random_state=seed
+        ).fit(X)
         Y = model.transform(X) if Y is None else Y
         assert_allclose(model.inverse_transform(Y), X, atol=1e-7)
 
@@ -264,7 +268,9 @@ def test_degenerate_input():
 def test_sizes_are_refused_and_impossible_measurements_fitted():
     X = np.ones((2, 24))
     for kind in ("hadamard", "scrambled_hadamard", "single_pixel"):
-        with pytest.raises(ValueError, match=f"kind='{kind}' needs a power of two features, got"):
+        with pytest.raises(
+            ValueError, match=f"kind='{kind}' needs a power of two features, got"
+        ):
             CompressedSensing(5, kind=kind).fit(X)
     # measurements that no signal gives: the smallest residual, or an error that names the bound
     spikes = CompressedSensing(40, basis=None, random_state=0).fit(X)
@@ -288,7 +294,9 @@ def test_sizes_are_refused_and_impossible_measurements_fitted():
         ),
         (
             r"shape=\(5, 5\) has 25 values, and signals have 24",
-            lambda X, spikes, far, model: CompressedSensing(5, kind="dct", shape=(5, 5)).fit(X),
+            lambda X, spikes, far, model: CompressedSensing(5, kind="dct", shape=(5, 5)).fit(
+                X
+            ),
         ),
         (
             "basis has atoms of 8 values, and signals have 24",

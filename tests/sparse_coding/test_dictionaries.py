@@ -107,7 +107,9 @@ def test_coherence_and_babel_function_by_definition(seed):
     G = np.abs(U @ U.T) - np.eye(9)
     assert_allclose(mutual_coherence(D), G.max(), rtol=1e-12)
     expected = [
-        max(G[i, list(J)].sum() for i in range(9) for J in combinations(set(range(9)) - {i}, s))
+        max(
+            G[i, list(J)].sum() for i in range(9) for J in combinations(set(range(9)) - {i}, s)
+        )
         for s in range(1, 9)
     ]
     assert_allclose(babel_function(D), expected, rtol=1e-12)
@@ -198,7 +200,12 @@ def test_gabor_atoms_by_definition(shape, stride, aspect, frequencies):
                             expected.append(atom / size)
 
     found = gabor_dictionary(
-        shape, stride=stride, aspect=aspect, frequencies=frequencies, sigma=sigma, orientations=4
+        shape,
+        stride=stride,
+        aspect=aspect,
+        frequencies=frequencies,
+        sigma=sigma,
+        orientations=4,
     )
     assert_allclose(found, expected, atol=1e-13)
 
@@ -243,7 +250,9 @@ def test_kinds_of_matrices(seed):
         assert_allclose(babel_function(other, 4), babel_function(D, 4), atol=1e-15)
         assert exact_recovery_bound(other) == exact_recovery_bound(D)
         assert_allclose(
-            restricted_isometry_constant(other, 2), restricted_isometry_constant(D, 2), rtol=1e-12
+            restricted_isometry_constant(other, 2),
+            restricted_isometry_constant(D, 2),
+            rtol=1e-12,
         )
         assert union_dictionary(other, D).shape == (2 * np.count_nonzero(D.any(axis=1)), 6)
 
@@ -323,7 +332,9 @@ def test_borders():
     assert exact_recovery_bound(np.eye(5)[:2]) == 2
     assert exact_recovery_bound([[1.0, 2.0]]) == 1
     assert exact_recovery_bound(np.zeros((2, 2))) == 0
-    assert_allclose(babel_function(np.eye(3) + 1, 4), babel_function(np.eye(3) + 1)[[0, 1, 1, 1]])
+    assert_allclose(
+        babel_function(np.eye(3) + 1, 4), babel_function(np.eye(3) + 1)[[0, 1, 1, 1]]
+    )
     assert babel_function([[1.0, 2.0]]).shape == (0,)
     assert_allclose(restricted_isometry_constant(1e90 * np.eye(2), 2, rescale=True), (0, 0, 1))
     assert_allclose(restricted_isometry_constant(1e90 * np.eye(2), 1).upper, 1e180)

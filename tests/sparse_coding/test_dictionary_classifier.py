@@ -112,7 +112,8 @@ def test_a_pass_never_raises_the_cost(seed):
 
     assert (
         last
-        < 0.9 * discriminative_pass(X, y, unit(rng.normal(size=D.shape)), rng=rng, **given).before
+        < 0.9
+        * discriminative_pass(X, y, unit(rng.normal(size=D.shape)), rng=rng, **given).before
     )
 
     model = DictionaryClassifier(4, n_nonzero_coefs=2, random_state=seed).fit(X, y)
@@ -187,7 +188,9 @@ def test_few_columns_warn():
     y = (X[:, 0] > 0).astype(int)
     settings = {"n_components": 4, "max_iter": 1, "n_discriminative": 0, "random_state": 0}
     for n_nonzero in (6, 9):
-        message = rf"X has 6 columns, and n_nonzero_coefs={n_nonzero} atoms .* 20 columns and more"
+        message = (
+            rf"X has 6 columns, and n_nonzero_coefs={n_nonzero} atoms .* 20 columns and more"
+        )
         with pytest.warns(UserWarning, match=message):
             DictionaryClassifier(n_nonzero_coefs=n_nonzero, **settings).fit(X, y)
     with warnings.catch_warnings():

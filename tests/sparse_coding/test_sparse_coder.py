@@ -140,7 +140,9 @@ def test_codes_are_those_of_scikit_learn(seed):
     assert_allclose(ours, theirs.fit_transform(X), rtol=1e-8, atol=1e-10)
     theirs = SklearnCoder(D, transform_algorithm="lasso_lars", transform_alpha=0.5)
     for algorithm in ("lasso", "homotopy", "feature_sign"):
-        ours = SparseCoder(D, transform_algorithm=algorithm, transform_alpha=0.5).fit_transform(X)
+        ours = SparseCoder(
+            D, transform_algorithm=algorithm, transform_alpha=0.5
+        ).fit_transform(X)
         # the path of the other is followed in steps that lose digits
         assert_allclose(ours, theirs.fit_transform(X), atol=1e-6)
 
@@ -375,7 +377,9 @@ def test_scale_and_sign_of_atoms_order_and_threads_do_not_matter(algorithm, seed
     atol = 1e-4 if algorithm in ("ista", "fista", "coordinate_descent") else 1e-8
     assert_allclose(other * factor, codes, atol=atol)
     order = rng.permutation(len(D))
-    assert_allclose(SparseCoder(D[order], **given).fit_transform(X), codes[:, order], atol=atol)
+    assert_allclose(
+        SparseCoder(D[order], **given).fit_transform(X), codes[:, order], atol=atol
+    )
     assert_array_equal(SparseCoder(D, n_jobs=2, **given).fit_transform(X), codes)
     sparse_codes = SparseCoder(D, code_format="csr", **given).fit_transform(X)
     assert sparse.issparse(sparse_codes)
@@ -432,7 +436,9 @@ def test_missing_entries_do_not_count(algorithm, seed):
         "transform_max_iter": 50_000,
         "tol": 1e-9,
     }
-    codes = SparseCoder(D, transform_alpha=0.3, **given).fit_transform(np.where(hidden, np.nan, X))
+    codes = SparseCoder(D, transform_alpha=0.3, **given).fit_transform(
+        np.where(hidden, np.nan, X)
+    )
     assert (codes[0] == 0).all()
     for x, a, h in zip(X[1:10], codes[1:], hidden[1:], strict=False):
         alone = SparseCoder(D[:, ~h], transform_alpha=0.3, normalize=False, **given)
@@ -483,7 +489,9 @@ def test_in_a_pipeline_with_grid_search(seed):
     A[np.arange(120), rng.integers(16, size=120) + 16 * y] = 3
     X = A @ D + 0.1 * rng.normal(size=(120, 16))
     pipe = make_pipeline(SparseCoder(D), LogisticRegression())
-    search = GridSearchCV(pipe, {"sparsecoder__transform_n_nonzero_coefs": [1, 8]}, cv=3).fit(X, y)
+    search = GridSearchCV(pipe, {"sparsecoder__transform_n_nonzero_coefs": [1, 8]}, cv=3).fit(
+        X, y
+    )
     assert search.best_score_ > 0.8
     alone = GridSearchCV(SparseCoder(D), {"transform_n_nonzero_coefs": [1, 8]}, cv=3).fit(X)
     assert alone.best_params_ == {"transform_n_nonzero_coefs": 8}

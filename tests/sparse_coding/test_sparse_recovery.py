@@ -54,7 +54,9 @@ def planted(seed, m=60, n=120, s=8, n_signals=3):
 @pytest.mark.parametrize("method", METHODS)
 def test_sparse_signals_come_back(method, basis, seed):
     Phi, codes = planted(seed, m=80, s=4)
-    Psi = {"dct": dct_dictionary(120), "db2": wavelet_dictionary(120, "db2", level=3)}.get(basis)
+    Psi = {"dct": dct_dictionary(120), "db2": wavelet_dictionary(120, "db2", level=3)}.get(
+        basis
+    )
     signals = codes if basis is None else codes @ Psi
     model = SparseRecovery(basis, method, n_nonzero_coefs=4).fit(Phi, Phi @ signals.T)
     assert_allclose(model.coef_, signals, atol=1e-9)
@@ -68,7 +70,10 @@ def test_sparse_signals_come_back(method, basis, seed):
 def test_textbook_algorithms(s, seed):
     Phi, codes = planted(seed, m=40, n=80, s=s, n_signals=1)
     y = Phi @ codes[0] + 0.3 * np.random.default_rng(seed).normal(size=40)
-    for method, reference in (("omp", naive.omp), ("subspace_pursuit", naive.subspace_pursuit)):
+    for method, reference in (
+        ("omp", naive.omp),
+        ("subspace_pursuit", naive.subspace_pursuit),
+    ):
         model = SparseRecovery(algorithm=method, n_nonzero_coefs=s).fit(Phi, y)
         assert_allclose(model.coef_, reference(Phi, y, s), atol=1e-9)
 
@@ -97,7 +102,12 @@ def test_with_and_without_a_matrix(method, bound, seed):
     Phi, codes = planted(seed, n_signals=2)
     noise = np.random.default_rng(seed).normal(size=(60, 2))
     Y = Phi @ codes.T + (0 if bound is None else bound * noise / np.linalg.norm(noise, axis=0))
-    settings = {"algorithm": method, "n_nonzero_coefs": 8, "residual_tol": bound, "basis": "dct"}
+    settings = {
+        "algorithm": method,
+        "n_nonzero_coefs": 8,
+        "residual_tol": bound,
+        "basis": "dct",
+    }
     Psi = dct_dictionary(120)
     Y = (Phi @ Psi.T) @ codes.T + (Y - Phi @ codes.T)
     compiled = SparseRecovery(**settings).fit(Phi @ Psi.T @ Psi, Y)
@@ -261,7 +271,8 @@ def test_a_warning_tells_gap_and_residual(max_iter, seed, monkeypatch):
     with (
         config_context(working_memory=0),
         pytest.warns(
-            ConvergenceWarning, match="gap .*, residual .*; increase max_iter, tol or residual_tol"
+            ConvergenceWarning,
+            match="gap .*, residual .*; increase max_iter, tol or residual_tol",
         ),
     ):
         model.fit(A, rng.normal(size=30) + 0.1)
@@ -310,7 +321,12 @@ def test_non_negative_codes(method, bound, seed):
     codes = np.abs(codes)
     noise = np.random.default_rng(seed).normal(size=(70, 3))
     Y = Phi @ codes.T + (0 if bound is None else bound * noise / np.linalg.norm(noise, axis=0))
-    settings = {"algorithm": method, "n_nonzero_coefs": 7, "residual_tol": bound, "positive": True}
+    settings = {
+        "algorithm": method,
+        "n_nonzero_coefs": 7,
+        "residual_tol": bound,
+        "positive": True,
+    }
     model = SparseRecovery(**settings).fit(Phi, Y)
     with config_context(working_memory=1e-3):
         free = SparseRecovery(**settings).fit(aslinearoperator(Phi), Y)
@@ -334,7 +350,9 @@ def test_non_negative_least_squares_on_the_support(method, seed):
     y = rng.normal(size=30) + 0.5
     for form in (Phi, aslinearoperator(Phi)):
         with config_context(working_memory=1e-3 if form is not Phi else 1024):
-            model = SparseRecovery(algorithm=method, n_nonzero_coefs=8, positive=True).fit(form, y)
+            model = SparseRecovery(algorithm=method, n_nonzero_coefs=8, positive=True).fit(
+                form, y
+            )
         used = np.flatnonzero(model.coef_)
         assert model.coef_.min() >= 0
         assert 0 < len(used) <= 8
@@ -471,7 +489,9 @@ def test_forms_of_input(method, seed):
     Psi = dct_dictionary(120)
     named = SparseRecovery("dct", method, n_nonzero_coefs=8).fit(Phi, Phi @ (codes @ Psi).T)
     for basis in (Psi, aslinearoperator(Psi.T)):
-        other = SparseRecovery(basis, method, n_nonzero_coefs=8).fit(Phi, Phi @ (codes @ Psi).T)
+        other = SparseRecovery(basis, method, n_nonzero_coefs=8).fit(
+            Phi, Phi @ (codes @ Psi).T
+        )
         assert_allclose(other.codes_, named.codes_, atol=1e-9)
 
     # an image
@@ -550,7 +570,9 @@ def test_callbacks_hear_of_signals_and_can_stop(memory, n_jobs):
             one_by_one = memory == 0 or method == "basis_pursuit"
             assert counter.ended == (5 if one_by_one else 2)  # the fit is a task, too
             assert_array_equal(heard.coef_, plain)
-        model = SparseRecovery(algorithm="basis_pursuit", n_jobs=n_jobs).set_callbacks(Passes(2))
+        model = SparseRecovery(algorithm="basis_pursuit", n_jobs=n_jobs).set_callbacks(
+            Passes(2)
+        )
         with pytest.warns(ConvergenceWarning, match="relative duality gap 1.0e"):
             model.fit(Phi, Y)
     assert_allclose(model.coef_[:2], codes[:2], atol=1e-7)
@@ -654,7 +676,9 @@ def test_missing_measurements_of_an_operator_are_named(missing):
         SparseRecovery().fit(aslinearoperator(Phi), Y)
     with pytest.raises(ValueError, match="position 5"):
         SparseRecovery().fit(aslinearoperator(Phi), Y[:, 2])
-    with pytest.raises(ValueError, match=r"got y with an entry of magnitude .* between 1e-100"):
+    with pytest.raises(
+        ValueError, match=r"got y with an entry of magnitude .* between 1e-100"
+    ):
         SparseRecovery().fit(aslinearoperator(Phi), 1e120 * (Phi @ codes.T))
 
 
@@ -663,7 +687,10 @@ def test_missing_measurements_of_an_operator_are_named(missing):
     ("name", "fit"),
     [
         ("X", lambda operator, y: SparseRecovery().fit(operator, y)),
-        ("basis", lambda operator, y: SparseRecovery(operator).fit(np.ones((3, 60)), np.ones(3))),
+        (
+            "basis",
+            lambda operator, y: SparseRecovery(operator).fit(np.ones((3, 60)), np.ones(3)),
+        ),
     ],
 )
 def test_operators_of_the_wrong_kind_are_refused(name, fit):
@@ -719,7 +746,9 @@ def test_displays_of_wrong_grids_are_refused(changed, message):
 def test_single_precision_and_impossible_equations():
     Phi, codes = planted(0)
     y = Phi @ codes[0]
-    single = SparseRecovery().fit(aslinearoperator(Phi.astype(np.float32)), y.astype(np.float32))
+    single = SparseRecovery().fit(
+        aslinearoperator(Phi.astype(np.float32)), y.astype(np.float32)
+    )
     assert single.coef_.dtype == np.float32
     tall = np.vstack([np.eye(3), np.eye(3)])
     apart = np.array([1.0, 2, 3, 3, 2, 1])
@@ -781,7 +810,9 @@ def test_single_precision_and_impossible_equations():
         ),
         (
             "coefficients='cauchy' must be one of",
-            lambda Phi, y, model, long: phase_transition(SparseRecovery(), coefficients="cauchy"),
+            lambda Phi, y, model, long: phase_transition(
+                SparseRecovery(), coefficients="cauchy"
+            ),
         ),
         (
             "theory='foo' must be",
@@ -789,7 +820,10 @@ def test_single_precision_and_impossible_equations():
                 SparseRecovery(), n_trials=10**9, theory="foo"
             ),
         ),
-        ("n_trials=0", lambda Phi, y, model, long: phase_transition(SparseRecovery(), n_trials=0)),
+        (
+            "n_trials=0",
+            lambda Phi, y, model, long: phase_transition(SparseRecovery(), n_trials=0),
+        ),
         ("delta must hold", lambda Phi, y, model, long: l1_phase_transition([1.5])),
     ],
 )
@@ -821,7 +855,9 @@ def test_real_measurements_say_the_same(form, seed):
     assert stacked.shape == (20, 2)
     x = np.random.default_rng(seed).normal(size=48)
     r = np.arange(20.0)
-    assert_allclose(np.linalg.norm(real @ x - stacked[:, 0]), np.linalg.norm(Phi @ x - y[:, 0]))
+    assert_allclose(
+        np.linalg.norm(real @ x - stacked[:, 0]), np.linalg.norm(Phi @ x - y[:, 0])
+    )
     assert_allclose(r @ (real @ x), (real.T @ r) @ x)  # the transpose
     model = SparseRecovery(algorithm="basis_pursuit").fit(real, stacked)
     assert_allclose(model.coef_[0], signal, atol=1e-7)
@@ -833,7 +869,9 @@ def test_complex_measurements_name_the_remedy():
     Phi, signal = k_space(0)
     y = Phi @ signal
     for form in (np.asarray, sparse.csr_array, aslinearoperator):
-        with pytest.raises(ValueError, match=r"^Complex data not supported.*real_measurements"):
+        with pytest.raises(
+            ValueError, match=r"^Complex data not supported.*real_measurements"
+        ):
             SparseRecovery().fit(form(Phi), y)
     with pytest.raises(ValueError, match=r"^Complex data not supported"):
         SparseRecovery().fit(Phi.real, y)

@@ -52,16 +52,18 @@ def test_decisions_are_residuals_of_the_stated_problem(algorithm, seed):
         loss = cp.sum_squares(x - a @ D) / 2
         cp.Problem(cp.Minimize(loss + 0.2 * largest * penalty)).solve(solver="CLARABEL")
         wanted = [-np.linalg.norm(x - a.value[y == c] @ D[y == c]) for c in range(3)]
-        assert_allclose(row, wanted, atol=5e-4)  # the square root of the gap of the interior point
+        assert_allclose(
+            row, wanted, atol=5e-4
+        )  # the square root of the gap of the interior point
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("occlusion", [False, True])
 def test_codes_within_a_bound_are_those_of_a_conic_solver(occlusion, seed):
     X, y, new, _ = subspaces(seed, n_classes=3, n=18, p=10, dimension=2)
-    model = SparseRepresentationClassifier(residual_rtol=0.3, occlusion=occlusion, tol=1e-9).fit(
-        X, y
-    )
+    model = SparseRepresentationClassifier(
+        residual_rtol=0.3, occlusion=occlusion, tol=1e-9
+    ).fit(X, y)
     codes = model.encode(new[:4]).toarray()
     decision = model.decision_function(new[:4])
     D = np.concatenate([unit(X), np.eye(10)]) if occlusion else unit(X)
@@ -72,7 +74,9 @@ def test_codes_within_a_bound_are_those_of_a_conic_solver(occlusion, seed):
         assert_allclose(np.abs(code).sum(), np.abs(a.value).sum(), rtol=1e-6)
         assert np.linalg.norm(x - code @ D) <= 0.3 * (1 + 1e-12)
         covered = x - code[18:] @ np.eye(10) if occlusion else x
-        wanted = [-np.linalg.norm(covered - code[:18][y == c] @ D[:18][y == c]) for c in range(3)]
+        wanted = [
+            -np.linalg.norm(covered - code[:18][y == c] @ D[:18][y == c]) for c in range(3)
+        ]
         assert_allclose(row, wanted, atol=1e-9)
 
 
@@ -118,7 +122,9 @@ def test_kernels_without_norms(algorithm):
     model = SparseRepresentationClassifier(algorithm, kernel="precomputed")
     exchange = np.kron(np.eye(2), [[0.0, 1], [1, 0]])
     for K in (-np.eye(4), exchange):
-        with pytest.raises(ValueError, match="kernel='precomputed' gives no sample a positive"):
+        with pytest.raises(
+            ValueError, match="kernel='precomputed' gives no sample a positive"
+        ):
             model.fit(K, y)
     half = model.fit(np.diag([-1.0, -1, 1, 1]), y)  # the first two are taken for zero
     assert_array_equal(half.encode(ones[:1]).toarray()[0, :2], 0)
@@ -188,7 +194,9 @@ def test_codes_meet_the_conditions_of_optimality(kernel, algorithm, seed):
             norms[:, c] = np.linalg.norm(correlation[:, y == c], axis=1)
             used[:, c] = np.abs(codes[:, y == c]).sum(axis=1) > 0
         sizes = np.sqrt(np.bincount(y))
-        first = np.stack([np.linalg.norm((Z @ D.T)[:, y == c], axis=1) for c in range(4)], axis=1)
+        first = np.stack(
+            [np.linalg.norm((Z @ D.T)[:, y == c], axis=1) for c in range(4)], axis=1
+        )
         level = 0.3 * (first / sizes).max(axis=1, keepdims=True)
         excess = norms / sizes - level
         used = used > 0
@@ -266,7 +274,9 @@ def test_scale_order_format_threads_memory_and_precision(seed):
     assert_allclose(single.decision_function(new.astype(np.float32)), decision, atol=1e-5)
     as_object = SparseRepresentationClassifier(kernel=RBF(10.0)).fit(X, y)
     as_name = SparseRepresentationClassifier(kernel="rbf", gamma=0.005).fit(X, y)
-    assert_allclose(as_object.decision_function(new), as_name.decision_function(new), atol=1e-6)
+    assert_allclose(
+        as_object.decision_function(new), as_name.decision_function(new), atol=1e-6
+    )
 
 
 @pytest.mark.edge
@@ -314,7 +324,9 @@ def test_borders(seed):
 def test_codes_of_single_features_alone_go_to_the_nearest_class(algorithm):
     """A sample that is one feature is explained by it; the class is that of the best match."""
     D = np.eye(4)[:3] + 0.3
-    model = SparseRepresentationClassifier(algorithm, occlusion=True, alpha=0.9).fit(D, [0, 1, 2])
+    model = SparseRepresentationClassifier(algorithm, occlusion=True, alpha=0.9).fit(
+        D, [0, 1, 2]
+    )
     new = np.eye(4)[[2, 1, 0]]
     assert (model.encode(new)[:, :3].toarray() == 0).all()
     assert_array_equal(model.predict(new), [2, 1, 0])

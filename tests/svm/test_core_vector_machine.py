@@ -66,7 +66,9 @@ def test_linear_support_vector_machine(C, class_weight, seed):
     theirs = LinearSVC(
         C=C, class_weight=class_weight, dual=False, tol=1e-12, max_iter=100_000
     ).fit(X, y)
-    ours = CoreVectorMachine(C, kernel="linear", class_weight=class_weight, tol=1e-13).fit(X, y)
+    ours = CoreVectorMachine(C, kernel="linear", class_weight=class_weight, tol=1e-13).fit(
+        X, y
+    )
     assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-6)
     assert_allclose(ours.coef_, theirs.coef_, atol=1e-6)
     assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-6)
@@ -89,7 +91,9 @@ def test_primal_with_scaled_offset_and_weights(scaling, seed):
     Z = (2 * y - 1)[:, None] * np.c_[X, np.full(60, scaling)]
     value, beta = oracle.squared_hinge_primal(Z, 2 * 0.7 * w)
     model = CoreVectorMachine(0.7, kernel="linear", intercept_scaling=scaling).fit(X, y, w)
-    assert_allclose(model.coef_[0], beta[:-1], atol=1e-5)  # accuracy of the quasi-Newton method
+    assert_allclose(
+        model.coef_[0], beta[:-1], atol=1e-5
+    )  # accuracy of the quasi-Newton method
     assert_allclose(model.intercept_[0], scaling * beta[-1], atol=1e-5)
     assert_allclose(model.objective_, value, rtol=1e-8)
     without = CoreVectorMachine(0.7, kernel="linear", fit_intercept=False).fit(X, y, w)
@@ -138,7 +142,9 @@ def test_pairwise_descent_is_what_plain_steps_do(m, seed):
     reference, steps = oracle.pairwise_steps(K, a, K @ a + start, tol)
     ours = a.copy()
     g = K @ a + start
-    count = pairwise_descent(np.outer(y, y) * K, y, K.diagonal().copy(), ours, g, m, tol, 100_000)
+    count = pairwise_descent(
+        np.outer(y, y) * K, y, K.diagonal().copy(), ours, g, m, tol, 100_000
+    )
     assert count == steps
     assert_allclose(ours, reference, atol=1e-12)
     assert_allclose(g, K @ ours + start, atol=1e-13)
@@ -385,7 +391,9 @@ def test_checkerboard(settings, seed):
 def test_numbers_of_the_checkerboard_at_ten_thousand():
     """About 560 core vectors, 0.7 % test error at `radius_tol=1e-6`, as the original library."""
     X, y = board(10_000)
-    model = CoreVectorMachine(50, gamma=4, radius_tol=1e-6, batch_size=1, random_state=0).fit(X, y)
+    model = CoreVectorMachine(50, gamma=4, radius_tol=1e-6, batch_size=1, random_state=0).fit(
+        X, y
+    )
     new, truth = board(100_000, 1000)
     assert 350 < len(model.support_) < 700
     assert model.score(new, truth) > 0.99
@@ -410,7 +418,9 @@ def test_order_labels_and_kernel_spelling(seed):
     assert_allclose(flipped.decision_function(new), -scores, atol=1e-7)
     thing = CoreVectorMachine(kernel=RBF(np.sqrt(1 / 8)), **settings).fit(X, y)
     assert_allclose(thing.decision_function(new), scores, atol=1e-7)
-    call = CoreVectorMachine(kernel=rbf_kernel, kernel_params={"gamma": 4}, **settings).fit(X, y)
+    call = CoreVectorMachine(kernel=rbf_kernel, kernel_params={"gamma": 4}, **settings).fit(
+        X, y
+    )
     assert_allclose(call.decision_function(new), scores, atol=1e-7)
     gram = CoreVectorMachine(kernel="precomputed", **settings).fit(rbf_kernel(X, gamma=4), y)
     assert_allclose(gram.decision_function(rbf_kernel(new, X, gamma=4)), scores, atol=1e-7)
@@ -455,7 +465,9 @@ def test_sparse_rows_float32_threads_and_memory_maps(seed, tmp_path):
     assert single.support_vectors_.dtype == np.float32
     mapped = np.memmap(tmp_path / "X", np.float64, "w+", shape=X.shape)
     mapped[:] = X
-    assert_array_equal(CoreVectorMachine(**settings).fit(mapped, y).decision_function(new), scores)
+    assert_array_equal(
+        CoreVectorMachine(**settings).fit(mapped, y).decision_function(new), scores
+    )
 
 
 @pytest.mark.invariance
@@ -592,7 +604,10 @@ def test_limits_end_with_a_warning():
 def test_search_and_calibration():
     X, y = load_iris(return_X_y=True)
     pipe = make_pipeline(StandardScaler(), CoreVectorMachine())
-    grid = {"corevectormachine__C": [0.1, 10.0], "corevectormachine__kernel": ["rbf", "linear"]}
+    grid = {
+        "corevectormachine__C": [0.1, 10.0],
+        "corevectormachine__kernel": ["rbf", "linear"],
+    }
     assert GridSearchCV(pipe, grid, cv=3).fit(X, y).best_score_ > 0.9
     inner = {"kernel__length_scale": [0.1, 1.0]}
     search = GridSearchCV(CoreVectorMachine(kernel=RBF()), inner, cv=3).fit(X, y)
@@ -681,7 +696,9 @@ def test_noise_stays_within_the_memory_allowed():
 def test_ball_without_room_says_so():
     X, y = board(1500)
     with pytest.warns(ConvergenceWarning, match="increase cache_size"):
-        CoreVectorMachine(50, gamma=4, solver="ball", radius_tol=1e-7, cache_size=0.01).fit(X, y)
+        CoreVectorMachine(50, gamma=4, solver="ball", radius_tol=1e-7, cache_size=0.01).fit(
+            X, y
+        )
 
 
 @pytest.mark.edge
@@ -690,7 +707,9 @@ def test_ball_without_room_says_so():
 def test_columns_of_different_size_are_named(ratio, random_state):
     X, y = noisy(300, 4)
     X[:, 0] = np.random.default_rng(0).normal(size=300) * ratio
-    with pytest.warns(ConvergenceWarning, match=r"scale X, whose columns differ.*by a factor of"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"scale X, whose columns differ.*by a factor of"
+    ):
         CoreVectorMachine(kernel="linear", random_state=random_state).fit(X, y)
 
 

@@ -130,7 +130,9 @@ def test_planted_outliers(seed):
     auc = roc_auc_score(truth, model.score_samples(X))
     assert auc >= roc_auc_score(truth, OneClassSVM(nu=0.05).fit(X).score_samples(X))
     assert auc > 0.97
-    part = CoreVectorOutlierDetector(contamination=0.05, max_samples=500, random_state=seed).fit(X)
+    part = CoreVectorOutlierDetector(
+        contamination=0.05, max_samples=500, random_state=seed
+    ).fit(X)
     assert roc_auc_score(truth, part.score_samples(X)) > 0.97
     share = (part.predict(X) == -1).mean()
     assert abs(share - 0.05) < 4 * np.sqrt(0.05 * 0.95 / 2500)  # by the samples held out
@@ -181,7 +183,9 @@ def test_order_weights_and_kernels(seed):
     order = rng.permutation(200)
     same = CoreVectorOutlierDetector(slack=0.1, gamma=0.3).fit(X[order])
     assert_allclose(same.score_samples(X), scores, atol=1e-6)
-    gram = CoreVectorOutlierDetector(slack=0.1, kernel="precomputed").fit(rbf_kernel(X, gamma=0.3))
+    gram = CoreVectorOutlierDetector(slack=0.1, kernel="precomputed").fit(
+        rbf_kernel(X, gamma=0.3)
+    )
     assert_allclose(gram.score_samples(rbf_kernel(X, gamma=0.3)), scores, atol=1e-6)
     counts = rng.integers(0, 3, 200)
     weighted = CoreVectorOutlierDetector(slack=0.1, gamma=0.3).fit(X, sample_weight=counts)

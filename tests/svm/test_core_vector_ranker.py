@@ -34,7 +34,12 @@ def all_pairs(y, queries):
     """Every (i, j) of one query with y_i above y_j, by plain loops."""
     n = len(y)
     return np.array(
-        [(i, j) for i in range(n) for j in range(n) if queries[i] == queries[j] and y[i] > y[j]]
+        [
+            (i, j)
+            for i in range(n)
+            for j in range(n)
+            if queries[i] == queries[j] and y[i] > y[j]
+        ]
     )
 
 
@@ -106,7 +111,9 @@ def test_sums_over_pairs_by_plain_loops(seed):
 def test_gap_over_all_pairs(tol, seed):
     X, y, queries = graded(150, 4, seed, 2)
     C = 0.05
-    model = CoreVectorRanker(C, gamma=0.5, tol=tol, random_state=seed).fit(X, y, query_ids=queries)
+    model = CoreVectorRanker(C, gamma=0.5, tol=tol, random_state=seed).fit(
+        X, y, query_ids=queries
+    )
     pairs = all_pairs(y, queries)
     f = model.predict(X)
     rest = np.maximum(0, 1 - f[pairs[:, 0]] + f[pairs[:, 1]])
@@ -343,7 +350,9 @@ def test_all_pairs_against_a_quasi_newton_method(C, seed):
     pairs = all_pairs(y, np.zeros(150, int))
     K = rbf_kernel(X, gamma=0.3)
     F = np.linalg.cholesky(K + 1e-12 * np.eye(150))
-    value, _ = squared_hinge_primal(F[pairs[:, 0]] - F[pairs[:, 1]], np.full(len(pairs), 2 * C))
+    value, _ = squared_hinge_primal(
+        F[pairs[:, 0]] - F[pairs[:, 1]], np.full(len(pairs), 2 * C)
+    )
     for given in ({"y": y}, {"pairs": pairs}):
         model = CoreVectorRanker(C, gamma=0.3, tol=1e-6, random_state=seed).fit(X, **given)
         f = model.predict(X)
@@ -373,7 +382,9 @@ def test_noise_takes_seconds_and_little_memory():
 @pytest.mark.edge
 def test_too_few_basis_functions_are_named():
     X, y = noisy_grades(1000)
-    with pytest.warns(ConvergenceWarning, match=r"with 13 basis functions.*increase cache_size"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"with 13 basis functions.*increase cache_size"
+    ):
         model = CoreVectorRanker(cache_size=0.1, random_state=0).fit(X, y)
     assert 0.05 < model.dual_gap_ <= 1
     assert len(model.support_) == 13

@@ -34,7 +34,9 @@ def test_primal_problem(distance, seed):
     Z = np.c_[X, np.ones(60)]
     value, w, width = oracle.tube_primal(Z, scaled, 2 * C, 2 * distance * C * 60)
     model = CoreVectorRegressor(C, tube_distance=distance, kernel="linear").fit(X, y)
-    assert_allclose(model.predict(X), y.mean() + y.std() * (Z @ w), atol=1e-4)  # of a cone solver
+    assert_allclose(
+        model.predict(X), y.mean() + y.std() * (Z @ w), atol=1e-4
+    )  # of a cone solver
     assert_allclose(model.epsilon_, y.std() * width, atol=1e-4)
     assert value > 0
 
@@ -61,7 +63,9 @@ def test_cvxpy_gives_the_same_function(seed):
 
 
 @pytest.mark.certificate
-@pytest.mark.parametrize("distance", [0.005, 0.03, 0.15])  # from 0.2 on some draws have no tube
+@pytest.mark.parametrize(
+    "distance", [0.005, 0.03, 0.15]
+)  # from 0.2 on some draws have no tube
 def test_mean_distance_to_the_tube(distance, seed):
     X, y = wave(400, seed=seed)
     model = CoreVectorRegressor(tube_distance=distance, gamma=0.3, tol=1e-13).fit(X, y)

@@ -86,7 +86,9 @@ def test_other_machines_containers_and_pipelines():
             weights = fold_expansion(machine, SequenceFeatures(PSpectrum(2)))
             value = machine.predict if isinstance(machine, SVR) else machine.decision_function
             assert_allclose(weights.decision_function(Z), value(Z), atol=1e-11)
-    model = make_pipeline(KernelTransformer(Normalized(Mismatch(2))), SVC(kernel="precomputed"))
+    model = make_pipeline(
+        KernelTransformer(Normalized(Mismatch(2))), SVC(kernel="precomputed")
+    )
     search = GridSearchCV(model, {"svc__C": [1, 10]}, cv=2).fit(X, y)
     weights = fold_expansion(search.best_estimator_, SequenceFeatures(Mismatch(2)))
     Z.remove("XYZ" * 4)

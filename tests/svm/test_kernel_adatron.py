@@ -18,7 +18,9 @@ from tests.oracles import kernel_adatron as oracle
 
 
 def classes(n=80, seed=0):
-    X, y = make_classification(n, 4, n_informative=3, n_redundant=0, flip_y=0.1, random_state=seed)
+    X, y = make_classification(
+        n, 4, n_informative=3, n_redundant=0, flip_y=0.1, random_state=seed
+    )
     return X, y
 
 
@@ -34,7 +36,9 @@ def test_passes_of_the_plain_loop(loss, seed):
     X, y = classes(600, seed=seed)  # above 500 it ends at the tolerance
     K = rbf_kernel(X, gamma=0.3)
     signs = 2 * y - 1
-    model = KernelAdatronClassifier(2.0, gamma=0.3, loss=loss, shuffle=False, tol=0.05).fit(X, y)
+    model = KernelAdatronClassifier(2.0, gamma=0.3, loss=loss, shuffle=False, tol=0.05).fit(
+        X, y
+    )
     squared = loss == "squared_hinge"
     a = oracle.adatron(
         K, signs, np.inf if squared else 2.0, model.n_iter_, ridge=0.25 if squared else 0.0
@@ -78,7 +82,9 @@ def test_linear_kernel(loss, seed):
     X, y = classes(seed=seed)
     settings = {"loss": loss, "fit_intercept": False}
     theirs = LinearSVC(C=0.5, tol=1e-10, max_iter=1_000_000, dual=True, **settings).fit(X, y)
-    ours = KernelAdatronClassifier(0.5, "linear", tol=1e-8, max_iter=5000, **settings).fit(X, y)
+    ours = KernelAdatronClassifier(0.5, "linear", tol=1e-8, max_iter=5000, **settings).fit(
+        X, y
+    )
     assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
 
 
@@ -160,7 +166,9 @@ def test_order_weights_and_kernels(seed):
     assert_allclose(thin.decision_function(X), values, atol=1e-6)
 
     K = rbf_kernel(X, gamma=0.3)
-    gram = KernelAdatronClassifier(kernel="precomputed", random_state=0, max_iter=5000).fit(K, y)
+    gram = KernelAdatronClassifier(kernel="precomputed", random_state=0, max_iter=5000).fit(
+        K, y
+    )
     assert_allclose(gram.decision_function(K), values, atol=1e-6)
 
     counts = np.random.default_rng(seed).integers(0, 3, 80)
@@ -168,7 +176,9 @@ def test_order_weights_and_kernels(seed):
     objectives = []
     settings |= {"tol": 1e-6, "max_iter": 50_000}
     for rows, weights in ((np.arange(80), counts), (np.repeat(np.arange(80), counts), None)):
-        model = KernelAdatronClassifier(**settings).fit(X[rows], y[rows], sample_weight=weights)
+        model = KernelAdatronClassifier(**settings).fit(
+            X[rows], y[rows], sample_weight=weights
+        )
         norm = model.dual_coef_[0] @ model.decision_function(X[rows][model.support_])
         slack = np.maximum(0, 1 - (2 * y - 1) * model.decision_function(X))
         objectives.append(0.5 * norm + counts @ slack)
@@ -181,7 +191,9 @@ def test_order_weights_and_kernels(seed):
 
     text = KernelAdatronClassifier(10.0, PSpectrum(2), random_state=0)
     words = ["banana", "bandana", "cabana", "grass", "glass", "class"]
-    assert_array_equal(text.fit(words, [0, 0, 0, 1, 1, 1]).predict(["ananas", "brass"]), [0, 1])
+    assert_array_equal(
+        text.fit(words, [0, 0, 0, 1, 1, 1]).predict(["ananas", "brass"]), [0, 1]
+    )
 
 
 @pytest.mark.edge

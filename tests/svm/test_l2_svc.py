@@ -93,7 +93,8 @@ def test_cvxpy_gives_the_same_function(seed):
     X, y = load_iris(return_X_y=True)
     ours = L2SVC(5.0).fit(X, y)
     pairs = [
-        L2SVC(5.0, gamma=ours._gram.params["gamma"]).fit(X[y != k], y[y != k]) for k in range(3)
+        L2SVC(5.0, gamma=ours._gram.params["gamma"]).fit(X[y != k], y[y != k])
+        for k in range(3)
     ]
     assert_allclose(ours.objective_, sum(pair.objective_ for pair in pairs), rtol=1e-6)
     theirs = L2SVC(5.0, solver="cvxpy").fit(X, y)

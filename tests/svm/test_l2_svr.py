@@ -80,7 +80,9 @@ def test_no_tube_is_a_bordered_system(n, seed):
     """Cholesky up to 3000 samples, pairwise steps above."""
     X, y = curve(n, seed=seed)
     K = rbf_kernel(X, gamma=0.5)
-    system = np.block([[K + np.eye(n) / 4, np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
+    system = np.block(
+        [[K + np.eye(n) / 4, np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]]
+    )
     solution = np.linalg.solve(system, np.r_[y, 0.0])
     model = L2SVR(2.0, gamma=0.5, epsilon=0.0, tol=1e-3 if n == 100 else 1e-7).fit(X, y)
     assert model.dual_gap_ <= 1e-7

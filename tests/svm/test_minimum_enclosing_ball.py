@@ -40,7 +40,9 @@ def test_cone_program(p, seed):
 def test_steps_of_badoiu_and_clarkson(seed):
     X = cloud(60, 4, seed)
     for n_steps in (1, 7, 300):
-        ball = MinimumEnclosingBall(solver="badoiu_clarkson", tol=1e-9, max_iter=n_steps).fit(X)
+        ball = MinimumEnclosingBall(solver="badoiu_clarkson", tol=1e-9, max_iter=n_steps).fit(
+            X
+        )
         assert ball.n_iter_ == n_steps
         assert_allclose(ball.center_, oracle.badoiu_clarkson(X, n_steps), atol=1e-12)
 
@@ -176,7 +178,9 @@ def test_rotation_shift_scale_order_and_repeats(seed):
     assert_allclose(moved.center_, 5 * ball.center_ @ Q + 1e5, atol=1e-4)  # of 1e5
     order = rng.permutation(100)
     assert_allclose(MinimumEnclosingBall().fit(X[order]).radius_, ball.radius_, rtol=1e-6)
-    assert_allclose(MinimumEnclosingBall().fit(np.vstack([X, X])).radius_, ball.radius_, rtol=1e-6)
+    assert_allclose(
+        MinimumEnclosingBall().fit(np.vstack([X, X])).radius_, ball.radius_, rtol=1e-6
+    )
 
 
 @pytest.mark.invariance
@@ -186,7 +190,9 @@ def test_sampling_exact_search_sparse_and_float32_give_the_same_ball(seed):
     sampled = MinimumEnclosingBall(algorithm="sampling", random_state=seed).fit(X)
     assert_allclose(sampled.radius_, radius, rtol=2e-6)
     assert_allclose(MinimumEnclosingBall().fit(sparse.csr_array(X)).radius_, radius, rtol=2e-6)
-    assert_allclose(MinimumEnclosingBall().fit(X.astype(np.float32)).radius_, radius, rtol=1e-5)
+    assert_allclose(
+        MinimumEnclosingBall().fit(X.astype(np.float32)).radius_, radius, rtol=1e-5
+    )
 
 
 @pytest.mark.invariance

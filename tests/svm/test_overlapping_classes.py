@@ -87,7 +87,9 @@ def test_the_gap_in_double_precision(tol, scale, seed):
 @pytest.mark.certificate
 def test_few_solutions_end_with_a_gap_and_a_warning():
     X, y = overlapping()
-    with pytest.warns(ConvergenceWarning, match="the relative duality gap is.*increase max_iter"):
+    with pytest.warns(
+        ConvergenceWarning, match="the relative duality gap is.*increase max_iter"
+    ):
         early = CoreVectorMachine(max_iter=9, random_state=0).fit(X, y)
     late = CoreVectorMachine(random_state=0).fit(X, y)
     assert early.dual_gap_ > late.tol >= late.dual_gap_

@@ -55,7 +55,9 @@ def problem(X, y, form):
     direction = X[side > 0].mean(axis=0) - X[side < 0].mean(axis=0) if centers else None
     cost = None if form["C"] is None else np.full(side.size, form["C"])
     margin = 0.0 if centers else 1.0
-    posed = Separation(np.asfortranarray(X * side[:, None]), side, margin, direction, cost, True)
+    posed = Separation(
+        np.asfortranarray(X * side[:, None]), side, margin, direction, cost, True
+    )
     return posed, X, side, {"margin": margin, "centers": centers, "slack_cost": cost}
 
 
@@ -288,7 +290,9 @@ def test_least_slack_of_any_set(form, alpha, seed):
     rng = np.random.default_rng(seed)
     for size in (1, 5, 12, 3, 40, 6, 40, 2):
         columns = np.sort(rng.choice(120, size, replace=False))
-        found = oracle.linear_program(scaled[:, columns], side, np.full(size, alpha), **settings)
+        found = oracle.linear_program(
+            scaled[:, columns], side, np.full(size, alpha), **settings
+        )
         value = program.solve(columns.tolist())
         if found is None:
             assert value == np.inf
@@ -420,7 +424,9 @@ def plane(seed, n, p, k):
 
 
 @pytest.mark.recovery
-@pytest.mark.parametrize(("C", "alpha"), [("scale", 1.0), ("scale", 0.0), (1.0, 0.0), (None, 0.0)])
+@pytest.mark.parametrize(
+    ("C", "alpha"), [("scale", 1.0), ("scale", 0.0), (1.0, 0.0), (None, 0.0)]
+)
 @pytest.mark.parametrize(("n", "p"), [(100, 20), (100, 100), (200, 100)])
 def test_objective_is_at_most_that_of_the_planted_features(n, p, C, alpha, seed):
     for draw in range(3):
@@ -575,7 +581,9 @@ def test_sparse_input_gives_the_same(algorithm, seed):
         other = SupportFeatureMachine(**settings).fit(kind(X), y)
         # the Euclidean machine of uncentred columns has another condition number
         assert_allclose(other.coef_, dense.coef_, atol=1e-5 * np.abs(dense.coef_).max())
-        assert_allclose(other.decision_function(kind(X)), dense.decision_function(X), atol=1e-4)
+        assert_allclose(
+            other.decision_function(kind(X)), dense.decision_function(X), atol=1e-4
+        )
         assert sparse.issparse(other.transform(kind(X)))
 
 
@@ -737,7 +745,9 @@ def test_no_feature_is_worth_its_cost():
 
 
 @pytest.mark.edge
-@pytest.mark.parametrize("X", [np.zeros((20, 4)), np.full((20, 1), 0.1)], ids=["zeros", "equal"])
+@pytest.mark.parametrize(
+    "X", [np.zeros((20, 4)), np.full((20, 1), 0.1)], ids=["zeros", "equal"]
+)
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 def test_nothing_but_constant_columns(X, kind):
     """The larger class, or an error of its own where no slack or a direction is asked for."""
@@ -792,7 +802,9 @@ def test_intercept_options(intercept, seed):
     assert machine.dual_gap_ < 1e-6
     if "fit_intercept" in intercept:
         assert machine.intercept_[0] == machine.sfm_intercept_[0] == 0
-    far = X + 10.0  # away from the origin the intercept is needed, and is counted like a feature
+    far = (
+        X + 10.0
+    )  # away from the origin the intercept is needed, and is counted like a feature
     penalised = SupportFeatureMachine(None, penalize_intercept=True).fit(far, y)
     assert penalised.score(far, y) == 1
 

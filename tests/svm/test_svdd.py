@@ -64,7 +64,9 @@ def test_steps_of_the_plain_loop(seed):
 @pytest.mark.oracle
 def test_cvxpy_gives_the_same_ball(seed):
     X = cloud(seed=seed)
-    ours, theirs = (SVDD("linear", nu=0.2, solver=solver).fit(X) for solver in ("smo", "cvxpy"))
+    ours, theirs = (
+        SVDD("linear", nu=0.2, solver=solver).fit(X) for solver in ("smo", "cvxpy")
+    )
     assert theirs.dual_gap_ < 1e-6
     assert_allclose(theirs.center_, ours.center_, atol=1e-6)
     assert_allclose(theirs.radius_, ours.radius_, rtol=1e-5)
@@ -143,7 +145,9 @@ def test_novel_digits_under_a_polynomial_kernel():
         test = np.setdiff1d(np.arange(len(y)), train)
         kernel = {"kernel": "poly", "degree": 2, "gamma": 0.1, "coef0": 1, "nu": 0.1}
         auc = [
-            roc_auc_score(y[test] == digit, cls(**kernel).fit(X[train]).decision_function(X[test]))
+            roc_auc_score(
+                y[test] == digit, cls(**kernel).fit(X[train]).decision_function(X[test])
+            )
             for cls in (SVDD, OneClassSVM)
         ]
         assert auc[0] > max(least, auc[1] + 0.05)
@@ -175,7 +179,9 @@ def test_precomputed_float32_and_strings(seed):
     K = rbf_kernel(X, gamma=0.3)
     gram = SVDD("precomputed", nu=0.2).fit(K)
     assert_allclose(
-        gram.score_samples(K[:10]), SVDD(gamma=0.3, nu=0.2).fit(X).score_samples(X[:10]), atol=1e-8
+        gram.score_samples(K[:10]),
+        SVDD(gamma=0.3, nu=0.2).fit(X).score_samples(X[:10]),
+        atol=1e-8,
     )
     words = ["banana", "bananas", "ananas", "bandana", "cabana", "xyzzyx"]
     strange = SVDD(PSpectrum(2), nu=0.5).fit(words)
@@ -287,7 +293,9 @@ def test_sparse_input(seed):
         dense = SVDD(kernel).fit(X)
         thin = SVDD(kernel).fit(sparse.csr_array(X))
         assert_array_equal(thin.support_, dense.support_)
-        assert_allclose(thin.score_samples(sparse.csr_array(X)), dense.score_samples(X), atol=1e-9)
+        assert_allclose(
+            thin.score_samples(sparse.csr_array(X)), dense.score_samples(X), atol=1e-9
+        )
 
 
 @pytest.mark.certificate

@@ -26,7 +26,9 @@ def plot(fig, methods, data, test):
         guess = fitted.predict(data.X[test])
         step = fitted.named_steps[STEP]
         n_support = len(getattr(step, "support_", ()))
-        used = f"{n_support} support vectors" if n_support else f"{_components(step)} components"
+        used = (
+            f"{n_support} support vectors" if n_support else f"{_components(step)} components"
+        )
         ax.plot(ends, ends, color="0.7")
         ax.scatter(guess, data.y[test], s=10)
         ax.set(title=f"{name}: {used}", xlabel="predicted")

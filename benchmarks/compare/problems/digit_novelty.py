@@ -16,7 +16,9 @@ def load(quick):
     others = np.flatnonzero(digit != KIND)
     others = np.random.default_rng(0).choice(others, 30, replace=False)
     rows = np.r_[usual[: 100 if quick else None], others]
-    about = f"{len(rows) - 30} images of the digit {KIND}, and 30 of other digits, 8 x 8 pixels"
+    about = (
+        f"{len(rows) - 30} images of the digit {KIND}, and 30 of other digits, 8 x 8 pixels"
+    )
     return Data(X=X[rows], y=(digit[rows] == KIND).astype(int), about=about)
 
 

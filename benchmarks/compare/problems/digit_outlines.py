@@ -26,7 +26,9 @@ def load(quick):
     n = 300 if quick else len(digits.images)
     X = np.array([outline(image) for image in digits.images[:n]])
     return Data(
-        X=X, y=digits.target[:n], about=f"outlines of {n} digits from scikit-learn, 48 points each"
+        X=X,
+        y=digits.target[:n],
+        about=f"outlines of {n} digits from scikit-learn, 48 points each",
     )
 
 

@@ -18,7 +18,9 @@ N_COSINES = 9  # along each side
 def load(quick, full=False):
     grey = load_sample_image("china.jpg").mean(axis=2)
     n = by_plan(quick, full, 600, 1200, 4000)
-    clean = extract_patches_2d(grey, (SIDE, SIDE), max_patches=n, random_state=0).reshape(n, -1)
+    clean = extract_patches_2d(grey, (SIDE, SIDE), max_patches=n, random_state=0).reshape(
+        n, -1
+    )
     noisy = clean + SIGMA * np.random.default_rng(0).normal(size=clean.shape)
     means = noisy.mean(axis=1, keepdims=True)
     about = (

@@ -43,7 +43,9 @@ def plot(fig, methods, data, test):
     panels["tastes"] = data.y[shown]
     axes = fig.subplots(1, len(panels), squeeze=False, sharey=True)[0]
     for ax, (name, table) in zip(axes, panels.items(), strict=True):
-        ax.imshow(table, cmap="RdBu_r", vmin=-4, vmax=4, aspect="auto", interpolation="nearest")
+        ax.imshow(
+            table, cmap="RdBu_r", vmin=-4, vmax=4, aspect="auto", interpolation="nearest"
+        )
         ax.set(title=name, xlabel="item")
     axes[0].set_ylabel("user, unseen")
     fig.supxlabel(f"{unknown.mean():.0%} of the cells are unknown", fontsize=9)

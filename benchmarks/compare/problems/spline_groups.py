@@ -23,7 +23,10 @@ def load(quick):
 def pipeline(step):
     return Pipeline(
         [
-            ("splines", SplineTransformer(n_knots=SPLINES - 2, degree=3, extrapolation="linear")),
+            (
+                "splines",
+                SplineTransformer(n_knots=SPLINES - 2, degree=3, extrapolation="linear"),
+            ),
             ("scale", StandardScaler()),
             (STEP, step),
         ]

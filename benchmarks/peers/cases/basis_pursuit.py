@@ -76,7 +76,9 @@ def linear_program(data):
 def spectral_projection(data):
     from spgl1 import spgl1
 
-    return spgl1(data.X, data.y, sigma=data.bound, opt_tol=1e-9, bp_tol=1e-9, iter_lim=20_000)[0]
+    return spgl1(data.X, data.y, sigma=data.bound, opt_tol=1e-9, bp_tol=1e-9, iter_lim=20_000)[
+        0
+    ]
 
 
 SMALL = "60 x 120, 6 non-zeros"

@@ -111,7 +111,8 @@ CASE = Case(
     figures={"error": "share of bits in which rows differ from the nearest centre"},
     targets=(
         Target(
-            text="at least 10 times as fast as kmodes at equal or lower error", check=_ten_times
+            text="at least 10 times as fast as kmodes at equal or lower error",
+            check=_ten_times,
         ),
     ),
     memory_unit=("copies of the Boolean input", lambda X: float(X.nbytes)),

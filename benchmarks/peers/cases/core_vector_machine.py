@@ -96,13 +96,17 @@ def quality(problem, model):
 
 def _seconds(rows, name):
     """Median seconds of a contender by size."""
-    return {r.size: float(np.median(r.seconds)) for r in rows if r.contender == name and r.seconds}
+    return {
+        r.size: float(np.median(r.seconds)) for r in rows if r.contender == name and r.seconds
+    }
 
 
 def _small_tables(rows):
     mine = _seconds(rows, "CoreVectorMachine")
     peer = _seconds(rows, "SVC")
-    ratios = {size: mine[size] / peer[size] for size in TABLES if size in mine and size in peer}
+    ratios = {
+        size: mine[size] / peer[size] for size in TABLES if size in mine and size in peer
+    }
     if not ratios:
         return None, "not measured"
     told = ", ".join(f"{size}: {ratio:.2g}" for size, ratio in ratios.items())
@@ -141,7 +145,11 @@ def _times(name, contender_sizes):
 def under(text, name, size, limit):
     def check(rows):
         (seconds,) = _times(name, [size])(rows)
-        return (None, "not measured") if seconds is None else (seconds < limit, f"{seconds:.3g} s")
+        return (
+            (None, "not measured")
+            if seconds is None
+            else (seconds < limit, f"{seconds:.3g} s")
+        )
 
     return Target(text=text, check=check)
 

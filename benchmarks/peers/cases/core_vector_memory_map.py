@@ -66,7 +66,12 @@ class Files:
 def training(**settings):
     def run(files):
         told = subprocess.run(
-            [sys.executable, "-c", PROGRAM, json.dumps([files.folder.name, files.size, settings])],
+            [
+                sys.executable,
+                "-c",
+                PROGRAM,
+                json.dumps([files.folder.name, files.size, settings]),
+            ],
             capture_output=True,
             text=True,
             check=True,

@@ -54,7 +54,9 @@ def quality(problem, model):
 
 
 def _figures(rows, name, size="100 000"):
-    return next((r for r in rows if r.contender == name and r.size == size and r.quality), None)
+    return next(
+        (r for r in rows if r.contender == name and r.size == size and r.quality), None
+    )
 
 
 def _auc(rows):
@@ -69,7 +71,9 @@ def _auc(rows):
 
 def _ratio(rows):
     other = _figures(rows, "OneClassSVM")
-    return (None, "not measured") if other is None else (other.ratio >= 20, f"{other.ratio:.3g}")
+    return (
+        (None, "not measured") if other is None else (other.ratio >= 20, f"{other.ratio:.3g}")
+    )
 
 
 def _flagged(rows):

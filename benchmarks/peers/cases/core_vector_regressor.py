@@ -85,7 +85,9 @@ def _against(kind):
     def check(rows):
         told = []
         met = True
-        for name in ("sinc 30 000",) if kind != "error" else ("sinc 100 000", "friedman1 100 000"):
+        for name in (
+            ("sinc 30 000",) if kind != "error" else ("sinc 100 000", "friedman1 100 000")
+        ):
             table = {r.contender: r for r in rows if r.size == name and r.quality}
             mine, part, whole = (
                 table.get(k) for k in ("CoreVectorRegressor", "SVR, 10 000", "SVR")

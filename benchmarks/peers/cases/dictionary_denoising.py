@@ -193,8 +193,12 @@ def _as_textbook(rows):
         mine.quality["psnr"] >= other.quality["psnr"] - 0.1 and other.ratio >= 5
         for other, mine in pairs
     )
-    shown = [(mine.quality["psnr"] - other.quality["psnr"], other.ratio) for other, mine in pairs]
-    return ok, "; ".join(f"{gain:+.2f} dB in 1/{ratio:.0f} of the time" for gain, ratio in shown)
+    shown = [
+        (mine.quality["psnr"] - other.quality["psnr"], other.ratio) for other, mine in pairs
+    ]
+    return ok, "; ".join(
+        f"{gain:+.2f} dB in 1/{ratio:.0f} of the time" for gain, ratio in shown
+    )
 
 
 SIZES = {
@@ -258,7 +262,8 @@ CASE = Case(
     targets=(
         Target(text="learned atoms at least 0.2 dB above cosines", check=_gain),
         Target(
-            text="within 0.1 dB of a textbook K-SVD, in a fifth of its time", check=_as_textbook
+            text="within 0.1 dB of a textbook K-SVD, in a fifth of its time",
+            check=_as_textbook,
         ),
     ),
     repeat=3,

@@ -70,7 +70,9 @@ def _ratio(limits):
     def check(rows):
         found = []
         for size, limit in limits.items():
-            rivals = [r.ratio for r in rows if r.size == size and r.peer and r.ratio is not None]
+            rivals = [
+                r.ratio for r in rows if r.size == size and r.peer and r.ratio is not None
+            ]
             if rivals:
                 found.append((min(rivals) >= limit, f"{size}: {min(rivals):.3g}"))
         if not found:

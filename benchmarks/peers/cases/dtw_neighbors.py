@@ -73,8 +73,12 @@ CASE = Case(
     work=work,
     contenders={
         "DTWNeighborsClassifier": Contender(run=ours, peer=False, note="default"),
-        "without lower bounds": Contender(run=unbounded, peer=False, note="`lower_bounds=False`"),
-        "aeon": Contender(run=aeon, requires="aeon>=1.6", note="`KNeighborsTimeSeriesClassifier`"),
+        "without lower bounds": Contender(
+            run=unbounded, peer=False, note="`lower_bounds=False`"
+        ),
+        "aeon": Contender(
+            run=aeon, requires="aeon>=1.6", note="`KNeighborsTimeSeriesClassifier`"
+        ),
         "tslearn": Contender(
             run=tslearn, requires="tslearn>=0.6", note="`KNeighborsTimeSeriesClassifier`"
         ),

@@ -83,7 +83,9 @@ def _ratio(contender, least=None, most=None):
 
 def _as_accurate(rows):
     error = {(r.contender, r.size): r.value("error") for r in rows if r.ratio is not None}
-    pairs = [(e, error["ELMRegressor", size]) for (c, size), e in error.items() if c == "RidgeCV"]
+    pairs = [
+        (e, error["ELMRegressor", size]) for (c, size), e in error.items() if c == "RidgeCV"
+    ]
     if not pairs:
         return None, "RidgeCV not measured"
     worst = max(ours / other for other, ours in pairs)

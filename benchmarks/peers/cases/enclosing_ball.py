@@ -50,7 +50,10 @@ def cone_by_cvxpy(X):
 def quality(X, found):
     center, lower, passes = found
     radius = np.sqrt(
-        max(((X[s : s + 10**5] - center) ** 2).sum(axis=1).max() for s in range(0, len(X), 10**5))
+        max(
+            ((X[s : s + 10**5] - center) ** 2).sum(axis=1).max()
+            for s in range(0, len(X), 10**5)
+        )
     )
     figures = {"radius": radius, "passes": passes}
     if lower:

@@ -135,7 +135,9 @@ def _sklearn_beaten(rows):
     ]
     if not pairs:
         return None, "not measured"
-    ok = all(t.ratio > 1 and t.quality["objective"] >= o.quality["objective"] for t, o in pairs)
+    ok = all(
+        t.ratio > 1 and t.quality["objective"] >= o.quality["objective"] for t, o in pairs
+    )
     shown = "; ".join(
         f"{t.contender}: {t.ratio:.1f} times the time, objective {t.quality['objective']:.2f} "
         f"against {o.quality['objective']:.2f}"

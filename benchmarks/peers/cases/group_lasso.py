@@ -136,7 +136,9 @@ CASE = Case(
             why_not="takes minutes",
         ),
         "celer": Contender(
-            run=celer, requires="celer>=0.7.4", note="working sets, dual extrapolation; gap 1e-8"
+            run=celer,
+            requires="celer>=0.7.4",
+            note="working sets, dual extrapolation; gap 1e-8",
         ),
         "skglm": Contender(
             run=skglm,

@@ -73,7 +73,9 @@ def quality(data, scores):
     N = np.zeros_like(E)
     np.add.at(N.T, x, gamma)
     expected = (N / E - N.sum(axis=1, keepdims=True)).ravel()
-    return {"error": float(np.abs(scores[i, -size:] - expected).max() / np.abs(expected).max())}
+    return {
+        "error": float(np.abs(scores[i, -size:] - expected).max() / np.abs(expected).max())
+    }
 
 
 # the sizes that the specification names

@@ -116,7 +116,9 @@ def _in_equal_time(rows):
             if label == size and name.startswith("Nystroem") and row.ratio <= 1.05
         ]
         if rivals:
-            pairs.append((found[size, "IncompleteCholesky"].value("error") / min(rivals), size))
+            pairs.append(
+                (found[size, "IncompleteCholesky"].value("error") / min(rivals), size)
+            )
     if not pairs:
         return None, "none that takes no longer"
     worst, size = max(pairs)
@@ -162,10 +164,14 @@ CASE = Case(
             run=blocked, peer=False, note="pivots drawn by their residuals, in blocks"
         ),
         "greedy": Contender(
-            run=greedy, peer=False, note="IncompleteCholesky with the pivots of largest residual"
+            run=greedy,
+            peer=False,
+            note="IncompleteCholesky with the pivots of largest residual",
         ),
         "greedy, column by column": Contender(
-            run=column_by_column, peer=False, note="greedy pivots in numpy, written in the case"
+            run=column_by_column,
+            peer=False,
+            note="greedy pivots in numpy, written in the case",
         ),
         "Nystroem": Contender(
             run=nystroem(1), requires="scikit-learn>=1.9", note="as many random landmarks"
@@ -181,7 +187,10 @@ CASE = Case(
         "residual": "fraction of the trace of the kernel matrix that is left",
         "error": "relative Frobenius error of the kernel matrix of a hundred samples",
     },
-    memory_unit=("copies of the features", lambda samples: 8.0 * len(samples.X) * samples.rank),
+    memory_unit=(
+        "copies of the features",
+        lambda samples: 8.0 * len(samples.X) * samples.rank,
+    ),
     targets=(
         Target(
             text="error at most that of Nystroem features that take no longer (by 5 % at most)",

@@ -117,7 +117,9 @@ CASE = Case(
     memory_unit=("MiB", lambda views: 2**20),
     targets=(
         Target(text="under a minute for n = 50000", check=_within_a_minute),
-        at_most("under 1 GiB for n = 50000", "KernelCCA", "memory", 1024, sizes=("n = 50000",)),
+        at_most(
+            "under 1 GiB for n = 50000", "KernelCCA", "memory", 1024, sizes=("n = 50000",)
+        ),
         Target(
             text="held-out correlation at most 0.01 below the exact one at n = 5000",
             check=_as_exact,

@@ -24,7 +24,9 @@ class Problem(NamedTuple):
 def work(size, rng):
     """Ten clusters of Gaussian blobs in ten dimensions; starts are random labels."""
     n, spread = size
-    X, _ = make_blobs(n, 10, centers=12, cluster_std=spread, random_state=int(rng.integers(2**31)))
+    X, _ = make_blobs(
+        n, 10, centers=12, cluster_std=spread, random_state=int(rng.integers(2**31))
+    )
     seeds = tuple(int(seed) for seed in rng.integers(2**31, size=N_STARTS))
     problem = Problem(X, rbf_kernel(X, gamma=0.01), 10, 0.01, seeds, np.inf)
     return problem._replace(best=_objective(problem, plain(problem)))
@@ -185,7 +187,10 @@ CASE = Case(
     targets=(
         at_most("objective not above the plain loop", "KernelKMeans, Lloyd", "excess", 1e-10),
         at_most(
-            "objective not above the plain loop, with exchanges", "KernelKMeans", "excess", 1e-10
+            "objective not above the plain loop, with exchanges",
+            "KernelKMeans",
+            "excess",
+            1e-10,
         ),
         at_least(
             "plain loop takes at least 10 times as long at n = 5000",
@@ -195,7 +200,11 @@ CASE = Case(
             sizes=["n = 5000"],
         ),
         at_least(
-            "tslearn takes at least 10 times as long", "tslearn", "ratio", 10, sizes=["n = 2000"]
+            "tslearn takes at least 10 times as long",
+            "tslearn",
+            "ratio",
+            10,
+            sizes=["n = 2000"],
         ),
     ),
 )

@@ -57,7 +57,9 @@ def quality(data, model):
 
 def _takes_at_most(fraction, sizes):
     def check(rows):
-        ratios = [r.ratio for r in rows if r.contender == "SVC" and r.size in sizes and r.ratio]
+        ratios = [
+            r.ratio for r in rows if r.contender == "SVC" and r.size in sizes and r.ratio
+        ]
         if not ratios:
             return None, "not measured"
         return 1 / min(ratios) <= fraction, f"at most {1 / min(ratios):.2g} times"

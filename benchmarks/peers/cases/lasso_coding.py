@@ -52,7 +52,9 @@ CASE = Case(
     warmup=("lasso", 600, "float64"),
     work=work,
     contenders={
-        "SparseCoder": Contender(run=ours(1), peer=False, note="`transform_algorithm='lasso'`"),
+        "SparseCoder": Contender(
+            run=ours(1), peer=False, note="`transform_algorithm='lasso'`"
+        ),
         "SparseCoder, 2 threads": Contender(run=ours(2), peer=False, note="`n_jobs=2`"),
         "SparseCoder, feature sign": Contender(
             run=ours(1, transform_algorithm="feature_sign"),
@@ -95,8 +97,12 @@ CASE = Case(
     },
     targets=(
         at_most("relative gap at most 1e-6", "SparseCoder", "gap", 1e-6),
-        beats("patches: at most 1.2 times the time of spams, one thread", "spams", 1 / 1.2, USUAL),
-        beats("patches: 10 times as fast as scikit-learn", "scikit-learn, descent", 10.0, USUAL),
+        beats(
+            "patches: at most 1.2 times the time of spams, one thread", "spams", 1 / 1.2, USUAL
+        ),
+        beats(
+            "patches: 10 times as fast as scikit-learn", "scikit-learn, descent", 10.0, USUAL
+        ),
         beats("2,000 atoms: not slower than spams, one thread", "spams", 1.0, LARGE),
     ),
     repeat=3,

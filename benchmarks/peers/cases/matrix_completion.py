@@ -50,7 +50,9 @@ def quality(table, low_rank):
         objective = 0.5 * misfit**2 + t * sigma.sum()
         R = np.where(known, table.X - L, 0.0)
         R *= min(1.0, t / svdvals(R)[0])  # feasible: proves a bound
-        figures["gap"] = 1 - (np.sum(R[known] * table.X[known]) - 0.5 * norm(R) ** 2) / objective
+        figures["gap"] = (
+            1 - (np.sum(R[known] * table.X[known]) - 0.5 * norm(R) ** 2) / objective
+        )
     else:
         figures["nuclear norm"] = sigma.sum() / svdvals(table.truth).sum()
     return figures
@@ -87,7 +89,10 @@ def soft_impute(table, *, tol=1e-7, max_iter=2000):
     filled = np.where(known, table.X, 0.0)
     for _ in range(max_iter):
         U, sigma, Vt = svd(
-            np.where(known, filled, L), full_matrices=False, overwrite_a=True, check_finite=False
+            np.where(known, filled, L),
+            full_matrices=False,
+            overwrite_a=True,
+            check_finite=False,
         )
         rank = int(np.sum(sigma > threshold))
         new = (U[:, :rank] * (sigma[:rank] - threshold)) @ Vt[:rank]

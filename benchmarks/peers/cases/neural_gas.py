@@ -128,9 +128,13 @@ CASE = Case(
     warmup=("digits", 200, 8),
     work=work,
     contenders={
-        "NeuralGas": Contender(run=ours(), peer=False, note="one start, 100 passes, then k-means"),
+        "NeuralGas": Contender(
+            run=ours(), peer=False, note="one start, 100 passes, then k-means"
+        ),
         "as published": Contender(
-            run=ours(polish=False), peer=False, note="`polish=False`: without the end in k-means"
+            run=ours(polish=False),
+            peer=False,
+            note="`polish=False`: without the end in k-means",
         ),
         "on-line": Contender(
             run=ours(algorithm="online", max_iter=20),
@@ -158,7 +162,9 @@ CASE = Case(
     quality=quality,
     figures={"error": "mean squared distance in thousandths of the variance"},
     targets=(
-        Target(text="error not above that of one start of k-means", check=_lower_than_one_start),
+        Target(
+            text="error not above that of one start of k-means", check=_lower_than_one_start
+        ),
     ),
     repeat=3,
 )

@@ -71,7 +71,12 @@ CASE = Case(
     remarks="nu = 0.5 of the constraints may have slack; Gaussian kernel of the default width. "
     "`mord` fits another, linear model. Errors are those on the training samples.",
     ours="NuSVOR",
-    sizes={"200, 4 ranks": (200, 4), FEW: (400, 4), MANY: (2000, 5), "5 000, 5 ranks": (5000, 5)},
+    sizes={
+        "200, 4 ranks": (200, 4),
+        FEW: (400, 4),
+        MANY: (2000, 5),
+        "5 000, 5 ranks": (5000, 5),
+    },
     quick_sizes={"200, 4 ranks": (200, 4)},
     warmup=(100, 3),
     work=work,

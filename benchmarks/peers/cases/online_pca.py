@@ -23,7 +23,9 @@ def work(size, rng):
     scale = np.full(n_features, 0.5)
     scale[:N_COMPONENTS] = np.linspace(10, 1, N_COMPONENTS)
     rotation = np.linalg.qr(rng.normal(size=(n_features, n_features)))[0]
-    X = rng.normal(size=(n_samples, n_features)) * scale @ rotation + rng.normal(size=n_features)
+    X = rng.normal(size=(n_samples, n_features)) * scale @ rotation + rng.normal(
+        size=n_features
+    )
     centred = X - X.mean(axis=0)
     last = [n_features - N_COMPONENTS, n_features - 1]
     batch = eigh(centred.T @ centred, subset_by_index=last)[1].T[::-1]
@@ -69,13 +71,17 @@ def sklearn_rows(stream):
     from sklearn.decomposition import IncrementalPCA
 
     batch = 2 * N_COMPONENTS
-    return IncrementalPCA(n_components=N_COMPONENTS, batch_size=batch).fit(stream.X).components_
+    return (
+        IncrementalPCA(n_components=N_COMPONENTS, batch_size=batch).fit(stream.X).components_
+    )
 
 
 def sklearn_batch(stream):
     from sklearn.decomposition import PCA
 
-    return PCA(n_components=N_COMPONENTS, svd_solver="covariance_eigh").fit(stream.X).components_
+    return (
+        PCA(n_components=N_COMPONENTS, svd_solver="covariance_eigh").fit(stream.X).components_
+    )
 
 
 CASE = Case(
@@ -104,7 +110,9 @@ CASE = Case(
             run=one_pass, peer=False, note="every row once, in order, k vectors kept"
         ),
         "CCIPCA.fit": Contender(
-            run=many_passes, peer=False, note="shuffled passes until its default tolerance is met"
+            run=many_passes,
+            peer=False,
+            note="shuffled passes until its default tolerance is met",
         ),
         "IncrementalPCA": Contender(
             run=sklearn_incremental,

@@ -49,7 +49,10 @@ def per_token(X, mixtures, topics):
 def quality(documents, found):
     """Mean likelihoods over the starts."""
     values = [likelihoods(documents, topics) for topics in found]
-    return {"seen": float(np.mean(values, axis=0)[0]), "kept back": float(np.mean(values, 0)[1])}
+    return {
+        "seen": float(np.mean(values, axis=0)[0]),
+        "kept back": float(np.mean(values, 0)[1]),
+    }
 
 
 def likelihoods(documents, topics):

@@ -43,7 +43,11 @@ def work(size, rng):
     from skmoderndata.decomposition import RobustPCA
 
     return Problem(
-        X, low_rank, rank, lam, _bound(X, RobustPCA(algorithm="pcp", tol=1e-9).fit(X).dual_, lam)
+        X,
+        low_rank,
+        rank,
+        lam,
+        _bound(X, RobustPCA(algorithm="pcp", tol=1e-9).fit(X).dual_, lam),
     )
 
 

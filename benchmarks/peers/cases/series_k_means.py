@@ -46,7 +46,11 @@ def aeon(data):
 
     X, starts = data
     model = TimeSeriesKMeans(
-        N_CLUSTERS, init=starts[:, None].copy(), distance="dtw", averaging_method="ba", n_init=1
+        N_CLUSTERS,
+        init=starts[:, None].copy(),
+        distance="dtw",
+        averaging_method="ba",
+        n_init=1,
     )
     return model.fit(X[:, None]).cluster_centers_
 
@@ -97,6 +101,8 @@ CASE = Case(
     quality=quality,
     figures={"objective": "sum of squared distances to the nearest prototypes"},
     targets=(
-        Target(text="objective not above, at least 5 times as fast as each peer", check=_faster),
+        Target(
+            text="objective not above, at least 5 times as fast as each peer", check=_faster
+        ),
     ),
 )

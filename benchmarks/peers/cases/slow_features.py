@@ -78,7 +78,10 @@ def expand(series):
     phi -= phi.mean(axis=0)
     size = phi.shape[1]
     return Expanded(
-        phi.T, np.diff(phi, axis=0).T, np.zeros((size, size), order="F"), np.zeros_like(phi[:size])
+        phi.T,
+        np.diff(phi, axis=0).T,
+        np.zeros((size, size), order="F"),
+        np.zeros_like(phi[:size]),
     )
 
 
@@ -118,7 +121,9 @@ def deeptime_tica(series):
 
     # scaling=None: outputs of unit variance, as slow features have
     expand = _expanded(series)
-    model = TICA(lagtime=1, dim=N_COMPONENTS, scaling=None).fit_from_timeseries(expand(series.X))
+    model = TICA(lagtime=1, dim=N_COMPONENTS, scaling=None).fit_from_timeseries(
+        expand(series.X)
+    )
     fitted = model.fetch_model()
     return lambda X: fitted.transform(expand(X))
 
@@ -150,7 +155,8 @@ def _no_peer_faster(rows):
     return none_faster(
         "",
         qualifies=lambda row: (
-            row.value("delta") <= 1.001 * slowest[row.size] and row.value("constraints") <= 1e-3
+            row.value("delta") <= 1.001 * slowest[row.size]
+            and row.value("constraints") <= 1e-3
         ),
     ).check(rows)
 

@@ -261,7 +261,10 @@ CASE = Case(
         at_most("no bound violated", "SparseCoder", "violations", 0),
         beats("50,000 patches: not slower than spams, one thread", "spams", 1.0, USUAL),
         beats(
-            "50,000 patches: 30 times as fast as scikit-learn", "scikit-learn, Gram", 30.0, USUAL
+            "50,000 patches: 30 times as fast as scikit-learn",
+            "scikit-learn, Gram",
+            30.0,
+            USUAL,
         ),
         beats("2,000 atoms: not slower than spams, one thread", "spams", 1.0, LARGE),
     ),

@@ -49,7 +49,12 @@ def gpy(data):
     noise = GPy.likelihoods.Gaussian(variance=NOISE)
     # computes value and gradient once; SparseGPRegression would for its own noise first
     model = GPy.core.SparseGP(
-        data["X"], data["y"][:, None], data["Z"].copy(), kernel, noise, inference_method=inference
+        data["X"],
+        data["y"][:, None],
+        data["Z"].copy(),
+        kernel,
+        noise,
+        inference_method=inference,
     )
     return float(np.squeeze(model.log_likelihood())), model.gradient
 
@@ -91,7 +96,9 @@ def _twice(rows):
     ratios = {c: found[c, s].ratio for c, s in found if s == LARGE and c != CASE.ours}
     if not ratios:
         return None, "no peer measured"
-    return min(ratios.values()) >= 2, ", ".join(f"{c} {r:.3g} times" for c, r in ratios.items())
+    return min(ratios.values()) >= 2, ", ".join(
+        f"{c} {r:.3g} times" for c, r in ratios.items()
+    )
 
 
 def _equal(rows):

@@ -53,7 +53,9 @@ def _model(problem, **settings):
     if problem.task == "plain":
         return SparseNMF(problem.k, penalty=None, **given)
     if problem.task == "l1 on both":
-        return SparseNMF(problem.k, side="both", form="plain", alpha=BETA[problem.task], **given)
+        return SparseNMF(
+            problem.k, side="both", form="plain", alpha=BETA[problem.task], **given
+        )
     return SparseNMF(problem.k, alpha=BETA[problem.task], ridge=problem.eta, **given)
 
 
@@ -193,12 +195,16 @@ CASE = Case(
     warmup=("small", "l1 on both", 3),
     work=work,
     contenders={
-        "SparseNMF": Contender(run=ours(), peer=False, note="one start, from singular vectors"),
+        "SparseNMF": Contender(
+            run=ours(), peer=False, note="one start, from singular vectors"
+        ),
         "SparseNMF, four starts": Contender(
             run=ours(n_init=4), peer=False, note="three more, random"
         ),
         "SparseNMF, exact": Contender(
-            run=ours(solver="bpp"), peer=False, note="block principal pivoting, not extrapolated"
+            run=ours(solver="bpp"),
+            peer=False,
+            note="block principal pivoting, not extrapolated",
         ),
         "scikit-learn NMF": Contender(
             run=sklearn_nmf(1e-4),

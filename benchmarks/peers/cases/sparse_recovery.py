@@ -81,7 +81,9 @@ def ours(method):
 def spectral_projection(data):
     from spgl1 import spgl1
 
-    return spgl1(data.X, data.y, sigma=data.bound, opt_tol=1e-9, bp_tol=1e-9, iter_lim=20_000)[0]
+    return spgl1(data.X, data.y, sigma=data.bound, opt_tol=1e-9, bp_tol=1e-9, iter_lim=20_000)[
+        0
+    ]
 
 
 MATRIX = "matrix 512 x 1024, 50 non-zeros"

@@ -130,7 +130,9 @@ def celer(digits):
     for x, lam in zip(digits.new, digits.alpha, strict=True):
         # its tolerance is on the gap in proportion to the mean square of the signal
         if digits.grouped:
-            model = GroupLasso(groups, lam / n, weights=weights, fit_intercept=False, tol=TOL / 10)
+            model = GroupLasso(
+                groups, lam / n, weights=weights, fit_intercept=False, tol=TOL / 10
+            )
         else:
             model = Lasso(lam / n, fit_intercept=False, tol=TOL / 10)
         with warnings.catch_warnings():

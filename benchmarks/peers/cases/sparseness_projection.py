@@ -111,7 +111,9 @@ def _within(label, limit, rows_in_it):
             return None, "not measured"
         return times[0] <= limit, f"{1e3 * times[0]:.2g} ms"
 
-    return Target(text=f"a row of 100,000 entries in at most {1e3 * limit:.0f} ms", check=check)
+    return Target(
+        text=f"a row of 100,000 entries in at most {1e3 * limit:.0f} ms", check=check
+    )
 
 
 SIZES = {

@@ -134,7 +134,9 @@ def _as_low(rows):
     pairs = _pairs(rows, "Sparsenet")
     if not pairs:
         return None, "not measured"
-    ok = all(t.ratio > 5 and o.quality["energy"] <= 1.001 * t.quality["energy"] for t, o in pairs)
+    ok = all(
+        t.ratio > 5 and o.quality["energy"] <= 1.001 * t.quality["energy"] for t, o in pairs
+    )
     shown = "; ".join(
         f"{t.ratio:.3g} times the time, energy {t.quality['energy']:.4f} against "
         f"{o.quality['energy']:.4f}"
@@ -218,7 +220,8 @@ CASE = Case(
             check=_as_low,
         ),
         Target(
-            text="five times the passes of the loop in less time, to a lower energy", check=_lower
+            text="five times the passes of the loop in less time, to a lower energy",
+            check=_lower,
         ),
     ),
     repeat=3,

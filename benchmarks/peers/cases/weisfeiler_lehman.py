@@ -45,7 +45,8 @@ def plain(graphs):
                     around[u].append(labels[v])
                     around[v].append(labels[u])
                 labels = [
-                    (a, tuple(sorted(b, key=repr))) for a, b in zip(labels, around, strict=True)
+                    (a, tuple(sorted(b, key=repr)))
+                    for a, b in zip(labels, around, strict=True)
                 ]
 
             for label in labels:
@@ -70,7 +71,9 @@ def ours(problem):
 def grakel(problem):
     from grakel.kernels import VertexHistogram, WeisfeilerLehman
 
-    kernel = WeisfeilerLehman(n_iter=N_ITER, base_graph_kernel=VertexHistogram, normalize=False)
+    kernel = WeisfeilerLehman(
+        n_iter=N_ITER, base_graph_kernel=VertexHistogram, normalize=False
+    )
     return kernel.fit_transform(problem.theirs)
 
 

@@ -44,12 +44,23 @@ def _table(modules):
             link = f"{{obj}}`{name} <{module_name}.{name}>`"
             row = f"| {link} | {summary(getattr(module, name))} | {home} |"
             rows.append((name.lower(), row))
-    return ["| name | what it is | module |", "|---|---|---|", *(row for _, row in sorted(rows))]
+    return [
+        "| name | what it is | module |",
+        "|---|---|---|",
+        *(row for _, row in sorted(rows)),
+    ]
 
 
 def _module_page(module, names):
     name = module.__name__
-    lines = [_title(f"``{name}``", len(name) + 4), "", summary(module), "", ".. list-table::", ""]
+    lines = [
+        _title(f"``{name}``", len(name) + 4),
+        "",
+        summary(module),
+        "",
+        ".. list-table::",
+        "",
+    ]
     for entry in sorted(names):
         lines += [
             f"   * - :obj:`{entry} <{name}.{entry}>`",
@@ -77,7 +88,12 @@ def _object_page(module_name, name, value, docs):
         lines += [f".. auto{'property' if is_property else 'method'}:: {name}.{method}", ""]
     if theirs:
         links = ", ".join(f"``{method}``" for method in theirs)
-        lines += [".. rubric:: From scikit-learn", "", f"With their usual meaning: {links}.", ""]
+        lines += [
+            ".. rubric:: From scikit-learn",
+            "",
+            f"With their usual meaning: {links}.",
+            "",
+        ]
     return "\n".join([*lines, *shown])
 
 

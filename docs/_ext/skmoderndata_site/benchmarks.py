@@ -54,7 +54,9 @@ def render(docs):
         out.append(f"| {' | '.join(cells)} |")
 
     missed = [
-        f"- {_link(page)}: {text}" for page in sorted(races, key=_title) for text in page.misses
+        f"- {_link(page)}: {text}"
+        for page in sorted(races, key=_title)
+        for text in page.misses
     ]
     if missed:
         out += ["", "### Figures that were not reached", "", *missed]

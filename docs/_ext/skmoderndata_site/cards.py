@@ -67,7 +67,9 @@ def render_facts(classes):
     """Markdown of the part of a method's page that comes from its cards and tests."""
     out = ["## Facts", "", "| | |", "|---|---|"]
     for cls in classes:
-        out.append(f"| {{obj}}`{cls.__name__} <{public_path(cls)}>` | {catalogue.summary(cls)} |")
+        out.append(
+            f"| {{obj}}`{cls.__name__} <{public_path(cls)}>` | {catalogue.summary(cls)} |"
+        )
         what = "cost of `fit`" if hasattr(cls, "fit") else "cost of a matrix"
         out.append(f"| {what} | `{cls._card.cost.replace('`', '')}` |")
         if cls._card.comparison is not None:

@@ -85,6 +85,10 @@ def render_tasks(docs):
             f"![{task['alt']}](generated/figures/{task['picture']}.png)",
             "",
         ]
-        out += [f"**{task['problem']}**", "", f"{_links(task, classes, docs)}: {task['answer']}"]
+        out += [
+            f"**{task['problem']}**",
+            "",
+            f"{_links(task, classes, docs)}: {task['answer']}",
+        ]
         out += [":::", ""]
     return "\n".join([*out, "::::", ""])

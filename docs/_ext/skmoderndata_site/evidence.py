@@ -14,7 +14,9 @@ def _kinds():
     """Kinds of evidence: pytest's markers of this project, but for the one that means heavy."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     markers = settings["tool"]["pytest"]["ini_options"]["markers"]
-    return tuple(name for name in (line.partition(":")[0] for line in markers) if name != "slow")
+    return tuple(
+        name for name in (line.partition(":")[0] for line in markers) if name != "slow"
+    )
 
 
 KINDS = _kinds()

@@ -22,7 +22,8 @@ def _imports(examples):
         froms = [
             node
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("skmoderndata")
+            if isinstance(node, ast.ImportFrom)
+            and (node.module or "").startswith("skmoderndata")
         ]
         found[path] = {f"{node.module}.{alias.name}" for node in froms for alias in node.names}
     return found

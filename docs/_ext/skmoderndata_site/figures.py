@@ -24,7 +24,12 @@ BLUE = "#1f6fb2"
 RED = "#c8452f"
 GREY = "0.65"
 SIZE = (5.4, 2.6)  # inches, at 120 points an inch
-STYLE = {"font.size": 8, "axes.titlesize": 9, "axes.spines.top": False, "axes.spines.right": False}
+STYLE = {
+    "font.size": 8,
+    "axes.titlesize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
 
 
 def broken_table(figure, rng):
@@ -51,13 +56,17 @@ def components(figure, rng):
     top.plot(t, X[:, 1] - 3, color=GREY, lw=0.6)
     top.set(title="what is measured: two fast signals", yticks=[])
     bottom.plot(t, slow, color=BLUE)
-    bottom.set(title="the slowest quadratic function of both", yticks=[], xticks=[], xlabel="time")
+    bottom.set(
+        title="the slowest quadratic function of both", yticks=[], xticks=[], xlabel="time"
+    )
 
 
 def codes(figure, rng):
     """Sparse recovery: 128 coefficients from 40 measurements."""
     truth = np.zeros(128)
-    truth[rng.choice(128, 9, replace=False)] = rng.choice([-1, 1], 9) * rng.uniform(0.5, 1.5, 9)
+    truth[rng.choice(128, 9, replace=False)] = rng.choice([-1, 1], 9) * rng.uniform(
+        0.5, 1.5, 9
+    )
     measure = rng.normal(size=(40, 128)) / np.sqrt(40)
     model = SparseRecovery(None, "basis_pursuit").fit(measure, measure @ truth)
     least = np.linalg.pinv(measure) @ measure @ truth
@@ -79,7 +88,9 @@ def factors(figure, rng):
     model = SparseNMF(16, alpha=0.05, random_state=0, max_iter=200, tol=1e-3)
     codes = model.fit_transform(digits)
     mosaic = model.components_.reshape(2, 8, 8, 8) / model.components_.max()
-    mosaic = np.pad(mosaic, ((0, 0), (0, 0), (1, 1), (1, 1))).transpose(0, 2, 1, 3).reshape(20, 80)
+    mosaic = (
+        np.pad(mosaic, ((0, 0), (0, 0), (1, 1), (1, 1))).transpose(0, 2, 1, 3).reshape(20, 80)
+    )
     top, left, right = figure.subplot_mosaic([["parts", "parts"], ["digit", "sum"]]).values()
     for ax, image, name in (
         (top, mosaic, "sixteen parts"),
@@ -149,9 +160,13 @@ def margins(figure, rng):
     left, right = figure.subplots(1, 2)
     left.scatter(*X.T, c=y, cmap="coolwarm", s=1, linewidths=0)
     left.set(title=f"{len(X):,} samples", xticks=[], yticks=[], aspect="equal")
-    right.contourf(side, side, model.predict(grid).reshape(120, 120), cmap="coolwarm", alpha=0.5)
+    right.contourf(
+        side, side, model.predict(grid).reshape(120, 120), cmap="coolwarm", alpha=0.5
+    )
     right.plot(*X[model.support_].T, "k.", ms=2)
-    right.set(title=f"{len(model.support_)} in the machine", xticks=[], yticks=[], aspect="equal")
+    right.set(
+        title=f"{len(model.support_)} in the machine", xticks=[], yticks=[], aspect="equal"
+    )
 
 
 def boolean(figure, rng):
@@ -196,7 +211,11 @@ def choosing(figure, rng):
     cloud.scatter(*X.T, c=search.labels_, cmap="tab10", s=6)
     cloud.set(title="samples", xticks=[], yticks=[], aspect="equal")
     curve.errorbar(
-        search.param_range_, search.stability_, yerr=search.standard_error_, color=BLUE, marker="o"
+        search.param_range_,
+        search.stability_,
+        yerr=search.standard_error_,
+        color=BLUE,
+        marker="o",
     )
     curve.set(title="stability", xlabel="number of clusters", ylim=(0, 1.05))
 
@@ -205,7 +224,9 @@ def scale(figure, rng):
     """Incomplete Cholesky decomposition: how few samples stand for a kernel matrix."""
     angle = rng.uniform(0, np.pi, size=200)
     arc = 3 * np.c_[np.cos(angle), np.sin(angle)] + 0.05 * rng.normal(size=(200, 2))
-    spots = 0.3 * rng.normal(size=(1800, 2)) + np.array([[-1.0, 0.0], [1.0, 0.0]]).repeat(900, 0)
+    spots = 0.3 * rng.normal(size=(1800, 2)) + np.array([[-1.0, 0.0], [1.0, 0.0]]).repeat(
+        900, 0
+    )
     X = np.r_[arc, spots]
     ranks = (5, 10, 20, 40, 80)
     models = [IncompleteCholesky(k, gamma=2.0, random_state=0).fit(X) for k in ranks]
@@ -213,7 +234,9 @@ def scale(figure, rng):
     cloud.plot(*X.T, ".", color="0.85", ms=2)
     cloud.plot(*models[3].components_.T, "o", color=RED, mfc="none", ms=4)
     cloud.set(title="40 of 2,000 samples", xticks=[], yticks=[], aspect="equal")
-    curve.semilogy(ranks, [model.residual_trace_ / len(X) for model in models], "o-", color=BLUE)
+    curve.semilogy(
+        ranks, [model.residual_trace_ / len(X) for model in models], "o-", color=BLUE
+    )
     curve.set(title="fraction of the kernel left out", xlabel="samples used")
 
 

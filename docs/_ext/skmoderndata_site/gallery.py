@@ -87,7 +87,9 @@ def regroup(index, examples, docs):
             title = guide.title(docs, page)
             out += [title, "-" * len(title), "", f"Guide: :doc:`/guide/{page}`", ""]
             out += [".. raw:: html", "", '    <div class="sphx-glr-thumbnails">', ""]
-            out += [block for _, block in sorted(members, key=lambda member: member[0].lower())]
+            out += [
+                block for _, block in sorted(members, key=lambda member: member[0].lower())
+            ]
             out += [".. raw:: html", "", "    </div>", ""]
 
     return "\n".join(out) + index[last:]

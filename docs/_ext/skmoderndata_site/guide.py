@@ -52,7 +52,9 @@ def pages(docs):
     found = {}
     for chapter, families in contents(docs).items():
         stems = [method_stem(cls) for classes in families.values() for cls in classes]
-        stems = [stem for stem in dict.fromkeys([*stems, *extra[chapter]]) if stem not in taken]
+        stems = [
+            stem for stem in dict.fromkeys([*stems, *extra[chapter]]) if stem not in taken
+        ]
         found[chapter] = [stem for stem in stems if (docs / "methods" / f"{stem}.md").exists()]
         taken.update(found[chapter])
     return found
@@ -73,7 +75,9 @@ def render(docs):
         for family, classes in families.items():
             out += [f"### {family[0].upper()}{family[1:]}", "", "| method | what it does |"]
             out += ["|---|---|"]
-            out += [f"| {cards.link(cls, docs)} | {catalogue.summary(cls)} |" for cls in classes]
+            out += [
+                f"| {cards.link(cls, docs)} | {catalogue.summary(cls)} |" for cls in classes
+            ]
             out.append("")
         out += ["```{toctree}", ":hidden:", ""]
         out += [*(f"/methods/{stem}" for stem in stems[chapter]), "```", ""]

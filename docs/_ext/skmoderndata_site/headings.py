@@ -18,7 +18,9 @@ def setup(app):
 def empty(document):
     """Titles of sections and rubrics that nothing follows."""
     found = []
-    for heading in document.findall(lambda node: isinstance(node, (nodes.title, nodes.rubric))):
+    for heading in document.findall(
+        lambda node: isinstance(node, (nodes.title, nodes.rubric))
+    ):
         parent = heading.parent
         if isinstance(heading, nodes.title) and not isinstance(parent, nodes.section):
             continue
@@ -37,7 +39,9 @@ def _is_unseen(node):
 
 def shows_an_example(document):
     """Whether a page has a thumbnail of the gallery."""
-    return any("sphx-glr-thumbcontainer" in raw.astext() for raw in document.findall(nodes.raw))
+    return any(
+        "sphx-glr-thumbcontainer" in raw.astext() for raw in document.findall(nodes.raw)
+    )
 
 
 def _check(app, document):

@@ -40,4 +40,6 @@ def _resolve(app, env, node, contnode):
         uri = address(node["reftarget"])
     else:
         uri = None
-    return None if uri is None else nodes.reference("", "", contnode, internal=False, refuri=uri)
+    return (
+        None if uri is None else nodes.reference("", "", contnode, internal=False, refuri=uri)
+    )

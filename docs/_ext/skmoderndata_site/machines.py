@@ -71,7 +71,10 @@ def machines():
     rows = []
     # our estimators take the kernel itself
     for cls in all_estimators():
-        if "kernel" in getattr(cls, "_parameter_constraints", {}) and cls.__name__ not in OTHERS:
+        if (
+            "kernel" in getattr(cls, "_parameter_constraints", {})
+            and cls.__name__ not in OTHERS
+        ):
             model = cls(**{"kernel": KERNEL} | SETTINGS.get(cls.__name__, {}))
             if "random_state" in model.get_params():
                 model.set_params(random_state=0)
@@ -141,7 +144,9 @@ def check(machine):
     equal = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for (name, A), B in zip(containers(X).items(), containers(X_new).values(), strict=True):
+        for (name, A), B in zip(
+            containers(X).items(), containers(X_new).values(), strict=True
+        ):
             found = run(machine, A, y, B)
             expected = found if expected is None else expected
             if np.array_equal(found, expected):

@@ -60,7 +60,12 @@ def to_mathml(tex, *, block):
         tex = rf"\begin{{aligned}}{tex}\end{{aligned}}"
     try:
         result = tex2mathml(tex, as_block=block)
-    except (AttributeError, IndexError, ValueError, SyntaxError) as error:  # its parser gave up
+    except (
+        AttributeError,
+        IndexError,
+        ValueError,
+        SyntaxError,
+    ) as error:  # its parser gave up
         raise MathError(f"cannot parse: {error}") from error
     return result.replace("<mtable class=", '<mtable displaystyle="true" class=')
 

@@ -321,7 +321,9 @@ def series_k_means(
             if len(members):
                 centers[c] = update(_take(X, members), centers[c])
         costs = costs_to(centers)
-    return Clusters(best_centers, best, history[-1], np.array(history), it.n_iter, it.converged)
+    return Clusters(
+        best_centers, best, history[-1], np.array(history), it.n_iter, it.converged
+    )
 
 
 def _fill_empty(X: Packed, costs: Array, labels: Array, centers: list[Array]) -> Array:
@@ -341,11 +343,15 @@ def _fill_empty(X: Packed, costs: Array, labels: Array, centers: list[Array]) ->
     return labels
 
 
-def warping_costs_to(X: Packed, band: Band, n_jobs: int | None) -> Callable[[list[Array]], Array]:
+def warping_costs_to(
+    X: Packed, band: Band, n_jobs: int | None
+) -> Callable[[list[Array]], Array]:
     """Return a function from centers to the squared warping distances of all series."""
 
     def costs_to(centers: list[Array]) -> Array:
-        return alignment_costs(pack_centers(centers), X, band=band, rooted=False, n_jobs=n_jobs)
+        return alignment_costs(
+            pack_centers(centers), X, band=band, rooted=False, n_jobs=n_jobs
+        )
 
     return costs_to
 

@@ -10,7 +10,9 @@ from skmoderndata._solvers.alignment.warping import Packed, side_by_side
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
-LANES = 8  # series that one is compared with at a time; a constant, so that LLVM unrolls the loops
+LANES = (
+    8  # series that one is compared with at a time; a constant, so that LLVM unrolls the loops
+)
 CELLS_OF_SIMILARITIES = 2  # cells of others that one with an exponential is worth
 CELLS_OF_SLOPES = 20  # and one with its logarithm and derivative
 LOG2 = float(np.log(2.0))

@@ -150,5 +150,7 @@ def soft_costs(
         np.empty(shape if gradient.size else (0, 0)),
     )
     costs = np.empty(len(offsets) - 1)
-    in_pieces(_soft_sweep, center, values, offsets, weights, gamma, band, gradient, tables, costs)
+    in_pieces(
+        _soft_sweep, center, values, offsets, weights, gamma, band, gradient, tables, costs
+    )
     return costs

@@ -11,7 +11,9 @@ from skmoderndata._solvers.common import pieces
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
-Packed = tuple[Array, Array]  # values of all series, one after the other, and where each begins
+Packed = tuple[
+    Array, Array
+]  # values of all series, one after the other, and where each begins
 
 LANES = 64  # series that are compared with one at a time; 8 lanes take 2.3 times as long
 FEW_LANES = 5  # below so many, one pair at a time is faster: 8 times with one lane
@@ -112,7 +114,9 @@ def _all_above(row, low, high, width, cutoff):
 
 
 @jit
-def _compare(values, offsets, rows, widths, lanes, band, rooted, cutoff, at, saved, out, cells):
+def _compare(
+    values, offsets, rows, widths, lanes, band, rooted, cutoff, at, saved, out, cells
+):
     """Costs of aligning the series `rows` with so many of the lanes each as `widths` says.
 
     Goes on with row ``at[1]`` of the tables of series ``rows[at[0]]``, after the row that is
@@ -156,7 +160,11 @@ def _compare(values, offsets, rows, widths, lanes, band, rooted, cutoff, at, sav
                 break
             next_row(x[i], i, side, low[i], high[i], rooted, row, work, width)
             cells -= (high[i] - low[i]) * width
-            if i % 8 == 7 and cutoff < np.inf and _all_above(row, low[i], high[i], width, cutoff):
+            if (
+                i % 8 == 7
+                and cutoff < np.inf
+                and _all_above(row, low[i], high[i], width, cutoff)
+            ):
                 ended = True
                 break
 

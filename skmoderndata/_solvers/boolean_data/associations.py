@@ -101,7 +101,9 @@ def greedy_basis(words, candidates, k, bonus, penalty):
     Z = np.zeros((n, k), dtype=np.bool_)
     covered = np.zeros_like(words)
 
-    near = np.zeros((n_words, width), dtype=np.uint64)  # candidates that share bits with a choice
+    near = np.zeros(
+        (n_words, width), dtype=np.uint64
+    )  # candidates that share bits with a choice
     near[:, :n_candidates] = candidates.T
     totals, missed = _total_gains(words, near, bonus, penalty)
     totals = totals[:n_candidates]
@@ -196,7 +198,18 @@ def race(words, columns, answers, bonus, penalty):
         column_sets = sets if all_sets_fit(k, columns) else NO_SETS
         cost, U, Z = leader[:3]
         *best, n_rounds = _refit(
-            words, columns, cost, U, Z, np.inf, nothing, np.inf, sets, column_sets, bonus, penalty
+            words,
+            columns,
+            cost,
+            U,
+            Z,
+            np.inf,
+            nothing,
+            np.inf,
+            sets,
+            column_sets,
+            bonus,
+            penalty,
         )
         leader[:4] = *best, leader[3] + n_rounds
     return leader
@@ -207,7 +220,9 @@ def all_sets_fit(k, words):
     return 2**k <= MAX_SETS and 2**k * words.shape[1] <= MAX_WORDS
 
 
-def _refit(words, columns, cost, U, Z, least, leader_U, pace, sets, column_sets, bonus, penalty):
+def _refit(
+    words, columns, cost, U, Z, least, leader_U, pace, sets, column_sets, bonus, penalty
+):
     """Better memberships for the components, better components for the memberships, in turn.
 
     The second is the first for the transposed problem. Each is the best of all `sets`, or found

@@ -32,7 +32,16 @@ NEGLIGIBLE = -60.0  # logarithm of a probability that counts as exp(-60): subnor
 DECIDED = 1e-6  # mean probability of all sets but the best below which annealing has ended
 MAX_ROWS = 2000  # rows in which a newcomer among the sources is looked for
 MAX_TRIES = 4  # sources that it may replace
-ASSOCIATIONS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)  # of co-occurrence, from which it is made
+ASSOCIATIONS = (
+    0.2,
+    0.3,
+    0.4,
+    0.5,
+    0.6,
+    0.7,
+    0.8,
+    0.9,
+)  # of co-occurrence, from which it is made
 SAMPLE = 1000  # rows that show at which temperature the sources separate
 SEPARATE = 0.01  # mean distance of two sources, per feature, from which they count as separate
 
@@ -334,7 +343,9 @@ def _level(
         model = maximization(model, statistics, noise=settings.noise, n_inner=settings.n_inner)
         n_rounds += 1
         fallen = last - statistics.free_energy
-        if n_rounds == settings.n_rounds or fallen <= settings.tol * abs(statistics.free_energy):
+        if n_rounds == settings.n_rounds or fallen <= settings.tol * abs(
+            statistics.free_energy
+        ):
             return model, statistics, n_rounds
         last = statistics.free_energy
 
@@ -457,7 +468,9 @@ def replace_sources(
             V[k] = newcomer
             new = boolean_model(model.sets, V, q1, q0, noise=settings.noise)
             new, counts = boolean_refit(data, new, noise=settings.noise, progress=progress)
-            if counts.free_energy < statistics.free_energy - 1e-6 * abs(statistics.free_energy):
+            if counts.free_energy < statistics.free_energy - 1e-6 * abs(
+                statistics.free_energy
+            ):
                 model = new
                 statistics = counts
                 break
@@ -569,7 +582,10 @@ def union_counts(sets: Array, U: Array, statistics: Statistics) -> Array:
     """Count ones and zeros where the union is 1 (first row) and where it is 0."""
     union = boolean_product(sets, U).T  # (D, n_sets)
     return np.array(
-        [[statistics.ones[part].sum(), statistics.zeros[part].sum()] for part in (union, ~union)]
+        [
+            [statistics.ones[part].sum(), statistics.zeros[part].sum()]
+            for part in (union, ~union)
+        ]
     )
 
 
@@ -603,7 +619,9 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
     if 2**K <= MAX_PATTERNS:
         patterns = assignment_sets(K, K)  # smaller ones first, so ties choose fewer sources
         chosen = np.empty(len(gain), dtype=np.intp)
-        step = max(1, BLOCK_FLOATS // (2 * len(patterns)))  # features whose scores fit in a block
+        step = max(
+            1, BLOCK_FLOATS // (2 * len(patterns))
+        )  # features whose scores fit in a block
         for first in range(0, len(gain), step):
             part = slice(first, first + step)
             chosen[part] = pattern_scores(patterns, model.sets, gain[part]).argmax(axis=0)
@@ -613,7 +631,9 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
     # many: one source after the other, until none changes
     U = U.copy()
     gain = np.ascontiguousarray(gain.T)
-    count = model.sets.astype(np.float32) @ U.astype(np.float32)  # sources of a set that emit 1
+    count = model.sets.astype(np.float32) @ U.astype(
+        np.float32
+    )  # sources of a set that emit 1
     for _ in range(20):
         before = U.copy()
         for k in range(K):

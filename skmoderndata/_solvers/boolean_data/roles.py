@@ -33,7 +33,9 @@ def intersections(rows, max_candidates, complete):
 
         # the table grows, and is filled again
         if status == FULL:
-            grown = np.zeros((min(max_candidates, 2 * len(store)), rows.shape[1]), dtype=np.uint64)
+            grown = np.zeros(
+                (min(max_candidates, 2 * len(store)), rows.shape[1]), dtype=np.uint64
+            )
             grown[:n_found] = store
             store = grown
             table = np.full(4 * len(grown), -1, dtype=np.int64)

@@ -69,7 +69,9 @@ def bounded_lasso_codes(
     floor = np.zeros(len(X)) if alpha is None else np.array(alpha, dtype=np.float64)
     tol_sq = np.asarray(tol_sq, dtype=np.float64)
 
-    def solve(signals: Array, some: Atoms, which: Any, known: Array | None = None) -> SparseCodes:
+    def solve(
+        signals: Array, some: Atoms, which: Any, known: Array | None = None
+    ) -> SparseCodes:
         code = block_coder(signals, some, settings, known)
         least = floor[which]
         bounds = tol_sq[which]

@@ -116,7 +116,9 @@ def bridge(
         for _ in it:
             sweep(G, penalties, q, positive, b, g)
             it.residual = duality_gap(b, c, g, yy, alpha, q, positive)
-        return BridgeResult(b, it.residual, kkt_residual(b, c, g, alpha, q, positive), it.n_iter)
+        return BridgeResult(
+            b, it.residual, kkt_residual(b, c, g, alpha, q, positive), it.n_iter
+        )
 
     # q < 1: a sequence of weighted lassos whose smoothing e is halved when they settle
     scale = float(np.max(np.abs(c), initial=0.0) / max(np.diag(G).max(initial=0.0), 1e-300))
@@ -164,7 +166,9 @@ def duality_gap(
     return relative_gap(primal, max(dual, 0.0), unit=yy / 2)  # the dual is 0 at r = 0
 
 
-def kkt_residual(b: Array, c: Array, g: Array, alpha: float, q: float, positive: bool) -> float:
+def kkt_residual(
+    b: Array, c: Array, g: Array, alpha: float, q: float, positive: bool
+) -> float:
     """Largest violation of ``x_j'r = alpha q |b_j|^(q - 1) sign(b_j)``, relative to ``max |c|``.
 
     At ``b_j = 0`` nothing is asked for q < 1, ``|x_j'r| <= alpha`` for q = 1.

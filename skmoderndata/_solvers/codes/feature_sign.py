@@ -20,7 +20,9 @@ from skmoderndata._solvers.codes.lasso_signal import (
 from skmoderndata._solvers.codes.products import ZERO, largest_entry, low_bits
 from skmoderndata._solvers.common.linalg import EPS
 
-EXCESS_RELATIVE = 1e-10  # relative excess of a correlation over the penalty that counts as none
+EXCESS_RELATIVE = (
+    1e-10  # relative excess of a correlation over the penalty that counts as none
+)
 
 
 @jit
@@ -46,7 +48,9 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
 
         for j in range(k):
             score[j] = b[j]
-        enough = lam * (1 + EXCESS_RELATIVE) + 8 * EPS * abs(score[largest_entry(bits, k, low)])
+        enough = lam * (1 + EXCESS_RELATIVE) + 8 * EPS * abs(
+            score[largest_entry(bits, k, low)]
+        )
 
         t, G = _start(signals, known, active, codes[i], G)
         solved = t == 0

@@ -8,7 +8,9 @@ from skmoderndata._solvers.common.certificates import relative_gaps
 from skmoderndata._typing import Array
 
 
-def penalised_bounds(xr: Any, rr: Any, penalty: Any, largest: Any, lam: Any) -> tuple[Any, Any]:
+def penalised_bounds(
+    xr: Any, rr: Any, penalty: Any, largest: Any, lam: Any
+) -> tuple[Any, Any]:
     """Objective of ``min over a  1/2 |x - a D|^2 + lam Omega(a)``, and a bound from below.
 
     With the residual ``r = x - a D`` the dual problem is ``max x.v - 1/2 |v|^2`` over v with

@@ -118,7 +118,9 @@ def orthogonal_matching_pursuit(
     cap = max(1, min(n_nonzero, X.shape[1], len(atoms.rows)))
     tol_sq = np.ascontiguousarray(tol_sq, dtype=np.float64)
 
-    def solve(signals: Array, some: Atoms, which: Any, mask: Array | None = None) -> SparseCodes:
+    def solve(
+        signals: Array, some: Atoms, which: Any, mask: Array | None = None
+    ) -> SparseCodes:
         (m, n) = signals.shape
         k = len(some.rows)
         gram = None if mask is not None else some.gram

@@ -228,7 +228,11 @@ def group_lasso(
     """
     X = work.X
     lam = penalty.lam
-    w = np.zeros(int(penalty.edges[-1])) if start is None else np.array(start, dtype=np.float64)
+    w = (
+        np.zeros(int(penalty.edges[-1]))
+        if start is None
+        else np.array(start, dtype=np.float64)
+    )
     if penalty.positive:
         w = np.maximum(w, 0.0)
     scale = 0.5 * float(y @ y)
@@ -288,14 +292,22 @@ def group_lasso_gap(X: Columns, y: Array, w: Array, penalty: Penalty) -> float:
     return _gap(float(y @ r), float(r @ r), w, penalty.dual_norms(X.cross(r)), penalty)[0]
 
 
-def _gap(yr: float, rr: float, w: Array, scores: Array, penalty: Penalty) -> tuple[float, float]:
+def _gap(
+    yr: float, rr: float, w: Array, scores: Array, penalty: Penalty
+) -> tuple[float, float]:
     """Duality gap, at least 0, and objective; `scores` are the dual norms of ``X' r``."""
     objective, bound = penalised_bounds(yr, rr, penalty.of(w), scores.max(), penalty.lam)
     return relative_gap(objective, bound, unit=1.0), float(objective)
 
 
 def _solve_working_set(
-    y: Array, b: Array, work: WorkingSet, w: Array, penalty: Penalty, goal: float, max_iter: int
+    y: Array,
+    b: Array,
+    work: WorkingSet,
+    w: Array,
+    penalty: Penalty,
+    goal: float,
+    max_iter: int,
 ) -> tuple[Array, int]:
     """Coefficients of the problem on the working set, all others zero, and the sweeps taken.
 
@@ -328,7 +340,16 @@ def _solve_working_set(
         before = gap
         count = min(SWEEPS_BETWEEN_GAPS, max_iter - taken)
         taken += descend(
-            Z, edges, r, work.blocks, a, group_lam, single_lam, work.largest, some.positive, count
+            Z,
+            edges,
+            r,
+            work.blocks,
+            a,
+            group_lam,
+            single_lam,
+            work.largest,
+            some.positive,
+            count,
         )
         r, c, gap = look()
 

@@ -23,7 +23,13 @@ ALONG = 1e-4  # curvature of a norm along the group in systems of the size of th
 
 
 def newton_step(
-    Z: Array, edges: Array, a: Array, c: Array, group_lam: Array, single_lam: float, positive: bool
+    Z: Array,
+    edges: Array,
+    a: Array,
+    c: Array,
+    group_lam: Array,
+    single_lam: float,
+    positive: bool,
 ) -> Array:
     """Coefficients after a Newton step on those that are not zero; the same if none is lower.
 
@@ -128,7 +134,9 @@ def newton_direction(
             return scaled(s - T @ linalg.cho_solve(factor, s @ T, check_finite=False))
 
         def hessian(v: Array) -> Array:
-            return np.asarray(rows @ (v @ rows) + bend * (v - (1 - CURVATURE_ALONG) * along(v)))
+            return np.asarray(
+                rows @ (v @ rows) + bend * (v - (1 - CURVATURE_ALONG) * along(v))
+            )
 
         square = (len(z), len(z))
         operator = LinearOperator(square, hessian, dtype=np.float64)

@@ -11,7 +11,12 @@ import numpy as np
 from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.cholesky import append_atom, solve
 from skmoderndata._solvers.codes.gram_rows import ask_row
-from skmoderndata._solvers.codes.lasso_signal import known_entries, leave, solve_signs, write_code
+from skmoderndata._solvers.codes.lasso_signal import (
+    known_entries,
+    leave,
+    solve_signs,
+    write_code,
+)
 from skmoderndata._solvers.codes.products import (
     MAGNITUDE,
     ZERO,
@@ -139,7 +144,9 @@ def homotopy(signals, i, active, scratch, G):
             slope = inner(z, theta, t)
             if rr < CANCELS * size:
                 rr = residual_sq(x, known, signals.rows, index, a, t, r)
-            goal = level * level - (rr - bound) / slope  # the squared level that meets the bound
+            goal = (
+                level * level - (rr - bound) / slope
+            )  # the squared level that meets the bound
             after = level - step
             met = goal >= after * after
             if met:

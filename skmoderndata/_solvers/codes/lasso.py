@@ -47,7 +47,12 @@ def _descend_thoroughly(*given: Any) -> Any:
 
 # a signal whose gap is not reached goes on with the next route
 ROUTES = {
-    "feature_sign": (code_by_feature_sign, _descend, code_by_feature_sign, _descend_thoroughly),
+    "feature_sign": (
+        code_by_feature_sign,
+        _descend,
+        code_by_feature_sign,
+        _descend_thoroughly,
+    ),
     "homotopy": (code_by_homotopy, _descend, code_by_feature_sign, _descend_thoroughly),
     "coordinate_descent": (_descend, code_by_feature_sign, _descend_thoroughly),
 }
@@ -116,13 +121,17 @@ def lasso_codes(
     settings = Settings(method, positive, tol, max_iter, n_jobs, memory)
     alpha = np.asarray(alpha, dtype=np.float64)
 
-    def solve(signals: Array, some: Atoms, which: Any, known: Array | None = None) -> SparseCodes:
+    def solve(
+        signals: Array, some: Atoms, which: Any, known: Array | None = None
+    ) -> SparseCodes:
         code = block_coder(signals, some, settings, known)
         given = None if start is None else start[which]
         levels = alpha[which]
 
         def work(part: slice) -> SparseCodes:
-            found = code(part, levels[part].copy(), start=None if given is None else given[part])
+            found = code(
+                part, levels[part].copy(), start=None if given is None else given[part]
+            )
             stop = np.where(found.done, TOL, MAX_ITER)
             codes = found.a / some.norms
             return from_dense(codes, found.residual_sq, stop, found.gap, found.n_iter)
@@ -150,7 +159,9 @@ def block_coder(
     """
     n = X.shape[1]
     k = len(atoms.rows)
-    if mask is None and gram_pays(k, len(X) * max(1, min(n, k) // ROWS_PER_CODE), settings.memory):
+    if mask is None and gram_pays(
+        k, len(X) * max(1, min(n, k) // ROWS_PER_CODE), settings.memory
+    ):
         atoms = with_gram(atoms)
     gram = None if mask is not None else atoms.gram
 
@@ -162,7 +173,9 @@ def block_coder(
             return np.asarray(np.einsum("kn,kn->k", atoms.rows, atoms.rows))[None]
         return np.asarray(known @ atoms.rows.T**2)
 
-    def code(part: slice, alpha: Array, bound: Array | None = None, start: Start = None) -> Codes:
+    def code(
+        part: slice, alpha: Array, bound: Array | None = None, start: Start = None
+    ) -> Codes:
         x = np.array(X[part], dtype=np.float64, order="C")
         m = len(x)
         known = np.ones((1, n)) if mask is None else mask[part].astype(np.float64)
@@ -209,7 +222,9 @@ def _run(route: Any, signals: Signals, out: Codes, some: Array, G: Array) -> Non
         fields = ("X", "B", "sizes", "alpha", "bound")
         signals = signals._replace(**{name: getattr(signals, name)[some] for name in fields})
         if len(signals.known) > 1:
-            signals = signals._replace(known=signals.known[some], norms_sq=signals.norms_sq[some])
+            signals = signals._replace(
+                known=signals.known[some], norms_sq=signals.norms_sq[some]
+            )
 
     if signals.most >= 0:  # the rows at hand may be those of another mask
         signals.place[:-1] = -1
@@ -221,7 +236,9 @@ def _run(route: Any, signals: Signals, out: Codes, some: Array, G: Array) -> Non
     route(signals, *room_for(signals), G, a, R, steps)
 
     # certificate of all codes at once
-    gap, objective, rr = code_gaps(signals.X, R, a, signals.rows, signals.alpha, signals.positive)
+    gap, objective, rr = code_gaps(
+        signals.X, R, a, signals.rows, signals.alpha, signals.positive
+    )
     if not whole:
         out.a[some] = a
     out.residual_sq[some] = rr

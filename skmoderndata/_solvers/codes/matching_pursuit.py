@@ -168,7 +168,9 @@ def _subtract_projections(p: Problem, tol_sq: Array, s: int, max_iter: int) -> P
         # 1. the largest correlation; with `positive` a step may take back what was given, and
         # no more
         # with `positive` a step may take back what was given, and no more
-        new, gain = first_largest(np.maximum(C, np.minimum(-C, A)) if q.positive else np.abs(C))
+        new, gain = first_largest(
+            np.maximum(C, np.minimum(-C, A)) if q.positive else np.abs(C)
+        )
 
         at = np.arange(len(live)), new
         full = (A[at] == 0) & (np.count_nonzero(A, axis=1) >= s)
@@ -212,7 +214,9 @@ def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | Non
 
     # single atoms and a Gram matrix: compiled
     if start is None and p.gram is not None:
-        _enter_one_by_one(p.b, p.gram, size, tol_sq, s, p.X.shape[1], out.a, out.stop, out.n_iter)
+        _enter_one_by_one(
+            p.b, p.gram, size, tol_sq, s, p.X.shape[1], out.a, out.stop, out.n_iter
+        )
         return out.certified(p, tol_sq)
 
     R = p.X.copy()

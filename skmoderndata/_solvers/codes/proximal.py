@@ -59,7 +59,16 @@ def proximal_codes(
         x *= known
         gram = atoms.gram if through_gram else None
         codes, *others = _proximal_gradient(
-            x, known, atoms.rows, gram, smooth, alpha[part], positive, accelerate, tol, max_iter
+            x,
+            known,
+            atoms.rows,
+            gram,
+            smooth,
+            alpha[part],
+            positive,
+            accelerate,
+            tol,
+            max_iter,
         )
         return from_dense(codes / atoms.norms, *others)
 

@@ -18,7 +18,9 @@ BLOCK_BYTES = 2**25  # bytes of the arrays of a block
 SMALL_DICTIONARY_ATOMS = 512  # atoms: their Gram matrix is small whatever it is for
 MEMORY = 2**28  # bytes of a Gram matrix, where nothing else is asked for
 SINGLE_MARGIN = 2.0**-20  # of the norm of a signal, for rounding to single precision
-ROWS_PER_CODE = 16  # rows of the Gram matrix for a code, where its number of atoms is not known
+ROWS_PER_CODE = (
+    16  # rows of the Gram matrix for a code, where its number of atoms is not known
+)
 
 
 class Atoms(NamedTuple):
@@ -260,7 +262,9 @@ def concatenate_codes(parts: list[SparseCodes]) -> SparseCodes:
         return from_dense(np.zeros((0, 1)), *np.zeros((4, 0)))
     ends = np.cumsum([0, *(part.indptr[-1] for part in parts)])
     indptr = [part.indptr[1:] + end for part, end in zip(parts, ends[:-1], strict=True)]
-    fields = (np.concatenate(arrays) for arrays in zip(*(part[1:] for part in parts), strict=True))
+    fields = (
+        np.concatenate(arrays) for arrays in zip(*(part[1:] for part in parts), strict=True)
+    )
     return SparseCodes(np.concatenate([[0], *indptr]), *fields)
 
 
@@ -268,7 +272,9 @@ def take_codes(codes: SparseCodes, rows: Array) -> SparseCodes:
     """Codes of some signals, in the order of `rows`."""
     matrix = to_csr(codes, int(codes.indices.max(initial=0)) + 1)[rows]
     indptr = matrix.indptr.astype(np.int64)
-    return SparseCodes(indptr, matrix.indices, matrix.data, *(part[rows] for part in codes[3:]))
+    return SparseCodes(
+        indptr, matrix.indices, matrix.data, *(part[rows] for part in codes[3:])
+    )
 
 
 def take_back(codes: SparseCodes, order: Array) -> SparseCodes:

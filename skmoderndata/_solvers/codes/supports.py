@@ -27,7 +27,9 @@ from skmoderndata._solvers.codes.signal_blocks import (
 from skmoderndata._solvers.common.nnls import nnls
 from skmoderndata._typing import Array
 
-BARRED = 1e-3  # an atom of which a mask leaves less (squared norm) would get a huge coefficient
+BARRED = (
+    1e-3  # an atom of which a mask leaves less (squared norm) would get a huge coefficient
+)
 
 
 class Problem(NamedTuple):
@@ -172,7 +174,11 @@ def code_by_problems(
         found = solve(p, part)
         a = found.a if p.scale is None else found.a * p.scale
         return from_dense(
-            a / atoms.norms, found.residual_sq, found.stop, np.full(len(a), np.nan), found.n_iter
+            a / atoms.norms,
+            found.residual_sq,
+            found.stop,
+            np.full(len(a), np.nan),
+            found.n_iter,
         )
 
     size = 8 * (widest * (widest + (n if gram is None else 0)) + 8 * k + 4 * n)

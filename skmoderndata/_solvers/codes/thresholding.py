@@ -140,7 +140,9 @@ def pursue(method: str, p: Any, best: Best, tol_sq: Array, max_iter: int) -> Pur
     if method == "iht":
         found = iterative_hard_thresholding(p, best, tol_sq, max_iter)
     else:
-        found = _repeat(STEP_RULES[method], p, best, tol_sq, max_iter, monotone=method != "htp")
+        found = _repeat(
+            STEP_RULES[method], p, best, tol_sq, max_iter, monotone=method != "htp"
+        )
     a, rho, stop, n_iter = found
     refined = p.fit(a != 0, a)
     new = squares(p.residuals(refined))

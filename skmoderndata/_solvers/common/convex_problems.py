@@ -37,7 +37,9 @@ def solve(stated: Statement, **options: Any) -> bool:
     return stated.problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)
 
 
-def solve_for_factors(stated: Statement, size: float, instead: str) -> tuple[Array, Array, Array]:
+def solve_for_factors(
+    stated: Statement, size: float, instead: str
+) -> tuple[Array, Array, Array]:
     """Solve with Clarabel for ``size * L`` as ``U, s, Vt``, or raise and say what to use instead.
 
     An interior point method leaves all singular values positive: tiny ones are dropped. The dual
@@ -54,7 +56,9 @@ def solve_for_factors(stated: Statement, size: float, instead: str) -> tuple[Arr
     return U[:, :r], s[:r], Vt[:r]
 
 
-def basis_pursuit(A: Array, y: Array, *, weights: Any = 1.0, positive: bool = False) -> Statement:
+def basis_pursuit(
+    A: Array, y: Array, *, weights: Any = 1.0, positive: bool = False
+) -> Statement:
     """``min |w * a|_1  s.t.  A a = y``, a linear program [Chen, Donoho and Saunders 1998]."""
     import cvxpy
 
@@ -238,7 +242,9 @@ def box_program(
     return Statement(cp.Problem(cp.Minimize(objective), bounds + equations), w, None)
 
 
-def ranking_program(factor: Array, segments: Array, bounds: Array, enforced: bool) -> Statement:
+def ranking_program(
+    factor: Array, segments: Array, bounds: Array, enforced: bool
+) -> Statement:
     """``min |factor (u - l)|^2`` with ``0 <= l, u <= bounds``, all weights of sum one.
 
     For each threshold the lower weights of its rank and the upper ones of the next have the same

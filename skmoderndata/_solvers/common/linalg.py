@@ -11,7 +11,9 @@ from skmoderndata._typing import Array
 
 EPS = float(np.finfo(np.float64).eps)
 DENSE_UP_TO = 400  # rows up to which all eigenvalues are computed
-GUESSED_FROM = 200  # rows whose spectrum tells how many eigenvalues a fraction of the trace takes
+GUESSED_FROM = (
+    200  # rows whose spectrum tells how many eigenvalues a fraction of the trace takes
+)
 
 
 def row_signs(rows: Array) -> Array:
@@ -27,7 +29,9 @@ def fix_signs(rows: Array) -> Array:
     return np.where(row_signs(rows)[:, None] < 0, -rows, rows)
 
 
-def leading_eigen(A: Array | LinearOperator, k: int, *, tol: float = 0.0) -> tuple[Array, Array]:
+def leading_eigen(
+    A: Array | LinearOperator, k: int, *, tol: float = 0.0
+) -> tuple[Array, Array]:
     """Find the k largest eigenvalues of a symmetric matrix, descending, and their eigenvectors.
 
     Lanczos iterations, to the relative accuracy `tol` (0: to rounding), where few are asked for
@@ -79,7 +83,9 @@ def eigen_of_fraction(A: Array, fraction: float) -> tuple[Array, Array]:
     some = linalg.eigvalsh(A[::step, ::step])[::-1]
     guess = int(np.searchsorted(np.cumsum(some), fraction * float(some.sum()))) + 1
 
-    return leading_eigen_until(A, lambda values, _: values.sum() >= wanted, guess + guess // 4 + 2)
+    return leading_eigen_until(
+        A, lambda values, _: values.sum() >= wanted, guess + guess // 4 + 2
+    )
 
 
 def eigen_range(A: Array, start: int, stop: int) -> tuple[Array, Array]:

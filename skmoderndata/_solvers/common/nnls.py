@@ -15,7 +15,9 @@ from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._typing import Array
 
 PIVOT = 1e-13  # a pivot below this fraction of the diagonal is a dependent column
-RIDGE_RELATIVE = 1e-12  # fraction of the diagonal that is added where columns depend on each other
+RIDGE_RELATIVE = (
+    1e-12  # fraction of the diagonal that is added where columns depend on each other
+)
 EXCHANGES = 3  # full exchanges without progress before the fall-back rule [Kim & Park 2011]
 
 

@@ -126,7 +126,9 @@ def exchange_atoms(
     error = np.where(np.isfinite(codes.residual_sq), codes.residual_sq, 0.0)
     signal = np.repeat(np.arange(len(error)), np.diff(codes.indptr))
     misfit = np.bincount(codes.indices, weights=error[signal], minlength=len(D))
-    savings = np.bincount(codes.indices, weights=codes.values**2, minlength=len(D)).astype(float)
+    savings = np.bincount(codes.indices, weights=codes.values**2, minlength=len(D)).astype(
+        float
+    )
     if constant:  # is neither split nor given up
         misfit[0] = -1.0
         savings[0] = np.inf

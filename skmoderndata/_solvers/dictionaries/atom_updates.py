@@ -25,7 +25,9 @@ def users_of_atoms(codes: SparseCodes, k: int) -> tuple[Array, Array, Array]:
     return by_atom.indptr, by_atom.indices, by_atom.data
 
 
-def update_all(D: Array, S: Array, T: Array, order: Array, positive: bool, center: bool) -> None:
+def update_all(
+    D: Array, S: Array, T: Array, order: Array, positive: bool, center: bool
+) -> None:
     """Move the atoms to their optima given the others, in `order`, at unit norm, in place."""
     for j in order:
         if S[j, j] <= 0.0:

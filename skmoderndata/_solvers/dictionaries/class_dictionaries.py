@@ -30,7 +30,9 @@ class PassResult(NamedTuple):
     after: float
 
 
-def code_class(X: Array, atoms: Array, n_nonzero: int, n_jobs: int | None = None) -> SparseCodes:
+def code_class(
+    X: Array, atoms: Array, n_nonzero: int, n_jobs: int | None = None
+) -> SparseCodes:
     """Orthogonal matching pursuit of samples with one dictionary."""
     return orthogonal_matching_pursuit(
         X,
@@ -49,7 +51,9 @@ def class_residuals(
     return np.stack(columns, axis=1)
 
 
-def discriminative_cost(residuals: Array, target: Array, sharpness: float, weight: float) -> float:
+def discriminative_cost(
+    residuals: Array, target: Array, sharpness: float, weight: float
+) -> float:
     """Mean of ``log sum_j exp(-lam (R_j - R_i)) + lam gamma R_i``, i the class of the sample.
 
     `sharpness` is lam, `weight` gamma. The first term is a smooth count of wrong decisions: the

@@ -12,7 +12,9 @@ BLOCK_ENTRIES = 2**22  # of a block of inner products
 
 def unit_rows(atoms: Array) -> Array:
     """Atoms of unit norm, without rows of zeros; real or complex."""
-    out: Array = np.asarray(atoms, dtype=np.complex128 if np.iscomplexobj(atoms) else np.float64)
+    out: Array = np.asarray(
+        atoms, dtype=np.complex128 if np.iscomplexobj(atoms) else np.float64
+    )
     norms = np.linalg.norm(out, axis=1)
     out = out[norms > 0] / norms[norms > 0, None]
     return out

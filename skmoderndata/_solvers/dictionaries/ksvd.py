@@ -38,7 +38,9 @@ Coder = Callable[[Atoms, Array | slice], SparseCodes]  # of the given rows
 
 RHO = 10.0  # power of the fraction of signals that came before
 WAIT = 8  # signals for each atom before it is judged by its users
-PASSES_WITHOUT_GAIN = 5  # passes that show whether replacing atoms over and over leads anywhere
+PASSES_WITHOUT_GAIN = (
+    5  # passes that show whether replacing atoms over and over leads anywhere
+)
 SETTLE = 0.6  # exchanges end after this fraction of the passes in which atoms may be replaced
 
 
@@ -145,7 +147,11 @@ def learn_dictionary(
         count = 0
         if it.n_iter < max_iter and it.n_iter <= replace_until * max_iter:
             count = replace_atoms(X, known, D, former, users, min_usage, positive, constant)
-            if known is None and not positive and it.n_iter <= SETTLE * replace_until * max_iter:
+            if (
+                known is None
+                and not positive
+                and it.n_iter <= SETTLE * replace_until * max_iter
+            ):
                 count += exchange_atoms(X, D, former, users, constant)
         replaced.append(count)
 
@@ -296,7 +302,9 @@ def add_batch(
         bad |= seen == np.inf
         bad = with_twins(D, bad, users, constant)
         scale = np.sum(np.square(X, dtype=np.float64), axis=1)
-        for j, d in worst_signals(X, None, D, bad, codes.residual_sq, scale, positive, constant):
+        for j, d in worst_signals(
+            X, None, D, bad, codes.residual_sq, scale, positive, constant
+        ):
             T -= np.outer(S[:, j], D[j])
             S[j] = 0.0
             S[:, j] = 0.0

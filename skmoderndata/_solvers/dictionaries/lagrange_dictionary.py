@@ -455,7 +455,9 @@ def draw_atoms(
         keep = np.flatnonzero(norms > 0)
         rows = sparse.csr_array(rows[keep].multiply(1.0 / norms[keep, None]))
         if not positive_code and rows.shape[0]:
-            peak, least = (np.asarray(f(axis=1).toarray()).ravel() for f in (rows.max, rows.min))
+            peak, least = (
+                np.asarray(f(axis=1).toarray()).ravel() for f in (rows.max, rows.min)
+            )
             rows = sparse.csr_array(rows.multiply(np.where(-least > peak, -1.0, 1.0)[:, None]))
         if positive:
             rows.data = np.maximum(rows.data, 0.0)

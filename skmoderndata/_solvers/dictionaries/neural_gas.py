@@ -106,7 +106,9 @@ def squared_norms(X: Any) -> Array:
     """Squared norms of the rows of an array or a CSR array, in double precision."""
     if sparse.issparse(X):
         rows: Any = X
-        sums = np.add.reduceat(np.append(rows.data.astype(np.float64) ** 2, 0.0), rows.indptr[:-1])
+        sums = np.add.reduceat(
+            np.append(rows.data.astype(np.float64) ** 2, 0.0), rows.indptr[:-1]
+        )
         return np.asarray(sums * (np.diff(rows.indptr) > 0))
     return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
@@ -154,7 +156,9 @@ def rank_units(distances: Array, most: int) -> Array:
     return np.asarray(keys[:, :most] & low)
 
 
-def batch_pass(X: Any, own: Array, w: Array, centers: Array, width: float) -> tuple[Array, float]:
+def batch_pass(
+    X: Any, own: Array, w: Array, centers: Array, width: float
+) -> tuple[Array, float]:
     """One pass over all samples: new units, and the objective of the old ones.
 
     Each unit becomes the mean of the samples, weighted by w and by the strength of its rank; for a

@@ -19,7 +19,9 @@ from skmoderndata._solvers.dictionaries.fixed import (
 )
 from skmoderndata._typing import Array
 
-PatchCoder = Callable[[Array, "Array | None"], SparseCodes]  # of patches and what is known of them
+PatchCoder = Callable[
+    [Array, "Array | None"], SparseCodes
+]  # of patches and what is known of them
 
 BAND_BYTES = 2**25  # patches of a band, where `working_memory` does not ask for less
 # quantile of the chi-squared distribution at (1.15)^2 n for the n = 64 of the published gain

@@ -119,11 +119,20 @@ def smooth_codes(
         _move(A, C, P, P @ G, alpha, prior)
         n_iter += 1
 
-    return SmoothCodes(codes, energies(X, D, codes, alpha=alpha, prior=prior), gradient, n_iter)
+    return SmoothCodes(
+        codes, energies(X, D, codes, alpha=alpha, prior=prior), gradient, n_iter
+    )
 
 
 def dictionary_step(
-    X: Array, D: Array, A: Array, variance: Array, gain: Array, *, rate: float, goal: float | None
+    X: Array,
+    D: Array,
+    A: Array,
+    variance: Array,
+    gain: Array,
+    *,
+    rate: float,
+    goal: float | None,
 ) -> tuple[Array, Array, Array]:
     """One gradient step of the atoms, and their norms: new atoms, variances and gains.
 

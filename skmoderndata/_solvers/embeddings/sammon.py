@@ -132,7 +132,13 @@ def sammon_descent(
         jac=True,
         method="L-BFGS-B",
         callback=after_step,
-        options={"maxcor": 20, "maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": 0, "gtol": 0},
+        options={
+            "maxcor": 20,
+            "maxiter": max_iter,
+            "maxfun": 10 * max_iter,
+            "ftol": 0,
+            "gtol": 0,
+        },
     )
     Y = found.x.reshape(start.shape)
     f, g = stress(d, Y, run)
@@ -194,7 +200,9 @@ def place(d: Array, Y: Array, *, max_iter: int = 100) -> Array:
 
     unit = d.mean(axis=1)  # of each point by itself, wherever the others are
     active = np.flatnonzero(~same)
-    value = _point_stress(d[active], w[active], z[active], Y)[0] if active.size else np.empty(0)
+    value = (
+        _point_stress(d[active], w[active], z[active], Y)[0] if active.size else np.empty(0)
+    )
 
     for _ in range(max_iter):
         if not active.size:

@@ -43,7 +43,9 @@ NEAR = 1e-2  # relative violation of squared lengths from which on Newton steps 
 NEWTON_STEPS = 20  # at most, that bring edges to their length after the pulls
 LENGTH_TOL = 1e-9  # of squared lengths, relative, at which they end
 LSQR_STEPS = 200  # iterations of least squares in one of them
-HELD_RELATIVE = 1e-6  # multiplier above which an edge keeps its length, relative to the largest
+HELD_RELATIVE = (
+    1e-6  # multiplier above which an edge keeps its length, relative to the largest
+)
 KICKS = 10  # steps away from saddles
 KICK = 0.01  # length of the step away from a saddle, in units of the largest column
 FTOL = 1e-13  # relative progress of a step at which L-BFGS ends
@@ -98,7 +100,9 @@ def softness(graph: Graph, start: Array, slack: float) -> float:
 def value(graph: Graph, Y: Array, nu: float | None) -> float:
     """``tr K``, minus the penalty of the soft form."""
     trace = float((Y**2).sum())
-    return trace if nu is None else trace - nu * float(((graph.lengths(Y) - graph.d2) ** 2).sum())
+    return (
+        trace if nu is None else trace - nu * float(((graph.lengths(Y) - graph.d2) ** 2).sum())
+    )
 
 
 def gap_below(bound: float, reached: float) -> float:
@@ -229,7 +233,9 @@ def unfold_at_most(
 
         # 4. leave a saddle, or raise the penalty where the violation does not halve
         kicked = violation <= tol < it.residual and not kicked
-        if kicked:  # as good as feasible, and not the optimum: a saddle, or multipliers are late
+        if (
+            kicked
+        ):  # as good as feasible, and not the optimum: a saddle, or multipliers are late
             Y = leave_saddle(graph, Y, w)
         elif violation > 0.5 * before:
             nu = min(3 * nu, top)
@@ -337,7 +343,11 @@ def unfold_stated(graph: Graph, form: str, nu: float, *, tol: float) -> Unfoldin
         Y /= np.sqrt(max(1.0, float((graph.lengths(Y) / graph.d2).max())))
 
     # multipliers of the edges, of either sign
-    w = 2 * nu * (graph.lengths(Y) - graph.d2) if soft else np.ravel(stated.constraint.dual_value)
+    w = (
+        2 * nu * (graph.lengths(Y) - graph.d2)
+        if soft
+        else np.ravel(stated.constraint.dual_value)
+    )
     if form == "at_most":
         w = np.maximum(w, 0.0)
     penalty = nu if soft else None
@@ -395,7 +405,9 @@ def geodesic_start(graph: Graph, rank: int, rng: np.random.RandomState) -> Array
     Columns without a positive eigenvalue are small and random: at zero they would stay zero.
     """
     n = graph.n
-    chosen = np.arange(n) if n <= LANDMARKS else np.sort(rng.choice(n, LANDMARKS, replace=False))
+    chosen = (
+        np.arange(n) if n <= LANDMARKS else np.sort(rng.choice(n, LANDMARKS, replace=False))
+    )
 
     # distances along edges, of landmarks to all
     lengths = sparse.csr_array((np.sqrt(graph.d2), (graph.i, graph.j)), shape=(n, n))

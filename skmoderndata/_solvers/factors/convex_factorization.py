@@ -88,7 +88,9 @@ def semi_multiplicative(
     if objective < data.cancelled / 2:
         objective = squared_error(data, W, V) / 2
     history[-1] = min(history[-1], objective)
-    return FactorizationResult(W, V, history[-1], ratio(looked), it.n_iter, it.converged, history)
+    return FactorizationResult(
+        W, V, history[-1], ratio(looked), it.n_iter, it.converged, history
+    )
 
 
 class ConvexResult(NamedTuple):

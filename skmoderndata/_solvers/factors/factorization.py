@@ -436,11 +436,19 @@ def factorize(
         V_new = Vy.copy()
         scales = 1 / scales_of(V_new, fixed)
         moved = update(
-            data, components_side, Wy, V_new, codes=False, sweeps=sweeps_components, scales=scales
+            data,
+            components_side,
+            Wy,
+            V_new,
+            codes=False,
+            sweeps=sweeps_components,
+            scales=scales,
         )
 
         # 3. objective, and what rounding makes of it
-        objective, noise = _objective(data, Wy, V_new, codes_side, components_side, moved.value)
+        objective, noise = _objective(
+            data, Wy, V_new, codes_side, components_side, moved.value
+        )
 
         # 4. where extrapolation led astray, back to the best
         if extra and objective > least + 1e-15 * data.sum_sq:
@@ -488,7 +496,12 @@ def factorize(
 
 
 def _objective(
-    data: Data, W: Array, V: Array, codes_side: Side, components_side: Side, components_part: float
+    data: Data,
+    W: Array,
+    V: Array,
+    codes_side: Side,
+    components_side: Side,
+    components_part: float,
 ) -> tuple[float, float]:
     """Return the objective and its rounding error.
 
@@ -569,7 +582,9 @@ def ratio(update: Update) -> float:
     return float(np.sqrt(update.residual_sq / (update.size_sq or 1.0)))
 
 
-def residual_of(data: Data, W: Array, V: Array, codes_side: Side, components_side: Side) -> float:
+def residual_of(
+    data: Data, W: Array, V: Array, codes_side: Side, components_side: Side
+) -> float:
     """Relative projected gradient of both factors, the larger of the two: the KKT residual.
 
     Zero exactly at stationary points. The components are taken at unit norm where no penalty

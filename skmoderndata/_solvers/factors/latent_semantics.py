@@ -19,7 +19,9 @@ from skmoderndata._typing import Array
 BLOCK_ENTRIES = 2**18  # products, or entries of second derivatives, held at a time
 MODEL_SWEEPS = 100  # of coordinate descent on a quadratic model, at most
 EM_STEPS = 10  # before Newton's method folds a document in
-PASSES_WITHOUT_GAIN = 25  # passes without gain on held-out counts before posteriors are flattened
+PASSES_WITHOUT_GAIN = (
+    25  # passes without gain on held-out counts before posteriors are flattened
+)
 
 
 class Counts(NamedTuple):
@@ -49,7 +51,9 @@ class TopicsResult(NamedTuple):
     history: list[float]
 
 
-def expected(counts: Counts, C: Array, U: Array, beta: float = 1.0) -> tuple[Array, Array, float]:
+def expected(
+    counts: Counts, C: Array, U: Array, beta: float = 1.0
+) -> tuple[Array, Array, float]:
     """Return expected counts of each topic in documents and words, and the objective.
 
     With ``beta = 1`` these are the gradients of the log-likelihood times the parameters. With
@@ -227,13 +231,17 @@ def fit_tempered(
 
     at = expected(counts, best_C, best_U, 1.0)[2]
     distance = gap(counts, best_C, best_U)
-    return TopicsResult(best_C, best_U, at, distance, best_beta, it.n_iter, it.converged, history)
+    return TopicsResult(
+        best_C, best_U, at, distance, best_beta, it.n_iter, it.converged, history
+    )
 
 
 def log_likelihood(counts: Counts, C: Array, U: Array, floor: float = 1e-12) -> float:
     """Sum of counts times log-probabilities, these not below `floor`."""
     rows = np.repeat(np.arange(len(C)), np.diff(counts.indptr))
-    return float(counts.data @ np.log(np.maximum(_products(rows, counts.indices, C, U), floor)))
+    return float(
+        counts.data @ np.log(np.maximum(_products(rows, counts.indices, C, U), floor))
+    )
 
 
 def _products(rows: Array, columns: Array, C: Array, U: Array) -> Array:
@@ -356,7 +364,9 @@ def _newton_step(
 
 
 @jit
-def _gradients(counts: Counts, C: Array, U: Array, in_documents: Array, in_words: Array) -> float:
+def _gradients(
+    counts: Counts, C: Array, U: Array, in_documents: Array, in_words: Array
+) -> float:
     """Add gradients of the log-likelihood with respect to C and U, and return it."""
     indptr, indices, data, _ = counts
     k = C.shape[1]

@@ -16,7 +16,9 @@ SINGLES = 2  # starts at the best single entries
 SHORT = 12  # rounds from each start, at most
 ROUNDS = 400  # from the best of them, at most
 ENTRIES = 2**20  # of the systems of Newton's method that are held at once
-FLAT = 1e-12  # fraction of the largest diagonal entry that a smaller one is taken for in a metric
+FLAT = (
+    1e-12  # fraction of the largest diagonal entry that a smaller one is taken for in a metric
+)
 DUST = 1e-12  # fraction of the largest entry of a row that is rounding
 RIDGE_RELATIVE = 1e-13  # fraction of the metric that keeps the system of a Newton step regular
 GAIN = 1e-13  # fraction of the value below which a round gains nothing
@@ -142,7 +144,9 @@ def descend_cone(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> 
         values[rows] = state.value
         enough = GAIN * np.abs(before)
         stuck[rows] = value - values[rows] <= enough
-        curved[rows] ^= stuck[rows]  # the next one with second derivatives of the other function
+        curved[rows] ^= stuck[
+            rows
+        ]  # the next one with second derivatives of the other function
         rows = rows[(before - values[rows] > enough) | ~flat]
 
     return values

@@ -185,7 +185,9 @@ def _log_products(c: Array, seen: Observations) -> Array:
     return sums_by_sequence(logs[:, None], seen.offsets)[:, 0]
 
 
-def blocks(seen: Observations, bytes_per_sequence: int) -> Iterator[tuple[slice, Observations]]:
+def blocks(
+    seen: Observations, bytes_per_sequence: int
+) -> Iterator[tuple[slice, Observations]]:
     """Yield consecutive sequences whose passes stay within scikit-learn's working memory."""
     budget = get_config()["working_memory"] * 2**20
     per_step = 8.0 * seen.table.shape[1]
@@ -219,7 +221,9 @@ def sums_by_symbol(states: Array, rows: Array, offsets: Array, n_symbols: int) -
     return counts
 
 
-def start_scores(startprob: Array, found: Posteriors, offsets: Array, constrained: bool) -> Array:
+def start_scores(
+    startprob: Array, found: Posteriors, offsets: Array, constrained: bool
+) -> Array:
     """Give derivatives in the start probabilities, ``gamma_1(k) / pi_k``, 0 where pi is 0.
 
     Constrained scores are the derivatives in the logits of the softmax function, divided by the

@@ -29,7 +29,9 @@ def log_densities(X: Array, means: Array, covariances: Array) -> Array:
     return found
 
 
-def mean_scores(X: Array, gamma: Array, means: Array, covariances: Array, offsets: Array) -> Array:
+def mean_scores(
+    X: Array, gamma: Array, means: Array, covariances: Array, offsets: Array
+) -> Array:
     """Give derivatives in the means, ``C_k^-1 sum_t gamma_t(k) (x_t - mu_k)``."""
     found = []
     for k, (mean, C) in enumerate(zip(means, covariances, strict=True)):

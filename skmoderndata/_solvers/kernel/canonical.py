@@ -36,9 +36,13 @@ from skmoderndata._solvers.common.linalg import leading_eigen
 from skmoderndata._typing import Array
 
 DENSE_UP_TO = 400  # decompositions up to this size are computed in full
-PRODUCTS = 400  # with each kernel matrix, about, before eigendecompositions are the shorter way
+PRODUCTS = (
+    400  # with each kernel matrix, about, before eigendecompositions are the shorter way
+)
 RULES = ("shrinkage", "ridge", "bach-jordan")
-INDEFINITE = 1e-8  # eigenvalues below minus this fraction of the largest are not rounding errors
+INDEFINITE = (
+    1e-8  # eigenvalues below minus this fraction of the largest are not rounding errors
+)
 
 
 class Samples(NamedTuple):
@@ -258,7 +262,9 @@ def canonical_pairs(
     stops = np.cumsum([view.whiten.shape[-1] for view in views])
     rows = [slice(*ends) for ends in itertools.pairwise([0, *stops])]
     C = np.zeros((stops[-1], stops[-1]))
-    for (view, at), (other, beside) in itertools.combinations(zip(views, rows, strict=True), 2):
+    for (view, at), (other, beside) in itertools.combinations(
+        zip(views, rows, strict=True), 2
+    ):
         C[at, beside] = cross(view, other)
     C += C.T
 
@@ -290,7 +296,8 @@ def _two_views(T: Array, k: int) -> Pairs:
     # residual of the singular vectors
     size = values[0] if values.size and values[0] > 0 else 1.0
     off = max(
-        np.abs(T @ Q - P * values).max(initial=0.0), np.abs(T.T @ P - Q * values).max(initial=0.0)
+        np.abs(T @ Q - P * values).max(initial=0.0),
+        np.abs(T.T @ P - Q * values).max(initial=0.0),
     )
     return Pairs([P, Q], values, float(off / size), 1, 0.0)
 
@@ -510,7 +517,9 @@ def _consensus(views: Sequence[Whitened], k: int, samples: Samples) -> Pairs:
 
     # as a mean correlation: exact without regularisation and without missing views
     correlations = (n_views * values - 1) / (n_views - 1)
-    if weights is not None:  # the rows of B, and so of Z, are those of the roots of the weights
+    if (
+        weights is not None
+    ):  # the rows of B, and so of Z, are those of the roots of the weights
         root = root * np.sqrt(np.where(weights > 0, weights, 1.0))
         counts = counts * weights
 

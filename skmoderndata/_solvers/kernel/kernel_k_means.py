@@ -38,7 +38,9 @@ def features_kernel(Z: Array, weights: Array) -> KernelSums:
     return KernelSums(lambda D: (D @ Z) @ Z.T, np.einsum("ij,ij->i", Z, Z), weights)
 
 
-def blocks_kernel(blocks: Callable[[Array], Any], diagonal: Array, weights: Array) -> KernelSums:
+def blocks_kernel(
+    blocks: Callable[[Array], Any], diagonal: Array, weights: Array
+) -> KernelSums:
     """Kernel values computed anew: `blocks(samples)` yields slices of `samples` and their rows.
 
     Only rows of samples that occur in the sums are computed, so that late passes are nearly free.
@@ -226,7 +228,9 @@ def _rows(kernel: KernelSums, samples: Array) -> Array:
     """Kernel values of a few samples against all."""
     m = len(samples)
     n = len(kernel.weights)
-    return kernel.product(sparse.csr_array((np.ones(m), samples, np.arange(m + 1)), shape=(m, n)))
+    return kernel.product(
+        sparse.csr_array((np.ones(m), samples, np.arange(m + 1)), shape=(m, n))
+    )
 
 
 def assign_to_samples(rows: Array, diagonal: Array) -> Array:

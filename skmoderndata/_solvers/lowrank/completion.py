@@ -111,7 +111,12 @@ class CompletionResult(NamedTuple):
 
 
 def certificate(
-    table: Table, residual: Array, dual: Array, nuclear: float, lam: float, accuracy: float = 1e-6
+    table: Table,
+    residual: Array,
+    dual: Array,
+    nuclear: float,
+    lam: float,
+    accuracy: float = 1e-6,
 ) -> tuple[float, float, Array]:
     """Objective of L, its relative duality gap, and the leading right vector of the dual.
 
@@ -167,7 +172,9 @@ def complete(
     """
     M = table.data
     smallest = 1e-300
-    factors, Y = (init.factors, init.dual) if init else (table.empty_factors(), np.zeros_like(M))
+    factors, Y = (
+        (init.factors, init.dual) if init else (table.empty_factors(), np.zeros_like(M))
+    )
     x = table.known(factors)
     if lam > 0:
         mu = (1.0 if table.full else 0.3) / lam
@@ -207,7 +214,9 @@ def complete(
         if k % CHECK_EVERY == 0 or k == max_iter or (k == 1 and table.full):
             last_gap = gap
             objective, gap, v = _look(table, x, Y, factors, lam, tol)
-            if subspace.shape[1] < min(table.shape):  # v: a direction that may have been missed
+            if subspace.shape[1] < min(
+                table.shape
+            ):  # v: a direction that may have been missed
                 subspace = np.column_stack([subspace, v.astype(M.dtype)])
             if gap > 0.9 * last_gap:
                 accuracy = max(accuracy / 3, 1e-9)
@@ -232,7 +241,9 @@ def _look(
     nuclear = float(factors.s.sum())
     coarse = certificate(table, residual, dual, nuclear, lam, 1e-2)
     return (
-        coarse if coarse[1] > tol else certificate(table, residual, dual, nuclear, lam, 0.1 * tol)
+        coarse
+        if coarse[1] > tol
+        else certificate(table, residual, dual, nuclear, lam, 0.1 * tol)
     )
 
 

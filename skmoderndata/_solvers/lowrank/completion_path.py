@@ -80,13 +80,20 @@ class CompletionTask(NamedTuple):
 
         if table.full:
             U, s, Vt = linalg.svd(table.matrix(table.data), full_matrices=False)
-            factors = Factors(U, s, Vt).leading(_rank(s, max(table.shape) * np.finfo(s.dtype).eps))
+            factors = Factors(U, s, Vt).leading(
+                _rank(s, max(table.shape) * np.finfo(s.dtype).eps)
+            )
             dual = table.known(factors._replace(s=np.ones_like(factors.s)))
             return self.finish(table, lam, self.certified(table, lam, factors, dual, 1))
         return self.polished(table, self.step(table, 0.0, None, self.tol, self.max_iter))
 
     def step(
-        self, table: Table, lam: float, init: CompletionResult | None, tol: float, max_iter: int
+        self,
+        table: Table,
+        lam: float,
+        init: CompletionResult | None,
+        tol: float,
+        max_iter: int,
     ) -> CompletionResult:
         """Solve for one `lam`, started from the result for another."""
         tol = max(self.tol, tol)
@@ -157,7 +164,9 @@ class CompletionTask(NamedTuple):
             residual = table.data - entries(scores, factors.Vt, table.rows, table.columns)
             dual = residual if lam else result.dual
             nuclear = float(linalg.svdvals(scores).sum())
-            objective, gap, _ = certificate(table, residual, dual, nuclear, lam, 0.1 * self.tol)
+            objective, gap, _ = certificate(
+                table, residual, dual, nuclear, lam, 0.1 * self.tol
+            )
         ended = result.n_iter, result.converged or gap <= self.tol
         return Completion(scores, s, factors.Vt, penalty, lam, objective, gap, *ended)
 

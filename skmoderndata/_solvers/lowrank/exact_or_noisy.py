@@ -71,7 +71,9 @@ class Probe(NamedTuple):
     before: float  # of the pursuit
     early: float  # after 3 steps of the last round
     late: float  # after 5
-    exact_columns: float  # share of the live columns whose residual is nothing beside their spread
+    exact_columns: (
+        float  # share of the live columns whose residual is nothing beside their spread
+    )
 
 
 def exact_or_noisy(

@@ -8,7 +8,9 @@ from scipy import linalg
 from skmoderndata._typing import Array
 
 CELLS = 2**15  # entries of the rows that are solved at once, whose arrays stay in the cache
-RIDGE_RELATIVE = 1e-13  # of a Newton step, relative, where the entries do not determine the scores
+RIDGE_RELATIVE = (
+    1e-13  # of a Newton step, relative, where the entries do not determine the scores
+)
 TINY = 1e-300
 
 
@@ -83,7 +85,9 @@ def _interior_point(
         return G
 
     def solve(G: Array, right: Array) -> Array:
-        ridge = (RIDGE_RELATIVE * np.trace(G, axis1=1, axis2=2) + TINY)[:, None, None] * np.eye(r)
+        ridge = (RIDGE_RELATIVE * np.trace(G, axis1=1, axis2=2) + TINY)[
+            :, None, None
+        ] * np.eye(r)
         return np.linalg.solve(G + ridge, right[:, :, None])[:, :, 0]
 
     # start: least squares, with slacks away from zero

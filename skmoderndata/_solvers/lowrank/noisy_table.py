@@ -60,7 +60,9 @@ def decompose_noisy(
     found = None
     if refits:
         start = convex.Vt.T
-        found = refit(table, L, start, sigma=sigma, threshold=threshold, known_noise=known_noise)
+        found = refit(
+            table, L, start, sigma=sigma, threshold=threshold, known_noise=known_noise
+        )
     if found is None or not explains_more(table, found, convex, lam=lam, sigma=sigma):
         return _as_it_is(X, convex, scale, sigma, threshold, known_noise=known_noise)
 

@@ -42,7 +42,13 @@ class Refit(NamedTuple):
 
 
 def refit(
-    X: Array, L: Array, start: Array, *, sigma: float, threshold: float, known_noise: bool = False
+    X: Array,
+    L: Array,
+    start: Array,
+    *,
+    sigma: float,
+    threshold: float,
+    known_noise: bool = False,
 ) -> Refit | None:
     """Fit the cells of X within `threshold` standard deviations by least squares of low rank.
 
@@ -88,7 +94,9 @@ def refit(
                 used = rank * (n + p - rank) / max(int(kept.sum()), 1)
                 freedom = max(1 - used, LEAST_FREEDOM)
                 sigma = _scale(residual, kept & counted, counted, cut) / np.sqrt(freedom)
-                noise = column_noise(residual, kept, sigma, weight=COLUMN_WEIGHT, freedom=freedom)
+                noise = column_noise(
+                    residual, kept, sigma, weight=COLUMN_WEIGHT, freedom=freedom
+                )
 
             # 4. cells beyond it
             last = outlying

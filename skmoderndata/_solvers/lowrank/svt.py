@@ -18,7 +18,9 @@ from skmoderndata._solvers.common.linalg import eigen_range, leading_eigen
 from skmoderndata._typing import Array
 
 OVERSAMPLING = 10
-DENSE_FRACTION = 0.35  # of the smaller dimension, beyond which a dense decomposition is cheaper
+DENSE_FRACTION = (
+    0.35  # of the smaller dimension, beyond which a dense decomposition is cheaper
+)
 GRAM_RATIO = 1e-4  # threshold over largest singular value, where a Gram matrix gets too coarse
 ELONGATED = 0.1  # smaller to larger side, where a Gram matrix is cheap
 GRAM_RANK = 1 / 8  # of the smaller side, up to which products with a block are cheaper still
@@ -60,7 +62,12 @@ def operator(
 ) -> Any:
     """Wrap two functions, ``V -> A @ V`` and ``U -> A.T @ U``, as a matrix for `svt`."""
     return LinearOperator(
-        shape=shape, dtype=dtype, matvec=matmat, rmatvec=rmatmat, matmat=matmat, rmatmat=rmatmat
+        shape=shape,
+        dtype=dtype,
+        matvec=matmat,
+        rmatvec=rmatmat,
+        matmat=matmat,
+        rmatmat=rmatmat,
     )
 
 
@@ -210,7 +217,9 @@ def _subspace_iteration(
         V = V_new
 
     keep = min(k, r + max(OVERSAMPLING, r // 10))
-    return ThresholdedSVD(Q @ Z[:, :r], shrunk, V_new[:, :r].T, V_new[:, :keep], error, n_products)
+    return ThresholdedSVD(
+        Q @ Z[:, :r], shrunk, V_new[:, :r].T, V_new[:, :keep], error, n_products
+    )
 
 
 def _relative_error(V: Array, V_new: Array, RtZ: Array, s: Array, shrunk: Array) -> float:

@@ -113,7 +113,9 @@ def _exact_terms(X: Array, result: PursuitResult, settings: TableSettings) -> Ta
     factors = result.U, result.s, result.Vt
     sparse = result.sparse
     support = result.sparse != 0
-    return TableTerms(*factors, sparse, support, 0.0, np.zeros(p), np.ones(p), result, polished)
+    return TableTerms(
+        *factors, sparse, support, 0.0, np.zeros(p), np.ones(p), result, polished
+    )
 
 
 def _noisy_terms(

@@ -3,7 +3,9 @@
 import numpy as np
 from scipy.special import ndtri
 
-from skmoderndata._solvers.lowrank.principal_component_pursuit import principal_component_pursuit
+from skmoderndata._solvers.lowrank.principal_component_pursuit import (
+    principal_component_pursuit,
+)
 from skmoderndata._solvers.lowrank.quantiles import (
     MEDIAN_TO_STD,
     SCALE_ROWS,

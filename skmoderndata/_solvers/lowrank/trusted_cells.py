@@ -6,11 +6,18 @@ from scipy import linalg
 from skmoderndata._typing import Array
 
 GRAM_ENTRIES = 2**22  # of the Gram matrices that are built and solved at once
-RIDGE_RELATIVE = 1e-10  # to the mean diagonal of a Gram matrix: rows with too few trusted cells
+RIDGE_RELATIVE = (
+    1e-10  # to the mean diagonal of a Gram matrix: rows with too few trusted cells
+)
 
 
 def fit_trusted(
-    X: Array, trusted: Array, start: Array, *, n_steps: int, ridges: tuple[float, float] = (0, 0)
+    X: Array,
+    trusted: Array,
+    start: Array,
+    *,
+    n_steps: int,
+    ridges: tuple[float, float] = (0, 0),
 ) -> tuple[Array, Array]:
     """Minimise ``sum (X - A B')^2`` over the trusted cells; return orthonormal A, and B.
 

@@ -168,7 +168,12 @@ def squared_tube(
     The dual is `min 1/2 a' (K + diag(ridge)) a - y' a + tube |a|_1`, `sum a = 0`.
     """
     n = len(y)
-    box = {"low": np.full(n, -np.inf), "high": np.full(n, np.inf), "ridge": ridge, "linear": -y}
+    box = {
+        "low": np.full(n, -np.inf),
+        "high": np.full(n, np.inf),
+        "ridge": ridge,
+        "linear": -y,
+    }
 
     def solution(a: Array, g: Array) -> tuple[Array, float, float, float, float]:
         values = g - ridge * a + y
@@ -191,7 +196,9 @@ def squared_tube(
         state = box_state(store, np.zeros(n), **box, tube=tube)
         found = box_qp(store, state, np.array([[0, n]]), gap, **limits)
     values, offset, norm, primal, _ = solution(found.w, found.gradient)
-    return Machine(found.w, values, offset, norm, primal, found.gap, found.n_iter, found.converged)
+    return Machine(
+        found.w, values, offset, norm, primal, found.gap, found.n_iter, found.converged
+    )
 
 
 def tube_offset(a: Array, g: Array, tube: float) -> float:

@@ -97,7 +97,15 @@ def box_state(
     w = np.array(w, dtype=np.float64)
     g = store.product(w) + ridge * w + linear
     state = BoxState(
-        w, g, np.empty(len(w)), np.empty(len(w)), store.diagonal + ridge, ridge, low, high, tube
+        w,
+        g,
+        np.empty(len(w)),
+        np.empty(len(w)),
+        store.diagonal + ridge,
+        ridge,
+        low,
+        high,
+        tube,
     )
     mark_all(state, np.array([[0, len(w)]]))
     return state

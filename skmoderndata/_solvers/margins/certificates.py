@@ -7,7 +7,9 @@ import numpy as np
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._typing import Array
 
-ROUNDING_OF_VALUES = 1e-14  # values of weights of sum one, relative to the kernel, that are none
+ROUNDING_OF_VALUES = (
+    1e-14  # values of weights of sum one, relative to the kernel, that are none
+)
 
 
 def gap_to_margin(primal: float, rho: float) -> float:

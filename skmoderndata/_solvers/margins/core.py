@@ -115,7 +115,9 @@ class Core:
 
     def _self_products(self, new: Array) -> Array:
         """Diagonal of `K'`, by small blocks."""
-        parts = [new[s : s + DIAGONAL_BLOCK_ROWS] for s in range(0, len(new), DIAGONAL_BLOCK_ROWS)]
+        parts = [
+            new[s : s + DIAGONAL_BLOCK_ROWS] for s in range(0, len(new), DIAGONAL_BLOCK_ROWS)
+        ]
         own = [self.problem.gram(part, part).diagonal() for part in parts]
         return np.asarray(np.concatenate(own) + self.problem.slack(new))
 
@@ -192,7 +194,9 @@ class Core:
             g = self.g[chosen]
             inner = float(g[a > 0].max(initial=-np.inf) - g.min())
             goal = max(0.5 * tol, 0.1 * inner)
-            steps = pairwise_descent(K, np.ones(len(a)), diagonal, a, g, len(a), goal, 20 * len(a))
+            steps = pairwise_descent(
+                K, np.ones(len(a)), diagonal, a, g, len(a), goal, 20 * len(a)
+            )
             idle = 0 if steps else idle + 1
 
             # 3. all gradients, from the columns that changed

@@ -323,7 +323,9 @@ class OneClassRows(SignedRows):
             return super().whole()
         return self.known[0], np.ones(self.n_units), self.known[1]
 
-    def solution(self, values: Array, core: Array, a: Array, rho: float) -> tuple[float, float]:
+    def solution(
+        self, values: Array, core: Array, a: Array, rho: float
+    ) -> tuple[float, float]:
         """Multiple t of the function and threshold r of smallest objective, kernel unscaled.
 
         With margin 1 the objective of a function is Q, with threshold r it is `r^2 Q - r`, which
@@ -415,7 +417,9 @@ class TubeRows(_SignedUnits):
         residual = values - self.target[units]
         return 2 * self.numbers(units) + (residual > 0), -np.abs(residual)
 
-    def solution(self, values: Array, core: Array, a: Array, rho: float) -> tuple[float, float]:
+    def solution(
+        self, values: Array, core: Array, a: Array, rho: float
+    ) -> tuple[float, float]:
         """Relative duality gap and the best width of the tube."""
         level = self.level
         scale = self.scale
@@ -556,7 +560,9 @@ class GradedRows(_Pairs):
         self.grades = grades
         self.queries = np.asarray(queries, np.int64)
         self.n_indices = self.n_units**2
-        self.by_query = np.lexsort((grades, self.queries))  # rows, query by query, grades rising
+        self.by_query = np.lexsort(
+            (grades, self.queries)
+        )  # rows, query by query, grades rising
         counts = np.bincount(self.queries)
         self.ends_of = np.cumsum(counts)
         self.starts_of = self.ends_of - counts
@@ -609,7 +615,9 @@ class GradedRows(_Pairs):
         up = rows[there]
         down = side[there]
         a = a[there]
-        there = (self.queries[up] == self.queries[down]) & (self.grades[up] > self.grades[down])
+        there = (self.queries[up] == self.queries[down]) & (
+            self.grades[up] > self.grades[down]
+        )
         core = up * self.n_units + down
         return (core[there], a[there]) if (a[there] > 0).any() else None
 

@@ -100,7 +100,11 @@ def core_set(
     """
     plain = sampling is None or problem.n_units <= EXACT_UNITS
     whole = solver == "core_set" and eps is None and plain and max_core is None
-    if whole and problem.listed and problem.n_indices <= min(WHOLE, (cache_size * 2**17) ** 0.5):
+    if (
+        whole
+        and problem.listed
+        and problem.n_indices <= min(WHOLE, (cache_size * 2**17) ** 0.5)
+    ):
         return whole_set(problem, tol, max_iter, start, progress)
 
     search = _Search(

@@ -75,7 +75,11 @@ class InputPoints:
 
     def values(self, expansion: Array, rows: Array | slice, *, exact: bool = True) -> Array:
         """Inner products with rows."""
-        X = self.X if isinstance(rows, slice) and rows == slice(0, self.n_rows) else self.X[rows]
+        X = (
+            self.X
+            if isinstance(rows, slice) and rows == slice(0, self.n_rows)
+            else self.X[rows]
+        )
         # single precision is widened, block by block
         parts = [X[s : s + BLOCK_ROWS] @ expansion for s in range(0, X.shape[0], BLOCK_ROWS)]
         return np.concatenate(parts) - float(self.mean @ expansion)
@@ -328,7 +332,9 @@ def _steps(ball: Ball, it: Iterations, tiny: float, solver: str) -> Array:
             step = max((near - lower) / (2.0 * near), full) if near > 0 else full
 
         # all values follow the step, with the column of one point
-        column = points.values(points.expansion(np.array([target]), np.ones(1)), ball.everything)
+        column = points.values(
+            points.expansion(np.array([target]), np.ones(1)), ball.everything
+        )
         ball.n_passes += 1
         a *= 1.0 - step
         a[target] = 0.0 if step == full else a[target] + step

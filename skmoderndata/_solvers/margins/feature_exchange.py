@@ -162,7 +162,9 @@ class LeastSlack:
 
         for j in sorted(features - self._used):
             if j in self._row:
-                self._highs.changeRowBounds(self._row[j], -self.problem.alpha, self.problem.alpha)
+                self._highs.changeRowBounds(
+                    self._row[j], -self.problem.alpha, self.problem.alpha
+                )
             else:
                 self._add(j)
         self._used = features
@@ -180,7 +182,9 @@ class LeastSlack:
 class _Sets:
     """A set of features S with `|S| + H(S)`, and the steps that lower it."""
 
-    def __init__(self, program: LeastSlack, may: Array, features: list[int], most: int) -> None:
+    def __init__(
+        self, program: LeastSlack, may: Array, features: list[int], most: int
+    ) -> None:
         self.program = program
         self.may = may
         self.most = most
@@ -359,7 +363,9 @@ def followed(
         slack of the problem is cheaper.
     """
     ones = np.ones(problem.y.size)
-    shape = ones if problem.slack_cost is None else problem.slack_cost / problem.slack_cost.mean()
+    shape = (
+        ones if problem.slack_cost is None else problem.slack_cost / problem.slack_cost.mean()
+    )
     last = np.inf if problem.slack_cost is None else float(problem.slack_cost.mean())
 
     # cost of slack and price on the size: cheap, as asked, without the guide's price, dearer

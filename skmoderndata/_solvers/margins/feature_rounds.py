@@ -295,7 +295,9 @@ def one_start(
 ) -> SparseSeparation:
     """Lower the objective from the first costs, infinite where a weight must stay zero."""
     make: Any = ColumnGeneration if search.solver == "highs" else CvxpyProgram
-    settings = {name: getattr(search, name) for name in ("epsilon", "enough", "max_iter", "tol")}
+    settings = {
+        name: getattr(search, name) for name in ("epsilon", "enough", "max_iter", "tol")
+    }
     if search.algorithm == "rescaled_l2":
         make = RescaledColumns
     elif restart and problem.margin > 0 and problem.slack_cost is None:
@@ -396,4 +398,6 @@ def _costs_by_centers(
     except Infeasible:
         return costs
     size = np.abs(found.w)
-    return np.where(np.isfinite(costs), 1.0 / (START_MARGIN * (size.max() or 1.0) + size), np.inf)
+    return np.where(
+        np.isfinite(costs), 1.0 / (START_MARGIN * (size.max() or 1.0) + size), np.inf
+    )

@@ -12,7 +12,9 @@ from skmoderndata._solvers.common.convex_problems import solve, sparse_separatio
 from skmoderndata._typing import Array
 
 BATCH = 60  # columns of the first program, and at most so many more at a time
-PRICE_TOL = 1e-9  # fraction of its cost below minus which the reduced cost of a column prices out
+PRICE_TOL = (
+    1e-9  # fraction of its cost below minus which the reduced cost of a column prices out
+)
 FEASIBLE = 1e-6  # sum of artificial variables below which a hard problem counts as feasible
 ZERO = 1e-9  # weights below this fraction of the largest are zero
 
@@ -217,7 +219,9 @@ class ColumnGeneration:
         limit = 10_000 + 50 * (self._highs.getNumCol() + self._highs.getNumRow())
         self._highs.setOptionValue("simplex_iteration_limit", limit)
         self._highs.run()
-        if self._highs.getModelStatus() != self._done:  # numerical trouble: once more, from cold
+        if (
+            self._highs.getModelStatus() != self._done
+        ):  # numerical trouble: once more, from cold
             self._highs.clearSolver()
             self._highs.setOptionValue("simplex_strategy", 1)
             self._highs.run()

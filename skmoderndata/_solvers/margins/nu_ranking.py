@@ -232,7 +232,9 @@ def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxSt
     return states[0], states[1]
 
 
-def by_faces(store: Rows, upper: BoxState, lower: BoxState, segments: Array, budget: int) -> int:
+def by_faces(
+    store: Rows, upper: BoxState, lower: BoxState, segments: Array, budget: int
+) -> int:
     """Go on to the optimum itself, in place: the active set method of convex quadratic programs.
 
     With the weights at their bounds fixed, the least `a'Ka` with the same sums solves a linear
@@ -581,7 +583,9 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
     changes = ((upper, i, step), (lower, j, -step), (upper, k, -step), (lower, m, step))
     for state, q, change in changes:
         w = state.w[q] + change
-        if step == room:  # exactly to the bound, so that rounding leaves nothing in front of it
+        if (
+            step == room
+        ):  # exactly to the bound, so that rounding leaves nothing in front of it
             width = state.high[q] - state.low[q]
             if state.high[q] - w < 1e-13 * width:
                 w = state.high[q]

@@ -204,7 +204,9 @@ def _perceptron(K, values, function, steps, time, budget, smallest):
     return count
 
 
-def projectron_block(K: Array, own: Array, function: Expanded, steps: Array, budget: int) -> int:
+def projectron_block(
+    K: Array, own: Array, function: Expanded, steps: Array, budget: int
+) -> int:
     """One pass over a block with a bounded support [Orabona, Keshet and Caputo 2009], in place.
 
     A mistake adds the projection of its sample on the span of the support, `K_SS^-1 k_S`, to the

@@ -93,7 +93,9 @@ def rank_on_samples(
         # 1. Newton direction and exact line search on the pairs that lose
         slope = theta - cost * (factor.T @ active.fold)
         direction = newton_direction(factor, active, slope, cost)
-        theta, active, moved = _line_search(pairs, factor, theta, active, slope, direction, cost)
+        theta, active, moved = _line_search(
+            pairs, factor, theta, active, slope, direction, cost
+        )
 
         # 2. gap within the factor: cheap, decides whether to go on
         primal = _primal(theta, active, cost)

@@ -82,7 +82,9 @@ def simplex_qp(
             some = np.argpartition(np.where(a > 0.0, -np.inf, g), few)[:few]
             part = a[some]
             sub = k[np.ix_(some, some)]
-            steps = pairwise_descent(sub, y[some], diagonal[some], part, g[some], few, tol, FRESH)
+            steps = pairwise_descent(
+                sub, y[some], diagonal[some], part, g[some], few, tol, FRESH
+            )
             a[some] = part
             since = FRESH
         else:
@@ -248,7 +250,9 @@ def ball_steps(K, a, m, kappa, eps):
             break
 
         beta = np.sqrt(kappa / distance)
-        norm = beta * beta * norm + 2.0 * beta * (1.0 - beta) * g[p] + (1.0 - beta) ** 2 * kappa
+        norm = (
+            beta * beta * norm + 2.0 * beta * (1.0 - beta) * g[p] + (1.0 - beta) ** 2 * kappa
+        )
         for q in range(m):
             a[q] *= beta
             g[q] = beta * g[q] + (1.0 - beta) * K[p, q]
@@ -256,7 +260,9 @@ def ball_steps(K, a, m, kappa, eps):
     return g
 
 
-def active_set(K: Array, v: Array, a: Array, *, tol: float, max_iter: int | None = None) -> Array:
+def active_set(
+    K: Array, v: Array, a: Array, *, tol: float, max_iter: int | None = None
+) -> Array:
     """Minimise `a' K a - v' a` over the simplex: solve on the support, drop, add, repeat.
 
     Every step solves the equality-constrained problem on the support by a Cholesky factorisation

@@ -143,7 +143,9 @@ def reweighted_l1(
     )
 
 
-def log_objective(problem: Separation, w: Array, bias: float, e: float, epsilon: float) -> float:
+def log_objective(
+    problem: Separation, w: Array, bias: float, e: float, epsilon: float
+) -> float:
     """``sum_j ln(1 + |w_j| / e) / ln(1 + 1 / epsilon) + alpha |w|_1 + slack_cost s``, s least.
 
     The quotient is 0 for a weight of zero and 1 for one of ``e / epsilon``.
@@ -177,7 +179,12 @@ def slack_cost(problem: Separation, w: Array, bias: float) -> float:
 
 
 def stationarity_gap(
-    problem: Separation, costs: Array, w: Array, bias: float, dual: Array, dual_direction: float
+    problem: Separation,
+    costs: Array,
+    w: Array,
+    bias: float,
+    dual: Array,
+    dual_direction: float,
 ) -> float:
     """Bound on how far w is above the minimum of its linear program, relative to its value.
 
@@ -244,7 +251,9 @@ def support_gap(problem: Separation, vertex: Vertex) -> float:
     if problem.direction is not None:
         violation = abs(float(problem.direction @ w) - 1.0)
     if problem.slack_cost is None:
-        violation = max(violation, problem.margin - float(scores(problem, w, vertex.bias).min()))
+        violation = max(
+            violation, problem.margin - float(scores(problem, w, vertex.bias).min())
+        )
 
     reached = price(problem, w, vertex.bias)
     lower = used.size + bound if bound > 0.0 else float(used.size)

@@ -17,7 +17,9 @@ class Selection(NamedTuple):
     loo_path: Array
 
 
-def forward_selection(P: Array, Y: Array, w: Array, *, most: int, intercept: bool) -> Selection:
+def forward_selection(
+    P: Array, Y: Array, w: Array, *, most: int, intercept: bool
+) -> Selection:
     """Choose columns of P by orthogonal least squares (Chen, Cowan and Grant 1991).
 
     In each step every column is deflated by those chosen, q_j; the one with the largest error

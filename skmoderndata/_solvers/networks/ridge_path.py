@@ -158,7 +158,9 @@ def held_out(
 
     # error / (1 - leverage), where a sample does not determine its own value
     enough = free > SMALLEST_FREEDOM
-    residual = (Y[:, None, :] - fitted) / xp.where(enough, free, xp.ones_like(free))[:, :, None]
+    residual = (Y[:, None, :] - fitted) / xp.where(enough, free, xp.ones_like(free))[
+        :, :, None
+    ]
     return Y[:, None, :] - residual, xp.all(enough, axis=0)
 
 

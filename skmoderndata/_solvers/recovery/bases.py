@@ -19,7 +19,9 @@ def resolve_basis(basis: Any, n: int, shape: Sequence[int] | None) -> Operator |
     # one axis for each dimension of a signal
     axes = (n,) if shape is None else tuple(int(size) for size in shape)
     if int(np.prod(axes)) != n:
-        raise ValueError(f"shape={axes} has {int(np.prod(axes))} values, and signals have {n}.")
+        raise ValueError(
+            f"shape={axes} has {int(np.prod(axes))} values, and signals have {n}."
+        )
 
     # by name
     if basis is None:

@@ -187,7 +187,13 @@ class MatrixPursuit:
     """
 
     def __init__(
-        self, A: Array, *, bound: float | None, positive: bool, tol: float, solver: str = "path"
+        self,
+        A: Array,
+        *,
+        bound: float | None,
+        positive: bool,
+        tol: float,
+        solver: str = "path",
     ) -> None:
         self.A = A
         self.bound = bound

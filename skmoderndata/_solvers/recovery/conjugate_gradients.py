@@ -11,7 +11,9 @@ from skmoderndata._typing import Array
 Product = Callable[[Array], Array]
 
 
-def on_support(times: Product, cross: Product, support: Array, k: int) -> tuple[Product, Product]:
+def on_support(
+    times: Product, cross: Product, support: Array, k: int
+) -> tuple[Product, Product]:
     """Products with some of k columns, from products with all of them and their transpose."""
 
     def some_times(v: Array) -> Array:

@@ -12,7 +12,9 @@ from skmoderndata._typing import Array
 
 ROUNDING_RELATIVE = 1e-12  # relative to the largest penalty, or to a slope
 CORRECTIONS = 12  # of a support at one penalty
-WORK = 50  # operations, relative to a product with A for each row, after which the path is left
+WORK = (
+    50  # operations, relative to a product with A for each row, after which the path is left
+)
 CROWDED = 0.75  # non-zeros per equation beyond which the interior point method is faster
 
 
@@ -55,7 +57,9 @@ def follow_path(
         end = max(piece.penalty(bound), least)
         meets = np.where(barred, 0.0, _breakpoints(A, piece, lam, positive))
         order = np.argsort(-meets, kind="stable")
-        order = order[meets[order] > max(end * (1 + ROUNDING_RELATIVE), ROUNDING_RELATIVE * first)]
+        order = order[
+            meets[order] > max(end * (1 + ROUNDING_RELATIVE), ROUNDING_RELATIVE * first)
+        ]
         if order.size == 0:
             return piece, n_iter, True
 
@@ -63,7 +67,9 @@ def follow_path(
             break
 
         # 2. pass as many of these at once as proved right before
-        few = max(1, m // 16, piece.support.size)  # more would bring in columns that leave again
+        few = max(
+            1, m // 16, piece.support.size
+        )  # more would bring in columns that leave again
         at_once = min(max(1, 2 * at_once), few, order.size)
         ties = np.count_nonzero(meets >= meets[order[at_once - 1]] * (1 - 1e-9))
         below = meets[order[ties]] if ties < order.size else end
@@ -117,7 +123,9 @@ def _breakpoints(A: Array, piece: Piece, lam: float, positive: bool) -> Array:
     fitted = piece.signs * piece.fitted
     direction = piece.signs * piece.direction
     shrinks = (fitted < 0) & (direction < 0)
-    meets[piece.support] = np.divide(fitted, direction, out=np.zeros(len(fitted)), where=shrinks)
+    meets[piece.support] = np.divide(
+        fitted, direction, out=np.zeros(len(fitted)), where=shrinks
+    )
     return np.asarray(np.minimum(meets, lam))
 
 

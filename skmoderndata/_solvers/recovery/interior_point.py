@@ -48,7 +48,9 @@ def interior_point(
             best = error
             dual = v
             idle = 0
-            coef = (np.where(x > z, x, 0.0) * s).sum(axis=0)  # complementary: one of them is zero
+            coef = (np.where(x > z, x, 0.0) * s).sum(
+                axis=0
+            )  # complementary: one of them is zero
         if not (best > tol and idle < 6):
             break
 

@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import fft, linalg, sparse
 
-from skmoderndata._solvers.dictionaries.fixed import cosines, daubechies_filter, fourier, wavelets
+from skmoderndata._solvers.dictionaries.fixed import (
+    cosines,
+    daubechies_filter,
+    fourier,
+    wavelets,
+)
 from skmoderndata._typing import Array
 
 RANDOM = ("gaussian", "bernoulli", "sparse")
@@ -77,7 +82,9 @@ def columns_of(operator: Operator, which: Array) -> Array:
     return np.ascontiguousarray(operator.forward(_unit_rows(which, operator.shape[1])).T)
 
 
-def random_matrix(kind: str, m: int, n: int, *, density: float, rng: np.random.RandomState) -> Any:
+def random_matrix(
+    kind: str, m: int, n: int, *, density: float, rng: np.random.RandomState
+) -> Any:
     """Random matrix (m, n) whose columns have a mean squared norm of one.
 
     "gaussian": ``N(0, 1/m)``; "bernoulli": ``+-1/sqrt(m)``; "sparse": ``+-1/sqrt(density m)`` with
@@ -149,10 +156,14 @@ def _cosine_transform(shape: tuple[int, ...]) -> Operator:
     axes = tuple(range(1, len(shape) + 1))
 
     def forward(X: Any) -> Array:
-        return np.asarray(fft.dctn(X.reshape(-1, *shape), axes=axes, norm="ortho")).reshape(-1, n)
+        return np.asarray(fft.dctn(X.reshape(-1, *shape), axes=axes, norm="ortho")).reshape(
+            -1, n
+        )
 
     def adjoint(Y: Array) -> Array:
-        return np.asarray(fft.idctn(Y.reshape(-1, *shape), axes=axes, norm="ortho")).reshape(-1, n)
+        return np.asarray(fft.idctn(Y.reshape(-1, *shape), axes=axes, norm="ortho")).reshape(
+            -1, n
+        )
 
     return Operator((n, n), forward, adjoint)
 
@@ -165,7 +176,9 @@ def _hadamard(n: int) -> Operator:
         done = 1
         while done < n:  # the last axis, which comes to the front
             side = min(16, n // done)
-            Z = linalg.hadamard(side, dtype=float) @ Z.reshape(-1, n // side, side).swapaxes(1, 2)
+            Z = linalg.hadamard(side, dtype=float) @ Z.reshape(-1, n // side, side).swapaxes(
+                1, 2
+            )
             Z = Z.reshape(-1, n)
             done = done * side
         return np.asarray(Z)

@@ -15,7 +15,9 @@ from skmoderndata._solvers.recovery.homotopy import CROWDED, follow_path
 from skmoderndata._solvers.recovery.optimality import first_of_repeated, largest_slope
 from skmoderndata._typing import Array
 
-PENALTIES = np.geomspace(1.0, 1e-6, 61)  # in units of that above which all coefficients are zero
+PENALTIES = np.geomspace(
+    1.0, 1e-6, 61
+)  # in units of that above which all coefficients are zero
 NOTHING = 1e-6  # share of the norm of a target that is not worth coefficients, nor provable
 EXACT = 1e-9  # residual relative to the target at which equations hold
 
@@ -114,7 +116,9 @@ def predictive_bound(
             continue
         known = centred_rows(X[train], Y[train], weight[train], intercept=intercept)
         share = weight[train].sum() / weight.sum()
-        coefs = lasso_path(known.A, known.Y[:, 0], share * penalties, most=most, positive=positive)
+        coefs = lasso_path(
+            known.A, known.Y[:, 0], share * penalties, most=most, positive=positive
+        )
         rest = (y[test] - known.y_mean)[:, None] - (X[test] - known.x_mean) @ coefs.T
         errors[: len(coefs)] += weight[test] @ rest**2
         errors[len(coefs) :] = np.inf

@@ -51,7 +51,9 @@ class Piece(NamedTuple):
     def penalty(self, bound: float) -> float:
         """Penalty lam for which the residual is of norm `bound`; 0 where there is none."""
         square = bound * bound - float(self.rest @ self.rest)
-        return float(np.sqrt(square / (self.u @ self.u))) if square > 0 and self.u.any() else 0.0
+        return (
+            float(np.sqrt(square / (self.u @ self.u))) if square > 0 and self.u.any() else 0.0
+        )
 
     def end(self, A: Array, bound: float, positive: bool) -> tuple[Array, Array] | None:
         """Coefficients (k,) for that penalty and the dual variable.

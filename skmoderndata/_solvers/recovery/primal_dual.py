@@ -83,4 +83,6 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
 
 
 def _with_columns_times(A: Operator, weights: Array) -> Operator:
-    return Operator(A.shape, lambda X: A.forward(X * weights), lambda Y: A.adjoint(Y) * weights)
+    return Operator(
+        A.shape, lambda X: A.forward(X * weights), lambda Y: A.adjoint(Y) * weights
+    )

@@ -193,7 +193,9 @@ def _by_matrix(y: Array, bound: float, *, pursuit: MatrixPursuit, asked: Setting
     return Code(result.coef, residual, result.gap, result.n_iter, result.gap <= asked.tol)
 
 
-def _least_l1_norm(y: Array, bound: float, *, A: Operator, asked: Settings, facts: Facts) -> Code:
+def _least_l1_norm(
+    y: Array, bound: float, *, A: Operator, asked: Settings, facts: Facts
+) -> Code:
     """Basis pursuit without a matrix."""
     size = float(np.linalg.norm(y))
     if size <= bound:

@@ -149,7 +149,9 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
         signs = sign[active]
         size = float(np.sqrt(active.size))
         wanted = p.slopes[active] - lam * signs
-        values = normal_equations(times, cross, wanted, coef[active], tol=accuracy * lam * size)
+        values = normal_equations(
+            times, cross, wanted, coef[active], tol=accuracy * lam * size
+        )
         # the penalty is found again and again: its direction need not be exact
         goal = max(accuracy, 0.01 if change else 1e-4) * size
         change_of = normal_equations(times, cross, signs, inner[active], tol=goal)

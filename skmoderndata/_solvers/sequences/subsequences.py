@@ -178,7 +178,9 @@ def _one_against_lanes(s, lanes, skips, weighting, rows, totals, planes, holds, 
 @jit
 def _sums_of_lanes(n, m, weighting, totals, logarithm, out):
     """Add up the sums of the four lanes, from those over the subsequences of each length."""
-    shifts = _level_shifts(n, m, len(weighting.lengths), weighting.decay, weighting.match.max())
+    shifts = _level_shifts(
+        n, m, len(weighting.lengths), weighting.decay, weighting.match.max()
+    )
     for lane in range(4):
         out[lane] = _weighted_sum(totals[:, lane], shifts, weighting.lengths, logarithm)
 
@@ -560,7 +562,9 @@ def all_subsequence_counts(
     return K
 
 
-def own_all_subsequence_counts(codes: Array, offsets: Array, *, logarithm: bool = False) -> Array:
+def own_all_subsequence_counts(
+    codes: Array, offsets: Array, *, logarithm: bool = False
+) -> Array:
     """Diagonal of `all_subsequence_counts`."""
     d = np.zeros(len(offsets) - 1)
     if len(d):

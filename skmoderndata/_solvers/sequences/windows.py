@@ -11,7 +11,9 @@ from skmoderndata._jit import jit
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
-TABLE = 2**24  # numbers of windows up to which a table with one entry for each replaces sorting
+TABLE = (
+    2**24
+)  # numbers of windows up to which a table with one entry for each replaces sorting
 WORD = 2**62  # numbers below this fit into 64 bits, with a sign
 CELLS_OF_PRODUCTS = 2  # cells of others that a product of two stored entries is worth
 HEAVY = 20  # multiplications by BLAS in the time of one product of two stored entries

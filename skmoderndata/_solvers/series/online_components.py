@@ -176,7 +176,9 @@ def minor_passes(
             it.residual = change
 
     if step is not None:
-        eta = max(step.rate * min(1.0, step.hold / max(float(state.n_seen[1]), 1.0)), step.floor)
+        eta = max(
+            step.rate * min(1.0, step.hold / max(float(state.n_seen[1]), 1.0)), step.floor
+        )
     passes = _ended(it, tol)
     return passes._replace(residual=change if it.n_iter > 1 else float("inf")), eta
 
@@ -358,7 +360,9 @@ def whitener(source: RowSource, mean: Array, V: Array, lam: Array) -> Array:
     rows = V / np.sqrt(lam)[:, None]
     for _ in range(2):
         values, U = linalg.eigh(_second_moment(source, mean, rows))
-        rows = (U / np.sqrt(values)) @ U.T @ rows  # the symmetric root turns as little as possible
+        rows = (
+            (U / np.sqrt(values)) @ U.T @ rows
+        )  # the symmetric root turns as little as possible
     return rows
 
 

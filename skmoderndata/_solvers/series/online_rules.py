@@ -159,7 +159,9 @@ def _follow_residual(r: Array, V: Array, lam: Array, eta: float) -> None:
 
 
 @jit
-def _follow_minor(u: Array, state: MinorState, eta: float, eta_step: float, work: Array) -> None:
+def _follow_minor(
+    u: Array, state: MinorState, eta: float, eta_step: float, work: Array
+) -> None:
     """One update of the minor components by the row `u`.
 
     The rule is ``w_j <- (1 - e) w_j - (e / gamma) (u . w_j) u``, then Gram-Schmidt. The product

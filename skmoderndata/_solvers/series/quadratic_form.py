@@ -75,7 +75,9 @@ def _largest_on_sphere(H: Array, f: Array, radius: float) -> Array:
     if lead <= 1e-12 * np.linalg.norm(g) or lead == 0:
         x = np.where(top, 0.0, g / np.where(top, 1.0, gap))
         remaining = radius**2 - x @ x
-        if remaining >= 0:  # mu is the eigenvalue itself; its eigenvector adds what the norm lacks
+        if (
+            remaining >= 0
+        ):  # mu is the eigenvalue itself; its eigenvector adds what the norm lacks
             x[-1] = np.sqrt(remaining)
             return np.asarray(V @ x)
         g = np.where(top, 0.0, g)

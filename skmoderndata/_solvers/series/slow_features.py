@@ -214,7 +214,9 @@ class SlowMoments:
 
     def _add(self, rows: "_Rows") -> None:
         """Add a chunk of rows, the steps in it and those that lead to it."""
-        self._join(rows.between(0, self.lag), rows.between(max(0, len(rows.X) - self.lag), None))
+        self._join(
+            rows.between(0, self.lag), rows.between(max(0, len(rows.X) - self.lag), None)
+        )
         F = self.expansion(rows.X if rows.valid.all() else rows.X[rows.valid]).T  # (D, rows)
         self._add_steps(rows, F)
         n = F.shape[1]
@@ -427,7 +429,8 @@ class _Rows(NamedTuple):
         if len(self.runs) == 0:
             return new
         fields: Any = [
-            None if b is None else np.concatenate([a, b]) for a, b in zip(self, new, strict=True)
+            None if b is None else np.concatenate([a, b])
+            for a, b in zip(self, new, strict=True)
         ]
         return _Rows(*fields)
 

@@ -109,7 +109,9 @@ def productions(
     if not of_children:
         rows = np.column_stack([labels, degrees]).astype(np.int64)
         return number_rows(rows.ravel(), 2 * np.arange(len(labels) + 1))
-    heads = starts[:-1] + np.arange(len(labels))  # a row is a label, then those of the children
+    heads = starts[:-1] + np.arange(
+        len(labels)
+    )  # a row is a label, then those of the children
     values = np.empty(len(labels) + len(child), dtype=np.int64)
     tail = np.ones(len(values), dtype=bool)
     tail[heads] = False

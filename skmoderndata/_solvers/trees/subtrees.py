@@ -416,7 +416,9 @@ def _row_of_slopes(nodes, i, start, stop, decay, logarithm, out, at, totals, sav
 
         # 2. their derivatives, children before parents
         if logarithm:
-            cells = _log_slope(nodes, i, j, first, base, begin, delta, slope, at, totals, cells)
+            cells = _log_slope(
+                nodes, i, j, first, base, begin, delta, slope, at, totals, cells
+            )
             value = totals[0] / totals[1] if totals[1] > 0.0 else 0.0
         else:
             cells = _slope(nodes, i, j, first, base, begin, delta, slope, at, totals, cells)
@@ -536,7 +538,9 @@ def subtree_sums(
     return K
 
 
-def own_subtree_sums(nodes: Nodes, what: str, *, decay: float, logarithm: bool = False) -> Array:
+def own_subtree_sums(
+    nodes: Nodes, what: str, *, decay: float, logarithm: bool = False
+) -> Array:
     """Sum Delta of each tree with itself, arguments as in `subtree_sums`."""
     d = np.empty(len(nodes.offsets) - 1)
     for i in range(len(d)):

@@ -196,7 +196,10 @@ class MonteCarlo(BaseKernel):
     _needs_vectors = True
 
     def __init__(
-        self, sampler: Callable[[Any, int], Any], n_components: int = 100, random_state: int = 0
+        self,
+        sampler: Callable[[Any, int], Any],
+        n_components: int = 100,
+        random_state: int = 0,
     ) -> None:
         self.sampler = sampler
         self.n_components = n_components

@@ -231,7 +231,9 @@ class Pullback(BaseKernel):
         kernel : Kernel
             A copy.
         """
-        return super().from_data(X).set_params(kernel=kernel_from_data(self.kernel, self.func(X)))
+        return (
+            super().from_data(X).set_params(kernel=kernel_from_data(self.kernel, self.func(X)))
+        )
 
     def _check(self, X: Any) -> Any:
         images = self.func(X)
@@ -534,7 +536,9 @@ class Normalized(_OfKernel):
             b = a if B is None else self._log_diagonal(Y, B)
 
             # the logarithm of a zero diagonal entry is -inf; its row of the result is zero
-            scale = (np.where(a > -np.inf, a, 0.0)[:, None] + np.where(b > -np.inf, b, 0.0)) / 2
+            scale = (
+                np.where(a > -np.inf, a, 0.0)[:, None] + np.where(b > -np.inf, b, 0.0)
+            ) / 2
             K = np.exp(logarithm - scale)
             if Y is None:
                 np.fill_diagonal(K, a > -np.inf)
@@ -578,5 +582,7 @@ class Normalized(_OfKernel):
         slopes = self.kernel._in_order_of_theta(found)
         d = _diagonal_of(slopes)
         # where a value is zero, the derivative of its logarithm need not be finite
-        centred = np.where(K[:, :, None] > 0.0, slopes - (d[:, None, :] + d[None, :, :]) / 2, 0.0)
+        centred = np.where(
+            K[:, :, None] > 0.0, slopes - (d[:, None, :] + d[None, :, :]) / 2, 0.0
+        )
         return {"kernel": K[:, :, None] * centred}

@@ -29,7 +29,9 @@ class _OverParts(BaseKernel):
     def _validate(self) -> None:
         name = type(self).__name__
         if not isinstance(self.kernels, list | tuple) or not self.kernels:
-            raise ValueError(f"{name}: kernels must be a non-empty list with one per component.")
+            raise ValueError(
+                f"{name}: kernels must be a non-empty list with one per component."
+            )
         self._check_choice("missing", ("raise", "zero", "match"))
         if self.columns is not None and len(self.columns) != len(self.kernels):
             raise ValueError(
@@ -203,7 +205,9 @@ class DirectSum(_OverParts):
         return np.sum(parts, axis=0)
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
-        return {f"kernels__{i}": w * self._part_gradient(i, X) for i, w in enumerate(self._w())}
+        return {
+            f"kernels__{i}": w * self._part_gradient(i, X) for i, w in enumerate(self._w())
+        }
 
 
 class TensorProduct(_OverParts):

@@ -245,7 +245,9 @@ class HMMFisher(ScoreKernel):
         wanted = self.parameters
         groups = []
         if "s" in wanted:
-            groups.append(start_scores(model.startprob, passed, seen.offsets, self.constrained))
+            groups.append(
+                start_scores(model.startprob, passed, seen.offsets, self.constrained)
+            )
         if "t" in wanted:
             groups.append(move_scores(model.transmat, passed, self.constrained))
 
@@ -453,7 +455,11 @@ class MarkovFisher(ScoreKernel):
         wrong = np.flatnonzero(P[windows] == 0.0)
         wrong_start = long[pi[first] == 0.0]
         if len(wrong) or len(wrong_start):
-            i = np.searchsorted(ends, wrong[0], side="right") - 1 if len(wrong) else wrong_start[0]
+            i = (
+                np.searchsorted(ends, wrong[0], side="right") - 1
+                if len(wrong)
+                else wrong_start[0]
+            )
             raise ValueError(
                 f"MarkovFisher: sample {i} has probability 0 under the chain; drop it, or set "
                 "smoothing above 0."
@@ -480,7 +486,9 @@ class MarkovFisher(ScoreKernel):
 def frequencies(counts: Array) -> Array:
     """Divide rows by their sums; a row of zeros becomes uniform."""
     totals = counts.sum(axis=1, keepdims=True)
-    return np.where(totals > 0, counts / np.where(totals > 0, totals, 1.0), 1 / counts.shape[1])
+    return np.where(
+        totals > 0, counts / np.where(totals > 0, totals, 1.0), 1 / counts.shape[1]
+    )
 
 
 class Fisher(ScoreKernel):
@@ -547,7 +555,9 @@ class Fisher(ScoreKernel):
         cost="n K p for K components", domain="vector", method=PAGE,
     )  # fmt: skip
 
-    def __init__(self, model: Any, information: Any = "identity", parameters: str = "wmc") -> None:
+    def __init__(
+        self, model: Any, information: Any = "identity", parameters: str = "wmc"
+    ) -> None:
         self.model = model
         self.information = information
         self.parameters = parameters

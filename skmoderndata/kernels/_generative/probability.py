@@ -137,7 +137,9 @@ class MixtureP(ProbabilityKernel):
     @property
     def requires_vector_input(self) -> bool:
         """Whether samples must be rows of a table; False if `model` has its own function."""
-        return not isinstance(self.model, tuple | list) or isinstance(self.model, NormalMixture)
+        return not isinstance(self.model, tuple | list) or isinstance(
+            self.model, NormalMixture
+        )
 
     def __repr__(self) -> str:
         return f"MixtureP(model={show_model(self.model)})"
@@ -242,7 +244,9 @@ class _CommonPaths(CodedKernel):
 
     def _model(self) -> HiddenMarkovModel:
         name = type(self).__name__
-        return checked_model(self.startprob, self.transmat, "symbols", (self.emissionprob,), name)
+        return checked_model(
+            self.startprob, self.transmat, "symbols", (self.emissionprob,), name
+        )
 
     def _validate(self) -> None:
         self._model()
@@ -421,7 +425,8 @@ class HiddenTree(_CommonPaths):
         good = parents.ndim == 1 and parents.size > 0 and parents.dtype.kind in "iu"
         if not good or parents[0] != -1 or (parents[1:] < 0).any() or (parents >= nodes).any():
             raise self._refuse(
-                "parents", "-1 for node 0, the only root, and a smaller number for each other node"
+                "parents",
+                "-1 for node 0, the only root, and a smaller number for each other node",
             )
 
     def _coded(self, X: Packed) -> Packed:
@@ -555,7 +560,9 @@ class PairHMM(CodedKernel):
         else:
             out = np.array([(1 - d) ** 2, (1 - e) * (1 - d), 1 - e])
             ends = tau * out
-            moves = np.stack([(1 - tau) * out, [d, e, 0.0], [d * (1 - d), d * (1 - e), e]], axis=1)
+            moves = np.stack(
+                [(1 - tau) * out, [d, e, 0.0], [d * (1 - d), d * (1 - e), e]], axis=1
+            )
         joint = np.ascontiguousarray(self.joint, dtype=np.float64)
         return PairModel(joint, np.array(self.insert, dtype=np.float64), moves, ends)
 

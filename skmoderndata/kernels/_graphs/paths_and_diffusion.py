@@ -37,7 +37,9 @@ class _OverPaths(BaseKernel):
         name = type(self).__name__
         for edge in self.edges:
             if len(edge) != 3:
-                raise ValueError(f"{name}: an edge is (from, to, kernel or number), not {edge!r}.")
+                raise ValueError(
+                    f"{name}: an edge is (from, to, kernel or number), not {edge!r}."
+                )
             if not isinstance(edge[2], Kernel) and not (np.isreal(edge[2]) and edge[2] >= 0):
                 raise ValueError(
                     f"{name}: the edge from {edge[0]!r} to {edge[1]!r} has the weight "
@@ -297,7 +299,11 @@ class _BetweenNodes(BaseKernel):
             raise ValueError(f"{name}: a sample is the number of a node, an integer.")
 
         # nodes of the graph
-        n = self.similarity.shape[0] if hasattr(self.similarity, "shape") else len(self.similarity)
+        n = (
+            self.similarity.shape[0]
+            if hasattr(self.similarity, "shape")
+            else len(self.similarity)
+        )
         if len(nodes) and (nodes.min() < 0 or nodes.max() >= n):
             strange = nodes[(nodes < 0) | (nodes >= n)][0]
             raise ValueError(

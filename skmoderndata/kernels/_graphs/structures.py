@@ -13,7 +13,11 @@ from skmoderndata._registry import KernelCard
 from skmoderndata._samples.containers import as_samples, as_vectors
 from skmoderndata._samples.keys import key_of_sample
 from skmoderndata._samples.sequences import Packed, joined, pack
-from skmoderndata._solvers.sequences.windows import count_windows, gram_of_counts, squared_norms
+from skmoderndata._solvers.sequences.windows import (
+    count_windows,
+    gram_of_counts,
+    squared_norms,
+)
 from skmoderndata._solvers.trees.interning import refine
 from skmoderndata._typing import Array
 from skmoderndata.kernels._base import BaseKernel, kernel_from_data
@@ -88,7 +92,9 @@ class Convolution(BaseKernel):
         lists = self.kernels.values() if isinstance(self.kernels, Mapping) else [self.kernels]
         for found in lists:
             if not isinstance(found, list | tuple) or not found:
-                raise self._refuse("kernels", "a list of kernels, one for each part, or a dict")
+                raise self._refuse(
+                    "kernels", "a list of kernels, one for each part, or a dict"
+                )
 
     def _kernels_of(self, kind: Hashable) -> Sequence[Any]:
         if not isinstance(self.kernels, Mapping):
@@ -136,12 +142,18 @@ class Convolution(BaseKernel):
         def of(kind: Hashable, kernels: Sequence[Any]) -> list[Any]:
             kinds = found if kind is None else [kind]
             tuples = [parts for k in kinds if k in found for parts in found[k][1]]
-            return [from_parts(kernel, [t[i] for t in tuples]) for i, kernel in enumerate(kernels)]
+            return [
+                from_parts(kernel, [t[i] for t in tuples]) for i, kernel in enumerate(kernels)
+            ]
 
         def from_parts(kernel: Any, parts: list[Any]) -> Any:
             if kernel is None:
                 return None
-            return kernel_from_data(kernel, _collection(kernel, parts)) if parts else clone(kernel)
+            return (
+                kernel_from_data(kernel, _collection(kernel, parts))
+                if parts
+                else clone(kernel)
+            )
 
         if isinstance(self.kernels, Mapping):
             kernels: Any = {kind: of(kind, self.kernels[kind]) for kind in self.kernels}
@@ -194,7 +206,9 @@ class Convolution(BaseKernel):
                 d[i] += times @ (product @ times)
         return d
 
-    def _tables(self, kind: Hashable, left: "_Distinct", right: "_Distinct | None") -> list[Array]:
+    def _tables(
+        self, kind: Hashable, left: "_Distinct", right: "_Distinct | None"
+    ) -> list[Array]:
         """Kernel matrices of the distinct parts, one for each position."""
         found = []
         for i, kernel in enumerate(self._kernels_of(kind)):

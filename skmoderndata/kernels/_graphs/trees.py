@@ -7,7 +7,11 @@ from scipy import sparse
 
 from skmoderndata._registry import Comparison, KernelCard
 from skmoderndata._samples.trees import Forest, plant, together
-from skmoderndata._solvers.sequences.windows import count_windows, gram_of_counts, squared_norms
+from skmoderndata._solvers.sequences.windows import (
+    count_windows,
+    gram_of_counts,
+    squared_norms,
+)
 from skmoderndata._solvers.trees.interning import children, complete_subtrees
 from skmoderndata._solvers.trees.subtrees import (
     Nodes,
@@ -116,7 +120,9 @@ class CoRootedSubtree(_Subtrees):
     )  # fmt: skip
     _what = "roots"
 
-    def __init__(self, labelled: bool = True, match: str = "children", decay: float = 1.0) -> None:
+    def __init__(
+        self, labelled: bool = True, match: str = "children", decay: float = 1.0
+    ) -> None:
         self.labelled = labelled
         self.match = match
         self.decay = decay
@@ -250,7 +256,9 @@ class AllSubtree(_Subtrees):
         if self.include_leaves:  # leaf counts do not depend on the decay
             alone = super()._gram(X, None, logarithm=True)
             total = self._log_gram(X, None)
-            slopes *= np.exp(np.where(total > -np.inf, alone - np.maximum(total, -1e300), -np.inf))
+            slopes *= np.exp(
+                np.where(total > -np.inf, alone - np.maximum(total, -1e300), -np.inf)
+            )
         return {"decay": slopes}
 
 

@@ -163,7 +163,9 @@ class DTWKernel(SeriesKernel):
             others = None if Y is None else Y.arrays
             costs = alignment_costs(X.arrays, others, band=self._rule(), rooted=rooted)
         else:
-            costs = self._by_scales(X, X if Y is None else Y, int(self.multiscale_radius), rooted)
+            costs = self._by_scales(
+                X, X if Y is None else Y, int(self.multiscale_radius), rooted
+            )
         exponent = float(self.power) / (2.0 if self.root and not rooted else 1.0)
         return costs if exponent == 1.0 else np.asarray(costs**exponent)
 

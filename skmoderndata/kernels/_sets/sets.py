@@ -62,7 +62,9 @@ class _OnSets(BaseKernel):
             try:
                 samples.append(frozenset(x))
             except TypeError as error:
-                raise TypeError(f"{name}: elements of sets must be hashable: {error}") from None
+                raise TypeError(
+                    f"{name}: elements of sets must be hashable: {error}"
+                ) from None
 
         return samples
 
@@ -251,7 +253,9 @@ class _InUniverse(_OnSets):
 
     def _validate(self) -> None:
         super()._validate()
-        whole = isinstance(self.universe, int | np.integer) and not isinstance(self.universe, bool)
+        whole = isinstance(self.universe, int | np.integer) and not isinstance(
+            self.universe, bool
+        )
         if whole and self.universe < 0:
             raise self._refuse("universe", "a collection of elements, or their number")
         if not whole and (

@@ -73,7 +73,9 @@ class GapNumberWeighted(SequenceKernel):
         if Y is None:
             return sums_by_gaps(X.codes, X.offsets, self.p, float(self.decay))
         X, Y = one_alphabet(X, Y, type(self).__name__)
-        return sums_by_gaps(X.codes, X.offsets, self.p, float(self.decay), (Y.codes, Y.offsets))
+        return sums_by_gaps(
+            X.codes, X.offsets, self.p, float(self.decay), (Y.codes, Y.offsets)
+        )
 
     def _diag(self, X: Packed) -> Array:
         return own_sums_by_gaps(X.codes, X.offsets, self.p, float(self.decay))
@@ -154,7 +156,9 @@ class RestrictedGapWeighted(SequenceKernel):
         rows = []
         words = []
         weights = []
-        for gaps in range(self.max_gaps + 1 if self.p > 1 else 1):  # one symbol has no gap inside
+        for gaps in range(
+            self.max_gaps + 1 if self.p > 1 else 1
+        ):  # one symbol has no gap inside
             span = self.p + gaps
             found = windows(X.codes, X.offsets, span)
             row = np.repeat(np.arange(len(X)), np.diff(found.offsets))

@@ -370,7 +370,9 @@ class GapWeighted(_Subsequences):
     def _gradients(self, X: Packed, K: Array) -> dict[str, Array]:
         if not self._is_tuned("decay"):
             return {}
-        if any(v is not None for v in (self.match_weights, self.skip_weights, self.similarity)):
+        if any(
+            v is not None for v in (self.match_weights, self.skip_weights, self.similarity)
+        ):
             raise ValueError(
                 "GapWeighted: the gradient in decay is not available with match_weights, "
                 'skip_weights or similarity; set decay_bounds="fixed".'

@@ -122,7 +122,8 @@ class TextKernel(BaseKernel):
     def _validate_parameters(self) -> None:
         """Check the values of the parameters other than the corpus."""
         known = self.vectorizer is None or (
-            hasattr(self.vectorizer, "fit_transform") and hasattr(self.vectorizer, "get_params")
+            hasattr(self.vectorizer, "fit_transform")
+            and hasattr(self.vectorizer, "get_params")
         )
         if not known:
             raise self._refuse("vectorizer", "a vectorizer of scikit-learn, or None")
@@ -143,8 +144,14 @@ class TextKernel(BaseKernel):
             found = texts(X, name)
             counts = sparse.csr_array((0, corpus.counts.shape[1]))
             if found:
-                counts = sparse.csr_array(corpus.vectorizer.transform(found)).astype(np.float64)
-        if corpus is not None and counts.shape[0] and counts.shape[1] != corpus.counts.shape[1]:
+                counts = sparse.csr_array(corpus.vectorizer.transform(found)).astype(
+                    np.float64
+                )
+        if (
+            corpus is not None
+            and counts.shape[0]
+            and counts.shape[1] != corpus.counts.shape[1]
+        ):
             raise ValueError(
                 f"{name}: samples have {counts.shape[1]} terms, and the corpus has "
                 f"{corpus.counts.shape[1]}; count both with one vectorizer."
@@ -182,7 +189,11 @@ class TextKernel(BaseKernel):
         if not len(d):
             return d
         for a in self._blocks(*X):
-            d += np.asarray(a.multiply(a).sum(axis=1)).ravel() if is_sparse(a) else (a * a).sum(1)
+            d += (
+                np.asarray(a.multiply(a).sum(axis=1)).ravel()
+                if is_sparse(a)
+                else (a * a).sum(1)
+            )
         return d
 
     def features(self, X: Any) -> Any:
@@ -306,7 +317,9 @@ class TfIdf(TextKernel):
         method=PAGE,
     )  # fmt: skip
 
-    def __init__(self, vectorizer: Any = None, corpus: Any = None, smooth: bool = False) -> None:
+    def __init__(
+        self, vectorizer: Any = None, corpus: Any = None, smooth: bool = False
+    ) -> None:
         self.vectorizer = vectorizer
         self.corpus = corpus
         self.smooth = smooth
@@ -568,7 +581,8 @@ class SemanticDiffusion(TextKernel):
             return self.relative / largest if largest > 0 else 0.0
         if self.kind == "von_neumann" and self.decay * largest >= 1:
             raise self._refuse(
-                "decay", f"below {1 / largest:.6g}, one over the largest eigenvalue of the corpus"
+                "decay",
+                f"below {1 / largest:.6g}, one over the largest eigenvalue of the corpus",
             )
         return float(self.decay)
 
@@ -655,7 +669,9 @@ class LatentSemantic(TextKernel):
         return [np.asarray(counts @ V)]
 
     def _terms(self, corpus: Corpus) -> Array:
-        V = leading_terms(corpus.counts, self.n_components, check_random_state(self.random_state))
+        V = leading_terms(
+            corpus.counts, self.n_components, check_random_state(self.random_state)
+        )
         if V.shape[1] < self.n_components:
             warnings.warn(
                 f"LatentSemantic: n_components={self.n_components} exceeds the rank of the "

@@ -137,7 +137,11 @@ class AllSubsets(_OverInputs):
     """
 
     _card = KernelCard(
-        family=FAMILY, cite=("shawetaylor2004kernel",), cost="n^2 p", domain="vector", method=PAGE
+        family=FAMILY,
+        cite=("shawetaylor2004kernel",),
+        cost="n^2 p",
+        domain="vector",
+        method=PAGE,
     )
 
     def __init__(
@@ -274,7 +278,9 @@ class ANOVA(_OverInputs):
     def _of_terms(self, terms: list[Array], shape: tuple[int, ...]) -> Array:
         if self.method == "newton":
             zero = np.zeros(shape)
-            powers = [sum((a**r for a in terms), start=zero) for r in range(1, self.degree + 1)]
+            powers = [
+                sum((a**r for a in terms), start=zero) for r in range(1, self.degree + 1)
+            ]
             return self._newton(powers, sum((a != 0 for a in terms), start=zero))
         return self._select(_symmetric(iter(terms), self.degree, shape, len(terms)))
 

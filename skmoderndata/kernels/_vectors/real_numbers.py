@@ -173,7 +173,11 @@ class Min(_PerInput):
     """
 
     _card = KernelCard(
-        family=FAMILY, cite=("shawetaylor2004kernel",), cost="n^2 p", domain="vector", method=PAGE
+        family=FAMILY,
+        cite=("shawetaylor2004kernel",),
+        cost="n^2 p",
+        domain="vector",
+        method=PAGE,
     )
 
     def __init__(self, signed: bool = True, combine: str = "product") -> None:
@@ -228,7 +232,11 @@ class Triangular(_PerInput):
     """
 
     _card = KernelCard(
-        family=FAMILY, cite=("shawetaylor2004kernel",), cost="n^2 p", domain="vector", method=PAGE
+        family=FAMILY,
+        cite=("shawetaylor2004kernel",),
+        cost="n^2 p",
+        domain="vector",
+        method=PAGE,
     )
     _tunable = ("width",)
 
@@ -307,7 +315,11 @@ class Spline(_PerInput):
     )  # fmt: skip
 
     def __init__(
-        self, order: int = 1, knots: Any = None, sobolev: bool = False, combine: str = "product"
+        self,
+        order: int = 1,
+        knots: Any = None,
+        sobolev: bool = False,
+        combine: str = "product",
     ) -> None:
         self.order = order
         self.knots = knots
@@ -388,7 +400,11 @@ class GammaExponential(BaseKernel):
     """
 
     _card = KernelCard(
-        family=FAMILY, cite=("rasmussen2006gaussian",), cost="n^2 p", domain="vector", method=PAGE
+        family=FAMILY,
+        cite=("rasmussen2006gaussian",),
+        cost="n^2 p",
+        domain="vector",
+        method=PAGE,
     )
     _needs_vectors = True
     _tunable = ("length_scale", "gamma")
@@ -487,7 +503,11 @@ class ArcSine(BaseKernel):
     """
 
     _card = KernelCard(
-        family=FAMILY, cite=("rasmussen2006gaussian",), cost="n^2 p", domain="vector", method=PAGE
+        family=FAMILY,
+        cite=("rasmussen2006gaussian",),
+        cost="n^2 p",
+        domain="vector",
+        method=PAGE,
     )
     _needs_vectors = True
     _tunable = ("bias_var", "weight_var", "scale")
@@ -585,7 +605,11 @@ class ARDLinear(BaseKernel):
     """
 
     _card = KernelCard(
-        family=FAMILY, cite=("rasmussen2006gaussian",), cost="n^2 p", domain="vector", method=PAGE
+        family=FAMILY,
+        cite=("rasmussen2006gaussian",),
+        cost="n^2 p",
+        domain="vector",
+        method=PAGE,
     )
     _needs_vectors = True
     _tunable = ("sigma",)
