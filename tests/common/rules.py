@@ -392,6 +392,7 @@ def figures_of_other_blocks(source):
     edges = [n for n, line in enumerate(source.splitlines(), 1) if line.startswith("# %%")]
     made = {}
     broken = []
+
     for node in ast.parse(source).body:
         block = sum(edge < node.lineno for edge in edges)
         inside = list(ast.walk(node))
@@ -399,6 +400,7 @@ def figures_of_other_blocks(source):
             known = isinstance(name, ast.Name) and isinstance(name.ctx, ast.Load)
             if known and made.get(name.id, block) != block:
                 broken.append(f"line {name.lineno}: {name.id} belongs to an earlier block")
+
         for call in inside:
             if isinstance(call, ast.Assign) and isinstance(call.value, ast.Call):
                 if getattr(call.value.func, "attr", "") in (
@@ -408,6 +410,7 @@ def figures_of_other_blocks(source):
                 ):
                     targets = [n for t in call.targets for n in ast.walk(t)]
                     made.update({n.id: block for n in targets if isinstance(n, ast.Name)})
+
     return broken
 
 

@@ -395,6 +395,7 @@ def test_views_in_every_container(kernel):
     expected = KernelCCA(1, kernel=kernel).fit(A, B)
     objects = np.empty(len(A), dtype=object)
     objects[:] = A
+
     for first in (
         objects,
         np.array(A),
@@ -410,6 +411,7 @@ def test_views_in_every_container(kernel):
                 assert_array_equal(one, two)
             assert_array_equal(model.transform(first), expected.transform(A))
             assert_array_equal(model.transform([first, B])[1], expected.transform([A, B])[1])
+
     cubes = np.array([[[1.0 + i, 2.0], [3.0, i % 7]] for i in range(40)])
     model = KernelCCA(1, kernel=[DerivedSubsets(RBF(1.0)), PSpectrum(1)]).fit([cubes, A])
     again = KernelCCA(1, kernel=[DerivedSubsets(RBF(1.0)), PSpectrum(1)]).fit(list(cubes), A)
@@ -423,6 +425,7 @@ def test_a_list_of_pairs_goes_through_a_pipeline():
     kernel = [PSpectrum(1), Normalized(PSpectrum(1))]
     model = KernelCCA(2, kernel=kernel).fit(A, B)
     expected = np.hstack(model.transform(A, B))
+
     for samples in (
         pairs,
         tuple(pairs),
@@ -434,6 +437,7 @@ def test_a_list_of_pairs_goes_through_a_pipeline():
         assert_array_equal(again.transform(samples), expected)
         assert again.score(samples) == model.score(A, B)
         assert_array_equal(KernelCCA(2, kernel=kernel).fit_transform(samples, kind), expected)
+
     frame = KernelCCA(2, kernel=kernel).set_output(transform="pandas").fit_transform(pairs)
     assert list(frame.columns) == [f"kernelcca_view{v}_{j}" for v in (1, 2) for j in (0, 1)]
     steps = make_pipeline(KernelCCA(1, kernel=kernel), LogisticRegression())

@@ -226,6 +226,7 @@ def test_sparse_views_are_not_filled(criterion, weighted, seed):
     dense[0][:, 3] = 0.0
     thin = [sparse.csr_array(X) for X in dense]
     w = rng.integers(0, 3, size=60) if weighted else None
+
     for scale in (False, True):
         settings = {"criterion": criterion, "alpha": 0.3, "scale": scale}
         # components of nearly equal values are found up to a rotation
@@ -235,6 +236,7 @@ def test_sparse_views_are_not_filled(criterion, weighted, seed):
             model.regularized_correlations_, full.regularized_correlations_, rtol=1e-9
         )
         assert_allclose(model.correlations_, full.correlations_, rtol=1e-6)
+
         for A, B in zip(model.transform(thin), full.transform(dense), strict=True):
             assert_allclose(A, B, atol=1e-5 * np.abs(B).max())  # rotation by rounding over gap
         mixed = MultisetCCA(1, **settings).fit([dense[0], *thin[1:]], sample_weight=w)

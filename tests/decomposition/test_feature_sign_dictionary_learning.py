@@ -312,6 +312,7 @@ def test_coders_threads_scale_and_dtype_agree(seed):
     X, _, _ = planted(seed, 600, noise=0.1)
     given = {"n_components": 15, "alpha": 0.2, "max_iter": 6, "tol": 0, "random_state": seed}
     model = FeatureSignDictionaryLearning(**given).fit(X)
+
     for other in (
         FeatureSignDictionaryLearning(**given, algorithm="homotopy").fit(X),
         FeatureSignDictionaryLearning(**given, algorithm="coordinate_descent").fit(X),
@@ -320,10 +321,13 @@ def test_coders_threads_scale_and_dtype_agree(seed):
         assert_allclose(
             other.components_, model.components_, atol=1e-4
         )  # codes to gaps of 1e-6
+
     threads = FeatureSignDictionaryLearning(**given, n_jobs=2).fit(X)
     assert_array_equal(threads.components_, model.components_)
+
     scaled = FeatureSignDictionaryLearning(**{**given, "alpha": 0.2 * 1024}).fit(1024 * X)
     assert_allclose(scaled.components_, model.components_, atol=1e-8)
+
     single = FeatureSignDictionaryLearning(**given).fit(X.astype(np.float32))
     assert (
         single.components_.dtype == single.transform(X.astype(np.float32)).dtype == np.float32

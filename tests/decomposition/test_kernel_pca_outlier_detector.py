@@ -156,6 +156,7 @@ def test_kernel_given_in_five_ways(seed):
     new = rows(seed + 1)
     named = KernelPCAOutlierDetector(3, gamma=0.125).fit(X)
     want = named.decision_function(new)
+
     found = [
         KernelPCAOutlierDetector(3, kernel=RBF(2.0)).fit(X).decision_function(new),
         KernelPCAOutlierDetector(3, kernel=rbf_kernel, kernel_params={"gamma": 0.125})
@@ -168,8 +169,10 @@ def test_kernel_given_in_five_ways(seed):
         .fit(X)
         .decision_function(new),
     ]
+
     for values in found:
         assert_allclose(values, want, atol=1e-8)
+
     K = rbf_kernel(X, gamma=0.125)
     given = KernelPCAOutlierDetector(3, kernel="precomputed").fit(K)
     assert_allclose(given.decision_function(K), named.decision_function(X), atol=1e-9)

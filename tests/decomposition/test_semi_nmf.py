@@ -68,15 +68,18 @@ def test_kkt_residual_is_what_the_gradients_say(missing, passes, seed):
     found = factorize(
         data, W, V, codes_side=Side(), components_side=Side("free"), max_iter=passes
     )
+
     length = np.linalg.norm(found.components, axis=0)
     length[length == 0] = 1  # a component may be lost
     W = found.codes * length
     H = (found.components / length).T
+
     R = known * (W @ H - X)
     grad = R @ H.T
     projected = np.where(W > 0, grad, np.minimum(grad, 0))
     codes = np.linalg.norm(projected) / np.linalg.norm((X * known) @ H.T)
     components = np.linalg.norm(W.T @ R) / np.linalg.norm(W.T @ (X * known))
+
     assert_allclose(found.residual, max(codes, components), rtol=1e-6)
     assert (found.residual <= 1e-2) == (passes == 300)
 

@@ -154,6 +154,7 @@ def test_threads_dtype_batches_and_grid_search(seed):
     X, _ = planted(seed, 600)
     given = {"n_components": 10, "alpha": 0.1, "max_iter": 2, "random_state": seed}
     model = Sparsenet(**given).fit(X)
+
     threads = Sparsenet(**given, n_jobs=2).fit(X)
     assert_allclose(threads.components_, model.components_, atol=1e-10)
     single = Sparsenet(**given).fit(X.astype(np.float32))
@@ -161,8 +162,10 @@ def test_threads_dtype_batches_and_grid_search(seed):
         single.components_.dtype == single.transform(X.astype(np.float32)).dtype == np.float32
     )
     assert_allclose(single.components_, model.components_, atol=1e-3)  # single precision
+
     # a code depends on its signal alone
     assert_allclose(model.transform(X[:5]), model.transform(X)[:5], atol=1e-10)
+
     # steps over parts are those over the whole
     rng = np.random.RandomState(seed)
     start = rng.normal(size=(10, 8))
@@ -172,6 +175,7 @@ def test_threads_dtype_batches_and_grid_search(seed):
         parts.partial_fit(X[first : first + 200])
     assert_allclose(parts.components_, whole.components_, atol=1e-9)
     assert parts.n_iter_ == 3
+
     search = GridSearchCV(Sparsenet(**given), {"learning_rate": [0.0, 1.0]}, cv=3).fit(X)
     assert search.best_params_ == {"learning_rate": 1.0}
 

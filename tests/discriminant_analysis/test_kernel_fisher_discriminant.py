@@ -140,6 +140,7 @@ def test_kernel_given_in_five_ways(seed):
     want = KernelFisherDiscriminant(gamma=0.125).fit(X, y).decision_function(new)
     K = rbf_kernel(X, gamma=0.125)
     K_new = rbf_kernel(new, X, gamma=0.125)
+
     found = [
         KernelFisherDiscriminant(RBF(2.0)).fit(X, y).decision_function(new),
         KernelFisherDiscriminant(rbf_kernel, kernel_params={"gamma": 0.125})
@@ -153,6 +154,7 @@ def test_kernel_given_in_five_ways(seed):
         .fit(X, y)
         .decision_function(new),
     ]
+
     for values in found:
         assert_allclose(values, want, atol=1e-6)  # divided by a ridge of 0.001
 

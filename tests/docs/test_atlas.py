@@ -37,6 +37,7 @@ def faults(row):
     ]
     if found:
         return found
+
     found += [f"unknown text {name}" for name in row["source"] if name not in DATA["texts"]]
     mine, theirs = atlas.split_homes(row)
     if row["have"] not in ("sk", "part", "new"):
@@ -51,6 +52,7 @@ def faults(row):
         found.append("a setting without a class of ours")
     if any(len(home.split(".")) != 2 for home in mine):
         found.append("a home here is module.name")
+
     return found
 
 

@@ -133,6 +133,7 @@ def test_gradient_by_the_inducing_inputs(kernel, method, seed):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, y)
+
     rng = np.random.default_rng(seed)
     for _ in range(5):
         Z = model.inducing_points_ + 0.03 * rng.normal(size=model.inducing_points_.shape)

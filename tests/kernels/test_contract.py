@@ -177,6 +177,7 @@ def test_who_claims_to_be_stationary():
     inner = RBF(0.5)
     other = DotProduct(1.0) ** 2
     of_kernel = [Normalized, ExponentialOf, PolynomialOf, GaussianOf]
+
     assert all(make(inner).is_stationary() for make in of_kernel)
     assert not any(make(other).is_stationary() for make in of_kernel)
     assert [constant_diagonal(make(other)) for make in of_kernel] == [
@@ -185,7 +186,9 @@ def test_who_claims_to_be_stationary():
         False,
         True,
     ]
+
     assert {case.values[0].__class__.__name__ for case in STATIONARY} >= {"CosineSeries"}
+
     for kernel in (Pullback(inner, np.square), DistanceKernel(manhattan_distances)):
         assert not kernel.is_stationary()
         assert constant_diagonal(kernel)

@@ -280,35 +280,24 @@ def test_samples_are_known_by_value(kind):
 
 @pytest.mark.invariance
 def test_values_of_other_types_are_other_keys():
-    values = [
-        *(1, 1.0, True, "1", b"1", None, (1,), [1], {1}, {1: 1}, ("1",), np.array([1])),
-        *(np.array([1.0]), np.array([[1]]), np.array([1], dtype=object), np.int64(1), [[1]]),
-        *(
-            np.float64(1),
-            (1, (1,)),
-            ((1, 1),),
-            ((1,), 1),
-            Pair(1, 1),
-            {"1"},
-            1j,
-            [],
-            (),
-            "",
-            {},
-        ),
-        *(
-            set(),
-            np.array([]),
-            [""],
-            ["", ""],
-            ["a", "bc"],
-            ["ab", "c"],
-            float("nan"),
-            -0.0,
-            0.0,
-        ),
-        *(range(1), sparse.csr_array([[1]]), sparse.csr_array([[1.0]]), len, lengths, Pair),
+    ones = [1, 1.0, True, "1", b"1", np.int64(1), np.float64(1), 1j, range(1)]
+    arrays = [np.array([1]), np.array([1.0]), np.array([[1]]), np.array([1], dtype=object)]
+    matrices = [sparse.csr_array([[1]]), sparse.csr_array([[1.0]])]
+    nested = [(1,), [1], {1}, {1: 1}, ("1",), {"1"}, [[1]], (1, (1,)), ((1, 1),), ((1,), 1)]
+    empty = [None, [], (), "", {}, set(), np.array([]), [""], ["", ""]]
+    others = [
+        ["a", "bc"],
+        ["ab", "c"],
+        float("nan"),
+        -0.0,
+        0.0,
+        len,
+        lengths,
+        Pair,
+        Pair(1, 1),
     ]
+    values = [*ones, *arrays, *matrices, *nested, *empty, *others]
+
     keys = [key_of_sample(x, "x") for x in values]
     assert len(set(keys)) == len(keys)
     assert keys == [key_of_sample(copy.deepcopy(x), "x") for x in values]

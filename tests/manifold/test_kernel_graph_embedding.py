@@ -116,15 +116,18 @@ def test_directions_solve_the_eigenproblem(seed):
     X, _ = classes(seed)
     model = KernelGraphEmbedding(3, gamma=0.05).fit(X)
     T = model.transform(X)
+
     S = nearest(X, 5, lambda i, j: True)  # distances by a Gaussian kernel have the same order
     d = S.sum(axis=1)
     B = np.diag(d) - np.outer(d, d) / d.sum()
     W = model._project.coef
+
     inner = T.T @ laplacian(S) @ T + model.ridge_ * W.T @ W
     assert_allclose(inner, np.eye(3), atol=1e-8)
     assert_allclose(
         T.T @ B @ T, np.diag(model.eigenvalues_), atol=1e-8 * model.eigenvalues_[0]
     )
+
     rng = np.random.default_rng(seed)
     K = rbf_kernel(X, gamma=0.05)
     for _ in range(20):  # other functions in the span have a lower ratio

@@ -94,17 +94,20 @@ def test_kernel_given_in_five_ways(seed):
     K = rbf_kernel(X, gamma=0.125)
     K_new = rbf_kernel(new, X, gamma=0.125)
     given = whole_graph(kernel="precomputed")
+
     found = [
         whole_graph(kernel=RBF(2.0)).fit(X).transform(new),
         rbf.fit(X).transform(new),
         whole_graph(gamma=0.125).fit(sparse.csr_array(X)).transform(sparse.csr_array(new)),
         given.fit(K).transform(K_new),
     ]
+
     for T in found:
         assert_allclose(T, want, atol=1e-8)
     assert_allclose(
         given.fit(7 * K).embedding_, whole_graph(gamma=0.125).fit_transform(X), atol=1e-8
     )
+
     # similarities of samples to themselves do not matter for the training samples
     assert_allclose(
         given.fit(K + 3 * np.eye(50)).embedding_, given.fit(K).embedding_, atol=1e-8

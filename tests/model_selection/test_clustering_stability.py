@@ -118,6 +118,7 @@ def test_random_distances_are_those_of_shuffled_labels(seed):
         n_random=2000,
         random_state=seed,
     ).fit(X)
+
     for i, k in enumerate((2, 4)):
         for split, (first, second) in enumerate(
             oracle.halves(40, n_splits=2, random_state=seed)
@@ -557,6 +558,7 @@ def test_delegation_follows_the_clusterer():
     assert_array_equal(clone(search).fit(X).transform(X).columns, frame.columns)
     assert search.score(X) == search.best_estimator_.score(X)
     assert_array_equal(clone(search).fit_predict(X), search.labels_)
+
     mixture = ClusteringStability(
         GaussianMixture(),
         param_name="n_components",
@@ -568,6 +570,7 @@ def test_delegation_follows_the_clusterer():
     assert hasattr(mixture, "score")
     assert not hasattr(mixture, "transform")
     assert not hasattr(mixture, "set_output")
+
     tags = ClusteringStability(AgglomerativeClustering()).__sklearn_tags__()
     assert tags.estimator_type == "clusterer"
     assert tags.transformer_tags is None

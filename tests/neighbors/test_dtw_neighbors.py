@@ -53,16 +53,19 @@ def test_neighbours_are_those_of_all_distances(radius, make, lower_bounds, slant
     X = make(seed)
     Z = make(seed + 1, n=25)
     X[7] = X[3]  # a tie goes to the smaller number
+
     model = DTWNeighborsClassifier(
         5, radius=radius, lower_bounds=lower_bounds, slanted=slanted
     )
     model.fit(X, np.arange(60) % 3)
+
     D = distances(X, Z, radius, slanted).T
     found, nearest = model.kneighbors(Z)
     expected = np.argsort(D, axis=1, kind="stable")[:, :5]
     assert_array_equal(nearest, expected)
     assert_array_equal(found, np.take_along_axis(D, expected, axis=1))
     assert_array_equal(model.kneighbors(Z[:3], 2, return_distance=False), expected[:3, :2])
+
     alone = distances(X, None, radius, slanted)
     np.fill_diagonal(alone, np.inf)
     found, nearest = model.kneighbors()

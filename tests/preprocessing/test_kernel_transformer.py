@@ -171,10 +171,12 @@ def test_cache_values(seed):
     sets, _ = labelled_sets(40, seed)
     cache = GramCache()
     kernel = PowerSet()
+
     for _ in range(15):
         A = [sets[i] for i in rng.integers(40, size=int(rng.integers(1, 12)))]
         B = [sets[i] for i in rng.integers(40, size=int(rng.integers(1, 12)))]
         assert_allclose(cache.values(kernel, A, B), kernel(A, B))
+
     assert cache.n_computed <= 40 * 40
     before = cache.n_computed
     known = cache.values(kernel, A, B)
@@ -182,8 +184,10 @@ def test_cache_values(seed):
         cache.values(kernel, B, A), known.T
     )  # the mirror image is known as well
     assert cache.n_computed == before
+
     other = cache.values(Intersection(), sets)
     assert_allclose(other, Intersection()(sets))
+
     full = [next(found for found in sets if found)]
     heavier = PowerSet({next(iter(full[0])): 3.0})
     assert cache.values(heavier, full)[0, 0] != cache.values(kernel, full)[0, 0]

@@ -335,12 +335,15 @@ def test_borders():
     assert_allclose(
         babel_function(np.eye(3) + 1, 4), babel_function(np.eye(3) + 1)[[0, 1, 1, 1]]
     )
+
     assert babel_function([[1.0, 2.0]]).shape == (0,)
+
     assert_allclose(restricted_isometry_constant(1e90 * np.eye(2), 2, rescale=True), (0, 0, 1))
     assert_allclose(restricted_isometry_constant(1e90 * np.eye(2), 1).upper, 1e180)
     assert dct_dictionary((1, 8), n_atoms=(1, 16)).shape == (16, 8)
     assert dct_dictionary(2, n_atoms=2).shape == (2, 2)
     assert set(dictionaries.__all__) <= set(dir(dictionaries))
+
     rows = np.random.default_rng(0).normal(size=(20, 3))
     drawn = random_dictionary(3, 5, data=rows, random_state=0)
     units = rows / np.linalg.norm(rows, axis=1, keepdims=True)

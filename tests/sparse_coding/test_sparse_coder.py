@@ -370,16 +370,19 @@ def test_scale_and_sign_of_atoms_order_and_threads_do_not_matter(algorithm, seed
         "tol": 1e-10,
         "transform_max_iter": 100_000,
     }
+
     codes = SparseCoder(D, **given).fit_transform(X)
     factor = rng.choice([-1, 1], len(D)) * rng.uniform(0.1, 10, len(D))
     other = SparseCoder(D * factor[:, None], **given).fit_transform(X)
     # the accuracy of first-order steps
     atol = 1e-4 if algorithm in ("ista", "fista", "coordinate_descent") else 1e-8
     assert_allclose(other * factor, codes, atol=atol)
+
     order = rng.permutation(len(D))
     assert_allclose(
         SparseCoder(D[order], **given).fit_transform(X), codes[:, order], atol=atol
     )
+
     assert_array_equal(SparseCoder(D, n_jobs=2, **given).fit_transform(X), codes)
     sparse_codes = SparseCoder(D, code_format="csr", **given).fit_transform(X)
     assert sparse.issparse(sparse_codes)

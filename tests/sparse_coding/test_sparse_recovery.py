@@ -102,6 +102,7 @@ def test_with_and_without_a_matrix(method, bound, seed):
     Phi, codes = planted(seed, n_signals=2)
     noise = np.random.default_rng(seed).normal(size=(60, 2))
     Y = Phi @ codes.T + (0 if bound is None else bound * noise / np.linalg.norm(noise, axis=0))
+
     settings = {
         "algorithm": method,
         "n_nonzero_coefs": 8,
@@ -110,10 +111,12 @@ def test_with_and_without_a_matrix(method, bound, seed):
     }
     Psi = dct_dictionary(120)
     Y = (Phi @ Psi.T) @ codes.T + (Y - Phi @ codes.T)
+
     compiled = SparseRecovery(**settings).fit(Phi @ Psi.T @ Psi, Y)
     with config_context(working_memory=1e-3):
         free = SparseRecovery(**settings).fit(aslinearoperator(Phi @ Psi.T @ Psi), Y)
     assert_allclose(free.coef_, compiled.coef_, atol=1e-6)  # of conjugate gradients
+
     if method == "basis_pursuit":
         assert max(free.dual_gap_, compiled.dual_gap_) <= 1e-8
     else:
@@ -321,6 +324,7 @@ def test_non_negative_codes(method, bound, seed):
     codes = np.abs(codes)
     noise = np.random.default_rng(seed).normal(size=(70, 3))
     Y = Phi @ codes.T + (0 if bound is None else bound * noise / np.linalg.norm(noise, axis=0))
+
     settings = {
         "algorithm": method,
         "n_nonzero_coefs": 7,
@@ -330,10 +334,12 @@ def test_non_negative_codes(method, bound, seed):
     model = SparseRecovery(**settings).fit(Phi, Y)
     with config_context(working_memory=1e-3):
         free = SparseRecovery(**settings).fit(aslinearoperator(Phi), Y)
+
     for found in (model, free):
         assert found.coef_.min() >= 0
         assert_allclose(found.coef_, codes, atol=1e-8 if bound is None else 0.1)
     assert_allclose(free.coef_, model.coef_, atol=1e-6)  # of conjugate gradients
+
     if method == "basis_pursuit":
         assert max(model.dual_gap_, free.dual_gap_) <= 1e-8
         for i in range(3):

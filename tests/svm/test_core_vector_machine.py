@@ -408,20 +408,25 @@ def test_order_labels_and_kernel_spelling(seed):
     new = board(50, seed + 1)[0]
     settings = {"C": 10, "random_state": seed, "tol": 1e-13}
     scores = CoreVectorMachine(gamma=4, **settings).fit(X, y).decision_function(new)
+
     order = np.random.default_rng(seed).permutation(200)
     same = CoreVectorMachine(gamma=4, **settings).fit(X[order], y[order])
     assert_allclose(same.decision_function(new), scores, atol=1e-7)
+
     named = CoreVectorMachine(gamma=4, **settings).fit(X, np.array(["no", "yes"])[y])
     assert set(named.predict(new)) == {"no", "yes"}
     assert_allclose(named.decision_function(new), scores, atol=1e-9)
+
     flipped = CoreVectorMachine(gamma=4, **settings).fit(X, 1 - y)
     assert_allclose(flipped.decision_function(new), -scores, atol=1e-7)
+
     thing = CoreVectorMachine(kernel=RBF(np.sqrt(1 / 8)), **settings).fit(X, y)
     assert_allclose(thing.decision_function(new), scores, atol=1e-7)
     call = CoreVectorMachine(kernel=rbf_kernel, kernel_params={"gamma": 4}, **settings).fit(
         X, y
     )
     assert_allclose(call.decision_function(new), scores, atol=1e-7)
+
     gram = CoreVectorMachine(kernel="precomputed", **settings).fit(rbf_kernel(X, gamma=4), y)
     assert_allclose(gram.decision_function(rbf_kernel(new, X, gamma=4)), scores, atol=1e-7)
     assert gram.support_vectors_.size == 0

@@ -60,6 +60,7 @@ def quality(data, scores):
     x = data.X[i]
     Q = data.transmat
     E = data.emissionprob
+
     forward = [data.startprob * E[:, x[0]]]
     backward = [np.ones(len(Q))]
     for a in x[1:]:
@@ -68,11 +69,14 @@ def quality(data, scores):
     for a in x[:0:-1]:
         b = Q @ (E[:, a] * backward[-1])
         backward.append(b / b.sum())
+
     gamma = np.array(forward) * np.array(backward[::-1])
     gamma /= gamma.sum(axis=1, keepdims=True)
+
     N = np.zeros_like(E)
     np.add.at(N.T, x, gamma)
     expected = (N / E - N.sum(axis=1, keepdims=True)).ravel()
+
     return {
         "error": float(np.abs(scores[i, -size:] - expected).max() / np.abs(expected).max())
     }

@@ -40,11 +40,13 @@ def quality(table, low_rank):
     known = ~np.isnan(table.X)
     misfit = norm((L - table.X)[known])
     sigma = svdvals(L)
+
     figures = {
         "error": norm((L - table.truth)[~known]) / norm(table.truth[~known]),
         "misfit": misfit / norm(table.X[known]),
         "rank": int(np.sum(sigma > 1e-4 * sigma[0])),
     }
+
     if table.noise:
         t = penalty(table)
         objective = 0.5 * misfit**2 + t * sigma.sum()
@@ -55,6 +57,7 @@ def quality(table, low_rank):
         )
     else:
         figures["nuclear norm"] = sigma.sum() / svdvals(table.truth).sum()
+
     return figures
 
 

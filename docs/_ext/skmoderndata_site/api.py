@@ -74,18 +74,22 @@ def _module_page(module, names):
 def _object_page(module_name, name, value, docs):
     lines = [_title(name, len(name)), "", f".. currentmodule:: {module_name}", ""]
     shown = _examples(module_name, name, docs)
+
     if inspect.ismodule(value):  # a collection of functions under one public name
         members = [f".. automodule:: {value.__name__}", "   :members:", ""]
         return "\n".join([*lines, f".. module:: {module_name}.{name}", "", *members, *shown])
     if not inspect.isclass(value):
         return "\n".join([*lines, f".. autofunction:: {name}", "", *shown])
+
     if hasattr(value, "_card") and (docs / "methods" / f"{method_stem(value)}.md").exists():
         lines += [f"User guide: :doc:`/methods/{method_stem(value)}`", ""]
     ours, theirs = _methods(value)
     lines += [f".. autoclass:: {name}", ""]
+
     for method in ours:
         is_property = isinstance(inspect.getattr_static(value, method), property)
         lines += [f".. auto{'property' if is_property else 'method'}:: {name}.{method}", ""]
+
     if theirs:
         links = ", ".join(f"``{method}``" for method in theirs)
         lines += [
@@ -94,6 +98,7 @@ def _object_page(module_name, name, value, docs):
             f"With their usual meaning: {links}.",
             "",
         ]
+
     return "\n".join([*lines, *shown])
 
 
