@@ -119,11 +119,10 @@ def test_oldest(rest):
 
 def evidence(rest):
     """Run the tests marked slow, with twenty seeds."""
-    return run(
-        environment(VENV_EVIDENCE, "test,distributed"),
-        *("-m", "pytest", "-q", "-m", "slow", *rest),
-        TEST_SEEDS="all",
-    )
+    parallel = [] if rest else ["-n", "auto", "--dist", "worksteal"]
+    command = ["-m", "pytest", "-q", "-m", "slow", *parallel, *rest]
+    python = environment(VENV_EVIDENCE, "test,distributed")
+    return run(python, *command, TEST_SEEDS="all", **ONE_THREAD)
 
 
 def check(rest):
