@@ -120,7 +120,7 @@ def test_oldest(rest):
 def evidence(rest):
     """Run the tests marked slow, with twenty seeds."""
     parallel = [] if rest else ["-n", "auto", "--dist", "worksteal"]
-    command = ["-m", "pytest", "-q", "-m", "slow", *parallel, *rest]
+    command = ["-m", "pytest", "-q", "-m", "slow", "--timeout=3600", *parallel, *rest]
     python = environment(VENV_EVIDENCE, "test,distributed")
     return run(python, *command, TEST_SEEDS="all", **ONE_THREAD)
 

@@ -168,7 +168,8 @@ class LaplacianEmbedding(
             Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples, in the sum and in the constraints: a weight of 2 counts as two
-            copies that stay together, and samples of weight 0 are placed like new ones.
+            copies that stay together, also among the `n_neighbors`, and samples of weight 0 are
+            placed like new ones.
 
         Returns
         -------

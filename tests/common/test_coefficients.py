@@ -8,6 +8,22 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import RFE, SelectFromModel
 
+from skmoderndata.cross_decomposition import PrincipalComponentsRegression
+from skmoderndata.linear_model import (
+    BasisPursuit,
+    BridgeRegression,
+    GroupLasso,
+    KernelPerceptron,
+)
+from skmoderndata.sparse_coding import SparseRecovery
+from skmoderndata.svm import (
+    L2SVC,
+    L2SVR,
+    CoreVectorMachine,
+    KernelAdatronClassifier,
+    KernelAdatronRegressor,
+    SupportFeatureMachine,
+)
 from tests.common.test_contract import (
     INSTANCES,
     each_instance,
@@ -27,6 +43,13 @@ PREDICTORS = {
     if (is_classifier(one) or is_regressor(one))
     and not one.__sklearn_tags__().input_tags.pairwise
 }
+
+PLANTED = [1, 4, 9]  # the features that decide
+WITH_COEF = [
+    *(BasisPursuit, BridgeRegression, CoreVectorMachine, GroupLasso, L2SVC, L2SVR),
+    *(KernelAdatronClassifier, KernelAdatronRegressor, KernelPerceptron),
+    *(PrincipalComponentsRegression, SparseRecovery, SupportFeatureMachine),
+]
 
 
 @pytest.mark.invariance
@@ -66,8 +89,29 @@ def test_selectors_take_coefficients_of_features_or_refuse(cls, selector):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         if has_coef:
+            assert cls in WITH_COEF
             chosen = selector(estimator).fit(X, target(estimator, X))
             assert chosen.get_support().shape == (X.shape[1],)
             return
         with pytest.raises(ValueError, match=r"coef_|feature_importances_"):
             selector(estimator).fit(X, target(estimator, X)).get_support()
+
+
+@pytest.mark.invariance
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("selector", ["most", "recursive"])
+@pytest.mark.parametrize("cls", WITH_COEF, ids=lambda cls: cls.__name__)
+def test_selectors_find_planted_features(cls, selector):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 12))
+    score = X[:, PLANTED] @ [2.0, -1.5, 1.5] + 0.3 * rng.normal(size=300)
+    estimator = clone(PREDICTORS[cls])
+    if "kernel" in estimator.get_params():
+        estimator.set_params(kernel="linear")
+    y = score if is_regressor(estimator) else score > 0
+
+    if selector == "most":
+        chosen = SelectFromModel(estimator, max_features=3, threshold=-np.inf).fit(X, y)
+    else:
+        chosen = RFE(estimator, n_features_to_select=3).fit(X, y)
+    assert np.flatnonzero(chosen.get_support()).tolist() == PLANTED
