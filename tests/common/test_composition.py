@@ -17,6 +17,7 @@ from sklearn.ensemble import (
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import log_loss
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skmoderndata._registry import all_estimators
@@ -25,7 +26,9 @@ from skmoderndata.gaussian_process import (
     BayesianCommitteeMachine,
     SparseGaussianProcessRegressor,
 )
+from skmoderndata.kernels import PSpectrum
 from skmoderndata.neighbors import KernelNearestCentroid
+from skmoderndata.preprocessing import SampleColumn
 from skmoderndata.ranking import KernelPRank, NuSVOR
 from skmoderndata.sparse_coding import DictionaryClassifier, SparseRepresentationClassifier
 
@@ -174,3 +177,44 @@ def test_bootstrap_of_gaussian_processes_says_what_copies_do():
         warnings.simplefilter("always", ConvergenceWarning)
         bag.fit(X, t)
     assert any("give each sample once" in str(one.message) for one in caught)
+
+
+def words(n):
+    """Words of three letters; those of the second class hold one pair of letters often."""
+    rng = np.random.default_rng(0)
+    kind = np.arange(n) % 2
+    noise = ["".join(rng.choice(list("abc"), size=k)) for k in rng.integers(5, 9, n)]
+    return [
+        word + ("acac" if k else "bcbb") for word, k in zip(noise, kind, strict=True)
+    ], kind
+
+
+STRING_MACHINES = [
+    cls(kernel=PSpectrum(2))
+    for cls in all_estimators()
+    if isinstance(cls().get_params().get("kernel", None), str)
+    and (is_classifier(cls()) or is_regressor(cls()))
+    and not cls(kernel=PSpectrum(2)).__sklearn_tags__().input_tags.two_d_array
+]
+
+
+@pytest.mark.invariance
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("machine", STRING_MACHINES, ids=lambda one: type(one).__name__)
+def test_strings_in_wrappers(machine):
+    """Behind a column of samples; scikit-learn's bagging takes tables only."""
+    X, kind = words(90)
+    if is_regressor(machine):
+        y = kind + 0.0
+        wrappers = [StackingRegressor([("one", clone(machine))], RidgeCV(), cv=3)]
+    else:
+        y = kind
+        stack = StackingClassifier([("one", clone(machine))], LogisticRegression(), cv=3)
+        wrappers = [stack, CalibratedClassifierCV(clone(machine), cv=3)]
+
+    scores = [
+        make_pipeline(SampleColumn(), model).fit(X[:60], y[:60]).score(X[60:], y[60:])
+        for model in (clone(machine), *wrappers)
+    ]
+    assert scores[0] > 0.6  # else the comparison would say nothing
+    assert min(scores) >= scores[0] - 0.1  # three of thirty

@@ -8,7 +8,9 @@ and the others fitted by least squares, in turns.
 from typing import NamedTuple
 
 import numpy as np
+from scipy import linalg
 
+from skmoderndata._solvers.lowrank.least_absolute import robust_scores
 from skmoderndata._solvers.lowrank.quantiles import (
     MEDIAN_TO_STD,
     live_columns,
@@ -28,6 +30,8 @@ ALL_CELLS_FLOOR = 0.6  # of the scale over all cells: the cut cells must not def
 TAIL_ROUNDS = 3
 COLUMN_WEIGHT = 20  # cells of the common noise in the noise of a column
 LEAST_FREEDOM = 0.1
+ROBUST_TOL = 1e-6  # relative duality gap of regressions by least absolute deviations
+LOST_SHARE = 0.25  # of the cells of a row, beyond which its fit is doubtful
 MOST_COMPONENTS = 1 / 3  # of the smaller side, from which no refit is tried
 
 
@@ -55,7 +59,8 @@ def refit(
     From the low-rank matrix `L` of a convex problem with right singular vectors `start` (p, r).
     Rounds with a cut at 2.5 standard deviations are followed by rounds with `threshold`. A round
     counts the components above the noise, which may only become fewer; fits the cells that are not
-    cut; estimates the noise from them; and cuts again. None where the components are not
+    cut; estimates the noise from them; and cuts again. Before the second cut, rows and columns
+    that lose many cells are fitted by least absolute deviations. None where the components are not
     few: at least a third of the smaller side. `known_noise`: `sigma` is not estimated.
     """
     observed = ~np.isnan(X)
@@ -68,7 +73,7 @@ def refit(
         sigma = min(sigma, MEDIAN_TO_STD * median_size(residual, counted))
     noise = np.full(p, sigma)
     rank = start.shape[1]
-    for cut in (min(FIRST_CUT, threshold), threshold):
+    for is_first, cut in ((True, min(FIRST_CUT, threshold)), (False, threshold)):
         outlying = observed & (np.abs(residual) > cut * noise)
         for _ in range(ROUNDS):
             # 1. components above the edge of the noise
@@ -104,6 +109,13 @@ def refit(
             if (last == outlying).all():
                 break
 
+        # rows and columns that follow their gross errors, which seem to be noise of a column
+        if is_first and rank:
+            L, anew = fit_doubtful(X, L, A, B, bound=cut * sigma)
+            residual = np.where(observed, X - L, 0.0)
+            if not known_noise:
+                noise = np.where(anew, np.minimum(noise, sigma), noise)
+
     # tails heavier than Gaussian: the cells that they take back widen the noise in turn
     for _ in range(0 if known_noise else TAIL_ROUNDS):
         kept = observed & ~outlying
@@ -112,6 +124,34 @@ def refit(
         )
         outlying = observed & (np.abs(residual) > threshold * noise)
     return Refit(A, B, outlying, float(sigma), noise)
+
+
+def fit_doubtful(
+    X: Array, L: Array, A: Array, B: Array, *, bound: float
+) -> tuple[Array, Array]:
+    """Fit rows and columns that lose many cells by least absolute deviations; which columns.
+
+    Least squares that gross errors have once drawn to themselves keep the wrong cells of a row and
+    cut the right ones, and the cells that they keep cannot tell. A regression of all its known
+    cells on the components can; it is taken where it explains two more cells within `bound`.
+    """
+    L = L.copy()
+    for table, low_rank, basis in ((X, L, B), (X.T, L.T, A)):
+        within = (np.abs(table - low_rank) <= bound).sum(axis=1)
+        known = np.count_nonzero(~np.isnan(table), axis=1)
+        doubtful = np.flatnonzero(within < (1 - LOST_SHARE) * known)
+        better = doubtful[:0]
+        if len(doubtful):
+            components = linalg.qr(basis, mode="economic")[0].T
+            scores = robust_scores(table[doubtful], components, tol=ROBUST_TOL).scores
+            fitted = scores @ components
+            explained = (np.abs(table[doubtful] - fitted) <= bound).sum(axis=1)
+            gains = explained >= within[doubtful] + 2
+            better = doubtful[gains]
+            low_rank[better] = fitted[gains]
+    anew = np.zeros(X.shape[1], bool)
+    anew[better] = True
+    return L, anew
 
 
 def _scale(residual: Array, kept: Array, counted: Array, cut: float) -> float:

@@ -7,6 +7,7 @@ import numpy as np
 from skmoderndata._solvers.common.convex_problems import robust_pca, solve_for_factors
 from skmoderndata._solvers.common.iterate import WatchedProgress
 from skmoderndata._solvers.lowrank.exact_or_noisy import exact_or_noisy
+from skmoderndata._solvers.lowrank.noise_start import start_noise
 from skmoderndata._solvers.lowrank.noisy_table import decompose_noisy
 from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     PursuitResult,
@@ -14,7 +15,6 @@ from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     polish,
     principal_component_pursuit,
 )
-from skmoderndata._solvers.lowrank.table_noise import noise_scale
 from skmoderndata._typing import Array
 
 CVXPY_GAP = 1e-5  # what an interior point method reaches
@@ -130,7 +130,7 @@ def _noisy_terms(
     lam = settings.lam
     sigma = settings.noise_std
     if sigma is None:
-        sigma = noise_scale(X, lam=lam, solver=settings.svt_solver, rng=rng)
+        sigma = start_noise(X, lam=lam, solver=settings.svt_solver, rng=rng)
     spent = [n_passes]
 
     def solve(table: Array, delta: float) -> PursuitResult:

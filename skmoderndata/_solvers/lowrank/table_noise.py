@@ -4,6 +4,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from skmoderndata._solvers.lowrank.principal_component_pursuit import (
+    PursuitResult,
     principal_component_pursuit,
 )
 from skmoderndata._solvers.lowrank.quantiles import (
@@ -34,17 +35,14 @@ def noise_width(sigma: float, shape: tuple[int, int]) -> float:
     return sigma * float(np.sqrt(2 * max(shape)))
 
 
-def noise_scale(X: Array, *, lam: float, solver: str, rng: np.random.RandomState) -> float:
+def noise_scale(block: Array, *, lam: float, solver: str, rng: np.random.RandomState) -> float:
     """Estimate the standard deviation of dense noise on a low-rank matrix with gross errors.
 
     Fixed point of "stable pursuit with the present estimate, then 1.4826 times the median
-    absolute residual", from above, so that every round works at low rank and loose tolerance. A
-    large table is represented by 500 of its rows and columns. Where there are many errors the
-    estimate is too high, as pursuit shrinks the low rank: it is a start for others.
+    absolute residual", from above, so that every round works at low rank and loose tolerance.
+    Where there are many errors the estimate is too high, as pursuit shrinks the low rank: it is a
+    start for others.
     """
-    # a block of the table; its weight of errors for its size
-    block = _random_block(X, rng)
-    lam *= float(np.sqrt(max(X.shape) / max(block.shape)))
     counted = ~np.isnan(block)
     if not counted.any():
         return 0.0
@@ -62,26 +60,39 @@ def noise_scale(X: Array, *, lam: float, solver: str, rng: np.random.RandomState
             return min(new, sigma)
 
         sigma = new
-        fit = principal_component_pursuit(
-            block,
-            lam=lam,
-            delta=noise_width(sigma, block.shape),
-            solver=solver,
-            tol=1e-4,
-            tol_gap=1e-2,
-            max_iter=200,
-            rng=rng,
-        )
+        fit = rough_pursuit(block, sigma, lam=lam, solver=solver, rng=rng)
         residual = block - (fit.U * fit.s) @ fit.Vt
     return sigma
 
 
-def _random_block(X: Array, rng: np.random.RandomState) -> Array:
+def rough_pursuit(
+    block: Array, sigma: float, *, lam: float, solver: str, rng: np.random.RandomState
+) -> PursuitResult:
+    """Stable pursuit at a loose tolerance, for estimates of the noise."""
+    return principal_component_pursuit(
+        block,
+        lam=lam,
+        delta=noise_width(sigma, block.shape),
+        solver=solver,
+        tol=1e-4,
+        tol_gap=1e-2,
+        max_iter=200,
+        rng=rng,
+    )
+
+
+def random_block(X: Array, rng: np.random.RandomState) -> Array:
+    """Take 500 rows and columns of a larger table, which tell its noise."""
     rows, columns = (
         np.sort(rng.permutation(size)[:BLOCK_SIDE]) if size > BLOCK_SIDE else np.arange(size)
         for size in X.shape
     )
     return np.asarray(X[np.ix_(rows, columns)])
+
+
+def block_weight(X: Array, block: Array) -> float:
+    """Return what the weight of errors of X is multiplied by in a block of it."""
+    return float(np.sqrt(max(X.shape) / max(block.shape)))
 
 
 def column_noise(
