@@ -1,5 +1,7 @@
 """Evidence that SupportFeatureMachine solves the problem it states."""
 
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -859,3 +861,21 @@ def test_tuned_in_a_pipeline():
         warnings.simplefilter("error")
         names = search.best_estimator_.get_feature_names_out()
     assert len(names) < 30
+
+
+ON_TWO_THREADS = """
+import cvxpy as cp
+from skmoderndata.datasets import make_sparse_classes
+from skmoderndata.svm import SupportFeatureMachine
+variables = cp.Variable(3)
+program = cp.Problem(cp.Minimize(cp.sum(variables)), [variables >= 1])
+program.solve(solver=cp.HIGHS, threads=2)
+X, y, _ = make_sparse_classes(60, 200, n_informative=3, random_state=0)
+assert SupportFeatureMachine(C=None).fit(X, y).get_support().sum() == 3
+"""
+
+
+@pytest.mark.edge
+def test_after_other_programs_on_two_threads():
+    """HiGHS has one scheduler in a process, and refuses another number of threads than its."""
+    subprocess.run([sys.executable, "-c", ON_TWO_THREADS], check=True)

@@ -77,7 +77,6 @@ class LeastSlack:
         self._highs: Any = highspy.Highs()
         options: dict[str, bool | int | float | str] = {
             "output_flag": False,
-            "threads": 1,
             "presolve": "off",
             "primal_feasibility_tolerance": 1e-9,
             "dual_feasibility_tolerance": 1e-9,

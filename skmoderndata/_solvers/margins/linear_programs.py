@@ -79,7 +79,6 @@ class ColumnGeneration:
         self._highs: Any = highspy.Highs()
         options: dict[str, bool | int | float | str] = {
             "output_flag": False,
-            "threads": 1,
             "presolve": "off",
             "simplex_strategy": 4,  # primal: feasible after new columns and new costs
             "primal_feasibility_tolerance": 1e-9,
