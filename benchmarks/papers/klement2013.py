@@ -17,7 +17,7 @@ def _relevant(quick):
 
     found = []
     for p in (1000,) if quick else (1000, 10_000):
-        draws = work((p, 3 if quick else 10), np.random.default_rng(0))
+        draws = work((100, p, 5, 0.0, 3 if quick else 10), np.random.default_rng(0))
         ours = quality(draws, machine()(draws))
         theirs = quality(draws, l1_machine(draws))
         setting = f"100 samples, 5 relevant of {p}, {len(draws)} draws"

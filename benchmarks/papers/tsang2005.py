@@ -50,7 +50,7 @@ def _ball():
 def _fit(n, C, gamma, seed=0):
     from skmoderndata.svm import CoreVectorMachine
 
-    problem = work(n, np.random.default_rng(seed))
+    problem = work(("board", n), np.random.default_rng(seed))
     model = CoreVectorMachine(C, gamma=gamma, radius_tol=1e-6, batch_size=1, random_state=0)
     with warnings.catch_warnings():  # that the gap is large is the point
         warnings.simplefilter("ignore")
