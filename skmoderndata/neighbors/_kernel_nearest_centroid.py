@@ -5,6 +5,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import StrOptions, fit_context
+from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import Projection, TrainingSet, labelled_training
 from skmoderndata._kernelized.mixins import KernelClassifierMixin
@@ -189,7 +190,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
             score of the second minus that of the first, about 1 and -1 at their means.
         """
         check_is_fitted(self)
-        means = self._project(self._samples(X, reset=False))
+        means = self._project(checked_samples(self, X, reset=False))
         scores = self._scores(means, self.priors_, self.centroid_norms_) / self.margin_
         if len(self.classes_) == 2:
             return scores[:, 1] - scores[:, 0]
