@@ -330,6 +330,7 @@ class GapWeighted(_Subsequences):
             )
         if not np.allclose(S, S.T):
             raise ValueError("GapWeighted: similarity must be symmetric.")
+
         eigenvalues = np.linalg.eigvalsh(S)
         lowest = float(eigenvalues[0])
         if lowest < -1e-10 * np.abs(S).max():
