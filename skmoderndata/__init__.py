@@ -61,6 +61,6 @@ def _homes():
 def _closest(name, names):
     import difflib
 
-    lowered = {known.lower(): known for known in names}
-    found = difflib.get_close_matches(name.lower(), lowered, n=1)
-    return lowered[found[0]] if found else None
+    lowered = {public.lower(): public for public in names}
+    matches = difflib.get_close_matches(name.lower(), lowered, n=1)
+    return lowered[matches[0]] if matches else None

@@ -138,8 +138,8 @@ def check_magnitude(
     flat = values.reshape(-1) if values.flags.c_contiguous else np.ravel(values, order="K")
     # block by block: one pass over memory, ended by the first number out of range
     for first in range(0, flat.size, BLOCK_ENTRIES):
-        part = np.abs(flat[first : first + BLOCK_ENTRIES])
-        top = float(np.fmax.reduce(part))
+        sizes = np.abs(flat[first : first + BLOCK_ENTRIES])
+        top = float(np.fmax.reduce(sizes))
         peak = top if top > peak else peak
         if top > (LARGEST_SINGLE if single else LARGEST):
             large = top
@@ -148,9 +148,9 @@ def check_magnitude(
         if single or kernel_values:
             continue
 
-        tiny = part < SMALLEST
-        if np.count_nonzero(tiny) and part[tiny].any():
-            small = float(part[tiny & (part > 0)].min())
+        tiny = sizes < SMALLEST
+        if np.count_nonzero(tiny) and sizes[tiny].any():
+            small = float(sizes[tiny & (sizes > 0)].min())
             break
 
     if kernel_values and 0 < peak < SMALLEST:
@@ -643,26 +643,26 @@ def ordered_classes(y: Any, classes: Any, *, owner: str) -> tuple[Any, Any]:
 
     # the order that is given, of which y may lack some
     order = np.asarray(classes)
-    known = order.tolist()
-    if order.ndim != 1 or len(set(known)) < len(known):
+    labels = order.tolist()
+    if order.ndim != 1 or len(set(labels)) < len(labels):
         raise ValueError(f"{owner}: classes must list every label once, got {classes!r}.")
-    place = {label: rank for rank, label in enumerate(known)}
-    unknown = [label for label in present.tolist() if label not in place]
+    position = {label: index for index, label in enumerate(labels)}
+    unknown = [label for label in present.tolist() if label not in position]
     if unknown:
-        raise ValueError(unknown_label(unknown[0], known, owner))
+        raise ValueError(unknown_label(unknown[0], labels, owner))
 
     # ranks count the classes that are present
-    places = np.array([place[label] for label in present.tolist()])
-    by_rank = np.argsort(places)
+    positions = np.array([position[label] for label in present.tolist()])
+    by_rank = np.argsort(positions)
     rank = np.empty(len(present), dtype=int)
     rank[by_rank] = np.arange(len(present))
     return present[by_rank], rank[codes]
 
 
-def unknown_label(label: Any, known: list[Any], owner: str) -> str:
-    """Message on a label that is not among the known ones."""
-    text = f"{owner}: y holds {label!r}, which is not in classes={known}."
-    if isinstance(label, int) and all(isinstance(one, str) for one in known):
+def unknown_label(label: Any, classes: list[Any], owner: str) -> str:
+    """Message on a label that is not among the classes."""
+    text = f"{owner}: y holds {label!r}, which is not in classes={classes}."
+    if isinstance(label, int) and all(isinstance(one, str) for one in classes):
         text += (
             " Stacking, voting and bagging number string labels in alphabetical order before they "
             "fit: give them y as integers in the order of the ranks, and leave classes out."

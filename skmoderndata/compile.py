@@ -24,13 +24,13 @@ OUTPUTS = ("transform", "predict", "decision_function", "score_samples")
 
 def main(arguments=None):
     """Fit the named estimators, or all of them; the exit status is 0 when each was fitted."""
-    known = {cls.__name__: cls for cls in all_estimators()}
+    classes = {cls.__name__: cls for cls in all_estimators()}
     parser = argparse.ArgumentParser(
         prog="python -m skmoderndata.compile", description=__doc__
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="classes; none means all")
-    chosen = parser.parse_args(arguments).names or list(known)
-    unknown = sorted(set(chosen) - set(known))
+    chosen = parser.parse_args(arguments).names or list(classes)
+    unknown = sorted(set(chosen) - set(classes))
     if unknown:
         parser.error(f"no estimator is called {', '.join(unknown)}")
 
@@ -39,7 +39,7 @@ def main(arguments=None):
     for number, name in enumerate(chosen):
         _bar(number, len(chosen), name)
         try:
-            warm(known[name])
+            warm(classes[name])
         except Exception as error:
             failed.append(f"{name}: {error}")
 

@@ -68,11 +68,11 @@ def _is_collection(estimator: Any, X: Any, reset: bool) -> bool:
         return False
     if not reset:
         return not hasattr(estimator, "n_features_in_")
-    found = not holds_rows(X)
-    if found:  # of an earlier fit on rows
+    is_collection = not holds_rows(X)
+    if is_collection:  # of an earlier fit on rows
         for name in ("n_features_in_", "feature_names_in_"):
             vars(estimator).pop(name, None)
-    return found
+    return is_collection
 
 
 def checked_samples_and_target(
@@ -90,17 +90,19 @@ def checked_samples_and_target(
         X = checked
         y = column_or_1d(y, warn=True)
 
-    if len(y) != count_samples(X):
-        raise ValueError(f"X has {count_samples(X)} samples and y {len(y)} entries.")
+    n = count_samples(X)
+    if len(y) != n:
+        raise ValueError(f"X has {n} samples and y {len(y)} entries.")
     return X, y
 
 
 def resolved_gram(estimator: Any, X: Any, weights: Array | None = None) -> Gram:
     """Return the kernel of an estimator, its parameters resolved on training samples."""
+    gamma = scale_gamma(estimator.gamma, estimator.kernel, X, weights)
     return resolve_kernel(
         estimator.kernel,
         X,
-        gamma=scale_gamma(estimator.gamma, estimator.kernel, X, weights),
+        gamma=gamma,
         degree=estimator.degree,
         coef0=estimator.coef0,
         kernel_params=estimator.kernel_params,
@@ -149,9 +151,11 @@ def list_of_samples(X: Any, name: str, *, own: bool, kernel: Any = None) -> list
 
 def refuse_texts(kernel: Any, X: Any, name: str) -> None:
     """Refuse strings where a kernel takes rows of numbers, and say what to change."""
-    if len(getattr(X, "shape", (1,))) != 1 or not hasattr(X, "__len__") or not len(X):
+    n_axes = len(getattr(X, "shape", (1,)))
+    if n_axes != 1 or not hasattr(X, "__len__") or not len(X):
         return
-    if not isinstance(next(iter(X)), str | bytes):
+    first = next(iter(X))
+    if not isinstance(first, str | bytes):
         return
     if hasattr(kernel, "vectorizer"):
         remedy = (
@@ -179,8 +183,6 @@ def holds_rows(X: Any) -> bool:
         table = np.asarray(X)
     except ValueError:  # arrays of unequal lengths
         return False
-    return (
-        table.ndim < 3
-        if table.dtype.kind in "biufc"
-        else table.dtype == object and table.ndim == 2
-    )
+    if table.dtype.kind in "biufc":
+        return table.ndim < 3
+    return table.dtype == object and table.ndim == 2

@@ -19,6 +19,7 @@ GATHER_ROWS = 2**15  # rows picked from the data at a time
 CHUNK_ROWS = 2**13  # rows that one thread scores at a time
 WORTH_THREADS = 2**23  # kernel values below which a second thread does not pay
 SAFE_SQUARE = 64.0  # a term gamma |x|^2 above this cancels too much in single precision
+NORM_KERNELS = ("linear", "poly", "polynomial", "sigmoid")  # the diagonal comes from |x|^2
 
 
 class KernelRows:
@@ -50,16 +51,18 @@ class KernelRows:
         self.n_evaluations += len(a) * len(b)
         if len(a) == 0 or len(b) == 0:
             return np.zeros((len(a), len(b)))
-        expansion = Expansion(self.gram, self.gram.subset(self.X, b), origin=self.origin)
-        return np.asarray(expansion.kernel(take(self.X, a)), dtype=np.float64)
+        columns = self.gram.subset(self.X, b)
+        expansion = Expansion(self.gram, columns, origin=self.origin)
+        K = expansion.kernel(take(self.X, a))
+        return np.asarray(K, dtype=np.float64)
 
     def diag(self, a: Array | slice) -> Array:
         """Kernel values of samples with themselves."""
         if self.gram.precomputed:
-            values = np.asarray(self.X.diagonal(), dtype=np.float64)[a]
-        else:
-            values = np.asarray(self.gram.diag(_double(take(self.X, a))), dtype=np.float64)
-        return values
+            diagonal = np.asarray(self.X.diagonal(), dtype=np.float64)
+            return diagonal[a]
+        samples = _double(take(self.X, a))
+        return np.asarray(self.gram.diag(samples), dtype=np.float64)
 
     def expansion(self, b: Array, coef: Array) -> "Expansion":
         """Return the function `sum_j coef_j k(x, b_j)` of samples `b`."""
@@ -68,21 +71,23 @@ class KernelRows:
 
     def squared_norm(self, coef: Array) -> float:
         """Squared norm of `sum_j coef_j k(x, x_j)` over all samples."""
-        used = np.flatnonzero(coef)
+        support = np.flatnonzero(coef)
+        coef = coef[support]
         if _kind(self.gram, self.X) == "linear":  # a sum of squares, which does not cancel
-            weights = self.gram.weighted_sum(coef[used], _double(take(self.X, used)))
+            samples = _double(take(self.X, support))
+            weights = self.gram.weighted_sum(coef, samples)
             return float(weights @ weights)
-        values = self.values(self.expansion(used, coef[used]), used)
-        return max(float(values @ coef[used]), 0.0)
+        function = self.expansion(support, coef)
+        values = self.values(function, support)
+        return max(float(values @ coef), 0.0)
 
     def values(
         self, expansion: "Expansion", rows: Array | slice, *, exact: bool = True
     ) -> Array:
         """Values of an expansion at some of the samples."""
         values = expansion.values(self.X, rows, exact=exact, n_jobs=self.n_jobs)
-        self.n_evaluations += len(values) * (
-            1 if expansion.kind == "linear" else len(expansion)
-        )
+        per_row = 1 if expansion.kind == "linear" else len(expansion)
+        self.n_evaluations += len(values) * per_row
         return values
 
 
@@ -120,11 +125,15 @@ class Expansion:
             return K
         if self.kind == "rbf":
             K = np.empty((count_samples(X), len(self)))
-            return exponential(self._exponents(self._left(X), X, out=K))
+            E = self._exponents(self._left(X), X, out=K)
+            return exponential(E)
+
         dense = self.gram.origin is None and not sparse.issparse(self.samples)
         if self.kind in ("linear", "poly") and dense:
             with np.errstate(over="ignore", invalid="ignore"):
-                return self.gram.check_finite(self._map(_double(X) @ self._basis(np.float64)))
+                inner = _double(X) @ self._basis(np.float64)
+                K = self._map(inner)
+                return self.gram.check_finite(K)
         return self.gram(X, self.samples)
 
     def values(
@@ -158,7 +167,8 @@ class Expansion:
             first, last, _ = index.indices(n)
         elif index is not None:
             last = len(index)
-        out = np.zeros((last - first, *self.coef.shape[1:]))
+        n_columns = self.coef.shape[1:]
+        out = np.zeros((last - first, *n_columns))
         if len(self) == 0:
             return out
 
@@ -171,7 +181,8 @@ class Expansion:
         def work(start: int) -> None:
             stop = min(start + step, last)
             chosen = index[start:stop] if isinstance(index, np.ndarray) else slice(start, stop)
-            self._fill(take(X, chosen), out[start - first : stop - first], exact)
+            chunk = out[start - first : stop - first]
+            self._fill(take(X, chosen), chunk, exact)
 
         starts: Sequence[int] = range(first, last, step)
         with one_blas_thread():  # the tiles are too small to share
@@ -204,14 +215,16 @@ class Expansion:
             tile = max(1, 2**24 // (8 * len(self)))
             for start in range(0, len(out), tile):
                 rows = slice(start, start + tile)
-                out[rows] = self.gram(take(X, rows), self.samples) @ self.coef
+                K = self.gram(take(X, rows), self.samples)
+                out[rows] = K @ self.coef
             return
 
         # rows as the product of matrices takes them; single precision where squares allow it
         dtype: Any = np.float64 if exact else np.float32
         if self.kind == "rbf":
             A = self._left(X)
-            if -A[:, -2].min(initial=0.0) > SAFE_SQUARE:
+            largest_square = -A[:, -2].min(initial=0.0)
+            if largest_square > SAFE_SQUARE:
                 dtype = np.float64
             A = A.astype(dtype, copy=False)
         else:
@@ -221,9 +234,10 @@ class Expansion:
         # tiles of kernel values that stay in the cache
         basis = self._basis(dtype)
         coef = self._coef(dtype)
-        size = np.dtype(dtype).itemsize
-        tile = max(16, TILE_BYTES // (size * basis.shape[1]))
-        buffer = np.empty((min(tile, len(A)), basis.shape[1]), dtype)
+        n_basis = basis.shape[1]
+        row_bytes = np.dtype(dtype).itemsize * n_basis
+        tile = max(16, TILE_BYTES // row_bytes)
+        buffer = np.empty((min(tile, len(A)), n_basis), dtype)
 
         for start in range(0, len(A), tile):
             rows = slice(start, min(start + tile, len(A)))
@@ -231,7 +245,8 @@ class Expansion:
             if self.kind != "rbf":
                 K = self._map(np.matmul(A[rows], basis, out=K))
             elif dtype == np.float64:
-                exponential(self._exponents(A[rows], X[rows], out=K))
+                E = self._exponents(A[rows], X[rows], out=K)
+                exponential(E)
             else:
                 exponential(np.matmul(A[rows], basis, out=K))
 
@@ -242,7 +257,8 @@ class Expansion:
         return opposite(packed(X, self.gamma, self.origin))
 
     def _exponents(self, left: Array, X: Any, *, out: Array) -> Array:
-        return exponents(left, self._basis(np.float64), X, self.samples, self.gamma, out=out)
+        columns = self._basis(np.float64)
+        return exponents(left, columns, X, self.samples, self.gamma, out=out)
 
     def _basis(self, dtype: Any) -> Array:
         """Return the samples as columns, packed for the Gaussian kernel."""
@@ -261,7 +277,8 @@ class Expansion:
         """Weights of the linear function."""
         if "primal" not in self._packed:
             assert self.coef is not None
-            weights = self.gram.weighted_sum(self.coef.T, _double(self.samples))
+            samples = _double(self.samples)
+            weights = self.gram.weighted_sum(self.coef.T, samples)
             self._packed["primal"] = weights.T
         return self._packed["primal"]
 
@@ -272,7 +289,8 @@ class Expansion:
         K *= params["gamma"]
         K += params["coef0"]
         degree = params["degree"]
-        if degree == int(degree) and 1 <= degree <= 8:
+        small_integer = degree == int(degree) and 1 <= degree <= 8
+        if small_integer:
             power = K.copy() if degree > 1 else K
             for _ in range(int(degree) - 1):
                 power *= K
@@ -300,7 +318,8 @@ def _origin(gram: Gram, X: Any) -> Array | None:
     if count_samples(X) == 0:
         return np.zeros(X.shape[1])
     step = max(1, count_samples(X) // 1000)
-    return np.asarray(np.mean(X[::step], axis=0, dtype=np.float64))
+    mean = np.mean(X[::step], axis=0, dtype=np.float64)
+    return np.asarray(mean)
 
 
 def _double(X: Any) -> Any:
@@ -321,20 +340,23 @@ def largest_diagonal(rows: KernelRows, *, sure: bool = False) -> float:
     gram = rows.gram
     n = rows.n_rows
     if gram.constant_diagonal:
-        return float(rows.diag(slice(0, min(n, 1))).max())
-    known = isinstance(gram.kernel, str) and gram.kernel in (
-        "linear",
-        "poly",
-        "polynomial",
-        "sigmoid",
-    )
+        first = slice(0, min(n, 1))
+        return float(rows.diag(first).max())
     if gram.precomputed:
-        return float(np.asarray(rows.X.diagonal()).max())
-    if not (known or sure) and n > 1000:
-        chosen = np.arange(0, n, -(-n // 1000))
+        diagonal = np.asarray(rows.X.diagonal())
+        return float(diagonal.max())
+
+    # some of the samples, where each value is a call
+    from_norms = isinstance(gram.kernel, str) and gram.kernel in NORM_KERNELS
+    if not (from_norms or sure) and n > 1000:
+        step = -(-n // 1000)
+        chosen = np.arange(0, n, step)
         return float(rows.diag(chosen).max())
+
+    # all of them, in blocks
     starts = range(0, n, GATHER_ROWS)
-    return max(float(rows.diag(slice(s, min(s + GATHER_ROWS, n))).max()) for s in starts)
+    blocks = [slice(start, min(start + GATHER_ROWS, n)) for start in starts]
+    return max(float(rows.diag(block).max()) for block in blocks)
 
 
 def surely_psd(gram: Gram) -> bool:
@@ -343,7 +365,8 @@ def surely_psd(gram: Gram) -> bool:
         return False
     if gram.kernel in ("poly", "polynomial"):
         degree = gram.params["degree"]
-        return bool(degree == int(degree) and gram.params["coef0"] >= 0)
+        coef0 = gram.params["coef0"]
+        return bool(degree == int(degree) and coef0 >= 0)
     return gram.kernel in ("linear", "rbf", "laplacian", "cosine", "chi2")
 
 

@@ -28,17 +28,21 @@ def gaussian(X: Any, Y: Any = None, *, gamma: float) -> Array:
     X = X.astype(np.float64, copy=False)
     Y = X if own else Y.astype(np.float64, copy=False)
 
-    if not X.shape[0] or not Y.shape[0]:
-        K = np.zeros((X.shape[0], Y.shape[0]))
+    n_X = X.shape[0]
+    n_Y = Y.shape[0]
+    if not n_X or not n_Y:
+        K = np.zeros((n_X, n_Y))
     elif own or is_sparse(X) or is_sparse(Y):
         K = _from_inner_products(X, Y, gamma)
     else:
-        K = np.empty((len(X), len(Y)))
+        K = np.empty((n_X, n_Y))
         origin = Y.mean(axis=0)
         columns = packed(Y, gamma, origin).T
-        for rows in row_blocks(len(X), 8 * max(1, len(Y)), n_bytes=8 * TILE):
-            left = opposite(packed(X[rows], gamma, origin))
-            exponential(exponents(left, columns, X[rows], Y, gamma, out=K[rows]))
+        for rows in row_blocks(n_X, 8 * n_Y, n_bytes=8 * TILE):
+            block = X[rows]
+            left = opposite(packed(block, gamma, origin))
+            E = exponents(left, columns, block, Y, gamma, out=K[rows])
+            exponential(E)
 
     if own:
         np.fill_diagonal(K, 1.0)
@@ -57,10 +61,12 @@ def _from_inner_products(X: Any, Y: Any, gamma: float) -> Array:
     b = a if own else gamma * row_norms(B, squared=True)
 
     K: Array = np.asarray(safe_sparse_dot(A, B.T, dense_output=True))
-    for rows in row_blocks(len(a), 8 * max(1, len(b)), n_bytes=8 * TILE):
+    row_bytes = 8 * max(1, len(b))
+    for rows in row_blocks(len(a), row_bytes, n_bytes=8 * TILE):
         E = K[rows]
         E *= 2.0 * gamma
-        exponential(_less_squares(E, X[rows], Y, a[rows], b, gamma))
+        _less_squares(E, X[rows], Y, a[rows], b, gamma)
+        exponential(E)
     return K
 
 
@@ -112,7 +118,8 @@ def exponents(
         The exponents, which rounding may make positive.
     """
     np.matmul(left, columns, out=out)
-    refine(out, X, Z, -left[:, -2], columns[-1], gamma)
+    squares = -left[:, -2]
+    refine(out, X, Z, squares, columns[-1], gamma)
     return out
 
 
@@ -136,7 +143,8 @@ class GaussianWriter:
             return
 
         self.norms = np.empty(len(X))
-        for rows in row_blocks(len(X), 8 * X.shape[1], n_bytes=8 * TILE):
+        row_bytes = 8 * X.shape[1]
+        for rows in row_blocks(len(X), row_bytes, n_bytes=8 * TILE):
             A = X[rows] - self.origin
             self.norms[rows] = gamma * np.einsum("ij,ij->i", A, A)
 
@@ -150,11 +158,15 @@ class GaussianWriter:
         Z = self.X[rows]
         if self.augmented:
             left = opposite(self.table[chosen])
-            return exponents(left, self.table[rows].T, X, Z, self.gamma, out=out)
+            columns = self.table[rows].T
+            return exponents(left, columns, X, Z, self.gamma, out=out)
 
         left = 2.0 * self.gamma * (X - self.origin)
-        np.matmul(left, (Z - self.origin).T, out=out)
-        return _less_squares(out, X, Z, self.norms[chosen], self.norms[rows], self.gamma)
+        columns = (Z - self.origin).T
+        np.matmul(left, columns, out=out)
+        a = self.norms[chosen]
+        b = self.norms[rows]
+        return _less_squares(out, X, Z, a, b, self.gamma)
 
 
 def refine(E: Array, X: Any, Y: Any, a: Array, b: Array, gamma: float) -> None:
@@ -175,24 +187,33 @@ def refine(E: Array, X: Any, Y: Any, a: Array, b: Array, gamma: float) -> None:
     gamma : float
         Inverse width.
     """
-    if not (len(b) and a.max(initial=0.0) + b.max(initial=0.0) > SAFE):
+    if not len(b):
         return
+    largest = a.max(initial=0.0) + b.max(initial=0.0)
+    if not largest > SAFE:
+        return
+
     step = max(1, TILE // len(b))
+    pairs = max(1, TILE // X.shape[1])
     for start in range(0, len(a), step):
+        # pairs whose kernel value has an error above the tolerance
         rows = slice(start, start + step)
+        tile = E[rows]
         size = a[rows, None] + b
         error = 8 * EPS * size
-        i, j = np.nonzero((size > SAFE) & (E[rows] > -NEGLIGIBLE - error))
+        matters = tile > -NEGLIGIBLE - error
+        i, j = np.nonzero((size > SAFE) & matters)
         error = error[i, j]
-        spoilt = E[rows][i, j] + error > np.log(TOLERANCE / error)
+        spoilt = tile[i, j] + error > np.log(TOLERANCE / error)
+
+        # from the differences of their samples
         i = i[spoilt] + start
         j = j[spoilt]
-        pairs = max(1, TILE // X.shape[1])
         for first in range(0, len(i), pairs):
             left = i[first : first + pairs]
             right = j[first : first + pairs]
-            apart = X[left].astype(np.float64) - Y[right]
-            E[left, right] = -gamma * row_norms(apart, squared=True)
+            differences = X[left].astype(np.float64) - Y[right]
+            E[left, right] = -gamma * row_norms(differences, squared=True)
 
 
 def exponential(E: Array) -> Array:
@@ -219,11 +240,13 @@ def laplacian(X: Any, Y: Any = None, *, gamma: float) -> Array:
 
 def _plain(X: Any) -> Any:
     """Copy a sparse matrix as scikit-learn's compiled distances take it: writable, 32-bit."""
-    if max(X.shape[1], X.nnz) > np.iinfo(np.int32).max:
+    largest = max(X.shape[1], X.nnz)
+    if largest > np.iinfo(np.int32).max:
         raise ValueError(
             f'kernel="laplacian" takes at most 2^31 - 1 columns and stored entries, and the '
             f"sparse matrix has {X.shape[1]} and {X.nnz}."
         )
     indices = X.indices.astype(np.int32)
     indptr = X.indptr.astype(np.int32)
-    return sparse.csr_matrix((X.data.copy(), indices, indptr), shape=X.shape)
+    data = X.data.copy()
+    return sparse.csr_matrix((data, indices, indptr), shape=X.shape)

@@ -89,19 +89,20 @@ def resolve_kernel(
         return Gram(kernel)
 
     # a name: parameters of the estimator that its kernel has, unless `kernel_params` gives them
-    known = KERNEL_PARAMS[kernel]
-    if "gamma" in known:
+    accepted = KERNEL_PARAMS[kernel]
+    if "gamma" in accepted:
         params.setdefault("gamma", numeric_gamma(gamma, X, kernel))
-    if "degree" in known:
+    if "degree" in accepted:
         params.setdefault("degree", degree)
-    if "coef0" in known:
+    if "coef0" in accepted:
         params.setdefault("coef0", coef0)
 
-    unknown = set(params) - set(known)
+    unknown = set(params) - set(accepted)
     if unknown:
+        names = sorted(accepted) or "no parameters"
         raise ValueError(
             f"kernel_params contains {sorted(unknown)}, which are not parameters of "
-            f"kernel={kernel!r}; it has {sorted(known) or 'no parameters'}."
+            f"kernel={kernel!r}; it has {names}."
         )
 
     _check_range(kernel, params, X)
@@ -124,10 +125,11 @@ def _check_range(kernel: str, params: Mapping[str, Any], X: Any) -> None:
             raise ValueError(
                 f"kernel={kernel!r} takes dense samples; convert with X.toarray()."
             )
-        if X.min() < 0:
+        lowest = X.min()
+        if lowest < 0:
             raise ValueError(
                 f"kernel={kernel!r} compares frequencies, and X has negative entries, down to "
-                f"{X.min():.3g}: take another kernel, or scale X to at least 0 with MinMaxScaler."
+                f"{lowest:.3g}: take another kernel, or scale X to at least 0 with MinMaxScaler."
             )
 
 
@@ -141,13 +143,16 @@ def _warn_of_bandwidth(gram: "Gram", X: Any) -> None:
     some, others = (np.linspace(0, n - 1, min(n, k)).astype(int) for k in ANCHORS)
     total = np.zeros(len(some))
     least = 1.0
-    most = 0.0
+    largest = 0.0
     anchors = take(X, some)
-    for rows in row_blocks(len(others), 8 * X.shape[1], n_bytes=2**22):
-        K = np.asarray(gram(anchors, take(X, others[rows])), dtype=np.float64)
+    row_bytes = 8 * X.shape[1]
+    for rows in row_blocks(len(others), row_bytes, n_bytes=2**22):
+        partners = others[rows]
+        K = np.asarray(gram(anchors, take(X, partners)), dtype=np.float64)
         least = min(least, float(K.min()))
-        K[some[:, None] == others[rows]] = 0.0
-        most = max(most, float(K.max()))
+        own = some[:, None] == partners
+        K[own] = 0.0
+        largest = max(largest, float(K.max()))
         total += K.sum(axis=1)
 
     # all values near one
@@ -161,7 +166,8 @@ def _warn_of_bandwidth(gram: "Gram", X: Any) -> None:
 
     # nearly all values near zero
     common = float(np.median(total)) * n / len(others)
-    if common < ALIEN and (len(others) == n or most < ALIEN / n):
+    nearly_zero = len(others) == n or largest < ALIEN / n
+    if common < ALIEN and nearly_zero:
         warnings.warn(
             f"kernel={gram.kernel!r} with gamma={gamma:.3g} makes samples dissimilar to each "
             f"other: the values of one with all others sum to {common:.1e}. Decrease gamma, or "
@@ -173,7 +179,9 @@ def _warn_of_bandwidth(gram: "Gram", X: Any) -> None:
 def all_equal(X: Any) -> bool:
     """Whether all rows of a table are equal."""
     if is_sparse(X):
-        return bool((X != X[np.zeros(X.shape[0], dtype=int)]).nnz == 0)
+        first = np.zeros(X.shape[0], dtype=int)
+        different = X != X[first]
+        return bool(different.nnz == 0)
     return bool((X == X[:1]).all())
 
 
@@ -207,7 +215,8 @@ class Gram:
         """
         if not (isinstance(self.kernel, str) and self.kernel == "linear"):
             return self
-        return replace(self, origin=np.asarray(X.mean(axis=0, dtype=np.float64)).ravel())
+        mean = np.asarray(X.mean(axis=0, dtype=np.float64))
+        return replace(self, origin=mean.ravel())
 
     def seen(self, X: Any) -> Any:
         """Return dense samples less the origin, if there is one, in double precision."""
@@ -217,7 +226,8 @@ class Gram:
         """Weights of the features, `coef @ (samples - origin)`, for the linear kernel."""
         if self.origin is None or not is_sparse(samples):
             return _dense(coef @ self.seen(samples))
-        return np.asarray(coef @ samples - np.multiply.outer(coef.sum(axis=-1), self.origin))
+        shift = np.multiply.outer(coef.sum(axis=-1), self.origin)
+        return np.asarray(coef @ samples - shift)
 
     def linear_values(self, X: Any, weights: Array) -> Array:
         """Inner products of samples less the origin with weights of the features."""
@@ -231,7 +241,9 @@ class Gram:
             return np.asarray(self.seen(X) @ self.seen(Y).T)
         origin: Any = self.origin
         K: Array = _dense(X @ Y.T) - np.asarray(Y @ origin)
-        K += (float(origin @ origin) - np.asarray(X @ origin))[:, None]
+        squared_norm = float(origin @ origin)
+        shift = squared_norm - np.asarray(X @ origin)
+        K += shift[:, None]
         return K
 
     @property
@@ -251,21 +263,23 @@ class Gram:
         if self.precomputed:
             return _dense(X if Y is None else X[:, Y.indices])
 
+        second = X if Y is None else Y
         with np.errstate(over="ignore", invalid="ignore"):  # refused below
             if isinstance(self.kernel, Kernel):
                 K = self.kernel(X) if Y is None else self.kernel(X, Y)
             elif self.origin is not None:
-                K = self._linear(X, X if Y is None else Y)
+                K = self._linear(X, second)
             elif isinstance(self.kernel, str):
-                function = FUNCTIONS.get(self.kernel, PAIRWISE_KERNEL_FUNCTIONS[self.kernel])
+                of_sklearn = PAIRWISE_KERNEL_FUNCTIONS[self.kernel]
+                function = FUNCTIONS.get(self.kernel, of_sklearn)
                 K = function(X, Y, **self.params)
             else:
-                K = self.kernel(X, X if Y is None else Y, **self.params)
+                K = self.kernel(X, second, **self.params)
 
         # one value for each pair
         K = _dense(K)
         n_X = count_samples(X)
-        n_Y = count_samples(X if Y is None else Y)
+        n_Y = count_samples(second)
         if K.shape != (n_X, n_Y):
             raise ValueError(
                 f"kernel={self.kernel!r} returned an array of shape {K.shape} for {n_X} and "
@@ -309,25 +323,27 @@ class Gram:
         if self.kernel == "linear":
             if self.origin is None or not is_sparse(X):
                 return np.asarray(row_norms(self.seen(X), squared=True))
-            shift = float(self.origin @ self.origin) - 2.0 * np.asarray(X @ self.origin)
+            squared_norm = float(self.origin @ self.origin)
+            shift = squared_norm - 2.0 * np.asarray(X @ self.origin)
             return np.asarray(row_norms(X, squared=True) + shift)
         if self.kernel in ("poly", "polynomial"):
-            inner = self.params["gamma"] * row_norms(X, squared=True) + self.params["coef0"]
+            inner = self._inner_with_self(X)
             with np.errstate(over="ignore", invalid="ignore"):
-                return self.check_finite(np.asarray(inner ** self.params["degree"]))
+                powers = np.asarray(inner ** self.params["degree"])
+                return self.check_finite(powers)
         if self.kernel == "sigmoid":
-            inner = self.params["gamma"] * row_norms(X, squared=True) + self.params["coef0"]
-            return np.asarray(np.tanh(inner))
+            return np.asarray(np.tanh(self._inner_with_self(X)))
 
-        # any other function
-        step = (
-            32  # a block of 32 x 32 for its diagonal: 32 times the work, a 32nd of the calls
-        )
-        parts = [
-            self(block := take(X, slice(start, start + step)), block).diagonal()
-            for start in range(0, n, step)
-        ]
-        return np.concatenate(parts) if parts else np.zeros(0)
+        # any other function, in blocks of 32 x 32: 32 times the work, a 32nd of the calls
+        step = 32
+        blocks = (take(X, slice(start, start + step)) for start in range(0, n, step))
+        diagonals = [self(block, block).diagonal() for block in blocks]
+        return np.concatenate(diagonals) if diagonals else np.zeros(0)
+
+    def _inner_with_self(self, X: Any) -> Array:
+        """Compute `gamma |x|^2 + coef0`, whose functions polynomial and sigmoid kernel are."""
+        squared_norms = row_norms(X, squared=True)
+        return np.asarray(self.params["gamma"] * squared_norms + self.params["coef0"])
 
     def subset(self, X: Any, indices: Any) -> Any:
         """Training samples of these indices, in the form of the second argument of a call.
@@ -338,9 +354,8 @@ class Gram:
         if self.precomputed:
             return Columns(np.arange(count_samples(X))[indices])
         samples = take(X, indices)
-        return (
-            samples.copy() if isinstance(indices, slice) and hasattr(X, "shape") else samples
-        )
+        is_view = isinstance(indices, slice) and hasattr(X, "shape")
+        return samples.copy() if is_view else samples
 
     def order(self, X: Any) -> Array:
         """Order of samples by what they are, where that can be told, not by where they are.
@@ -353,7 +368,8 @@ class Gram:
             if self.precomputed:
                 keys = np.abs(X).sum(axis=1)
             elif getattr(X, "ndim", 1) == 2 and X.dtype.kind in "fiub":
-                direction = np.random.RandomState(0).uniform(0.5, 1.5, size=X.shape[1])
+                rng = np.random.RandomState(0)
+                direction = rng.uniform(0.5, 1.5, size=X.shape[1])
                 keys = np.asarray(X @ direction)
             else:
                 keys = self.diag(X)
@@ -361,12 +377,15 @@ class Gram:
 
     def writer(self, X: Any) -> GaussianWriter | None:
         """Fast function for kernel values among the rows of one table; None if there is none."""
-        if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f"):
+        is_table = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f"
+        if not is_table:
             return None
         if isinstance(self.kernel, str) and self.kernel == "rbf":
-            return GaussianWriter(X, float(self.params["gamma"]))
+            gamma = float(self.params["gamma"])
+            return GaussianWriter(X, gamma)
         if type(self.kernel) is RBF and np.size(self.kernel.length_scale) == 1:
-            return GaussianWriter(X, 0.5 / float(np.ravel(self.kernel.length_scale)[0]) ** 2)
+            length_scale = float(np.ravel(self.kernel.length_scale)[0])
+            return GaussianWriter(X, 0.5 / length_scale**2)
         return None
 
     def blocks(
@@ -374,8 +393,8 @@ class Gram:
     ) -> Iterator[tuple[slice, Array]]:
         """Yield `rows, gram(X[rows], Y)` with each block below scikit-learn's working memory."""
         n_X = count_samples(X)
-        n_Y = count_samples(Y)
-        for rows in row_blocks(n_X, 8 * max(1, n_Y), n_bytes=n_bytes):
+        row_bytes = 8 * max(1, count_samples(Y))
+        for rows in row_blocks(n_X, row_bytes, n_bytes=n_bytes):
             yield rows, self(take(X, rows), Y)
 
 
@@ -417,22 +436,26 @@ def variance_of_entries(X: Any, weights: Array | None = None) -> float:
         return 0.0
 
     # mean, then squared deviations from it
-    blocks = list(row_blocks(n, 8 * max(1, p), n_bytes=2**22))
+    row_bytes = 8 * max(1, p)
+    blocks = list(row_blocks(n, row_bytes, n_bytes=2**22))
     mean = 0.0
     for rows in blocks:
-        mean += float(w[rows] @ np.ravel(X[rows].sum(axis=1, dtype=np.float64))) / total
+        sums = np.ravel(X[rows].sum(axis=1, dtype=np.float64))
+        mean += float(w[rows] @ sums) / total
 
     variance = 0.0
     for rows in blocks:
         if is_sparse(X):
-            part = X[rows].tocsr().astype(np.float64)  # a copy
-            part.sum_duplicates()
-            stored = np.diff(part.indptr)
-            inner = np.repeat(w[rows], stored) @ (part.data - mean) ** 2
-            variance += float(inner + (w[rows] @ (p - stored)) * mean**2) / total
+            block = X[rows].tocsr().astype(np.float64)  # a copy
+            block.sum_duplicates()
+            stored = np.diff(block.indptr)
+            of_stored = np.repeat(w[rows], stored) @ (block.data - mean) ** 2
+            of_zeros = (w[rows] @ (p - stored)) * mean**2
+            variance += float(of_stored + of_zeros) / total
         else:
-            rest = np.subtract(X[rows], mean, dtype=np.float64)
-            variance += float(w[rows] @ np.einsum("ij,ij->i", rest, rest)) / total
+            deviations = np.subtract(X[rows], mean, dtype=np.float64)
+            squares = np.einsum("ij,ij->i", deviations, deviations)
+            variance += float(w[rows] @ squares) / total
 
     if not np.isfinite(variance):
         raise ValueError(
@@ -440,14 +463,16 @@ def variance_of_entries(X: Any, weights: Array | None = None) -> float:
             "precision: rescale X."
         )
     # the variance of equal numbers is only the rounding error of their mean
-    return variance if variance > (8 * np.finfo(np.float64).eps * mean) ** 2 else 0.0
+    rounding = 8 * np.finfo(np.float64).eps * mean
+    return variance if variance > rounding**2 else 0.0
 
 
 def _dense(K: Any) -> Array:
     values: Array = K.toarray() if is_sparse(K) else np.asarray(K)
     if values.dtype.kind == "c":
         raise ValueError("The kernel returned complex numbers; kernel values must be real.")
-    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+    is_float = values.dtype in (np.float32, np.float64)
+    return values if is_float else values.astype(np.float64)
 
 
 def _check_square(X: Any) -> None:

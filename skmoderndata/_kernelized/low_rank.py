@@ -54,7 +54,8 @@ class LowRankFeatures:
 
     def blocks(self, X: Any) -> Iterator[tuple[slice, Array]]:
         """Yield `rows, z(X[rows])` with each block below scikit-learn's working memory."""
-        for rows in row_blocks(count_samples(X), 16 * max(1, len(self.root))):
+        row_bytes = 16 * max(1, len(self.root))
+        for rows in row_blocks(count_samples(X), row_bytes):
             if len(self.root) == 0:  # a kernel that is zero on the training samples
                 yield rows, np.zeros((rows.stop - rows.start, 0))
                 continue
@@ -72,14 +73,16 @@ def low_rank_features(
     """
     check_definite(gram)
     X = as_double(X)
-    result = incomplete_cholesky(gram, X, rank=rank, tol=tol, order=gram.order(X))
+    order = gram.order(X)
+    result = incomplete_cholesky(gram, X, rank=rank, tol=tol, order=order)
     if len(result.pivots) == 0 and result.residual_trace > 0:
         raise ValueError(
             f"kernel={gram.kernel!r}: the diagonal of the kernel matrix differs from the values "
             "of diag, as happens when squares of numbers round off: rescale the samples."
         )
+    landmarks = gram.subset(X, result.pivots)
     root = np.ascontiguousarray(result.factor[result.pivots])
-    return LowRankFeatures(gram, gram.subset(X, result.pivots), np.tril(root)), result
+    return LowRankFeatures(gram, landmarks, np.tril(root)), result
 
 
 def check_definite(gram: Gram) -> None:
@@ -129,7 +132,8 @@ def refuse_cancellation(gram: Gram, X: Any) -> None:
         return
     norms = row_norms(gram.seen(X), squared=True)
     rounding = np.finfo(np.float64).eps * float(norms.max(initial=0.0))
-    if float(X.var(axis=0).sum()) < 64 * rounding and not all_equal(X):
+    variance = float(X.var(axis=0).sum())
+    if variance < 64 * rounding and not all_equal(X):
         raise ValueError(
             f"kernel={gram.kernel!r} cannot resolve these samples: their distances are too small "
             "compared with their norms. Centre them first, for example by StandardScaler."
@@ -138,9 +142,12 @@ def refuse_cancellation(gram: Gram, X: Any) -> None:
 
 def check_symmetric(gram: Gram, K: Array) -> None:
     """Refuse a matrix that is not symmetric."""
-    scale = max(float(K.max(initial=0.0)), -float(K.min(initial=0.0)))
     if isinstance(gram.kernel, str) and not gram.precomputed:
         return  # the named kernels are symmetric
+    largest = float(K.max(initial=0.0))
+    least = float(K.min(initial=0.0))
+    scale = max(largest, -least)
+
     # tiles, which stay in the cache when they are transposed
     n = len(K)
     worst = 0.0
@@ -149,8 +156,9 @@ def check_symmetric(gram: Gram, K: Array) -> None:
         rows = slice(start, min(start + step, n))
         for left in range(0, rows.stop, step):
             columns = slice(left, min(left + step, n))
-            tile = np.abs(K[rows, columns] - K[columns, rows].T)
-            worst = max(worst, float(tile.max(initial=0.0)))
+            difference = np.abs(K[rows, columns] - K[columns, rows].T)
+            worst = max(worst, float(difference.max(initial=0.0)))
+
     if worst > 1e-6 * scale:  # single precision counts as symmetric
         raise ValueError(
             f"kernel={gram.kernel!r} gives a matrix that is not symmetric: entries (i, j) and "
@@ -191,9 +199,13 @@ class Projection:
             for rows, Z in self.source.blocks(X):
                 values[rows] = Z @ self.coef
             return values
-        n_bytes = min(BLOCK_BYTES, int(get_config()["working_memory"] * 2**20))
-        for rows in row_blocks(len(values), 8 * max(1, len(self.coef)), n_bytes=n_bytes):
-            values[rows] = self.source(as_double(take(X, rows)), self.samples) @ self.coef
+
+        working_memory = int(get_config()["working_memory"] * 2**20)
+        n_bytes = min(BLOCK_BYTES, working_memory)
+        row_bytes = 8 * max(1, len(self.coef))
+        for rows in row_blocks(len(values), row_bytes, n_bytes=n_bytes):
+            block = as_double(take(X, rows))
+            values[rows] = self.source(block, self.samples) @ self.coef
         return values
 
 
@@ -222,16 +234,17 @@ class Labelled(NamedTuple):
 def labelled_training(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Labelled:
     """Check samples, labels and weights; at least two classes must have positive weight."""
     X, classes, codes = labelled_samples(estimator, X, y)
-    kept, w = positive_weights(X, sample_weight)
-    present, codes = np.unique(codes[kept], return_inverse=True)
+    used, w = positive_weights(X, sample_weight)
+    present, codes = np.unique(codes[used], return_inverse=True)
     classes = classes[present]
     if len(classes) < 2:
         raise ValueError(
             f"{type(estimator).__name__} needs samples of at least two classes, and found one "
             f"class: {classes.tolist()}."
         )
-    train = TrainingSet(estimator, X, kept, w)
-    return Labelled(X, train, w, classes, codes, np.bincount(codes, weights=w))
+    train = TrainingSet(estimator, X, used, w)
+    mass = np.bincount(codes, weights=w)
+    return Labelled(X, train, w, classes, codes, mass)
 
 
 def labelled_samples(estimator: Any, X: Any, y: Any) -> tuple[Any, Array, Array]:
@@ -248,8 +261,8 @@ def positive_weights(X: Any, sample_weight: Any) -> tuple[Array, Array]:
     if sample_weight is None:
         return np.arange(n), np.ones(n)
     w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    kept = np.flatnonzero(w > 0)
-    return kept, w[kept]
+    used = np.flatnonzero(w > 0)
+    return used, w[used]
 
 
 class TrainingSet:
@@ -275,12 +288,14 @@ class TrainingSet:
     ) -> None:
         everything = len(kept) == count_samples(X)
         self.kept = kept
-        part = X if everything else take(X, kept)
+        samples = X if everything else take(X, kept)
         given = isinstance(estimator.kernel, str) and estimator.kernel == "precomputed"
         if gram is None:
-            gram = resolved_gram(estimator, X if given else part, weights)
+            gram = resolved_gram(estimator, X if given else samples, weights)
         self.gram: Gram = gram
-        self.X = as_double(part[:, kept] if given and not everything else part)
+        if given and not everything:
+            samples = samples[:, kept]
+        self.X = as_double(samples)
         refuse_cancellation(gram, self.X)
 
     def __len__(self) -> int:
@@ -292,10 +307,11 @@ class TrainingSet:
 
     def times(self, coef: Array) -> Array:
         """Multiply the kernel matrix by coefficients, in blocks of bounded memory."""
-        second = Columns(np.arange(len(self))) if self.gram.precomputed else self.X
-        return np.asarray(
-            Projection(self.gram, coef.reshape(len(self), -1), second)(self.X)
-        ).reshape(coef.shape)
+        n = len(self)
+        second = Columns(np.arange(n)) if self.gram.precomputed else self.X
+        product = Projection(self.gram, coef.reshape(n, -1), second)
+        values = np.asarray(product(self.X))
+        return values.reshape(coef.shape)
 
     def second(self, indices: Any = slice(None)) -> Any:
         """Return samples in the form of the second argument of the kernel."""
@@ -305,6 +321,7 @@ class TrainingSet:
 
     def low_rank(self, rank: int) -> tuple[LowRankFeatures, CholeskyResult]:
         """Coordinates in the span of a few samples."""
-        features, result = low_rank_features(self.gram, self.X, rank=min(rank, len(self)))
+        rank = min(rank, len(self))
+        features, result = low_rank_features(self.gram, self.X, rank=rank)
         features.landmarks = self.second(result.pivots)
         return features, result

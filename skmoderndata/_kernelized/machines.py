@@ -51,8 +51,9 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
         n = count_samples(X)
         if sample_weight is None:
             return np.ones(n)
+        rows = np.zeros((n, 1))  # weights are checked against the number of rows
         weights: Array = check_sample_weight(
-            sample_weight, np.zeros((n, 1)), dtype=np.float64, ensure_non_negative=True
+            sample_weight, rows, dtype=np.float64, ensure_non_negative=True
         )
         if not weights.any():
             raise ValueError(f"{type(self).__name__}: all sample weights are zero.")
@@ -86,7 +87,8 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
         """Refuse a kernel whose matrix on the support vectors has a negative eigenvalue."""
         if surely_psd(gram):
             return
-        chosen = (support if len(support) else np.arange(store.n))[:LOOKED_AT]
+        samples = support if len(support) else np.arange(store.n)
+        chosen = samples[:LOOKED_AT]
         K = store.compute(chosen)[:, chosen]
         size = float(np.abs(K).max()) or 1.0
         K = 0.5 * (K + K.T)
@@ -94,7 +96,8 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
         try:
             linalg.cholesky(K, check_finite=False)
         except linalg.LinAlgError:
-            lowest = float(linalg.eigvalsh(K, subset_by_index=[0, 0])[0]) - 1e-8 * size
+            eigenvalues = linalg.eigvalsh(K, subset_by_index=[0, 0])
+            lowest = float(eigenvalues[0]) - 1e-8 * size
             raise ValueError(
                 f"The kernel is not positive semi-definite: {lowest / size:.2g} is an eigenvalue "
                 f"of the matrix of {len(chosen)} samples, relative to its largest entry. Use "
@@ -176,5 +179,5 @@ class MachineRegressorMixin(RegressorMixin):  # type: ignore[misc]
         """
         check_is_fitted(self)
         machine: Any = self
-        values: Array = machine._function_values(machine._samples(X, reset=False))
+        values: Array = machine._function_values(checked_samples(self, X, reset=False))
         return values + machine.intercept_

@@ -12,26 +12,12 @@ from sklearn.base import (
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._kernelized.checks import (
-    checked_samples,
-    checked_samples_and_target,
-    resolved_gram,
-)
-from skmoderndata._kernelized.gram import Gram
+from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._typing import Array
 
 
 class KernelSamples:
     """Mixin of estimators with `kernel`, `gamma`, `degree`, `coef0` and `kernel_params`: tags."""
-
-    def _samples(self, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
-        return checked_samples(self, X, y, **checks)
-
-    def _samples_and_target(self, X: Any, y: Any, **checks: Any) -> tuple[Any, Array]:
-        return checked_samples_and_target(self, X, y, **checks)
-
-    def _resolve(self, X: Any, weights: Array | None = None) -> Gram:
-        return resolved_gram(self, X, weights)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]

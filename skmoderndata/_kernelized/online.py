@@ -48,8 +48,10 @@ class Stream:
     def empty(cls, gram: Gram, X: Any, n_functions: tuple[int, ...] = ()) -> "Stream":
         """Return a stream without samples, for data such as X."""
         nothing = np.zeros((*n_functions, 0))
+        function = Expanded(nothing, nothing, nothing)
         none = np.zeros(0, int)
-        return cls(gram, gram.subset(X, none), none, Expanded(nothing, nothing, nothing))
+        samples = gram.subset(X, none)
+        return cls(gram, samples, none, function)
 
     def pass_over(
         self, X: Any, order: Array, step: Callable[["Stream", Array, Expanded, Array], Any]
@@ -87,47 +89,54 @@ class Stream:
     def _kernel_values(self, X: Any, chosen: Array) -> Array:
         """Kernel values of a block with the samples and, in the last columns, with itself."""
         block = take(X, chosen)
+        columns = self.gram.subset(X, chosen)
         with one_blas_thread():
-            inner = Expansion(self.gram, self.gram.subset(X, chosen)).kernel(block)
+            inner = Expansion(self.gram, columns).kernel(block)
             outer = np.zeros((len(chosen), 0))
             if len(self.index):
                 outer = Expansion(self.gram, self.samples).kernel(block)
-        return np.asarray(np.hstack([outer, inner]), dtype=np.float64)
+        K = np.hstack([outer, inner])
+        return np.asarray(K, dtype=np.float64)
 
     def _with_room_for(self, n: int) -> Expanded:
         """Copy of the functions with n further samples, which have no coefficients yet."""
-        none = np.zeros((*self.function.coef.shape[:-1], n))
+        n_functions = self.function.coef.shape[:-1]
+        none = np.zeros((*n_functions, n))
         further = Expanded(none, none, none - 1)
         pairs = zip(self.function, further, strict=True)
-        return Expanded(*(np.concatenate(pair, axis=-1) for pair in pairs))
+        extended = (np.concatenate(pair, axis=-1) for pair in pairs)
+        return Expanded(*extended)
 
     def _with_block(self, X: Any, chosen: Array, function: Expanded) -> "Stream":
         """Stream after a block: of both the samples and the block, those with a coefficient."""
+        # which of both
         has_coef = (function.coef != 0) | (function.late != 0)
-        kept = has_coef.reshape(-1, has_coef.shape[-1]).any(axis=0)
+        retained = has_coef.reshape(-1, has_coef.shape[-1]).any(axis=0)
         n_old = len(self.index)
-        old = np.flatnonzero(kept[:n_old])
-        new = chosen[np.flatnonzero(kept[n_old:])]
+        old = np.flatnonzero(retained[:n_old])
+        new = chosen[np.flatnonzero(retained[n_old:])]
 
-        added = self.gram.subset(X, new)
-        return replace(
-            self,
-            samples=join(take_columns(self.samples, old), added) if len(old) else added,
-            index=np.r_[self.index[old], new],
-            function=Expanded(*(part[..., kept] for part in function)),
-            time=self.time + len(chosen),
-        )
+        # their samples, indices and coefficients
+        samples = self.gram.subset(X, new)
+        if len(old):
+            samples = join(take_columns(self.samples, old), samples)
+        index = np.r_[self.index[old], new]
+        coefs = Expanded(*(values[..., retained] for values in function))
+        time = self.time + len(chosen)
+        return replace(self, samples=samples, index=index, function=coefs, time=time)
 
     def gathered(self) -> "Stream":
         """Stream with the coefficients of samples that occur several times added up."""
-        index, first, place = np.unique(self.index, return_index=True, return_inverse=True)
+        index, first, columns = np.unique(self.index, return_index=True, return_inverse=True)
         coef, late, born = self.function
         shape = (*coef.shape[:-1], len(index))
         total = Expanded(np.zeros(shape), np.zeros(shape), np.full(shape, np.inf))
-        where: Any = (..., place)
+
+        where: Any = (..., columns)
         np.add.at(total.coef, where, coef)
         np.add.at(total.late, where, late)
-        np.minimum.at(total.born, where, np.where(born < 0, np.inf, born))
+        born = np.where(born < 0, np.inf, born)
+        np.minimum.at(total.born, where, born)
         samples = take_columns(self.samples, first)
         return replace(self, samples=samples, index=index, function=total)
 
@@ -151,7 +160,8 @@ def join(samples: Any, others: Any) -> Any:
     """Append samples to others; dense and sparse rows become what the first are."""
     if sparse.issparse(samples):
         stacked: Any = sparse.vstack
-        return stacked([samples, sparse.csr_array(others)], format="csr")
+        others = sparse.csr_array(others)
+        return stacked([samples, others], format="csr")
     if isinstance(samples, np.ndarray):
         others = others.toarray() if hasattr(others, "toarray") else others
         return np.concatenate([samples, others])

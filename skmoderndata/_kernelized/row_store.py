@@ -54,12 +54,18 @@ class RowStore:
         self.plus = plus
         self.rows = KernelRows(gram, X)
         self.writer = gram.writer(X)
+
+        # rows, as many as the memory holds
         dtype: Any = np.float64 if self.n <= DOUBLE_UP_TO else np.float32
-        fits = int(cache_size * 2**20 // (np.dtype(dtype).itemsize * self.n))
+        row_bytes = np.dtype(dtype).itemsize * self.n
+        fits = int(cache_size * 2**20 // row_bytes)
         capacity = min(self.n, max(fits, 2 * ROWS_TOGETHER))
         self.values = np.empty((capacity, self.n), dtype)
         wide = self.writer is not None and not self.writer.augmented
-        self.exponents = np.empty((ROWS_TOGETHER if wide else ROWS_IN_CACHE, self.n))
+        n_exponents = ROWS_TOGETHER if wide else ROWS_IN_CACHE
+        self.exponents = np.empty((n_exponents, self.n))
+
+        # which row stands where
         self.slot = np.full(self.n, -1)
         self.used = np.zeros(self.n, np.int64)
         self.owner = np.full(capacity, -1)
@@ -70,44 +76,50 @@ class RowStore:
         """Compute missing rows, as many as the cache holds at most."""
         if not len(wanted):
             return
-        # 1. free places, then those of the least recently used rows
+        # 1. free slots, then those of the least recently used rows
         stored = self.owner[: self.n_filled]
-        places = np.arange(self.n_filled, min(self.n_filled + len(wanted), len(self.values)))
-        lacking = len(wanted) - len(places)
+        end = min(self.n_filled + len(wanted), len(self.values))
+        slots = np.arange(self.n_filled, end)
+        lacking = len(wanted) - len(slots)
         if lacking:
-            oldest = np.argpartition(self.used[stored], lacking - 1)[:lacking]
+            order = np.argpartition(self.used[stored], lacking - 1)
+            oldest = order[:lacking]
             self.slot[stored[oldest]] = -1
-            places = np.concatenate([places, oldest])
+            slots = np.concatenate([slots, oldest])
 
         # 2. the rows
         for first in range(0, len(wanted), ROWS_TOGETHER):
-            part = slice(first, first + ROWS_TOGETHER)
-            self._write(wanted[part], places[part])
-        self.n_filled = max(self.n_filled, int(places.max()) + 1)
-        self.owner[places] = wanted
-        self.slot[wanted] = places
+            block = slice(first, first + ROWS_TOGETHER)
+            self._write(wanted[block], slots[block])
+        n_used = int(slots.max()) + 1
+        self.n_filled = max(self.n_filled, n_used)
+        self.owner[slots] = wanted
+        self.slot[wanted] = slots
 
         # 3. just used: a row of weight zero that nobody has looked at is no older than others
         self.clock += 1
         self.used[wanted] = self.clock
 
-    def _write(self, wanted: Array, places: Array) -> None:
-        """Compute rows into their places.
+    def _write(self, wanted: Array, slots: Array) -> None:
+        """Compute rows into their slots.
 
         Single precision from exponents in double: rows of a Gaussian kernel then take half of the
         time that they take by way of a matrix of doubles.
         """
         if self.writer is None or self.values.dtype == np.float64:
-            self.values[places] = self.compute(wanted)
+            self.values[slots] = self.compute(wanted)
             return
+
         self.n_evaluations += len(wanted) * self.n
-        for first in range(0, len(wanted), len(self.exponents)):
-            chosen = wanted[first : first + len(self.exponents)]
+        step = len(self.exponents)
+        for first in range(0, len(wanted), step):
+            chosen = wanted[first : first + step]
+            E = self.exponents[: len(chosen)]
             with one_blas_thread():
-                E = self.writer.exponents(chosen, slice(None), self.exponents[: len(chosen)])
-            for place, exponents in zip(places[first:], E, strict=False):
+                self.writer.exponents(chosen, slice(None), E)
+            for slot, exponents in zip(slots[first:], E, strict=False):
                 # rounding makes exponents positive by less than single precision can tell
-                row = self.values[place]
+                row = self.values[slot]
                 np.exp(exponents, out=row, dtype=np.float32, casting="same_kind")
                 if self.plus:
                     row += np.float32(self.plus)
@@ -117,9 +129,11 @@ class RowStore:
         self.n_evaluations += len(wanted) * self.n
         with one_blas_thread():
             if self.writer is not None:
-                rows = self.writer(wanted, slice(None), np.empty((len(wanted), self.n)))
+                out = np.empty((len(wanted), self.n))
+                rows = self.writer(wanted, slice(None), out)
             else:
-                rows = np.asarray(self.rows.gram(*self._pair(wanted)), dtype=np.float64)
+                X, Y = self._pair(wanted)
+                rows = np.asarray(self.rows.gram(X, Y), dtype=np.float64)
         return rows + self.plus if self.plus else rows
 
     def product(self, weights: Array) -> Array:
@@ -128,12 +142,14 @@ class RowStore:
         out = np.zeros(self.n)
         for start in range(0, len(support), ROWS_TOGETHER):
             chosen = support[start : start + ROWS_TOGETHER]
-            slot = self.slot[chosen]
-            known = self.values.dtype == np.float64 and slot.min() >= 0
-            out += weights[chosen] @ (self.values[slot] if known else self.compute(chosen))
+            slots = self.slot[chosen]
+            stored = self.values.dtype == np.float64 and slots.min() >= 0
+            K = self.values[slots] if stored else self.compute(chosen)
+            out += weights[chosen] @ K
         return out
 
     def _pair(self, wanted: Array) -> tuple[Any, Any]:
         X = self.rows.X
         gram = self.rows.gram
-        return take(X, wanted), gram.subset(X, slice(None)) if gram.precomputed else X
+        second = gram.subset(X, slice(None)) if gram.precomputed else X
+        return take(X, wanted), second

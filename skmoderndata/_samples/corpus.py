@@ -33,12 +33,13 @@ class Corpus:
         self.vectorizer = vectorizer
         self._derived: dict[Any, Any] = {}
         self._key: Key | None = None
-        parts = (counts.indptr, counts.indices, counts.data)
         names = getattr(vectorizer, "vocabulary_", None)
-        mark = zlib.crc32(repr(sorted(names.items()) if names else vectorizer).encode())
-        for part in parts:
-            mark = zlib.crc32(np.ascontiguousarray(part).tobytes(), mark)
-        self.checksum = f"{mark:08x}"
+        shown = repr(sorted(names.items()) if names else vectorizer)
+        checksum = zlib.crc32(shown.encode())
+        for array in (counts.indptr, counts.indices, counts.data):
+            content = np.ascontiguousarray(array).tobytes()
+            checksum = zlib.crc32(content, checksum)
+        self.checksum = f"{checksum:08x}"
 
     def derive(self, key: Any, make: Callable[[], Any]) -> Any:
         """Return the result of `make` on the corpus, computed once for each key."""
@@ -82,8 +83,8 @@ def read_corpus(documents: Any, vectorizer: Any, name: str) -> Corpus:
 
 def texts(X: Any, name: str) -> list[str]:
     """Return documents as a list of `str`."""
-    found = as_samples(X, name)
-    for i, x in enumerate(found):
+    documents = as_samples(X, name)
+    for i, x in enumerate(documents):
         if x is None or (isinstance(x, float) and x != x) or type(x).__name__ == "NAType":
             raise ValueError(
                 f"{name}: sample {i} is missing ({x!r}); drop it, or replace it by ''."
@@ -93,7 +94,7 @@ def texts(X: Any, name: str) -> list[str]:
                 f"{name}: with a vectorizer a sample must be a text; sample {i} is of type "
                 f"{type(x).__name__}. For rows of counts set vectorizer=None."
             )
-    return found
+    return documents
 
 
 def rows_of_counts(X: Any, name: str) -> sparse.csr_array:
@@ -105,18 +106,17 @@ def rows_of_counts(X: Any, name: str) -> sparse.csr_array:
     if not is_sparse(X) and not (isinstance(X, np.ndarray) and X.dtype != object):
         if hasattr(X, "columns"):
             X = np.asarray(X)
-        found = [x.value if isinstance(x, Sample) else x for x in X]
-        if any(isinstance(x, str | bytes) for x in found):
+        rows = [x.value if isinstance(x, Sample) else x for x in X]
+        if any(isinstance(x, str | bytes) for x in rows):
             raise TypeError(
                 f"{name}: samples are texts, and vectorizer=None uses rows of counts; set "
                 "vectorizer=CountVectorizer(), or put one before the kernel in a pipeline."
             )
 
-        sparse_rows = [x for x in found if is_sparse(x)]
-        if found and len(sparse_rows) == len(found):
-            X = sparse.vstack(found, format="csr")
+        if rows and all(is_sparse(x) for x in rows):
+            X = sparse.vstack(rows, format="csr")
         else:
-            X = np.array(found, dtype=np.float64) if found else np.empty((0, 0))
+            X = np.array(rows, dtype=np.float64) if rows else np.empty((0, 0))
 
     # an array of texts
     if isinstance(X, np.ndarray) and X.dtype.kind in "US":

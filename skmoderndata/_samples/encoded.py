@@ -48,9 +48,10 @@ class Encoded:
             return self.samples[indices]
         chosen = np.arange(len(self.samples))[indices]
         form = None if self.form is None else self.form[chosen]
-        part = Encoded([self.samples[i] for i in chosen], form, self.key)
-        part.diagonals = {kernel: d[chosen] for kernel, d in self.diagonals.items()}
-        return part
+        samples = [self.samples[i] for i in chosen]
+        subset = Encoded(samples, form, self.key)
+        subset.diagonals = {kernel: d[chosen] for kernel, d in self.diagonals.items()}
+        return subset
 
     def copy(self) -> "Encoded":
         """Return the same samples in a new sequence."""

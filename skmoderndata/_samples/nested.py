@@ -74,26 +74,27 @@ def copied(x: Any) -> Any:
         return x.copy()
 
     copies: dict[int, Any] = {}
-    places: dict[int, int] = {}  # of lists and tuples whose entries are being copied
+    levels: dict[int, int] = {}  # of lists and tuples whose entries are being copied
     waiting = [x]
 
     # entries first, then the list or tuple that holds them
     while waiting:
-        part = waiting[-1]
-        place = len(waiting) - 1
-        if id(part) in copies or type(part) in ATOMS:
+        node = waiting[-1]
+        kind = type(node)
+        level = len(waiting) - 1
+        if id(node) in copies or kind in ATOMS:
             waiting.pop()
-        elif type(part) not in (list, tuple):
-            copies[id(part)] = _copy_of_object(waiting.pop())
-        elif id(part) not in places:
-            places[id(part)] = place
-            waiting.extend(part)
-        elif places[id(part)] != place:  # below itself
+        elif kind not in (list, tuple):
+            copies[id(node)] = _copy_of_object(waiting.pop())
+        elif id(node) not in levels:
+            levels[id(node)] = level
+            waiting.extend(node)
+        elif levels[id(node)] != level:  # below itself
             return copy.deepcopy(x)
         else:  # all its entries are there
             entries = [v if type(v) in ATOMS else copies[id(v)] for v in waiting.pop()]
-            changed = any(a is not b for a, b in zip(entries, part, strict=True))
-            copies[id(part)] = type(part)(entries) if changed or type(part) is list else part
+            changed = any(a is not b for a, b in zip(entries, node, strict=True))
+            copies[id(node)] = kind(entries) if changed or kind is list else node
     return copies[id(x)]
 
 

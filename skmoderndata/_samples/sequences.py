@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -49,11 +50,11 @@ class Packed:
         first = self.offsets[:-1][indices]
         consecutive = len(indices) > 0 and bool((np.diff(indices) == 1).all())
         if consecutive:
-            codes = self.codes[first[0] : first[0] + offsets[-1]]
+            start = first[0]
+            codes = self.codes[start : start + offsets[-1]]
         else:
-            codes = self.codes[
-                np.repeat(first - offsets[:-1], lengths) + np.arange(offsets[-1])
-            ]
+            shifts = np.repeat(first - offsets[:-1], lengths)
+            codes = self.codes[shifts + np.arange(offsets[-1])]
         return Packed(codes, offsets, self.symbols, self.kind)
 
     def recoded(self, table: Array, symbols: tuple[Hashable, ...]) -> "Packed":
@@ -62,14 +63,14 @@ class Packed:
 
     def words(self) -> list[Any]:
         """Return the sequences as the user gave them: strings, bytes or tuples."""
-        found: list[Any] = []
-        for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True):
+        words: list[Any] = []
+        for start, stop in pairwise(self.offsets):
             symbols: Any = [self.symbols[c] for c in self.codes[start:stop]]
             if self.kind == "text":
-                found.append("".join(symbols))
+                words.append("".join(symbols))
             else:
-                found.append(bytes(symbols) if self.kind == "bytes" else tuple(symbols))
-        return found
+                words.append(bytes(symbols) if self.kind == "bytes" else tuple(symbols))
+        return words
 
 
 def pack(X: Any, name: str = "The kernel") -> Packed:
@@ -91,8 +92,7 @@ def pack(X: Any, name: str = "The kernel") -> Packed:
     # one kind of sequence for all samples
     samples = as_samples(X, name)
     kinds = [_kind(x, i, name) for i, x in enumerate(samples)]
-    found = dict.fromkeys(kinds)
-    if len(found) > 1:
+    if len(set(kinds)) > 1:
         other = next(i for i, kind in enumerate(kinds) if kind != kinds[0])
         raise TypeError(
             f"{name}: sample 0 is {_shown(samples[0])}, and sample {other} is "
@@ -106,15 +106,14 @@ def pack(X: Any, name: str = "The kernel") -> Packed:
 
     # symbols become small numbers in their order
     if kind == "text":
-        points = np.frombuffer(
-            "".join(samples).encode("utf-32-le", "surrogatepass"), dtype="<u4"
-        )
+        encoded = "".join(samples).encode("utf-32-le", "surrogatepass")
+        points = np.frombuffer(encoded, dtype="<u4")
         codes, present = _ranks(points.astype(np.int64))
-        return Packed(codes, offsets, tuple(map(chr, present.tolist())), kind)
+        symbols = tuple(map(chr, present.tolist()))
+        return Packed(codes, offsets, symbols, kind)
     if kind == "bytes":
-        codes, present = _ranks(
-            np.frombuffer(b"".join(samples), dtype=np.uint8).astype(np.int64)
-        )
+        values = np.frombuffer(b"".join(samples), dtype=np.uint8)
+        codes, present = _ranks(values.astype(np.int64))
         return Packed(codes, offsets, tuple(present.tolist()), kind)
 
     if all(isinstance(x, np.ndarray) for x in samples):
@@ -164,10 +163,11 @@ def _shown(x: Any) -> str:
 
 def _ranks(values: Array) -> tuple[Array, Array]:
     """Return ranks among the distinct values and these values, for small integers."""
-    here = np.zeros(int(values.max(initial=-1)) + 1, dtype=bool)
-    here[values] = True
-    table = np.cumsum(here, dtype=np.int32) - np.int32(1)
-    return table[values], np.flatnonzero(here)
+    largest = int(values.max(initial=-1))
+    present = np.zeros(largest + 1, dtype=bool)
+    present[values] = True
+    table = np.cumsum(present, dtype=np.int32) - np.int32(1)
+    return table[values], np.flatnonzero(present)
 
 
 def one_alphabet(A: Packed, B: Packed, name: str = "The kernel") -> tuple[Packed, Packed]:
@@ -179,7 +179,8 @@ def one_alphabet(A: Packed, B: Packed, name: str = "The kernel") -> tuple[Packed
             f"{name}: one collection is of str and the other of bytes; decode these."
         )
     numbers = {symbol: i for i, symbol in enumerate(A.symbols)}
-    table = np.array([numbers.setdefault(s, len(numbers)) for s in B.symbols], dtype=np.int32)
+    of_B = [numbers.setdefault(symbol, len(numbers)) for symbol in B.symbols]
+    table = np.array(of_B, dtype=np.int32)
     symbols = tuple(numbers)
     return Packed(A.codes, A.offsets, symbols, A.kind), B.recoded(table, symbols)
 
@@ -187,8 +188,9 @@ def one_alphabet(A: Packed, B: Packed, name: str = "The kernel") -> tuple[Packed
 def joined(A: Packed, B: Packed, name: str = "The kernel") -> Packed:
     """Return one collection, the sequences of `A` first."""
     A, B = one_alphabet(A, B, name)
+    codes = np.concatenate([A.codes, B.codes])
     offsets = np.concatenate([A.offsets, A.offsets[-1] + B.offsets[1:]])
-    return Packed(np.concatenate([A.codes, B.codes]), offsets, A.symbols, A.kind)
+    return Packed(codes, offsets, A.symbols, A.kind)
 
 
 def over_alphabet(

@@ -53,8 +53,9 @@ class Series:
         lengths = self.lengths[indices]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         first = self.offsets[:-1][indices]
-        at = np.repeat(first - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return Series(self.values[at], offsets)
+        shifts = np.repeat(first - offsets[:-1], lengths)
+        rows = shifts + np.arange(offsets[-1])
+        return Series(self.values[rows], offsets)
 
 
 def pack_series(X: Any, name: str = "The kernel") -> Series:
@@ -171,10 +172,11 @@ def _points(x: Any, position: int, name: str) -> Array:
 def _check_finite(series: Series, name: str) -> None:
     finite = np.isfinite(series.values).all(axis=1)
     if not finite.all():
-        at = int(np.argmin(finite))
-        i = int(np.searchsorted(series.offsets, at, side="right")) - 1
+        row = int(np.argmin(finite))
+        i = int(np.searchsorted(series.offsets, row, side="right")) - 1
+        time = row - series.offsets[i]
         raise ValueError(
-            f"{name}: series {i} has NaN or infinity at time {at - series.offsets[i]}: omit the "
+            f"{name}: series {i} has NaN or infinity at time {time}: omit the "
             "point or interpolate; preprocessing.SeriesFormatter(trim_nan=True) removes the "
             "padding of other libraries."
         )

@@ -63,16 +63,19 @@ def plant(X: Any, name: str = "The kernel") -> Forest:
     degrees = []
     lengths = []
     for i, x in enumerate(as_samples(X, name)):
-        found, counts = flatten(x, f"{name}: sample {i}")
-        labels.append(found)
-        degrees += counts
-        lengths.append(len(found))
+        of_nodes, n_children = flatten(x, f"{name}: sample {i}")
+        labels.append(of_nodes)
+        degrees += n_children
+        lengths.append(len(of_nodes))
+
     try:
         packed = pack(labels, name)
     except TypeError as error:
         raise TypeError(f"{error} The symbols are the labels of the nodes.") from None
-    offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
-    return Forest(packed, Packed(np.array(degrees, dtype=np.int32), offsets, (), "tokens"))
+    ends = np.cumsum(lengths, dtype=np.int64)
+    offsets = np.concatenate([[0], ends]).astype(np.int64)
+    counts = np.array(degrees, dtype=np.int32)
+    return Forest(packed, Packed(counts, offsets, (), "tokens"))
 
 
 def flatten(tree: Any, name: str = "The tree") -> tuple[list[Hashable], list[int]]:
@@ -86,10 +89,10 @@ def flatten(tree: Any, name: str = "The tree") -> tuple[list[Hashable], list[int
     degrees: list[int] = []
     stack = [root]
     while stack:
-        label, below = look(stack.pop())
+        label, children = look(stack.pop())
         labels.append(label)
-        degrees.append(len(below))
-        stack.extend(below)
+        degrees.append(len(children))
+        stack.extend(children)
         if len(labels) == TRUSTED_NODES:
             refuse_endless(root, look, name)
     labels.reverse()
@@ -160,25 +163,28 @@ def _element(node: Any) -> tuple[Any, Any]:
 
 
 def _parent_array(parents: Any, labels: Any, name: str) -> tuple[Any, Any]:
-    found = np.asarray(parents)
-    n = len(found)
-    if found.ndim != 1 or not n or found.dtype.kind not in "iu" or not _is_sequence(labels):
+    numbers = np.asarray(parents)
+    n = len(numbers)
+    are_numbers = numbers.ndim == 1 and n > 0 and numbers.dtype.kind in "iu"
+    if not are_numbers or not _is_sequence(labels):
         raise ValueError(
             f"{name}: a pair (parents, labels) must be two sequences: the number of the parent "
             "of each node, -1 for the root, and the label of each node."
         )
     if len(labels) != n:
         raise ValueError(f"{name} has {n} parents but {len(labels)} labels.")
-    if found.min() < -1 or found.max() >= n:
+    if numbers.min() < -1 or numbers.max() >= n:
         raise ValueError(f"{name} has parents outside -1 to {n - 1}.")
-    below: list[list[int]] = [[] for _ in range(n)]
-    for node, parent in enumerate(found.tolist()):
+
+    # children of each node
+    children: list[list[int]] = [[] for _ in range(n)]
+    for node, parent in enumerate(numbers.tolist()):
         if parent >= 0:
-            below[parent].append(node)
-    root = _only_root(np.flatnonzero(found < 0).tolist(), name)
-    _refuse_cycles(root, below.__getitem__, n, name)
+            children[parent].append(node)
+    root = _only_root(np.flatnonzero(numbers < 0).tolist(), name)
+    _refuse_cycles(root, children.__getitem__, n, name)
     names = labels.tolist() if isinstance(labels, np.ndarray) else labels
-    return root, lambda node: (names[node], below[node])
+    return root, lambda node: (names[node], children[node])
 
 
 def _arborescence(graph: Any, name: str) -> tuple[Any, Any]:

@@ -17,6 +17,7 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._kernelized.checks import checked_samples, resolved_gram
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import (
     as_double,
@@ -288,7 +289,7 @@ class KernelKMeans(
         self : KernelKMeans
             The fitted estimator.
         """
-        X = self._samples(X, reset=True)
+        X = checked_samples(self, X, reset=True)
         # samples of positive weight
         n = count_samples(X)
         k = self.n_clusters
@@ -301,7 +302,7 @@ class KernelKMeans(
         init, n_init = self._check_init(X, n)
         w = w[kept]
 
-        gram = self._resolve(X if len(kept) == n else take(X, kept), w)
+        gram = resolved_gram(self, X if len(kept) == n else take(X, kept), w)
         refuse_cancellation(gram, X)
         solver = self._choose_solver(gram, len(kept))
         # distances in feature space: on the kernel matrix, or on features of low rank
@@ -362,7 +363,7 @@ class KernelKMeans(
             Index of the cluster.
         """
         check_is_fitted(self)
-        return self._partial(self._samples(X, reset=False)).argmin(axis=1)
+        return self._partial(checked_samples(self, X, reset=False)).argmin(axis=1)
 
     def transform(self, X):
         """Compute the distances to the centres in feature space.
@@ -378,7 +379,7 @@ class KernelKMeans(
             Distances, not squared.
         """
         check_is_fitted(self)
-        X = self._samples(X, reset=False)
+        X = checked_samples(self, X, reset=False)
         own = np.asarray(self._gram.diag(as_double(X)), dtype=np.float64)
         squared = self._partial(X) + own[:, None]
         dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
@@ -406,7 +407,7 @@ class KernelKMeans(
             with themselves, which are unknown for new samples.
         """
         check_is_fitted(self)
-        X = self._samples(X, reset=False)
+        X = checked_samples(self, X, reset=False)
         w, unit = relative_weights(sample_weight, X)
         squared = self._partial(X).min(axis=1)
         if not self._gram.precomputed:

@@ -238,16 +238,15 @@ class SequenceFeatures(TransformerMixin, Base):
             packed = self.kernel_.encode(X).form
             weights = [(q, np.sqrt(w)) for q, w in self.kernel_.length_weights() if w > 0]
             if self.n_features is not None:
-                parts = [
-                    hashed_counts(packed, q, int(self.n_features)) * w for q, w in weights
-                ]
-                features = sum(parts[1:], start=parts[0])
+                n_features = int(self.n_features)
+                blocks = [hashed_counts(packed, q, n_features) * w for q, w in weights]
+                features = sum(blocks[1:], start=blocks[0])
             else:
-                parts = [
+                blocks = [
                     counts_of_words(packed, words, q) * w
                     for (q, w), words in zip(weights, self.words_, strict=True)
                 ]
-                features = sparse.hstack(parts, format="csr")
+                features = sparse.hstack(blocks, format="csr")
 
         features = sparse.csr_array(features)
         features.sort_indices()
@@ -277,8 +276,9 @@ class SequenceFeatures(TransformerMixin, Base):
         # words from their digits in the alphabet
         if isinstance(self.kernel_, Mismatch):
             alphabet = list(self.kernel_.alphabet)
-            p = self.kernel_.p
-            digits = self.columns_[:, None] // len(alphabet) ** np.arange(p) % len(alphabet)
+            size = len(alphabet)
+            powers = size ** np.arange(self.kernel_.p)
+            digits = self.columns_[:, None] // powers % size
             words = [[alphabet[d] for d in row] for row in digits]
             glue = "" if isinstance(self.kernel_.alphabet, str) else " "
             return np.array([glue.join(map(str, word)) for word in words], dtype=object)

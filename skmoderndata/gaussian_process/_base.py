@@ -66,9 +66,10 @@ class Covariance:
 
     def _stationary(self, A):
         """Parameters in the namespace of A."""
-        found = stationary(self.kernel)
-        scales = np.broadcast_to(np.atleast_1d(found.scales), A.shape[1]).astype(np.float64)
-        return found._replace(scales=move_array(scales.copy(), A))
+        parameters = stationary(self.kernel)
+        given = np.atleast_1d(parameters.scales)
+        scales = np.broadcast_to(given, A.shape[1]).astype(np.float64)
+        return parameters._replace(scales=move_array(scales.copy(), A))
 
     def __call__(self, A, B):
         """Covariance of the rows of A and B."""
@@ -101,8 +102,8 @@ class Covariance:
 
         # in the order of the kernel's theta; a shared length scale takes the sum
         theta = []
-        for part in _parts(self.kernel):
-            for parameter in part.hyperparameters:
+        for factor in _factors(self.kernel):
+            for parameter in factor.hyperparameters:
                 if parameter.fixed:
                     continue
                 if parameter.name == "length_scale":
@@ -118,7 +119,8 @@ class Covariance:
         total = np.zeros(self.kernel.n_dims)
         for start in range(0, len(B), m):
             block = slice(start, start + m)
-            _, by = self.kernel(np.vstack([A, B[block]]), eval_gradient=True)
+            both = np.vstack([A, B[block]])
+            _, by = self.kernel(both, eval_gradient=True)
             total += np.einsum("ij,ijk->k", G[:, block], by[:m, m:])
             if prior is not None:
                 total += np.einsum("i,iik->k", prior[block], by[m:, m:])
@@ -141,35 +143,35 @@ def log_bounds(kernel, noise_level_bounds):
     return np.vstack([kernel.bounds.reshape(-1, 2), np.log([noise])])
 
 
-def _parts(kernel):
+def _factors(kernel):
     return [kernel.k1, kernel.k2] if type(kernel) is Product else [kernel]
 
 
 def stationary(kernel):
     """Parameters of a kernel of the fast form; None for others."""
     # one shape, perhaps times a constant
-    parts = _parts(kernel)
-    constants = [part for part in parts if type(part) is ConstantKernel]
-    shapes = [part for part in parts if type(part) is not ConstantKernel]
+    factors = _factors(kernel)
+    constants = [factor for factor in factors if type(factor) is ConstantKernel]
+    shapes = [factor for factor in factors if type(factor) is not ConstantKernel]
     if len(shapes) != 1:
         return None
 
     variance = float(constants[0].constant_value) if constants else 1.0
-    part = shapes[0]
-
-    if type(part) is RBF:
-        return Stationary("rbf", variance, part.length_scale)
-    if type(part) is Matern and part.nu in MATERN:
-        return Stationary(MATERN[part.nu], variance, part.length_scale)
-    if type(part) is RationalQuadratic:
-        return Stationary("rational", variance, part.length_scale, float(part.alpha))
+    (shape,) = shapes
+    if type(shape) is RBF:
+        return Stationary("rbf", variance, shape.length_scale)
+    if type(shape) is Matern and shape.nu in MATERN:
+        return Stationary(MATERN[shape.nu], variance, shape.length_scale)
+    if type(shape) is RationalQuadratic:
+        return Stationary("rational", variance, shape.length_scale, float(shape.alpha))
     return None
 
 
 def refuse_structured(estimator):
     """Refuse kernels on samples that are no vectors: inputs must have means and distances."""
     kernel = estimator.kernel
-    if any(isinstance(k, BaseKernel) and not k.requires_vector_input for k in _leaves(kernel)):
+    ours = [leaf for leaf in _leaves(kernel) if isinstance(leaf, BaseKernel)]
+    if not all(leaf.requires_vector_input for leaf in ours):
         raise ValueError(
             f"{type(estimator).__name__} takes rows of numbers, and {kernel} is a kernel on other "
             "samples: take SampleColumn and GaussianProcessRegressor of scikit-learn."
@@ -202,10 +204,11 @@ def split_noise(kernel, noise_level):
     if not terms:
         raise ValueError("kernel is noise alone: add a kernel that relates samples.")
 
-    rest = terms[0]
+    signal = terms[0]
     for term in terms[1:]:
-        rest = rest + term
-    return rest, float(sum(term.noise_level for term in noise))
+        signal = signal + term
+    noise_level = float(sum(term.noise_level for term in noise))
+    return signal, noise_level
 
 
 def _terms(kernel):
@@ -230,7 +233,8 @@ def start_kernel(kernel, X, noise_level):
 def column_scales(X):
     """Compute standard deviations of columns; 1 where that of equal floats is rounding alone."""
     spread = X.std(axis=0)
-    return np.where(spread > CONSTANT * np.abs(X).max(axis=0), spread, 1.0)
+    rounding = CONSTANT * np.abs(X).max(axis=0)
+    return np.where(spread > rounding, spread, 1.0)
 
 
 class Maximum(NamedTuple):
@@ -291,18 +295,21 @@ def maximise(
                 "n_restarts_optimizer draws parameters between their bounds, and some bounds of "
                 "the kernel are infinite: give finite ones."
             )
-        starts.append(np.concatenate([rng.uniform(low, high), start[n_logs:]]))
+        drawn = rng.uniform(low, high)
+        starts.append(np.concatenate([drawn, start[n_logs:]]))
 
     # 2. the best of the ends
     best = None
     for x in starts:
         if callable(optimizer):
             x, value = optimizer(negative, x, bounds)
-            found = Maximum(np.asarray(x), -float(value), objective(np.asarray(x))[1], 0, True)
+            x = np.asarray(x)
+            _, gradient = objective(x)
+            end = Maximum(x, -float(value), gradient, 0, True)
         else:
-            found = _l_bfgs(negative, x, bounds, max_iter, tol, progress)
-        if best is None or found.value > best.value:
-            best = found
+            end = _l_bfgs(negative, x, bounds, max_iter, tol, progress)
+        if best is None or end.value > best.value:
+            best = end
     return best
 
 
@@ -314,7 +321,8 @@ def _l_bfgs(negative, start, bounds, max_iter, tol, progress):
     def after_step(intermediate_result):
         nonlocal begun
         trace.append(float(intermediate_result.fun))
-        small = len(trace) > WINDOW and trace[-WINDOW - 1] - trace[-1] < tol
+        many = len(trace) > WINDOW
+        small = many and trace[-WINDOW - 1] - trace[-1] < tol
         begun = False
         stop = progress is not None and progress.end()
         if stop or small:
@@ -354,22 +362,24 @@ def warn_optimizer(estimator, n_iter):
     )
 
 
-def warn_of_bounds_and_copies(estimator, found, bounds, tol, kernel, X, Y):
+def warn_of_bounds_and_copies(estimator, maximum, bounds, tol, kernel, X, Y):
     """Warn where the likelihood still rises beyond a bound, or where samples are given twice.
 
-    `found` is the maximum for the rows X with targets Y, to the tolerance `tol`; `bounds` are
+    `maximum` is that for the rows X with targets Y, to the tolerance `tol`; `bounds` are
     those of the logarithms, the parameters of the kernel and the noise.
     """
     if not Y.any() or len(X) < FEWEST_SAMPLES:  # constant targets: any noise is too much
         return
 
     names = [*_names_of_theta(kernel), "noise_level"]
-    x = found.x[: len(names)]
-    gradient = found.gradient[: len(names)]
-    low, high = bounds[: len(names)].T
+    n_logs = len(names)
+    x = maximum.x[:n_logs]
+    gradient = maximum.gradient[:n_logs]
+    low, high = bounds[:n_logs].T
     tol = RISE * tol
-    below = (x <= low + AT_BOUND) & (gradient < -tol) & (low < high)
-    above = (x >= high - AT_BOUND) & (gradient > tol) & (low < high)
+    free = low < high
+    below = (x <= low + AT_BOUND) & (gradient < -tol) & free
+    above = (x >= high - AT_BOUND) & (gradient > tol) & free
     copies = count_copies(X, Y)
     many = copies > MANY_COPIES * len(X)
 
@@ -386,14 +396,12 @@ def warn_of_bounds_and_copies(estimator, found, bounds, tol, kernel, X, Y):
 
     if ended:
         others = f" and {len(ended) - 3} more" if len(ended) > 3 else ""
+        reached = f"the likelihood still rises beyond {', '.join(ended[:3])}{others}"
         of = "noise_level_bounds" if (below | above)[-1] else "bounds of the kernel"
-        warn_not_converged(
-            estimator,
-            reached=f"the likelihood still rises beyond {', '.join(ended[:3])}{others}",
-            remedy=f"{tells}: give each sample once"
-            if many
-            else f"give wider {of}, or another kernel",
-        )
+        remedy = f"give wider {of}, or another kernel"
+        if many:
+            remedy = f"{tells}: give each sample once"
+        warn_not_converged(estimator, reached=reached, remedy=remedy)
     elif many:
         warnings.warn(
             f"{type(estimator).__name__}: {tells}; give each sample once.", stacklevel=3
@@ -414,8 +422,9 @@ def count_copies(X, Y):
 
     0 where equal rows have different targets as well: there they are measurements.
     """
-    rows = len(np.unique(X, axis=0))
-    samples = len(np.unique(np.hstack([X, Y]), axis=0))
-    copies = len(X) - samples
-    measurements = samples - rows
+    n_rows = len(np.unique(X, axis=0))
+    samples = np.hstack([X, Y])
+    n_samples = len(np.unique(samples, axis=0))
+    copies = len(X) - n_samples
+    measurements = n_samples - n_rows
     return copies if measurements < MANY_COPIES * copies else 0

@@ -281,14 +281,11 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         # condition each expert on its samples
         self.kernel_ = kernel
         self.noise_level_ = noise
-        self._committee = self._parallel(
-            _Expert.condition, [(kernel, noise, X[part], Y[part]) for part in self._samples()]
-        )
+        tasks = [(kernel, noise, X[rows], Y[rows]) for rows in self._samples()]
+        self._committee = self._parallel(_Expert.condition, tasks)
 
-        self.log_marginal_likelihood_value_ = float(
-            sum(expert.log_likelihood for expert in self._committee)
-        )
-
+        value = sum(expert.log_likelihood for expert in self._committee)
+        self.log_marginal_likelihood_value_ = float(value)
         return self
 
     def predict(self, X, return_std=False, include_noise=True):
@@ -311,15 +308,19 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         std : ndarray of shape (n_samples,) or (n_samples, n_targets)
             Standard deviations, with `return_std`.
         """
+        noise = self.noise_level_ if include_noise else 0.0
         means = []
         spreads = []
         for experts_means, variances, prior in self._experts(X):
             mean, variance = combine_experts(self.combine, experts_means, variances, prior)
-            variance = np.maximum(variance, 0) + (self.noise_level_ if include_noise else 0.0)
+            spread = np.sqrt(np.maximum(variance, 0) + noise)
             means.append(mean * self._std + self._mean)
-            spreads.append(np.sqrt(variance)[:, None] * self._std)
+            spreads.append(spread[:, None] * self._std)
+
         mean = self._shaped(np.concatenate(means))
-        return (mean, self._shaped(np.concatenate(spreads))) if return_std else mean
+        if not return_std:
+            return mean
+        return mean, self._shaped(np.concatenate(spreads))
 
     def expert_weights(self, X):
         """Compute the weights beta of the experts at X.
@@ -344,9 +345,9 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
 
     def _parts(self, X, rng):
         n = len(X)
-        n_experts = (
-            -(-n // self.max_expert_size) if self.n_experts == "auto" else self.n_experts
-        )
+        n_experts = self.n_experts
+        if n_experts == "auto":
+            n_experts = -(-n // self.max_expert_size)
         n_experts = min(n_experts, n)
         size = -(-n // n_experts)
         if size > self.max_expert_size:
@@ -365,50 +366,54 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
             n_experts -= 1
 
         if self.partition == "random":
-            parts = np.array_split(rng.permutation(rows), n_experts)
-            return shared + [np.sort(part) for part in parts]
+            subsets = np.array_split(rng.permutation(rows), n_experts)
+            return [*shared, *map(np.sort, subsets)]
 
         # clusters of near samples, cut to equal size
         U = (X[rows] - X.mean(axis=0)) / column_scales(X)
-        means = MiniBatchKMeans(
-            n_experts, random_state=rng.randint(2**31 - 1), n_init=1, batch_size=2048
-        )
-        with (
-            warnings.catch_warnings()
-        ):  # fewer distinct samples than experts: parts are balanced
+        seed = rng.randint(2**31 - 1)
+        means = MiniBatchKMeans(n_experts, random_state=seed, n_init=1, batch_size=2048)
+        # fewer distinct samples than experts do no harm: clusters are balanced
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             means.fit(U)
 
-        parts = balanced_parts(U, means.cluster_centers_, -(-len(rows) // n_experts))
-        return shared + [rows[part] for part in parts]
+        size = -(-len(rows) // n_experts)
+        clusters = balanced_parts(U, means.cluster_centers_, size)
+        return shared + [rows[cluster] for cluster in clusters]
 
     def _samples(self):
         """Rows that each expert is conditioned on."""
         if self.combine != "grbcm" or len(self.experts_) == 1:
             return self.experts_
-        first = self.experts_[0]
-        return [first] + [np.concatenate([first, part]) for part in self.experts_[1:]]
+        shared, *others = self.experts_
+        return [shared] + [np.concatenate([shared, rows]) for rows in others]
 
     def _optimise(self, kernel, noise, X, Y, rng):
         bounds = log_bounds(kernel, self.noise_level_bounds)
-        chosen = rng.permutation(len(self.experts_))[: self.subset_experts]
-        parts = [self.experts_[k] for k in np.sort(chosen)]
+        order = rng.permutation(len(self.experts_))
+        chosen = np.sort(order[: self.subset_experts])
+        subsets = [self.experts_[k] for k in chosen]
+        of_subsets = [(X[rows], Y[rows]) for rows in subsets]
+
+        def at(theta):
+            return kernel.clone_with_theta(theta[:-1]), float(np.exp(theta[-1]))
 
         def objective(theta):
-            at = kernel.clone_with_theta(theta[:-1]), float(np.exp(theta[-1]))
-            found = self._parallel(
-                _log_likelihood, [(*at, X[part], Y[part]) for part in parts]
-            )
-            return sum(value for value, _ in found), sum(gradient for _, gradient in found)
+            hyperparameters = at(theta)
+            tasks = [(*hyperparameters, *samples) for samples in of_subsets]
+            values, gradients = zip(*self._parallel(_log_likelihood, tasks), strict=True)
+            return sum(values), sum(gradients)
 
         # in logarithms, the noise last
-        start = np.append(kernel.theta, np.clip(np.log(noise), *bounds[-1]))
-        rows = np.concatenate(parts)
+        log_noise = np.clip(np.log(noise), *bounds[-1])
+        start = np.append(kernel.theta, log_noise)
+        rows = np.concatenate(subsets)
         tol = self.tol * len(rows) * Y.shape[1]
         passes = self.max_iter * (1 + self.n_restarts_optimizer)
 
         with FitProgress(self, X, Y, max_passes=passes) as progress:
-            found = maximise(
+            maximum = maximise(
                 objective,
                 start,
                 bounds,
@@ -420,38 +425,35 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
                 progress=progress,
             )
 
-        self.n_iter_ = found.n_iter
+        self.n_iter_ = maximum.n_iter
         if not progress.stopped:
-            if not found.converged:
-                warn_optimizer(self, found.n_iter)
-            warn_of_bounds_and_copies(self, found, bounds, tol, kernel, X[rows], Y[rows])
+            if not maximum.converged:
+                warn_optimizer(self, maximum.n_iter)
+            warn_of_bounds_and_copies(self, maximum, bounds, tol, kernel, X[rows], Y[rows])
 
-        return kernel.clone_with_theta(found.x[:-1]), float(np.exp(found.x[-1]))
+        return at(maximum.x)
 
-    def _parallel(self, function, parts):
-        return Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-            delayed(function)(*part) for part in parts
-        )
+    def _parallel(self, function, tasks):
+        pool = Parallel(n_jobs=self.n_jobs, require="sharedmem")
+        return pool(delayed(function)(*arguments) for arguments in tasks)
 
     def _experts(self, X):
         """Compute, for blocks of rows, means, variances and prior variances of all experts."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         X = X.astype(np.float64, copy=False)
-        size = max(1, BLOCK_ENTRIES // max(len(expert.alpha) for expert in self._committee))
+        largest = max(len(expert.alpha) for expert in self._committee)
+        size = max(1, BLOCK_ENTRIES // largest)
         for a in range(0, len(X), size):
             block = X[a : a + size]
-            found = self._parallel(
-                _Expert.predict, [(expert, self.kernel_, block) for expert in self._committee]
-            )
-            means = np.stack([mean for mean, _ in found])
+            tasks = [(expert, self.kernel_, block) for expert in self._committee]
+            means, variances = zip(*self._parallel(_Expert.predict, tasks), strict=True)
             prior = np.maximum(self.kernel_.diag(block), SMALLEST_VARIANCE)
             # a sample that is known exactly has a variance of rounding errors, and one whose
             # kernel value with itself is 0 that of the prior
-            variances = np.stack([v for _, v in found])
-            variances = np.maximum(variances, ROUNDING_OF_VARIANCE * prior)
+            variances = np.maximum(np.stack(variances), ROUNDING_OF_VARIANCE * prior)
             variances[:, prior == SMALLEST_VARIANCE] = SMALLEST_VARIANCE
-            yield means, variances, prior
+            yield np.stack(means), variances, prior
 
     def _shaped(self, values):
         values = values.astype(self._dtype, copy=False)
@@ -480,8 +482,10 @@ class _Expert:
 
     def predict(self, kernel, X):
         K = kernel(self.X, X)
-        explained = solve_triangular(self.L, K, lower=True, check_finite=False)
-        return K.T @ self.alpha, kernel.diag(X) - np.einsum("ij,ij->j", explained, explained)
+        mean = K.T @ self.alpha
+        whitened = solve_triangular(self.L, K, lower=True, check_finite=False)
+        explained = np.einsum("ij,ij->j", whitened, whitened)
+        return mean, kernel.diag(X) - explained
 
 
 def _factor(K, noise):
@@ -496,9 +500,10 @@ def _factor(K, noise):
 
 
 def _value(L, Y, alpha):
-    log_det = 2 * np.log(np.diag(L)).sum()
     n, t = Y.shape
-    return -0.5 * (np.vdot(Y, alpha) + t * (log_det + n * np.log(2 * np.pi)))
+    log_det = 2 * np.log(np.diag(L)).sum()
+    constant = n * np.log(2 * np.pi)
+    return -0.5 * (np.vdot(Y, alpha) + t * (log_det + constant))
 
 
 def _log_likelihood(kernel, noise, X, Y):
@@ -518,6 +523,11 @@ def _log_likelihood(kernel, noise, X, Y):
 
     # gradient 1/2 tr(G dK), G = alpha alpha' - K^-1 for each target
     alpha = cho_solve((L, True), Y, check_finite=False)
-    G = alpha @ alpha.T - Y.shape[1] * cho_solve((L, True), np.eye(len(X)), check_finite=False)
-    theta = np.tensordot(G, by, axes=2) if by is not None else covariance.slope(X, X, K, G)[0]
-    return _value(L, Y, alpha), 0.5 * np.append(theta, noise * np.trace(G))
+    inverse = cho_solve((L, True), np.eye(len(X)), check_finite=False)
+    G = alpha @ alpha.T - Y.shape[1] * inverse
+    if by is not None:
+        theta = np.tensordot(G, by, axes=2)
+    else:
+        theta, _ = covariance.slope(X, X, K, G)
+    gradient = 0.5 * np.append(theta, noise * np.trace(G))
+    return _value(L, Y, alpha), gradient

@@ -58,14 +58,16 @@ class InducingModel(NamedTuple):
         """Return what the optimiser moves: theta and, with `points`, the inducing inputs."""
         if not points:
             return self.theta()
-        return np.append(self.theta(), np.asarray(as_numpy(self.Z / self.unit)).ravel())
+        inputs = np.asarray(as_numpy(self.Z / self.unit))
+        return np.append(self.theta(), inputs.ravel())
 
     def with_vector(self, x, points):
         """Give the model the parameters of such a vector."""
         model = self.with_theta(x[: self.n_logs])
         if not points:
             return model
-        Z = move_array(x[self.n_logs :].reshape(self.Z.shape), self.Z)
+        inputs = x[self.n_logs :].reshape(self.Z.shape)
+        Z = move_array(inputs, self.Z)
         return model._replace(Z=Z * self.unit)
 
     def bounds(self, noise_bounds, points):
@@ -73,7 +75,8 @@ class InducingModel(NamedTuple):
         logs = log_bounds(self.covariance.kernel, noise_bounds)
         if not points:
             return logs
-        free = np.broadcast_to([-np.inf, np.inf], (self.Z.shape[0] * self.Z.shape[1], 2))
+        m, p = self.Z.shape
+        free = np.broadcast_to([-np.inf, np.inf], (m * p, 2))
         return np.vstack([logs, free])
 
 
@@ -101,7 +104,7 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
 
     s = model.noise
     fitc = method == "fitc"
-    kept = {}
+    stored = {}
 
     def columns(rows):
         """``k``, ``L^-1 k``, ``k(x, x)`` and the entries of D."""
@@ -113,14 +116,15 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
     def block_sums(rows, Y, w):
         K, A, prior, d = columns(rows)
         if len(blocks) <= BLOCKS_KEPT:
-            kept[id(rows)] = K, A, prior, d
+            stored[id(rows)] = K, A, prior, d
         return sums(A, prior, Y, w, d, 0 * Y[0, :])
 
     # sums over all samples
     total = None
-    for part in run(block_sums, blocks):
-        total = part if total is None else add(total, part)
-    if not math.isfinite(float(xp.sum(total.P)) + total.prior):  # kernel values overflow
+    for of_block in run(block_sums, blocks):
+        total = of_block if total is None else add(total, of_block)
+    size = float(xp.sum(total.P)) + total.prior
+    if not math.isfinite(size):  # kernel values overflow
         return REJECTED, np.zeros(len(model.vector(points)))
 
     # the objective
@@ -135,7 +139,8 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
     slope = slopes(L, total, fac, s, method)
 
     def block_gradient(rows, Y, w):
-        K, A, _, d = kept[id(rows)] if id(rows) in kept else columns(rows)
+        key = id(rows)
+        K, A, _, d = stored[key] if key in stored else columns(rows)
         d = d if fitc else s * d
         by = block_slopes(L, A, Y, w, d, s, method, slope, fac.u)
         theta, by_points = model.covariance.slope(model.Z, rows, K, by.K_uf, by.prior)
@@ -153,12 +158,14 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
             by_points = by_points + b
 
     # the jitter is a multiple of the mean of the diagonal of K_uu
-    by_uu = by_uu + (jitter * float(xp.linalg.trace(by_uu)) / by_uu.shape[0]) * identity(L)
-    more, at_points = model.covariance.slope(model.Z, model.Z, K_uu, by_uu)
+    trace = float(xp.linalg.trace(by_uu))
+    by_uu = by_uu + (jitter * trace / by_uu.shape[0]) * identity(L)
+    by_K_uu, at_points = model.covariance.slope(model.Z, model.Z, K_uu, by_uu)
 
-    gradient = [theta + more, [log_s]]
+    gradient = [theta + by_K_uu, [log_s]]
     if points:
-        gradient.append(np.asarray(as_numpy((by_points + 2 * at_points) * model.unit)).ravel())
+        by_inputs = (by_points + 2 * at_points) * model.unit
+        gradient.append(np.asarray(as_numpy(by_inputs)).ravel())
     return value, np.concatenate(gradient)
 
 
@@ -169,26 +176,32 @@ def choose_points(X, w, covariance, how, m, rng):
     if n > MOST_FOR_CENTRES:
         rows = np.sort(rng.choice(n, MOST_FOR_CENTRES, replace=False))
 
-    sample = np.asarray(as_numpy(namespace(X).take(X, move_array(rows, X), axis=0)))
+    sample = namespace(X).take(X, move_array(rows, X), axis=0)
+    sample = np.asarray(as_numpy(sample))
     distinct = np.unique(sample, axis=0)
-    if len(distinct) <= m:
+    n_distinct = len(distinct)
+    if n_distinct <= m:
         return distinct
 
     if how == "random":
-        return distinct[np.sort(rng.choice(len(distinct), m, replace=False))]
+        chosen = rng.choice(n_distinct, m, replace=False)
+        return distinct[np.sort(chosen)]
     if how == "greedy":
+
+        def row(i):
+            return covariance(distinct[i : i + 1], distinct)[0]
+
         prior = covariance.diagonal(distinct)
-        return distinct[
-            greedy_points(prior, lambda i: covariance(distinct[i : i + 1], distinct)[0], m)
-        ]
+        return distinct[greedy_points(prior, row, m)]
 
     # centres of k-means
     seed = rng.randint(2**31 - 1)
     centres = MiniBatchKMeans(m, random_state=seed, n_init=1, batch_size=2048, max_iter=20)
+    weights = np.asarray(as_numpy(w))[rows]
     # NumPy arrays, whatever X is; a centre without samples is no harm here
     with sklearn.config_context(array_api_dispatch=False), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        centres.fit(sample, sample_weight=np.asarray(as_numpy(w))[rows])
+        centres.fit(sample, sample_weight=weights)
 
     return np.unique(centres.cluster_centers_, axis=0)
 
@@ -200,7 +213,9 @@ def nearest_rows(X, Z):
     centre = A.mean(axis=0)  # products of what is far from the origin lose digits
     A = A - centre
     B = B - centre
-    rows = np.unique(((B * B).sum(axis=1)[None, :] - 2 * A @ B.T).argmin(axis=1))
+    squares = (B * B).sum(axis=1)
+    distances = squares[None, :] - 2 * A @ B.T  # squared, less a term of each inducing input
+    rows = np.unique(distances.argmin(axis=1))
     return move_array(rows, X)
 
 
@@ -212,13 +227,16 @@ class Posterior:
     """
 
     def __init__(self, model, rule, jitter):
-        L, jitter = cholesky_with_jitter(model.covariance(model.Z, model.Z), jitter)
+        K_uu = model.covariance(model.Z, model.Z)
+        L, jitter = cholesky_with_jitter(K_uu, jitter)
         if L is None:
             Z = np.asarray(as_numpy(model.Z))
-            d = ((Z[:, None] - Z[None]) ** 2).sum(axis=2)[np.triu_indices(len(Z), 1)]
+            squares = ((Z[:, None] - Z[None]) ** 2).sum(axis=2)
+            d = squares[np.triu_indices(len(Z), 1)]
+            nearest = np.sqrt(d.min(initial=np.inf))
             raise ValueError(
                 "The covariance of the inducing inputs is singular, even with a jitter of 1e-4: "
-                f"the smallest distance between them is {np.sqrt(d.min(initial=np.inf)):.3g}. "
+                f"the smallest distance between them is {nearest:.3g}. "
                 "Give fewer or other inducing inputs, or a kernel with shorter length scales."
             )
         self.model = model
@@ -242,7 +260,8 @@ class Posterior:
             plain = sums(A, prior, Y, w, ones, shift)
             if not fitc:
                 return plain, plain
-            return sums(A, prior, Y, w, diagonal("fitc", A, prior, s), shift), plain
+            d = diagonal("fitc", A, prior, s)
+            return sums(A, prior, Y, w, d, shift), plain
 
         new = copy(self)
         for total, plain in run(block, blocks):
@@ -304,7 +323,8 @@ class Posterior:
         a = solve_lower(self.L, K)
         c = solve_lower(self.fac.R, a)
         if covariance:
-            return mean, c.T @ c + (0.0 if sor else kernel(X, X) - a.T @ a)
+            unexplained = 0.0 if sor else kernel(X, X) - a.T @ a
+            return mean, c.T @ c + unexplained
 
         spread = xp.sum(c * c, axis=0)
         if not sor:
@@ -329,7 +349,8 @@ class Samples:
         self.blocks = []
         for X, Y, w in blocks:
             fitted = model.covariance(model.Z, X).T @ fac.v
-            self.blocks.append((X, w, w[:, None] * (Y - fitted) / model.noise))
+            alpha = w[:, None] * (Y - fitted) / model.noise
+            self.blocks.append((X, w, alpha))
 
     def predict(self, X, *, variance=False, covariance=False, sor=False):
         """Mean, and variance or covariance, at X."""

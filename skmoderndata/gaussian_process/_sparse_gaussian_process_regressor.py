@@ -336,7 +336,8 @@ class SparseGaussianProcessRegressor(
         # with covariances to all samples, not to inducing inputs
         if self.algorithm == "nystroem":
             mean, std = self._posterior.moments
-            self._samples = Samples(self._posterior, self._blocks(X, (Y - mean) / std, w))
+            blocks = self._blocks(X, (Y - mean) / std, w)
+            self._samples = Samples(self._posterior, blocks)
         return self
 
     @fit_context()
@@ -396,18 +397,14 @@ class SparseGaussianProcessRegressor(
             )
 
         # sums over samples may be added where everything else is the same
-        differ = [
-            name
-            for name, same in (
-                ("algorithm", self.algorithm == other.algorithm),
-                ("kernel_", self.kernel_ == other.kernel_),
-                ("noise_level_", self.noise_level_ == other.noise_level_),
-                ("inducing_points_", self._same_points(other)),
-                ("number of targets", _n_targets(self) == _n_targets(other)),
-            )
-            if not same
-        ]
-
+        same = {
+            "algorithm": self.algorithm == other.algorithm,
+            "kernel_": self.kernel_ == other.kernel_,
+            "noise_level_": self.noise_level_ == other.noise_level_,
+            "inducing_points_": self._same_points(other),
+            "number of targets": _n_targets(self) == _n_targets(other),
+        }
+        differ = [name for name in same if not same[name]]
         if differ:
             raise ValueError(
                 "SparseGaussianProcessRegressor cannot merge: the estimators differ in "
@@ -415,7 +412,8 @@ class SparseGaussianProcessRegressor(
                 "inducing inputs, and optimizer=None."
             )
 
-        self._store(self._posterior.merge(other._posterior).solve(self.normalize_y))
+        merged = self._posterior.merge(other._posterior)
+        self._store(merged.solve(self.normalize_y))
         return self
 
     def predict(self, X, return_std=False, return_cov=False, include_noise=True):
@@ -469,7 +467,9 @@ class SparseGaussianProcessRegressor(
                 spreads.append(xp.sqrt(spread + noise)[:, None] * std_y)
 
         mean = self._shaped(xp.concat(means, axis=0))
-        return (mean, self._shaped(xp.concat(spreads, axis=0))) if return_std else mean
+        if not return_std:
+            return mean
+        return mean, self._shaped(xp.concat(spreads, axis=0))
 
     def sample_y(self, X, n_samples=1, random_state=0, include_noise=True):
         """Draw targets, or functions, from the posterior at X.
@@ -501,7 +501,8 @@ class SparseGaussianProcessRegressor(
 
         if mean.ndim == 1:
             return draw(mean, cov)
-        return np.stack([draw(mean[:, j], cov[:, :, j]) for j in range(mean.shape[1])], axis=1)
+        draws = [draw(mean[:, j], cov[:, :, j]) for j in range(mean.shape[1])]
+        return np.stack(draws, axis=1)
 
     def log_marginal_likelihood(self, theta=None, eval_gradient=False, X=None, y=None):
         """Compute the objective of `algorithm` at given hyperparameters.
@@ -535,17 +536,14 @@ class SparseGaussianProcessRegressor(
             )
 
         X, Y, w = self._input(X, y, None, reset=False)
-        theta = (
-            self._posterior.model.theta()
-            if theta is None
-            else np.asarray(theta, dtype=np.float64)
-        )
+        model = self._posterior.model
+        theta = model.theta() if theta is None else np.asarray(theta, dtype=np.float64)
+        model = model.with_theta(theta)
 
         # in units of standardised targets
         mean, std = self._posterior.moments
-        value, gradient = self._value(
-            self._posterior.model.with_theta(theta), (X, (Y - mean) / std, w), points=False
-        )
+        data = (X, (Y - mean) / std, w)
+        value, gradient = self._value(model, data, points=False)
 
         return (value, gradient) if eval_gradient else value
 
@@ -573,8 +571,9 @@ class SparseGaussianProcessRegressor(
 
         w = np.ones(len(Y))
         if sample_weight is not None:
+            given = as_numpy(sample_weight)
             w = check_sample_weight(
-                as_numpy(sample_weight), w[:, None], dtype=np.float64, ensure_non_negative=True
+                given, w[:, None], dtype=np.float64, ensure_non_negative=True
             )
             if not w.any():
                 raise ValueError(
@@ -629,8 +628,9 @@ class SparseGaussianProcessRegressor(
     def _open(self, X, w, rng):
         """Model to start from."""
         low, high = check_noise_bounds(self.noise_level_bounds)
-        some = np.asarray(as_numpy(X[: min(X.shape[0], MOST_FOR_CENTRES), :]))
-        kernel, noise = start_kernel(self.kernel, some, self.noise_level)
+        n_seen = min(X.shape[0], MOST_FOR_CENTRES)
+        seen = np.asarray(as_numpy(X[:n_seen, :]))
+        kernel, noise = start_kernel(self.kernel, seen, self.noise_level)
         covariance = Covariance(kernel)
 
         if namespace(X) is not np and not covariance.fast:
@@ -641,8 +641,9 @@ class SparseGaussianProcessRegressor(
 
         Z = move_array(self._inducing(X, w, covariance, rng), X)
         self._m = Z.shape[0]
-        unit = move_array(column_scales(np.asarray(as_numpy(Z))), X)
-        return InducingModel(covariance, float(np.clip(noise, low, high)), Z, unit)
+        scales = column_scales(np.asarray(as_numpy(Z)))
+        noise = float(np.clip(noise, low, high))
+        return InducingModel(covariance, noise, Z, move_array(scales, X))
 
     def _target_moments(self, Y, w):
         xp = namespace(Y)
@@ -677,34 +678,35 @@ class SparseGaussianProcessRegressor(
         n = X.shape[0]
 
         # a subset, from several starts; then all samples, a few steps from there
-        part = X, Y, w
+        subset = X, Y, w
         if n > self.subset_size:
             rows = np.sort(rng.choice(n, self.subset_size, replace=False))
             rows = move_array(rows, X)
-            part = tuple(namespace(X).take(a, rows, axis=0) for a in part)
-        stages = [(part, self.max_iter, self.n_restarts_optimizer)]
+            subset = tuple(namespace(X).take(a, rows, axis=0) for a in subset)
+        stages = [(subset, self.max_iter, self.n_restarts_optimizer)]
         if self.polish_iter and n > self.subset_size:
             stages.append(((X, Y, w), self.polish_iter, 0))
 
-        points = (
-            self.optimize_inducing and model.covariance.fast and self.algorithm != "subset"
-        )
-        passes = sum(most * (1 + restarts) for _, most, restarts in stages)
+        points = self.optimize_inducing and self.algorithm != "subset"
+        points = points and model.covariance.fast
+        passes = sum(max_iter * (1 + restarts) for _, max_iter, restarts in stages)
 
         with FitProgress(self, X, Y, max_passes=passes) as progress:
-            for data, most, restarts in stages:
+            for data, max_iter, restarts in stages:
                 if progress.stopped:
                     continue
+
+                def objective(x, start=model, data=data):
+                    return self._value(start.with_vector(x, points), data, points)
+
                 bounds = model.bounds(self.noise_level_bounds, points)
                 tol = self.tol * data[0].shape[0] * Y.shape[1]
-                found = maximise(
-                    lambda x, start=model, data=data: self._value(
-                        start.with_vector(x, points), data, points
-                    ),
+                maximum = maximise(
+                    objective,
                     model.vector(points),
                     bounds,
                     optimizer=self.optimizer,
-                    max_iter=most,
+                    max_iter=max_iter,
                     tol=tol,
                     restarts=restarts,
                     rng=rng,
@@ -712,36 +714,38 @@ class SparseGaussianProcessRegressor(
                     progress=progress,
                 )
 
-                model = model.with_vector(found.x, points)
-                self.n_iter_ += found.n_iter
-                if not found.converged and found.n_iter >= most and not progress.stopped:
-                    warn_optimizer(self, found.n_iter)
+                model = model.with_vector(maximum.x, points)
+                n_iter = maximum.n_iter
+                self.n_iter_ += n_iter
+                unfinished = not maximum.converged and n_iter >= max_iter
+                if unfinished and not progress.stopped:
+                    warn_optimizer(self, n_iter)
 
         if not progress.stopped:
-            rows, targets = (np.asarray(as_numpy(a)) for a in part[:2])
+            rows, targets = (np.asarray(as_numpy(a)) for a in subset[:2])
             kernel = model.covariance.kernel
-            warn_of_bounds_and_copies(self, found, bounds, tol, kernel, rows, targets)
+            warn_of_bounds_and_copies(self, maximum, bounds, tol, kernel, rows, targets)
         return model
 
     def _value(self, model, data, points):
+        blocks = self._blocks(*data)
         return value_and_gradient(
-            model, self._blocks(*data), self._rule, self.jitter, points, self._parallel
+            model, blocks, self._rule, self.jitter, points, self._parallel
         )
 
     def _blocks(self, X, Y, w):
-        return [(X[a:b, :], Y[a:b, :], w[a:b]) for a, b in self._cuts(X.shape[0])]
+        cuts = self._cuts(X.shape[0])
+        return [(X[a:b, :], Y[a:b, :], w[a:b]) for a, b in cuts]
 
     @property
     def _rule(self):
-        return {"projected_process": "dtc", "subset": "dtc"}.get(
-            self.algorithm, self.algorithm
-        )
+        return "dtc" if self.algorithm in ("projected_process", "subset") else self.algorithm
 
-    def _parallel(self, function, parts):
-        if len(parts) == 1:
-            return [function(*parts[0])]
+    def _parallel(self, function, blocks):
+        if len(blocks) == 1:
+            return [function(*blocks[0])]
         jobs = Parallel(n_jobs=self.n_jobs, require="sharedmem", return_as="generator")
-        return jobs(delayed(function)(*part) for part in parts)
+        return jobs(delayed(function)(*block) for block in blocks)
 
     def _condition(self, posterior, X, Y, w):
         """Add samples to a posterior, and store it with its bounds."""

@@ -210,17 +210,14 @@ class IncompleteCholesky(KernelFeatures):
                 "are out of its range."
             )
 
-        found = incomplete_cholesky(
-            gram,
-            X,
-            rank=self.n_components,
-            tol=self.tol,
-            greedy=self.algorithm == "greedy",
-            rng=check_random_state(self.random_state),
+        greedy = self.algorithm == "greedy"
+        rng = check_random_state(self.random_state)
+        result = incomplete_cholesky(
+            gram, X, rank=self.n_components, tol=self.tol, greedy=greedy, rng=rng
         )
 
         # residuals are squared distances from the span of the pivots: negative ones tell
-        lowest = found.residual.min(initial=0.0)
+        lowest = result.residual.min(initial=0.0)
         if lowest < -1e-6 * diagonal.max():
             raise ValueError(
                 f"IncompleteCholesky: a residual on the diagonal is {lowest:.3g}, negative beyond "
@@ -229,14 +226,15 @@ class IncompleteCholesky(KernelFeatures):
             )
 
         self._gram = gram
-        self.component_indices_ = found.pivots
-        self.components_ = gram.subset(X, found.pivots)
-        self.cholesky_ = found.factor[found.pivots]
-        self.residual_trace_ = found.residual_trace
+        pivots = result.pivots
+        self.component_indices_ = pivots
+        self.components_ = gram.subset(X, pivots)
+        self.cholesky_ = result.factor[pivots]
+        self.residual_trace_ = result.residual_trace
         trace = float(diagonal.sum())
-        self.explained_ratio_ = 1 - found.residual_trace / trace if trace > 0 else 1.0
-        self.n_components_ = len(found.pivots)
-        return found.factor.astype(self._dtype(X), copy=False)
+        self.explained_ratio_ = 1 - result.residual_trace / trace if trace > 0 else 1.0
+        self.n_components_ = len(pivots)
+        return result.factor.astype(self._dtype(X), copy=False)
 
     def _map(self, X):
         n = count_samples(X)
@@ -245,7 +243,6 @@ class IncompleteCholesky(KernelFeatures):
             step = max(1, 2**23 // (8 * self.n_components_))
             for start in range(0, n, step):
                 rows = slice(start, min(start + step, n))
-                Z[rows] = cholesky_rows(
-                    self._gram, take(X, rows), self.components_, self.cholesky_
-                )
+                block = take(X, rows)
+                Z[rows] = cholesky_rows(self._gram, block, self.components_, self.cholesky_)
         return Z

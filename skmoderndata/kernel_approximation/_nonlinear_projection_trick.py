@@ -234,9 +234,9 @@ class NonlinearProjectionTrick(KernelFeatures):
         # pivots of the Cholesky factor, greedy or drawn by the residuals
         if self.landmarks != "random":
             greedy = self.landmarks == "greedy"
-            found = incomplete_cholesky(gram, X, rank=m, greedy=greedy, rng=rng)
-            F = found.factor
-            pivots = found.pivots
+            result = incomplete_cholesky(gram, X, rank=m, greedy=greedy, rng=rng)
+            F = result.factor
+            pivots = result.pivots
         else:
             # landmarks drawn at random
             drawn = np.sort(rng.permutation(n)[:m])
@@ -259,8 +259,10 @@ class NonlinearProjectionTrick(KernelFeatures):
         Z = F - self._means
         w, V = self._decompose(Z.T @ Z, np.abs(diagonal).max() * n)
 
-        peak = Z @ V
-        signs = np.sign(np.take_along_axis(peak, np.abs(peak).argmax(axis=0)[None], axis=0)[0])
+        scores = Z @ V
+        largest = np.abs(scores).argmax(axis=0)
+        peaks = np.take_along_axis(scores, largest[None], axis=0)
+        signs = np.sign(peaks[0])
         self.eigenvalues_ = w
         self._coef = V * np.where(signs < 0, -1.0, 1.0)
 
@@ -270,8 +272,8 @@ class NonlinearProjectionTrick(KernelFeatures):
             return np.zeros(0), np.zeros((0, 0))
         w, U = leading_eigen(K, n if self.n_components is None else self.n_components)
         floor = max(self.tol * max(w[0], 0.0), 1e-15 * n * spread)
-        keep = w > floor
-        return w[keep], fix_signs(U[:, keep].T).T
+        above = w > floor
+        return w[above], fix_signs(U[:, above].T).T
 
     def _map(self, X):
         n = count_samples(X)
@@ -283,13 +285,15 @@ class NonlinearProjectionTrick(KernelFeatures):
         for start in range(0, n, step):
             # blocks of kernel values, centred as the training ones were
             rows = slice(start, min(start + step, n))
-            part = take(X, rows)
+            block = take(X, rows)
             if self.algorithm_ == "exact":
-                K = np.asarray(self._gram(part, self._spanning), dtype=np.float64)
+                K = np.asarray(self._gram(block, self._spanning), dtype=np.float64)
                 if self.center:
-                    K = K - K.mean(axis=1)[:, None] - self._means + self._mean_square
+                    row_means = K.mean(axis=1)[:, None]
+                    K = K - row_means - self._means + self._mean_square
             else:
-                K = cholesky_rows(self._gram, part, self._spanning, self._lower) - self._means
+                F = cholesky_rows(self._gram, block, self._spanning, self._lower)
+                K = F - self._means
 
             Z[rows] = K @ self._coef
         return Z

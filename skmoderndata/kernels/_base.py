@@ -191,32 +191,32 @@ class BaseKernel(Kernel):  # type: ignore[misc]
         self : kernel
             The kernel itself.
         """
-        known = super().get_params(deep=False)
-        for key, value in params.items():
-            name, _, rest = key.partition("__")
-            if name not in known:
+        own = super().get_params(deep=False)
+        for path, value in params.items():
+            name, _, inner = path.partition("__")
+            if name not in own:
                 raise ValueError(
                     f"Invalid parameter {name!r} for kernel {type(self).__name__}: "
-                    f"its parameters are {sorted(known)}."
+                    f"its parameters are {sorted(own)}."
                 )
 
             # a parameter of this kernel
-            if not rest:
+            if not inner:
                 setattr(self, name, value)
                 continue
 
             # one of an inner kernel, or a whole kernel of a sequence
             target = getattr(self, name)
             if isinstance(target, list | tuple):
-                index, _, rest = rest.partition("__")
-                if not rest:
+                index, _, inner = inner.partition("__")
+                if not inner:
                     items = [*target]
                     items[int(index)] = value
                     setattr(self, name, type(target)(items))
                     continue
                 target = target[int(index)]
 
-            target.set_params(**{rest: value})
+            target.set_params(**{inner: value})
         return self
 
     def _parts(self) -> Iterator[tuple[str, Any]]:
@@ -232,19 +232,23 @@ class BaseKernel(Kernel):  # type: ignore[misc]
     @property
     def hyperparameters(self) -> list[Any]:
         """Tunable parameters, those of this kernel first, then those of its inner kernels."""
-        found = []
+        hyperparameters = []
         for name in self._tunable:
             value = getattr(self, name)
             bounds = getattr(self, f"{name}_bounds")
             if value is None:
                 bounds = "fixed"
-            found.append(Hyperparameter(name, "numeric", bounds, int(np.size(value))))
+            size = int(np.size(value))
+            hyperparameters.append(Hyperparameter(name, "numeric", bounds, size))
+
+        # those of the inner kernels
         for path, kernel in self._parts():
             for h in kernel.hyperparameters:
                 bounds = "fixed" if h.fixed else h.bounds
                 name = f"{path}__{h.name}"
-                found.append(Hyperparameter(name, h.value_type, bounds, h.n_elements))
-        return found
+                renamed = Hyperparameter(name, h.value_type, bounds, h.n_elements)
+                hyperparameters.append(renamed)
+        return hyperparameters
 
     def _is_tuned(self, name: str) -> bool:
         return not isinstance(getattr(self, f"{name}_bounds"), str)
@@ -255,17 +259,17 @@ class BaseKernel(Kernel):  # type: ignore[misc]
             return np.empty((*K.shape, 0))
         return self._in_order_of_theta(self._gradients(X, K))
 
-    def _in_order_of_theta(self, found: dict[str, Array]) -> Array:
+    def _in_order_of_theta(self, gradients: dict[str, Array]) -> Array:
         """Stack derivatives by parameter, or by inner kernel, in the order of `theta`."""
         free = [h for h in self.hyperparameters if not h.fixed]
         layers = []
         seen = set()
         for h in free:
             # an inner kernel is one block under its path, a parameter of this kernel has its name
-            key = next(k for k in found if h.name == k or h.name.startswith(f"{k}__"))
+            key = next(k for k in gradients if h.name == k or h.name.startswith(f"{k}__"))
             if key not in seen:
                 seen.add(key)
-                layer = found[key]
+                layer = gradients[key]
                 layers.append(layer[:, :, None] if layer.ndim == 2 else layer)
         return np.concatenate(layers, axis=2)
 

@@ -199,8 +199,8 @@ class _Table:
             count += int(K.size)
             needed = needed[~same]
             if needed.size:
-                left = np.isnan(self.K[np.ix_(needed, columns)]).any(axis=1)
-                needed = needed[left]
+                incomplete = np.isnan(self.K[np.ix_(needed, columns)]).any(axis=1)
+                needed = needed[incomplete]
         return count
 
 

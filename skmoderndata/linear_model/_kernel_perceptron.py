@@ -14,6 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import AT_LEAST_ONE, Interval, StrOptions, fit_context
+from skmoderndata._kernelized.checks import (
+    checked_samples,
+    checked_samples_and_target,
+    resolved_gram,
+)
 from skmoderndata._kernelized.expansion import Expansion
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS, KernelMachine
@@ -278,7 +283,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         self : KernelPerceptron
             The fitted estimator.
         """
-        X, y = self._samples_and_target(X, y)
+        X, y = checked_samples_and_target(self, X, y)
         check_classification_targets(y)
         weights = self._weights_of(X, sample_weight)
         active = np.flatnonzero(weights)
@@ -372,7 +377,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         first = not hasattr(self, "_state")
         if first and classes is None:
             raise ValueError(f"{name}.partial_fit: give all classes in the first call.")
-        X, y = self._samples_and_target(X, y, reset=first)
+        X, y = checked_samples_and_target(self, X, y, reset=first)
         labels = np.unique(classes) if first else self.classes_
         check_classification_targets(y)
 
@@ -409,7 +414,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
             decides.
         """
         check_is_fitted(self)
-        return self._values(self._samples(X, reset=False))
+        return self._values(checked_samples(self, X, reset=False))
 
     def _values(self, X):
         """Evaluate the functions at validated samples."""
@@ -453,7 +458,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         if self.average and self.budget is not None:
             raise ValueError(f"{name}: average=True keeps all samples: set budget=None.")
 
-        gram = self._resolve(X)
+        gram = resolved_gram(self, X)
         n_functions = 1 if len(self.classes_) == 2 else len(self.classes_)
         primal = gram.kernel == "linear" and self.budget is None
 

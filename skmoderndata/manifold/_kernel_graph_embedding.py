@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from skmoderndata._base import Base, warn_fewer
 from skmoderndata._compat import AT_LEAST_ONE, POSITIVE, StrOptions, fit_context
+from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import Projection, TrainingSet, as_double, is_low_rank
 from skmoderndata._kernelized.mixins import KernelProjectionMixin
@@ -188,7 +189,7 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         self : KernelGraphEmbedding
             The fitted estimator.
         """
-        X = self._samples(X, reset=True, ensure_min_samples=2)
+        X = checked_samples(self, X, reset=True, ensure_min_samples=2)
         n = count_samples(X)
         codes = self._check_labels(X, y) if self.graph in ("class", "marginal") else None
 
@@ -242,7 +243,7 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
             At most 0; higher is better.
         """
         check_is_fitted(self)
-        X = self._samples(X, reset=False)
+        X = checked_samples(self, X, reset=False)
         n = count_samples(X)
         gram = self._project.source_gram
         if gram.precomputed and X.shape[0] != X.shape[1]:

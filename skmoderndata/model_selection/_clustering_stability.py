@@ -270,36 +270,31 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
         seeds = rng.randint(_MAX_SEED, size=self.n_splits)
 
         measured = []
-        with (
-            FitProgress(
-                self, X, y, max_passes=len(values), task_name="n_clusters"
-            ) as progress,
-            Parallel(n_jobs=self.n_jobs) as parallel,
-        ):
+        progress = FitProgress(self, X, y, max_passes=len(values), task_name="n_clusters")
+        split = delayed(_one_split)
+        with progress, Parallel(n_jobs=self.n_jobs) as parallel:
             for k in values:
                 progress.begin()
                 clusterer = _Seeded(estimator, **{self.param_name: int(k)})
-                measured.append(
-                    parallel(
-                        delayed(_one_split)(X, clusterer, classifier, self.n_random, seed=seed)
-                        for seed in seeds
-                    )
+                splits = parallel(
+                    split(X, clusterer, classifier, self.n_random, seed=seed) for seed in seeds
                 )
+                measured.append(splits)
 
                 if progress.end():
                     break
 
         self._keep(values[: len(measured)], np.array(measured))
-        self._refit(_Seeded(estimator, **{self.param_name: self.best_k_}).draw(rng), X)
+        best = _Seeded(estimator, **{self.param_name: self.best_k_})
+        self._refit(best.draw(rng), X)
         return self
 
     def _keep(self, values, measured):
         self.param_range_ = values
         # mean over splits, for each number of clusters
-        self.distances_, self.random_distances_, one_error, found = np.moveaxis(
-            measured, -1, 0
-        )
-        self.n_clusters_found_ = found.mean(axis=1)
+        columns = np.moveaxis(measured, -1, 0)
+        self.distances_, self.random_distances_, one_error, n_found = columns
+        self.n_clusters_found_ = n_found.mean(axis=1)
         self.instability_ = self.distances_.mean(axis=1)
         self.random_instability_ = self.random_distances_.mean(axis=1)
         self.stability_, self.standard_error_ = _stability(
@@ -336,12 +331,14 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
         """Check the magnitudes of numbers; the clusterer checks other objects."""
         if sparse.issparse(X):
             X = tidy(X.tocsr())
-            if not all(part.flags.writeable for part in (X.data, X.indices, X.indptr)):
+            if not all(array.flags.writeable for array in (X.data, X.indices, X.indptr)):
                 X = X.copy()  # compiled clusterers refuse read-only sparse arrays
-            if X.indices.dtype != np.int32 and max(*X.shape, X.nnz) <= np.iinfo(np.int32).max:
+            largest = max(*X.shape, X.nnz)
+            if X.indices.dtype != np.int32 and largest <= np.iinfo(np.int32).max:
                 # many clusterers refuse long indices
-                at = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-                X = type(X)((X.data, *at), shape=X.shape)
+                indices = X.indices.astype(np.int32)
+                indptr = X.indptr.astype(np.int32)
+                X = type(X)((X.data, indices, indptr), shape=X.shape)
         elif not _is_table(X):
             return X
         pairwise = _works_on_pairs(self._clusterer(fitted=False))
@@ -558,10 +555,10 @@ def _take(X, rows):
 
 def _works_on_pairs(estimator):
     """Whether X is a square matrix over pairs: not every clusterer that takes one has the tag."""
+    if get_tags(estimator).input_tags.pairwise:
+        return True
     values = estimator.get_params(deep=False).values()
-    return get_tags(estimator).input_tags.pairwise or any(
-        isinstance(value, str) and value == "precomputed" for value in values
-    )
+    return any(isinstance(value, str) and value == "precomputed" for value in values)
 
 
 class _Seeded:
@@ -633,9 +630,8 @@ def _one_split(X, clusterer, classifier, n_random, *, seed):
     if classifier is None and hasattr(one, "predict"):
         carried = one.predict(X_across)
     elif labels_first.ndim == 1 and np.all(labels_first == labels_first[0]):
-        carried = np.repeat(
-            labels_first[:1], len(labels_second)
-        )  # many classifiers refuse this
+        # many classifiers refuse this
+        carried = np.repeat(labels_first[:1], len(labels_second))
     else:
         carrier = KNeighborsClassifier(1) if classifier is None else classifier.draw(rng)
         carried = carrier.fit(X_first, labels_first).predict(X_across)
@@ -658,27 +654,41 @@ def _label_distances(a, b, n_random, rng):
     A shuffle changes the table of counts only, which then follows the law of tables with given
     margins: drawing tables costs less than shuffling labels.
     """
-    a, b = (np.unique(labels, return_inverse=True)[1] for labels in (a, b))
-    shape = a.max() + 1, b.max() + 1
-    together = np.bincount(a * shape[1] + b, minlength=shape[0] * shape[1]).reshape(shape)
-    if min(shape) == 1:  # the only table; `random_table` returns wrong ones here
+    n = len(a)
+    _, a = np.unique(a, return_inverse=True)
+    _, b = np.unique(b, return_inverse=True)
+
+    # objects in each pair of clusters
+    k_a = a.max() + 1
+    k_b = b.max() + 1
+    pairs = a * k_b + b
+    together = np.bincount(pairs, minlength=k_a * k_b).reshape(k_a, k_b)
+
+    # tables with the same sizes of clusters
+    if min(k_a, k_b) == 1:  # the only table; `random_table` returns wrong ones here
         tables = together[None]
     else:
-        tables = random_table.rvs(
-            together.sum(axis=1), together.sum(axis=0), size=n_random, random_state=rng
-        )
+        sizes = (together.sum(axis=1), together.sum(axis=0))
+        tables = random_table.rvs(*sizes, size=n_random, random_state=rng)
     at_random = np.mean([_most_matched(table) for table in tables])
-    return 1 - _most_matched(together) / len(a), 1 - at_random / len(a)
+    return 1 - _most_matched(together) / n, 1 - at_random / n
 
 
 def _membership_distances(A, B, n_random, rng):
     """Fraction of differing memberships, and its mean over shuffles of the objects."""
     k = max(A.shape[1], B.shape[1])
-    A, B = (np.pad(Z, ((0, 0), (0, k - Z.shape[1]))).astype(float) for Z in (A, B))
+
+    def padded(Z):
+        missing = k - Z.shape[1]
+        return np.pad(Z, ((0, 0), (0, missing))).astype(float)
+
+    A = padded(A)
+    B = padded(B)
     total = A.sum() + B.sum()
-    shuffled = (_most_matched(A.T @ rng.permutation(B)) for _ in range(n_random))
-    at_random = total - 2 * np.mean(list(shuffled))
-    return (total - 2 * _most_matched(A.T @ B)) / A.size, at_random / A.size
+    shuffled = [_most_matched(A.T @ rng.permutation(B)) for _ in range(n_random)]
+    at_random = total - 2 * np.mean(shuffled)
+    distance = total - 2 * _most_matched(A.T @ B)
+    return distance / A.size, at_random / A.size
 
 
 def _most_matched(together):
@@ -695,7 +705,8 @@ def _stability(distances, random_distances, one_error):
     scale = np.where(defined, at_random, 1.0)
     ratio = np.where(defined, mean / scale, 1.0)
     residual = distances - ratio[:, None] * random_distances
-    standard_error = residual.std(axis=1, ddof=1) / np.sqrt(distances.shape[1])
+    n_splits = distances.shape[1]
+    standard_error = residual.std(axis=1, ddof=1) / np.sqrt(n_splits)
     return 1 - ratio, np.maximum(standard_error, one_error) / scale
 
 

@@ -89,12 +89,13 @@ class ClusteringStabilityDisplay:
             With `ax_` and `figure_`.
         """
         check_is_fitted(estimator)
+        name = name or type(estimator.best_estimator_).__name__
         display = cls(
             param_range=estimator.param_range_,
             stability=estimator.stability_,
             standard_error=estimator.standard_error_,
             best_k=estimator.best_k_,
-            estimator_name=name or type(estimator.best_estimator_).__name__,
+            estimator_name=name,
         )
         return display.plot(ax, **kwargs)
 
@@ -134,16 +135,12 @@ class ClusteringStabilityDisplay:
         self.errorbar_ = ax.errorbar(
             self.param_range, self.stability, yerr=self.standard_error, **style
         )
-        at = np.flatnonzero(np.asarray(self.param_range) == self.best_k)
-        (self.best_line_,) = ax.plot(
-            np.asarray(self.param_range)[at],
-            np.asarray(self.stability)[at],
-            "o",
-            markersize=12,
-            fillstyle="none",
-            color=self.errorbar_.lines[0].get_color(),
-            label=label,
-        )
+        values = np.asarray(self.param_range)
+        best = np.flatnonzero(values == self.best_k)
+        stability = np.asarray(self.stability)
+        color = self.errorbar_.lines[0].get_color()
+        ring = {"markersize": 12, "fillstyle": "none", "color": color}
+        (self.best_line_,) = ax.plot(values[best], stability[best], "o", label=label, **ring)
 
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set(xlabel="Number of clusters", ylabel="Stability")

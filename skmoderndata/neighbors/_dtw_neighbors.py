@@ -53,8 +53,8 @@ class _DTWNeighbors:
         # the percentages of the length that the archive of Dau et al. (2019) tries
         self.cv_radii_ = np.unique(np.arange(101) * longest // 100)
 
-        found = self._leave_one_out(series, self.cv_radii_)
-        self.cv_errors_ = np.array([self._error(*one) for one in found])
+        neighbours = self._leave_one_out(series, self.cv_radii_)
+        self.cv_errors_ = np.array([self._error(*of_radius) for of_radius in neighbours])
         self.radius_ = int(self.cv_radii_[self.cv_errors_.argmin()])
         self._index = self._make_index(series, self.radius_)
 
@@ -66,7 +66,9 @@ class _DTWNeighbors:
         """Find distances and numbers of the k nearest; `alone` leaves each series itself out."""
 
         def block(start):
-            return search(*_part(series, start), index, k, first=start if alone else None)
+            values, offsets = _block(series, start)
+            first = start if alone else None
+            return search(values, offsets, index, k, first=first)
 
         return self._in_blocks(block, len(series))
 
@@ -77,18 +79,17 @@ class _DTWNeighbors:
         """
 
         def block(start):
-            values, offsets = _part(series, start)
-            known = np.zeros((len(offsets) - 1, len(series)))
-            found = []
+            values, offsets = _block(series, start)
+            bounds = np.zeros((len(offsets) - 1, len(series)))
+            k = self.n_neighbors
+            by_radius = []
             # a cost bounds those of smaller radii from below
             for radius in radii[::-1]:
                 index = self._make_index(series, int(radius))
-                one = search(
-                    values, offsets, index, self.n_neighbors, first=start, known=known
-                )
-                found.append(one)
+                neighbours = search(values, offsets, index, k, first=start, known=bounds)
+                by_radius.append(neighbours)
 
-            costs, nearest, begun = zip(*found[::-1], strict=True)
+            costs, nearest, begun = zip(*by_radius[::-1], strict=True)
             return np.stack(costs, axis=1), np.stack(nearest, axis=1), begun
 
         distances, nearest = self._in_blocks(block, len(series))
@@ -96,11 +97,11 @@ class _DTWNeighbors:
 
     def _in_blocks(self, block, n):
         """Join costs, as distances, and numbers of the blocks of queries."""
-        found = joblib.Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            joblib.delayed(block)(start) for start in range(0, n, QUERIES_PER_TASK)
-        )
-        costs = np.concatenate([costs for costs, _, _ in found])
-        return np.sqrt(costs), np.concatenate([nearest for _, nearest, _ in found])
+        pool = joblib.Parallel(n_jobs=self.n_jobs, prefer="threads")
+        starts = range(0, n, QUERIES_PER_TASK)
+        results = pool(joblib.delayed(block)(start) for start in starts)
+        costs, nearest, _ = zip(*results, strict=True)
+        return np.sqrt(np.concatenate(costs)), np.concatenate(nearest)
 
     def kneighbors(self, X=None, n_neighbors=None, return_distance=True):
         """Find the nearest training series of each query.
@@ -124,11 +125,8 @@ class _DTWNeighbors:
         check_is_fitted(self)
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         available = self.n_samples_fit_ - (X is None)
-        if (
-            isinstance(k, bool)
-            or not isinstance(k, int | np.integer)
-            or not 1 <= k <= available
-        ):
+        is_integer = isinstance(k, int | np.integer) and not isinstance(k, bool)
+        if not is_integer or not 1 <= k <= available:
             raise ValueError(
                 f"{type(self).__name__}: n_neighbors={k!r}; it must be an integer from 1 to "
                 f"{available}, the number of training series to choose from."
@@ -173,7 +171,7 @@ class _DTWNeighbors:
         return tags
 
 
-def _part(series, start):
+def _block(series, start):
     """Values and offsets of one block of series."""
     stop = min(start + QUERIES_PER_TASK, len(series))
     first = series.offsets[start]
@@ -356,8 +354,10 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         return votes / votes.sum(axis=1, keepdims=True)
 
     def _votes(self, weights, nearest):
-        votes = np.zeros((len(nearest), len(self.classes_)))
-        np.add.at(votes, (np.arange(len(nearest))[:, None], self._y[nearest]), weights)
+        n = len(nearest)
+        votes = np.zeros((n, len(self.classes_)))
+        rows = np.arange(n)[:, None]
+        np.add.at(votes, (rows, self._y[nearest]), weights)
         return votes
 
     def _error(self, distances, nearest):
@@ -500,6 +500,8 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
         """Mean squared error of the training series by the others."""
         weights = self._weights(distances)
         mass = weights.sum(axis=1)
-        values = (weights * self._y[nearest]).sum(axis=1) / np.where(mass > 0, mass, 1.0)
-        values = np.where(mass > 0, values, self._y.mean())
+        reached = mass > 0  # others get the mean of all targets
+        sums = (weights * self._y[nearest]).sum(axis=1)
+        means = sums / np.where(reached, mass, 1.0)
+        values = np.where(reached, means, self._y.mean())
         return float(((values - self._y) ** 2).mean())

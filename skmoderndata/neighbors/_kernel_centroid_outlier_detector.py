@@ -180,8 +180,8 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
             The fitted estimator.
         """
         X = checked_samples(self, X, reset=True)
-        kept, w = positive_weights(X, sample_weight)
-        train = TrainingSet(self, X, kept, w)
+        used, w = positive_weights(X, sample_weight)
+        train = TrainingSet(self, X, used, w)
 
         # |phi - m|^2 = k(x, x) - 2 (K a)_x + a' K a, equal weights a
         n = float(w.sum())
@@ -194,7 +194,7 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
 
         self._project = Projection(train.gram, a[:, None], train.second())
         self.dual_coef_ = np.zeros(count_samples(X))
-        self.dual_coef_[kept] = a
+        self.dual_coef_[used] = a
         self.max_distance_ = float(distances.max())
 
         if self.contamination == "bound":
@@ -207,7 +207,8 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
             self.false_alarm_bound_ = 1 / (n + 1)
         else:
             # without a sample the mean lies n / (n - 1) times as far from it
-            held_out = distances * (n / (n - 1) if n > 1 else 1.0)
+            factor = n / (n - 1) if n > 1 else 1.0
+            held_out = distances * factor
             self.threshold_ = -outlier_threshold(-held_out, w, self.contamination)
             self.false_alarm_bound_ = float("nan")
 
@@ -230,7 +231,9 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
             Higher is better.
         """
         check_is_fitted(self)
-        return -float(np.mean(self._score_samples(checked_samples(self, X, reset=False)) ** 2))
+        X = checked_samples(self, X, reset=False)
+        distances = self._score_samples(X)
+        return -float(np.mean(distances**2))
 
     def _score_samples(self, X):
         own = np.asarray(self._project.source.diag(as_double(X)), dtype=np.float64)

@@ -5,6 +5,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import StrOptions, fit_context
+from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import Projection, TrainingSet, labelled_training
 from skmoderndata._kernelized.mixins import KernelClassifierMixin
@@ -155,14 +156,17 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
         norms = np.empty(k)
         typical = []
         for c in range(k):
-            inside = np.flatnonzero(codes == c)
-            part = TrainingSet(self, X, train.kept[inside], gram=train.gram)
-            at_samples = part.times(coef[inside, c])
-            norms[c] = coef[inside, c] @ at_samples
+            members = np.flatnonzero(codes == c)
+            of_class = TrainingSet(self, X, train.kept[members], gram=train.gram)
+            a = coef[members, c]
+            values = of_class.times(a)
+            norms[c] = a @ values
             # some of the class, from its middle to its border, whatever the order of the rows
-            n_some = min(len(inside), max(1, MARGIN_SAMPLES * len(inside) // n))
-            by_value = inside[np.argsort(at_samples, kind="stable")]
-            typical.append(by_value[np.linspace(0, len(inside) - 1, n_some).astype(int)])
+            n_members = len(members)
+            n_some = min(n_members, max(1, MARGIN_SAMPLES * n_members // n))
+            by_value = members[np.argsort(values, kind="stable")]
+            spread = np.linspace(0, n_members - 1, n_some).astype(int)
+            typical.append(by_value[spread])
         train.gram.check_finite(norms)
 
         self.classes_ = classes
@@ -189,7 +193,7 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
             score of the second minus that of the first, about 1 and -1 at their means.
         """
         check_is_fitted(self)
-        means = self._project(self._samples(X, reset=False))
+        means = self._project(checked_samples(self, X, reset=False))
         scores = self._scores(means, self.priors_, self.centroid_norms_) / self.margin_
         if len(self.classes_) == 2:
             return scores[:, 1] - scores[:, 0]
@@ -202,13 +206,13 @@ class KernelNearestCentroid(KernelClassifierMixin, Base):
 
     def _typical_lead(self, X, train, coef, some):
         """Mean lead of the score of each class over the others, at the mean of the class."""
-        part = TrainingSet(self, X, train.kept[some], gram=train.gram)
+        samples = TrainingSet(self, X, train.kept[some], gram=train.gram)
         coef = coef[some] / coef[some].sum(axis=0)
-        between = coef.T @ part.times(coef)  # inner products of the means
+        between = coef.T @ samples.times(coef)  # inner products of the means
         scores = self._scores(between, self.priors_, between.diagonal())
-        lead = np.abs(scores.diagonal()[:, None] - scores).sum() / (
-            len(scores) ** 2 - len(scores)
-        )
+        k = len(scores)
+        leads = np.abs(scores.diagonal()[:, None] - scores)
+        lead = leads.sum() / (k**2 - k)
         same = 1e-12 * np.abs(between).max()
         return float(lead) if lead > same else 1.0
 

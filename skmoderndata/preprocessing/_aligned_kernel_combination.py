@@ -227,25 +227,24 @@ class AlignedKernelCombination(AgainstTraining):
             )
 
         # non-negative weights of largest alignment with the target
-        found = aligned_weights(
-            [K / norm for K, norm, v in zip(about_mean, norms, varies, strict=True) if v],
-            T,
-            self.algorithm,
-        )
+        of_unit_norm = [about_mean[i] / norms[i] for i in np.flatnonzero(varies)]
+        aligned = aligned_weights(of_unit_norm, T, self.algorithm)
         weights = np.zeros(len(matrices))
-        weights[varies] = found.weights / norms[varies]
+        weights[varies] = aligned.weights / norms[varies]
 
         self.alignments_ = np.zeros(len(matrices))
-        self.alignments_[varies] = found.alignments
-        self.alignment_ = found.alignment
-        self.kkt_residual_ = found.kkt_residual
+        self.alignments_[varies] = aligned.alignments
+        self.alignment_ = aligned.alignment
+        self.kkt_residual_ = aligned.kkt_residual
 
         if not weights.any():
             self._warn_of_alignment()
             weights[varies] = 1 / norms[varies]
 
         # the combination has the mean variance of one
-        mean = sum(w * np.trace(K) for w, K in zip(weights, about_mean, strict=True)) / len(X)
+        traces = [np.trace(K) for K in about_mean]
+        total = sum(w * trace for w, trace in zip(weights, traces, strict=True))
+        mean = total / len(X)
         weights /= mean if mean > 0 else 1.0
         self.weights_ = weights / sizes
         self._n_features_out = len(X)
@@ -259,14 +258,15 @@ class AlignedKernelCombination(AgainstTraining):
         for given, kernel in zip(self.kernels, self.kernels_, strict=True):
             with np.errstate(over="ignore"):
                 K = np.asarray(kernel(X), dtype=np.float64)
-            size = np.abs(K).max()
-            if not np.isfinite(size):
+            largest = np.abs(K).max()
+            if not np.isfinite(largest):
                 raise ValueError(
                     f"AlignedKernelCombination: {given!r} has values that are not finite; rescale "
                     "the samples, or normalise the kernel."
                 )
-            sizes.append(size if size > 0 else 1.0)
-            matrices.append(K / sizes[-1])
+            size = largest if largest > 0 else 1.0
+            sizes.append(size)
+            matrices.append(K / size)
         return np.array(sizes), matrices
 
     def _warn_of_alignment(self):
@@ -277,12 +277,13 @@ class AlignedKernelCombination(AgainstTraining):
         )
 
     def _samples(self, X, *, reset):
+        name = type(self).__name__
+        kernel = self.kernels[0]
         if not self._takes_vectors():
-            return list_of_samples(X, type(self).__name__, own=reset, kernel=self.kernels[0])
-        refuse_texts(self.kernels[0], X, type(self).__name__)
-        return validate_data(
-            self, X, reset=reset, dtype=np.float64, ensure_min_samples=2 if reset else 1
-        )
+            return list_of_samples(X, name, own=reset, kernel=kernel)
+        refuse_texts(kernel, X, name)
+        fewest = 2 if reset else 1
+        return validate_data(self, X, reset=reset, dtype=np.float64, ensure_min_samples=fewest)
 
     def _target(self, X, y):
         """Check the target, and make columns whose products are the ideal matrix."""

@@ -106,7 +106,8 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             return 0.0
         K = K / a
         Z = Z / b
-        return float(np.vdot(K, Z) / (np.linalg.norm(K) * np.linalg.norm(Z)))
+        norms = np.linalg.norm(K) * np.linalg.norm(Z)
+        return float(np.vdot(K, Z) / norms)
 
     def _compared(self, K):
         return self._map(K)
@@ -120,18 +121,19 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
 def warn_of_rank(step):
     """Warn if the rank of the matrix is below the requested number of components."""
-    found = step.n_components_
-    if found < (step.n_components or 0):
-        reason = f"the rank {found} of the matrix"
-        warn_fewer(step, asked=step.n_components, found=found, reason=reason)
+    rank = step.n_components_
+    if rank < (step.n_components or 0):
+        reason = f"the rank {rank} of the matrix"
+        warn_fewer(step, asked=step.n_components, found=rank, reason=reason)
 
 
 def leading(K, n_components, tol):
     """Largest eigenvalues above `tol` times the largest, and their vectors, in columns."""
     n = len(K)
     w, U = leading_eigen(K, n if n_components is None else n_components)
-    keep = w > max(tol, n * np.finfo(float).eps) * max(w[0], 0.0)
-    return w[keep], U[:, keep]
+    relative = max(tol, n * np.finfo(float).eps)
+    above = w > relative * max(w[0], 0.0)
+    return w[above], U[:, above]
 
 
 class AgainstTraining(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):

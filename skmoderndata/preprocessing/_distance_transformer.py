@@ -188,11 +188,12 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             # slices of rows, in threads: a callable need not be picklable
             others = X if Z is None else Z
             jobs = min(effective_n_jobs(self.n_jobs), n)
-            parts = Parallel(n_jobs=jobs, prefer="threads")(
-                delayed(self.metric)(X if jobs == 1 else X[rows], others, **params)
-                for rows in gen_even_slices(n, jobs)
-            )
-            D = np.concatenate([np.atleast_1d(part).astype(np.float64) for part in parts])
+            pool = Parallel(n_jobs=jobs, prefer="threads")
+            metric = delayed(self.metric)
+            slices = gen_even_slices(n, jobs)
+            samples = [X] if jobs == 1 else [X[rows] for rows in slices]
+            blocks = pool(metric(block, others, **params) for block in samples)
+            D = np.concatenate([np.atleast_1d(block).astype(np.float64) for block in blocks])
 
         if D.shape != (n, m):
             raise ValueError(

@@ -67,4 +67,6 @@ class DoubleCenterer(KernelMatrixStep):
 
     def _map(self, D):
         S = D if self.squared else D * D
-        return -(S - S.mean(axis=1)[:, None] - self.means_ + self.means_.mean()) / 2
+        row_means = S.mean(axis=1)[:, None]
+        centred = S - row_means - self.means_ + self.means_.mean()
+        return -centred / 2

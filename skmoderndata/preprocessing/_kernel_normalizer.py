@@ -116,18 +116,14 @@ class KernelNormalizer(KernelMatrixStep):
         columns = _inverse_root(self.diagonal_)
         Z = K * columns
         if diag is None:
-            lengths = np.abs(Z).max(axis=1, initial=0.0)
-            return (
-                Z
-                * np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)[
-                    :, None
-                ]
-            )
-        return Z * _inverse_root(diag)[:, None]
+            largest = np.abs(Z).max(axis=1, initial=0.0)
+            rows = np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > 0)
+        else:
+            rows = _inverse_root(diag)
+        return Z * rows[:, None]
 
 
 def _inverse_root(d):
     positive = d > 0
-    return np.divide(
-        1.0, np.sqrt(np.where(positive, d, 1.0)), where=positive, out=np.zeros_like(d)
-    )
+    roots = np.sqrt(np.where(positive, d, 1.0))
+    return np.divide(1.0, roots, where=positive, out=np.zeros_like(d))

@@ -97,7 +97,8 @@ class KernelProjector(KernelMatrixStep):
 
     def _learn(self, X):
         K, _ = self._symmetric(X)
-        self._mean, self._grand = (K.mean(axis=0), K.mean()) if self.center else (None, 0.0)
+        self._mean = K.mean(axis=0) if self.center else None
+        self._grand = K.mean() if self.center else 0.0
         K = self._centred(K)
 
         if self.algorithm == "eigen":
@@ -105,32 +106,33 @@ class KernelProjector(KernelMatrixStep):
             w, U = leading(K, self.n_components, self.tol)
             self.projection_ = U @ U.T
             self.pivots_ = np.zeros(0, dtype=np.intp)
-            kept = w.sum()
+            explained = w.sum()
             self.n_components_ = len(w)
         else:
             # pivoted Cholesky factor: only the columns of the pivots are needed for new samples
             rank = len(K) if self.n_components is None else self.n_components
-            found = incomplete_cholesky(
-                Gram("precomputed"), K, rank=rank, tol=self.tol, greedy=True
-            )
-            F = found.factor
-            p = found.pivots
-            L = F[p]
+            gram = Gram("precomputed")
+            result = incomplete_cholesky(gram, K, rank=rank, tol=self.tol, greedy=True)
+            F = result.factor
+            p = result.pivots
             # rows k become k[p] inv(L)' F'
-            back = linalg.solve_triangular(L, F.T, lower=True, trans="T") if len(p) else F.T
+            back = F.T
+            if len(p):
+                back = linalg.solve_triangular(F[p], F.T, lower=True, trans="T")
             self.projection_ = np.zeros_like(K)
             self.projection_[p] = back
             self.pivots_ = p
-            kept = np.einsum("ij,ij->", F, F)
+            explained = np.einsum("ij,ij->", F, F)
             self.n_components_ = len(p)
 
         warn_of_rank(self)
-        self.residual_trace_ = float(K.trace() - kept)
+        self.residual_trace_ = float(K.trace() - explained)
 
     def _centred(self, K):
         if self._mean is None:
             return K
-        return K - K.mean(axis=1)[:, None] - self._mean + self._grand
+        row_means = K.mean(axis=1)[:, None]
+        return K - row_means - self._mean + self._grand
 
     def _map(self, K):
         return self._centred(K) @ self.projection_

@@ -201,20 +201,19 @@ class KernelTransformer(AgainstTraining):
         total = float(np.sum(self.kernel_.diag(X), dtype=np.float64))
         if not total > 0:
             return 1.0
+
+        # coordinates in the span of the training samples
         K = np.asarray(self._values(self.X_fit_, None), dtype=np.float64)
         w, U = linalg.eigh((K + K.T) / 2, check_finite=False)
-        keep = w > 1e-10 * max(w[-1], 0.0)
-        Z = np.asarray(self._values(X, self.X_fit_), dtype=np.float64) @ (
-            U[:, keep] / np.sqrt(w[keep])
-        )
+        positive = w > 1e-10 * max(w[-1], 0.0)
+        root = U[:, positive] / np.sqrt(w[positive])
+        K_X = np.asarray(self._values(X, self.X_fit_), dtype=np.float64)
+        Z = K_X @ root
         return float(np.vdot(Z, Z) / total)
 
     def _values(self, X, Y):
-        if (
-            self.cache is not None
-            and isinstance(X, list)
-            and not isinstance(self.kernel_, Gram)
-        ):
+        cached = self.cache is not None and not isinstance(self.kernel_, Gram)
+        if cached and isinstance(X, list):
             return self.cache.values(self.kernel_, X, Y)
         X, Y = (self._encoded if Z is self.X_fit_ else Z for Z in (X, Y))
         with np.errstate(over="ignore"):
@@ -230,16 +229,13 @@ class KernelTransformer(AgainstTraining):
         return K
 
     def _samples(self, X, *, reset):
-        if self._takes_vectors():
-            refuse_texts(self.kernel, X, type(self).__name__)
-            return validate_data(
-                self,
-                X,
-                reset=reset,
-                accept_sparse="csr" if isinstance(self.kernel, str | BaseKernel) else False,
-                dtype=[np.float64, np.float32],
-            )
-        return list_of_samples(X, type(self).__name__, own=reset, kernel=self.kernel)
+        name = type(self).__name__
+        if not self._takes_vectors():
+            return list_of_samples(X, name, own=reset, kernel=self.kernel)
+        refuse_texts(self.kernel, X, name)
+        sparse = "csr" if isinstance(self.kernel, str | BaseKernel) else False
+        dtypes = [np.float64, np.float32]
+        return validate_data(self, X, reset=reset, accept_sparse=sparse, dtype=dtypes)
 
     def _takes_vectors(self):
         if isinstance(self.kernel, Kernel):
@@ -251,10 +247,8 @@ class KernelTransformer(AgainstTraining):
         vectors = self._takes_vectors()
         tags.input_tags.two_d_array = vectors
         tags.input_tags.string = not vectors
-        tags.input_tags.sparse = isinstance(self.kernel, str) and self.kernel not in (
-            "chi2",
-            "additive_chi2",
-        )
+        dense_only = ("chi2", "additive_chi2")
+        tags.input_tags.sparse = isinstance(self.kernel, str) and self.kernel not in dense_only
         tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
 

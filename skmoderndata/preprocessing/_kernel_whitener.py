@@ -96,9 +96,9 @@ class KernelWhitener(KernelMatrixStep):
         centred = K - self._mean - K.mean(axis=1)[:, None] + self._grand
         spread = np.abs(K).max(initial=0.0)
         w, U = leading(centred, self.n_components, self.rank_tol)
-        keep = w > 1e-13 * len(K) * spread  # rounding of centred equal samples
-        w = w[keep]
-        U = fix_signs(U[:, keep].T).T
+        above = w > 1e-13 * len(K) * spread  # rounding of centred equal samples
+        w = w[above]
+        U = fix_signs(U[:, above].T).T
         self.eigenvalues_ = w
         self.n_components_ = len(w)
         warn_of_rank(self)

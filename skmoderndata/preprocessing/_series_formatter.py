@@ -123,8 +123,9 @@ class SeriesFormatter(TransformerMixin, Base):
                 points = points.T
             # rows of NaN at the end are padding; those between are gaps
             if self.trim_nan:
-                known = np.flatnonzero(~np.isnan(points).all(axis=1))
-                points = points[: known[-1] + 1 if len(known) else 0]
+                observed = np.flatnonzero(~np.isnan(points).all(axis=1))
+                length = observed[-1] + 1 if len(observed) else 0
+                points = points[:length]
 
             out.append(points)
 
@@ -157,17 +158,18 @@ def series_of_frame(X, name):
         )
 
     # one cell for each channel
-    found = []
+    series = []
     for i, cells in enumerate(zip(*columns, strict=True)):
         channels = [np.asarray(cell) for cell in cells]
-        if len({channel.shape for channel in channels}) > 1 or channels[0].ndim != 1:
+        shapes = [channel.shape for channel in channels]
+        if len(set(shapes)) > 1 or channels[0].ndim != 1:
             raise ValueError(
                 f"{name}: the channels of series {i} have the shapes "
-                f"{', '.join(str(channel.shape) for channel in channels)}; they must be of equal "
+                f"{', '.join(map(str, shapes))}; they must be of equal "
                 "length."
             )
-        found.append(np.column_stack(channels))
-    return found
+        series.append(np.column_stack(channels))
+    return series
 
 
 def _series_of_levels(X, name):
@@ -180,5 +182,9 @@ def _series_of_levels(X, name):
     numbers, names = X.index.get_level_values(0).factorize()
     times = X.index.get_level_values(1)
     values = np.asarray(X)
-    rows = [np.flatnonzero(numbers == i) for i in range(len(names))]
-    return [values[r[np.argsort(times[r], kind="stable")]] for r in rows]
+    series = []
+    for i in range(len(names)):
+        rows = np.flatnonzero(numbers == i)
+        by_time = np.argsort(times[rows], kind="stable")
+        series.append(values[rows[by_time]])
+    return series

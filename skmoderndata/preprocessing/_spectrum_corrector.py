@@ -103,15 +103,19 @@ class SpectrumCorrector(KernelMatrixStep):
     def _learn(self, X):
         S, _ = self._symmetric(X)
         values, self._vectors = linalg.eigh(S, driver="evd")  # ascending
-        w = np.where(np.abs(values) <= self.tol * np.abs(values).max(initial=0.0), 0.0, values)
+        sizes = np.abs(values)
+        w = np.where(sizes <= self.tol * sizes.max(initial=0.0), 0.0, values)
         self.projection_ = self._projection(S, values, w)
         self.eigenvalues_ = w[::-1].copy()
-        self.n_negative_ = int((w < 0).sum())
+
+        # the negative part, and the shift that removes it
+        negative = w[w < 0]
+        self.n_negative_ = len(negative)
         total = np.abs(w).sum()
-        self.negative_fraction_ = float(-w[w < 0].sum() / total) if total > 0 else 0.0
-        self.shift_ = (
-            float(max(-self.eigenvalues_[-1], 0.0)) if self.algorithm == "shift" else 0.0
-        )
+        self.negative_fraction_ = float(-negative.sum() / total) if total > 0 else 0.0
+        self.shift_ = 0.0
+        if self.algorithm == "shift":
+            self.shift_ = float(max(-self.eigenvalues_[-1], 0.0))
 
     def fit_transform(self, X, y=None):
         """Correct the matrix of the training samples.
@@ -152,7 +156,9 @@ class SpectrumCorrector(KernelMatrixStep):
             whose private features new samples do not share), or the rows themselves ("square").
         """
         A, dtype = self._rows(X)
-        B = A if Y is None else self._rows(Y)[0]
+        B = A
+        if Y is not None:
+            B, _ = self._rows(Y)
         if self.algorithm != "square":
             half = self._half()
             A = A @ half
@@ -177,18 +183,18 @@ class SpectrumCorrector(KernelMatrixStep):
             gain = np.ones(above)
             if self.algorithm == "flip":
                 gain[:below] = 2.0
-            kept = np.eye(n) - (U * gain) @ U.T
+            projection = np.eye(n) - (U * gain) @ U.T
         else:
             U = self._vectors[:, below:]
             gain = np.ones(n - below)
             if self.algorithm == "flip":
                 gain[above - below :] = 2.0
-                kept = (U * gain) @ U.T - np.eye(n)
+                projection = (U * gain) @ U.T - np.eye(n)
             else:
                 gain[: above - below] = 0.0
-                kept = (U * gain) @ U.T
+                projection = (U * gain) @ U.T
 
-        return kept
+        return projection
 
     def _half(self):
         """Eigenvectors over the roots of the eigenvalues, of those that `between` keeps."""

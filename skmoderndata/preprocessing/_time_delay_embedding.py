@@ -175,19 +175,21 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         """
         X, start = self._check(X, sequence_ids, reset=True)
         longest = np.bincount(start).max()
-        room = (longest - 1) // max(self.n_lags - 1, 1)  # longest lag with a complete window
+        largest_lag = (longest - 1) // max(self.n_lags - 1, 1)  # with a complete window
         needed = 1 if self.lag == "auto" else self.lag
 
-        if self.n_lags > 1 and room < needed:
+        if self.n_lags > 1 and largest_lag < needed:
+            n_rows = (self.n_lags - 1) * needed + 1
             raise ValueError(
                 f"A window of n_lags={self.n_lags} rows at lag={self.lag} covers "
-                f"{(self.n_lags - 1) * needed + 1} rows, but the longest sequence has "
+                f"{n_rows} rows, but the longest sequence has "
                 f"{longest} (n_samples={len(X)}): lower n_lags or lag, or give longer sequences."
             )
 
         if self.lag == "auto":
             limit = max(longest // self.n_lags, 1) if self.max_lag is None else self.max_lag
-            self.lag_, self.lag_curve_ = self._choose_lag(X, start, max(min(limit, room), 1))
+            max_lag = max(min(limit, largest_lag), 1)
+            self.lag_, self.lag_curve_ = self._choose_lag(X, start, max_lag)
         else:
             self.lag_ = int(self.lag)
             self.lag_curve_ = None
@@ -279,13 +281,14 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         """
         check_is_fitted(self)
         Z = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
-        if Z.shape[1] != self.n_lags * self.n_features_in_:
+        n, n_columns = Z.shape
+        needed = self.n_lags * self.n_features_in_
+        if n_columns != needed:
             raise ValueError(
                 f"TimeDelayEmbedding.inverse_transform needs X with n_lags * n_features = "
-                f"{self.n_lags * self.n_features_in_} columns, got {Z.shape[1]}."
+                f"{needed} columns, got {n_columns}."
             )
 
-        n = len(Z)
         start = _sequence_starts(sequence_ids, Z)
         Z = Z.reshape(n, self.n_lags, self.n_features_in_)
 
@@ -295,8 +298,9 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         for j in range(1, self.n_lags):
             shift = self._shift(j, n)
             inside = np.flatnonzero(np.arange(n) - shift >= start)
-            total[inside - shift] += Z[inside, j]
-            copies[inside - shift] += 1
+            rows = inside - shift
+            total[rows] += Z[inside, j]
+            copies[rows] += 1
 
         return total / copies[:, None]
 
@@ -317,7 +321,9 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         """
         check_is_fitted(self)
         start = _sequence_starts(sequence_ids, X)
-        return np.arange(len(start)) - self._shift(self.n_lags - 1, len(start)) >= start
+        n = len(start)
+        oldest = np.arange(n) - self._shift(self.n_lags - 1, n)
+        return oldest >= start
 
     def score(self, X, y=None, *, sequence_ids=None):
         """Compute the negative magnitude of the mean autocorrelation at `lag_`.
@@ -347,7 +353,8 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
             return 0.0
         if self.lag_ >= len(X):
             return -1.0
-        return -float(abs(_autocorrelation(X, start, self.lag_)[self.lag_]))
+        curve = _autocorrelation(X, start, self.lag_)
+        return -float(abs(curve[self.lag_]))
 
     def get_feature_names_out(self, input_features=None):
         """Return the names of the output columns: ``<feature>_lag<number of rows back>``.
@@ -364,10 +371,9 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         """
         check_is_fitted(self)
         names = super().get_feature_names_out(input_features)
-        return np.array(
-            [f"{name}_lag{j * self.lag_}" for j in range(self.n_lags) for name in names],
-            dtype=object,
-        )
+        shifts = [j * self.lag_ for j in range(self.n_lags)]
+        delayed = [f"{name}_lag{shift}" for shift in shifts for name in names]
+        return np.array(delayed, dtype=object)
 
     def _check(self, X, sequence_ids, *, reset):
         X = validate_data(
@@ -435,22 +441,26 @@ def _autocorrelation(X, start, max_lag):
         for j in range(0, p, block):
             columns = slice(j, min(j + block, p))
             values = X[row, columns] * inside[:, :, None]  # (sequences, width, features)
-            known = ~np.isnan(values) & inside[:, :, None]
-            total[:lags, columns] += _lagged_products(np.where(known, values, 0), n_fft)[:lags]
+            observed = ~np.isnan(values) & inside[:, :, None]
+            products = _lagged_products(np.where(observed, values, 0), n_fft)
+            total[:lags, columns] += products[:lags]
             if has_nan:
-                count[:lags, columns] += _lagged_products(known.astype(float), n_fft)[:lags]
+                pairs = _lagged_products(observed.astype(float), n_fft)
+                count[:lags, columns] += pairs[:lags]
 
     if has_nan:
         count = np.round(count)
     else:
-        count += np.maximum(sizes - np.arange(max_lag + 1)[:, None], 0).sum(axis=1)[:, None]
+        pairs = np.maximum(sizes - np.arange(max_lag + 1)[:, None], 0)
+        count += pairs.sum(axis=1)[:, None]
 
     # normalised at lag zero, averaged over the features for which it is defined
     r = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
     r /= r[0]
     defined = ~np.isnan(r)
     n_defined = defined.sum(axis=1)
-    mean = np.where(defined, r, 0).sum(axis=1) / np.maximum(n_defined, 1)
+    sums = np.where(defined, r, 0).sum(axis=1)
+    mean = sums / np.maximum(n_defined, 1)
     return np.where(n_defined > 0, mean, 1.0)
 
 
@@ -470,9 +480,10 @@ def _first_minimum_of_information(X, start, max_lag):
     n_bins = int(np.clip(np.sqrt(n / 5), 2, 32))  # about five pairs per cell if independent
     bins = np.full((p, n), n_bins)  # the last bin is for NaN
     for j in range(p):
-        known = np.flatnonzero(~np.isnan(X[:, j]))
-        edges = np.quantile(X[known, j], np.arange(1, n_bins) / n_bins)
-        bins[j, known] = np.searchsorted(edges, X[known, j], side="right")
+        observed = np.flatnonzero(~np.isnan(X[:, j]))
+        values = X[observed, j]
+        edges = np.quantile(values, np.arange(1, n_bins) / n_bins)
+        bins[j, observed] = np.searchsorted(edges, values, side="right")
 
     # information of X[t] and X[t + lag], without pairs across sequences
     curve = []
@@ -489,8 +500,11 @@ def _first_minimum_of_information(X, start, max_lag):
 
 def _information(cells, n_bins):
     """Mutual information in nats from the cell of each pair; the last row and column are void."""
-    joint = np.bincount(cells, minlength=(n_bins + 1) ** 2).reshape(n_bins + 1, n_bins + 1)
-    joint = joint[:n_bins, :n_bins] / max(joint[:n_bins, :n_bins].sum(), 1)
+    n_cells = n_bins + 1
+    counts = np.bincount(cells, minlength=n_cells**2).reshape(n_cells, n_cells)
+    counts = counts[:n_bins, :n_bins]
+    joint = counts / max(counts.sum(), 1)
     independent = np.outer(joint.sum(axis=1), joint.sum(axis=0))
-    here = joint > 0
-    return np.sum(joint[here] * np.log(joint[here] / independent[here]))
+    occupied = joint > 0
+    p = joint[occupied]
+    return np.sum(p * np.log(p / independent[occupied]))

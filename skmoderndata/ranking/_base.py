@@ -72,7 +72,8 @@ def class_scores(values, thresholds):
         return values - thresholds[0]
     # without an order of their own, thresholds count as sorted, as in `ranks_above`
     ends = np.concatenate([[-np.inf], np.sort(thresholds), [np.inf]])
-    return np.minimum(values[:, None] - ends[:-1], ends[1:] - values[:, None])
+    s = values[:, None]
+    return np.minimum(s - ends[:-1], ends[1:] - s)
 
 
 def ranks_above(values, thresholds):

@@ -253,14 +253,16 @@ class KernelPRank(KernelRankingMachine, Base):
         check_classification_targets(y)
 
         # ranks from 0, in the order of the classes
-        place = {label: rank for rank, label in enumerate(self.classes_.tolist())}
-        unknown = [label for label in y.tolist() if label not in place]
+        labels = y.tolist()
+        rank_of = {label: rank for rank, label in enumerate(self.classes_.tolist())}
+        unknown = [label for label in labels if label not in rank_of]
         if unknown:
-            raise ValueError(unknown_label(unknown[0], list(place), type(self).__name__))
+            raise ValueError(unknown_label(unknown[0], list(rank_of), type(self).__name__))
         self._check_settings()
-        ranks = np.array([place[label] for label in y.tolist()])
+        ranks = np.array([rank_of[label] for label in labels])
 
-        state, mistakes = (self._begin(X), []) if first else (self._state, self.mistakes_)
+        state = self._begin(X) if first else self._state
+        mistakes = [] if first else self.mistakes_
         state, n_wrong = self._one_pass(state, X, ranks, np.arange(len(y)))
 
         self._keep(state, [*mistakes, n_wrong])
@@ -289,8 +291,9 @@ class KernelPRank(KernelRankingMachine, Base):
         late = state.late.copy()
 
         def step(stream, K, function, chosen):
+            block_ranks = ranks[chosen]
             return prank_block(
-                K, function, thresholds, late, ranks[chosen], time=stream.time, budget=budget
+                K, function, thresholds, late, block_ranks, time=stream.time, budget=budget
             )
 
         stream, n_wrong = state.stream.pass_over(X, order, step)

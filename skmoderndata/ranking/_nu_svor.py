@@ -241,8 +241,7 @@ class NuSVOR(KernelRankingMachine, Base):
         # samples rank after rank
         by_rank = np.argsort(ranks, kind="stable")
         order = active[by_rank]
-        stops = np.cumsum(np.bincount(ranks))
-        segments = np.stack([np.r_[0, stops[:-1]], stops], axis=1)
+        segments = segments_of(ranks)
         if self.nu != "auto":  # an infeasible value is refused before any work
             self._bounds(self.nu, weights[order], segments)
         gram, store = self._row_store(X, order, weights)
@@ -254,13 +253,13 @@ class NuSVOR(KernelRankingMachine, Base):
         with FitProgress(self, X, y, max_passes=None, task_name="level") as progress:
             for nu in candidates:
                 bounds = self._bounds(nu, weights[order], segments)
-                found = self._solve(store, segments, bounds, progress)
-                if found.margin > 0 or progress.stopped:
+                machine = self._solve(store, segments, bounds, progress)
+                if machine.margin > 0 or progress.stopped:
                     break
 
-        used = np.flatnonzero(found.coef)
+        used = np.flatnonzero(machine.coef)
         self._check_psd(gram, store, used, np.zeros(len(order)))
-        if not found.margin > 0:
+        if not machine.margin > 0:
             warnings.warn(
                 f"{type(self).__name__}: the ranks overlap so much that the margin is zero for "
                 f"nu={nu:g}, and all predictions are the same: increase nu, or take a kernel "
@@ -268,21 +267,24 @@ class NuSVOR(KernelRankingMachine, Base):
                 stacklevel=2,
             )
 
-        by_sample = np.argsort(order[used])
-        self._keep_support(gram, X, order[used][by_sample], found.coef[used][by_sample])
-        self.thresholds_ = found.thresholds + self._at_mean
-        self.margin_ = float(found.margin)
+        used = used[np.argsort(order[used])]  # in the order of the samples
+        self._keep_support(gram, X, order[used], machine.coef[used])
+        thresholds = machine.thresholds
+        self.thresholds_ = thresholds + self._at_mean
+        self.margin_ = float(machine.margin)
         self.nu_ = float(nu)
-        self.objective_ = float(found.objective)
+        self.objective_ = float(machine.objective)
 
-        if (np.diff(found.thresholds) < -1e-9 * np.abs(found.thresholds).max()).any():
+        rounding = 1e-9 * np.abs(thresholds).max()
+        if (np.diff(thresholds) < -rounding).any():
+            shown = np.array2string(self.thresholds_, precision=3)
             warnings.warn(
                 f"{type(self).__name__}: the thresholds are not in order, "
-                f"{np.array2string(self.thresholds_, precision=3)}; a rank between them may never "
+                f"{shown}; a rank between them may never "
                 "be predicted: use order='enforced', or join rare ranks.",
                 stacklevel=2,
             )
-        self._keep_work(found.gap, found.n_iter, found.converged)
+        self._keep_work(machine.gap, machine.n_iter, machine.converged)
         return self
 
     def _score_unit(self):
@@ -304,7 +306,8 @@ class NuSVOR(KernelRankingMachine, Base):
         """Values of `nu="auto"` for samples sorted by rank: the best, and those above it."""
         # 1. at most so many samples, of each rank in proportion
         n = len(order)
-        some = np.unique(np.linspace(0, n - 1, min(n, NU_SAMPLES)).astype(int))
+        spread = np.linspace(0, n - 1, min(n, NU_SAMPLES))
+        some = np.unique(spread.astype(int))
         rows = order[some]
         chosen = X[np.ix_(rows, rows)] if gram.precomputed else take(X, rows)
         store = RowStore(gram, chosen, cache_size=self.cache_size)
@@ -325,50 +328,54 @@ class NuSVOR(KernelRankingMachine, Base):
 
         # 3. the first of the best, of the limit of all samples
         fraction = NU_FRACTIONS[int(errors.argmin())] if n_held_out else FEW_FRACTION
-        limit = largest_nu(weights, segments)[0]
-        larger = [one for one in sorted(NU_FRACTIONS) if one > fraction]
-        return [one * limit for one in [fraction, *larger]]
+        limit, _ = largest_nu(weights, segments)
+        larger = [other for other in sorted(NU_FRACTIONS) if other > fraction]
+        return [fraction * limit for fraction in (fraction, *larger)]
 
     def _solve(self, store, segments, bounds, progress):
         """Step, or ask a cone solver where that is slow or thresholds need an order."""
         enforced = self.order == "enforced"
         if self.solver == "smo":
             small = store.n <= CVXPY_LIMIT and self.max_iter < 0
-            found = nu_ranking(
-                store,
-                segments,
-                bounds,
-                tol=self.tol,
-                max_iter=STEPS_PER_SAMPLE * store.n if small else self.max_iter,
-                progress=progress,
+            max_iter = STEPS_PER_SAMPLE * store.n if small else self.max_iter
+            machine = nu_ranking(
+                store, segments, bounds, tol=self.tol, max_iter=max_iter, progress=progress
             )
-            in_order = not enforced or (np.diff(found.thresholds) >= 0).all()
+            in_order = not enforced or (np.diff(machine.thresholds) >= 0).all()
+            finished = machine.converged or not small or getattr(progress, "stopped", False)
             # constraints that the free optimum meets change nothing
-            if in_order and (
-                found.converged or not small or getattr(progress, "stopped", False)
-            ):
-                return found
+            if in_order and finished:
+                return machine
 
         try:
-            return nu_ranking_by_cvxpy(
-                all_rows(store), segments, bounds, enforced=enforced, tol=self.tol
-            )
+            K = all_rows(store)
+            return nu_ranking_by_cvxpy(K, segments, bounds, enforced=enforced, tol=self.tol)
         except ValueError:
             if self.solver == "cvxpy" or not in_order:
                 raise
-            return found  # whose gap is warned of
+            return machine  # whose gap is warned of
+
+
+def segments_of(ranks):
+    """First and last position, plus one, of each rank among samples that are sorted by rank."""
+    stops = np.cumsum(np.bincount(ranks))
+    starts = np.r_[0, stops[:-1]]
+    return np.stack([starts, stops], axis=1)
 
 
 def largest_nu(weights, segments):
     """Return the largest feasible `nu`, and the total weight of the constraints."""
     sums = np.array([weights[first:last].sum() for first, last in segments])
-    total = float((sums[1:] + sums[:-1]).sum())
-    return 2.0 * float(np.minimum(sums[1:], sums[:-1]).sum()) / total, total
+    lower = sums[:-1]
+    upper = sums[1:]
+    total = float((upper + lower).sum())
+    return 2.0 * float(np.minimum(upper, lower).sum()) / total, total
 
 
 def all_rows(store):
     """Kernel matrix of all samples of a store."""
-    blocks = np.array_split(np.arange(store.n), -(-store.n // 64))
+    n_blocks = -(-store.n // 64)
+    blocks = np.array_split(np.arange(store.n), n_blocks)
     return np.concatenate([store.compute(block) for block in blocks])
 
 
@@ -384,31 +391,29 @@ def folds_of_samples(K, ranks, weights):
     for rank in np.unique(ranks):
         members = np.flatnonzero(ranks == rank)
         members = members[np.argsort(key[members], kind="stable")]
-        distinct = np.cumsum(np.r_[0, np.diff(key[members]) > apart])
+        differs = np.diff(key[members]) > apart
+        distinct = np.cumsum(np.r_[0, differs])
         fold[members] = (distinct + rank) % NU_FOLDS
     return fold
 
 
 def errors_of_fold(K, ranks, weights, train, test):
     """Sum of the errors of the ranks of held-out samples, for each of `NU_FRACTIONS`."""
-    present, codes = np.unique(
-        ranks[train], return_inverse=True
-    )  # sorted, as `train` is by rank
-    stops = np.cumsum(np.bincount(codes))
-    segments = np.stack([np.r_[0, stops[:-1]], stops], axis=1)
-    limit, total = largest_nu(weights[train], segments)
+    # sorted, as `train` is by rank
+    present, codes = np.unique(ranks[train], return_inverse=True)
+    segments = segments_of(codes)
+    w = weights[train]
+    limit, total = largest_nu(w, segments)
     store = RowStore(Gram("precomputed"), K[np.ix_(train, train)])
     K_test = K[np.ix_(test, train)]
+    max_iter = STEPS_PER_SAMPLE * len(train)
 
     errors = []
     for fraction in NU_FRACTIONS:
-        found = nu_ranking(
-            store,
-            segments,
-            weights[train] / (fraction * limit * total),
-            tol=NU_TOL,
-            max_iter=STEPS_PER_SAMPLE * len(train),
-        )
-        predicted = present[ranks_above(K_test @ found.coef, found.thresholds)]
-        errors.append(float(weights[test] @ np.abs(predicted - ranks[test])))
+        bounds = w / (fraction * limit * total)
+        machine = nu_ranking(store, segments, bounds, tol=NU_TOL, max_iter=max_iter)
+        values = K_test @ machine.coef
+        predicted = present[ranks_above(values, machine.thresholds)]
+        wrong = np.abs(predicted - ranks[test])
+        errors.append(float(weights[test] @ wrong))
     return np.array(errors)

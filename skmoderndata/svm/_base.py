@@ -15,6 +15,7 @@ from skmoderndata._compat import (
     Interval,
     check_sample_weight,
 )
+from skmoderndata._kernelized.checks import resolved_gram
 from skmoderndata._kernelized.expansion import KernelRows, largest_diagonal, surely_psd
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.machines import KernelMachine
@@ -65,7 +66,7 @@ class CoreVectors(KernelMachine):
     def _kernel_rows(self, X, weights=None, *, sure=False):
         """Return the kernel rows of the samples, and the largest `k(x, x)`."""
         common = None if weights is None else weights / weights.max()
-        gram = self._resolve(X, common)
+        gram = resolved_gram(self, X, common)
         gram = gram.seen_from_mean(X) if self._free_offset else gram
         rows = KernelRows(gram, X, n_jobs=self.n_jobs)
         diagonal = largest_diagonal(rows, sure=sure)

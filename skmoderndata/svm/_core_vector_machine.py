@@ -15,6 +15,7 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._kernelized.checks import checked_samples_and_target
 from skmoderndata._kernelized.machines import MachineClassifierMixin
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.threads import one_blas_thread
@@ -278,7 +279,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         self : CoreVectorMachine
             The fitted estimator.
         """
-        X, y = self._samples_and_target(X, y)
+        X, y = checked_samples_and_target(self, X, y)
         check_classification_targets(y)
         weights, codes = self._weights(X, y, sample_weight)
 

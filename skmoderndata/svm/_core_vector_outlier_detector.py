@@ -14,6 +14,7 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.common.threads import one_blas_thread
@@ -256,7 +257,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         self : CoreVectorOutlierDetector
             The fitted estimator.
         """
-        X = self._samples(X, reset=True)
+        X = checked_samples(self, X, reset=True)
         n = count_samples(X)
 
         # weights of at most one, and a part of the samples if asked for
@@ -317,7 +318,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
             Weighted sums of the kernel values with the support vectors; small for outliers.
         """
         check_is_fitted(self)
-        return self._function_values(self._samples(X, reset=False))
+        return self._function_values(checked_samples(self, X, reset=False))
 
     def decision_function(self, X):
         """Compute scores minus the threshold.

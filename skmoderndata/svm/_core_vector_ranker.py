@@ -12,6 +12,7 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._kernelized.checks import checked_samples, checked_samples_and_target
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.common.threads import one_blas_thread
@@ -244,12 +245,12 @@ class CoreVectorRanker(CoreVectors, Base):
 
         labels = order_of_labels(y, self.classes)
         if y is None:
-            X = self._samples(X, reset=True)
+            X = checked_samples(self, X, reset=True)
         else:
             graded = labels is None
             remedy = "set classes to all labels, lowest first"
             check_target(y, owner=type(self).__name__, numbers=graded, remedy=remedy)
-            X, y = self._samples_and_target(X, y, y_numeric=graded)
+            X, y = checked_samples_and_target(self, X, y, y_numeric=graded)
 
         n = count_samples(X)
         rows, diagonal = self._kernel_rows(X)
@@ -301,7 +302,7 @@ class CoreVectorRanker(CoreVectors, Base):
             Higher scores rank higher; a difference of one is one margin.
         """
         check_is_fitted(self)
-        X = self._samples(X, reset=False)
+        X = checked_samples(self, X, reset=False)
         return self._function_values(X)
 
     def score(self, X, y, query_ids=None):

@@ -9,6 +9,7 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._kernelized.checks import checked_samples_and_target
 from skmoderndata._kernelized.machines import MachineRegressorMixin
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples
@@ -221,7 +222,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         self : CoreVectorRegressor
             The fitted estimator.
         """
-        X, y = self._samples_and_target(X, y, y_numeric=True, ensure_min_samples=2)
+        X, y = checked_samples_and_target(self, X, y, y_numeric=True, ensure_min_samples=2)
         weights = self._checked_weights(X, sample_weight)
         weights = np.ones(count_samples(X)) if weights is None else weights
         ids = None if weights.min() > 0 else np.flatnonzero(weights)

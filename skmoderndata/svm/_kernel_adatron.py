@@ -15,6 +15,7 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._kernelized.checks import checked_samples_and_target
 from skmoderndata._kernelized.machines import (
     MACHINE_CONSTRAINTS,
     KernelMachine,
@@ -274,7 +275,7 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
         self : KernelAdatronClassifier
             The fitted estimator.
         """
-        X, y = self._samples_and_target(X, y)
+        X, y = checked_samples_and_target(self, X, y)
         check_classification_targets(y)
         weights = self._weights_of(X, sample_weight)
         active = np.flatnonzero(weights)
@@ -511,7 +512,7 @@ class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
         self : KernelAdatronRegressor
             The fitted estimator.
         """
-        X, y = self._samples_and_target(X, y, y_numeric=True)
+        X, y = checked_samples_and_target(self, X, y, y_numeric=True)
         weights = self._weights_of(X, sample_weight)
         active = np.flatnonzero(weights)
         target = np.asarray(y[active], dtype=np.float64)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import POSITIVE, StrOptions, fit_context
+from skmoderndata._kernelized.checks import checked_samples, checked_samples_and_target
 from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS, KernelMachine
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.margins.box_machines import nearest_hulls
@@ -204,7 +205,7 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         self : L2SVC
             The fitted estimator.
         """
-        X, y = self._samples_and_target(X, y)
+        X, y = checked_samples_and_target(self, X, y)
         check_classification_targets(y)
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties=True needs decision_function_shape='ovr', got 'ovo'.")
@@ -329,7 +330,7 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
             )
 
     def _pair_values(self, X):
-        return self._function_values(self._samples(X, reset=False)) + self.intercept_
+        return self._function_values(checked_samples(self, X, reset=False)) + self.intercept_
 
     def _votes(self, values):
         votes = np.zeros((len(values), len(self.classes_)))

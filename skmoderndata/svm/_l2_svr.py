@@ -4,6 +4,7 @@ import numpy as np
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import NON_NEGATIVE, POSITIVE, StrOptions, fit_context
+from skmoderndata._kernelized.checks import checked_samples_and_target
 from skmoderndata._kernelized.machines import (
     MACHINE_CONSTRAINTS,
     KernelMachine,
@@ -182,7 +183,7 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
         self : L2SVR
             The fitted estimator.
         """
-        X, y = self._samples_and_target(X, y, y_numeric=True)
+        X, y = checked_samples_and_target(self, X, y, y_numeric=True)
         weights = self._weights_of(X, sample_weight)
         active = np.flatnonzero(weights)
         ridge = self._ridge(weights[active])

@@ -14,6 +14,7 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._kernelized.checks import checked_samples, resolved_gram
 from skmoderndata._kernelized.expansion import Expansion, KernelRows
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.mixins import KernelSamples
@@ -222,12 +223,12 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         self : MinimumEnclosingBall
             The fitted estimator.
         """
-        X = self._samples(X, reset=True)
+        X = checked_samples(self, X, reset=True)
         n = count_samples(X)
         heights_sq = None if heights is None else _heights(heights, n) ** 2
 
         # coordinates where there are any, kernel values otherwise
-        gram = self._resolve(X)
+        gram = resolved_gram(self, X)
         linear = gram.kernel == "linear"
         points = InputPoints(X) if linear else KernelRows(gram, X, n_jobs=self.n_jobs)
         width = X.shape[1] if linear else 0
@@ -293,7 +294,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
             Negative distances; larger values are nearer to the centre.
         """
         check_is_fitted(self)
-        X = self._samples(X, reset=False)
+        X = checked_samples(self, X, reset=False)
         heights_sq = None if heights is None else _heights(heights, count_samples(X)) ** 2
         return -np.sqrt(self._squares(X, heights_sq))
 

@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import NON_NEGATIVE, Interval, StrOptions, fit_context
+from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS, KernelMachine
 from skmoderndata._kernelized.mixins import KernelOutlierMixin
 from skmoderndata._registry import Comparison, MethodCard
@@ -212,7 +213,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         self : SVDD
             The fitted estimator.
         """
-        X = self._samples(X, reset=True)
+        X = checked_samples(self, X, reset=True)
         weights = self._weights_of(X, sample_weight)
         active = np.flatnonzero(weights)
         gram, store = self._row_store(X, active, weights)
@@ -275,7 +276,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
             Higher is better.
         """
         check_is_fitted(self)
-        return float(np.mean(self._score_samples(self._samples(X, reset=False))))
+        return float(np.mean(self._score_samples(checked_samples(self, X, reset=False))))
 
     def _held_out(self, store, fractions, bounds, found, limits):
         """Squared distance beyond which `contamination` of the held-out samples are.

@@ -61,7 +61,8 @@ class Bilinear(BaseKernel):
             raise ValueError(
                 f"Bilinear: B has shape {B.shape}, and samples with {p} features need ({p}, {p})."
             )
-        if not np.allclose(B, B.T, rtol=1e-10, atol=1e-12 * np.abs(B).max(initial=0.0)):
+        largest = np.abs(B).max(initial=0.0)
+        if not np.allclose(B, B.T, rtol=1e-10, atol=1e-12 * largest):
             raise ValueError("Bilinear: B must be symmetric; (B + B.T) / 2 is.")
         w = linalg.eigvalsh(B) if p else np.zeros(1)
         if w[0] < -1e-10 * max(w[-1], -w[0]):
@@ -72,11 +73,13 @@ class Bilinear(BaseKernel):
 
     def _gram(self, X: Any, Y: Any) -> Array:
         XB = X @ self._matrix(X.shape[1])
-        K: Array = XB @ (X if Y is None else Y).T
+        Z = X if Y is None else Y
+        K: Array = XB @ Z.T
         return (K + K.T) / 2 if Y is None else K
 
     def _diag(self, X: Any) -> Array:
-        return np.asarray(np.einsum("ij,ij->i", X @ self._matrix(X.shape[1]), X))
+        XB = X @ self._matrix(X.shape[1])
+        return np.asarray(np.einsum("ij,ij->i", XB, X))
 
 
 class Covariance(BaseKernel):
@@ -136,14 +139,16 @@ class Covariance(BaseKernel):
             self._check_real("weights", 0.0, low_included=True)
 
     def _check(self, X: Any) -> Array:
-        return np.column_stack([function_values(f, X, "Covariance") for f in self.functions])
+        columns = [function_values(f, X, "Covariance") for f in self.functions]
+        return np.column_stack(columns)
 
     def _q(self) -> Array:
         m = len(self.functions)
         return np.full(m, 1 / m) if self.weights is None else self._per_feature("weights", m)
 
     def _gram(self, X: Any, Y: Any) -> Array:
-        return (X * self._q()) @ (X if Y is None else Y).T
+        Z = X if Y is None else Y
+        return (X * self._q()) @ Z.T
 
     def _diag(self, X: Any) -> Array:
         return (X * X) @ self._q()
@@ -228,12 +233,15 @@ class MonteCarlo(BaseKernel):
     def _check(self, X: Any) -> Array:
         X = as_vectors(X, "MonteCarlo")
         rng = np.random.RandomState(self.random_state)
-        draws = [self.sampler(rng, X.shape[1]) for _ in range(self.n_components)]
+        m = self.n_components
+        p = X.shape[1]
+        draws = [self.sampler(rng, p) for _ in range(m)]
         columns = [function_values(f, X, "MonteCarlo") for f in draws]
-        return np.asarray(np.column_stack(columns) / np.sqrt(self.n_components))
+        return np.asarray(np.column_stack(columns) / np.sqrt(m))
 
     def _gram(self, X: Any, Y: Any) -> Array:
-        return X @ (X if Y is None else Y).T
+        Z = X if Y is None else Y
+        return X @ Z.T
 
     def _diag(self, X: Any) -> Array:
         return np.asarray(np.einsum("ij,ij->i", X, X))
@@ -303,7 +311,8 @@ class DistanceKernel(BaseKernel):
         return True
 
     def _check(self, X: Any) -> Any:
-        return X if hasattr(X, "shape") and X.ndim > 1 else as_samples(X, "DistanceKernel")
+        is_table = hasattr(X, "shape") and X.ndim > 1
+        return X if is_table else as_samples(X, "DistanceKernel")
 
     def _powers(self, X: Any, Y: Any) -> Array:
         D = self.distance(X, X if Y is None else Y)
@@ -319,7 +328,8 @@ class DistanceKernel(BaseKernel):
         return np.exp(-self.gamma * self._powers(X, Y))
 
     def _diag(self, X: Any) -> Array:
-        return np.ones(X.shape[0] if hasattr(X, "shape") else len(X))
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        return np.ones(n)
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
         return {"gamma": -self.gamma * self._powers(X, None) * K}

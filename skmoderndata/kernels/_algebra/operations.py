@@ -57,7 +57,8 @@ class _OfKernel(BaseKernel):
         kernel : Kernel
             A copy.
         """
-        return super().from_data(X).set_params(kernel=kernel_from_data(self.kernel, X))
+        kernel = kernel_from_data(self.kernel, X)
+        return super().from_data(X).set_params(kernel=kernel)
 
     def _real(self, X: Any) -> Any:
         if isinstance(X, Encoded):  # the inner kernel interprets the form
@@ -82,13 +83,22 @@ class _OfKernel(BaseKernel):
         """Whether the diagonal is constant, as that of the inner kernel is."""
         return constant_diagonal(self.kernel)
 
+    def _inner_gram(self, X: Any, Y: Any) -> Array:
+        return self.kernel(X) if Y is None else self.kernel(X, Y)
+
     def _inner_gradient(self, X: Any) -> Array:
-        return self.kernel(X, eval_gradient=True)[1]
+        _, gradient = self.kernel(X, eval_gradient=True)
+        return gradient
 
 
 def _diagonal_of(gradient: Array) -> Array:
     """Gradient of the diagonal, shape (n, n_dims)."""
     return np.asarray(np.einsum("iij->ij", gradient))
+
+
+def _sums_of_pairs(d: Array) -> Array:
+    """Return the sums `d_i + d_j` of all pairs of rows, shape (n, n, n_dims)."""
+    return d[:, None, :] + d[None, :, :]
 
 
 class Conformal(_OfKernel):
@@ -156,15 +166,16 @@ class Conformal(_OfKernel):
     def _gram(self, X: Any, Y: Any) -> Array:
         f = function_values(self.func, X, "Conformal")
         g = f if Y is None else function_values(self.func, Y, "Conformal")
-        K: Array = self.kernel(X) if Y is None else self.kernel(X, Y)
-        return np.outer(f, g) * K
+        return np.outer(f, g) * self._inner_gram(X, Y)
 
     def _diag(self, X: Any) -> Array:
-        return function_values(self.func, X, "Conformal") ** 2 * self.kernel.diag(X)
+        f = function_values(self.func, X, "Conformal")
+        return f**2 * self.kernel.diag(X)
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
         f = function_values(self.func, X, "Conformal")
-        return {"kernel": np.outer(f, f)[:, :, None] * self._inner_gradient(X)}
+        factors = np.outer(f, f)
+        return {"kernel": factors[:, :, None] * self._inner_gradient(X)}
 
 
 class Pullback(BaseKernel):
@@ -231,9 +242,8 @@ class Pullback(BaseKernel):
         kernel : Kernel
             A copy.
         """
-        return (
-            super().from_data(X).set_params(kernel=kernel_from_data(self.kernel, self.func(X)))
-        )
+        kernel = kernel_from_data(self.kernel, self.func(X))
+        return super().from_data(X).set_params(kernel=kernel)
 
     def _check(self, X: Any) -> Any:
         images = self.func(X)
@@ -248,7 +258,8 @@ class Pullback(BaseKernel):
         return self.kernel.diag(X)
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
-        return {"kernel": self.kernel(X, eval_gradient=True)[1]}
+        _, gradient = self.kernel(X, eval_gradient=True)
+        return {"kernel": gradient}
 
 
 class PolynomialOf(_OfKernel):
@@ -297,18 +308,21 @@ class PolynomialOf(_OfKernel):
 
     def _of(self, k: Array, order: int = 0) -> Array:
         coef = np.atleast_1d(np.asarray(self.coef, dtype=np.float64))
-        p = np.polynomial.Polynomial(coef)
-        return (p.deriv(order) if order else p)(k)
+        polynomial = np.polynomial.Polynomial(coef)
+        if order:
+            polynomial = polynomial.deriv(order)
+        return polynomial(k)
 
     def _gram(self, X: Any, Y: Any) -> Array:
-        return self._of(self.kernel(X) if Y is None else self.kernel(X, Y))
+        return self._of(self._inner_gram(X, Y))
 
     def _diag(self, X: Any) -> Array:
         return self._of(self.kernel.diag(X))
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
         k, gradient = self.kernel(X, eval_gradient=True)
-        return {"kernel": self._of(k, 1)[:, :, None] * gradient}
+        slope = self._of(k, 1)
+        return {"kernel": slope[:, :, None] * gradient}
 
 
 class ExponentialOf(_OfKernel):
@@ -364,7 +378,7 @@ class ExponentialOf(_OfKernel):
         self._check_real("scale", 0.0)
 
     def _log_gram(self, X: Any, Y: Any) -> Array:
-        return (self.kernel(X) if Y is None else self.kernel(X, Y)) / self.scale
+        return self._inner_gram(X, Y) / self.scale
 
     def _log_diag(self, X: Any) -> Array:
         return self.kernel.diag(X) / self.scale
@@ -458,10 +472,11 @@ class GaussianOf(_OfKernel):
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
         gradient = self._inner_gradient(X)
         d = _diagonal_of(gradient)
-        of_square = d[:, None, :] + d[None, :, :] - 2 * gradient
+        of_square = _sums_of_pairs(d) - 2 * gradient
+        variance = self.sigma**2
         return {
-            "sigma": K * self._squares(X, None) / self.sigma**2,
-            "kernel": -K[:, :, None] * of_square / (2 * self.sigma**2),
+            "sigma": K * self._squares(X, None) / variance,
+            "kernel": -K[:, :, None] * of_square / (2 * variance),
         }
 
 
@@ -536,19 +551,18 @@ class Normalized(_OfKernel):
             b = a if B is None else self._log_diagonal(Y, B)
 
             # the logarithm of a zero diagonal entry is -inf; its row of the result is zero
-            scale = (
-                np.where(a > -np.inf, a, 0.0)[:, None] + np.where(b > -np.inf, b, 0.0)
-            ) / 2
+            positive = a > -np.inf
+            left = np.where(positive, a, 0.0)
+            right = np.where(b > -np.inf, b, 0.0)
+            scale = (left[:, None] + right) / 2
             K = np.exp(logarithm - scale)
             if Y is None:
-                np.fill_diagonal(K, a > -np.inf)
+                np.fill_diagonal(K, positive)
         else:
             # without logarithms: the roots of the diagonal
             r = self._roots(X)
-            if Y is None:
-                K = r[:, None] * self.kernel(X) * r
-            else:
-                K = r[:, None] * self.kernel(X, Y) * self._roots(Y)
+            s = r if Y is None else self._roots(Y)
+            K = r[:, None] * self._inner_gram(X, Y) * s
 
             # a sample whose own value is zero keeps it
             if Y is None:
@@ -558,9 +572,11 @@ class Normalized(_OfKernel):
     def _diag(self, X: Any) -> Array:
         if hasattr(self.kernel, "_log_gram"):
             self.kernel._validate()
-            found = self._log_diagonal(X, self.kernel._real(X))
-            return (found > -np.inf).astype(np.float64)
-        return (np.asarray(self.kernel.diag(X)) > 0).astype(np.float64)
+            logarithm = self._log_diagonal(X, self.kernel._real(X))
+            positive = logarithm > -np.inf
+        else:
+            positive = np.asarray(self.kernel.diag(X)) > 0
+        return positive.astype(np.float64)
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
         if hasattr(self.kernel, "_log_gradients"):
@@ -572,17 +588,19 @@ class Normalized(_OfKernel):
                 f"Normalized: the gradient of {self.kernel!r} exceeds double precision for these "
                 "samples; fix its parameters by bounds 'fixed', or take smaller samples."
             )
-        d = _diagonal_of(gradient) * (r**2)[:, None]
-        scaled = (r[:, None] * r)[:, :, None] * gradient
-        return {"kernel": scaled - K[:, :, None] * (d[:, None, :] + d[None, :, :]) / 2}
+
+        # of k r r', and of the roots
+        squares = r**2
+        d = _diagonal_of(gradient) * squares[:, None]
+        roots = r[:, None] * r
+        scaled = roots[:, :, None] * gradient
+        return {"kernel": scaled - K[:, :, None] * _sums_of_pairs(d) / 2}
 
     def _gradients_of_logarithms(self, X: Any, K: Array) -> dict[str, Array]:
         """Differentiate ``log k(x, z) - (log k(x, x) + log k(z, z)) / 2``."""
-        found = self.kernel._log_gradients(self.kernel._real(X))
-        slopes = self.kernel._in_order_of_theta(found)
-        d = _diagonal_of(slopes)
+        gradients = self.kernel._log_gradients(self.kernel._real(X))
+        slopes = self.kernel._in_order_of_theta(gradients)
+        centred = slopes - _sums_of_pairs(_diagonal_of(slopes)) / 2
         # where a value is zero, the derivative of its logarithm need not be finite
-        centred = np.where(
-            K[:, :, None] > 0.0, slopes - (d[:, None, :] + d[None, :, :]) / 2, 0.0
-        )
-        return {"kernel": K[:, :, None] * centred}
+        values = K[:, :, None]
+        return {"kernel": values * np.where(values > 0.0, centred, 0.0)}

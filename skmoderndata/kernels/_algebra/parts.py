@@ -33,10 +33,13 @@ class _OverParts(BaseKernel):
                 f"{name}: kernels must be a non-empty list with one per component."
             )
         self._check_choice("missing", ("raise", "zero", "match"))
-        if self.columns is not None and len(self.columns) != len(self.kernels):
+        if self.columns is None:
+            return
+        n_kernels = len(self.kernels)
+        if len(self.columns) != n_kernels:
             raise ValueError(
                 f"{name}: columns names {len(self.columns)} parts, and there are "
-                f"{len(self.kernels)} kernels."
+                f"{n_kernels} kernels."
             )
 
     def from_data(self, X: Any) -> BaseKernel:
@@ -53,11 +56,8 @@ class _OverParts(BaseKernel):
             A copy.
         """
         self._validate()
-        parts = self._check(X)
-        kernels = [
-            kernel_from_data(kernel, part)
-            for kernel, (part, _) in zip(self.kernels, parts, strict=True)
-        ]
+        components = [component for component, _ in self._check(X)]
+        kernels = [*map(kernel_from_data, self.kernels, components)]
         return super().from_data(X).set_params(kernels=kernels)
 
     def _check(self, X: Any) -> list[tuple[Any, Array]]:
@@ -70,59 +70,66 @@ class _OverParts(BaseKernel):
 
         # one entry for each kernel
         samples = as_samples(X, name)
+        n_kernels = len(self.kernels)
         for x in samples:
-            if not hasattr(x, "__len__") or len(x) != len(self.kernels):
+            if not hasattr(x, "__len__") or len(x) != n_kernels:
                 raise ValueError(
-                    f"{name}: a sample must be a sequence of {len(self.kernels)} parts, one "
+                    f"{name}: a sample must be a sequence of {n_kernels} parts, one "
                     f"for each kernel; received {x!r}."
                 )
 
         # the samples that have a part, and their parts
-        found = []
+        components = []
         for i, kernel in enumerate(self.kernels):
-            here = np.array([x[i] is not None for x in samples], dtype=bool)
-            if self.missing == "raise" and not here.all():
+            present = np.array([x[i] is not None for x in samples], dtype=bool)
+            if self.missing == "raise" and not present.all():
                 raise ValueError(
-                    f"{name}: part {i} of sample {int(np.argmin(here))} is None; set "
+                    f"{name}: part {i} of sample {int(np.argmin(present))} is None; set "
                     "missing='zero' or missing='match' to allow it."
                 )
 
-            part: Any = [x[i] for x in samples if x[i] is not None]
-            if kernel.requires_vector_input and part:
-                part = np.stack([np.atleast_1d(np.asarray(v)) for v in part])
-                check_real(part, name)
-                check_finite(part, name)
-                part = part.astype(np.float64)
+            values: Any = [x[i] for x in samples if x[i] is not None]
+            if kernel.requires_vector_input and values:
+                values = np.stack([np.atleast_1d(np.asarray(v)) for v in values])
+                check_real(values, name)
+                check_finite(values, name)
+                values = values.astype(np.float64)
 
-            found.append((part, here))
-        return found
+            components.append((values, present))
+        return components
 
     def _part(self, i: int, X: Any, Y: Any) -> Array:
-        (x, has_x) = X[i]
-        (y, has_y) = X[i] if Y is None else Y[i]
-        if has_x.all() and has_y.all() and len(x) and len(y):
-            return self.kernels[i](x) if Y is None else self.kernels[i](x, y)
+        kernel = self.kernels[i]
+        x, has_x = X[i]
+        y, has_y = X[i] if Y is None else Y[i]
+        everywhere = has_x.all() and has_y.all()
+        if everywhere and len(x) and len(y):
+            return kernel(x) if Y is None else kernel(x, y)
+
+        # some samples lack the part
         both_missing = ~has_x[:, None] & ~has_y
         out = both_missing.astype(np.float64) * (self.missing == "match")
         if has_x.any() and has_y.any():
-            K = self.kernels[i](x) if Y is None else self.kernels[i](x, y)
+            K = kernel(x) if Y is None else kernel(x, y)
             out[np.ix_(has_x, has_y)] = K
         return np.asarray(out)
 
     def _part_diag(self, i: int, X: Any) -> Array:
-        x, here = X[i]
-        out = np.full(len(here), float(self.missing == "match"))
-        if here.any():
-            out[here] = self.kernels[i].diag(x)
+        x, present = X[i]
+        out = np.full(len(present), float(self.missing == "match"))
+        if present.any():
+            out[present] = self.kernels[i].diag(x)
         return out
 
     def _part_gradient(self, i: int, X: Any) -> Array:
-        x, here = X[i]
-        if not here.any():
-            return np.zeros((len(here), len(here), self.kernels[i].n_dims))
-        gradient = self.kernels[i](x, eval_gradient=True)[1]
-        out = np.zeros((len(here), len(here), gradient.shape[2]))
-        out[np.ix_(here, here)] = gradient
+        kernel = self.kernels[i]
+        x, present = X[i]
+        n = len(present)
+        if not present.any():
+            return np.zeros((n, n, kernel.n_dims))
+        _, gradient = kernel(x, eval_gradient=True)
+        out = np.zeros((n, n, gradient.shape[2]))
+        out[np.ix_(present, present)] = gradient
         return out
 
 
@@ -187,11 +194,10 @@ class DirectSum(_OverParts):
             self._check_real("weights", 0.0, low_included=True)
 
     def _w(self) -> Array:
-        return (
-            self._per_feature("weights", len(self.kernels))
-            if self.weights is not None
-            else (np.ones(len(self.kernels)))
-        )
+        n_kernels = len(self.kernels)
+        if self.weights is None:
+            return np.ones(n_kernels)
+        return self._per_feature("weights", n_kernels)
 
     def _gram(self, X: Any, Y: Any) -> Array:
         w = self._w()
@@ -272,12 +278,12 @@ class TensorProduct(_OverParts):
         return np.prod(parts, axis=0)
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
-        parts = [self._part(i, X, None) for i in range(len(self.kernels))]
-        found = {}
-        for i in range(len(parts)):
+        factors = [self._part(i, X, None) for i in range(len(self.kernels))]
+        gradients = {}
+        for i in range(len(factors)):
             others = np.ones_like(K)
-            for j, part in enumerate(parts):
+            for j, factor in enumerate(factors):
                 if j != i:
-                    others *= part
-            found[f"kernels__{i}"] = others[:, :, None] * self._part_gradient(i, X)
-        return found
+                    others *= factor
+            gradients[f"kernels__{i}"] = others[:, :, None] * self._part_gradient(i, X)
+        return gradients

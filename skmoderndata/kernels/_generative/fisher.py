@@ -151,12 +151,14 @@ class HMMFisher(ScoreKernel):
 
     def _arrays(self) -> HiddenMarkovModel | None:
         """Return the checked model; None if it must be fitted first."""
-        given = [self.startprob, self.transmat, self.emissionprob]
-        if self.model is None and all(a is not None for a in given):
+        arrays = [self.startprob, self.transmat, self.emissionprob]
+        given = [a is not None for a in arrays]
+        if self.model is None and all(given):
+            emission = (self.emissionprob,)
             return checked_model(
-                self.startprob, self.transmat, "symbols", (self.emissionprob,), "HMMFisher"
+                self.startprob, self.transmat, "symbols", emission, "HMMFisher"
             )
-        if self.model is None or any(a is not None for a in given):
+        if self.model is None or any(given):
             raise ValueError(
                 "HMMFisher: give either model, or all of startprob, transmat and emissionprob, "
                 "but not both."
@@ -174,14 +176,16 @@ class HMMFisher(ScoreKernel):
         fitted = None if self.model is None else read_model(inner(self.model), "HMMFisher")
         if fitted is not None:
             values["model"] = fitted
-        return f"HMMFisher({', '.join(f'{k}={show(v)}' for k, v in values.items())})"
+        shown = [f"{k}={show(v)}" for k, v in values.items()]
+        return f"HMMFisher({', '.join(shown)})"
 
     def _validate(self) -> None:
         model = self._arrays()
         kind = "symbols" if model is None else model.kind
+        allowed = LETTERS[kind]
         letters = self.parameters
-        if not isinstance(letters, str) or not letters or set(letters) - set(LETTERS[kind]):
-            raise self._refuse("parameters", f"some of the letters {LETTERS[kind]!r}")
+        if not isinstance(letters, str) or not letters or set(letters) - set(allowed):
+            raise self._refuse("parameters", f"some of the letters {allowed!r}")
         self._validate_information()
 
     def from_data(self, X: Any) -> BaseKernel:
@@ -218,16 +222,18 @@ class HMMFisher(ScoreKernel):
         assert model is not None  # `_check` asks `is_fitted` first
         seen, values = observations(model, X, self.symbols, "HMMFisher")
         S = len(model.startprob)
-        found = []
         emission_size = sum(a.size for a in model.emission)
-        for part, block in blocks(seen, 8 * (2 * S * S + 2 * emission_size)):
-            start = seen.offsets[part.start]
-            stop = seen.offsets[part.stop]
+        row_bytes = 8 * (2 * S * S + 2 * emission_size)
+
+        scores = []
+        for rows, block in blocks(seen, row_bytes):
+            start = seen.offsets[rows.start]
+            stop = seen.offsets[rows.stop]
             vectors = None if values is None else values[start:stop]
-            found.append(self._block_scores(model, block, vectors, part.start))
-        if not found:
+            scores.append(self._block_scores(model, block, vectors, rows.start))
+        if not scores:
             return np.zeros((0, 0))
-        return np.concatenate(found)
+        return np.concatenate(scores)
 
     def _block_scores(
         self, model: HiddenMarkovModel, seen: Any, values: Array | None, first: int
@@ -245,9 +251,8 @@ class HMMFisher(ScoreKernel):
         wanted = self.parameters
         groups = []
         if "s" in wanted:
-            groups.append(
-                start_scores(model.startprob, passed, seen.offsets, self.constrained)
-            )
+            start = start_scores(model.startprob, passed, seen.offsets, self.constrained)
+            groups.append(start)
         if "t" in wanted:
             groups.append(move_scores(model.transmat, passed, self.constrained))
 
@@ -268,7 +273,8 @@ class HMMFisher(ScoreKernel):
             rates = model.emission[0]
             assert values is not None  # the observations of models of counts are vectors
             ratios = values[:, None, :] / rates - 1.0
-            weighted = (passed.states[:, :, None] * ratios).reshape(len(ratios), rates.size)
+            weighted = passed.states[:, :, None] * ratios
+            weighted = weighted.reshape(len(ratios), rates.size)
             groups.append(sums_by_sequence(weighted, seen.offsets))
 
         return np.concatenate(groups, axis=1)
@@ -369,13 +375,15 @@ class MarkovFisher(ScoreKernel):
 
     def _chain(self) -> tuple[Array, Array]:
         Q = probabilities(self.transmat, "transmat", (None, None), "MarkovFisher")
-        n_contexts = Q.shape[1] ** (self.p - 1)
+        M = Q.shape[1]
+        n_contexts = M ** (self.p - 1)
         if len(Q) != n_contexts:
             raise ValueError(
-                f"MarkovFisher: transmat has shape {Q.shape}, and p={self.p} with {Q.shape[1]} "
+                f"MarkovFisher: transmat has shape {Q.shape}, and p={self.p} with {M} "
                 f"symbols needs {n_contexts} rows, one for each context."
             )
-        return probabilities(self.startprob, "startprob", (n_contexts,), "MarkovFisher"), Q
+        pi = probabilities(self.startprob, "startprob", (n_contexts,), "MarkovFisher")
+        return pi, Q
 
     def _contexts(self, X: Any, M: int) -> tuple[Array, Array, Array, Array]:
         """Numbers of the windows with offsets, and the first context of each sequence."""
@@ -383,15 +391,21 @@ class MarkovFisher(ScoreKernel):
             raise ValueError(
                 f"MarkovFisher: {M} symbols make {M}^{self.p} windows, too many columns; lower p."
             )
+        # windows of p symbols, as numbers with p digits
+        p = self.p
         rows, offsets = symbol_rows(X, self.symbols, M, "MarkovFisher")
-        digits = M ** np.arange(self.p - 1, -1, -1)
+        digits = M ** np.arange(p - 1, -1, -1)
         lengths = np.diff(offsets)
-        counts = np.maximum(lengths - self.p + 1, 0)
+        counts = np.maximum(lengths - p + 1, 0)
         ends = np.concatenate([[0], np.cumsum(counts)])
-        starts = np.repeat(offsets[:-1] - ends[:-1], counts) + np.arange(ends[-1])
-        windows = rows[starts[:, None] + np.arange(self.p)] @ digits
-        long = np.flatnonzero((lengths >= self.p - 1) & (lengths > 0))
-        first = rows[offsets[long][:, None] + np.arange(self.p - 1)] @ digits[1:]
+        shifts = np.repeat(offsets[:-1] - ends[:-1], counts)
+        starts = shifts + np.arange(ends[-1])
+        windows = rows[starts[:, None] + np.arange(p)] @ digits
+
+        # first contexts, of p - 1 symbols
+        long = np.flatnonzero((lengths >= p - 1) & (lengths > 0))
+        begins = offsets[long]
+        first = rows[begins[:, None] + np.arange(p - 1)] @ digits[1:]
         return windows, ends, long, first
 
     def from_data(self, X: Any) -> BaseKernel:
@@ -426,7 +440,8 @@ class MarkovFisher(ScoreKernel):
         elif self.symbols is not None:
             M = len(self.symbols)
         else:
-            M = 1 + max((int(max(x)) for x in samples if len(x)), default=0)
+            largest = max((int(max(x)) for x in samples if len(x)), default=0)
+            M = 1 + largest
         if M == 0:
             raise ValueError(
                 "MarkovFisher: all training samples are empty, and there are no symbols; give "
@@ -436,7 +451,8 @@ class MarkovFisher(ScoreKernel):
         # how often each window of p symbols occurs, and each context at the start
         windows, _, _, first = self._contexts(samples, M)
         n_contexts = M ** (self.p - 1)
-        counts = np.bincount(windows, minlength=M**self.p).reshape(n_contexts, M)
+        counts = np.bincount(windows, minlength=M**self.p)
+        counts = counts.reshape(n_contexts, M)
 
         if self.transmat is None:
             self.transmat = frequencies(counts + self.smoothing)
@@ -455,40 +471,42 @@ class MarkovFisher(ScoreKernel):
         wrong = np.flatnonzero(P[windows] == 0.0)
         wrong_start = long[pi[first] == 0.0]
         if len(wrong) or len(wrong_start):
-            i = (
-                np.searchsorted(ends, wrong[0], side="right") - 1
-                if len(wrong)
-                else wrong_start[0]
-            )
+            if len(wrong):
+                i = np.searchsorted(ends, wrong[0], side="right") - 1
+            else:
+                i = wrong_start[0]
             raise ValueError(
                 f"MarkovFisher: sample {i} has probability 0 under the chain; drop it, or set "
                 "smoothing above 0."
             )
 
         # moves: 1 / P for each window, less the visits of its context where rows sum to one
-        ones = np.ones(len(windows))
-        moves = sparse.csr_array(
-            (1.0 / P[windows], windows.copy(), ends.copy()), shape=(n, M**self.p)
-        )
-        visits = sparse.csr_array((ones, windows // M, ends.copy()), shape=(n, len(pi)))
+        n_contexts = len(pi)
+        ratios = 1.0 / P[windows]
+        entries = (ratios, windows.copy(), ends.copy())
+        moves = sparse.csr_array(entries, shape=(n, M**self.p))
+        entries = (np.ones(len(windows)), windows // M, ends.copy())
+        visits = sparse.csr_array(entries, shape=(n, n_contexts))
         moves.sum_duplicates()
         visits.sum_duplicates()
         expected = sparse.kron(visits, np.ones((1, M)), format="csr")
-        moves = (moves - expected).multiply((P > 0.0)[None, :])
+        possible = P > 0.0
+        moves = (moves - expected).multiply(possible[None, :])
 
         # the first context: 1 / pi, less one for all that are possible
-        begins = np.zeros((n, len(pi)))
+        begins = np.zeros((n, n_contexts))
         begins[long] = -1.0 * (pi > 0.0)
         begins[long, first] += 1.0 / pi[first]
-        return sparse.csr_array(sparse.hstack([sparse.csr_array(begins), moves], format="csr"))
+        scores = sparse.hstack([sparse.csr_array(begins), moves], format="csr")
+        return sparse.csr_array(scores)
 
 
 def frequencies(counts: Array) -> Array:
     """Divide rows by their sums; a row of zeros becomes uniform."""
     totals = counts.sum(axis=1, keepdims=True)
-    return np.where(
-        totals > 0, counts / np.where(totals > 0, totals, 1.0), 1 / counts.shape[1]
-    )
+    occurs = totals > 0
+    divisors = np.where(occurs, totals, 1.0)
+    return np.where(occurs, counts / divisors, 1 / counts.shape[1])
 
 
 class Fisher(ScoreKernel):
@@ -576,11 +594,14 @@ class Fisher(ScoreKernel):
     def __repr__(self) -> str:
         values = {k: show(v) for k, v in self.get_params(deep=False).items()}
         values["model"] = show_model(self.model)
-        return f"Fisher({', '.join(f'{k}={v}' for k, v in values.items())})"
+        shown = [f"{k}={v}" for k, v in values.items()]
+        return f"Fisher({', '.join(shown)})"
 
     def _validate(self) -> None:
-        known = hasattr(self.model, "score_vector") or not is_fitted(self.model)
-        if self.model is None or not (known or read_mixture(inner(self.model)) is not None):
+        usable = hasattr(self.model, "score_vector") or not is_fitted(self.model)
+        if not usable:
+            usable = read_mixture(inner(self.model)) is not None
+        if self.model is None or not usable:
             raise self._refuse(
                 "model", "a Gaussian mixture, GaussianNB, or an object with score_vector(X)"
             )
@@ -611,21 +632,22 @@ class Fisher(ScoreKernel):
 
     def _scores(self, X: Any) -> Array:
         if not self.requires_vector_input:
-            G = np.asarray(inner(self.model).score_vector(X), dtype=np.float64)
+            scores = inner(self.model).score_vector(X)
+            G = np.asarray(scores, dtype=np.float64)
             if G.ndim != 2 or len(G) != len(X) or not np.isfinite(G).all():
                 raise ValueError(
                     "Fisher: score_vector(X) must return finite numbers, one row for each "
                     f"sample, and returned an array of shape {G.shape}."
                 )
             return G
+
         model = read_mixture(inner(self.model))
         assert model is not None  # `_validate` refuses others
         table = as_vectors(X, "Fisher")
-        if table.shape[1] != model.means.shape[1]:
-            raise ValueError(
-                f"Fisher: samples have {table.shape[1]} features, and the model "
-                f"{model.means.shape[1]}."
-            )
+        p = table.shape[1]
+        p_model = model.means.shape[1]
+        if p != p_model:
+            raise ValueError(f"Fisher: samples have {p} features, and the model {p_model}.")
         return mixture_scores(model, table, self.parameters)
 
 
@@ -636,22 +658,25 @@ def mixture_scores(model: NormalMixture, X: Array, parameters: str) -> Array:
     # responsibilities of the components
     with np.errstate(divide="ignore"):
         joint = log_densities(X, means, covariances) + np.log(w)
-    gamma = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
+    log_p = np.logaddexp.reduce(joint, axis=1, keepdims=True)
+    gamma = np.exp(joint - log_p)
 
     # derivatives of log p by weights, means, covariances: one block of columns each
     groups = []
-    steps = np.arange(len(X) + 1)
+    n = len(X)
+    steps = np.arange(n + 1)
     if "w" in parameters:
         possible = w > 0.0
         ratio = np.divide(gamma, w, out=np.zeros_like(gamma), where=possible)
         groups.append(ratio - possible)
     if "m" in parameters:
-        groups.append(mean_scores(X, gamma, means, covariances, steps).reshape(len(X), -1))
+        by_means = mean_scores(X, gamma, means, covariances, steps)
+        groups.append(by_means.reshape(n, -1))
     if "c" in parameters:
-        found = covariance_scores(X, gamma, means, covariances, steps)
+        by_covariances = covariance_scores(X, gamma, means, covariances, steps)
         if kind == "tied":
-            found = found.sum(axis=1)
+            by_covariances = by_covariances.sum(axis=1)
         elif kind == "spherical":
-            found = found.sum(axis=2)
-        groups.append(found.reshape(len(X), -1))
+            by_covariances = by_covariances.sum(axis=2)
+        groups.append(by_covariances.reshape(n, -1))
     return np.concatenate(groups, axis=1)

@@ -45,9 +45,8 @@ def probabilities(values: Any, name: str, shape: tuple[int | None, ...], owner: 
         raise ValueError(f"{owner}: {name} must be an array of probabilities.") from None
 
     # shape and range
-    fits = p.ndim == len(shape) and all(
-        m in (None, n) for m, n in zip(shape, p.shape, strict=False)
-    )
+    sizes = zip(shape, p.shape, strict=False)
+    fits = p.ndim == len(shape) and all(m in (None, n) for m, n in sizes)
     if not fits or not p.size:
         wanted = ", ".join("any" if m is None else str(m) for m in shape)
         raise ValueError(f"{owner}: {name} has shape {p.shape}, and needs shape ({wanted}).")
@@ -85,7 +84,8 @@ def read_model(model: Any, owner: str) -> HiddenMarkovModel | None:
     if isinstance(model, HiddenMarkovModel):
         return model
     if isinstance(model, tuple | list) and len(model) == 3:
-        return checked_model(model[0], model[1], "symbols", (model[2],), owner)
+        startprob, transmat, emissionprob = model
+        return checked_model(startprob, transmat, "symbols", (emissionprob,), owner)
 
     # a model of hmmlearn, by what it emits
     kind = next((kind for name, kind in KINDS.items() if hasattr(model, name)), None)
@@ -127,6 +127,8 @@ def checked_model(
     if kind == "symbols":
         values = probabilities(emission[0], "emissionprob", (S, None), owner)
         return HiddenMarkovModel(start, move, kind, (values,))
+
+    # one row for each state
     arrays = tuple(np.array(values, dtype=np.float64) for values in emission)
     if not all(len(a) == S and np.isfinite(a).all() for a in arrays):
         raise ValueError(f"{owner}: means and covariances must be finite, one for each state.")
@@ -137,11 +139,13 @@ def checked_model(
 
 def pack_symbols(X: Any, owner: str) -> Packed:
     """Pack sequences; columns of integers, the input of hmmlearn, are accepted too."""
-    flat = [
-        x[:, 0] if isinstance(x, np.ndarray) and x.ndim == 2 and x.shape[1] == 1 else x
-        for x in as_samples(X, owner)
-    ]
-    return pack(flat, owner)
+
+    def flat(x: Any) -> Any:
+        is_column = isinstance(x, np.ndarray) and x.ndim == 2 and x.shape[1] == 1
+        return x[:, 0] if is_column else x
+
+    sequences = [flat(x) for x in as_samples(X, owner)]
+    return pack(sequences, owner)
 
 
 def are_numbers(symbols: Sequence[Any]) -> bool:
@@ -154,17 +158,24 @@ def symbols_from_data(X: Any, symbols: Any, owner: str) -> Any:
     if symbols is not None:
         return symbols
     packed = pack_symbols(X, owner)
-    if packed.kind != "text" and are_numbers(packed.symbols):
+    is_text = packed.kind == "text"
+    if not is_text and are_numbers(packed.symbols):
         return None
-    used = sorted((packed.symbols[c] for c in np.unique(packed.codes)), key=str)
-    return "".join(used) if packed.kind == "text" else tuple(used)
+    used = [packed.symbols[c] for c in np.unique(packed.codes)]
+    used.sort(key=str)
+    return "".join(used) if is_text else tuple(used)
 
 
 def pack_numbers(X: Sequence[Array]) -> tuple[Array, Array]:
     """Join integer arrays; return them with the offset of each."""
-    offsets = np.concatenate([[0], np.cumsum([x.size for x in X])]).astype(np.int64)
     flat = [x.ravel() for x in X]
-    return np.concatenate(flat).astype(np.int64) if flat else np.zeros(0, np.int64), offsets
+    numbers = np.concatenate(flat).astype(np.int64) if flat else np.zeros(0, np.int64)
+    return numbers, _offsets([x.size for x in X])
+
+
+def _offsets(lengths: Sequence[int]) -> Array:
+    """Where sequences of these lengths begin, one after another, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def symbol_rows(X: Any, symbols: Any, n_symbols: int, owner: str) -> tuple[Array, Array]:
@@ -186,7 +197,8 @@ def model_codes(packed: Packed, symbols: Any, n_symbols: int, owner: str) -> Arr
                 "sequences have other symbols; pass symbols, in the order of the columns of the "
                 "model, or call kernel.from_data(X_train)."
             )
-        numbers: dict[Any, int] = {s: int(s) for s in packed.symbols if 0 <= s < n_symbols}  # type: ignore[operator,call-overload]
+        in_range = [s for s in packed.symbols if 0 <= s < n_symbols]  # type: ignore[operator]
+        numbers: dict[Any, int] = {s: int(s) for s in in_range}  # type: ignore[call-overload]
     else:
         if len(symbols) != n_symbols or len(set(symbols)) < n_symbols:
             raise ValueError(
@@ -199,11 +211,13 @@ def model_codes(packed: Packed, symbols: Any, n_symbols: int, owner: str) -> Arr
     table = np.array([numbers.get(s, -1) for s in packed.symbols], dtype=np.int64)
     rows = table[packed.codes] if len(packed.codes) else np.zeros(0, dtype=np.int64)
 
-    if (rows < 0).any():
-        at = int(np.flatnonzero(rows < 0)[0])
-        i = int(np.searchsorted(packed.offsets, at, side="right")) - 1
+    unknown = np.flatnonzero(rows < 0)
+    if len(unknown):
+        index = int(unknown[0])
+        i = int(np.searchsorted(packed.offsets, index, side="right")) - 1
+        symbol = packed.symbols[packed.codes[index]]
         raise ValueError(
-            f"{owner}: sample {i} has the symbol {packed.symbols[packed.codes[at]]!r}, which is "
+            f"{owner}: sample {i} has the symbol {symbol!r}, which is "
             f"not among the {n_symbols} of the model; train with all symbols, or drop it."
         )
     return rows
@@ -211,47 +225,55 @@ def model_codes(packed: Packed, symbols: Any, n_symbols: int, owner: str) -> Arr
 
 def pack_vectors(X: Any, n_features: int | None, owner: str) -> tuple[Array, Array]:
     """Rows of all series, concatenated, and the offset of each series."""
-    parts = []
+    series = []
     for i, x in enumerate(as_samples(X, owner)):
         try:
             a = np.asarray(x, dtype=np.float64)
         except (TypeError, ValueError):
             a = np.zeros((0, 0, 0))
         a = a[:, None] if a.ndim == 1 else a
-        wrong = a.ndim != 2 or (len(a) > 0 and n_features not in (None, a.shape[1]))
-        if wrong or not np.isfinite(a).all():
+        fits = a.ndim == 2 and (not len(a) or n_features in (None, a.shape[1]))
+        if not fits or not np.isfinite(a).all():
             width = "n_features" if n_features is None else n_features
             raise ValueError(
                 f"{owner}: sample {i} must be a finite array of shape (length, {width})."
             )
         if len(a):
             n_features = a.shape[1]
-        parts.append(a)
-    offsets = np.concatenate([[0], np.cumsum([len(a) for a in parts])]).astype(np.int64)
-    filled = [a for a in parts if len(a)]
-    return (np.concatenate(filled) if filled else np.zeros((0, n_features or 1))), offsets
+        series.append(a)
+
+    filled = [a for a in series if len(a)]
+    rows = np.concatenate(filled) if filled else np.zeros((0, n_features or 1))
+    return rows, _offsets([len(a) for a in series])
 
 
 def observations(
     model: HiddenMarkovModel, X: Any, symbols: Any, owner: str
 ) -> tuple[Observations, Array | None]:
     """Return the emission probabilities of the observations, and the observed vectors."""
+    means = model.emission[0]  # or the probabilities of symbols, or rates
     if model.kind == "symbols":
-        table = np.ascontiguousarray(model.emission[0].T)
+        table = np.ascontiguousarray(means.T)
         rows, offsets = symbol_rows(X, symbols, len(table), owner)
         return Observations(table, np.zeros(len(table)), rows, offsets), None
-    values, offsets = pack_vectors(X, model.emission[0].shape[1], owner)
+
+    # logarithms of the densities of vectors in each state
+    values, offsets = pack_vectors(X, means.shape[1], owner)
     if model.kind == "normal":
         logs = log_densities(values, *model.emission)
     else:
-        if (values < 0).any() or (values != np.floor(values)).any():
+        counts = (values >= 0) & (values == np.floor(values))
+        if not counts.all():
             raise ValueError(f"{owner}: a model of counts needs integers of at least 0.")
-        rates = model.emission[0]
-        logs = xlogy(values[:, None, :], rates) - rates - gammaln(values + 1.0)[:, None, :]
+        log_factorials = gammaln(values + 1.0)
+        logs = xlogy(values[:, None, :], means) - means - log_factorials[:, None, :]
         logs = logs.sum(axis=2)
+
+    # one row for each observation, relative to its largest density
     scale = logs.max(axis=1, initial=-np.inf) if len(logs) else np.zeros(0)
     table = np.exp(logs - scale[:, None])
-    return Observations(table, scale, np.arange(len(values)), offsets), values
+    rows = np.arange(len(values))
+    return Observations(table, scale, rows, offsets), values
 
 
 def fit_model(model: Any, X: Any, symbols: Any, owner: str) -> HiddenMarkovModel:
@@ -269,7 +291,7 @@ def fit_model(model: Any, X: Any, symbols: Any, owner: str) -> HiddenMarkovModel
         raise ValueError(f"{owner}: all training sequences are empty; no model can be fitted.")
     lengths = np.diff(offsets)
     fitted.fit(values, lengths[lengths > 0])
-    found = read_model(fitted, owner)
-    if found is None:
+    arrays = read_model(fitted, owner)
+    if arrays is None:
         raise TypeError(f"{owner}: {type(model).__name__} has no supported arrays after fit.")
-    return found
+    return arrays

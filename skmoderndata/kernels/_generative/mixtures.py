@@ -53,7 +53,9 @@ def read_mixture(model: Any) -> NormalMixture | None:
 
 def is_fitted(model: Any) -> bool:
     """Whether a model is fitted, or needs no fit."""
-    return not hasattr(model, "fit") or any(k.endswith("_") for k in vars(inner(model)))
+    if not hasattr(model, "fit"):
+        return True
+    return any(name.endswith("_") for name in vars(inner(model)))
 
 
 def inner(model: Any) -> Any:
@@ -86,4 +88,5 @@ def show_model(model: Any) -> str:
         return show(content)
     if model is None or isinstance(model, tuple | list) or not is_fitted(model):
         return show(model)
-    return f"{show(model)}<checksum {zlib.crc32(pickle.dumps(inner(model))):08x}>"
+    state = pickle.dumps(inner(model))
+    return f"{show(model)}<checksum {zlib.crc32(state):08x}>"

@@ -137,9 +137,8 @@ class MixtureP(ProbabilityKernel):
     @property
     def requires_vector_input(self) -> bool:
         """Whether samples must be rows of a table; False if `model` has its own function."""
-        return not isinstance(self.model, tuple | list) or isinstance(
-            self.model, NormalMixture
-        )
+        is_pair = isinstance(self.model, tuple | list)
+        return not is_pair or isinstance(self.model, NormalMixture)
 
     def __repr__(self) -> str:
         return f"MixtureP(model={show_model(self.model)})"
@@ -183,11 +182,13 @@ class MixtureP(ProbabilityKernel):
 
         # a normal mixture, a pair (weights, log_prob), or a model of joint probabilities
         if mixture is not None:
-            logs = log_densities(as_vectors(X, "MixtureP"), mixture.means, mixture.covariances)
+            table = as_vectors(X, "MixtureP")
+            logs = log_densities(table, mixture.means, mixture.covariances)
             weights = np.asarray(mixture.weights)
         elif isinstance(model, tuple | list):
-            weights = np.asarray(model[0], dtype=np.float64)
-            logs = np.asarray(model[1](X))
+            given, log_prob = model
+            weights = np.asarray(given, dtype=np.float64)
+            logs = np.asarray(log_prob(X))
             if logs.shape != (len(X), len(weights)) or np.isnan(logs).any():
                 raise ValueError(
                     "MixtureP: log_prob(X) must return logarithms of shape (n_samples, "
@@ -195,20 +196,21 @@ class MixtureP(ProbabilityKernel):
                 )
         else:
             joint = model.predict_joint_log_proba(as_vectors(X, "MixtureP"))
-            prior = getattr(model, "class_log_prior_", None)
-            return np.asarray(
-                joint - 0.5 * (np.log(model.class_prior_) if prior is None else prior)
-            )
+            log_prior = getattr(model, "class_log_prior_", None)
+            if log_prior is None:
+                log_prior = np.log(model.class_prior_)
+            return np.asarray(joint - 0.5 * log_prior)
 
         with np.errstate(divide="ignore"):
             return np.asarray(logs + 0.5 * np.log(weights))
 
     def _log_gram(self, X: Array, Y: Array | None) -> Array:
         Z = X if Y is None else Y
-        found = np.full((len(X), len(Z)), -np.inf)
+        total = np.full((len(X), len(Z)), -np.inf)
         for m in range(X.shape[1]):
-            np.logaddexp(found, X[:, m, None] + Z[None, :, m], out=found)
-        return found
+            products = X[:, m, None] + Z[None, :, m]
+            np.logaddexp(total, products, out=total)
+        return total
 
     def _log_diag(self, X: Array) -> Array:
         return np.asarray(np.logaddexp.reduce(2.0 * X, axis=1))
@@ -244,9 +246,8 @@ class _CommonPaths(CodedKernel):
 
     def _model(self) -> HiddenMarkovModel:
         name = type(self).__name__
-        return checked_model(
-            self.startprob, self.transmat, "symbols", (self.emissionprob,), name
-        )
+        emission = (self.emissionprob,)
+        return checked_model(self.startprob, self.transmat, "symbols", emission, name)
 
     def _validate(self) -> None:
         self._model()
@@ -257,31 +258,36 @@ class _CommonPaths(CodedKernel):
 
     def _by_length(self, X: Packed, length: int) -> tuple[Array, Array]:
         """Positions of the samples of given length, and their symbols as rows."""
-        where = np.flatnonzero(X.lengths == length)
-        return where, X.codes[X.offsets[where][:, None] + np.arange(length)]
+        samples = np.flatnonzero(X.lengths == length)
+        first = X.offsets[samples]
+        return samples, X.codes[first[:, None] + np.arange(length)]
 
     def _log_gram(self, X: Packed, Y: Packed | None) -> Array:
         X = self._coded(X)
         Z = X if Y is None else self._coded(Y)
         model = self._model()
         arrays = (model.startprob, model.transmat, model.emission[0])
-        found = np.full((len(X), len(Z)), -np.inf)
+        logarithms = np.full((len(X), len(Z)), -np.inf)
         for length in np.intersect1d(X.lengths, Z.lengths):
+            parents = self._tree(int(length))
             rows, A = self._by_length(X, length)
             columns, B = self._by_length(Z, length)
-            for part in row_blocks(len(rows), 40 * len(columns) * len(model.startprob)):
-                found[np.ix_(rows[part], columns)] = common_path_logarithms(
-                    A[part, None], B[None], self._tree(int(length)), *arrays
-                )
-        return found if Y is not None else np.minimum(found, found.T)
+            row_bytes = 40 * len(columns) * len(model.startprob)
+            for block in row_blocks(len(rows), row_bytes):
+                values = common_path_logarithms(A[block, None], B[None], parents, *arrays)
+                logarithms[np.ix_(rows[block], columns)] = values
+        return logarithms if Y is not None else np.minimum(logarithms, logarithms.T)
 
     def _log_diag(self, X: Packed) -> Array:
-        X, model, found = self._coded(X), self._model(), np.zeros(len(X))
+        X = self._coded(X)
+        model = self._model()
+        logarithms = np.zeros(len(X))
         arrays = (model.startprob, model.transmat, model.emission[0])
         for length in np.unique(X.lengths):
             rows, A = self._by_length(X, length)
-            found[rows] = common_path_logarithms(A, A, self._tree(int(length)), *arrays)
-        return found
+            parents = self._tree(int(length))
+            logarithms[rows] = common_path_logarithms(A, A, parents, *arrays)
+        return logarithms
 
 
 class FixedLengthHMM(_CommonPaths):
@@ -422,8 +428,11 @@ class HiddenTree(_CommonPaths):
         super()._validate()
         parents = np.asarray(self.parents)
         nodes = np.arange(parents.size)
-        good = parents.ndim == 1 and parents.size > 0 and parents.dtype.kind in "iu"
-        if not good or parents[0] != -1 or (parents[1:] < 0).any() or (parents >= nodes).any():
+        valid = parents.ndim == 1 and parents.size > 0 and parents.dtype.kind in "iu"
+        if valid:
+            one_root = parents[0] == -1 and not (parents[1:] < 0).any()
+            valid = one_root and not (parents >= nodes).any()
+        if not valid:
             raise self._refuse(
                 "parents",
                 "-1 for node 0, the only root, and a smaller number for each other node",
@@ -434,8 +443,9 @@ class HiddenTree(_CommonPaths):
         n_nodes = np.size(self.parents)
         wrong = np.flatnonzero(packed.lengths != n_nodes)
         if len(wrong):
+            i = wrong[0]
             raise ValueError(
-                f"HiddenTree: sample {wrong[0]} has {packed.lengths[wrong[0]]} symbols for "
+                f"HiddenTree: sample {i} has {packed.lengths[i]} symbols for "
                 f"{n_nodes} nodes; give one symbol for each node."
             )
         return packed
@@ -553,18 +563,19 @@ class PairHMM(CodedKernel):
         e = float(self.epsilon)
         tau = float(self.tau)
         if self.topology == "standard":
-            moves = np.array(
-                [[1 - 2 * d - tau, d, d], [1 - e - tau, e, 0.0], [1 - e - tau, 0.0, e]]
-            )
+            # rows: from a match, from either insertion
+            to_match = 1 - e - tau
+            moves = np.array([[1 - 2 * d - tau, d, d], [to_match, e, 0.0], [to_match, 0.0, e]])
             ends = np.full(3, tau)
         else:
+            # columns: to a match, to either insertion
             out = np.array([(1 - d) ** 2, (1 - e) * (1 - d), 1 - e])
             ends = tau * out
-            moves = np.stack(
-                [(1 - tau) * out, [d, e, 0.0], [d * (1 - d), d * (1 - e), e]], axis=1
-            )
+            second = [d * (1 - d), d * (1 - e), e]
+            moves = np.stack([(1 - tau) * out, [d, e, 0.0], second], axis=1)
         joint = np.ascontiguousarray(self.joint, dtype=np.float64)
-        return PairModel(joint, np.array(self.insert, dtype=np.float64), moves, ends)
+        insert = np.array(self.insert, dtype=np.float64)
+        return PairModel(joint, insert, moves, ends)
 
     def _log_gram(self, X: Packed, Y: Packed | None) -> Array:
         own = Y is None
@@ -572,16 +583,20 @@ class PairHMM(CodedKernel):
         X = self._coded(X)
         Z = X if Y is None else self._coded(Y)
         K = np.empty((len(X), len(Z)))
-        grid = np.tril_indices(len(X)) if own else np.indices(K.shape).reshape(2, -1)
-        which = np.stack([grid[0], grid[1]], axis=1)
-        K[which[:, 0], which[:, 1]] = pair_logarithms(
-            model, (X.codes, X.offsets), (Z.codes, Z.offsets), which
-        )
+
+        # all pairs, or those below the diagonal
+        i, j = np.tril_indices(len(X)) if own else np.indices(K.shape).reshape(2, -1)
+        pairs = np.stack([i, j], axis=1)
+        others = (Z.codes, Z.offsets)
+        values = pair_logarithms(model, (X.codes, X.offsets), others, pairs)
+        K[i, j] = values
         if own:
-            K[which[:, 1], which[:, 0]] = K[which[:, 0], which[:, 1]]
+            K[j, i] = values
         return K
 
     def _log_diag(self, X: Packed) -> Array:
-        X, each = self._coded(X), np.arange(len(X))
+        X = self._coded(X)
+        each = np.arange(len(X))
+        pairs = np.stack([each, each], axis=1)
         packed = (X.codes, X.offsets)
-        return pair_logarithms(self._model(), packed, packed, np.stack([each, each], axis=1))
+        return pair_logarithms(self._model(), packed, packed, pairs)

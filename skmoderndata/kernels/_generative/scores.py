@@ -20,24 +20,24 @@ class Scored:
     """
 
     def __init__(
-        self, samples: Any, indices: Any = None, found: dict[Key, Any] | None = None
+        self, samples: Any, indices: Any = None, cache: dict[Key, Any] | None = None
     ) -> None:
         self.samples = samples
         self.indices = indices
-        self.found: dict[Key, Any] = {} if found is None else found
+        self.cache: dict[Key, Any] = {} if cache is None else cache
 
     def __getitem__(self, indices: Array) -> "Scored":
         chosen = indices if self.indices is None else self.indices[indices]
-        return Scored(self.samples, chosen, self.found)
+        return Scored(self.samples, chosen, self.cache)
 
     def under(self, kernel: "ScoreKernel") -> Any:
         """Return one row of scores for each sample; the scores of the last kernel are cached."""
         key = key_of_kernel(kernel)
-        scores = self.found.get(key)
+        scores = self.cache.get(key)
         if scores is None:
             scores = kernel.scores(self.samples)
-            self.found.clear()
-            self.found[key] = scores
+            self.cache.clear()
+            self.cache[key] = scores
         return scores if self.indices is None else scores[self.indices]
 
 
@@ -92,11 +92,12 @@ class ScoreKernel(BaseKernel):
 
     def _check_information_array(self) -> None:
         info = np.asarray(self.information, dtype=np.float64)
+        diagonal = info.ndim == 1
         square = info.ndim == 2 and info.shape[0] == info.shape[1]
-        if not (info.ndim == 1 or square) or not np.isfinite(info).all():
+        if not (diagonal or square) or not np.isfinite(info).all():
             raise self._refuse("information", "finite, of shape (n_scores,) or twice that")
-        bad = (info < 0).any() if info.ndim == 1 else not np.allclose(info, info.T)
-        if bad:
+        valid = not (info < 0).any() if diagonal else np.allclose(info, info.T)
+        if not valid:
             raise self._refuse("information", "symmetric and positive semi-definite")
 
     def _estimate_information(self, X: Any) -> None:
@@ -106,14 +107,17 @@ class ScoreKernel(BaseKernel):
             return
         self._validate_information()
         G = self._scores(X.samples if isinstance(X, Encoded) else X)
+        n = G.shape[0]
         if name == "diagonal":
-            self.information = np.asarray((G * G).sum(axis=0)).ravel() / G.shape[0]
+            squares = np.asarray((G * G).sum(axis=0))
+            self.information = squares.ravel() / n
         else:
-            self.information = G.T @ G / G.shape[0]
+            self.information = G.T @ G / n
 
     def _gram(self, X: Scored, Y: Scored | None) -> Array:
         A = X.under(self)
-        K = A @ (A if Y is None else Y.under(self)).T
+        B = A if Y is None else Y.under(self)
+        K = A @ B.T
         return np.asarray(K.toarray() if is_sparse(K) else K)
 
     def _diag(self, X: Scored) -> Array:
@@ -150,8 +154,11 @@ def times_root(G: Any, information: Any) -> Any:
         )
     if info.ndim == 1:
         possible = info > 1e-14 * info.max(initial=0.0)
-        root = np.where(possible, np.where(possible, info, 1.0) ** -0.5, 0.0)
+        divisors = np.where(possible, info, 1.0)
+        root = np.where(possible, divisors**-0.5, 0.0)
         return sparse.csr_array(G.multiply(root)) if is_sparse(G) else G * root
-    values, V = np.linalg.eigh(info)
+
+    values, vectors = np.linalg.eigh(info)
     large = values > 1e-12 * max(values[-1], 0.0)
-    return np.asarray(G @ (V[:, large] * values[large] ** -0.5) @ V[:, large].T)
+    V = vectors[:, large]
+    return np.asarray(G @ (V * values[large] ** -0.5) @ V.T)

@@ -40,15 +40,25 @@ class _OverPaths(BaseKernel):
                 raise ValueError(
                     f"{name}: an edge is (from, to, kernel or number), not {edge!r}."
                 )
-            if not isinstance(edge[2], Kernel) and not (np.isreal(edge[2]) and edge[2] >= 0):
+            u, v, weight = edge
+            if not isinstance(weight, Kernel) and not (np.isreal(weight) and weight >= 0):
                 raise ValueError(
-                    f"{name}: the edge from {edge[0]!r} to {edge[1]!r} has the weight "
-                    f"{edge[2]!r}; it must be a kernel or a number of at least 0."
+                    f"{name}: the edge from {u!r} to {v!r} has the weight "
+                    f"{weight!r}; it must be a kernel or a number of at least 0."
                 )
-        nodes = {u for u, _, _ in self.edges} | {v for _, v, _ in self.edges}
+
+        nodes = self._nodes()
         for label in ("source", "sink"):
             if getattr(self, label) not in nodes:
                 raise self._refuse(label, "a node of an edge")
+
+    def _nodes(self) -> dict[Any, int]:
+        """Return the nodes of the graph with their numbers."""
+        nodes: dict[Any, int] = {}
+        for u, v, _ in self.edges:
+            nodes.setdefault(u, len(nodes))
+            nodes.setdefault(v, len(nodes))
+        return nodes
 
     def _edge(self, kernel: Any, X: Any, Y: Any, shape: tuple[int, ...]) -> Array:
         if not isinstance(kernel, Kernel):
@@ -61,7 +71,8 @@ class _OverPaths(BaseKernel):
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         if Y is None:
             return n, n
-        return n, Y.shape[0] if hasattr(Y, "shape") else len(Y)
+        m = Y.shape[0] if hasattr(Y, "shape") else len(Y)
+        return n, m
 
     def _sum(self, X: Any, Y: Any, shape: tuple[int, ...]) -> Array:
         raise NotImplementedError
@@ -70,7 +81,8 @@ class _OverPaths(BaseKernel):
         return self._sum(X, Y, self._shape(X, Y))
 
     def _diag(self, X: Any) -> Array:
-        return self._sum(X, None, self._shape(X, None)[:1])
+        n, _ = self._shape(X, None)
+        return self._sum(X, None, (n,))
 
 
 class DAGPath(_OverPaths):
@@ -128,6 +140,8 @@ class DAGPath(_OverPaths):
         for u, v, kernel in self.edges:
             inward.setdefault(u, [])
             inward.setdefault(v, []).append((u, kernel))
+
+        # sums over the paths from the source to each node
         total: dict[Any, Array] = {}
         for node in _topological(inward):
             value = np.ones(shape) if node == self.source else np.zeros(shape)
@@ -145,6 +159,7 @@ def _topological(inward: dict[Any, list[tuple[Any, Any]]]) -> list[Any]:
     for v, edges in inward.items():
         for u, _ in edges:
             outward[u].append(v)
+
     ready = [v for v, count in waiting.items() if not count]
     order = []
     while ready:
@@ -154,6 +169,7 @@ def _topological(inward: dict[Any, list[tuple[Any, Any]]]) -> list[Any]:
             waiting[v] -= 1
             if not waiting[v]:
                 ready.append(v)
+
     if len(order) < len(inward):
         raise ValueError("DAGPath: the graph has a cycle; use GraphPath.")
     return order
@@ -203,19 +219,19 @@ class GraphPath(_OverPaths):
         self.sink = sink
 
     def _systems(self, X: Any, Y: Any, shape: tuple[int, ...]) -> tuple[Array, int, int]:
-        nodes: dict[Any, int] = {}
-        for u, v, _ in self.edges:
-            nodes.setdefault(u, len(nodes))
-            nodes.setdefault(v, len(nodes))
+        """Return the matrices A of all pairs, and the numbers of source and sink."""
+        nodes = self._nodes()
         V = len(nodes)
-        pairs = int(np.prod(shape))
-        A = np.zeros((pairs, V, V))
+        n_pairs = int(np.prod(shape))
+        A = np.zeros((n_pairs, V, V))
         for u, v, kernel in self.edges:
-            A[:, nodes[u], nodes[v]] += self._edge(kernel, X, Y, shape).reshape(pairs)
+            values = self._edge(kernel, X, Y, shape)
+            A[:, nodes[u], nodes[v]] += values.reshape(n_pairs)
         return A, nodes[self.source], nodes[self.sink]
 
     def _refuse_divergent(self, X: Any) -> None:
-        A, _, _ = self._systems(X, None, self._shape(X, None)[:1])
+        n, _ = self._shape(X, None)
+        A, _, _ = self._systems(X, None, (n,))
         radius = np.abs(np.linalg.eigvals(A)).max(initial=0.0)
         if radius >= 1:
             raise ValueError(
@@ -228,12 +244,14 @@ class GraphPath(_OverPaths):
         if Y is not None:
             self._refuse_divergent(Y)
         n, m = self._shape(X, Y)
+        second = X if Y is None else Y
         K = np.empty((n, m))
-        V = len({u for u, _, _ in self.edges} | {v for _, v, _ in self.edges})
-        step = max(1, BLOCK_ENTRIES // (V * V * max(1, m)))
+        V = len(self._nodes())
+        row_entries = V * V * max(1, m)
+        step = max(1, BLOCK_ENTRIES // row_entries)
         for start in range(0, n, step):
             rows = slice(start, min(start + step, n))
-            K[rows] = self._sum(X[rows], X if Y is None else Y, (rows.stop - start, m))
+            K[rows] = self._sum(X[rows], second, (rows.stop - start, m))
         return K
 
     def _diag(self, X: Any) -> Array:
@@ -242,10 +260,11 @@ class GraphPath(_OverPaths):
 
     def _sum(self, X: Any, Y: Any, shape: tuple[int, ...]) -> Array:
         A, s, t = self._systems(X, Y, shape)
-        V = A.shape[1]
+        n_pairs, V, _ = A.shape
         unit = np.zeros((V, 1))
         unit[t] = 1.0
-        walks = np.linalg.solve(np.eye(V) - A, np.broadcast_to(unit, (len(A), V, 1)))
+        units = np.broadcast_to(unit, (n_pairs, V, 1))
+        walks = np.linalg.solve(np.eye(V) - A, units)
         return walks[:, s, 0].reshape(shape)
 
 
@@ -261,7 +280,8 @@ class _BetweenNodes(BaseKernel):
         S = np.asarray(S, dtype=np.float64)
         if S.ndim != 2 or S.shape[0] != S.shape[1] or not np.isfinite(S).all():
             raise self._refuse("similarity", "a square matrix of finite numbers")
-        if not np.allclose(S, S.T, rtol=1e-10, atol=1e-12 * np.abs(S).max(initial=0.0)):
+        largest = np.abs(S).max(initial=0.0)
+        if not np.allclose(S, S.T, rtol=1e-10, atol=1e-12 * largest):
             raise ValueError(
                 f"{type(self).__name__}: similarity must be symmetric; for a directed graph "
                 "take (A + A.T) / 2."
@@ -270,15 +290,17 @@ class _BetweenNodes(BaseKernel):
 
     def _spectrum(self) -> tuple[Array, Array]:
         """Eigenvalues and eigenvectors, cached as long as the similarity is the same object."""
-        kept: Any = getattr(self, "_cached_spectrum", None)
-        key = (id(self.similarity), getattr(self, "laplacian", False))
-        if kept is None or kept[0] is not self.similarity or kept[1] != key:
+        cached: Any = getattr(self, "_cached_spectrum", None)
+        laplacian = getattr(self, "laplacian", False)
+        key = (id(self.similarity), laplacian)
+        if cached is None or cached[0] is not self.similarity or cached[1] != key:
             B = self._matrix()
-            if key[1]:
+            if laplacian:
                 B = B - np.diag(B.sum(axis=1))
-            kept = (self.similarity, key, linalg.eigh(B, check_finite=False))
-            self._cached_spectrum = kept
-        w, U = kept[2]
+            spectrum = linalg.eigh(B, check_finite=False)
+            cached = (self.similarity, key, spectrum)
+            self._cached_spectrum = cached
+        w, U = cached[2]
         return w, U
 
     def _check(self, X: Any) -> Array:
@@ -299,13 +321,11 @@ class _BetweenNodes(BaseKernel):
             raise ValueError(f"{name}: a sample is the number of a node, an integer.")
 
         # nodes of the graph
-        n = (
-            self.similarity.shape[0]
-            if hasattr(self.similarity, "shape")
-            else len(self.similarity)
-        )
-        if len(nodes) and (nodes.min() < 0 or nodes.max() >= n):
-            strange = nodes[(nodes < 0) | (nodes >= n)][0]
+        S = self.similarity
+        n = S.shape[0] if hasattr(S, "shape") else len(S)
+        outside = (nodes < 0) | (nodes >= n)
+        if outside.any():
+            strange = nodes[outside][0]
             raise ValueError(
                 f"{name}: node {strange} is not in the graph, whose nodes are 0 to {n - 1}; the "
                 "kernel is not defined for new nodes."
@@ -319,7 +339,8 @@ class _BetweenNodes(BaseKernel):
     def _gram(self, X: Any, Y: Any) -> Array:
         w, U = self._spectrum()
         A = U[X] * self._of_spectrum(w)
-        K: Array = A @ U[X if Y is None else Y].T
+        B = U[X if Y is None else Y]
+        K: Array = A @ B.T
         return (K + K.T) / 2 if Y is None else K
 
     def _diag(self, X: Any) -> Array:
@@ -327,8 +348,9 @@ class _BetweenNodes(BaseKernel):
         return U[X] ** 2 @ self._of_spectrum(w)
 
     def _from(self, X: Array, f: Array) -> Array:
-        U = self._spectrum()[1][X]
-        return (U * f) @ U.T
+        _, U = self._spectrum()
+        A = U[X]
+        return (A * f) @ A.T
 
 
 class ExponentialDiffusion(_BetweenNodes):
@@ -405,8 +427,9 @@ class ExponentialDiffusion(_BetweenNodes):
         return np.exp(self.decay * w)
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
-        w = self._spectrum()[0]
-        return {"decay": self._from(X, self.decay * w * np.exp(self.decay * w))}
+        w, _ = self._spectrum()
+        slope = self.decay * w * np.exp(self.decay * w)
+        return {"decay": self._from(X, slope)}
 
 
 class VonNeumann(_BetweenNodes):
@@ -497,9 +520,11 @@ class VonNeumann(_BetweenNodes):
         return w * values
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
-        w = self._spectrum()[0]
+        w, _ = self._spectrum()
         rate = self._rate(w)
         slope = rate * w / (1 - rate * w) ** 2
+        if not self.include_identity:
+            slope = w * slope
         if self.decay is not None:
             slope = np.zeros_like(w)  # `relative` is not used
-        return {"relative": self._from(X, slope if self.include_identity else w * slope)}
+        return {"relative": self._from(X, slope)}

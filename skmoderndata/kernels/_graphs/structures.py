@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -90,8 +91,8 @@ class Convolution(BaseKernel):
         if not callable(self.decompose):
             raise self._refuse("decompose", "a function from a sample to pairs (type, parts)")
         lists = self.kernels.values() if isinstance(self.kernels, Mapping) else [self.kernels]
-        for found in lists:
-            if not isinstance(found, list | tuple) or not found:
+        for kernels in lists:
+            if not isinstance(kernels, list | tuple) or not kernels:
                 raise self._refuse(
                     "kernels", "a list of kernels, one for each part, or a dict"
                 )
@@ -109,7 +110,7 @@ class Convolution(BaseKernel):
     def _check(self, X: Any) -> tuple[int, Parts]:
         """Return the number of samples, and for each type the parts and their samples."""
         samples = as_samples(X, "Convolution")
-        found: Parts = {}
+        decompositions: Parts = {}
         for i, x in enumerate(samples):
             for kind, parts in self.decompose(x):
                 n = len(self._kernels_of(kind))
@@ -118,10 +119,10 @@ class Convolution(BaseKernel):
                         f"Convolution: decompose yields {len(parts)} parts of the type {kind!r} "
                         f"for sample {i}, but there are {n} kernels."
                     )
-                rows, tuples = found.setdefault(kind, ([], []))
+                rows, tuples = decompositions.setdefault(kind, ([], []))
                 rows.append(i)
                 tuples.append(tuple(parts))
-        return len(samples), found
+        return len(samples), decompositions
 
     def from_data(self, X: Any) -> BaseKernel:
         """Return a copy with the parameters of each kernel from the parts of training samples.
@@ -137,23 +138,23 @@ class Convolution(BaseKernel):
             A copy.
         """
         self._validate()
-        _, found = self._check(X)
+        _, decompositions = self._check(X)
 
         def of(kind: Hashable, kernels: Sequence[Any]) -> list[Any]:
-            kinds = found if kind is None else [kind]
-            tuples = [parts for k in kinds if k in found for parts in found[k][1]]
-            return [
-                from_parts(kernel, [t[i] for t in tuples]) for i, kernel in enumerate(kernels)
-            ]
+            kinds = decompositions if kind is None else [kind]
+            tuples: list[tuple[Any, ...]] = []
+            for k in kinds:
+                if k in decompositions:
+                    tuples += decompositions[k][1]
+            columns = [[parts[i] for parts in tuples] for i in range(len(kernels))]
+            return [*map(from_parts, kernels, columns)]
 
         def from_parts(kernel: Any, parts: list[Any]) -> Any:
             if kernel is None:
                 return None
-            return (
-                kernel_from_data(kernel, _collection(kernel, parts))
-                if parts
-                else clone(kernel)
-            )
+            if not parts:
+                return clone(kernel)
+            return kernel_from_data(kernel, _collection(kernel, parts))
 
         if isinstance(self.kernels, Mapping):
             kernels: Any = {kind: of(kind, self.kernels[kind]) for kind in self.kernels}
@@ -176,18 +177,21 @@ class Convolution(BaseKernel):
 
             # blocks of left decompositions within the working memory; sums do not depend on them
             n_bytes = get_config()["working_memory"] * 2**20
-            step = max(1, int(n_bytes // (16 * max(1, len(right.places[0])) * left.most)))
-            for start in range(0, n, step):  # sums do not depend on the blocks
-                counts = left.counts[start : start + step]
+            row_bytes = 16 * max(1, len(right.entries[0]))
+            step = max(1, int(n_bytes // (row_bytes * left.largest_count)))
+            for start in range(0, n, step):
+                rows = slice(start, start + step)
+                counts = left.counts[rows]
                 used = np.unique(counts.indices)
 
-                # products over the parts, summed over the decompositions of each pair
+                # products over the parts
                 product = np.ones((len(used), right.counts.shape[1]))
-                for table, a, b in zip(tables, left.places, right.places, strict=True):
+                for table, a, b in zip(tables, left.entries, right.entries, strict=True):
                     product *= table[np.ix_(a[used], b)]
-                K[start : start + step] += np.asarray(
-                    counts[:, used] @ (right.counts @ product.T).T
-                )
+
+                # sums over the decompositions of each pair
+                sums = (right.counts @ product.T).T
+                K[rows] += np.asarray(counts[:, used] @ sums)
 
         return np.triu(K) + np.triu(K, 1).T if Y is None else K
 
@@ -195,14 +199,17 @@ class Convolution(BaseKernel):
         n, A = X
         d = np.zeros(n)
         for kind in A:
-            found = _Distinct(*A[kind], n)
-            tables = self._tables(kind, found, None)
-            c = found.counts
+            distinct = _Distinct(*A[kind], n)
+            tables = self._tables(kind, distinct, None)
+            c = distinct.counts
             for i in range(n):
-                used, times = (a[c.indptr[i] : c.indptr[i + 1]] for a in (c.indices, c.data))
+                of_sample = slice(c.indptr[i], c.indptr[i + 1])
+                used = c.indices[of_sample]
+                times = c.data[of_sample]
                 product = np.ones((len(used), len(used)))
-                for table, place in zip(tables, found.places, strict=True):
-                    product *= table[np.ix_(place[used], place[used])]
+                for table, entries in zip(tables, distinct.entries, strict=True):
+                    numbers = entries[used]
+                    product *= table[np.ix_(numbers, numbers)]
                 d[i] += times @ (product @ times)
         return d
 
@@ -210,45 +217,57 @@ class Convolution(BaseKernel):
         self, kind: Hashable, left: "_Distinct", right: "_Distinct | None"
     ) -> list[Array]:
         """Kernel matrices of the distinct parts, one for each position."""
-        found = []
+        tables = []
         for i, kernel in enumerate(self._kernels_of(kind)):
             a = left.parts[i]
             b = a if right is None else right.parts[i]
             if kernel is None:
-                keys = {_key(part): j for j, part in enumerate(b)}
-                table = np.zeros((len(a), len(b)))
-                for j, part in enumerate(a):
-                    if _key(part) in keys:
-                        table[j, keys[_key(part)]] = 1.0
+                table = _equal(a, b)
             elif right is None:
                 table = kernel(_collection(kernel, a))
             else:
                 table = kernel(_collection(kernel, a), _collection(kernel, b))
-            found.append(table)
-        return found
+            tables.append(table)
+        return tables
+
+
+def _equal(a: list[Any], b: list[Any]) -> Array:
+    """Matrix of ones for equal parts and zeros for others; those of each list are distinct."""
+    columns = {_key(part): j for j, part in enumerate(b)}
+    table = np.zeros((len(a), len(b)))
+    for i, part in enumerate(a):
+        j = columns.get(_key(part))
+        if j is not None:
+            table[i, j] = 1.0
+    return table
 
 
 class _Distinct:
     """Distinct tuples of parts, with their counts in each sample and their distinct entries.
 
-    `places[i][u]` is the number in `parts[i]` of entry i of tuple u.
+    `entries[i][u]` is the number in `parts[i]` of entry i of tuple u.
     """
 
     def __init__(self, rows: list[int], tuples: list[tuple[Any, ...]], n: int) -> None:
+        # numbers of distinct parts, and the first of each
         self.parts: list[list[Any]] = []
-        entries = []
+        columns = []
         for column in zip(*tuples, strict=True):
             keys: dict[Any, int] = {}
-            entries.append([keys.setdefault(_key(part), len(keys)) for part in column])
-            first = dict(zip(reversed(entries[-1]), reversed(column), strict=True))
+            numbers = [keys.setdefault(_key(part), len(keys)) for part in column]
+            first = dict(zip(reversed(numbers), reversed(column), strict=True))
             self.parts.append([first[j] for j in range(len(keys))])
-        distinct, numbers = np.unique(np.array(entries), axis=1, return_inverse=True)
-        self.places = list(distinct)
+            columns.append(numbers)
+
+        # distinct tuples, and how often each sample has them
+        distinct, tuple_of = np.unique(np.array(columns), axis=1, return_inverse=True)
+        self.entries = list(distinct)
         ones = np.ones(len(rows))
         shape = (n, distinct.shape[1])
-        self.counts = sparse.csr_array((ones, (rows, numbers.ravel())), shape=shape)
+        self.counts = sparse.csr_array((ones, (rows, tuple_of.ravel())), shape=shape)
         self.counts.sum_duplicates()
-        self.most = max(1, int(np.diff(self.counts.indptr).max(initial=1)))
+        n_tuples = np.diff(self.counts.indptr)
+        self.largest_count = int(n_tuples.max(initial=1))
 
 
 def _key(part: Any) -> Any:
@@ -275,7 +294,8 @@ def _collection(kernel: Any, parts: list[Any]) -> Any:
     """Parts in the form of samples: a list, or the rows of a table."""
     if not kernel.requires_vector_input:
         return parts
-    return as_vectors([np.atleast_1d(np.asarray(part)) for part in parts], "Convolution")
+    rows = [np.atleast_1d(np.asarray(part)) for part in parts]
+    return as_vectors(rows, "Convolution")
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,21 +345,27 @@ def read_graphs(X: Any, name: str = "The kernel") -> Graphs:
 
     # nodes of all graphs, ends of all edges, one after another
     for i, x in enumerate(as_samples(X, name)):
-        found, below = _read_graph(x, f"{name}: sample {i}")
-        labels.append(found)
-        degrees += [len(around) for around in below]
-        neighbours += [end for around in below for end, _ in around]
-        edges.append([label for around in below for _, label in around])
-        n_nodes.append(n_nodes[-1] + len(found))
-        n_ends.append(n_ends[-1] + len(edges[-1]))
+        of_nodes, adjacent = _read_graph(x, f"{name}: sample {i}")
+        ends = [*chain.from_iterable(adjacent)]
+        labels.append(of_nodes)
+        degrees += map(len, adjacent)
+        neighbours += [node for node, _ in ends]
+        edges.append([label for _, label in ends])
+        n_nodes.append(n_nodes[-1] + len(of_nodes))
+        n_ends.append(n_ends[-1] + len(ends))
 
-    by_node, by_end = (np.array(offsets, dtype=np.int64) for offsets in (n_nodes, n_ends))
     return Graphs(
         pack(labels, name),
-        Packed(np.array(degrees, dtype=np.int32), by_node, (), "tokens"),
-        Packed(np.array(neighbours, dtype=np.int32), by_end, (), "tokens"),
+        _packed_numbers(degrees, n_nodes),
+        _packed_numbers(neighbours, n_ends),
         pack(edges, name),
     )
+
+
+def _packed_numbers(values: list[int], offsets: list[int]) -> Packed:
+    """Numbers of all graphs, one graph after another."""
+    numbers = np.array(values, dtype=np.int32)
+    return Packed(numbers, np.array(offsets, dtype=np.int64), (), "tokens")
 
 
 def _read_graph(x: Any, name: str) -> tuple[list[Any], list[list[tuple[int, Any]]]]:
@@ -353,19 +379,20 @@ def _read_graph(x: Any, name: str) -> tuple[list[Any], list[list[tuple[int, Any]
         )
 
     # labels, edges and perhaps labels of edges
-    labels = x[0].tolist() if isinstance(x[0], np.ndarray) else list(x[0])
+    given = x[0]
+    labels = given.tolist() if isinstance(given, np.ndarray) else list(given)
     pairs = _edges(x[1], len(labels), name)
     kinds = [None] * len(pairs) if len(x) == 2 else list(x[2])
     if len(kinds) != len(pairs):
         raise ValueError(f"{name} has {len(pairs)} edges and {len(kinds)} edge labels.")
 
     # each edge at both of its ends, a loop once
-    below: list[list[tuple[int, Any]]] = [[] for _ in labels]
+    adjacent: list[list[tuple[int, Any]]] = [[] for _ in labels]
     for (u, v), kind in zip(pairs.tolist(), kinds, strict=True):
-        below[u].append((v, kind))
+        adjacent[u].append((v, kind))
         if u != v:
-            below[v].append((u, kind))
-    return labels, below
+            adjacent[v].append((u, kind))
+    return labels, adjacent
 
 
 def _read_networkx(x: Any, name: str) -> tuple[list[Any], list[list[tuple[int, Any]]]]:
@@ -378,14 +405,15 @@ def _read_networkx(x: Any, name: str) -> tuple[list[Any], list[list[tuple[int, A
             "degree."
         )
 
-    below = []
-    for _, around in x.adjacency():
+    adjacent = []
+    for _, neighbours in x.adjacency():
         ends = []
-        for u, data in around.items():
-            every = data.values() if x.is_multigraph() else [data]
-            ends += [(number[u], edge.get("label")) for edge in every]
-        below.append(ends)
-    return [x.nodes[v]["label"] for v in number], below
+        for u, data in neighbours.items():
+            parallel = data.values() if x.is_multigraph() else [data]
+            ends += [(number[u], edge.get("label")) for edge in parallel]
+        adjacent.append(ends)
+    labels = [x.nodes[v]["label"] for v in number]
+    return labels, adjacent
 
 
 def _edges(given: Any, n_nodes: int, name: str) -> Array:
@@ -395,7 +423,8 @@ def _edges(given: Any, n_nodes: int, name: str) -> Array:
         pairs = pairs.reshape(0, 2)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
         raise ValueError(f"{name}: edges must be pairs of node numbers.")
-    if len(pairs) and (pairs.min() < 0 or pairs.max() >= n_nodes):
+    outside = (pairs < 0) | (pairs >= n_nodes)
+    if outside.any():
         raise ValueError(f"{name}: edges refer to nodes outside 0 to {n_nodes - 1}.")
     return pairs
 
@@ -467,21 +496,16 @@ class WeisfeilerLehman(BaseKernel):
     def _counts(self, X: Graphs, Y: Graphs | None) -> tuple[Any, Any]:
         """Count the labels of all rounds, columns side by side."""
         both = X.joined(Y)
-        if self.edge_labels and None in both.edges.symbols:
-            symbol = both.edges.symbols.index(None)
-            if len(where := np.flatnonzero(both.edges.codes == symbol)):
-                graph = np.searchsorted(both.edges.offsets, where[0], side="right") - 1
-                raise ValueError(
-                    f"WeisfeilerLehman: sample {graph} has edges without a label; add them, or "
-                    "set edge_labels=False."
-                )
+        if self.edge_labels:
+            _refuse_unlabelled(both.edges)
 
         # nodes are numbered per graph: numbers among all nodes
         offsets = both.labels.offsets
         first = np.repeat(offsets[:-1], both.neighbours.lengths)
         neighbours = both.neighbours.codes + first
 
-        starts = np.concatenate([[0], np.cumsum(both.degrees.codes, dtype=np.int64)])
+        ends = np.cumsum(both.degrees.codes, dtype=np.int64)
+        starts = np.concatenate([[0], ends])
         edges = both.edges.codes.astype(np.int64) * self.edge_labels
         labels = both.labels.codes.astype(np.int64)
 
@@ -490,17 +514,21 @@ class WeisfeilerLehman(BaseKernel):
         for h in range(self.n_iter + 1):
             if h:
                 labels = refine(labels, starts, neighbours, edges)
-            rounds.append(count_windows(labels, offsets, int(labels.max(initial=0)) + 1))
+            n_labels = int(labels.max(initial=0)) + 1
+            rounds.append(count_windows(labels, offsets, n_labels))
 
         counts = sparse.csr_array(sparse.hstack(rounds, format="csr"))
-        return counts[: len(X)], None if Y is None else counts[len(X) :]
+        n = len(X)
+        return counts[:n], None if Y is None else counts[n:]
 
     def _gram(self, X: Graphs, Y: Graphs | None) -> Array:
         n_bytes = int(get_config()["working_memory"] * 2**20)
-        return gram_of_counts(*self._counts(X, Y), n_bytes=n_bytes)
+        A, B = self._counts(X, Y)
+        return gram_of_counts(A, B, n_bytes=n_bytes)
 
     def _diag(self, X: Graphs) -> Array:
-        return squared_norms(self._counts(X, None)[0])
+        counts, _ = self._counts(X, None)
+        return squared_norms(counts)
 
     def features(self, X: Any, Y: Any = None) -> Any:
         """Return counts of refined labels as sparse rows, whose inner products are the kernel.
@@ -518,5 +546,21 @@ class WeisfeilerLehman(BaseKernel):
             One column for each label of each round that occurs; with `Y` a pair of matrices.
         """
         self._validate()
-        left, right = self._counts(self._real(X), None if Y is None else self._real(Y))
+        graphs = self._real(X)
+        others = None if Y is None else self._real(Y)
+        left, right = self._counts(graphs, others)
         return left if Y is None else (left, right)
+
+
+def _refuse_unlabelled(edges: Packed) -> None:
+    """Refuse graphs with edges that have no label, where the labels of edges count."""
+    if None not in edges.symbols:
+        return
+    symbol = edges.symbols.index(None)
+    unlabelled = np.flatnonzero(edges.codes == symbol)
+    if len(unlabelled):
+        graph = np.searchsorted(edges.offsets, unlabelled[0], side="right") - 1
+        raise ValueError(
+            f"WeisfeilerLehman: sample {graph} has edges without a label; add them, or "
+            "set edge_labels=False."
+        )

@@ -228,15 +228,19 @@ class AllSubtree(_Subtrees):
         """Count the labels of leaves."""
         leaf = X.degrees.codes == 0
         labels = X.labels.codes if self.labelled else np.zeros_like(X.labels.codes)
-        offsets = np.concatenate([[0], np.cumsum(leaf)])[X.labels.offsets]
-        return count_windows(labels[leaf].astype(np.int64), offsets, len(X.labels.symbols) + 1)
+        of_leaves = labels[leaf].astype(np.int64)
+        n_leaves = np.concatenate([[0], np.cumsum(leaf)])
+        offsets = n_leaves[X.labels.offsets]
+        return count_windows(of_leaves, offsets, len(X.labels.symbols) + 1)
 
     def _gram(self, X: Forest, Y: Forest | None, *, logarithm: bool = False) -> Array:
         K = super()._gram(X, Y, logarithm=logarithm)
         if not self.include_leaves:
             return K
+        n = len(X)
         counts = self._leaves(together(X, Y))
-        L = gram_of_counts(counts[: len(X)], None if Y is None else counts[len(X) :])
+        second = None if Y is None else counts[n:]
+        L = gram_of_counts(counts[:n], second)
         return _log_sum(K, L) if logarithm else K + L
 
     def _diag(self, X: Forest, *, logarithm: bool = False) -> Array:
@@ -247,7 +251,9 @@ class AllSubtree(_Subtrees):
         return _log_sum(d, own) if logarithm else d + own
 
     def _gradients(self, X: Forest, K: Array) -> dict[str, Array]:
-        return {"decay": subtree_sums(self._nodes(X), len(X), "slopes", decay=self.decay)}
+        nodes = self._nodes(X)
+        slopes = subtree_sums(nodes, len(X), "slopes", decay=self.decay)
+        return {"decay": slopes}
 
     def _log_gradients(self, X: Forest) -> dict[str, Array]:
         """Return derivatives of the logarithms of the matrix."""
@@ -256,9 +262,8 @@ class AllSubtree(_Subtrees):
         if self.include_leaves:  # leaf counts do not depend on the decay
             alone = super()._gram(X, None, logarithm=True)
             total = self._log_gram(X, None)
-            slopes *= np.exp(
-                np.where(total > -np.inf, alone - np.maximum(total, -1e300), -np.inf)
-            )
+            fraction = alone - np.maximum(total, -1e300)  # its logarithm
+            slopes *= np.exp(np.where(total > -np.inf, fraction, -np.inf))
         return {"decay": slopes}
 
 
@@ -318,16 +323,20 @@ class CompleteSubtree(TreeKernel):
         starts, child = children(both.degrees.codes)
         numbers, n_inner = complete_subtrees(both.labels.codes, starts, child)
         counts = count_windows(numbers, both.labels.offsets, len(n_inner))
-        counts.data *= (float(self.decay) ** (n_inner / 2))[counts.indices]
-        return counts[: len(X)], None if Y is None else counts[len(X) :]
+        weights = float(self.decay) ** (n_inner / 2)
+        counts.data *= weights[counts.indices]
+        n = len(X)
+        return counts[:n], None if Y is None else counts[n:]
 
     def _gram(self, X: Forest, Y: Forest | None) -> Array:
         A, B = self._counts(X, Y)
-        K: Array = (A @ (A if B is None else B).T).toarray()  # in the order of the nodes of X
+        second = A if B is None else B
+        K: Array = (A @ second.T).toarray()  # in the order of the nodes of X
         return np.triu(K) + np.triu(K, 1).T if B is None else K
 
     def _diag(self, X: Forest) -> Array:
-        return squared_norms(self._counts(X, None)[0])
+        counts, _ = self._counts(X, None)
+        return squared_norms(counts)
 
     def features(self, X: Any, Y: Any = None) -> Any:
         """Return counts of complete subtrees as sparse rows, whose inner products are the kernel.
@@ -345,5 +354,7 @@ class CompleteSubtree(TreeKernel):
             One column for each subtree that occurs; with `Y` a pair of matrices.
         """
         self._validate()
-        left, right = self._counts(self._real(X), None if Y is None else self._real(Y))
+        trees = self._real(X)
+        others = None if Y is None else self._real(Y)
+        left, right = self._counts(trees, others)
         return left if Y is None else (left, right)

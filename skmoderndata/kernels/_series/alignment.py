@@ -44,7 +44,8 @@ class SeriesKernel(BaseKernel):
         return pack_series(X, type(self).__name__)
 
     def _collection(self, X: Any, name: str) -> list[Any]:
-        return as_samples(rows_of_frame(X, name) if is_frame(X) else X, name)
+        samples = rows_of_frame(X, name) if is_frame(X) else X
+        return as_samples(samples, name)
 
 
 class DTWKernel(SeriesKernel):
@@ -150,9 +151,8 @@ class DTWKernel(SeriesKernel):
         self._rule()
 
     def _rule(self) -> Band:
-        return warping_band(
-            "DTWKernel", self.band, self.radius, self.max_slope, bool(self.slanted)
-        )
+        slanted = bool(self.slanted)
+        return warping_band("DTWKernel", self.band, self.radius, self.max_slope, slanted)
 
     def _powers(self, X: Series, Y: Series | None) -> Array:
         """Distances to the power q."""
@@ -163,23 +163,25 @@ class DTWKernel(SeriesKernel):
             others = None if Y is None else Y.arrays
             costs = alignment_costs(X.arrays, others, band=self._rule(), rooted=rooted)
         else:
-            costs = self._by_scales(
-                X, X if Y is None else Y, int(self.multiscale_radius), rooted
-            )
-        exponent = float(self.power) / (2.0 if self.root and not rooted else 1.0)
+            second = X if Y is None else Y
+            costs = self._by_scales(X, second, int(self.multiscale_radius), rooted)
+
+        # the root of the costs, unless those of the points have it
+        root = 2.0 if self.root and not rooted else 1.0
+        exponent = float(self.power) / root
         return costs if exponent == 1.0 else np.asarray(costs**exponent)
 
     def _by_scales(self, X: Series, Y: Series, radius: int, rooted: bool) -> Array:
         costs = np.empty((len(X), len(Y)))
         rule = self._rule()
         for i in range(len(X)):
+            x = X.one(i)
             for j in range(len(Y)):
                 # ties on the coarse scale may be resolved differently in the other order
-                pairs = ((X.one(i), Y.one(j)), (Y.one(j), X.one(i)))
-                costs[i, j] = min(
-                    aligned_by_scales(a, b, radius=radius, band=rule, rooted=rooted)[1]
-                    for a, b in pairs
-                )
+                z = Y.one(j)
+                _, forward = aligned_by_scales(x, z, radius=radius, band=rule, rooted=rooted)
+                _, back = aligned_by_scales(z, x, radius=radius, band=rule, rooted=rooted)
+                costs[i, j] = min(forward, back)
         return costs
 
     def from_data(self, X: Any) -> BaseKernel:
@@ -199,8 +201,9 @@ class DTWKernel(SeriesKernel):
         if isinstance(self.gamma, str) and self.gamma == "median":
             self._check_rest()
             powers = self._powers(self._real(X), None)
-            found = powers[np.triu_indices(len(powers), 1)]
-            middle = np.median(found[np.isfinite(found)]) if np.isfinite(found).any() else 0.0
+            distances = powers[np.triu_indices(len(powers), 1)]
+            distances = distances[np.isfinite(distances)]
+            middle = np.median(distances) if len(distances) else 0.0
             if middle <= 0:
                 raise ValueError(
                     'DTWKernel: gamma="median" needs a positive median of the distances between '
@@ -216,8 +219,10 @@ class DTWKernel(SeriesKernel):
         return np.ones(len(X))
 
     def _gradients(self, X: Series, K: Array) -> dict[str, Array]:
+        positive = K > 0  # at an infinite distance K is 0, and 0 * inf is no number
         exponent = float(self.gamma) * self._powers(X, None)
-        return {"gamma": np.where(K > 0, -K * np.where(K > 0, exponent, 0.0), 0.0)}
+        exponent = np.where(positive, exponent, 0.0)
+        return {"gamma": np.where(positive, -K * exponent, 0.0)}
 
 
 class GlobalAlignment(SeriesKernel):
@@ -321,9 +326,11 @@ class GlobalAlignment(SeriesKernel):
         if isinstance(self.sigma, str) and self.sigma == "median":
             series = self._real(X)
             rng = np.random.default_rng(0)
-            a, b = rng.integers(len(series.values), size=(2, 10_000))
-            distances = np.linalg.norm(series.values[a] - series.values[b], axis=1)
-            sigma = float(np.median(distances) * np.sqrt(np.median(series.lengths)))
+            points = series.values
+            a, b = rng.integers(len(points), size=(2, 10_000))
+            distances = np.linalg.norm(points[a] - points[b], axis=1)
+            length = np.median(series.lengths)
+            sigma = float(np.median(distances) * np.sqrt(length))
             if sigma <= 0:
                 raise ValueError(
                     'GlobalAlignment: sigma="median" needs a positive median distance of points, '
@@ -333,16 +340,16 @@ class GlobalAlignment(SeriesKernel):
         return copy
 
     def _settings(self) -> LocalKernel:
-        return LocalKernel(
-            1 / (2 * float(self.sigma) ** 2),
-            float(self.triangular or 0),
-            self.local == "infinitely_divisible",
-        )
+        rate = 1 / (2 * float(self.sigma) ** 2)
+        reach = float(self.triangular or 0)
+        divisible = self.local == "infinitely_divisible"
+        return LocalKernel(rate, reach, divisible)
 
     def _exponential(self, logarithms: Array) -> Array:
-        if logarithms.size and logarithms.max() > LARGEST_LOG:
+        largest = logarithms.max(initial=-np.inf)
+        if largest > LARGEST_LOG:
             raise ValueError(
-                f"GlobalAlignment: a value of exp({logarithms.max():.4g}) exceeds double "
+                f"GlobalAlignment: a value of exp({largest:.4g}) exceeds double "
                 "precision; use Normalized(GlobalAlignment(...)), which works with logarithms."
             )
         return np.asarray(np.exp(logarithms))

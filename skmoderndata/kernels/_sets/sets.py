@@ -71,13 +71,16 @@ class _OnSets(BaseKernel):
     def _indicators(self, X: Any, Y: Any) -> tuple[Any, Any, Array]:
         """Return indicator matrices over common elements, and the weights of the elements."""
         if is_sparse(X) or is_sparse(Y):
-            if not is_sparse(X) or (Y is not None and not is_sparse(Y)):
-                raise ValueError(f"{type(self).__name__}: give tables or sets, not both.")
-            if Y is not None and X.shape[1] != Y.shape[1]:
-                raise ValueError(
-                    f"{type(self).__name__}: tables have {X.shape[1]} and {Y.shape[1]} columns."
-                )
-            return X, X if Y is None else Y, self._element_weights(range(X.shape[1]))
+            name = type(self).__name__
+            second = X if Y is None else Y
+            if not (is_sparse(X) and is_sparse(second)):
+                raise ValueError(f"{name}: give tables or sets, not both.")
+            p = X.shape[1]
+            p_Y = second.shape[1]
+            if p != p_Y:
+                raise ValueError(f"{name}: tables have {p} and {p_Y} columns.")
+            return X, second, self._element_weights(range(p))
+
         codes: dict[Any, int] = {}
         A = _encode(X, codes)
         B = A if Y is None else _encode(Y, codes)
@@ -92,12 +95,14 @@ class _OnSets(BaseKernel):
             return np.ones(len(elements))
         if isinstance(self.weights, dict):
             return np.array([float(self.weights.get(e, 1.0)) for e in elements])
+
         weights = np.ravel(np.asarray(self.weights, dtype=np.float64))
+        n = len(weights)
         for e in elements:
-            if not isinstance(e, int | np.integer) or not 0 <= e < len(weights):
+            if not isinstance(e, int | np.integer) or not 0 <= e < n:
                 raise ValueError(
-                    f"{type(self).__name__}: weights has {len(weights)} entries, for elements 0 "
-                    f"to {len(weights) - 1}, but a sample contains {e!r}; use a dict."
+                    f"{type(self).__name__}: weights has {n} entries, for elements 0 "
+                    f"to {n - 1}, but a sample contains {e!r}; use a dict."
                 )
         return weights[np.array(elements, dtype=np.intp)]
 
@@ -109,11 +114,10 @@ class _OnSets(BaseKernel):
         """Return the measures of all intersections, and of the sets."""
         A, B, w = self._indicators(X, Y)
         m = self._measure(w)
-        common = (
-            (A.multiply(m[None, :]) @ B.T).toarray()
-            if m.size
-            else np.zeros((A.shape[0], B.shape[0]))
-        )
+        common = np.zeros((A.shape[0], B.shape[0]))
+        if m.size:
+            weighted = A.multiply(m[None, :])
+            common = (weighted @ B.T).toarray()
         return common, A @ m, B @ m
 
 
@@ -123,10 +127,10 @@ def _encode(samples: list[Any], codes: dict[Any, int]) -> Any:
     for sample in samples:
         indices.extend(codes.setdefault(e, len(codes)) for e in sample)
         ends.append(len(indices))
-    return sparse.csr_array(
-        (np.ones(len(indices)), np.array(indices, dtype=np.int64), np.array(ends)),
-        shape=(len(samples), len(codes)),
-    )
+    ones = np.ones(len(indices))
+    columns = np.array(indices, dtype=np.int64)
+    shape = (len(samples), len(codes))
+    return sparse.csr_array((ones, columns, np.array(ends)), shape=shape)
 
 
 class Intersection(_OnSets):
@@ -253,30 +257,31 @@ class _InUniverse(_OnSets):
 
     def _validate(self) -> None:
         super()._validate()
-        whole = isinstance(self.universe, int | np.integer) and not isinstance(
-            self.universe, bool
-        )
-        if whole and self.universe < 0:
-            raise self._refuse("universe", "a collection of elements, or their number")
-        if not whole and (
-            isinstance(self.universe, str) or not isinstance(self.universe, Iterable)
-        ):
+        given = self.universe
+        if isinstance(given, int | np.integer) and not isinstance(given, bool):
+            valid = bool(given >= 0)
+        else:
+            valid = isinstance(given, Iterable) and not isinstance(given, str)
+        if not valid:
             raise self._refuse("universe", "a collection of elements, or their number")
 
     def _total(self) -> float:
-        elements = self._elements()
-        return float(self._measure(self._element_weights(elements)).sum())
+        weights = self._element_weights(self._elements())
+        return float(self._measure(weights).sum())
 
     def _check(self, X: Any) -> Any:
         X = super()._check(X)
         elements = self._elements()
         if is_sparse(X):
-            if X.shape[1] != len(elements):
+            p = X.shape[1]
+            n_elements = len(elements)
+            if p != n_elements:
                 raise ValueError(
-                    f"{type(self).__name__}: a table of {X.shape[1]} columns, and a universe of "
-                    f"{len(elements)} elements."
+                    f"{type(self).__name__}: a table of {p} columns, and a universe of "
+                    f"{n_elements} elements."
                 )
             return X
+
         for sample in X:
             strange = [e for e in sample if e not in elements]
             if strange:
@@ -384,7 +389,8 @@ class Agreement(_InUniverse):
         return np.asarray(self._total() - a[:, None] - b + 2 * common)
 
     def _diag(self, X: Any) -> Array:
-        return np.full(X.shape[0] if is_sparse(X) else len(X), self._total())
+        n = X.shape[0] if is_sparse(X) else len(X)
+        return np.full(n, self._total())
 
 
 class DerivedSubsets(BaseKernel):
@@ -449,14 +455,16 @@ class DerivedSubsets(BaseKernel):
 
     def _pool(self, samples: list[Any]) -> tuple[Any, Any]:
         """Return all elements, and the matrix that sums them for each sample."""
+        # one column per element, ones or one over the size in the row of its sample
         sizes = np.array([len(x) for x in samples], dtype=np.int64)
         ends = np.concatenate([[0], np.cumsum(sizes)])
-        weights = np.ones(int(ends[-1]))
+        n_elements = int(ends[-1])
+        weights = np.ones(n_elements)
         if self.average:
             weights /= np.repeat(np.maximum(sizes, 1), sizes)
-        adder = sparse.csr_array(
-            (weights, np.arange(int(ends[-1])), ends), shape=(len(samples), int(ends[-1]))
-        )
+        shape = (len(samples), n_elements)
+        adder = sparse.csr_array((weights, np.arange(n_elements), ends), shape=shape)
+
         if self.base_kernel.requires_vector_input:
             filled = [x for x in samples if len(x)]
             elements: Any = np.vstack(filled) if filled else np.zeros((0, 1))
@@ -467,25 +475,30 @@ class DerivedSubsets(BaseKernel):
     def _gram(self, X: Any, Y: Any) -> Array:
         samples = X if Y is None else Y
         everything, add = self._pool(samples)
+        n_elements = add.shape[1]
         K = np.zeros((len(X), len(samples)))
-        if not add.shape[1]:
+        if not n_elements:
             return K
-        row_bytes = 8 * add.shape[1] * max(1, max((len(x) for x in X), default=1))
+
+        largest = max((len(x) for x in X), default=1)
+        row_bytes = 8 * n_elements * max(1, largest)
         for rows in row_blocks(len(X), row_bytes):
             elements, own = self._pool(X[rows])
             if own.shape[1]:
-                K[rows] = own @ (add @ self.base_kernel(elements, everything).T).T
+                values = self.base_kernel(elements, everything)
+                K[rows] = own @ (add @ values.T).T
         return (K + K.T) / 2 if Y is None else K
 
     def _diag(self, X: Any) -> Array:
         values = []
         for x in X:
-            k = float(self.base_kernel(x).sum()) if len(x) else 0.0
-            values.append(k / len(x) ** 2 if self.average and len(x) else k)
+            size = len(x)
+            k = float(self.base_kernel(x).sum()) if size else 0.0
+            values.append(k / size**2 if self.average and size else k)
         return np.array(values)
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
         elements, add = self._pool(X)
-        gradient = self.base_kernel(elements, eval_gradient=True)[1]
-        layers = [add @ (add @ gradient[:, :, j].T).T for j in range(gradient.shape[2])]
+        _, gradient = self.base_kernel(elements, eval_gradient=True)
+        layers = [add @ (add @ dk.T).T for dk in np.moveaxis(gradient, 2, 0)]
         return {"base_kernel": np.stack(layers, axis=2)}

@@ -70,12 +70,12 @@ class GapNumberWeighted(SequenceKernel):
         self._check_real("decay", 0.0, 1.0)
 
     def _gram(self, X: Packed, Y: Packed | None) -> Array:
+        decay = float(self.decay)
         if Y is None:
-            return sums_by_gaps(X.codes, X.offsets, self.p, float(self.decay))
+            return sums_by_gaps(X.codes, X.offsets, self.p, decay)
         X, Y = one_alphabet(X, Y, type(self).__name__)
-        return sums_by_gaps(
-            X.codes, X.offsets, self.p, float(self.decay), (Y.codes, Y.offsets)
-        )
+        others = (Y.codes, Y.offsets)
+        return sums_by_gaps(X.codes, X.offsets, self.p, decay, others)
 
     def _diag(self, X: Packed) -> Array:
         return own_sums_by_gaps(X.codes, X.offsets, self.p, float(self.decay))
@@ -90,9 +90,10 @@ class Picks(NamedTuple):
 
     def table(self, columns: Array, shape: tuple[int, int]) -> sparse.csr_array:
         """Sum the weights by row and column; negative columns are dropped."""
-        known = columns >= 0
-        entries = (self.weights[known], (self.rows[known], columns[known]))
-        return sparse.csr_array(sparse.coo_array(entries, shape=shape))
+        counted = columns >= 0
+        positions = (self.rows[counted], columns[counted])
+        entries = sparse.coo_array((self.weights[counted], positions), shape=shape)
+        return sparse.csr_array(entries)
 
 
 class RestrictedGapWeighted(SequenceKernel):
@@ -156,29 +157,34 @@ class RestrictedGapWeighted(SequenceKernel):
         rows = []
         words = []
         weights = []
-        for gaps in range(
-            self.max_gaps + 1 if self.p > 1 else 1
-        ):  # one symbol has no gap inside
+        max_gaps = self.max_gaps if self.p > 1 else 0  # one symbol has no gap inside
+        n_inner = max(0, self.p - 2)  # symbols between the first and the last
+        for gaps in range(max_gaps + 1):
+            # windows of this span, with all choices of inner symbols
             span = self.p + gaps
-            found = windows(X.codes, X.offsets, span)
-            row = np.repeat(np.arange(len(X)), np.diff(found.offsets))
-            for inner in combinations(range(1, span - 1), max(0, self.p - 2)):
+            starts, offsets = windows(X.codes, X.offsets, span)
+            row = np.repeat(np.arange(len(X)), np.diff(offsets))
+            weight = float(self.decay) ** gaps
+            for inner in combinations(range(1, span - 1), n_inner):
                 positions = np.array([0, *inner, span - 1][: self.p])
+                picked = X.codes[starts[:, None] + positions]
                 rows.append(row)
-                words.append(X.codes[found.starts[:, None] + positions].reshape(-1, self.p))
-                weights.append(np.full(len(row), float(self.decay) ** gaps))
+                words.append(picked.reshape(-1, self.p))
+                weights.append(np.full(len(row), weight))
+
         codes = np.concatenate(words)
-        offsets = np.arange(len(codes) + 1, dtype=np.int64) * self.p
-        picked = Packed(codes.ravel(), offsets, X.symbols, X.kind)
-        return Picks(picked, np.concatenate(rows), np.concatenate(weights))
+        ends = np.arange(len(codes) + 1, dtype=np.int64) * self.p
+        packed = Packed(codes.ravel(), ends, X.symbols, X.kind)
+        return Picks(packed, np.concatenate(rows), np.concatenate(weights))
 
     def _spectrum(self, X: Packed) -> sparse.csr_array:
         """Sum the weights of each subsequence in each row; one column for each that occurs."""
         picks = self._picks(X)
         starts = picks.words.offsets[:-1]
         numbers, _ = window_numbers(picks.words.codes, starts, len(X.symbols), range(self.p))
-        columns = np.unique(numbers, return_inverse=True)[1]
-        return picks.table(columns, (len(X), int(columns.max(initial=-1)) + 1))
+        _, columns = np.unique(numbers, return_inverse=True)
+        n_columns = int(columns.max(initial=-1)) + 1
+        return picks.table(columns, (len(X), n_columns))
 
     def distinct_words(self, X: Packed) -> Packed:
         """Return the subsequences that occur, for the columns of `sums_of_words`.
@@ -193,7 +199,8 @@ class RestrictedGapWeighted(SequenceKernel):
         words : Packed
             One sequence of p symbols for each column.
         """
-        return distinct_windows(self._picks(X).words, self.p)
+        words = self._picks(X).words
+        return distinct_windows(words, self.p)
 
     def sums_of_words(self, X: Packed, words: Packed) -> sparse.csr_array:
         """Sum the weights of given subsequences in each row; others are dropped.
@@ -217,7 +224,8 @@ class RestrictedGapWeighted(SequenceKernel):
         numbers, size = window_numbers(both.codes, starts, len(both.symbols), range(self.p))
         table = np.full(size, -1, dtype=np.int64)
         table[numbers[:n]] = np.arange(n)
-        return picks.table(table[numbers[n:]], (len(X), n))
+        columns = table[numbers[n:]]
+        return picks.table(columns, (len(X), n))
 
     def hashed_sums(self, X: Packed, n_columns: int) -> sparse.csr_array:
         """Sum the weights of subsequences in columns that are hashes of their symbols.
@@ -242,8 +250,10 @@ class RestrictedGapWeighted(SequenceKernel):
     def _gram(self, X: Packed, Y: Packed | None) -> Array:
         if Y is None:
             return gram_of_counts(self._spectrum(X))
-        both = self._spectrum(joined(X, Y, type(self).__name__))
-        return gram_of_counts(both[: len(X)], both[len(X) :])
+        samples = joined(X, Y, type(self).__name__)
+        counts = self._spectrum(samples)
+        n = len(X)
+        return gram_of_counts(counts[:n], counts[n:])
 
     def _diag(self, X: Packed) -> Array:
         return squared_norms(self._spectrum(X))
@@ -267,5 +277,7 @@ class RestrictedGapWeighted(SequenceKernel):
         A = self._real(X)
         if Y is None:
             return self._spectrum(A)
-        both = self._spectrum(joined(A, self._real(Y), type(self).__name__))
-        return both[: len(A)], both[len(A) :]
+        samples = joined(A, self._real(Y), type(self).__name__)
+        counts = self._spectrum(samples)
+        n = len(A)
+        return counts[:n], counts[n:]

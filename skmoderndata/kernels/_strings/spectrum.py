@@ -38,9 +38,9 @@ PAGE = "string_kernels"
 
 def spectrum(X: Packed, positions: Sequence[int], p: int) -> sparse.csr_array:
     """Count the windows of p symbols that agree at given positions; one column for each kind."""
-    found = windows(X.codes, X.offsets, p)
-    numbers, size = window_numbers(X.codes, found.starts, len(X.symbols), positions)
-    return count_windows(numbers, found.offsets, size)
+    starts, offsets = windows(X.codes, X.offsets, p)
+    numbers, size = window_numbers(X.codes, starts, len(X.symbols), positions)
+    return count_windows(numbers, offsets, size)
 
 
 def spectra(
@@ -50,36 +50,42 @@ def spectra(
     if Y is None:
         return spectrum(X, positions, p), None
     both = spectrum(joined(X, Y), positions, p)
-    return both[: len(X)], both[len(X) :]
+    n = len(X)
+    return both[:n], both[n:]
 
 
 def distinct_windows(X: Packed, p: int) -> Packed:
     """Return the distinct windows in the order of the columns of their spectrum."""
-    found = windows(X.codes, X.offsets, p)
-    numbers, _ = window_numbers(X.codes, found.starts, len(X.symbols), range(p))
-    first = found.starts[np.unique(numbers, return_index=True)[1]]
-    codes = X.codes[first[:, None] + np.arange(p)].ravel()
-    return Packed(codes, np.arange(len(first) + 1) * p, X.symbols, X.kind)
+    starts, _ = windows(X.codes, X.offsets, p)
+    numbers, _ = window_numbers(X.codes, starts, len(X.symbols), range(p))
+    _, index = np.unique(numbers, return_index=True)
+    codes = _symbols_of(X, starts[index], p)
+    offsets = np.arange(len(codes) + 1) * p
+    return Packed(codes.ravel(), offsets, X.symbols, X.kind)
+
+
+def _symbols_of(X: Packed, starts: Array, p: int) -> Array:
+    """Codes of the windows of p symbols, one row per window."""
+    return X.codes[starts[:, None] + np.arange(p)]
 
 
 def counts_of_words(X: Packed, words: Packed, p: int) -> sparse.csr_array:
     """Count given words of p symbols among the windows, one column for each; drop others."""
     both = joined(words, X)
-    found = windows(both.codes, both.offsets, p)
-    numbers, size = window_numbers(both.codes, found.starts, len(both.symbols), range(p))
+    starts, offsets = windows(both.codes, both.offsets, p)
+    numbers, size = window_numbers(both.codes, starts, len(both.symbols), range(p))
     n = len(words)
     table = np.full(size, -1, dtype=np.int32)
     table[numbers[:n]] = np.arange(n, dtype=np.int32)  # a word is its own and only window
-    return count_in_columns(numbers[n:], found.offsets[n:] - n, table, n)
+    return count_in_columns(numbers[n:], offsets[n:] - n, table, n)
 
 
 def hashed_counts(X: Packed, p: int, n_columns: int) -> sparse.csr_array:
     """Count the windows of p symbols in columns that are hashes of their symbols."""
-    found = windows(X.codes, X.offsets, p)
-    numbers = hashed_columns(X, found.starts, p, n_columns)
-    return count_in_columns(
-        numbers, found.offsets, np.arange(n_columns, dtype=np.int32), n_columns
-    )
+    starts, offsets = windows(X.codes, X.offsets, p)
+    numbers = hashed_columns(X, starts, p, n_columns)
+    columns = np.arange(n_columns, dtype=np.int32)
+    return count_in_columns(numbers, offsets, columns, n_columns)
 
 
 def hashed_columns(X: Packed, starts: Array, p: int, n_columns: int) -> Array:
@@ -104,7 +110,8 @@ def symbol_hash(symbol: Hashable) -> int:
         symbol = int(symbol)
     text = str(symbol) if isinstance(symbol, str) else repr(symbol)
     kind = type(symbol).__name__ if not isinstance(symbol, str) else "str"
-    digest = blake2b(f"{kind}:{text}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    name = f"{kind}:{text}".encode("utf-8", "surrogatepass")
+    digest = blake2b(name, digest_size=8).digest()
     return int.from_bytes(digest, "little")
 
 
@@ -147,12 +154,21 @@ class SpectrumKernel(SequenceKernel):
         self._validate()
         A = self._real(X)
         B = None if Y is None else self._real(Y)
-        pairs = [(spectra(A, B, range(q), q), np.sqrt(w)) for q, w in self.length_weights()]
-        left = sparse.csr_array(sparse.hstack([a * w for (a, _), w in pairs], format="csr"))
+
+        # columns of each length, times the root of its weight
+        left = []
+        right = []
+        for q, weight in self.length_weights():
+            a, b = spectra(A, B, range(q), q)
+            factor = np.sqrt(weight)
+            left.append(a * factor)
+            if b is not None:
+                right.append(b * factor)
+
+        features = sparse.csr_array(sparse.hstack(left, format="csr"))
         if B is None:
-            return left
-        right = sparse.hstack([b * w for (_, b), w in pairs], format="csr")
-        return left, sparse.csr_array(right)
+            return features
+        return features, sparse.csr_array(sparse.hstack(right, format="csr"))
 
 
 class PSpectrum(SpectrumKernel):
@@ -287,12 +303,13 @@ class BlendedSpectrum(SpectrumKernel):
         weights : list of (int, float)
             Lengths 1 to p.
         """
+        lengths = range(1, self.p + 1)
         if self.weights is not None:
             weights = [float(w) for w in np.ravel(self.weights)]
         else:
             base = 1.0 if self.decay is None else float(self.decay)
-            weights = [base ** (2 * q) for q in range(1, self.p + 1)]
-        return list(zip(range(1, self.p + 1), weights, strict=True))
+            weights = [base ** (2 * q) for q in lengths]
+        return list(zip(lengths, weights, strict=True))
 
 
 class Mismatch(SequenceKernel):
@@ -412,7 +429,8 @@ class Mismatch(SequenceKernel):
             )
         n = len(self.alphabet)
         costs = np.asarray(self.costs, dtype=np.float64)
-        if costs.shape != (n, n) or not np.isfinite(costs).all() or (costs < 0).any():
+        in_range = np.isfinite(costs) & (costs >= 0)
+        if costs.shape != (n, n) or not in_range.all():
             raise ValueError(
                 f"Mismatch: costs has shape {costs.shape}; for an alphabet of {n} symbols it has "
                 f"to be a matrix of shape ({n}, {n}) of finite numbers of at least 0."
@@ -439,8 +457,8 @@ class Mismatch(SequenceKernel):
         if self.alphabet is None:
             packed = self._real(X)
             symbols: Any = [packed.symbols[c] for c in np.unique(packed.codes)]
-            text = packed.kind == "text"
-            copy.set_params(alphabet="".join(symbols) if text else tuple(symbols))
+            alphabet = "".join(symbols) if packed.kind == "text" else tuple(symbols)
+            copy.set_params(alphabet=alphabet)
         return copy
 
     def _prepare(self, X: Packed, Y: Packed | None) -> tuple[Packed, Packed | None, int]:
@@ -450,15 +468,20 @@ class Mismatch(SequenceKernel):
                 X, Y = one_alphabet(X, Y)
             codes = X.codes if Y is None else np.concatenate([X.codes, Y.codes])
             present = np.unique(codes)
-            if len(present) > self.alphabet:
+            n_present = len(present)
+            if n_present > self.alphabet:
                 raise ValueError(
                     f"Mismatch: alphabet={self.alphabet} symbols, but the samples have "
-                    f"{len(present)}."
+                    f"{n_present}."
                 )
+
+            # numbers of the symbols in place of the symbols
             table = np.zeros(len(X.symbols), dtype=np.int32)
-            table[present] = np.arange(len(present), dtype=np.int32)
+            table[present] = np.arange(n_present, dtype=np.int32)
             symbols: tuple[Hashable, ...] = tuple(range(int(self.alphabet)))
-            return X.recoded(table, symbols), Y and Y.recoded(table, symbols), len(symbols)
+            others = Y and Y.recoded(table, symbols)
+            return X.recoded(table, symbols), others, len(symbols)
+
         X = over_alphabet(X, self.alphabet, self.unknown, "Mismatch")
         if Y is not None:
             Y = over_alphabet(Y, self.alphabet, self.unknown, "Mismatch")
@@ -466,12 +489,14 @@ class Mismatch(SequenceKernel):
 
     def _dense(self, n: int, n_windows: int, sigma: int) -> bool:
         """Whether dense counts of all words are cheaper than spectra with gaps (times in ns)."""
-        size = float(sigma) ** self.p
-        if 8 * size * n > get_config()["working_memory"] * 2**20:
+        n_words = float(sigma) ** self.p
+        working_memory = get_config()["working_memory"] * 2**20
+        if 8 * n_words * n > working_memory:
             return False
         n_patterns = sum(1 for _ in position_patterns(self.p, 2 * self.m))
-        words = size * n * (2 * self.p * self.m + n / 30)
-        return words <= n_patterns * (25.0 * n_windows + 20.0 * n * n)
+        dense = n_words * n * (2 * self.p * self.m + n / 30)
+        with_gaps = n_patterns * (25.0 * n_windows + 20.0 * n * n)
+        return dense <= with_gaps
 
     def _gram(self, X: Packed, Y: Packed | None) -> Array:
         X, Y, sigma = self._prepare(X, Y)
@@ -479,18 +504,25 @@ class Mismatch(SequenceKernel):
             if Y is None:
                 return gram_of_counts(self._words(X, sigma))
             both = self._words(joined(X, Y), sigma)
-            return gram_of_counts(both[: len(X)], both[len(X) :])
+            n = len(X)
+            return gram_of_counts(both[:n], both[n:])
+
+        # counts of all words
         n = len(X) + (0 if Y is None else len(Y))
         n_windows = len(X.codes) + (0 if Y is None else len(Y.codes))
         if self._dense(n, n_windows, sigma):
             words = self._word_counts(X, sigma)
-            return np.asarray(words @ (words if Y is None else self._word_counts(Y, sigma)).T)
+            others = words if Y is None else self._word_counts(Y, sigma)
+            return np.asarray(words @ others.T)
+
+        # a weighted sum of spectra with gaps
         weights = pattern_weights(self.p, self.m, sigma)
         K = np.zeros((len(X), len(X if Y is None else Y)))
         for positions in position_patterns(self.p, 2 * self.m):
-            if weights[len(positions)]:
+            weight = weights[len(positions)]
+            if weight:
                 A, B = spectra(X, Y, positions, self.p)
-                K += weights[len(positions)] * gram_of_counts(A, B)
+                K += weight * gram_of_counts(A, B)
         return K
 
     def _diag(self, X: Packed) -> Array:
@@ -503,14 +535,16 @@ class Mismatch(SequenceKernel):
         weights = pattern_weights(self.p, self.m, sigma)
         d = np.zeros(len(X))
         for positions in position_patterns(self.p, 2 * self.m):
-            d += weights[len(positions)] * squared_norms(spectrum(X, positions, self.p))
+            counts = spectrum(X, positions, self.p)
+            d += weights[len(positions)] * squared_norms(counts)
         return d
 
     def _word_counts(self, X: Packed, sigma: int) -> Array:
-        found = windows(X.codes, X.offsets, self.p)
+        starts, offsets = windows(X.codes, X.offsets, self.p)
+        codes = _symbols_of(X, starts, self.p).astype(np.int64)
         weights = sigma ** np.arange(self.p)
-        numbers = X.codes[found.starts[:, None] + np.arange(self.p)].astype(np.int64) @ weights
-        return neighbour_counts(numbers, found.offsets, sigma, self.p, self.m)
+        numbers = codes @ weights
+        return neighbour_counts(numbers, offsets, sigma, self.p, self.m)
 
     def features(self, X: Any) -> sparse.csr_array:
         """Count words up to mismatches in sparse rows, whose inner products are the kernel.
@@ -531,12 +565,13 @@ class Mismatch(SequenceKernel):
                 f"Mismatch: alphabet={self.alphabet}, but features require the symbols themselves."
             )
         A, _, sigma = self._prepare(self._real(X), None)
-        if sigma**self.p > 2**31 - 1:
+        n_words = sigma**self.p
+        if n_words > 2**31 - 1:
             raise ValueError(
                 f"Mismatch: {sigma} symbols make {sigma}^{self.p} words, too many columns; use "
                 "the kernel matrix, or a smaller p."
             )
-        return self._words(A, sigma, columns=sigma**self.p)
+        return self._words(A, sigma, columns=n_words)
 
     def _words(self, X: Packed, sigma: int, columns: int | None = None) -> sparse.csr_array:
         """Count the words near the windows of each row, by enumerating them.
@@ -545,10 +580,10 @@ class Mismatch(SequenceKernel):
         that occurs.
         """
         # distinct windows
-        found = windows(X.codes, X.offsets, self.p)
-        numbers, _ = window_numbers(X.codes, found.starts, sigma, range(self.p))
+        window_starts, offsets = windows(X.codes, X.offsets, self.p)
+        numbers, _ = window_numbers(X.codes, window_starts, sigma, range(self.p))
         _, first, ranks = np.unique(numbers, return_index=True, return_inverse=True)
-        kinds = X.codes[found.starts[first][:, None] + np.arange(self.p)]
+        kinds = _symbols_of(X, window_starts[first], self.p)
 
         # words near each: the costs of their mismatches are within the threshold
         if self.costs is None or self.threshold is None:
@@ -571,4 +606,4 @@ class Mismatch(SequenceKernel):
                 distinct, words = np.unique(words, return_inverse=True)
                 columns = len(distinct)
 
-        return word_counts(ranks, found.offsets, starts, words, columns)
+        return word_counts(ranks, offsets, starts, words, columns)

@@ -98,15 +98,13 @@ class _Subsequences(SequenceKernel):
     def _values(self, X: Packed, Y: Packed | None, *, logarithm: bool) -> Array:
         X, Y = self._prepare(X, Y)
         others = None if Y is None else (Y.codes, Y.offsets)
-        return subsequence_sums(
-            X.codes, X.offsets, self._weighting(X.symbols), others, logarithm=logarithm
-        )
+        weighting = self._weighting(X.symbols)
+        return subsequence_sums(X.codes, X.offsets, weighting, others, logarithm=logarithm)
 
     def _own_values(self, X: Packed, *, logarithm: bool) -> Array:
         X, _ = self._prepare(X, None)
-        return own_subsequence_sums(
-            X.codes, X.offsets, self._weighting(X.symbols), logarithm=logarithm
-        )
+        weighting = self._weighting(X.symbols)
+        return own_subsequence_sums(X.codes, X.offsets, weighting, logarithm=logarithm)
 
     def _gram(self, X: Packed, Y: Packed | None) -> Array:
         return self._values(X, Y, logarithm=False)
@@ -173,13 +171,24 @@ class FixedLengthSubsequences(_Subsequences):
 
     def _values(self, X: Packed, Y: Packed | None, *, logarithm: bool) -> Array:
         if self.p == 0:
-            return np.full((len(X), len(X if Y is None else Y)), 0.0 if logarithm else 1.0)
+            n_Y = len(X if Y is None else Y)
+            return np.full((len(X), n_Y), 0.0 if logarithm else 1.0)
         return super()._values(X, Y, logarithm=logarithm)
 
     def _own_values(self, X: Packed, *, logarithm: bool) -> Array:
         if self.p == 0:
             return np.full(len(X), 0.0 if logarithm else 1.0)
         return super()._own_values(X, logarithm=logarithm)
+
+
+def _are_weights(weights: Any) -> bool:
+    """Whether a parameter is a dict from symbols to numbers of at least 0."""
+    if not isinstance(weights, dict):
+        return False
+    return all(
+        isinstance(w, int | float | np.number) and np.isfinite(w) and w >= 0
+        for w in weights.values()
+    )
 
 
 class GapWeighted(_Subsequences):
@@ -291,12 +300,7 @@ class GapWeighted(_Subsequences):
         # factors of single symbols
         for name in ("match_weights", "skip_weights"):
             weights = getattr(self, name)
-            if weights is None:
-                continue
-            if not isinstance(weights, dict) or not all(
-                isinstance(w, int | float | np.number) and np.isfinite(w) and w >= 0
-                for w in weights.values()
-            ):
+            if weights is not None and not _are_weights(weights):
                 raise self._refuse(name, "a dict from symbols to numbers of at least 0")
 
         if self.length_normalise and self.match_weights is not None:
@@ -326,7 +330,9 @@ class GapWeighted(_Subsequences):
             )
         if not np.allclose(S, S.T):
             raise ValueError("GapWeighted: similarity must be symmetric.")
-        lowest = float(np.linalg.eigvalsh(S)[0])
+
+        eigenvalues = np.linalg.eigvalsh(S)
+        lowest = float(eigenvalues[0])
         if lowest < -1e-10 * np.abs(S).max():
             raise ValueError(
                 f"GapWeighted: similarity has the eigenvalue {lowest:.3g}; it must be positive "
@@ -337,8 +343,9 @@ class GapWeighted(_Subsequences):
         if self.alphabet is None:
             return super()._prepare(X, Y)
         name = type(self).__name__
+        samples = over_alphabet(X, self.alphabet, "raise", name)
         others = None if Y is None else over_alphabet(Y, self.alphabet, "raise", name)
-        return over_alphabet(X, self.alphabet, "raise", name), others
+        return samples, others
 
     def _length_weights(self) -> Array:
         if self.lengths is not None:
@@ -348,20 +355,23 @@ class GapWeighted(_Subsequences):
         return weights
 
     def _weighting(self, symbols: tuple[Hashable, ...]) -> Weighting:
+        # factors of matched and skipped symbols
         decay = float(self.decay)
-        match = np.full(max(1, len(symbols)), 1.0 if self.length_normalise else decay)
-        skip = np.full(len(match), decay)
+        n_factors = max(1, len(symbols))
+        match = np.full(n_factors, 1.0 if self.length_normalise else decay)
+        skip = np.full(n_factors, decay)
         for i, symbol in enumerate(symbols):
             if self.match_weights is not None:
                 match[i] = self.match_weights.get(symbol, 1.0)
             if self.skip_weights is not None:
                 skip[i] = self.skip_weights.get(symbol, decay)
+
+        # similarities of symbols
         S = np.zeros((0, 0))
         if isinstance(self.similarity, Kernel) and symbols:
+            points: Any = list(symbols)
             if self.similarity.requires_vector_input:
-                points: Any = np.asarray(symbols, dtype=np.float64).reshape(len(symbols), -1)
-            else:
-                points = list(symbols)
+                points = np.asarray(symbols, dtype=np.float64).reshape(len(symbols), -1)
             S = np.asarray(self.similarity(points), dtype=np.float64)
         elif self.similarity is not None and symbols:
             S = np.array(self.similarity, dtype=np.float64)
@@ -370,9 +380,8 @@ class GapWeighted(_Subsequences):
     def _gradients(self, X: Packed, K: Array) -> dict[str, Array]:
         if not self._is_tuned("decay"):
             return {}
-        if any(
-            v is not None for v in (self.match_weights, self.skip_weights, self.similarity)
-        ):
+        of_symbols = (self.match_weights, self.skip_weights, self.similarity)
+        if any(value is not None for value in of_symbols):
             raise ValueError(
                 "GapWeighted: the gradient in decay is not available with match_weights, "
                 'skip_weights or similarity; set decay_bounds="fixed".'

@@ -85,7 +85,8 @@ class TextKernel(BaseKernel):
             if name == "vectorizer" and value is not None:
                 shown.append(f"{name}={' '.join(repr(value).split())}")
             elif is_sparse(value) and np.prod(value.shape) > 12:
-                shown.append(f"{name}={Corpus(sparse.csr_array(value), None)!r}")
+                corpus = Corpus(sparse.csr_array(value), None)
+                shown.append(f"{name}={corpus!r}")
             else:
                 shown.append(f"{name}={show(value)}")
         return f"{type(self).__name__}({', '.join(shown)})"
@@ -105,11 +106,12 @@ class TextKernel(BaseKernel):
         """
         self._validate_parameters()
         copy: BaseKernel = super().from_data(X)
-        if isinstance(self.corpus, Corpus) or not (self._needs_corpus or self.vectorizer):
+        uses_corpus = self._needs_corpus or self.vectorizer
+        if isinstance(self.corpus, Corpus) or not uses_corpus:
             return copy
         documents = X if self.corpus is None else self.corpus
-        found = read_corpus(documents, self.vectorizer, type(self).__name__)
-        return copy.set_params(corpus=found)
+        corpus = read_corpus(documents, self.vectorizer, type(self).__name__)
+        return copy.set_params(corpus=corpus)
 
     def _validate(self) -> None:
         self._validate_parameters()
@@ -121,11 +123,10 @@ class TextKernel(BaseKernel):
 
     def _validate_parameters(self) -> None:
         """Check the values of the parameters other than the corpus."""
-        known = self.vectorizer is None or (
-            hasattr(self.vectorizer, "fit_transform")
-            and hasattr(self.vectorizer, "get_params")
-        )
-        if not known:
+        if self.vectorizer is None:
+            return
+        methods = ("fit_transform", "get_params")
+        if not all(hasattr(self.vectorizer, name) for name in methods):
             raise self._refuse("vectorizer", "a vectorizer of scikit-learn, or None")
 
     def _read(self) -> Corpus:
@@ -136,34 +137,37 @@ class TextKernel(BaseKernel):
 
     def _check(self, X: Any) -> tuple[sparse.csr_array, Corpus | None]:
         name = type(self).__name__
-        corpus = self._read() if self._needs_corpus or self.vectorizer is not None else None
+        if not self._needs_corpus and self.vectorizer is None:
+            return rows_of_counts(X, name), None
+
+        # counts of the samples
+        corpus = self._read()
+        n_terms = corpus.counts.shape[1]
         if self.vectorizer is None:
             counts = rows_of_counts(X, name)
         else:
-            assert corpus is not None
-            found = texts(X, name)
-            counts = sparse.csr_array((0, corpus.counts.shape[1]))
-            if found:
-                counts = sparse.csr_array(corpus.vectorizer.transform(found)).astype(
-                    np.float64
-                )
-        if (
-            corpus is not None
-            and counts.shape[0]
-            and counts.shape[1] != corpus.counts.shape[1]
-        ):
+            documents = texts(X, name)
+            counts = sparse.csr_array((0, n_terms))
+            if documents:
+                transformed = corpus.vectorizer.transform(documents)
+                counts = sparse.csr_array(transformed).astype(np.float64)
+
+        # the terms are those of the corpus
+        n, n_columns = counts.shape
+        if n and n_columns != n_terms:
             raise ValueError(
-                f"{name}: samples have {counts.shape[1]} terms, and the corpus has "
-                f"{corpus.counts.shape[1]}; count both with one vectorizer."
+                f"{name}: samples have {n_columns} terms, and the corpus has "
+                f"{n_terms}; count both with one vectorizer."
             )
         return counts, corpus
 
     def _encode(self, X: list[Any]) -> sparse.csr_array:
-        return self._check(X)[0]
+        counts, _ = self._check(X)
+        return counts
 
     def _real(self, X: Any) -> Any:
-        found = super()._real(X)
-        return found if isinstance(found, tuple) else (found, self.corpus)
+        form = super()._real(X)
+        return form if isinstance(form, tuple) else (form, self.corpus)
 
     def _blocks(self, counts: sparse.csr_array, corpus: Any) -> list[Any]:
         raise NotImplementedError
@@ -171,12 +175,14 @@ class TextKernel(BaseKernel):
     def _gram(self, X: Any, Y: Any) -> Array:
         A = self._blocks(*X)
         B = A if Y is None else self._blocks(Y[0], X[1])  # one corpus, decomposed once
-        K = np.zeros((A[0].shape[0], B[0].shape[0]))
+        n_X, p_X = A[0].shape
+        n_Y, p_Y = B[0].shape
+        K = np.zeros((n_X, n_Y))
         if not K.size:
             return K
-        if A[0].shape[1] != B[0].shape[1]:
+        if p_X != p_Y:
             raise ValueError(
-                f"{type(self).__name__}: samples have {A[0].shape[1]} and {B[0].shape[1]} terms; "
+                f"{type(self).__name__}: samples have {p_X} and {p_Y} terms; "
                 "count both with one vectorizer."
             )
         for a, b in zip(A, B, strict=True):
@@ -185,15 +191,13 @@ class TextKernel(BaseKernel):
         return K
 
     def _diag(self, X: Any) -> Array:
-        d = np.zeros(X[0].shape[0])
+        counts, _ = X
+        d = np.zeros(counts.shape[0])
         if not len(d):
             return d
         for a in self._blocks(*X):
-            d += (
-                np.asarray(a.multiply(a).sum(axis=1)).ravel()
-                if is_sparse(a)
-                else (a * a).sum(1)
-            )
+            squares = a.multiply(a) if is_sparse(a) else a * a
+            d += np.asarray(squares.sum(axis=1)).ravel()
         return d
 
     def features(self, X: Any) -> Any:
@@ -330,11 +334,12 @@ class TfIdf(TextKernel):
 
     def _blocks(self, counts: sparse.csr_array, corpus: Any) -> list[Any]:
         D = corpus.counts
+        n = D.shape[0]
         n_t = corpus.derive("frequencies", lambda: document_frequencies(D))
         if self.smooth:
-            weights = np.log((1 + D.shape[0]) / (1 + n_t)) + 1
+            weights = np.log((1 + n) / (1 + n_t)) + 1
         else:
-            weights = np.log(D.shape[0] / np.maximum(n_t, 1)) * (n_t > 0)
+            weights = np.log(n / np.maximum(n_t, 1)) * (n_t > 0)
         return [_scaled(counts, weights)]
 
 
@@ -412,15 +417,16 @@ class SemanticSmoothing(TextKernel):
             return check_array(self.proximity, accept_sparse="csr", dtype=np.float64)
 
         # computed before, for the same matrix
-        known = getattr(self, "_cached_root", None)
-        if known is not None and known[0] is self.similarity:
-            return known[1]
+        cached = getattr(self, "_cached_root", None)
+        if cached is not None and cached[0] is self.similarity:
+            return cached[1]
 
         # Q is symmetric up to rounding
         Q = check_array(self.similarity, accept_sparse="csr", dtype=np.float64)
         Q = Q.toarray() if is_sparse(Q) else Q
         scale = np.abs(Q).max(initial=0.0)
-        if Q.shape[0] != Q.shape[1] or np.abs(Q - Q.T).max(initial=0.0) > 1e-10 * scale:
+        n, n_columns = Q.shape
+        if n != n_columns or np.abs(Q - Q.T).max(initial=0.0) > 1e-10 * scale:
             raise ValueError("SemanticSmoothing: similarity must be square and symmetric.")
 
         # Q = R R' from its positive eigenvalues
@@ -431,19 +437,23 @@ class SemanticSmoothing(TextKernel):
                 f"eigenvalue {values[0]:.3g}; give proximity P instead, whose P P' always is."
             )
 
-        keep = values > 1e-14 * values[-1]
-        root = vectors[:, keep] * np.sqrt(values[keep])
+        positive = values > 1e-14 * values[-1]
+        root = vectors[:, positive] * np.sqrt(values[positive])
         self._cached_root = self.similarity, root
         return root
 
     def _blocks(self, counts: sparse.csr_array, corpus: Any) -> list[Any]:
         P = self._root()
-        if counts.shape[1] != P.shape[0]:
+        n_terms = counts.shape[1]
+        n_rows = P.shape[0]
+        if n_terms != n_rows:
             raise ValueError(
-                f"SemanticSmoothing: samples have {counts.shape[1]} terms, and the matrix has "
-                f"{P.shape[0]} rows."
+                f"SemanticSmoothing: samples have {n_terms} terms, and the matrix has "
+                f"{n_rows} rows."
             )
-        return [counts @ (sparse.csr_array(P) if is_sparse(P) else P)]
+        if is_sparse(P):
+            P = sparse.csr_array(P)
+        return [counts @ P]
 
 
 class GeneralizedVectorSpace(TextKernel):
@@ -496,7 +506,8 @@ class GeneralizedVectorSpace(TextKernel):
         self.corpus = corpus
 
     def _blocks(self, counts: sparse.csr_array, corpus: Any) -> list[Any]:
-        return [sparse.csr_array(counts @ corpus.counts.T).sorted_indices()]
+        similarities = sparse.csr_array(counts @ corpus.counts.T)
+        return [similarities.sorted_indices()]
 
 
 class SemanticDiffusion(TextKernel):
@@ -572,11 +583,13 @@ class SemanticDiffusion(TextKernel):
         if self.decay is not None:
             self._check_real("decay", 0.0)
         self._check_real("relative", 0.0)
-        if self.decay is None and self.kind == "von_neumann" and self.relative >= 1:
+        uses_relative = self.decay is None and self.kind == "von_neumann"
+        if uses_relative and self.relative >= 1:
             raise self._refuse("relative", "below 1 for the von Neumann kernel")
 
-    def _factor(self, found: Spectrum) -> float:
-        largest = float(found.values[-1]) if len(found.values) else 0.0
+    def _factor(self, of_corpus: Spectrum) -> float:
+        values = of_corpus.values
+        largest = float(values[-1]) if len(values) else 0.0
         if self.decay is None:
             return self.relative / largest if largest > 0 else 0.0
         if self.kind == "von_neumann" and self.decay * largest >= 1:
@@ -587,8 +600,10 @@ class SemanticDiffusion(TextKernel):
         return float(self.decay)
 
     def _blocks(self, counts: sparse.csr_array, corpus: Any) -> list[Any]:
-        found = corpus.derive("spectrum", lambda: spectrum(corpus.counts))
-        return [counts, diffused(counts, corpus.counts, found, self._factor(found), self.kind)]
+        D = corpus.counts
+        of_corpus = corpus.derive("spectrum", lambda: spectrum(D))
+        factor = self._factor(of_corpus)
+        return [counts, diffused(counts, D, of_corpus, factor, self.kind)]
 
 
 class LatentSemantic(TextKernel):
@@ -663,19 +678,18 @@ class LatentSemantic(TextKernel):
         self._check_integer("n_components", 1)
 
     def _blocks(self, counts: sparse.csr_array, corpus: Any) -> list[Any]:
-        V = corpus.derive(
-            ("terms", self.n_components, repr(self.random_state)), lambda: self._terms(corpus)
-        )
+        key = ("terms", self.n_components, repr(self.random_state))
+        V = corpus.derive(key, lambda: self._terms(corpus))
         return [np.asarray(counts @ V)]
 
     def _terms(self, corpus: Corpus) -> Array:
-        V = leading_terms(
-            corpus.counts, self.n_components, check_random_state(self.random_state)
-        )
-        if V.shape[1] < self.n_components:
+        rng = check_random_state(self.random_state)
+        V = leading_terms(corpus.counts, self.n_components, rng)
+        rank = V.shape[1]
+        if rank < self.n_components:
             warnings.warn(
                 f"LatentSemantic: n_components={self.n_components} exceeds the rank of the "
-                f"corpus; {V.shape[1]} components are used.",
+                f"corpus; {rank} components are used.",
                 stacklevel=2,
             )
         return V

@@ -31,9 +31,10 @@ class _OverInputs(BaseKernel):
         return kernels[i] if isinstance(kernels, list | tuple) else kernels
 
     def _w(self, p: int) -> Array:
-        if isinstance(self.base_kernels, list | tuple) and len(self.base_kernels) != p:
+        kernels = self.base_kernels
+        if isinstance(kernels, list | tuple) and len(kernels) != p:
             raise ValueError(
-                f"{type(self).__name__}: base_kernels has {len(self.base_kernels)} entries for "
+                f"{type(self).__name__}: base_kernels has {len(kernels)} entries for "
                 f"samples with {p} features; give one kernel, or one per feature."
             )
         return np.ones(p) if self.weights is None else self._per_feature("weights", p)
@@ -44,17 +45,20 @@ class _OverInputs(BaseKernel):
         w = self._w(p)
         Z = X if Y is None else Y
         for i in range(p):
+            kernel = self._base(i)
             if self.base_kernels is None:
                 yield np.multiply.outer(w[i] * X[:, i], Z[:, i])
             elif Y is None:
-                yield w[i] * self._base(i)(X[:, [i]])
+                yield w[i] * kernel(X[:, [i]])
             else:
-                yield w[i] * self._base(i)(X[:, [i]], Z[:, [i]])
+                yield w[i] * kernel(X[:, [i]], Z[:, [i]])
 
     def _diagonal_terms(self, X: Array) -> Iterator[Array]:
-        w = self._w(X.shape[1])
-        for i in range(X.shape[1]):
-            own = X[:, i] ** 2 if self.base_kernels is None else self._base(i).diag(X[:, [i]])
+        p = X.shape[1]
+        w = self._w(p)
+        for i in range(p):
+            kernel = self._base(i)
+            own = X[:, i] ** 2 if self.base_kernels is None else kernel.diag(X[:, [i]])
             yield w[i] * own
 
     def _of_terms(self, terms: list[Array], shape: tuple[int, ...]) -> Array:
@@ -66,10 +70,13 @@ class _OverInputs(BaseKernel):
         raise NotImplementedError
 
     def _gram(self, X: Any, Y: Any) -> Array:
-        return self._of_terms(list(self._terms(X, Y)), (len(X), len(X if Y is None else Y)))
+        terms = list(self._terms(X, Y))
+        n_Y = len(X if Y is None else Y)
+        return self._of_terms(terms, (len(X), n_Y))
 
     def _diag(self, X: Any) -> Array:
-        return self._of_terms(list(self._diagonal_terms(X)), (len(X),))
+        terms = list(self._diagonal_terms(X))
+        return self._of_terms(terms, (len(X),))
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
         n, p = X.shape
@@ -78,25 +85,30 @@ class _OverInputs(BaseKernel):
         terms = list(self._terms(X, None))
         w = self._w(p)
         slopes = [self._slope(terms, i) for i in range(p)]
-        found = {}
+        gradients = {}
 
         # a term is its weight times its kernel
         if self.weights is not None:
-            by_weight = np.stack([s * a for s, a in zip(slopes, terms, strict=True)], axis=2)
+            products = [s * a for s, a in zip(slopes, terms, strict=True)]
+            by_weight = np.stack(products, axis=2)
             shared = np.size(self.weights) == 1
-            found["weights"] = by_weight.sum(axis=2) if shared else by_weight
+            gradients["weights"] = by_weight.sum(axis=2) if shared else by_weight
+
+        # by the parameters of its kernel
+        def by_kernel(i: int) -> Array:
+            _, inner = self._base(i)(X[:, [i]], eval_gradient=True)
+            slope = w[i] * slopes[i]
+            return np.asarray(slope[:, :, None] * inner)
 
         if isinstance(self.base_kernels, list | tuple):
             for i in range(p):
-                inner = self._base(i)(X[:, [i]], eval_gradient=True)[1]
-                found[f"base_kernels__{i}"] = (w[i] * slopes[i])[:, :, None] * inner
+                gradients[f"base_kernels__{i}"] = by_kernel(i)
         elif self.base_kernels is not None:
             total = np.zeros((n, n, self.base_kernels.n_dims))
             for i in range(p):
-                inner = self.base_kernels(X[:, [i]], eval_gradient=True)[1]
-                total += (w[i] * slopes[i])[:, :, None] * inner
-            found["base_kernels"] = total
-        return found
+                total += by_kernel(i)
+            gradients["base_kernels"] = total
+        return gradients
 
 
 class AllSubsets(_OverInputs):
@@ -152,7 +164,8 @@ class AllSubsets(_OverInputs):
         self.weights_bounds = weights_bounds
 
     def _gram(self, X: Any, Y: Any) -> Array:
-        K = np.ones((len(X), len(X if Y is None else Y)))
+        n_Y = len(X if Y is None else Y)
+        K = np.ones((len(X), n_Y))
         for a in self._terms(X, Y):
             a += 1
             K *= a
@@ -257,38 +270,44 @@ class ANOVA(_OverInputs):
         self._check_choice("method", ("dp", "newton"))
 
     def _gram(self, X: Any, Y: Any) -> Array:
+        # power sums of products are products of matrices
+        Z = X if Y is None else Y
+        n, p = X.shape
         if self.method == "newton" and self.base_kernels is None:
-            Z = X if Y is None else Y
-            w = self._w(X.shape[1])
-            powers = [(w * X) ** r @ (Z**r).T for r in range(1, self.degree + 1)]
-            return self._newton(powers, (w * X != 0).astype(float) @ (Z != 0).T)
+            A = self._w(p) * X
+            powers = [A**r @ (Z**r).T for r in range(1, self.degree + 1)]
+            count = (A != 0).astype(float) @ (Z != 0).T
+            return self._newton(powers, count)
         if self.method == "newton" or self.base_kernels is not None:
             return super()._gram(X, Y)
-        n = len(X)
-        m = len(X if Y is None else Y)
-        p = X.shape[1]
+
+        # the recursion, in tiles that stay in the cache
+        m = len(Z)
         K = np.empty((n, m))
-        step = max(1, TILE // ((self.degree + 1) * max(1, m)))
+        row_entries = (self.degree + 1) * max(1, m)
+        step = max(1, TILE // row_entries)
         for start in range(0, n, step):
             rows = slice(start, min(start + step, n))
-            terms = self._terms(X[rows], X if Y is None else Y)
-            K[rows] = self._select(_symmetric(terms, self.degree, (rows.stop - start, m), p))
+            terms = self._terms(X[rows], Z)
+            e = _symmetric(terms, self.degree, (rows.stop - start, m))
+            K[rows] = self._select(e)
         return K
 
     def _of_terms(self, terms: list[Array], shape: tuple[int, ...]) -> Array:
         if self.method == "newton":
             zero = np.zeros(shape)
-            powers = [
-                sum((a**r for a in terms), start=zero) for r in range(1, self.degree + 1)
-            ]
-            return self._newton(powers, sum((a != 0 for a in terms), start=zero))
-        return self._select(_symmetric(iter(terms), self.degree, shape, len(terms)))
+            degrees = range(1, self.degree + 1)
+            powers = [sum((a**r for a in terms), start=zero) for r in degrees]
+            count = sum((a != 0 for a in terms), start=zero)
+            return self._newton(powers, count)
+        e = _symmetric(iter(terms), self.degree, shape)
+        return self._select(e)
 
     def _slope(self, terms: list[Array], i: int) -> Array:
         if self.degree == 0:
             return np.zeros_like(terms[i])
         others = [a for j, a in enumerate(terms) if j != i]
-        e = _symmetric(iter(others), self.degree - 1, terms[i].shape, len(others))
+        e = _symmetric(iter(others), self.degree - 1, terms[i].shape)
         return self._select(e)
 
     def _select(self, e: Array) -> Array:
@@ -301,12 +320,13 @@ class ANOVA(_OverInputs):
         """
         e = [np.ones(count.shape)]
         for d in range(1, self.degree + 1):
-            signs = [(-1) ** (r + 1) * e[d - r] * powers[r - 1] for r in range(1, d + 1)]
-            e.append(np.where(count < d, 0.0, np.asarray(sum(signs)) / d))
+            signed = [(-1) ** (r + 1) * e[d - r] * powers[r - 1] for r in range(1, d + 1)]
+            e_d = np.asarray(sum(signed)) / d
+            e.append(np.where(count < d, 0.0, e_d))
         return self._select(np.stack(e))
 
 
-def _symmetric(terms: Iterator[Array], degree: int, shape: tuple[int, ...], p: int) -> Array:
+def _symmetric(terms: Iterator[Array], degree: int, shape: tuple[int, ...]) -> Array:
     """Elementary symmetric polynomials of degrees 0 to `degree`, entry by entry."""
     e = np.zeros((degree + 1, *shape))
     e[0] = 1.0

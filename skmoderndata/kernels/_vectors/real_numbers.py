@@ -28,9 +28,10 @@ class _PerInput(BaseKernel):
 
     def _gram(self, X: Any, Y: Any) -> Array:
         Z = X if Y is None else Y
-        K = np.zeros((len(X), len(Z))) if self.combine == "sum" else np.ones((len(X), len(Z)))
+        shape = (len(X), len(Z))
+        K = np.zeros(shape) if self.combine == "sum" else np.ones(shape)
         for i in range(X.shape[1]):
-            k = self._scalar(X[:, i][:, None], Z[:, i][None, :])
+            k = self._scalar(*_column_and_row(X[:, i], Z[:, i]))
             if self.combine == "sum":
                 K += k
             else:
@@ -43,17 +44,22 @@ class _PerInput(BaseKernel):
 
     def _chain(self, X: Array, slope: Any) -> Array:
         """Differentiate the combination, given the derivative of the kernel of each input."""
-        total = np.zeros((len(X), len(X)))
-        for i in range(X.shape[1]):
-            x = X[:, i][:, None]
-            z = X[:, i][None, :]
-            part = slope(x, z)
+        n, p = X.shape
+        total = np.zeros((n, n))
+        pairs = [_column_and_row(x, x) for x in X.T]
+        for i in range(p):
+            derivative = slope(*pairs[i])
             if self.combine == "product":
-                for j in range(X.shape[1]):
+                for j in range(p):
                     if j != i:
-                        part = part * self._scalar(X[:, j][:, None], X[:, j][None, :])
-            total += part
+                        derivative = derivative * self._scalar(*pairs[j])
+            total += derivative
         return total
+
+
+def _column_and_row(x: Array, z: Array) -> tuple[Array, Array]:
+    """Return shapes `(n, 1)` and `(1, m)`, whose functions have all pairs."""
+    return x[:, None], z[None, :]
 
 
 class CosineSeries(_PerInput):
@@ -194,7 +200,8 @@ class Min(_PerInput):
         return np.asarray(X)
 
     def _scalar(self, x: Array, z: Array) -> Array:
-        return np.minimum(np.abs(x), np.abs(z)) * ((x > 0) == (z > 0))
+        same_sign = (x > 0) == (z > 0)
+        return np.minimum(np.abs(x), np.abs(z)) * same_sign
 
 
 class Triangular(_PerInput):
@@ -342,25 +349,35 @@ class Spline(_PerInput):
         return np.asarray(X)
 
     def _scalar(self, x: Array, z: Array) -> Array:
+        # polynomials of degree r, by Horner's rule
         r = self.order
         xz = x * z
-        values = np.zeros(xz.shape)
+        polynomials = np.zeros(xz.shape)
         for j in range(r, -1, -1):
-            values = values * xz + (1 / factorial(j) ** 2 if self.sobolev else 1.0)
+            coef = 1 / factorial(j) ** 2 if self.sobolev else 1.0
+            polynomials = polynomials * xz + coef
+
+        # truncated powers, with a knot at every point
+        powers = np.zeros(xz.shape)
         if self.knots is None:
             m = np.minimum(x, z)
-            gap = np.abs(x - z)
-            rest = np.zeros(values.shape)
+            distance = np.abs(x - z)
             for s in range(r + 1):
-                rest += comb(r, s) * gap**s * m ** (2 * r - s + 1) / (2 * r - s + 1)
-        else:
-            rest = np.zeros(values.shape)
-            for t in np.atleast_1d(np.asarray(self.knots, dtype=np.float64)):
-                if r == 0:
-                    rest += (x > t) & (z > t)
-                else:
-                    rest += np.maximum(x - t, 0) ** r * np.maximum(z - t, 0) ** r
-        return values + rest / (factorial(r) ** 2 if self.sobolev else 1)
+                degree = 2 * r - s + 1
+                powers += comb(r, s) * distance**s * m**degree / degree
+            return polynomials + powers / self._divisor()
+
+        # with given knots
+        for t in np.atleast_1d(np.asarray(self.knots, dtype=np.float64)):
+            if r == 0:
+                powers += (x > t) & (z > t)
+            else:
+                powers += np.maximum(x - t, 0) ** r * np.maximum(z - t, 0) ** r
+        return polynomials + powers / self._divisor()
+
+    def _divisor(self) -> int:
+        """Divisor of the products of truncated powers."""
+        return factorial(self.order) ** 2 if self.sobolev else 1
 
 
 class GammaExponential(BaseKernel):
@@ -437,10 +454,12 @@ class GammaExponential(BaseKernel):
 
         scale = self._per_feature("length_scale", X.shape[1])
         A = X / scale
-        return cdist(A, A if Y is None else Y / scale)
+        B = A if Y is None else Y / scale
+        return cdist(A, B)
 
     def _gram(self, X: Any, Y: Any) -> Array:
-        return np.exp(-(self._radius(X, Y) ** self.gamma))
+        r = self._radius(X, Y)
+        return np.exp(-(r**self.gamma))
 
     def _diag(self, X: Any) -> Array:
         self._per_feature("length_scale", X.shape[1])  # refuses what the matrix refuses
@@ -450,15 +469,17 @@ class GammaExponential(BaseKernel):
         r = self._radius(X, None)
         power = r**self.gamma
         logarithm = np.log(r, out=np.zeros_like(r), where=r > 0)
-        found = {"gamma": -self.gamma * power * logarithm * K}
+        gradients = {"gamma": -self.gamma * power * logarithm * K}
         if np.size(self.length_scale) == 1:
-            found["length_scale"] = self.gamma * power * K
+            gradients["length_scale"] = self.gamma * power * K
         else:
             scale = self._per_feature("length_scale", X.shape[1])
-            squares = ((X[:, None, :] - X[None, :, :]) / scale) ** 2
+            differences = X[:, None, :] - X[None, :, :]
+            squares = (differences / scale) ** 2
             shape = np.power(r, self.gamma - 2, out=np.zeros_like(r), where=r > 0)
-            found["length_scale"] = (self.gamma * shape * K)[:, :, None] * squares
-        return found
+            slope = self.gamma * shape * K
+            gradients["length_scale"] = slope[:, :, None] * squares
+        return gradients
 
 
 class ArcSine(BaseKernel):
@@ -534,15 +555,18 @@ class ArcSine(BaseKernel):
         Z = X if Y is None else Y
         a = 2 * (self.bias_var + (X * X) @ w)
         b = 2 * (self.bias_var + (Z * Z) @ w)
-        return 2 * (self.bias_var + (X * w) @ Z.T), a, b
+        c = 2 * (self.bias_var + (X * w) @ Z.T)
+        return c, a, b
 
     def _gram(self, X: Any, Y: Any) -> Array:
         c, a, b = self._forms(X, Y)
-        sine = c / np.sqrt(np.multiply.outer(1 + a, 1 + b))
-        return self.scale * np.arcsin(np.clip(sine, -1, 1))
+        root = np.sqrt(np.multiply.outer(1 + a, 1 + b))
+        sine = np.clip(c / root, -1, 1)
+        return self.scale * np.arcsin(sine)
 
     def _diag(self, X: Any) -> Array:
-        a = 2 * (self.bias_var + (X * X) @ self._per_feature("weight_var", X.shape[1]))
+        w = self._per_feature("weight_var", X.shape[1])
+        a = 2 * (self.bias_var + (X * X) @ w)
         return self.scale * np.arcsin(a / (1 + a))
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
@@ -554,7 +578,8 @@ class ArcSine(BaseKernel):
 
         def along(dc: Array, da: Array) -> Array:
             relative = da / (1 + a)
-            return outer * (dc / root - sine * (relative[:, None] + relative) / 2)
+            sums = relative[:, None] + relative
+            return outer * (dc / root - sine * sums / 2)
 
         # by the weight of each feature
         w = self._per_feature("weight_var", X.shape[1])
@@ -564,12 +589,11 @@ class ArcSine(BaseKernel):
             for wi, x in zip(w, X.T, strict=True)
         ]
         weight = np.stack(by_weight, axis=2)
+        if np.size(self.weight_var) == 1:
+            weight = weight.sum(axis=2)
 
-        return {
-            "bias_var": along(np.full(c.shape, bias), np.full(a.shape, bias)),
-            "weight_var": weight.sum(axis=2) if np.size(self.weight_var) == 1 else weight,
-            "scale": K,
-        }
+        of_bias = along(np.full(c.shape, bias), np.full(a.shape, bias))
+        return {"bias_var": of_bias, "weight_var": weight, "scale": K}
 
 
 class ARDLinear(BaseKernel):
@@ -624,10 +648,12 @@ class ARDLinear(BaseKernel):
     def _gram(self, X: Any, Y: Any) -> Array:
         s = self._per_feature("sigma", X.shape[1])
         A = X * s
-        return A @ (A if Y is None else Y * s).T
+        B = A if Y is None else Y * s
+        return A @ B.T
 
     def _diag(self, X: Any) -> Array:
-        return ((X * self._per_feature("sigma", X.shape[1])) ** 2).sum(axis=1)
+        A = X * self._per_feature("sigma", X.shape[1])
+        return (A**2).sum(axis=1)
 
     def _gradients(self, X: Any, K: Array) -> dict[str, Array]:
         if np.size(self.sigma) == 1:
