@@ -84,7 +84,7 @@ class _DTWNeighbors:
             for radius in radii[::-1]:
                 index = self._make_index(series, int(radius))
                 one = search(
-                    values, offsets, index, self.n_neighbors, first=start, known=known
+                    values, offsets, index, self.n_neighbors, first=start, lower_bounds=known
                 )
                 found.append(one)
 

@@ -659,7 +659,7 @@ class RandomNetwork(RidgeNetwork):
         """Keep the neurons that forward selection chooses."""
         H = as_numpy(self._neurons(X)).astype(np.float64)
         found = forward_selection(
-            H, as_numpy(Y), as_numpy(w), most=H.shape[1], intercept=self.fit_intercept
+            H, as_numpy(Y), as_numpy(w), max_columns=H.shape[1], intercept=self.fit_intercept
         )
         chosen = np.sort(found.chosen)
         if not len(chosen):

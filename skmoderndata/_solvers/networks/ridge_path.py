@@ -60,8 +60,9 @@ def statistics(H: Array, Y: Array, w: Array, *, intercept: bool) -> Statistics:
 
     S = H.T @ H
     B = H.T @ Y
-    n = int(xp.sum(xp.astype(w > 0, xp.int64)))
-    return Statistics(n, weight, h_mean, y_mean, S, B, xp.sum(Y * Y, axis=0))
+    y_sq = xp.sum(Y * Y, axis=0)
+    counted = xp.astype(w > 0, xp.int64)
+    return Statistics(int(xp.sum(counted)), weight, h_mean, y_mean, S, B, y_sq)
 
 
 def add(a: Statistics, b: Statistics) -> Statistics:
@@ -73,16 +74,14 @@ def add(a: Statistics, b: Statistics) -> Statistics:
     d = b.h_mean - a.h_mean
     e = b.y_mean - a.y_mean
     between = a.weight * share
+    S = a.S + b.S + between * (d[:, None] * d[None, :])
+    B = a.B + b.B + between * (d[:, None] * e[None, :])
+    y_sq = a.y_sq + b.y_sq + between * (e * e)
 
-    return Statistics(
-        a.n_samples + b.n_samples,
-        weight,
-        a.h_mean + share * d,
-        a.y_mean + share * e,
-        a.S + b.S + between * (d[:, None] * d[None, :]),
-        a.B + b.B + between * (d[:, None] * e[None, :]),
-        a.y_sq + b.y_sq + between * (e * e),
-    )
+    n = a.n_samples + b.n_samples
+    h_mean = a.h_mean + share * d
+    y_mean = a.y_mean + share * e
+    return Statistics(n, weight, h_mean, y_mean, S, B, y_sq)
 
 
 class Spectrum(NamedTuple):
@@ -106,7 +105,8 @@ def spectrum(total: Statistics, rows: Array | None = None) -> Spectrum:
     size = max(total.n_samples, total.S.shape[0])
     largest = float(values[-1])
     cut = largest * size * EPS
-    first = int(xp.sum(xp.astype(values <= max(cut, 0.0), xp.int64)))
+    is_rounding = values <= max(cut, 0.0)
+    first = int(xp.sum(xp.astype(is_rounding, xp.int64)))
     values = values[first:]
     V = V[:, first:]
 
@@ -154,14 +154,15 @@ def held_out(
     k = alphas.shape[0]
     t = Y.shape[1]
     coef = inverse[:, :, None] * parts.VB[:, None, :]
-    fitted = xp.reshape(U @ xp.reshape(coef, (U.shape[1], k * t)), (n, k, t)) + total.y_mean
+    side_by_side = U @ xp.reshape(coef, (U.shape[1], k * t))
+    fitted = xp.reshape(side_by_side, (n, k, t)) + total.y_mean
 
     # error / (1 - leverage), where a sample does not determine its own value
     enough = free > SMALLEST_FREEDOM
-    residual = (Y[:, None, :] - fitted) / xp.where(enough, free, xp.ones_like(free))[
-        :, :, None
-    ]
-    return Y[:, None, :] - residual, xp.all(enough, axis=0)
+    free = xp.where(enough, free, xp.ones_like(free))
+    target = Y[:, None, :]
+    residual = (target - fitted) / free[:, :, None]
+    return target - residual, xp.all(enough, axis=0)
 
 
 def cross_validated_squares(
@@ -185,11 +186,15 @@ def cross_validated_squares(
     squares = xp.where(squares > 0, squares, xp.zeros_like(squares))
 
     # 1 - mean leverage
-    n_par = xp.sum(values / (values + a), axis=0) + (1.0 if intercept else 0.0)
+    of_mean = 1.0 if intercept else 0.0
+    n_par = xp.sum(values / (values + a), axis=0) + of_mean
     free = 1 - n_par / max(total.n_samples, 1)
     enough = free > SMALLEST_MEAN_FREEDOM
     free = xp.where(enough, free, xp.ones_like(free))[:, None]
-    return xp.where(enough[:, None], squares / free**2, xp.full_like(squares, xp.inf))
+
+    held_out_squares = squares / free**2
+    infinite = xp.full_like(squares, xp.inf)
+    return xp.where(enough[:, None], held_out_squares, infinite)
 
 
 def ridge_from_spectrum(parts: Spectrum, alpha: float) -> Array:
@@ -216,7 +221,8 @@ def n_parameters(total: Statistics, alpha: float) -> float:
     cut = max(float(values[-1]), 0.0) * size * EPS
     above = values > cut
     safe = xp.where(above, values, xp.ones_like(values))
-    return float(xp.sum(xp.where(above, safe / (safe + alpha), xp.zeros_like(values))))
+    fractions = safe / (safe + alpha)
+    return float(xp.sum(xp.where(above, fractions, xp.zeros_like(values))))
 
 
 def optimality(total: Statistics, coef: Array, alpha: float) -> float:
@@ -226,5 +232,8 @@ def optimality(total: Statistics, coef: Array, alpha: float) -> float:
     size = float(xp.max(xp.abs(total.B))) if total.B.shape[0] > 0 else 0.0
     if size == 0:
         return 0.0
-    squares = xp.sum((gradient / size) ** 2), xp.sum((total.B / size) ** 2)
-    return float(xp.sqrt(squares[0] / squares[1]))
+
+    # in units of the largest entry, whose square is a number
+    squares = xp.sum((gradient / size) ** 2)
+    squares_of_B = xp.sum((total.B / size) ** 2)
+    return float(xp.sqrt(squares / squares_of_B))
