@@ -69,9 +69,10 @@ def squared_distances(kernel: Stationary, A: Array, B: Array) -> Array:
     if float(xp.max(a2)) + float(xp.max(b2)) > FAR_SQ:
         cancels = (terms > FAR_SQ) & (r2 < CANCELS * terms)
         for j in range(B.shape[0]):
-            if bool(xp.any(cancels[:, j])):
+            column = cancels[:, j]
+            if bool(xp.any(column)):
                 exact = xp.sum((A - B[j, :]) ** 2, axis=1)
-                r2[:, j] = xp.where(cancels[:, j], exact, r2[:, j])
+                r2[:, j] = xp.where(column, exact, r2[:, j])
     return r2
 
 
@@ -89,7 +90,8 @@ def covariance(kernel: Stationary, A: Array, B: Array) -> Array:
     if kernel.shape == "rbf":
         return kernel.variance * xp.exp(-0.5 * r2)
     if kernel.shape == "rational":
-        return kernel.variance * xp.exp(-kernel.alpha * xp.log1p(r2 / (2 * kernel.alpha)))
+        u = r2 / (2 * kernel.alpha)
+        return kernel.variance * xp.exp(-kernel.alpha * xp.log1p(u))
 
     # Matern, of the distance
     r = xp.sqrt(r2)
@@ -146,7 +148,8 @@ def contract(kernel: Stationary, A: Array, B: Array, K: Array, G: Array) -> Grad
     alpha = 0.0
     if kernel.shape == "rational":
         u = r2 / (2 * kernel.alpha)
-        alpha = kernel.alpha * float(xp.sum(G * K * (u / (1 + u) - xp.log1p(u))))
+        change = u / (1 + u) - xp.log1p(u)
+        alpha = kernel.alpha * float(xp.sum(G * K * change))
 
     points = 2 * (rows[:, None] * A - HB) / kernel.scales
     return Gradient(float(xp.sum(G * K)), -2 * spread, alpha, points)

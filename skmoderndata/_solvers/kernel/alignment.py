@@ -52,10 +52,16 @@ def aligned_weights(kernels: list[Array], T: Array, algorithm: str) -> AlignedWe
     if algorithm == "joint" and v.any():
         values, V = np.linalg.eigh(M)
         above = values > RANK * values[-1]
-        root = np.sqrt(values[above])[:, None] * V[:, above].T  # M = root' root
-        v = nnls(root, (V[:, above] / np.sqrt(values[above])).T @ a)[0]
+        s = np.sqrt(values[above])
+        V = V[:, above]
+        root = s[:, None] * V.T  # M = root' root
+        v = nnls(root, (V / s).T @ a)[0]
+
+        # complementarity, and signs of the gradient
         gradient = M @ v - a
-        residual = float(max(np.abs(v * gradient).max(), -gradient.min()) / np.abs(a).max())
+        violation = max(np.abs(v * gradient).max(), -gradient.min())
+        residual = float(violation / np.abs(a).max())
 
     norm = float(np.sqrt(v @ M @ v))
-    return AlignedWeights(v, a, float(v @ a) / norm if norm > 0 else 0.0, residual)
+    alignment = float(v @ a) / norm if norm > 0 else 0.0
+    return AlignedWeights(v, a, alignment, residual)
