@@ -136,6 +136,7 @@ def sammon_descent(
     Y = result.x.reshape(start.shape)
     f, g = stress(d, Y, run)
     norm = float(np.linalg.norm(g))
+
     # where rounding stops the line search there is nothing more to gain
     done = small(f) or (result.nit < max_iter and norm <= 100 * GRADIENT)
     return Embedding(Y, f, norm, np.array(trace), int(result.nit), done)
@@ -151,9 +152,11 @@ def sammon_majorization(
     """
     # weights 1 / d, and their Laplacian, made regular
     n = len(start)
-    w = squareform(np.divide(1.0, d, out=np.zeros_like(d), where=d > 0))
+    inverse = np.divide(1.0, d, out=np.zeros_like(d), where=d > 0)
+    w = squareform(inverse)
     V = np.diag(w.sum(axis=1)) - w
-    factor = linalg.cho_factor(V + np.full((n, n), w.max() / n))
+    lift = np.full((n, n), w.max() / n)
+    factor = linalg.cho_factor(V + lift)
 
     Y = start - start.mean(axis=0)
     trace = [stress(d, start, run)[0]]
@@ -161,7 +164,8 @@ def sammon_majorization(
 
     for _ in it:
         # the Guttman transform
-        lengths = np.sqrt(((Y[:, None] - Y[None]) ** 2).sum(axis=2))
+        difference = Y[:, None] - Y[None]
+        lengths = np.sqrt((difference**2).sum(axis=2))
         counted = (lengths > 0) & (w > 0)
         ratio = np.divide(1.0, lengths, out=np.zeros((n, n)), where=counted)
         B_Y = ratio.sum(axis=1)[:, None] * Y - ratio @ Y
@@ -170,7 +174,8 @@ def sammon_majorization(
 
         trace.append(stress(d, Y, run)[0])
         old = trace[-WINDOW - 1] if len(trace) > WINDOW else np.inf
-        it.residual = (old - trace[-1]) / max(trace[-1], 1e-28)
+        new = trace[-1]
+        it.residual = (old - new) / max(new, 1e-28)
 
     f, g = stress(d, Y, run)
     norm = float(np.linalg.norm(g))
@@ -193,7 +198,8 @@ def place(d: Array, Y: Array) -> Array:
     same = d.min(axis=1) == 0
     pull[same] = np.arange(near.shape[1]) == 0
     total = pull.sum(axis=1)
-    z: Array = (pull[:, :, None] * Y[near]).sum(axis=1) / total[:, None]
+    z: Array = (pull[:, :, None] * Y[near]).sum(axis=1)
+    z = z / total[:, None]
 
     unit = d.mean(axis=1)  # of each point by itself, wherever the others are
     active = np.flatnonzero(~same)
@@ -220,7 +226,8 @@ def place(d: Array, Y: Array) -> Array:
         # Newton's step with the magnitudes of the eigenvalues: downhill everywhere
         s, U = np.linalg.eigh(H)
         s = np.abs(s)
-        s = np.maximum(s, 1e-8 * s.max(axis=1, keepdims=True) + 1e-300)
+        floor = 1e-8 * s.max(axis=1, keepdims=True)
+        s = np.maximum(s, floor + 1e-300)
         step = np.einsum("qkl,qk->ql", U, g) / s
         step = -np.einsum("qkl,ql->qk", U, step)
 

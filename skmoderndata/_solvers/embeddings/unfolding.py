@@ -64,7 +64,8 @@ class Graph(NamedTuple):
 
     def laplacian(self, w: Array) -> Any:
         """``L_w``, so that ``sum_e w_e delta_e(K) = tr L_w K``."""
-        off = sparse.coo_array((-w, (self.i, self.j)), shape=(self.n, self.n))
+        shape = self.n, self.n
+        off = sparse.coo_array((-w, (self.i, self.j)), shape=shape)
         W = (off + off.T).tocsr()
         sums: Array = np.asarray(W.sum(axis=1)).ravel()
         return W - sparse.diags_array(sums)
@@ -75,7 +76,8 @@ class Graph(NamedTuple):
         ones = np.ones(len(e))
         signs = np.concatenate([ones, -ones])
         ends = np.append(self.i, self.j)
-        return sparse.csr_array((signs, (np.tile(e, 2), ends)), shape=(len(e), self.n))
+        entries = signs, (np.tile(e, 2), ends)
+        return sparse.csr_array(entries, shape=(len(e), self.n))
 
     def lengths(self, Y: Array) -> Array:
         """Squared lengths of the edges of the points Y."""
@@ -96,7 +98,8 @@ class Unfolding(NamedTuple):
 
 def softness(graph: Graph, start: Array, slack: float) -> float:
     """Weight nu of the soft form: edges deviate by about `slack` of their squared length."""
-    return float((start**2).sum() / (2 * slack * len(graph.d2)))
+    trace = (start**2).sum()
+    return float(trace / (2 * slack * len(graph.d2)))
 
 
 def value(graph: Graph, Y: Array, nu: float | None) -> float:
@@ -120,7 +123,9 @@ def dual_bound(graph: Graph, w: Array, nu: float | None) -> float:
         return float("inf")
     s = 1 / second
     bound = s * float(w @ graph.d2)
-    return bound if nu is None else bound + s * s * float(w @ w) / (4 * nu)
+    if nu is None:
+        return bound
+    return bound + s * s * float(w @ w) / (4 * nu)
 
 
 def best_bound(graph: Graph, w: Array, nu: float | None) -> tuple[float, Array]:
@@ -191,7 +196,8 @@ def unfold_softly(
             kicks += 1
             Y = leave_saddle(graph, Y, multipliers)
 
-    return Unfolding(Y, best_w, value(graph, Y, nu), bound, total, it.converged)
+    reached = value(graph, Y, nu)
+    return Unfolding(Y, best_w, reached, bound, total, it.converged)
 
 
 def unfold_at_most(
@@ -229,14 +235,16 @@ def unfold_at_most(
 
         # 3. the best feasible point, and the bound; Newton steps where these are near
         closer = pulled(graph, Y)
-        best = max(best, shrunk(graph, Y), shrunk(graph, closer), key=np.linalg.norm)
+        feasible = [best, shrunk(graph, Y), shrunk(graph, closer)]
+        best = max(feasible, key=np.linalg.norm)
         new_bound, lifted = best_bound(graph, w, None)
         if new_bound < bound:
             bound = new_bound
             best_w = lifted
 
         violation = float((excess / graph.d2).max())
-        if violation <= NEAR and gap_below(bound, float((best**2).sum())) > tol:
+        gap = gap_below(bound, float((best**2).sum()))
+        if violation <= NEAR and gap > tol:
             exact = tightened(graph, closer, w)
             best = max(best, shrunk(graph, exact), key=np.linalg.norm)
         it.residual = gap_below(bound, float((best**2).sum()))
@@ -253,13 +261,15 @@ def unfold_at_most(
         stalled = stalled + 1 if n_iter <= 1 else 0
         it.ended = total >= max_iter or stalled == 10
 
-    return Unfolding(best, best_w, float((best**2).sum()), bound, total, it.converged)
+    reached = float((best**2).sum())
+    return Unfolding(best, best_w, reached, bound, total, it.converged)
 
 
 def shrunk(graph: Graph, Y: Array) -> Array:
     """Centre all points, and shrink them until no edge is too long."""
     longest = float((graph.lengths(Y) / graph.d2).max())
-    return (Y - Y.mean(axis=0)) / np.sqrt(max(1.0, longest))
+    centred = Y - Y.mean(axis=0)
+    return centred / np.sqrt(max(1.0, longest))
 
 
 def pulled(graph: Graph, Y: Array) -> Array:
@@ -302,10 +312,13 @@ def tightened(graph: Graph, Y: Array, w: Array) -> Array:
         width = Y.shape[1]
         rows = np.repeat(np.arange(len(held)), width)
         k = np.tile(np.arange(width), len(held))
-        entries = ((Y[i] - Y[j]) / d[:, None]).ravel()
+        directions = (Y[i] - Y[j]) / d[:, None]
+        entries = directions.ravel()
         signed = np.append(entries, -entries)
-        columns = np.append(np.repeat(i, width) * width + k, np.repeat(j, width) * width + k)
-        A = sparse.csr_array((signed, (np.tile(rows, 2), columns)), shape=(len(held), Y.size))
+        first = np.repeat(i, width) * width + k
+        second = np.repeat(j, width) * width + k
+        places = np.tile(rows, 2), np.append(first, second)
+        A = sparse.csr_array((signed, places), shape=(len(held), Y.size))
 
         shortfall = (graph.d2 - delta)[held] / (2 * d)
         step = lsqr(A, shortfall, atol=1e-12, btol=1e-12, iter_lim=LSQR_STEPS)
@@ -330,9 +343,11 @@ def leave_saddle(graph: Graph, Y: Array, w: Array) -> Array:
     v = V[:, np.argsort(values)[1]]
 
     # orthogonal columns
-    U, S, _ = np.linalg.svd(Y - Y.mean(axis=0), full_matrices=False)
+    centred = Y - Y.mean(axis=0)
+    U, S, _ = np.linalg.svd(centred, full_matrices=False)
     turned: Array = U * S
-    turned[:, -1] += KICK * S[0] * (v - v.mean())
+    kick = KICK * S[0]
+    turned[:, -1] += kick * (v - v.mean())
     return turned
 
 
@@ -354,7 +369,8 @@ def unfold_stated(graph: Graph, form: str, nu: float, *, tol: float) -> Unfoldin
     Y -= Y.mean(axis=0)
 
     if form == "at_most":  # within the tolerance of Clarabel
-        Y /= np.sqrt(max(1.0, float((graph.lengths(Y) / graph.d2).max())))
+        longest = float((graph.lengths(Y) / graph.d2).max())
+        Y /= np.sqrt(max(1.0, longest))
 
     # multipliers of the edges, of either sign
     if soft:
@@ -373,7 +389,8 @@ def unfold_stated(graph: Graph, form: str, nu: float, *, tol: float) -> Unfoldin
     # the form "equal" has to meet its constraints as well
     miss = 0.0
     if form == "equal":
-        miss = float(np.abs(graph.lengths(Y) / graph.d2 - 1).max())
+        excess = graph.lengths(Y) / graph.d2 - 1
+        miss = float(np.abs(excess).max())
     converged = max(gap_below(bound, reached), miss) <= tol
     return Unfolding(Y, w, reached, bound, n_iter, converged)
 
@@ -401,15 +418,18 @@ def _ascend(
         if one_sided:
             v = np.maximum(v, 0.0)
 
-        f = float((v @ v - w @ w) / (4 * nu) - (P**2).sum())
+        penalty = (v @ v - w @ w) / (4 * nu)
+        f = float(penalty - (P**2).sum())
         gradient = 2 * (B.T @ (v[:, None] * step) - P)  # L_v P = B' diag(v) B P
-        return scale * f, scale * (gradient - gradient.mean(axis=0)).ravel()
+        gradient -= gradient.mean(axis=0)
+        return scale * f, scale * gradient.ravel()
 
     limits = {"maxiter": max_iter, "maxfun": 2 * max_iter, "ftol": FTOL, "gtol": 0.0}
     options: Any = {"maxcor": PAIRS, **limits}
     result = minimize(negative, Y.ravel(), jac=True, method="L-BFGS-B", options=options)
     P = result.x.reshape(shape)
-    return P - P.mean(axis=0), int(result.nit), bool(result.success)
+    centred = P - P.mean(axis=0)
+    return centred, int(result.nit), bool(result.success)
 
 
 def geodesic_start(graph: Graph, rank: int, rng: np.random.RandomState) -> Array:
@@ -423,7 +443,8 @@ def geodesic_start(graph: Graph, rank: int, rng: np.random.RandomState) -> Array
         chosen = np.sort(rng.choice(n, LANDMARKS, replace=False))
 
     # distances along edges, of landmarks to all
-    lengths = sparse.csr_array((np.sqrt(graph.d2), (graph.i, graph.j)), shape=(n, n))
+    entries = np.sqrt(graph.d2), (graph.i, graph.j)
+    lengths = sparse.csr_array(entries, shape=(n, n))
     D2 = dijkstra(lengths, directed=False, indices=chosen) ** 2  # landmarks x nodes
 
     # classical scaling of the landmarks
@@ -436,9 +457,11 @@ def geodesic_start(graph: Graph, rank: int, rng: np.random.RandomState) -> Array
     k = int(np.count_nonzero(values > 1e-6 * values[0]))
 
     # all points by their distances to the landmarks
-    Y = 1e-3 * np.sqrt(values[0] / n) * rng.normal(size=(n, rank))
+    size = np.sqrt(values[0] / n)
+    Y = 1e-3 * size * rng.normal(size=(n, rank))
     axes = V[:, :k] / np.sqrt(values[:k])
-    Y[:, :k] = -0.5 * (D2 - mean[:, None]).T @ axes
+    relative = D2 - mean[:, None]
+    Y[:, :k] = -0.5 * relative.T @ axes
     return Y - Y.mean(axis=0)
 
 
@@ -460,7 +483,8 @@ def smooth_start(
     if graph.n <= DENSE_UP_TO:
         _, F = eigh(L.toarray(), subset_by_index=[1, m])
     else:
-        values, V = eigsh(L, k=m + 1, sigma=-1e-3, which="LM", v0=rng.normal(size=graph.n))
+        v0 = rng.normal(size=graph.n)
+        values, V = eigsh(L, k=m + 1, sigma=-1e-3, which="LM", v0=v0)
         F = V[:, np.argsort(values)[1:]]
 
     # lengths of the edges as linear functions of the entries of Z
@@ -471,7 +495,8 @@ def smooth_start(
     Q, R = np.linalg.qr(A)
 
     Z = cp.Variable((m, m), PSD=True)
-    entries = cp.hstack([Z[a, b] for a, b in zip(rows, columns, strict=True)])
+    pairs = zip(rows, columns, strict=True)
+    entries = cp.hstack([Z[a, b] for a, b in pairs])
     loss = cp.sum_squares(R @ entries - Q.T @ graph.d2)
     problem = cp.Problem(cp.Maximize(cp.trace(Z) - nu * loss))
 
@@ -481,5 +506,6 @@ def smooth_start(
         values, V = np.linalg.eigh(Z.value)
         top = np.argsort(-values)[: min(rank, m)]
         lengths = np.sqrt(np.maximum(values[top], 0.0))
-        Y[:, : len(top)] += F @ (V[:, top] * lengths)
+        coordinates = V[:, top] * lengths
+        Y[:, : len(top)] += F @ coordinates
     return Y - Y.mean(axis=0)

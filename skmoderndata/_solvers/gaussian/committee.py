@@ -27,7 +27,8 @@ def expert_weights(combine: str, variances: Array, prior: Array) -> Array:
         return 0.5 * (np.log(prior) - np.log(variances))
 
     # Liu and others (2018), equation 12
-    beta: Array = 0.5 * (np.log(variances[0]) - np.log(variances))
+    logs = np.log(variances)
+    beta: Array = 0.5 * (logs[0] - logs)
     beta[1:2] = 1.0
     beta[0] = 1 - beta[1:].sum(axis=0)
     return beta

@@ -116,7 +116,8 @@ def add(first: Sums, second: Sums) -> Sums:
     moments = xp.stack([first_power + n * e, moved_power])
 
     moved = second._replace(b=b, y=y + precision * e, yy=yy, moments=moments)
-    added = (a + b for a, b in zip(first[:-1], moved[:-1], strict=True))
+    pairs = zip(first[:-1], moved[:-1], strict=True)
+    added = [one + other for one, other in pairs]
     return Sums._make([*added, first.shift])
 
 
@@ -145,9 +146,15 @@ def scaled(total: Sums, mean: Array, std: Array, s: float) -> Sums:
     y = total.y - precision * e
     yy = total.yy - 2 * e * total.y + precision * e * e
 
-    moved = total._replace(b=b / std / s, y=y / std / s, yy=yy / (std * std) / s)
+    # in units of std, over the noise
+    b = b / std / s
+    y = y / std / s
+    yy = yy / (std * std) / s
+    P = total.P / s
+    q = total.q / s
     log_d = total.log_d + total.n * math.log(s)
-    return moved._replace(precision=precision / s, log_d=log_d, P=total.P / s, q=total.q / s)
+    sums_of_a = total._replace(precision=precision / s, log_d=log_d, P=P, q=q)
+    return sums_of_a._replace(b=b, y=y, yy=yy)
 
 
 def cholesky_with_jitter(K: Array, jitter: float) -> tuple[Array | None, float]:
@@ -156,7 +163,8 @@ def cholesky_with_jitter(K: Array, jitter: float) -> tuple[Array | None, float]:
     The jitter grows by 10 until the factor exists, at most to 1e-4; the factor is None then.
     """
     xp = namespace(K)
-    diagonal = float(xp.linalg.trace(K)) / K.shape[0] or 1.0  # a kernel may be 0 everywhere
+    trace = float(xp.linalg.trace(K))
+    diagonal = trace / K.shape[0] or 1.0  # a kernel may be 0 everywhere
     eye = identity(K)
 
     while jitter <= LARGEST_JITTER:
@@ -182,7 +190,8 @@ class Factors(NamedTuple):
 
 def factors(L: Array, total: Sums) -> Factors:
     """Factors for sums that `scaled` has made ready."""
-    R = namespace(L).linalg.cholesky(identity(L) + (total.P + total.P.T) / 2)
+    B = identity(L) + (total.P + total.P.T) / 2
+    R = namespace(L).linalg.cholesky(B)
     c = solve_lower(R, total.b)
     u = solve_upper(R, c)
     return Factors(R, c, u, solve_upper(L, u))
@@ -191,7 +200,8 @@ def factors(L: Array, total: Sums) -> Factors:
 def log_likelihood(total: Sums, fac: Factors) -> float:
     """``log N(y; 0, Q + D)``, added up over targets."""
     xp = namespace(fac.c)
-    fit = float(xp.sum(total.yy)) - float(xp.sum(fac.c * fac.c))
+    explained = float(xp.sum(fac.c * fac.c))
+    fit = float(xp.sum(total.yy)) - explained
     return _gaussian(total, fac.R, fit)
 
 
@@ -199,7 +209,8 @@ def _gaussian(total: Sums, R: Array, fit: float) -> float:
     """``-1/2 (n log 2 pi + log |Q + D| + fit)`` of all targets; fit is the quadratic form."""
     xp = namespace(R)
     roots = xp.linalg.diagonal(R)
-    log_det = 2 * float(xp.sum(xp.log(roots))) + total.log_d
+    log_roots = float(xp.sum(xp.log(roots)))
+    log_det = 2 * log_roots + total.log_d
     t = total.b.shape[1]
     return -0.5 * float(t * (total.n * LOG_2PI + log_det) + fit)
 
@@ -218,9 +229,11 @@ def upper_bound(total: Sums, fac: Factors, s: float) -> float:
     """
     xp = namespace(fac.R)
     ratio = 1 / (1 + 2 * trace_penalty(total, s))  # s / (s + e)
-    R = xp.linalg.cholesky(identity(fac.R) + ratio * (total.P + total.P.T) / 2)
+    B = identity(fac.R) + ratio * (total.P + total.P.T) / 2
+    R = xp.linalg.cholesky(B)
     c = ratio * solve_lower(R, total.b)
-    fit = ratio * float(xp.sum(total.yy)) - float(xp.sum(c * c))
+    explained = float(xp.sum(c * c))
+    fit = ratio * float(xp.sum(total.yy)) - explained
     return _gaussian(total, fac.R, fit)
 
 
@@ -300,12 +313,14 @@ def block_slopes(
         BA = slope.B_inverse @ A
         residual = Y - A.T @ u
         by_a = (u @ residual.T - t * BA) * weight[None, :]
-        quadratic = t * xp.sum(A * BA, axis=0) + xp.sum(residual**2, axis=1)
+        variance = xp.sum(A * BA, axis=0)
+        quadratic = t * variance + xp.sum(residual**2, axis=1)
         by_d = 0.5 * weight * (quadratic / d - t)
         AD = A * by_d[None, :]
         K_uf = solve_upper(L, by_a - 2 * AD)
         K_uu = unwhiten(L, AD @ A.T)
-        return BlockSlopes(K_uf, by_d, K_uu, s * float(xp.sum(by_d)))
+        log_s = s * float(xp.sum(by_d))
+        return BlockSlopes(K_uf, by_d, K_uu, log_s)
 
     # vfe and dtc
     S = t * slope.B_inverse + u @ u.T
@@ -313,7 +328,8 @@ def block_slopes(
     if method == "vfe":
         S = S - t * identity(L)
         prior = -0.5 * t * weight
-    K_uf = solve_upper(L, u) @ Y.T - solve_upper(L, S) @ A
+    fitted = solve_upper(L, S) @ A
+    K_uf = solve_upper(L, u) @ Y.T - fitted
     return BlockSlopes(K_uf * weight[None, :], prior, 0.0, 0.0)
 
 
@@ -353,7 +369,9 @@ def greedy_points(diagonal, row, m):
             break
 
         # row of the Cholesky factor; the variance falls by its square
-        F[k] = (row(i) - F[:k, i] @ F[:k]) / np.sqrt(residual[i])
+        explained = F[:k, i] @ F[:k]
+        root = np.sqrt(residual[i])
+        F[k] = (row(i) - explained) / root
         residual -= F[k] ** 2
         residual[i] = 0.0
         chosen.append(i)

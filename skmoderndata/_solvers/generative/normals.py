@@ -15,6 +15,7 @@ from skmoderndata._typing import Array
 def log_densities(X: Array, means: Array, covariances: Array) -> Array:
     """Logarithms of the densities of rows of X, (n_samples, n_components)."""
     logarithms = np.empty((len(X), len(means)))
+    constant = X.shape[1] * np.log(2.0 * np.pi)
     for k, (mean, C) in enumerate(zip(means, covariances, strict=True)):
         # diagonal covariances, or a Cholesky factor of full ones
         if C.ndim == 1:
@@ -25,7 +26,7 @@ def log_densities(X: Array, means: Array, covariances: Array) -> Array:
             squares = (solve_triangular(L, (X - mean).T, lower=True) ** 2).sum(axis=0)
             log_det = 2.0 * np.log(np.diag(L)).sum()
 
-        logarithms[:, k] = -0.5 * (squares + log_det + X.shape[1] * np.log(2.0 * np.pi))
+        logarithms[:, k] = -0.5 * (squares + log_det + constant)
     return logarithms
 
 

@@ -86,11 +86,9 @@ def _pair(s, t, joint, insert, columns, ends, rows, exponents, first, cells):
             if largest == 0.0:
                 e = -(2**60)
             elif largest < SCALE_DOWN:
-                cell[0], cell[1], cell[2] = (
-                    cell[0] * SCALE_UP,
-                    cell[1] * SCALE_UP,
-                    cell[2] * SCALE_UP,
-                )
+                cell[0] *= SCALE_UP
+                cell[1] *= SCALE_UP
+                cell[2] *= SCALE_UP
                 e -= 1
             e_now[j] = e
 
@@ -110,8 +108,8 @@ def _pairs(
 
     Goes on with row ``position[1]`` of the pair ``which[position[0]]``.
     """
-    (codes, offsets) = X
-    (codes_y, offsets_y) = Y
+    codes, offsets = X
+    codes_y, offsets_y = Y
     for r in range(position[0], len(which)):
         i, j = which[r]
         s = codes[offsets[i] : offsets[i + 1]]

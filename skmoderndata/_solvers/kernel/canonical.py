@@ -117,20 +117,23 @@ class CentredRows:
     """
 
     def __init__(self, X: Any, mean: Array, scale: Array, root: Array) -> None:
-        self.X = X.multiply(root[:, None]).multiply(1 / scale).tocsr()
+        weighted = X.multiply(root[:, None])
+        self.X = weighted.multiply(1 / scale).tocsr()
         self.mean = mean / scale
         self.root = root
         self.total = float(root @ root)
         self.shape = self.X.shape
 
     def __matmul__(self, B: Array) -> Array:
-        return self.X @ B - np.multiply.outer(self.root, self.mean @ B)
+        of_mean = np.multiply.outer(self.root, self.mean @ B)
+        return self.X @ B - of_mean
 
     def inner(self, other: Any) -> Array:
         """Product of the transpose with another centred matrix, sparse or dense."""
         if isinstance(other, CentredRows):
             product = (self.X.T @ other.X).toarray()
-            return np.asarray(product - self.total * np.outer(self.mean, other.mean))
+            of_means = np.outer(self.mean, other.mean)
+            return np.asarray(product - self.total * of_means)
         of_means = np.outer(self.mean, self.root @ other)
         return np.asarray(self.X.T @ other - of_means)
 
@@ -162,7 +165,8 @@ def whiten_sparse(G: CentredRows, pen: Penalty) -> Whitened:
     n, p = G.shape
     if p > n:
         return whiten_kernel(G.gram(), pen, G.total)
-    return _by_covariance(G, G.inner(G), max(n, p), pen, G.total)
+    C = G.inner(G)
+    return _by_covariance(G, C, max(n, p), pen, G.total)
 
 
 def _by_covariance(G: Any, C: Array, size: int, pen: Penalty, total: float) -> Whitened:
@@ -239,7 +243,8 @@ def coefficients(view: Whitened, c: Array) -> Array:
 def training_scores(view: Whitened, c: Array, weights: Array | None) -> Array:
     """Centred scores of the training samples, without the roots of the weights."""
     n = view.basis.shape[0] if weights is None else weights.sum()
-    scores: Array = view.basis @ (view.whiten @ (np.sqrt(n) * c))
+    coordinates = view.whiten @ (np.sqrt(n) * c)
+    scores: Array = view.basis @ coordinates
     return scores if weights is None else scores / np.sqrt(weights)[:, None]
 
 
@@ -277,9 +282,8 @@ def canonical_pairs(
     stops = np.cumsum([view.whiten.shape[-1] for view in views])
     rows = [slice(*ends) for ends in itertools.pairwise([0, *stops])]
     C = np.zeros((stops[-1], stops[-1]))
-    for (view, block), (other, other_block) in itertools.combinations(
-        zip(views, rows, strict=True), 2
-    ):
+    numbered = zip(views, rows, strict=True)
+    for (view, block), (other, other_block) in itertools.combinations(numbered, 2):
         C[block, other_block] = cross(view, other)
     C += C.T
 
@@ -300,7 +304,8 @@ def _two_views(T: Array, k: int) -> Pairs:
     if q <= DENSE_UP_TO or k > q // 8:
         triplet: Any = linalg.svd(T, full_matrices=False)
     else:
-        triplet = svds(T, k, v0=np.random.RandomState(0).standard_normal(q), tol=0)
+        start = np.random.RandomState(0).standard_normal(q)
+        triplet = svds(T, k, v0=start, tol=0)
 
     P, values, Qt = (np.asarray(array, dtype=np.float64) for array in triplet)
     order = np.argsort(-values, kind="stable")[:k]
@@ -380,11 +385,13 @@ def kernel_pairs(
 
     # dual coefficients, and the certificate
     values = np.sqrt(squares[order])
-    dual_b = linalg.cho_solve((roots[1], True), U[:, order] / np.sqrt(total))
-    dual_a = linalg.cho_solve((roots[0], True), Kb @ dual_b / (total * values))
+    vectors = U[:, order] / np.sqrt(total)
+    dual_b = linalg.cho_solve((roots[1], True), vectors)
+    scores_b = Kb @ dual_b
+    dual_a = linalg.cho_solve((roots[0], True), scores_b / (total * values))
     residual = 0.0
     duals = [dual_a, dual_b]
-    scores = [Ka @ dual_a, Kb @ dual_b]
+    scores = [Ka @ dual_a, scores_b]
     for v, (K, pen) in enumerate(zip((Ka, Kb), pens, strict=True)):
         # the stationarity conditions afresh: K (other scores) / n = value K M alpha
         covariance = K @ (scores[1 - v] / total)
@@ -401,7 +408,8 @@ def kernel_pairs(
 def is_semidefinite(K: Array) -> bool:
     """Whether no eigenvalue is clearly negative, by a Cholesky factorisation."""
     shifted = K.copy()
-    shifted[np.diag_indices(K.shape[0])] += INDEFINITE * linalg.norm(K)
+    shift = INDEFINITE * linalg.norm(K)
+    shifted[np.diag_indices(K.shape[0])] += shift
     try:
         linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
     except linalg.LinAlgError:
@@ -434,7 +442,8 @@ def centre_dual(dual: Array, weights: Array | None = None) -> Array:
     """
     w = np.ones(len(dual)) if weights is None else weights
     dual = np.sqrt(w)[:, None] * dual
-    return np.asarray(dual - np.outer(w / w.sum(), dual.sum(axis=0)))
+    sums = dual.sum(axis=0)
+    return np.asarray(dual - np.outer(w / w.sum(), sums))
 
 
 def _stacked(C: Array, rows: list[slice], k: int) -> Pairs:
@@ -502,9 +511,12 @@ def _sumcor(
 
         # later pairs are orthogonal to this one in every view
         for block in rows:
-            C[block] -= np.outer(c[block], c[block] @ C[block])
+            direction = c[block]
+            C[block] -= np.outer(direction, direction @ C[block])
             C[:, block] = C[block].T
-    return Pairs(directions, np.array(values) / pairs, residual, total_iter, max(gaps))
+
+    correlations = np.array(values) / pairs
+    return Pairs(directions, correlations, residual, total_iter, max(gaps))
 
 
 def _any_unit(F: Array) -> Array:
@@ -518,13 +530,15 @@ def _consensus(views: Sequence[Whitened], k: int, samples: Samples) -> Pairs:
     """Top eigenvectors of ``sum_v B_v B_v'``, rows weighted by the number of views present."""
     n, present, weights = samples
     n_views = len(views)
-    counts = np.bincount(np.concatenate(present), minlength=n).astype(np.float64)
+    rows = np.concatenate(present)
+    counts = np.bincount(rows, minlength=n).astype(np.float64)
     root = np.sqrt(np.maximum(counts, 1.0))
 
     # features of all views side by side, rows over the roots of their counts
     cuts = np.cumsum([view.whiten.shape[-1] for view in views])
     Y = np.zeros((n, cuts[-1]))
-    for view, index, B in zip(views, present, np.split(Y, cuts[:-1], axis=1), strict=True):
+    sides = np.split(Y, cuts[:-1], axis=1)
+    for view, index, B in zip(views, present, sides, strict=True):
         B[index] = view.basis @ view.whiten / root[index, None]
 
     # the smaller of the two products

@@ -80,7 +80,8 @@ def _root(A: Array) -> Array | None:
 
 def laplacian_form(S: Any, Z: Array) -> Array:
     """`Z'(D - S)Z` for symmetric weights S, dense or sparse, with row sums D."""
-    degrees = np.asarray(S.sum(axis=1), dtype=np.float64).ravel()
+    sums = S.sum(axis=1)
+    degrees = np.asarray(sums, dtype=np.float64).ravel()
     return Z.T @ (degrees[:, None] * Z - S @ Z)
 
 
@@ -152,7 +153,8 @@ def kth_largest(K: Array, k: int, weights: Array) -> Array:
     if (weights == 1).all():
         if k > n:
             return np.zeros(len(K))
-        return slack * np.partition(K, n - k, axis=1)[:, n - k]
+        partitioned = np.partition(K, n - k, axis=1)
+        return slack * partitioned[:, n - k]
 
     # copies of a column follow one another
     order = np.argsort(-K, axis=1, kind="stable")

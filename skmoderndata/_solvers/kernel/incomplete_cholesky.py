@@ -110,12 +110,15 @@ def centred_cholesky(
     n = len(diagonal)
     total = float(diagonal.sum())
     order = gram.order(X)
-    some = order[np.random.RandomState(0).permutation(n)[:SAMPLES_OF_TRACE]]
+    drawn = np.random.RandomState(0).permutation(n)
+    some = order[drawn[:SAMPLES_OF_TRACE]]
 
     # the centred trace, from some samples
-    K = _write(gram, X, some, some, np.empty((len(some), len(some))))
+    K = np.empty((len(some), len(some)))
+    _write(gram, X, some, some, K)
     trace = K.trace()
-    spread = float(trace - K.mean() * len(K)) / (float(trace) or 1.0)
+    centred_trace = trace - K.mean() * len(K)
+    spread = float(centred_trace) / (float(trace) or 1.0)
     asked = tol * min(max(spread, 0.0), 1.0)
 
     while True:
@@ -157,12 +160,13 @@ def _factor(
         residuals = np.where(d > floor, d, 0.0)[order]
         drawn, bounds = _candidates(residuals, goal, floor, rng)
         candidates = order[drawn]
-        S = write(candidates, candidates, np.empty((len(candidates), len(candidates))))
+        S = np.empty((len(candidates), len(candidates)))
+        S = write(candidates, candidates, S)
         F = R[:m, candidates]
         S = S - F.T @ F
-        chosen, L = _pivots(S, d[candidates], goal, bounds, drawn=rng is not None)
+        random = rng is not None
+        chosen, L = _pivots(S, d[candidates], goal, bounds, drawn=random)
         new = candidates[chosen]
-
         count += len(candidates) ** 2 + n * len(new)
 
         # 2. all rows of the factor for them, exact zeros where theory has them
@@ -187,7 +191,8 @@ def _factor(
         remaining = float(d.sum())
 
     R = R[:m].copy() if m < rank else R
-    return CholeskyResult(R.T, pivots[:m].copy(), remaining, d, count)
+    chosen_pivots = pivots[:m].copy()
+    return CholeskyResult(R.T, chosen_pivots, remaining, d, count)
 
 
 def _candidates(
@@ -209,7 +214,8 @@ def _candidates(
 
     order = np.argsort(-d, kind="stable")  # of equal residuals the first samples
     largest_outside = d[order[size]] if size < len(d) else 0.0
-    bounds = np.full(min(size, len(d)), max(floor, largest_outside))
+    needed = max(floor, largest_outside)
+    bounds = np.full(min(size, len(d)), needed)
     bounds[0] = floor
     return np.sort(order[:size]), bounds
 
@@ -238,7 +244,8 @@ def _pivots(
             d[i] = 0.0
             chosen.append(i)
 
-    return chosen, np.asfortranarray(np.tril(C[: len(chosen), chosen].T))
+    triangle = np.tril(C[: len(chosen), chosen].T)
+    return chosen, np.asfortranarray(triangle)
 
 
 def cholesky_rows(gram: Any, X: Any, pivot_samples: Any, L: Array) -> Array:

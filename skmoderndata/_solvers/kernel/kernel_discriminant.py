@@ -39,7 +39,8 @@ def mean_differences(classes: Classes, priors: Array) -> Array:
     """Coefficients `(n, C)` of `sqrt(prior_c) (mean_c - mean)`, over the samples."""
     codes = classes.codes
     G = np.zeros((len(codes), len(classes.mass)))
-    G[np.arange(len(codes)), codes] = classes.weights / classes.mass[codes]
+    fractions = classes.weights / classes.mass[codes]
+    G[np.arange(len(codes)), codes] = fractions
     G -= (G @ priors)[:, None]
     return G * np.sqrt(priors)
 
@@ -78,7 +79,8 @@ def primal_directions(Z: Array, classes: Classes, G: Array, *, alpha: float) -> 
     centred = _project(_roots(classes)[:, None] * Z, classes)  # N' Z
     S = centred.T @ centred
     B = Z.T @ G
-    ridge = _ridge(S.trace(), (B * B).sum(), alpha)
+    between = (B * B).sum()
+    ridge = _ridge(S.trace(), between, alpha)
     S[np.diag_indices_from(S)] += ridge
     V = _solve(S, B, ridge)
     return _best(V, B, Z, ridge)
@@ -90,7 +92,9 @@ def _solve(A: Array, B: Array, ridge: float) -> Array:
     try:
         factor = linalg.cho_factor(A, overwrite_a=True, check_finite=False)
         # a pivot that is rounding may be positive by luck
-        definite = float(factor[0].diagonal().min(initial=np.inf)) ** 2 > EPS * largest
+        roots = factor[0].diagonal()
+        smallest = float(roots.min(initial=np.inf))
+        definite = smallest**2 > EPS * largest
     except linalg.LinAlgError:
         definite = False
     if not definite:
@@ -141,4 +145,5 @@ def _best(V: Array, B: Array, K: Array, ridge: float) -> Directions:
     coef = V @ (Y / norms)
     scores = K @ coef
     signs = row_signs(scores.T)
-    return Directions(coef * signs, np.where(positive, values, 0.0), ridge, scores * signs)
+    ratios = np.where(positive, values, 0.0)
+    return Directions(coef * signs, ratios, ridge, scores * signs)

@@ -89,7 +89,9 @@ def kernel_k_means(
     S = product(_indicator(labels, w, k))
     fresh = True  # whether the sums were computed anew
     trace = float(w @ diagonal)
-    scatter = trace - float(w @ S.sum(axis=0)) / float(w.sum())
+    sums = S.sum(axis=0)
+    of_mean = float(w @ sums) / float(w.sum())
+    scatter = trace - of_mean
     slack = 1e-13 * max(trace, 0.0)
 
     last = last_fresh = np.inf  # objectives, of any pass and of those on sums computed anew
@@ -126,13 +128,16 @@ def kernel_k_means(
             fresh = True
 
     mass, inner, objective = _totals(S, labels, w, trace)
+    objective = max(objective, 0.0)
     nearest = _nearest(S, mass, inner)
-    return KMeansResult(nearest, labels, inner, max(objective, 0.0), it.n_iter, it.converged)
+    return KMeansResult(nearest, labels, inner, objective, it.n_iter, it.converged)
 
 
 def _indicator(labels: Array, w: Array, k: int) -> Any:
     """Matrix `(k, n)` of the weights of the samples in the rows of their clusters."""
-    return sparse.csc_array((w, labels, np.arange(len(w) + 1)), shape=(k, len(w)))
+    n = len(w)
+    entries = w, labels, np.arange(n + 1)
+    return sparse.csc_array(entries, shape=(k, n))
 
 
 def _totals(S: Array, labels: Array, w: Array, trace: float) -> tuple[Array, Array, float]:
@@ -166,7 +171,8 @@ def _nearest(S: Array, mass: Array, inner: Array, diagonal: Array | None = None)
 
     # an empty cluster takes the sample furthest from its centre, of a cluster of two or more
     distance = D[nearest, np.arange(len(nearest))] + diagonal
-    distance[distance <= 1e-12 * np.abs(diagonal).max()] = -np.inf  # rounding
+    rounding = 1e-12 * np.abs(diagonal).max()
+    distance[distance <= rounding] = -np.inf
     for c in np.flatnonzero(sizes == 0):
         candidates = np.where(sizes[nearest] > 1, distance, -np.inf)
         i = int(candidates.argmax())
@@ -198,8 +204,9 @@ def _exchange(
         if change[b] < -slack:
             weight = w[i]
             row = weight * _rows(kernel, np.array([i]))[0]
-            inner[a] += weight * (weight * diagonal[i] - 2 * S[a, i])
-            inner[b] += weight * (weight * diagonal[i] + 2 * S[b, i])
+            own = weight * diagonal[i]
+            inner[a] += weight * (own - 2 * S[a, i])
+            inner[b] += weight * (own + 2 * S[b, i])
             mass[a] -= weight
             mass[b] += weight
             S[a] -= row
@@ -251,7 +258,8 @@ def assign_to_samples(rows: Array, diagonal: Array) -> Array:
 def first_least(values: Array) -> Array:
     """Index of the least value along the first axis, the first of those equal but for rounding."""
     slack = TIE * np.abs(values).max(axis=0)
-    return np.argmax(values <= values.min(axis=0) + slack, axis=0)
+    least = values.min(axis=0)
+    return np.argmax(values <= least + slack, axis=0)
 
 
 def plus_plus_start(kernel: KernelSums, k: int, rng: np.random.RandomState) -> Array:
@@ -268,7 +276,8 @@ def plus_plus_start(kernel: KernelSums, k: int, rng: np.random.RandomState) -> A
     chosen[0] = _draw(w, rng, 1)[0]
     rows = np.empty((k, len(w)))
     rows[0] = _rows(kernel, chosen[:1])[0]
-    closest = _squared_distances(rows[:1], diagonal, diagonal[chosen[:1]])[0]
+    own = diagonal[chosen[:1]]
+    closest = _squared_distances(rows[:1], diagonal, own)[0]
 
     # the best of some candidates, drawn by their distances [Arthur 2007]
     for c in range(1, k):
@@ -287,7 +296,8 @@ def plus_plus_start(kernel: KernelSums, k: int, rng: np.random.RandomState) -> A
 def random_start(kernel: KernelSums, k: int, rng: np.random.RandomState) -> Array:
     """Clusters around k different samples drawn with probability proportional to weight."""
     w = kernel.weights
-    chosen = rng.choice(len(w), size=k, replace=False, p=w / w.sum())
+    probabilities = w / w.sum()
+    chosen = rng.choice(len(w), size=k, replace=False, p=probabilities)
     return assign_to_samples(_rows(kernel, chosen), kernel.diagonal[chosen])
 
 
@@ -332,7 +342,8 @@ def spectral_relaxation(kernel: KernelSums, k: int) -> Relaxation:
     # coordinates for a start, and a bound that the errors of the eigenvalues cannot break
     values = np.maximum(values, 0.0)
     safe = np.where(root > 0, root, 1.0)
-    coordinates = row_signs(vectors.T) * vectors * np.sqrt(values) / safe[:, None]
+    turned = row_signs(vectors.T) * vectors
+    coordinates = turned * np.sqrt(values) / safe[:, None]
     errors += 1e-14 * n**0.5 * trace / m  # rounding
     explained = float((values + errors).sum())
     return Relaxation(coordinates, max(trace - explained, 0.0))

@@ -55,7 +55,8 @@ def kernel_pls(
             inner = E.T @ KE
             _, V = linalg.eigh((inner + inner.T) / 2, check_finite=False)
             v = V[:, -1]
-            v = v * (1.0 if v[np.abs(v).argmax()] > 0 else -1.0)
+            largest = v[np.abs(v).argmax()]
+            v = v * (1.0 if largest > 0 else -1.0)
             b = E @ v
             Kb = KE @ v
 
@@ -98,5 +99,6 @@ def kernel_pls(
 
     dual = rotations @ (T.T @ Y)
     loadings = (Y.T @ T) / sizes
-    overlap = float(np.abs(T.T @ T - np.eye(n_scores)).max(initial=0.0))
+    off = T.T @ T - np.eye(n_scores)
+    overlap = float(np.abs(off).max(initial=0.0))
     return KernelPLSResult(dual, rotations * sizes, T * sizes, loadings, overlap, E)

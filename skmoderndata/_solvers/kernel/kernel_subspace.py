@@ -48,7 +48,8 @@ def kernel_subspace(K: Array, w: Array, k: float) -> Subspace:
     coef = dual - a[:, None] * dual.sum(axis=0)
     scores = K @ coef
     coef, scores = _fix(coef, scores)
-    return Subspace(coef, a @ scores, a, norm, values, max(float(A.trace()), 0.0))
+    total = max(float(A.trace()), 0.0)
+    return Subspace(coef, a @ scores, a, norm, values, total)
 
 
 def feature_subspace(Z: Array, w: Array, k: float) -> Subspace:
@@ -83,7 +84,10 @@ def count_for(eigenvalues: Array, total: float, ratio: float) -> int:
 
 
 def _components(A: Array, k: float) -> tuple[Array, Array]:
-    values, V = eigen_of_fraction(A, k) if k < 1 else leading_eigen(A, int(k))
+    if k < 1:
+        values, V = eigen_of_fraction(A, k)
+    else:
+        values, V = leading_eigen(A, int(k))
     return np.maximum(values, 0.0), V
 
 

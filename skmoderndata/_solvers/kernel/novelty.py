@@ -49,7 +49,8 @@ def folds(values: Array, key: Array) -> Iterator[tuple[Array, Array]]:
     vector = 1.5 + np.cos(np.arange(m) ** 2 % 7919)
     generic = values @ vector
     order = np.argsort(generic, kind="stable")
-    rounding = 1e-12 * float(np.abs(values).max(initial=0.0)) * m
+    largest = float(np.abs(values).max(initial=0.0))
+    rounding = 1e-12 * largest * m
     differs = np.diff(generic[order]) > rounding
     copies = np.empty(n, dtype=np.intp)
     copies[order] = np.cumsum(np.r_[False, differs])
@@ -57,7 +58,8 @@ def folds(values: Array, key: Array) -> Iterator[tuple[Array, Array]]:
     # distinct samples in turn, in the order of the key
     _, first = np.unique(copies, return_index=True)
     turn = np.empty(len(first), dtype=np.intp)
-    turn[np.argsort(key[first], kind="stable")] = np.arange(len(first))
+    by_key = np.argsort(key[first], kind="stable")
+    turn[by_key] = np.arange(len(first))
     fold = turn[copies] % N_FOLDS
 
     # as many folds as hold out enough samples
@@ -73,4 +75,5 @@ def centre_of_mass_slack(n: float, radius: float, delta: float) -> float:
     [Shawe-Taylor 2004, Theorem 5.5 and Algorithm 5.4], for samples in a ball of this radius.
     """
     confidence = np.sqrt(2) + np.sqrt(np.log(1 / delta))
-    return float(2 * np.sqrt(2 * radius**2 / n) * confidence)
+    deviation = np.sqrt(2 * radius**2 / n)
+    return float(2 * deviation * confidence)

@@ -102,7 +102,8 @@ def forward_selection(
 
     best = max(int(np.argmin(errors)), min(1, len(chosen)))
     columns = np.array(chosen[:best], int)
-    return Selection(columns, np.array(ratios[:best]), np.array(errors))
+    reductions = np.array(ratios[:best])
+    return Selection(columns, reductions, np.array(errors))
 
 
 def _loo_error(R: Array, leverage: Array) -> float:

@@ -19,7 +19,8 @@ def draw_weights(
     `scale`. "orthogonal" draws blocks of p orthogonal columns.
     """
     if law == "uniform":
-        W = rng.uniform(-1.0, 1.0, size=(p, L)) * np.sqrt(3.0 / p)
+        W = rng.uniform(-1.0, 1.0, size=(p, L))
+        W = W * np.sqrt(3.0 / p)
     elif law == "normal":
         W = rng.normal(size=(p, L)) / np.sqrt(p)
     else:

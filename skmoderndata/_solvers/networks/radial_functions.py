@@ -43,7 +43,8 @@ def _logarithmic(d: Array, s: Array, power: float, theta: float) -> Array:
 
 def _logistic(d: Array, s: Array, power: float, theta: float) -> Array:
     xp = namespace(d)
-    return (1 - xp.tanh((xp.sqrt(d) / s**2 - theta) / 2)) / 2  # no overflow
+    z = xp.sqrt(d) / s**2 - theta
+    return (1 - xp.tanh(z / 2)) / 2  # no overflow
 
 
 BASES = {  # of squared distances d, widths s

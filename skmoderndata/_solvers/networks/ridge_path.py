@@ -62,7 +62,8 @@ def statistics(H: Array, Y: Array, w: Array, *, intercept: bool) -> Statistics:
     B = H.T @ Y
     y_sq = xp.sum(Y * Y, axis=0)
     counted = xp.astype(w > 0, xp.int64)
-    return Statistics(int(xp.sum(counted)), weight, h_mean, y_mean, S, B, y_sq)
+    n_samples = int(xp.sum(counted))
+    return Statistics(n_samples, weight, h_mean, y_mean, S, B, y_sq)
 
 
 def add(a: Statistics, b: Statistics) -> Statistics:
@@ -74,8 +75,9 @@ def add(a: Statistics, b: Statistics) -> Statistics:
     d = b.h_mean - a.h_mean
     e = b.y_mean - a.y_mean
     between = a.weight * share
-    S = a.S + b.S + between * (d[:, None] * d[None, :])
-    B = a.B + b.B + between * (d[:, None] * e[None, :])
+    d_column = d[:, None]
+    S = a.S + b.S + between * (d_column * d[None, :])
+    B = a.B + b.B + between * (d_column * e[None, :])
     y_sq = a.y_sq + b.y_sq + between * (e * e)
 
     n = a.n_samples + b.n_samples
@@ -99,7 +101,8 @@ def spectrum(total: Statistics, rows: Array | None = None) -> Spectrum:
     of their inner products, which is smaller, is then decomposed.
     """
     xp = namespace(total.S)
-    values, V = xp.linalg.eigh(total.S if rows is None else rows @ rows.T)
+    matrix = total.S if rows is None else rows @ rows.T
+    values, V = xp.linalg.eigh(matrix)
 
     # the null space is what rounding cannot tell from zero
     size = max(total.n_samples, total.S.shape[0])
@@ -182,7 +185,8 @@ def cross_validated_squares(
 
     # sum w r^2 = y'y - b' (2 (S + a)^-1 - (S + a)^-1 S (S + a)^-1) b
     shrunk = (values + 2 * a) / (values + a) ** 2
-    squares = total.y_sq[None, :] - shrunk.T @ (parts.VB * parts.VB)
+    explained = shrunk.T @ (parts.VB * parts.VB)
+    squares = total.y_sq[None, :] - explained
     squares = xp.where(squares > 0, squares, xp.zeros_like(squares))
 
     # 1 - mean leverage
@@ -199,7 +203,8 @@ def cross_validated_squares(
 
 def ridge_from_spectrum(parts: Spectrum, alpha: float) -> Array:
     """Coefficients (L x t) of least norm that minimise the penalised squares."""
-    return parts.V @ (parts.VB / (parts.values[:, None] + alpha))
+    damped = parts.values[:, None] + alpha
+    return parts.V @ (parts.VB / damped)
 
 
 def ridge(total: Statistics, alpha: float) -> Array:
@@ -221,15 +226,17 @@ def n_parameters(total: Statistics, alpha: float) -> float:
     cut = max(float(values[-1]), 0.0) * size * EPS
     above = values > cut
     safe = xp.where(above, values, xp.ones_like(values))
-    fractions = safe / (safe + alpha)
-    return float(xp.sum(xp.where(above, fractions, xp.zeros_like(values))))
+    fractions = xp.where(above, safe / (safe + alpha), xp.zeros_like(values))
+    return float(xp.sum(fractions))
 
 
 def optimality(total: Statistics, coef: Array, alpha: float) -> float:
     """Norm of ``(S + alpha I) W - B`` relative to that of B: the certificate."""
     xp = namespace(total.B)
     gradient = total.S @ coef + alpha * coef - total.B
-    size = float(xp.max(xp.abs(total.B))) if total.B.shape[0] > 0 else 0.0
+    size = 0.0
+    if total.B.shape[0] > 0:
+        size = float(xp.max(xp.abs(total.B)))
     if size == 0:
         return 0.0
 
