@@ -128,9 +128,8 @@ def kernel_k_means(
             fresh = True
 
     mass, inner, objective = _totals(S, labels, w, trace)
-    objective = max(objective, 0.0)
     nearest = _nearest(S, mass, inner)
-    return KMeansResult(nearest, labels, inner, objective, it.n_iter, it.converged)
+    return KMeansResult(nearest, labels, inner, max(objective, 0.0), it.n_iter, it.converged)
 
 
 def _indicator(labels: Array, w: Array, k: int) -> Any:
