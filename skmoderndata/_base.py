@@ -37,6 +37,28 @@ class Base(BaseEstimator):
         super().__setstate__(state)
 
 
+class LazySolution:
+    """Mixin for attributes that are computed from sums over the samples when one is first read.
+
+    A subclass names them in `_SOLUTION`, and sets them all in `_solve()`. Until the next samples
+    they are ordinary attributes.
+    """
+
+    def __getattr__(self, name):
+        if name in self._lazy_names() and self.__sklearn_is_fitted__():
+            self._solve()
+            return vars(self)[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _lazy_names(self):
+        return self._SOLUTION
+
+    def _forget_solution(self, *others):
+        """Remove what was computed from earlier sums, and other attributes."""
+        for name in (*self._SOLUTION, *others):
+            vars(self).pop(name, None)
+
+
 def warn_fewer(estimator, *, asked, found, reason):
     """Warn that there are fewer components than requested."""
     warnings.warn(

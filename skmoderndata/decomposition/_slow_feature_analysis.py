@@ -8,7 +8,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_fewer
+from skmoderndata._base import Base, FitProgress, LazySolution, warn_fewer
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     POSITIVE,
@@ -41,7 +41,7 @@ from skmoderndata.decomposition._slow_base import (
 
 
 class SlowFeatureAnalysis(
-    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, LazySolution, Base
 ):
     r"""Learn functions of the input that vary as slowly as possible from row to row.
 
@@ -307,7 +307,7 @@ class SlowFeatureAnalysis(
             Fitted estimator.
         """
         X = self._check(X, reset=True, ensure_min_samples=2)
-        self._forget()
+        self._forget_solution("_moments")
         rows = check_rows(X, sequence_ids, sample_mask, times)
         self._start(X, rows.valid)
         n_chunks = -(-len(X) // self._chunk_rows())
@@ -532,12 +532,6 @@ class SlowFeatureAnalysis(
     def _n_features_out(self):
         return len(self.components_)
 
-    def __getattr__(self, name):
-        if name in type(self)._SOLUTION and "_moments" in vars(self):
-            self._solve()
-            return vars(self)[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
     def __sklearn_is_fitted__(self):
         return "_moments" in vars(self)
 
@@ -560,14 +554,6 @@ class SlowFeatureAnalysis(
     def _input_names(self):
         names = vars(self).get("feature_names_in_")
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names)
-
-    def _forget(self):
-        vars(self).pop("_moments", None)
-        self._forget_solution()
-
-    def _forget_solution(self):
-        for name in self._SOLUTION:
-            vars(self).pop(name, None)
 
     def _start(self, X, valid, *, may_be_empty=False):
         """Choose the expansion and initialise the moments."""

@@ -86,7 +86,9 @@ class _DTWNeighbors:
             # a cost bounds those of smaller radii from below
             for radius in radii[::-1]:
                 index = self._make_index(series, int(radius))
-                neighbours = search(values, offsets, index, k, first=start, known=bounds)
+                neighbours = search(
+                    values, offsets, index, k, first=start, lower_bounds=bounds
+                )
                 by_radius.append(neighbours)
 
             costs, nearest, begun = zip(*by_radius[::-1], strict=True)

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from skmoderndata._base import Base
+from skmoderndata._base import Base, LazySolution
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     N_JOBS,
@@ -59,7 +59,7 @@ def _takes_parts(network):
     return network._not_additive() is None
 
 
-class RidgeNetwork(Base):
+class RidgeNetwork(LazySolution, Base):
     """Fixed hidden layer with ridge regression on its outputs.
 
     A subclass draws the first layer in `_open(X, Y, w, rng)` and gives its outputs for some rows
@@ -75,6 +75,7 @@ class RidgeNetwork(Base):
         "optimality_",
         "n_parameters_",
     )
+    _SEARCH = ("loo_score_", "loo_path_", "alphas_")  # set where the penalty is chosen
 
     @fit_context()
     def fit(self, X, y, sample_weight=None):
@@ -94,8 +95,7 @@ class RidgeNetwork(Base):
         self : object
             The fitted estimator.
         """
-        for name in ("_total", "loo_score_", "loo_path_", "alphas_", *self._SOLUTION):
-            vars(self).pop(name, None)
+        self._forget_solution("_total", *self._SEARCH)
 
         X, Y, w = self._start(X, y, sample_weight, classes=None, reset=True)
         self._open(X, Y, w, check_random_state(self.random_state))
@@ -119,7 +119,7 @@ class RidgeNetwork(Base):
 
         self._total = total
         self._accumulate(X, Y, w)
-        self._forget()
+        self._forget_solution(*self._SEARCH)
         return self
 
     @all_or_nothing
@@ -164,7 +164,7 @@ class RidgeNetwork(Base):
 
         self._check_targets_of(other)
         self._total = add(self._total, other._total)
-        self._forget()
+        self._forget_solution(*self._SEARCH)
         return self
 
     # ---- input ---------------------------------------------------------------------------
@@ -378,18 +378,14 @@ class RidgeNetwork(Base):
     def _intercept(self, intercept):
         return float(intercept[0]) if self._one_column() else intercept
 
-    def _forget(self):
-        for name in (*self._SOLUTION, "loo_score_", "loo_path_", "alphas_"):
-            vars(self).pop(name, None)
+    def _lazy_names(self):
+        chosen = vars(self).get("alpha") == "loo"
+        return (*self._SOLUTION, "alphas_") if chosen else self._SOLUTION
 
     def __getattr__(self, name):
-        lazy = name in RidgeNetwork._SOLUTION or (name == "alphas_" and self.alpha == "loo")
-        if lazy and vars(self).get("_total") is not None:
-            self._solve()
-            return vars(self)[name]
         if name == "partial_fit":  # hidden where it would always raise
             raise AttributeError(f"{type(self).__name__}.partial_fit {self._not_additive()}")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return super().__getattr__(name)
 
     @property
     def n_samples_seen_(self):
@@ -663,7 +659,7 @@ class RandomNetwork(RidgeNetwork):
         """Keep the neurons that forward selection chooses."""
         H = as_numpy(self._neurons(X)).astype(np.float64)
         found = forward_selection(
-            H, as_numpy(Y), as_numpy(w), most=H.shape[1], intercept=self.fit_intercept
+            H, as_numpy(Y), as_numpy(w), max_columns=H.shape[1], intercept=self.fit_intercept
         )
         chosen = np.sort(found.chosen)
         if not len(chosen):

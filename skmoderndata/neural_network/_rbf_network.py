@@ -152,7 +152,9 @@ class RadialNetwork(RidgeNetwork):
         width = np.mean(self._widths(np.unique(X[few], axis=0)))
         widths = np.full(len(candidates), width)
         P = self._functions(X, X[candidates], widths)
-        found = forward_selection(P, Y, w, most=self.n_centers, intercept=self.fit_intercept)
+        found = forward_selection(
+            P, Y, w, max_columns=self.n_centers, intercept=self.fit_intercept
+        )
         chosen = found.chosen if len(found.chosen) else np.zeros(1, dtype=int)
 
         self.selected_ = candidates[chosen]

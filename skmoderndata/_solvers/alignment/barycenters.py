@@ -196,14 +196,14 @@ def soft_average(
         return float(weights @ costs), gradient.ravel()
 
     start, _ = function(center.ravel())
-    found = minimize(
+    result = minimize(
         function, center.ravel(), jac=True, method="L-BFGS-B",
         options={"maxiter": max_iter, "ftol": tol},
     )  # fmt: skip
-    if not found.fun <= start:
+    if not result.fun <= start:
         return Barycenter(center.copy(), start, 0, True)
     return Barycenter(
-        found.x.reshape(center.shape), float(found.fun), int(found.nit), found.status == 0
+        result.x.reshape(center.shape), float(result.fun), int(result.nit), result.status == 0
     )
 
 

@@ -110,19 +110,19 @@ def _corner_costs(x, z):
 
 
 @jit
-def _first_bounds(values, offsets, index, bounds, at, cells):
+def _first_bounds(values, offsets, index, bounds, position, cells):
     """Add the bounds of all queries by the envelopes of the indexed series, side by side.
 
-    Goes on from query ``at[0]`` for about so many cells; True at the end.
+    Goes on from query ``position[0]`` for about so many cells; True at the end.
     """
     planes = index.planes
-    for p in range(at[0], len(bounds)):
+    for p in range(position[0], len(bounds)):
         x = values[offsets[p] : offsets[p + 1]]
         row = bounds[p]
         if planes.shape[0] != len(x):  # also where there are no bounds
             continue
         if cells <= 0:
-            at[0] = p
+            position[0] = p
             return False
         cells -= len(x) * len(row)
         for i in range(len(x)):
@@ -181,13 +181,13 @@ def _is_beyond(x, z, begin, index, lower, upper, limit, tail, other):
 
 
 @jit
-def _visit(x, order, bounds, index, skipped, costs, nearest, at, saved, cells):
+def _visit(x, order, bounds, index, skipped, costs, nearest, position, saved, cells):
     """Search the series in a given order for the nearest ones of x, as far as the cells reach.
 
-    Bounds are raised to the costs, or to what a cost was found to exceed. Goes on at place
-    ``at[1]`` of the order, with row ``at[2]`` of the table of costs, after the row that is
-    ``saved[0]`` and with the bounds ``saved[1]``; ``at[3]`` counts the costs. Returns whether the
-    search has ended, and how many cells are left.
+    Bounds are raised to the costs, or to what a cost was found to exceed. Goes on at rank
+    ``position[1]`` of the order, with row ``position[2]`` of the table of costs, after the row
+    that is ``saved[0]`` and with the bounds ``saved[1]``; ``position[3]`` counts the costs.
+    Returns whether the search has ended, and how many cells remain.
     """
     size = len(x)
     k = len(costs)
@@ -202,9 +202,9 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, at, saved, cells):
     other = np.zeros(size + 1)
     row = np.empty(0)
     m_before = -1
-    for place in range(at[1], len(order)):
-        q = order[place]
-        first = at[2]
+    for rank in range(position[1], len(order)):
+        q = order[rank]
+        first = position[2]
         begin = index.offsets[q]
         end = index.offsets[q + 1]
         z = index.values[begin:end]
@@ -217,7 +217,7 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, at, saved, cells):
             if q == skipped:
                 continue
             if cells <= 0:
-                at[1] = place
+                position[1] = rank
                 return False, cells
             cells -= size
             tail[:] = 0.0
@@ -225,7 +225,7 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, at, saved, cells):
                 x, z, begin, index, lower, upper, costs[k - 1], tail, other
             ):
                 continue
-            at[3] += 1
+            position[3] += 1
             for i in range(size + 1):
                 tail[i] *= BOUND_FACTOR
 
@@ -237,32 +237,43 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, at, saved, cells):
         if first > 0:
             row[:] = saved[0, : m + 1]
             tail[:] = saved[1, : size + 1]
-        at[2], cost, cells = cost_of_pair(
+        position[2], cost, cells = cost_of_pair(
             x, z, low, high, False, tail, costs[k - 1], row, first, cells
         )
-        if at[2] < size:
-            at[1] = place
+        if position[2] < size:
+            position[1] = rank
             saved[0, : m + 1] = row
             saved[1, : size + 1] = tail
             return False, cells
-        at[2] = 0
+        position[2] = 0
         bounds[q] = max(bounds[q], min(cost, costs[k - 1]))
         _insert(costs, nearest, cost, q)
-    at[1] = 0
+    position[1] = 0
     return True, cells
 
 
 @jit
-def _visit_all(values, offsets, order, bounds, index, first, costs, nearest, at, saved, cells):
+def _visit_all(
+    values, offsets, order, bounds, index, first, costs, nearest, position, saved, cells
+):
     """Search for all queries; query p leaves out the series ``first + p``; True at the end."""
-    for p in range(at[0], len(order)):
+    for p in range(position[0], len(order)):
         x = values[offsets[p] : offsets[p + 1]]
         skipped = first + p
         ended, cells = _visit(
-            x, order[p], bounds[p], index, skipped, costs[p], nearest[p], at, saved, cells
+            x,
+            order[p],
+            bounds[p],
+            index,
+            skipped,
+            costs[p],
+            nearest[p],
+            position,
+            saved,
+            cells,
         )
         if not ended:
-            at[0] = p
+            position[0] = p
             return False
     return True
 
@@ -274,7 +285,7 @@ def search(
     k: int,
     *,
     first: int | None = None,
-    known: Array | None = None,
+    lower_bounds: Array | None = None,
 ) -> tuple[Array, Array, int]:
     """Find the k nearest indexed series of each query; ties go to the smaller number.
 
@@ -293,7 +304,7 @@ def search(
         Number of neighbours.
     first : int, default=None
         If given, the queries are the indexed series from this number on, and find others only.
-    known : ndarray of shape (n_queries, n_indexed), default=None
+    lower_bounds : ndarray of shape (n_queries, n_indexed), default=None
         Lower bounds on the costs, raised to what the search finds out. They hold for smaller
         radii as well, whose alignments are fewer.
 
@@ -318,20 +329,36 @@ def search(
     costs = np.full((n, k), np.inf)
     nearest = np.full((n, k), -1)
     bounds = np.zeros((n, n_indexed))
+
+    # candidates in the order of the bounds by envelopes
     longest = int(np.diff(offsets).max(initial=0))
     in_pieces(_first_bounds, values, offsets, index, bounds, np.zeros(1, dtype=np.int64))
-    if known is not None:
-        np.maximum(bounds, known, out=bounds)
+    if lower_bounds is not None:
+        np.maximum(bounds, lower_bounds, out=bounds)
     order = np.argsort(bounds, axis=1)
+
+    # costs, as far as the bounds do not decide
     alone = -1 - n if first is None else first
-    at = np.zeros(4, dtype=np.int64)  # query, place, row, costs begun
+    position = np.zeros(4, dtype=np.int64)  # query, rank, row, costs begun
     saved = np.empty((2, max(longest, int(np.diff(index.offsets).max())) + 1))
     in_pieces(
-        *(_visit_all, values, offsets, order, bounds, index, alone, costs, nearest, at, saved)
+        *(
+            _visit_all,
+            values,
+            offsets,
+            order,
+            bounds,
+            index,
+            alone,
+            costs,
+            nearest,
+            position,
+            saved,
+        )
     )
-    if known is not None:
-        known[:] = bounds
-    return costs, nearest, int(at[3])
+    if lower_bounds is not None:
+        lower_bounds[:] = bounds
+    return costs, nearest, int(position[3])
 
 
 @jit
@@ -354,15 +381,15 @@ def _range_excess(x, z, tail):
 @jit
 def _insert(costs, nearest, cost, number):
     """Insert a candidate into the sorted list of the best, by cost and then by number."""
-    at = len(costs) - 1
-    if cost > costs[at] or (cost == costs[at] and 0 <= nearest[at] < number):
+    slot = len(costs) - 1
+    if cost > costs[slot] or (cost == costs[slot] and 0 <= nearest[slot] < number):
         return
-    while at > 0 and (
-        cost < costs[at - 1]
-        or (cost == costs[at - 1] and (nearest[at - 1] < 0 or number < nearest[at - 1]))
+    while slot > 0 and (
+        cost < costs[slot - 1]
+        or (cost == costs[slot - 1] and (nearest[slot - 1] < 0 or number < nearest[slot - 1]))
     ):
-        costs[at] = costs[at - 1]
-        nearest[at] = nearest[at - 1]
-        at -= 1
-    costs[at] = cost
-    nearest[at] = number
+        costs[slot] = costs[slot - 1]
+        nearest[slot] = nearest[slot - 1]
+        slot -= 1
+    costs[slot] = cost
+    nearest[slot] = number

@@ -24,8 +24,8 @@ def _begins(low, high):
 
 
 @jit
-def _forward(x, z, costs, low, high, rooted, begins, steps, saved, at, cells):
-    """Fill the table from row ``at[0]`` on, for about so many cells; True if all is done.
+def _forward(x, z, costs, low, high, rooted, begins, steps, saved, position, cells):
+    """Fill the table from row ``position[0]`` on, for about so many cells; True if all is done.
 
     Local costs are those of the series, or `costs` if that is not empty. Moves are kept in two
     bits a cell of the corridor, costs in one row, which is `saved`.
@@ -33,9 +33,9 @@ def _forward(x, z, costs, low, high, rooted, begins, steps, saved, at, cells):
     row = saved.copy()
     univariate = not costs.size and not rooted and x.shape[1] == 1
 
-    for i in range(at[0], len(low)):
+    for i in range(position[0], len(low)):
         if cells <= 0:
-            at[0] = i
+            position[0] = i
             saved[:] = row
             return False
 
@@ -89,8 +89,8 @@ def _back(low, begins, steps, m):
         path[k, 1] = j
         if i == 0 and j == 0:
             return path[k:].copy()
-        at = j - low[i]
-        move = (steps[begins[i] + (at >> 2)] >> (2 * (at & 3))) & 3
+        cell = j - low[i]
+        move = (steps[begins[i] + (cell >> 2)] >> (2 * (cell & 3))) & 3
         if move != IN_Z:
             i -= 1
         if move != IN_X:
@@ -108,11 +108,11 @@ def walk(
     n = len(low)
     m = max(costs.shape[1], len(z))
     begins = _begins(low, high)
-    at = np.zeros(1, dtype=np.int64)
+    position = np.zeros(1, dtype=np.int64)
     row = np.full(m + 1, np.inf)
     steps = np.empty(begins[n], dtype=np.uint8)
     row[0] = 0.0
-    in_pieces(_forward, x, z, costs, low, high, rooted, begins, steps, row, at)
+    in_pieces(_forward, x, z, costs, low, high, rooted, begins, steps, row, position)
 
     cost = float(row[m]) if low[n - 1] < m <= high[n - 1] else np.inf
     if cost == np.inf:

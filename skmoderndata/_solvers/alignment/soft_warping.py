@@ -28,7 +28,7 @@ class SoftTables(NamedTuple):
 
     Attributes
     ----------
-    at : ndarray of int of shape (3,)
+    position : ndarray of int of shape (3,)
         Number of the series, whether its gradient has begun, and rows that are done.
     low, high : ndarray of int of shape (n,)
         The corridor.
@@ -38,7 +38,7 @@ class SoftTables(NamedTuple):
         Derivatives of the soft cost in the local costs; empty without a gradient.
     """
 
-    at: Array
+    position: Array
     low: Array
     high: Array
     R: Array
@@ -84,46 +84,46 @@ def _gradient_row(x, z, i, gamma, low, high, R, E, weight, gradient):
 @jit
 def _soft_sweep(center, values, offsets, weights, gamma, band, gradient, tables, costs, cells):
     """Soft costs of the series one after the other, for about so many cells; True at the end."""
-    at = tables.at
+    position = tables.position
     low = tables.low
     high = tables.high
     R = tables.R
     E = tables.E
     n = len(center)
-    for p in range(at[0], len(costs)):
-        at[0] = p
+    for p in range(position[0], len(costs)):
+        position[0] = p
         z = values[offsets[p] : offsets[p + 1]]
         m = len(z)
-        if at[1] == 0 and at[2] == 0:
+        if position[1] == 0 and position[2] == 0:
             fill_corridor(n, m, band, low, high)
             R[0, : m + 2] = np.inf
             R[0, 0] = 0.0
 
         # 1. the value, rows downwards
-        if at[1] == 0:
-            for i in range(at[2] + 1, n + 1):
+        if position[1] == 0:
+            for i in range(position[2] + 1, n + 1):
                 if cells <= 0:
-                    at[2] = i - 1
+                    position[2] = i - 1
                     return False
                 R[i, : m + 2] = np.inf  # row by row: a long fill would not hear an interrupt
                 _soft_row(center, z, i, gamma, low, high, R)
                 cells -= CELLS_OF_EXPONENTIALS * (high[i - 1] - low[i - 1])
             costs[p] = R[n, m]
-            at[1] = 1
-            at[2] = 0
+            position[1] = 1
+            position[2] = 0
 
         # 2. the gradient, rows upwards
         if E.size and costs[p] < np.inf:
-            if at[2] == 0:
+            if position[2] == 0:
                 E[n + 1, : m + 2] = 0.0
-            for i in range(n - at[2], 0, -1):
+            for i in range(n - position[2], 0, -1):
                 if cells <= 0:
-                    at[2] = n - i
+                    position[2] = n - i
                     return False
                 E[i, : m + 2] = 0.0
                 _gradient_row(center, z, i, gamma, low, high, R, E, weights[p], gradient)
                 cells -= CELLS_OF_EXPONENTIALS * (high[i - 1] - low[i - 1])
-        at[1] = at[2] = 0
+        position[1] = position[2] = 0
     return True
 
 

@@ -115,12 +115,12 @@ def _all_above(row, low, high, width, cutoff):
 
 @jit
 def _compare(
-    values, offsets, rows, widths, lanes, band, rooted, cutoff, at, saved, out, cells
+    values, offsets, rows, widths, lanes, band, rooted, cutoff, position, saved, out, cells
 ):
     """Costs of aligning the series `rows` with so many of the lanes each as `widths` says.
 
-    Goes on with row ``at[1]`` of the tables of series ``rows[at[0]]``, after the row that is
-    `saved`, for about so many cells; True if all is done.
+    Goes on with row ``position[1]`` of the tables of series ``rows[position[0]]``, after the row
+    that is `saved`, for about so many cells; True if all is done.
     """
     side, lengths = lanes
     longest = side.shape[0]
@@ -133,17 +133,17 @@ def _compare(
     low = np.empty(size, dtype=np.int64)
     high = np.empty(size, dtype=np.int64)
 
-    for p in range(at[0], len(rows)):
+    for p in range(position[0], len(rows)):
         x = values[offsets[rows[p]] : offsets[rows[p] + 1]]
         n = len(x)
         width = widths[p]
-        first = at[1]
+        first = position[1]
         if width <= 0:
             continue
         fill_corridor(n, longest, band, low, high)
         if first > 0:
             row[:] = saved
-            at[1] = 0
+            position[1] = 0
         else:
             row[:] = np.inf
             row[0] = 0.0
@@ -151,8 +151,8 @@ def _compare(
         ended = False
         for i in range(first, n):
             if cells <= 0:
-                at[0] = p
-                at[1] = i
+                position[0] = p
+                position[1] = i
                 saved[:] = row
                 return False
             if low[i] >= high[i]:
@@ -177,9 +177,12 @@ def _compare(
 
 @jit
 def _compare_one_by_one(
-    values, offsets, rows, widths, others, band, rooted, cutoff, at, saved, out, cells
+    values, offsets, rows, widths, others, band, rooted, cutoff, position, saved, out, cells
 ):
-    """Compute the same for few lanes, the series `others`, and row ``at[1]`` of lane ``at[2]``."""
+    """Compute the same for few lanes, the series `others`.
+
+    Goes on with row ``position[1]`` of lane ``position[2]``.
+    """
     targets, begins = others
     row = np.empty(len(saved))
     size = 0
@@ -189,26 +192,26 @@ def _compare_one_by_one(
     high = np.empty(size, dtype=np.int64)
     tail = np.zeros(size + 1)
 
-    for p in range(at[0], len(rows)):
+    for p in range(position[0], len(rows)):
         x = values[offsets[rows[p]] : offsets[rows[p] + 1]]
-        for k in range(at[2], widths[p]):
+        for k in range(position[2], widths[p]):
             z = targets[begins[k] : begins[k + 1]]
-            first = at[1]
+            first = position[1]
             fill_corridor(len(x), len(z), band, low, high)
             if first > 0:
                 row[:] = saved[:, 0]
-                at[1] = 0
+                position[1] = 0
             first, cost, cells = cost_of_pair(
                 x, z, low, high, rooted, tail, cutoff, row, first, cells
             )
             if first < len(x):
-                at[0] = p
-                at[1] = first
-                at[2] = k
+                position[0] = p
+                position[1] = first
+                position[2] = k
                 saved[:, 0] = row
                 return False
             out[p, k] = cost if cost <= cutoff else np.inf
-        at[2] = 0
+        position[2] = 0
     return True
 
 
@@ -263,20 +266,20 @@ def alignment_costs(
         compare = _compare_one_by_one if few else _compare
         lanes = one_after_another(columns, those) if few else side_by_side(columns, those)
         longest = int(np.diff(columns[1])[those].max())
-        at = np.zeros(3, dtype=np.int64)
+        position = np.zeros(3, dtype=np.int64)
         saved = np.empty((longest + 1, 1 if few else len(those)))
         block = np.full((len(here), len(those)), np.inf)
         in_pieces(
             *(compare, values, offsets, here, widths, lanes),
-            *(band, rooted, cutoff, at, saved, block),
+            *(band, rooted, cutoff, position, saved, block),
         )
         return here, those, block
 
-    found = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
+    results = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
         joblib.delayed(one)(start, stop) for start, stop in batches
     )
     costs = np.full((len(rows), len(order)), np.inf)
-    for here, those, block in found:
+    for here, those, block in results:
         if same:
             smaller = np.minimum(block, costs[np.ix_(here, those)])
             costs[np.ix_(here, those)] = smaller

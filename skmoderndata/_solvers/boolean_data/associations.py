@@ -148,12 +148,12 @@ def greedy_basis(words, candidates, k, bonus, penalty):
                     continue
 
                 covered[i, w] |= chosen[w]
-                left = ~covered[i, w]
+                uncovered = ~covered[i, w]
                 row = words[i, w]
                 for c in range(width):
                     bits = near[w, c] & free
                     old[c] += popcount(bits) + (popcount(bits & row) << 32)
-                    bits = near[w, c] & left
+                    bits = near[w, c] & uncovered
                     new[c] += popcount(bits) + (popcount(bits & row) << 32)
 
             for c in range(width):

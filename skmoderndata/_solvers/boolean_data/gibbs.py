@@ -18,6 +18,9 @@ from skmoderndata._solvers.boolean_data.multi_assignment import (
 )
 from skmoderndata._typing import Array
 
+SWEEPS = 200
+BURN_IN = 50  # sweeps before samples are counted
+
 
 def gibbs(
     data: Data,
@@ -25,8 +28,6 @@ def gibbs(
     *,
     noise: str | None,
     rng: np.random.RandomState,
-    n_sweeps: int = 200,
-    burn_in: int = 50,
 ) -> tuple[Model, Statistics]:
     """Majority over posterior samples of Boolean sources, with uniform priors on all parameters.
 
@@ -45,7 +46,7 @@ def gibbs(
     mean_rates = np.zeros(2)
     n_kept = 0
 
-    for sweep in range(n_sweeps):
+    for sweep in range(SWEEPS):
         # 1. the set of each row, and the frequencies of sets
         sample = boolean_model(sets, U, q1, q0, noise=noise)
         counts = _sample_sets(data, sample, log_sets, rng)
@@ -64,7 +65,7 @@ def gibbs(
         # 3. the rates of errors
         q1, q0 = _sample_rates(sets, U, counts, rng)
 
-        if sweep >= burn_in:
+        if sweep >= BURN_IN:
             mean_U += U
             mean_rates += q1, q0
             n_kept += 1

@@ -32,6 +32,9 @@ NEGLIGIBLE = -60.0  # logarithm of a probability that counts as exp(-60): subnor
 DECIDED = 1e-6  # mean probability of all sets but the best below which annealing has ended
 MAX_ROWS = 2000  # rows in which a newcomer among the sources is looked for
 MAX_TRIES = 4  # sources that it may replace
+REFIT_ROUNDS = 50  # of sources, error rates and sets in turn, at most
+ERROR_RATE_ROUNDS = 20  # of EM for the error rates alone
+ERROR_RATE_TOL = 1e-4  # change of the fraction of noisy bits at which they end
 ASSOCIATIONS = (
     0.2,
     0.3,
@@ -371,13 +374,13 @@ def active_sets(sets: Array, statistics: Statistics, settings: Settings) -> Arra
     """Keep the sets in use and add those that differ by one source, at most `MAX_ACTIVE`."""
     use = (statistics.ones + statistics.zeros).sum(axis=0)
     ranked = np.argsort(-use, kind="stable")
-    kept = sets[ranked[use[ranked] > 0]][:MAX_ACTIVE]
+    used_sets = sets[ranked[use[ranked] > 0]][:MAX_ACTIVE]
     K = sets.shape[1]
     # the neighbours of the most used sets first, and only as many as are looked at
-    centers = kept[: -(-4 * MAX_ACTIVE // K)]
+    centers = used_sets[: -(-4 * MAX_ACTIVE // K)]
     neighbours = (centers[:, None] ^ np.eye(K, dtype=bool)[None]).reshape(-1, K)
     first = assignment_sets(K, 1, allow_empty=settings.allow_empty)
-    grown = np.vstack([first, kept, neighbours[: 4 * MAX_ACTIVE]])
+    grown = np.vstack([first, used_sets, neighbours[: 4 * MAX_ACTIVE]])
     sizes = grown.sum(axis=1)
     smallest = 0 if settings.allow_empty else 1
     grown = grown[(sizes <= settings.max_assignments) & (sizes >= smallest)]
@@ -390,7 +393,6 @@ def boolean_refit(
     model: Model,
     *,
     noise: str | None,
-    max_rounds: int = 50,
     progress: WatchedProgress | None = None,
 ) -> tuple[Model, Statistics]:
     """Round the sources and maximise the hard likelihood over sources, sets and noise in turn.
@@ -400,7 +402,7 @@ def boolean_refit(
     """
     model = boolean_model(model.sets, model.beta < 0.5, *rates_of(model), noise=noise)
     statistics = expectation(data, model, 0)
-    it = Iterations(max_rounds, 0.0, progress)
+    it = Iterations(REFIT_ROUNDS, 0.0, progress)
 
     for _ in it:
         # sources, then error rates, then sets
@@ -487,9 +489,9 @@ def _without_each(rows: Data, model: Model) -> tuple[Array, Array]:
     best = np.zeros((K, rows.X.shape[0]), dtype=np.intp)
 
     # the best set of each row, and the best without source k for its users
-    for part, _, _, log_p in likelihood_blocks(rows, model):
+    for block, _, _, log_p in likelihood_blocks(rows, model):
         first = log_p.argmax(axis=1)
-        best[:, part] = first
+        best[:, block] = first
         for k in range(K):
             without = np.flatnonzero(~model.sets[:, k])
             if len(without) == 0:  # one source, and each row must have it
@@ -500,7 +502,7 @@ def _without_each(rows: Data, model: Model) -> tuple[Array, Array]:
             # their second choice
             others = log_p[np.ix_(users, without)]
             second = without[others.argmax(axis=1)]
-            best[k, part.start + users] = second
+            best[k, block.start + users] = second
             losses[k] += (log_p[users, first[users]] - log_p[users, second]).sum()
 
     return losses, best
@@ -511,19 +513,17 @@ def _best_candidate(
 ) -> tuple[Array, float]:
     """Set of associated features that gains most on the bits not covered, and the gain."""
     counts = cooccurrence(unpack_rows(words & ~covered, p))
-    found = np.zeros((1, words.shape[1]), dtype=np.uint64)
-    most = 0.0
+    best = np.zeros((1, words.shape[1]), dtype=np.uint64)
+    largest = 0.0
     for candidates in associated_features(counts, ASSOCIATIONS):
         gains = total_gains(words, covered, candidates, bonus, penalty)
-        if len(gains) > 0 and gains.max() > most:
-            most = float(gains.max())
-            found = candidates[gains.argmax()][None]
-    return unpack_rows(found, p)[0], most
+        if len(gains) > 0 and gains.max() > largest:
+            largest = float(gains.max())
+            best = candidates[gains.argmax()][None]
+    return unpack_rows(best, p)[0], largest
 
 
-def soft_error_rates(
-    data: Data, model: Model, *, noise: str | None, max_rounds: int = 20, tol: float = 1e-4
-) -> Model:
+def soft_error_rates(data: Data, model: Model, *, noise: str | None) -> Model:
     """Refit the error rates of Boolean sources, all sets of a row being weighed by EM.
 
     The best set of a row fits some of its noise, so that counts of best sets make the fraction of
@@ -533,13 +533,13 @@ def soft_error_rates(
         return model
     U = model.beta < 0.5
 
-    for _ in range(max_rounds):
+    for _ in range(ERROR_RATE_ROUNDS):
         counts = union_counts(model.sets, U, expectation(data, model, 1.0))
         if counts.sum(axis=1).min() < 1:
             break  # less than one bit: nothing to count, and rates would drift to each other
 
         new = boolean_model(model.sets, U, *error_rates(counts), noise=noise)
-        done = abs(new.eps - model.eps) <= tol
+        done = abs(new.eps - model.eps) <= ERROR_RATE_TOL
         model = new
         if done:
             break
@@ -583,8 +583,8 @@ def union_counts(sets: Array, U: Array, statistics: Statistics) -> Array:
     union = boolean_product(sets, U).T  # (D, n_sets)
     return np.array(
         [
-            [statistics.ones[part].sum(), statistics.zeros[part].sum()]
-            for part in (union, ~union)
+            [statistics.ones[features].sum(), statistics.zeros[features].sum()]
+            for features in (union, ~union)
         ]
     )
 
@@ -623,8 +623,8 @@ def improve_sources(model: Model, statistics: Statistics) -> Array:
             1, BLOCK_FLOATS // (2 * len(patterns))
         )  # features whose scores fit in a block
         for first in range(0, len(gain), step):
-            part = slice(first, first + step)
-            chosen[part] = pattern_scores(patterns, model.sets, gain[part]).argmax(axis=0)
+            block = slice(first, first + step)
+            chosen[block] = pattern_scores(patterns, model.sets, gain[block]).argmax(axis=0)
         best: Array = patterns[chosen]
         return best.T.copy()
 

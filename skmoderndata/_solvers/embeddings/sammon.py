@@ -12,6 +12,7 @@ from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._typing import Array
 
 GRADIENT = 1e-6  # norm below which descent may end, for distances of mean 1
+NEWTON_STEPS = 100  # at most, of a new point
 WINDOW = 5  # steps over which the stress must not fall any more
 
 
@@ -52,8 +53,8 @@ def stress_of_rows(d, Y, first, last, g):
 
         # stress, and the pull along each line
         for t in range(m):
-            known = pairs[t] if pairs[t] > 0.0 else 1.0
-            w = 1.0 / known if pairs[t] > 0.0 else 0.0
+            safe = pairs[t] if pairs[t] > 0.0 else 1.0
+            w = 1.0 / safe if pairs[t] > 0.0 else 0.0
             length = np.sqrt(r[t])
             miss = length - pairs[t]
             r[t] = w * miss * miss
@@ -86,7 +87,8 @@ def stress(d: Array, Y: Array, run: Callable[..., Any] = map) -> tuple[float, Ar
     Z = np.ascontiguousarray(Y.T)
     n_blocks = 1 if n < 1500 else 8
     # rows from the end have fewer pairs: cut so that blocks have alike many
-    cuts = (n * (1 - np.sqrt(1 - np.arange(n_blocks + 1) / n_blocks))).astype(int)
+    fractions = np.arange(n_blocks + 1) / n_blocks
+    cuts = (n * (1 - np.sqrt(1 - fractions))).astype(int)
 
     def block(first: int, last: int) -> tuple[float, Array]:
         g = np.zeros((k, n))
@@ -119,33 +121,25 @@ def sammon_descent(
 
     def small(f: float) -> bool:
         old = trace[-WINDOW - 1] if len(trace) > WINDOW else np.inf
-        return (old - f <= tol * f and norms.get(f, np.inf) <= GRADIENT) or f <= 1e-28
+        flat = norms.get(f, np.inf) <= GRADIENT
+        return (old - f <= tol * f and flat) or f <= 1e-28
 
     def after_step(intermediate_result: Any) -> None:
         trace.append(float(intermediate_result.fun))
         if small(trace[-1]):
             raise StopIteration
 
-    found = optimize.minimize(
-        value,
-        start.ravel(),
-        jac=True,
-        method="L-BFGS-B",
-        callback=after_step,
-        options={
-            "maxcor": 20,
-            "maxiter": max_iter,
-            "maxfun": 10 * max_iter,
-            "ftol": 0,
-            "gtol": 0,
-        },
-    )
-    Y = found.x.reshape(start.shape)
+    # `after_step` ends it
+    limits = {"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": 0, "gtol": 0}
+    settings: Any = {"method": "L-BFGS-B", "options": {"maxcor": 20, **limits}}
+    result = optimize.minimize(value, start.ravel(), jac=True, callback=after_step, **settings)
+    Y = result.x.reshape(start.shape)
     f, g = stress(d, Y, run)
     norm = float(np.linalg.norm(g))
+
     # where rounding stops the line search there is nothing more to gain
-    done = small(f) or (found.nit < max_iter and norm <= 100 * GRADIENT)
-    return Embedding(Y, f, norm, np.array(trace), int(found.nit), done)
+    done = small(f) or (result.nit < max_iter and norm <= 100 * GRADIENT)
+    return Embedding(Y, f, norm, np.array(trace), int(result.nit), done)
 
 
 def sammon_majorization(
@@ -158,9 +152,11 @@ def sammon_majorization(
     """
     # weights 1 / d, and their Laplacian, made regular
     n = len(start)
-    w = squareform(np.divide(1.0, d, out=np.zeros_like(d), where=d > 0))
+    inverse = np.divide(1.0, d, out=np.zeros_like(d), where=d > 0)
+    w = squareform(inverse)
     V = np.diag(w.sum(axis=1)) - w
-    factor = linalg.cho_factor(V + np.full((n, n), w.max() / n))
+    lift = np.full((n, n), w.max() / n)
+    factor = linalg.cho_factor(V + lift)
 
     Y = start - start.mean(axis=0)
     trace = [stress(d, start, run)[0]]
@@ -168,20 +164,25 @@ def sammon_majorization(
 
     for _ in it:
         # the Guttman transform
-        lengths = np.sqrt(((Y[:, None] - Y[None]) ** 2).sum(axis=2))
-        ratio = np.divide(1.0, lengths, out=np.zeros((n, n)), where=(lengths > 0) & (w > 0))
-        Y = linalg.cho_solve(factor, ratio.sum(axis=1)[:, None] * Y - ratio @ Y)
+        difference = Y[:, None] - Y[None]
+        lengths = np.sqrt((difference**2).sum(axis=2))
+        counted = (lengths > 0) & (w > 0)
+        ratio = np.divide(1.0, lengths, out=np.zeros((n, n)), where=counted)
+        B_Y = ratio.sum(axis=1)[:, None] * Y - ratio @ Y
+        Y = linalg.cho_solve(factor, B_Y)
         Y -= Y.mean(axis=0)
 
         trace.append(stress(d, Y, run)[0])
         old = trace[-WINDOW - 1] if len(trace) > WINDOW else np.inf
-        it.residual = (old - trace[-1]) / max(trace[-1], 1e-28)
+        new = trace[-1]
+        it.residual = (old - new) / max(new, 1e-28)
 
     f, g = stress(d, Y, run)
-    return Embedding(Y, f, float(np.linalg.norm(g)), np.array(trace), it.n_iter, it.converged)
+    norm = float(np.linalg.norm(g))
+    return Embedding(Y, f, norm, np.array(trace), it.n_iter, it.converged)
 
 
-def place(d: Array, Y: Array, *, max_iter: int = 100) -> Array:
+def place(d: Array, Y: Array) -> Array:
     """Place new points where each has the least stress against fixed points Y.
 
     Minimises ``sum_j (d_j - |z - y_j|)^2 / d_j`` for each row d of distances by Newton steps with
@@ -196,15 +197,17 @@ def place(d: Array, Y: Array, *, max_iter: int = 100) -> Array:
     pull = np.take_along_axis(w, near, axis=1)
     same = d.min(axis=1) == 0
     pull[same] = np.arange(near.shape[1]) == 0
-    z: Array = (pull[:, :, None] * Y[near]).sum(axis=1) / pull.sum(axis=1)[:, None]
+    total = pull.sum(axis=1)
+    z: Array = (pull[:, :, None] * Y[near]).sum(axis=1)
+    z = z / total[:, None]
 
     unit = d.mean(axis=1)  # of each point by itself, wherever the others are
     active = np.flatnonzero(~same)
-    value = (
-        _point_stress(d[active], w[active], z[active], Y)[0] if active.size else np.empty(0)
-    )
+    value = np.empty(0)
+    if active.size:
+        value, _, _ = _point_stress(d[active], w[active], z[active], Y)
 
-    for _ in range(max_iter):
+    for _ in range(NEWTON_STEPS):
         if not active.size:
             break
 
@@ -222,8 +225,11 @@ def place(d: Array, Y: Array, *, max_iter: int = 100) -> Array:
 
         # Newton's step with the magnitudes of the eigenvalues: downhill everywhere
         s, U = np.linalg.eigh(H)
-        s = np.maximum(np.abs(s), 1e-8 * np.abs(s).max(axis=1, keepdims=True) + 1e-300)
-        step = -np.einsum("qkl,ql->qk", U, np.einsum("qkl,qk->ql", U, g) / s)
+        s = np.abs(s)
+        floor = 1e-8 * s.max(axis=1, keepdims=True)
+        s = np.maximum(s, floor + 1e-300)
+        step = np.einsum("qkl,qk->ql", U, g) / s
+        step = -np.einsum("qkl,ql->qk", U, step)
 
         # halve the steps of points that do not gain
         size = np.ones(len(active))
@@ -231,13 +237,14 @@ def place(d: Array, Y: Array, *, max_iter: int = 100) -> Array:
         for _ in range(30):
             todo = np.flatnonzero(~better)
             trial = z_old[todo] + size[todo, None] * step[todo]
-            new = _point_stress(dd[todo], ww[todo], trial, Y)[0]
+            new, _, _ = _point_stress(dd[todo], ww[todo], trial, Y)
             good = new < f[todo]
-
-            z[active[todo[good]]] = trial[good]
-            value[todo[good]] = new[good]
-            better[todo[good]] = True
             size[todo[~good]] /= 2
+
+            todo = todo[good]
+            z[active[todo]] = trial[good]
+            value[todo] = new[good]
+            better[todo] = True
 
             if better.all():
                 break
@@ -253,4 +260,5 @@ def place(d: Array, Y: Array, *, max_iter: int = 100) -> Array:
 def _point_stress(d: Array, w: Array, z: Array, Y: Array) -> tuple[Array, Array, Array]:
     difference = z[:, None, :] - Y[None]  # (q, n, k)
     length = np.sqrt((difference**2).sum(axis=2))
-    return (w * (d - length) ** 2).sum(axis=1), difference, length
+    stresses = w * (d - length) ** 2
+    return stresses.sum(axis=1), difference, length

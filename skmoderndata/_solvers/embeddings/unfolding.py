@@ -64,15 +64,19 @@ class Graph(NamedTuple):
 
     def laplacian(self, w: Array) -> Any:
         """``L_w``, so that ``sum_e w_e delta_e(K) = tr L_w K``."""
-        off = sparse.coo_array((-w, (self.i, self.j)), shape=(self.n, self.n))
+        shape = self.n, self.n
+        off = sparse.coo_array((-w, (self.i, self.j)), shape=shape)
         W = (off + off.T).tocsr()
-        return W - sparse.diags_array(np.asarray(W.sum(axis=1)).ravel())
+        sums: Array = np.asarray(W.sum(axis=1)).ravel()
+        return W - sparse.diags_array(sums)
 
     def steps(self) -> Any:
         """Sparse B with ``B Y = Y[i] - Y[j]``, so that ``L_w = B' diag(w) B``."""
         e = np.arange(len(self.d2))
         ones = np.ones(len(e))
-        entries = (np.concatenate([ones, -ones]), (np.tile(e, 2), np.append(self.i, self.j)))
+        signs = np.concatenate([ones, -ones])
+        ends = np.append(self.i, self.j)
+        entries = signs, (np.tile(e, 2), ends)
         return sparse.csr_array(entries, shape=(len(e), self.n))
 
     def lengths(self, Y: Array) -> Array:
@@ -94,15 +98,17 @@ class Unfolding(NamedTuple):
 
 def softness(graph: Graph, start: Array, slack: float) -> float:
     """Weight nu of the soft form: edges deviate by about `slack` of their squared length."""
-    return float((start**2).sum() / (2 * slack * len(graph.d2)))
+    trace = (start**2).sum()
+    return float(trace / (2 * slack * len(graph.d2)))
 
 
 def value(graph: Graph, Y: Array, nu: float | None) -> float:
     """``tr K``, minus the penalty of the soft form."""
     trace = float((Y**2).sum())
-    return (
-        trace if nu is None else trace - nu * float(((graph.lengths(Y) - graph.d2) ** 2).sum())
-    )
+    if nu is None:
+        return trace
+    excess = graph.lengths(Y) - graph.d2
+    return trace - nu * float((excess**2).sum())
 
 
 def gap_below(bound: float, reached: float) -> float:
@@ -117,7 +123,9 @@ def dual_bound(graph: Graph, w: Array, nu: float | None) -> float:
         return float("inf")
     s = 1 / second
     bound = s * float(w @ graph.d2)
-    return bound if nu is None else bound + s * s * float(w @ w) / (4 * nu)
+    if nu is None:
+        return bound
+    return bound + s * s * float(w @ w) / (4 * nu)
 
 
 def best_bound(graph: Graph, w: Array, nu: float | None) -> tuple[float, Array]:
@@ -126,17 +134,17 @@ def best_bound(graph: Graph, w: Array, nu: float | None) -> tuple[float, Array]:
     Close to the optimum ``L_w`` has eigenvalues a little below 1, and even below 0, on functions
     that oscillate over the graph. A small weight on all edges lifts these most.
     """
-    found = float("inf")
+    least = float("inf")
     weights = w
     for t in LIFTS:
         lifted = w + t * max(float(w.mean()), 0.0)
         bound = dual_bound(graph, lifted, nu)
-        if bound < found:
-            found = bound
+        if bound < least:
+            least = bound
             weights = lifted
-        elif np.isfinite(found):
+        elif np.isfinite(least):
             break
-    return found, weights
+    return least, weights
 
 
 def second_eigenvalue(L: Any) -> float:
@@ -144,14 +152,17 @@ def second_eigenvalue(L: Any) -> float:
     n = L.shape[0]
     if n <= DENSE_UP_TO:
         D = L.toarray()
-        lift = 2 * float(np.abs(D).sum(axis=1).max()) / n  # moves the vector of ones away
-        return float(eigh(D + lift, eigvals_only=True, subset_by_index=[0, 0])[0])
+        largest = float(np.abs(D).sum(axis=1).max())
+        lift = 2 * largest / n  # moves the vector of ones away
+        (lowest,) = eigh(D + lift, eigvals_only=True, subset_by_index=[0, 0])
+        return float(lowest)
     try:
         least = eigsh(L, k=2, sigma=-1e-3, which="LM", return_eigenvectors=False)
     except ArpackError:
         return -np.inf
     low = np.sort(least)
-    return float(low[1] if abs(low[0]) < 1e-8 * abs(L.diagonal()).max() else low[0])
+    rounding = 1e-8 * abs(L.diagonal()).max()
+    return float(low[1] if abs(low[0]) < rounding else low[0])
 
 
 def unfold_softly(
@@ -171,9 +182,10 @@ def unfold_softly(
         steps = min(ROUND, max_iter - total)
         Y, n_iter, ended = _ascend(graph, Y, nu, zero, steps, one_sided=False)
         total += n_iter
-        found, w = best_bound(graph, 2 * nu * (graph.lengths(Y) - graph.d2), nu)
-        if found < bound:
-            bound = found
+        multipliers = 2 * nu * (graph.lengths(Y) - graph.d2)
+        new_bound, w = best_bound(graph, multipliers, nu)
+        if new_bound < bound:
+            bound = new_bound
             best_w = w
 
         it.residual = gap_below(bound, value(graph, Y, nu))
@@ -182,9 +194,10 @@ def unfold_softly(
         # an end above the tolerance: a saddle, perhaps
         if ended and it.residual > tol and not it.ended:
             kicks += 1
-            Y = leave_saddle(graph, Y, 2 * nu * (graph.lengths(Y) - graph.d2))
+            Y = leave_saddle(graph, Y, multipliers)
 
-    return Unfolding(Y, best_w, value(graph, Y, nu), bound, total, it.converged)
+    reached = value(graph, Y, nu)
+    return Unfolding(Y, best_w, reached, bound, total, it.converged)
 
 
 def unfold_at_most(
@@ -212,7 +225,8 @@ def unfold_at_most(
 
     for _ in it:
         # 1. ascend the augmented Lagrangian
-        Y, n_iter, _ = _ascend(graph, Y, nu, w, min(ROUND, max_iter - total), one_sided=True)
+        steps = min(ROUND, max_iter - total)
+        Y, n_iter, _ = _ascend(graph, Y, nu, w, steps, one_sided=True)
         total += n_iter
 
         # 2. multipliers of the edges that are too long
@@ -221,21 +235,24 @@ def unfold_at_most(
 
         # 3. the best feasible point, and the bound; Newton steps where these are near
         closer = pulled(graph, Y)
-        best = max(best, shrunk(graph, Y), shrunk(graph, closer), key=np.linalg.norm)
-        found, lifted = best_bound(graph, w, None)
-        if found < bound:
-            bound = found
+        feasible = [best, shrunk(graph, Y), shrunk(graph, closer)]
+        best = max(feasible, key=np.linalg.norm)
+        new_bound, lifted = best_bound(graph, w, None)
+        if new_bound < bound:
+            bound = new_bound
             best_w = lifted
+
         violation = float((excess / graph.d2).max())
-        if violation <= NEAR and gap_below(bound, float((best**2).sum())) > tol:
-            best = max(best, shrunk(graph, tightened(graph, closer, w)), key=np.linalg.norm)
+        gap = gap_below(bound, float((best**2).sum()))
+        if violation <= NEAR and gap > tol:
+            exact = tightened(graph, closer, w)
+            best = max(best, shrunk(graph, exact), key=np.linalg.norm)
         it.residual = gap_below(bound, float((best**2).sum()))
 
-        # 4. leave a saddle, or raise the penalty where the violation does not halve
+        # 4. as good as feasible, and not the optimum: leave a saddle, or multipliers are late;
+        # else raise the penalty where the violation does not halve
         kicked = violation <= tol < it.residual and not kicked
-        if (
-            kicked
-        ):  # as good as feasible, and not the optimum: a saddle, or multipliers are late
+        if kicked:
             Y = leave_saddle(graph, Y, w)
         elif violation > 0.5 * before:
             nu = min(3 * nu, top)
@@ -244,13 +261,15 @@ def unfold_at_most(
         stalled = stalled + 1 if n_iter <= 1 else 0
         it.ended = total >= max_iter or stalled == 10
 
-    return Unfolding(best, best_w, float((best**2).sum()), bound, total, it.converged)
+    reached = float((best**2).sum())
+    return Unfolding(best, best_w, reached, bound, total, it.converged)
 
 
 def shrunk(graph: Graph, Y: Array) -> Array:
     """Centre all points, and shrink them until no edge is too long."""
     longest = float((graph.lengths(Y) / graph.d2).max())
-    return (Y - Y.mean(axis=0)) / np.sqrt(max(1.0, longest))
+    centred = Y - Y.mean(axis=0)
+    return centred / np.sqrt(max(1.0, longest))
 
 
 def pulled(graph: Graph, Y: Array) -> Array:
@@ -263,9 +282,13 @@ def pulled(graph: Graph, Y: Array) -> Array:
         step = B @ Y
         lengths = np.einsum("ek,ek->e", step, step)
         long = (lengths > graph.d2).astype(np.float64)
-        fraction = 0.5 * long * (1 - np.sqrt(graph.d2 / np.maximum(lengths, graph.d2)))
-        pulls = np.maximum(abs(B).T @ long, 1.0)  # each end moves by the mean of its edges
-        Y = Y - (B.T @ (fraction[:, None] * step)) / pulls[:, None]
+        ratio = graph.d2 / np.maximum(lengths, graph.d2)
+        fraction = 0.5 * long * (1 - np.sqrt(ratio))
+
+        # each end moves by the mean of its edges
+        pulls = np.maximum(abs(B).T @ long, 1.0)
+        moves = B.T @ (fraction[:, None] * step)
+        Y = Y - moves / pulls[:, None]
     return Y
 
 
@@ -277,7 +300,8 @@ def tightened(graph: Graph, Y: Array, w: Array) -> Array:
     """
     for _ in range(NEWTON_STEPS):
         delta = graph.lengths(Y)
-        held = np.flatnonzero((delta > graph.d2) | (w > HELD_RELATIVE * w.max()))
+        multiplies = w > HELD_RELATIVE * w.max()
+        held = np.flatnonzero((delta > graph.d2) | multiplies)
         i = graph.i[held]
         j = graph.j[held]
         d = np.sqrt(graph.d2[held])
@@ -285,14 +309,17 @@ def tightened(graph: Graph, Y: Array, w: Array) -> Array:
             break
 
         # one row for each edge, with entries in the coordinates of both ends
-        rows = np.repeat(np.arange(len(held)), Y.shape[1])
-        k = np.tile(np.arange(Y.shape[1]), len(held))
-        entries = ((Y[i] - Y[j]) / d[:, None]).ravel()
-        ends = (np.repeat(end, Y.shape[1]) * Y.shape[1] + k for end in (i, j))
-        A = sparse.csr_array(
-            (np.append(entries, -entries), (np.tile(rows, 2), np.concatenate(list(ends)))),
-            shape=(len(held), Y.size),
-        )
+        width = Y.shape[1]
+        rows = np.repeat(np.arange(len(held)), width)
+        k = np.tile(np.arange(width), len(held))
+        directions = (Y[i] - Y[j]) / d[:, None]
+        entries = directions.ravel()
+        signed = np.append(entries, -entries)
+        first = np.repeat(i, width) * width + k
+        second = np.repeat(j, width) * width + k
+        places = np.tile(rows, 2), np.append(first, second)
+        A = sparse.csr_array((signed, places), shape=(len(held), Y.size))
+
         shortfall = (graph.d2 - delta)[held] / (2 * d)
         step = lsqr(A, shortfall, atol=1e-12, btol=1e-12, iter_lim=LSQR_STEPS)
         Y = Y + step[0].reshape(Y.shape)
@@ -316,9 +343,11 @@ def leave_saddle(graph: Graph, Y: Array, w: Array) -> Array:
     v = V[:, np.argsort(values)[1]]
 
     # orthogonal columns
-    U, S, _ = np.linalg.svd(Y - Y.mean(axis=0), full_matrices=False)
+    centred = Y - Y.mean(axis=0)
+    U, S, _ = np.linalg.svd(centred, full_matrices=False)
     turned: Array = U * S
-    turned[:, -1] += KICK * S[0] * (v - v.mean())
+    kick = KICK * S[0]
+    turned[:, -1] += kick * (v - v.mean())
     return turned
 
 
@@ -340,22 +369,28 @@ def unfold_stated(graph: Graph, form: str, nu: float, *, tol: float) -> Unfoldin
     Y -= Y.mean(axis=0)
 
     if form == "at_most":  # within the tolerance of Clarabel
-        Y /= np.sqrt(max(1.0, float((graph.lengths(Y) / graph.d2).max())))
+        longest = float((graph.lengths(Y) / graph.d2).max())
+        Y /= np.sqrt(max(1.0, longest))
 
     # multipliers of the edges, of either sign
-    w = (
-        2 * nu * (graph.lengths(Y) - graph.d2)
-        if soft
-        else np.ravel(stated.constraint.dual_value)
-    )
+    if soft:
+        w = 2 * nu * (graph.lengths(Y) - graph.d2)
+    else:
+        w = np.ravel(stated.constraint.dual_value)
     if form == "at_most":
         w = np.maximum(w, 0.0)
     penalty = nu if soft else None
 
     reached = value(graph, Y, penalty)
-    bound, w = min((best_bound(graph, v, penalty) for v in (w, -w)), key=lambda one: one[0])
+    bounds = [best_bound(graph, v, penalty) for v in (w, -w)]
+    bound, w = min(bounds, key=lambda one: one[0])
     n_iter = int(stated.problem.solver_stats.num_iters)
-    miss = float(np.abs(graph.lengths(Y) / graph.d2 - 1).max()) if form == "equal" else 0.0
+
+    # the form "equal" has to meet its constraints as well
+    miss = 0.0
+    if form == "equal":
+        excess = graph.lengths(Y) / graph.d2 - 1
+        miss = float(np.abs(excess).max())
     converged = max(gap_below(bound, reached), miss) <= tol
     return Unfolding(Y, w, reached, bound, n_iter, converged)
 
@@ -378,25 +413,23 @@ def _ascend(
         step = B @ P
 
         # v: multipliers of the distances, at w without violation
-        v = w + 2 * nu * (np.einsum("ek,ek->e", step, step) - graph.d2)
+        delta = np.einsum("ek,ek->e", step, step)
+        v = w + 2 * nu * (delta - graph.d2)
         if one_sided:
             v = np.maximum(v, 0.0)
 
-        f = float((v @ v - w @ w) / (4 * nu) - (P**2).sum())
+        penalty = (v @ v - w @ w) / (4 * nu)
+        f = float(penalty - (P**2).sum())
         gradient = 2 * (B.T @ (v[:, None] * step) - P)  # L_v P = B' diag(v) B P
-        return scale * f, scale * (gradient - gradient.mean(axis=0)).ravel()
+        gradient -= gradient.mean(axis=0)
+        return scale * f, scale * gradient.ravel()
 
-    found = minimize(
-        negative,
-        Y.ravel(),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxcor": PAIRS, "maxiter": max_iter, "maxfun": 2 * max_iter,
-                 "ftol": FTOL, "gtol": 0.0},
-    )  # fmt: skip
-
-    P = found.x.reshape(shape)
-    return P - P.mean(axis=0), int(found.nit), bool(found.success)
+    limits = {"maxiter": max_iter, "maxfun": 2 * max_iter, "ftol": FTOL, "gtol": 0.0}
+    options: Any = {"maxcor": PAIRS, **limits}
+    result = minimize(negative, Y.ravel(), jac=True, method="L-BFGS-B", options=options)
+    P = result.x.reshape(shape)
+    centred = P - P.mean(axis=0)
+    return centred, int(result.nit), bool(result.success)
 
 
 def geodesic_start(graph: Graph, rank: int, rng: np.random.RandomState) -> Array:
@@ -405,25 +438,30 @@ def geodesic_start(graph: Graph, rank: int, rng: np.random.RandomState) -> Array
     Columns without a positive eigenvalue are small and random: at zero they would stay zero.
     """
     n = graph.n
-    chosen = (
-        np.arange(n) if n <= LANDMARKS else np.sort(rng.choice(n, LANDMARKS, replace=False))
-    )
+    chosen = np.arange(n)
+    if n > LANDMARKS:
+        chosen = np.sort(rng.choice(n, LANDMARKS, replace=False))
 
     # distances along edges, of landmarks to all
-    lengths = sparse.csr_array((np.sqrt(graph.d2), (graph.i, graph.j)), shape=(n, n))
+    entries = np.sqrt(graph.d2), (graph.i, graph.j)
+    lengths = sparse.csr_array(entries, shape=(n, n))
     D2 = dijkstra(lengths, directed=False, indices=chosen) ** 2  # landmarks x nodes
 
     # classical scaling of the landmarks
-    mean = D2[:, chosen].mean(axis=1)
-    B = -0.5 * (D2[:, chosen] - mean - mean[:, None] + mean.mean())
+    between = D2[:, chosen]
+    mean = between.mean(axis=1)
+    B = -0.5 * (between - mean - mean[:, None] + mean.mean())
     values, V = eigh(B)
     values = values[::-1][:rank]
     V = V[:, ::-1][:, :rank]
     k = int(np.count_nonzero(values > 1e-6 * values[0]))
 
     # all points by their distances to the landmarks
-    Y = 1e-3 * np.sqrt(values[0] / n) * rng.normal(size=(n, rank))
-    Y[:, :k] = -0.5 * (D2 - mean[:, None]).T @ (V[:, :k] / np.sqrt(values[:k]))
+    size = np.sqrt(values[0] / n)
+    Y = 1e-3 * size * rng.normal(size=(n, rank))
+    axes = V[:, :k] / np.sqrt(values[:k])
+    relative = D2 - mean[:, None]
+    Y[:, :k] = -0.5 * relative.T @ axes
     return Y - Y.mean(axis=0)
 
 
@@ -443,19 +481,22 @@ def smooth_start(
     # smooth functions: the leading eigenvectors of the Laplacian
     m = min(n_basis, graph.n - 1)
     if graph.n <= DENSE_UP_TO:
-        F = eigh(L.toarray(), subset_by_index=[1, m])[1]
+        _, F = eigh(L.toarray(), subset_by_index=[1, m])
     else:
-        values, V = eigsh(L, k=m + 1, sigma=-1e-3, which="LM", v0=rng.normal(size=graph.n))
+        v0 = rng.normal(size=graph.n)
+        values, V = eigsh(L, k=m + 1, sigma=-1e-3, which="LM", v0=v0)
         F = V[:, np.argsort(values)[1:]]
 
     # lengths of the edges as linear functions of the entries of Z
     step = F[graph.i] - F[graph.j]
     rows, columns = np.tril_indices(m)
-    A = step[:, rows] * step[:, columns] * np.where(rows == columns, 1.0, 2.0)
+    times = np.where(rows == columns, 1.0, 2.0)
+    A = step[:, rows] * step[:, columns] * times
     Q, R = np.linalg.qr(A)
 
     Z = cp.Variable((m, m), PSD=True)
-    entries = cp.hstack([Z[a, b] for a, b in zip(rows, columns, strict=True)])
+    pairs = zip(rows, columns, strict=True)
+    entries = cp.hstack([Z[a, b] for a, b in pairs])
     loss = cp.sum_squares(R @ entries - Q.T @ graph.d2)
     problem = cp.Problem(cp.Maximize(cp.trace(Z) - nu * loss))
 
@@ -464,5 +505,7 @@ def smooth_start(
     if solve(Statement(problem, Z, None), solver="SCS", eps=1e-5):
         values, V = np.linalg.eigh(Z.value)
         top = np.argsort(-values)[: min(rank, m)]
-        Y[:, : len(top)] += F @ (V[:, top] * np.sqrt(np.maximum(values[top], 0.0)))
+        lengths = np.sqrt(np.maximum(values[top], 0.0))
+        coordinates = V[:, top] * lengths
+        Y[:, : len(top)] += F @ coordinates
     return Y - Y.mean(axis=0)

@@ -26,9 +26,9 @@ def expert_weights(combine: str, variances: Array, prior: Array) -> Array:
     if combine == "rbcm":  # difference in entropy, Deisenroth and Ng (2015), equation 20
         return 0.5 * (np.log(prior) - np.log(variances))
 
-    beta: Array = 0.5 * (
-        np.log(variances[0]) - np.log(variances)
-    )  # Liu and others (2018), equation 12
+    # Liu and others (2018), equation 12
+    logs = np.log(variances)
+    beta: Array = 0.5 * (logs[0] - logs)
     beta[1:2] = 1.0
     beta[0] = 1 - beta[1:].sum(axis=0)
     return beta
@@ -48,7 +48,8 @@ def combine_experts(
     precision = weight.sum(axis=0)
     if combine in ("bcm", "rbcm"):
         precision = precision + (1 - beta.sum(axis=0)) / prior
-    return np.einsum("kq,kqt->qt", weight, means) / precision[:, None], 1 / precision
+    total = np.einsum("kq,kqt->qt", weight, means)
+    return total / precision[:, None], 1 / precision
 
 
 def balanced_parts(X: Array, centres: Array, size: int) -> list[NDArray[np.intp]]:
@@ -57,29 +58,32 @@ def balanced_parts(X: Array, centres: Array, size: int) -> list[NDArray[np.intp]
     Rows take their nearest centre in the order of what they would lose by the second nearest;
     centres that are full are passed over.
     """
-    d = ((X**2).sum(axis=1)[:, None] - 2 * X @ centres.T) + (centres**2).sum(axis=1)
+    norms = (X**2).sum(axis=1)
+    norms_of_centres = (centres**2).sum(axis=1)
+    d = (norms[:, None] - 2 * X @ centres.T) + norms_of_centres
     order = np.argsort(d, axis=1, kind="stable")
     if len(centres) == 1:
         return [np.arange(len(X))]
 
     # rows that prefer a centre most come first
     sorted_d = np.take_along_axis(d, order[:, :2], axis=1)
-    rows = np.argsort(sorted_d[:, 0] - sorted_d[:, 1], kind="stable")
-    room = np.full(len(centres), size)
+    preference = sorted_d[:, 0] - sorted_d[:, 1]
+    rows = np.argsort(preference, kind="stable")
+    vacancies = np.full(len(centres), size)
     label = np.empty(len(X), dtype=np.intp)
 
     # all rows that still look, their next choice at once
-    for column in range(len(centres)):  # all rows that still look, their next choice at once
+    for column in range(len(centres)):
         choice = order[rows, column]
         taken = np.zeros(len(rows), dtype=bool)
         for k in np.unique(choice):
-            accepted = np.flatnonzero(choice == k)[: room[k]]
+            accepted = np.flatnonzero(choice == k)[: vacancies[k]]
             label[rows[accepted]] = k
             taken[accepted] = True
-            room[k] -= len(accepted)
+            vacancies[k] -= len(accepted)
         rows = rows[~taken]
         if not len(rows):
             break
 
     parts = [np.flatnonzero(label == k) for k in range(len(centres))]
-    return [part for part in parts if len(part)]
+    return [members for members in parts if len(members)]

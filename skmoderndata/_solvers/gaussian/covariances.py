@@ -66,18 +66,22 @@ def squared_distances(kernel: Stationary, A: Array, B: Array) -> Array:
     r2 = xp.where(r2 > ROUNDING_OF_DISTANCES * terms, r2, xp.zeros_like(r2))
 
     # pairs that are far out, and near each other: from their differences
-    if float(xp.max(a2)) + float(xp.max(b2)) > FAR_SQ:
+    farthest = float(xp.max(a2)) + float(xp.max(b2))
+    if farthest > FAR_SQ:
         cancels = (terms > FAR_SQ) & (r2 < CANCELS * terms)
         for j in range(B.shape[0]):
-            if bool(xp.any(cancels[:, j])):
-                exact = xp.sum((A - B[j, :]) ** 2, axis=1)
-                r2[:, j] = xp.where(cancels[:, j], exact, r2[:, j])
+            column = cancels[:, j]
+            if bool(xp.any(column)):
+                difference = A - B[j, :]
+                exact = xp.sum(difference**2, axis=1)
+                r2[:, j] = xp.where(column, exact, r2[:, j])
     return r2
 
 
 def median(A: Array) -> Array:
     """Middle value of each column."""
-    return namespace(A).sort(A, axis=0)[A.shape[0] // 2, :]
+    ordered = namespace(A).sort(A, axis=0)
+    return ordered[A.shape[0] // 2, :]
 
 
 def covariance(kernel: Stationary, A: Array, B: Array) -> Array:
@@ -89,7 +93,8 @@ def covariance(kernel: Stationary, A: Array, B: Array) -> Array:
     if kernel.shape == "rbf":
         return kernel.variance * xp.exp(-0.5 * r2)
     if kernel.shape == "rational":
-        return kernel.variance * xp.exp(-kernel.alpha * xp.log1p(r2 / (2 * kernel.alpha)))
+        u = r2 / (2 * kernel.alpha)
+        return kernel.variance * xp.exp(-kernel.alpha * xp.log1p(u))
 
     # Matern, of the distance
     r = xp.sqrt(r2)
@@ -99,7 +104,8 @@ def covariance(kernel: Stationary, A: Array, B: Array) -> Array:
         r = math.sqrt(3) * r
         return kernel.variance * (1 + r) * xp.exp(-r)
     r = math.sqrt(5) * r
-    return kernel.variance * (1 + r + r * r / 3) * xp.exp(-r)
+    polynomial = 1 + r + r * r / 3
+    return kernel.variance * polynomial * xp.exp(-r)
 
 
 def slope(kernel: Stationary, K: Array, r2: Array) -> Array:
@@ -114,11 +120,13 @@ def slope(kernel: Stationary, K: Array, r2: Array) -> Array:
     xp = namespace(r2)
     r = xp.sqrt(r2)
     if kernel.shape == "matern12":  # infinite at r = 0, where it is multiplied by zero
-        return -0.5 * K / xp.where(r > 0, r, xp.ones_like(r))
+        safe = xp.where(r > 0, r, xp.ones_like(r))
+        return -0.5 * K / safe
     if kernel.shape == "matern32":
         return -1.5 * kernel.variance * xp.exp(-math.sqrt(3) * r)
     r = math.sqrt(5) * r
-    return -(5 / 6) * kernel.variance * (1 + r) * xp.exp(-r)
+    scale = -(5 / 6) * kernel.variance
+    return scale * (1 + r) * xp.exp(-r)
 
 
 def contract(kernel: Stationary, A: Array, B: Array, K: Array, G: Array) -> Gradient:
@@ -140,13 +148,16 @@ def contract(kernel: Stationary, A: Array, B: Array, K: Array, G: Array) -> Grad
     HB = H @ B
 
     # by the scales: sum_ab H_ab (a_j - b_j)^2
-    spread = rows @ (A * A) + columns @ (B * B) - 2 * xp.sum(A * HB, axis=0)
+    mixed = xp.sum(A * HB, axis=0)
+    spread = rows @ (A * A) + columns @ (B * B) - 2 * mixed
 
     # by the exponent
     alpha = 0.0
     if kernel.shape == "rational":
         u = r2 / (2 * kernel.alpha)
-        alpha = kernel.alpha * float(xp.sum(G * K * (u / (1 + u) - xp.log1p(u))))
+        change = u / (1 + u) - xp.log1p(u)
+        alpha = kernel.alpha * float(xp.sum(G * K * change))
 
+    variance = float(xp.sum(G * K))
     points = 2 * (rows[:, None] * A - HB) / kernel.scales
-    return Gradient(float(xp.sum(G * K)), -2 * spread, alpha, points)
+    return Gradient(variance, -2 * spread, alpha, points)

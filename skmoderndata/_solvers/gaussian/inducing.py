@@ -27,6 +27,7 @@ from skmoderndata._compat import namespace
 
 Array = Any
 LARGEST_JITTER = 1e-4
+EXPLAINED_RELATIVE = 1e-12  # variance at which samples are explained by those chosen before
 LOG_2PI = math.log(2 * math.pi)
 
 
@@ -81,21 +82,21 @@ def sums(A: Array, prior: Array, Y: Array, w: Array, d: Array, shift: Array) -> 
     u = w / d
     root = xp.sqrt(u)
 
-    weighted = A * root[None, :]  # times its own transpose: half of the work in BLAS
+    squares = Y * Y
+    n = float(xp.sum(w))
+    total_prior = float(xp.sum(w * prior))
+    precision = float(xp.sum(u))
+    log_d = float(xp.sum(w * xp.log(d)))
 
-    return Sums(
-        float(xp.sum(w)),
-        float(xp.sum(w * prior)),
-        float(xp.sum(u)),
-        float(xp.sum(w * xp.log(d))),
-        weighted @ weighted.T,
-        weighted @ root,
-        weighted @ (root[:, None] * Y),
-        u @ Y,
-        u @ (Y * Y),
-        xp.stack([w @ Y, w @ (Y * Y)]),
-        shift,
-    )
+    weighted = A * root[None, :]  # times its own transpose: half of the work in BLAS
+    P = weighted @ weighted.T
+    q = weighted @ root
+    b = weighted @ (root[:, None] * Y)
+
+    y = u @ Y
+    yy = u @ squares
+    moments = xp.stack([w @ Y, w @ squares])
+    return Sums(n, total_prior, precision, log_d, P, q, b, y, yy, moments, shift)
 
 
 def add(first: Sums, second: Sums) -> Sums:
@@ -104,19 +105,19 @@ def add(first: Sums, second: Sums) -> Sums:
     e = second.shift - first.shift
     n = second.n
     y = second.y
-    moments = second.moments
+    precision = second.precision
+    first_power = second.moments[0, :]
+    second_power = second.moments[1, :]
 
     # sums of powers of y - shift, expanded about the other shift
-    moved = second._replace(
-        b=second.b + second.q[:, None] * e[None, :],
-        y=y + second.precision * e,
-        yy=second.yy + 2 * e * y + second.precision * e * e,
-        moments=xp.stack(
-            [moments[0, :] + n * e, moments[1, :] + 2 * e * moments[0, :] + n * e * e]
-        ),
-    )
+    b = second.b + second.q[:, None] * e[None, :]
+    yy = second.yy + 2 * e * y + precision * e * e
+    moved_power = second_power + 2 * e * first_power + n * e * e
+    moments = xp.stack([first_power + n * e, moved_power])
 
-    added = (a + b for a, b in zip(first[:-1], moved[:-1], strict=True))
+    moved = second._replace(b=b, y=y + precision * e, yy=yy, moments=moments)
+    pairs = zip(first[:-1], moved[:-1], strict=True)
+    added = [one + other for one, other in pairs]
     return Sums._make([*added, first.shift])
 
 
@@ -127,8 +128,10 @@ def target_moments(total: Sums) -> tuple[Array, Array]:
     variance = total.moments[1, :] / total.n - mean * mean
 
     # no variation but rounding, relative to the size of the targets
-    size = xp.abs(total.shift + mean) + xp.sqrt(xp.where(variance > 0, variance, 0 * variance))
-    std = xp.sqrt(xp.where(variance > 1e-28 * size * size, variance, xp.ones_like(variance)))
+    positive = xp.where(variance > 0, variance, 0 * variance)
+    size = xp.abs(total.shift + mean) + xp.sqrt(positive)
+    varies = variance > 1e-28 * size * size
+    std = xp.sqrt(xp.where(varies, variance, xp.ones_like(variance)))
 
     return total.shift + mean, std
 
@@ -136,15 +139,22 @@ def target_moments(total: Sums) -> tuple[Array, Array]:
 def scaled(total: Sums, mean: Array, std: Array, s: float) -> Sums:
     """Scale to targets ``(y - mean) / std`` and noise variance s; 1 where s is in `d` already."""
     e = mean - total.shift
-    return total._replace(
-        precision=total.precision / s,
-        log_d=total.log_d + total.n * math.log(s),
-        P=total.P / s,
-        q=total.q / s,
-        b=(total.b - total.q[:, None] * e[None, :]) / std / s,
-        y=(total.y - total.precision * e) / std / s,
-        yy=(total.yy - 2 * e * total.y + total.precision * e * e) / (std * std) / s,
-    )
+    precision = total.precision
+
+    # powers of y - mean, from those of y - shift
+    b = total.b - total.q[:, None] * e[None, :]
+    y = total.y - precision * e
+    yy = total.yy - 2 * e * total.y + precision * e * e
+
+    # in units of std, over the noise
+    b = b / std / s
+    y = y / std / s
+    yy = yy / (std * std) / s
+    P = total.P / s
+    q = total.q / s
+    log_d = total.log_d + total.n * math.log(s)
+    sums_of_a = total._replace(precision=precision / s, log_d=log_d, P=P, q=q)
+    return sums_of_a._replace(b=b, y=y, yy=yy)
 
 
 def cholesky_with_jitter(K: Array, jitter: float) -> tuple[Array | None, float]:
@@ -153,7 +163,8 @@ def cholesky_with_jitter(K: Array, jitter: float) -> tuple[Array | None, float]:
     The jitter grows by 10 until the factor exists, at most to 1e-4; the factor is None then.
     """
     xp = namespace(K)
-    diagonal = float(xp.linalg.trace(K)) / K.shape[0] or 1.0  # a kernel may be 0 everywhere
+    trace = float(xp.linalg.trace(K))
+    diagonal = trace / K.shape[0] or 1.0  # a kernel may be 0 everywhere
     eye = identity(K)
 
     while jitter <= LARGEST_JITTER:
@@ -179,7 +190,8 @@ class Factors(NamedTuple):
 
 def factors(L: Array, total: Sums) -> Factors:
     """Factors for sums that `scaled` has made ready."""
-    R = namespace(L).linalg.cholesky(identity(L) + (total.P + total.P.T) / 2)
+    B = identity(L) + (total.P + total.P.T) / 2
+    R = namespace(L).linalg.cholesky(B)
     c = solve_lower(R, total.b)
     u = solve_upper(R, c)
     return Factors(R, c, u, solve_upper(L, u))
@@ -188,20 +200,25 @@ def factors(L: Array, total: Sums) -> Factors:
 def log_likelihood(total: Sums, fac: Factors) -> float:
     """``log N(y; 0, Q + D)``, added up over targets."""
     xp = namespace(fac.c)
-    fit = float(xp.sum(total.yy)) - float(xp.sum(fac.c * fac.c))
+    explained = float(xp.sum(fac.c * fac.c))
+    fit = float(xp.sum(total.yy)) - explained
     return _gaussian(total, fac.R, fit)
 
 
 def _gaussian(total: Sums, R: Array, fit: float) -> float:
     """``-1/2 (n log 2 pi + log |Q + D| + fit)`` of all targets; fit is the quadratic form."""
     xp = namespace(R)
-    log_det = 2 * float(xp.sum(xp.log(xp.linalg.diagonal(R)))) + total.log_d
-    return -0.5 * float(total.b.shape[1] * (total.n * LOG_2PI + log_det) + fit)
+    roots = xp.linalg.diagonal(R)
+    log_roots = float(xp.sum(xp.log(roots)))
+    log_det = 2 * log_roots + total.log_d
+    t = total.b.shape[1]
+    return -0.5 * float(t * (total.n * LOG_2PI + log_det) + fit)
 
 
 def trace_penalty(total: Sums, s: float) -> float:
     """``tr(K - Q) / (2 s)`` for one target, from sums that are scaled by s."""
-    return max(total.prior / s - float(namespace(total.P).linalg.trace(total.P)), 0.0) / 2
+    trace_Q = float(namespace(total.P).linalg.trace(total.P))
+    return max(total.prior / s - trace_Q, 0.0) / 2
 
 
 def upper_bound(total: Sums, fac: Factors, s: float) -> float:
@@ -212,9 +229,11 @@ def upper_bound(total: Sums, fac: Factors, s: float) -> float:
     """
     xp = namespace(fac.R)
     ratio = 1 / (1 + 2 * trace_penalty(total, s))  # s / (s + e)
-    R = xp.linalg.cholesky(identity(fac.R) + ratio * (total.P + total.P.T) / 2)
+    B = identity(fac.R) + ratio * (total.P + total.P.T) / 2
+    R = xp.linalg.cholesky(B)
     c = ratio * solve_lower(R, total.b)
-    fit = ratio * float(xp.sum(total.yy)) - float(xp.sum(c * c))
+    explained = float(xp.sum(c * c))
+    fit = ratio * float(xp.sum(total.yy)) - explained
     return _gaussian(total, fac.R, fit)
 
 
@@ -243,13 +262,11 @@ def slopes(L: Array, total: Sums, fac: Factors, s: float, method: str) -> Slopes
 
     # derivative by the logarithm of the noise
     if method != "fitc":
-        log_s = 0.5 * (
-            -t * total.n
-            + t * (L.shape[0] - float(xp.linalg.trace(B_inverse)))
-            + float(xp.sum(u * (total.P @ u)))
-            - 2 * float(xp.sum(u * total.b))
-            + float(xp.sum(total.yy))
-        )
+        n_free = L.shape[0] - float(xp.linalg.trace(B_inverse))
+        u_P_u = float(xp.sum(u * (total.P @ u)))
+        u_b = float(xp.sum(u * total.b))
+        yy = float(xp.sum(total.yy))
+        log_s = 0.5 * (-t * total.n + t * n_free + u_P_u - 2 * u_b + yy)
     if method == "vfe":
         log_s += t * trace_penalty(total, s)
 
@@ -294,13 +311,16 @@ def block_slopes(
     # fitc: each sample has a noise of its own
     if method == "fitc":
         BA = slope.B_inverse @ A
-        fitted = A.T @ u
-        by_a = (u @ (Y - fitted).T - t * BA) * weight[None, :]
-        quadratic = t * xp.sum(A * BA, axis=0) + xp.sum((Y - fitted) ** 2, axis=1)
+        residual = Y - A.T @ u
+        by_a = (u @ residual.T - t * BA) * weight[None, :]
+        variance = xp.sum(A * BA, axis=0)
+        quadratic = t * variance + xp.sum(residual**2, axis=1)
         by_d = 0.5 * weight * (quadratic / d - t)
         AD = A * by_d[None, :]
         K_uf = solve_upper(L, by_a - 2 * AD)
-        return BlockSlopes(K_uf, by_d, unwhiten(L, AD @ A.T), s * float(xp.sum(by_d)))
+        K_uu = unwhiten(L, AD @ A.T)
+        log_s = s * float(xp.sum(by_d))
+        return BlockSlopes(K_uf, by_d, K_uu, log_s)
 
     # vfe and dtc
     S = t * slope.B_inverse + u @ u.T
@@ -308,7 +328,8 @@ def block_slopes(
     if method == "vfe":
         S = S - t * identity(L)
         prior = -0.5 * t * weight
-    K_uf = solve_upper(L, u) @ Y.T - solve_upper(L, S) @ A
+    fitted = solve_upper(L, S) @ A
+    K_uf = solve_upper(L, u) @ Y.T - fitted
     return BlockSlopes(K_uf * weight[None, :], prior, 0.0, 0.0)
 
 
@@ -332,24 +353,26 @@ def solve_upper(L: Array, B: Array) -> Array:
     return namespace(L).linalg.solve(L.T, B)
 
 
-def greedy_points(diagonal, row, m, tol=1e-12):
+def greedy_points(diagonal, row, m):
     """Choose at most m samples by pivoted Cholesky: each time the one of largest variance.
 
     `row(i)` gives ``k(x_i, x)`` for all samples. Burt, Rasmussen and van der Wilk (2020), 4.2.
     """
-    left = np.array(diagonal, dtype=np.float64)  # variance given the samples chosen so far
-    first = left.max()
+    residual = np.array(diagonal, dtype=np.float64)  # variance given the samples chosen so far
+    first = residual.max()
     chosen: list[int] = []
-    F = np.empty((m, len(left)))
+    F = np.empty((m, len(residual)))
 
-    for k in range(min(m, len(left))):
-        i = int(np.argmax(left))
-        if left[i] <= tol * first:
+    for k in range(min(m, len(residual))):
+        i = int(np.argmax(residual))
+        if residual[i] <= EXPLAINED_RELATIVE * first:
             break
 
         # row of the Cholesky factor; the variance falls by its square
-        F[k] = (row(i) - F[:k, i] @ F[:k]) / np.sqrt(left[i])
-        left -= F[k] ** 2
-        left[i] = 0.0
+        explained = F[:k, i] @ F[:k]
+        root = np.sqrt(residual[i])
+        F[k] = (row(i) - explained) / root
+        residual -= F[k] ** 2
+        residual[i] = 0.0
         chosen.append(i)
     return np.array(chosen)

@@ -125,8 +125,8 @@ def _forward_all(startprob, transmat, table, rows, offsets, c):
     alpha = np.empty((longest, len(startprob)))
     columns = transmat.T.copy()
     for i in range(len(offsets) - 1):
-        part = slice(offsets[i], offsets[i + 1])
-        _forward(startprob, transmat, columns, table, rows[part], alpha, c[part])
+        steps = slice(offsets[i], offsets[i + 1])
+        _forward(startprob, transmat, columns, table, rows[steps], alpha, c[steps])
 
 
 @jit
@@ -135,10 +135,10 @@ def _both_all(startprob, transmat, table, rows, offsets, states, moves, c):
     beta = np.empty(len(startprob))
     v = np.empty(len(startprob))
     for i in range(len(offsets) - 1):
-        part = slice(offsets[i], offsets[i + 1])
-        x = rows[part]
-        alpha = states[part]
-        scales = c[part]
+        steps = slice(offsets[i], offsets[i + 1])
+        x = rows[steps]
+        alpha = states[steps]
+        scales = c[steps]
         if _forward(startprob, transmat, columns, table, x, alpha, scales):
             _backward(transmat, columns, table, x, alpha, scales, beta, v, moves[i])
 
@@ -207,11 +207,11 @@ def blocks(
 
 def sums_by_sequence(values: Array, offsets: Array) -> Array:
     """Add up rows over each sequence, zero for empty ones."""
-    found = np.zeros((len(offsets) - 1, values.shape[1]))
+    sums = np.zeros((len(offsets) - 1, values.shape[1]))
     filled = np.flatnonzero(np.diff(offsets))
     if len(filled):
-        found[filled] = np.add.reduceat(values, offsets[filled], axis=0)
-    return found
+        sums[filled] = np.add.reduceat(values, offsets[filled], axis=0)
+    return sums
 
 
 def sums_by_symbol(states: Array, rows: Array, offsets: Array, n_symbols: int) -> Array:
@@ -222,7 +222,7 @@ def sums_by_symbol(states: Array, rows: Array, offsets: Array, n_symbols: int) -
 
 
 def start_scores(
-    startprob: Array, found: Posteriors, offsets: Array, constrained: bool
+    startprob: Array, posterior: Posteriors, offsets: Array, constrained: bool
 ) -> Array:
     """Give derivatives in the start probabilities, ``gamma_1(k) / pi_k``, 0 where pi is 0.
 
@@ -232,19 +232,19 @@ def start_scores(
     filled = np.flatnonzero(np.diff(offsets))
     scores = np.zeros((len(offsets) - 1, len(startprob)))
     possible = startprob > 0
-    first = found.states[offsets[filled]]
+    first = posterior.states[offsets[filled]]
     scores[filled] = np.divide(first, startprob, out=np.zeros_like(first), where=possible)
     if constrained:
         scores[filled] -= possible
     return scores
 
 
-def move_scores(transmat: Array, found: Posteriors, constrained: bool) -> Array:
+def move_scores(transmat: Array, posterior: Posteriors, constrained: bool) -> Array:
     """Give derivatives in the transition probabilities, ``N(k, l) / Q(k, l)``, 0 where Q is 0.
 
     N(k, l) is the expected number of moves; constrained: ``N(k, l) / Q(k, l) - N(k, .)``.
     """
-    scores = found.moves
+    scores = posterior.moves
     if constrained:
         scores = scores - np.einsum("ikl,kl->ik", scores, transmat)[:, :, None]
     return np.where(transmat > 0, scores, 0.0).reshape(len(scores), transmat.size)

@@ -14,7 +14,8 @@ from skmoderndata._typing import Array
 
 def log_densities(X: Array, means: Array, covariances: Array) -> Array:
     """Logarithms of the densities of rows of X, (n_samples, n_components)."""
-    found = np.empty((len(X), len(means)))
+    logarithms = np.empty((len(X), len(means)))
+    constant = X.shape[1] * np.log(2.0 * np.pi)
     for k, (mean, C) in enumerate(zip(means, covariances, strict=True)):
         # diagonal covariances, or a Cholesky factor of full ones
         if C.ndim == 1:
@@ -25,19 +26,19 @@ def log_densities(X: Array, means: Array, covariances: Array) -> Array:
             squares = (solve_triangular(L, (X - mean).T, lower=True) ** 2).sum(axis=0)
             log_det = 2.0 * np.log(np.diag(L)).sum()
 
-        found[:, k] = -0.5 * (squares + log_det + X.shape[1] * np.log(2.0 * np.pi))
-    return found
+        logarithms[:, k] = -0.5 * (squares + log_det + constant)
+    return logarithms
 
 
 def mean_scores(
     X: Array, gamma: Array, means: Array, covariances: Array, offsets: Array
 ) -> Array:
     """Give derivatives in the means, ``C_k^-1 sum_t gamma_t(k) (x_t - mu_k)``."""
-    found = []
+    scores = []
     for k, (mean, C) in enumerate(zip(means, covariances, strict=True)):
         total = sums_by_sequence(gamma[:, [k]] * (X - mean), offsets)
-        found.append(total / C if C.ndim == 1 else np.linalg.solve(C, total.T).T)
-    return np.stack(found, axis=1)
+        scores.append(total / C if C.ndim == 1 else np.linalg.solve(C, total.T).T)
+    return np.stack(scores, axis=1)
 
 
 def covariance_scores(
@@ -48,7 +49,7 @@ def covariance_scores(
     ``S_k = sum_t gamma_t(k) (x_t - mu_k)(x_t - mu_k)'`` and ``n_k = sum_t gamma_t(k)``; all
     entries of C count as free. For independent features it is the diagonal of this.
     """
-    found = []
+    scores = []
     n = sums_by_sequence(gamma, offsets)
 
     for k, (mean, C) in enumerate(zip(means, covariances, strict=True)):
@@ -58,7 +59,7 @@ def covariance_scores(
         # diagonal covariances
         if C.ndim == 1:
             S = sums_by_sequence(weight[:, None] * d * d, offsets)
-            found.append(0.5 * (S / C - n[:, [k]]) / C)
+            scores.append(0.5 * (S / C - n[:, [k]]) / C)
 
         # full ones: outer products of deviations in units of the precision
         else:
@@ -66,6 +67,6 @@ def covariance_scores(
             e = d @ P
             outer = (weight[:, None] * e)[:, :, None] * e[:, None, :]
             S = sums_by_sequence(outer.reshape(len(X), -1), offsets)
-            found.append(0.5 * (S - n[:, [k]] * P.ravel()))
+            scores.append(0.5 * (S - n[:, [k]] * P.ravel()))
 
-    return np.stack(found, axis=1)
+    return np.stack(scores, axis=1)

@@ -86,39 +86,42 @@ def _pair(s, t, joint, insert, columns, ends, rows, exponents, first, cells):
             if largest == 0.0:
                 e = -(2**60)
             elif largest < SCALE_DOWN:
-                cell[0], cell[1], cell[2] = (
-                    cell[0] * SCALE_UP,
-                    cell[1] * SCALE_UP,
-                    cell[2] * SCALE_UP,
-                )
+                cell[0] *= SCALE_UP
+                cell[1] *= SCALE_UP
+                cell[2] *= SCALE_UP
                 e -= 1
             e_now[j] = e
 
     last = rows[len(s) % 2, m]
-    found = -np.inf
+    logarithm = -np.inf
     value = last[0] * ends[0] + last[1] * ends[1] + last[2] * ends[2]
     if value > 0.0:
-        found = np.log(value) + 256.0 * np.log(2.0) * exponents[len(s) % 2, m]
-    return found, len(s) + 1, cells
+        logarithm = np.log(value) + 256.0 * np.log(2.0) * exponents[len(s) % 2, m]
+    return logarithm, len(s) + 1, cells
 
 
 @jit
-def _pairs(X, Y, which, joint, insert, columns, ends, found, at, rows, exponents, cells):
-    """Logarithms of pairs, from row ``at[1]`` of the pair ``which[at[0]]`` on; True at the end."""
-    (codes, offsets) = X
-    (codes_y, offsets_y) = Y
-    for r in range(at[0], len(which)):
+def _pairs(
+    X, Y, which, joint, insert, columns, ends, logarithms, position, rows, exponents, cells
+):
+    """Logarithms of pairs; True at the end.
+
+    Goes on with row ``position[1]`` of the pair ``which[position[0]]``.
+    """
+    codes, offsets = X
+    codes_y, offsets_y = Y
+    for r in range(position[0], len(which)):
         i, j = which[r]
         s = codes[offsets[i] : offsets[i + 1]]
         t = codes_y[offsets_y[j] : offsets_y[j + 1]]
-        found[r], done, cells = _pair(
-            s, t, joint, insert, columns, ends, rows, exponents, at[1], cells
+        logarithms[r], done, cells = _pair(
+            s, t, joint, insert, columns, ends, rows, exponents, position[1], cells
         )
         if done <= len(s):
-            at[0] = r
-            at[1] = done
+            position[0] = r
+            position[1] = done
             return False
-        at[1] = 0
+        position[1] = 0
     return True
 
 
@@ -141,7 +144,7 @@ def pair_logarithms(
     which : ndarray of shape (n_pairs, 2)
         Which string of X with which of Y.
     """
-    found = np.zeros(len(which))
+    logarithms = np.zeros(len(which))
     if len(which):
         columns = np.ascontiguousarray(model.moves.T)
         longest = int(np.diff(Y[1]).max()) + 1
@@ -149,6 +152,15 @@ def pair_logarithms(
         exponents = np.zeros((2, longest), dtype=np.int64)
         state = np.zeros(2, dtype=np.int64), rows, exponents
         in_pieces(
-            _pairs, X, Y, which, model.joint, model.insert, columns, model.ends, found, *state
+            _pairs,
+            X,
+            Y,
+            which,
+            model.joint,
+            model.insert,
+            columns,
+            model.ends,
+            logarithms,
+            *state,
         )
-    return found
+    return logarithms

@@ -30,7 +30,8 @@ def target_features(y: NDArray[Any], continuous: bool) -> Array:
     if continuous:
         T = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
     else:
-        T = (y[:, None] == np.unique(y)).astype(np.float64)
+        members = y[:, None] == np.unique(y)
+        T = members.astype(np.float64)
     T = T - T.mean(axis=0)
     return T / (float(np.abs(T).max()) or 1.0)
 
@@ -44,7 +45,8 @@ def aligned_weights(kernels: list[Array], T: Array, algorithm: str) -> AlignedWe
     """
     # inner products M of the matrices, and alignments a of each with the target
     M = np.array([[np.vdot(K, L) for L in kernels] for K in kernels])
-    a = np.array([np.vdot(T, K @ T) for K in kernels]) / np.linalg.norm(T.T @ T)
+    products = np.array([np.vdot(T, K @ T) for K in kernels])
+    a = products / np.linalg.norm(T.T @ T)
     v = np.maximum(a, 0)
     residual = 0.0
 
@@ -52,10 +54,17 @@ def aligned_weights(kernels: list[Array], T: Array, algorithm: str) -> AlignedWe
     if algorithm == "joint" and v.any():
         values, V = np.linalg.eigh(M)
         above = values > RANK * values[-1]
-        root = np.sqrt(values[above])[:, None] * V[:, above].T  # M = root' root
-        v = nnls(root, (V[:, above] / np.sqrt(values[above])).T @ a)[0]
+        s = np.sqrt(values[above])
+        V = V[:, above]
+        root = s[:, None] * V.T  # M = root' root
+        v = nnls(root, (V / s).T @ a)[0]
+
+        # complementarity, and signs of the gradient
         gradient = M @ v - a
-        residual = float(max(np.abs(v * gradient).max(), -gradient.min()) / np.abs(a).max())
+        complementarity = np.abs(v * gradient).max()
+        violation = max(complementarity, -gradient.min())
+        residual = float(violation / np.abs(a).max())
 
     norm = float(np.sqrt(v @ M @ v))
-    return AlignedWeights(v, a, float(v @ a) / norm if norm > 0 else 0.0, residual)
+    alignment = float(v @ a) / norm if norm > 0 else 0.0
+    return AlignedWeights(v, a, alignment, residual)

@@ -32,7 +32,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, svds
 
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.common.linalg import leading_eigen
+from skmoderndata._solvers.common.linalg import EPS, leading_eigen
 from skmoderndata._typing import Array
 
 DENSE_UP_TO = 400  # decompositions up to this size are computed in full
@@ -41,8 +41,10 @@ PRODUCTS = (
 )
 RULES = ("shrinkage", "ridge", "bach-jordan")
 INDEFINITE = (
-    1e-8  # eigenvalues below minus this fraction of the largest are not rounding errors
+    1e-8  # eigenvalues below minus this fraction of the largest are no rounding errors
 )
+PAIRS_TOL = 1e-10  # of Lanczos iterations that take the place of eigendecompositions
+TINY = float(np.finfo(np.float64).tiny)
 
 
 class Samples(NamedTuple):
@@ -115,29 +117,34 @@ class CentredRows:
     """
 
     def __init__(self, X: Any, mean: Array, scale: Array, root: Array) -> None:
-        self.X = X.multiply(root[:, None]).multiply(1 / scale).tocsr()
+        weighted = X.multiply(root[:, None])
+        self.X = weighted.multiply(1 / scale).tocsr()
         self.mean = mean / scale
         self.root = root
         self.total = float(root @ root)
         self.shape = self.X.shape
 
     def __matmul__(self, B: Array) -> Array:
-        return self.X @ B - np.multiply.outer(self.root, self.mean @ B)
+        of_mean = np.multiply.outer(self.root, self.mean @ B)
+        return self.X @ B - of_mean
 
     def inner(self, other: Any) -> Array:
         """Product of the transpose with another centred matrix, sparse or dense."""
         if isinstance(other, CentredRows):
             product = (self.X.T @ other.X).toarray()
-            return np.asarray(product - self.total * np.outer(self.mean, other.mean))
-        return np.asarray(self.X.T @ other - np.outer(self.mean, self.root @ other))
+            of_means = np.outer(self.mean, other.mean)
+            return np.asarray(product - self.total * of_means)
+        of_means = np.outer(self.mean, self.root @ other)
+        return np.asarray(self.X.T @ other - of_means)
 
     def gram(self) -> Array:
         """Inner products of the rows."""
         K = (self.X @ self.X.T).toarray()
         side = np.outer(self.X @ self.mean, self.root)
+        norm_of_mean = float(self.mean @ self.mean)
         K -= side
         K -= side.T
-        K += float(self.mean @ self.mean) * np.outer(self.root, self.root)
+        K += norm_of_mean * np.outer(self.root, self.root)
         return np.asarray(K)
 
 
@@ -158,7 +165,8 @@ def whiten_sparse(G: CentredRows, pen: Penalty) -> Whitened:
     n, p = G.shape
     if p > n:
         return whiten_kernel(G.gram(), pen, G.total)
-    return _by_covariance(G, G.inner(G), max(n, p), pen, G.total)
+    C = G.inner(G)
+    return _by_covariance(G, C, max(n, p), pen, G.total)
 
 
 def _by_covariance(G: Any, C: Array, size: int, pen: Penalty, total: float) -> Whitened:
@@ -166,10 +174,11 @@ def _by_covariance(G: Any, C: Array, size: int, pen: Penalty, total: float) -> W
     omega, V = linalg.eigh((C + C.T) / 2, driver="evd")
     omega = omega[::-1]
     V = V[:, ::-1]
-    keep = omega > size * np.finfo(np.float64).eps * max(float(omega[0]), 0.0)
+    keep = omega > size * EPS * max(float(omega[0]), 0.0)
     omega = omega[keep]
     V = V[:, keep]
-    W = V * (gain(omega, total, pen) / np.sqrt(omega))
+    b = gain(omega, total, pen)
+    W = V * (b / np.sqrt(omega))
     return Whitened(G, W, np.sqrt(total) * W, omega.size, omega)
 
 
@@ -183,13 +192,16 @@ def whiten_kernel(K: Array, pen: Penalty, total: float | None = None) -> Whitene
     size = float(np.abs(omega).max(initial=0.0))
     if omega[0] < -INDEFINITE * size:
         return Whitened(U[:, :0], None, None, -1)
-    keep = omega > n * np.finfo(np.float64).eps * size
+    keep = omega > n * EPS * size
     omega = omega[keep][::-1]
     U = np.ascontiguousarray(U[:, keep][:, ::-1])
+
+    # eigenvectors are the basis, in which both are diagonal
     total = float(n) if total is None else total
     b = gain(omega, total, pen)
+    whiten = sparse.diags(b, format="csr")
     coef = sparse.diags(np.sqrt(total) * b / omega, format="csr")
-    return Whitened(U, sparse.diags(b, format="csr"), coef, omega.size, omega)
+    return Whitened(U, whiten, coef, omega.size, omega)
 
 
 def whiten_features(G: Array, pen: Penalty, total: float | None = None) -> Whitened:
@@ -200,19 +212,25 @@ def whiten_features(G: Array, pen: Penalty, total: float | None = None) -> White
     """
     n, m = G.shape
     total = float(n) if total is None else total
-    if n > m and total * pen.t > 1e-6 * float(np.einsum("ij,ij->", G, G)):
+    trace = float(np.einsum("ij,ij->", G, G))
+    if n > m and total * pen.t > 1e-6 * trace:
         return _by_covariance(G, G.T @ G, m, pen, total)
+
     _, s, Vt = linalg.svd(G, full_matrices=False)
-    keep = s > max(n, m) * np.finfo(np.float64).eps * (s[0] if s.size else 0.0)
+    largest = s[0] if s.size else 0.0
+    keep = s > max(n, m) * EPS * largest
     omega = s[keep] ** 2
     V = Vt[keep].T
-    W = V * (gain(omega, total, pen) / np.sqrt(omega))
+    b = gain(omega, total, pen)
+    W = V * (b / np.sqrt(omega))
     return Whitened(G, W, np.sqrt(total) * W, omega.size, omega)
 
 
 def with_penalty(view: Whitened, old: Penalty, new: Penalty, total: float) -> Whitened:
     """Whitened view for another penalty, from the same eigenvectors."""
-    ratio = sparse.diags_array(gain(view.omega, total, new) / gain(view.omega, total, old))
+    b = gain(view.omega, total, new)
+    b_old = gain(view.omega, total, old)
+    ratio = sparse.diags_array(b / b_old)
     return view._replace(whiten=view.whiten @ ratio, coef=view.coef @ ratio)
 
 
@@ -225,13 +243,15 @@ def coefficients(view: Whitened, c: Array) -> Array:
 def training_scores(view: Whitened, c: Array, weights: Array | None) -> Array:
     """Centred scores of the training samples, without the roots of the weights."""
     n = view.basis.shape[0] if weights is None else weights.sum()
-    scores: Array = view.basis @ (view.whiten @ (np.sqrt(n) * c))
+    coordinates = view.whiten @ (np.sqrt(n) * c)
+    scores: Array = view.basis @ coordinates
     return scores if weights is None else scores / np.sqrt(weights)[:, None]
 
 
 def cross(a: Whitened, b: Whitened) -> Array:
     """Products ``B_a' B_b`` of two whitened views."""
-    return np.asarray(a.whiten.T @ inner(a.basis, b.basis) @ b.whiten)
+    products = inner(a.basis, b.basis)
+    return np.asarray(a.whiten.T @ products @ b.whiten)
 
 
 def canonical_pairs(
@@ -262,10 +282,9 @@ def canonical_pairs(
     stops = np.cumsum([view.whiten.shape[-1] for view in views])
     rows = [slice(*ends) for ends in itertools.pairwise([0, *stops])]
     C = np.zeros((stops[-1], stops[-1]))
-    for (view, at), (other, beside) in itertools.combinations(
-        zip(views, rows, strict=True), 2
-    ):
-        C[at, beside] = cross(view, other)
+    numbered = zip(views, rows, strict=True)
+    for (view, block), (other, other_block) in itertools.combinations(numbered, 2):
+        C[block, other_block] = cross(view, other)
     C += C.T
 
     # covariances in place of correlations may be huge: their squares stay finite
@@ -283,11 +302,12 @@ def _two_views(T: Array, k: int) -> Pairs:
     q = min(T.shape)
     k = min(k, q)
     if q <= DENSE_UP_TO or k > q // 8:
-        found: Any = linalg.svd(T, full_matrices=False)
+        triplet: Any = linalg.svd(T, full_matrices=False)
     else:
-        found = svds(T, k, v0=np.random.RandomState(0).standard_normal(q), tol=0)
+        start = np.random.RandomState(0).standard_normal(q)
+        triplet = svds(T, k, v0=start, tol=0)
 
-    P, values, Qt = (np.asarray(array, dtype=np.float64) for array in found)
+    P, values, Qt = (np.asarray(array, dtype=np.float64) for array in triplet)
     order = np.argsort(-values, kind="stable")[:k]
     P = P[:, order]
     values = values[order]
@@ -295,11 +315,10 @@ def _two_views(T: Array, k: int) -> Pairs:
 
     # residual of the singular vectors
     size = values[0] if values.size and values[0] > 0 else 1.0
-    off = max(
-        np.abs(T @ Q - P * values).max(initial=0.0),
-        np.abs(T.T @ P - Q * values).max(initial=0.0),
-    )
-    return Pairs([P, Q], values, float(off / size), 1, 0.0)
+    off = np.abs(T @ Q - P * values).max(initial=0.0)
+    off_transposed = np.abs(T.T @ P - Q * values).max(initial=0.0)
+    residual = float(max(off, off_transposed) / size)
+    return Pairs([P, Q], values, residual, 1, 0.0)
 
 
 def kernel_pairs(
@@ -309,7 +328,6 @@ def kernel_pairs(
     *,
     pens: tuple[Penalty, Penalty],
     total: float | None = None,
-    tol: float = 1e-10,
 ) -> Pairs | None:
     """Dual coefficients of two centred kernels, without their eigenvectors.
 
@@ -350,10 +368,13 @@ def kernel_pairs(
 
     # 1 / s^2 are the eigenvalues of A = R_a^-1 with M = R_b; A itself is not asked for
     problem: Any = {"A": Rb, "M": Rb, "OPinv": Ra, "sigma": 0.0, "which": "LA", "v0": start}
+    budget: Any = {
+        "ncv": 2 * k + 10,
+        "maxiter": 1 + PRODUCTS // (k + 10),
+        "tol": PAIRS_TOL / 10,
+    }
     try:
-        inverse_squares, U = eigsh(
-            k=k, ncv=2 * k + 10, maxiter=1 + PRODUCTS // (k + 10), tol=tol / 10, **problem
-        )
+        inverse_squares, U = eigsh(k=k, **budget, **problem)
     except ArpackError:
         return None
 
@@ -364,24 +385,31 @@ def kernel_pairs(
 
     # dual coefficients, and the certificate
     values = np.sqrt(squares[order])
-    dual_b = linalg.cho_solve((roots[1], True), U[:, order] / np.sqrt(total))
-    dual_a = linalg.cho_solve((roots[0], True), Kb @ dual_b / (total * values))
+    vectors = U[:, order] / np.sqrt(total)
+    dual_b = linalg.cho_solve((roots[1], True), vectors)
+    scores_b = Kb @ dual_b
+    dual_a = linalg.cho_solve((roots[0], True), scores_b / (total * values))
     residual = 0.0
     duals = [dual_a, dual_b]
-    scores = [Ka @ dual_a, Kb @ dual_b]
+    scores = [Ka @ dual_a, scores_b]
     for v, (K, pen) in enumerate(zip((Ka, Kb), pens, strict=True)):
         # the stationarity conditions afresh: K (other scores) / n = value K M alpha
-        left = K @ (scores[1 - v] / total)
-        right = K @ (pen.keep / total * scores[v] + pen.t * duals[v]) * values
-        size = float(linalg.norm(right, axis=0).max(initial=1e-300))
-        residual = max(residual, float(linalg.norm(left - right, axis=0).max() / size))
-    return Pairs(duals, values, residual, next(count), 0.0) if residual <= 100 * tol else None
+        covariance = K @ (scores[1 - v] / total)
+        M_alpha = pen.keep / total * scores[v] + pen.t * duals[v]
+        regularised = K @ M_alpha * values
+        size = float(linalg.norm(regularised, axis=0).max(initial=1e-300))
+        off = linalg.norm(covariance - regularised, axis=0).max()
+        residual = max(residual, float(off / size))
+    if residual > 100 * PAIRS_TOL:
+        return None
+    return Pairs(duals, values, residual, next(count), 0.0)
 
 
 def is_semidefinite(K: Array) -> bool:
     """Whether no eigenvalue is clearly negative, by a Cholesky factorisation."""
     shifted = K.copy()
-    shifted[np.diag_indices(K.shape[0])] += INDEFINITE * linalg.norm(K)
+    shift = INDEFINITE * linalg.norm(K)
+    shifted[np.diag_indices(K.shape[0])] += shift
     try:
         linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
     except linalg.LinAlgError:
@@ -394,10 +422,12 @@ def centre_kernel(K: Array, weights: Array | None = None) -> Array:
 
     With weights the means are weighted, and rows and columns are multiplied by their roots.
     """
-    fraction = np.full(len(K), 1 / len(K)) if weights is None else weights / weights.sum()
+    w = np.ones(len(K)) if weights is None else weights
+    fraction = w / w.sum()
     means = np.asarray(fraction @ K)
+    mean = fraction @ means
     K -= means
-    K -= (means - fraction @ means)[:, None]
+    K -= (means - mean)[:, None]
     if weights is not None:
         roots = np.sqrt(weights)
         K *= roots
@@ -412,19 +442,20 @@ def centre_dual(dual: Array, weights: Array | None = None) -> Array:
     """
     w = np.ones(len(dual)) if weights is None else weights
     dual = np.sqrt(w)[:, None] * dual
-    return np.asarray(dual - np.outer(w / w.sum(), dual.sum(axis=0)))
+    sums = dual.sum(axis=0)
+    return np.asarray(dual - np.outer(w / w.sum(), sums))
 
 
 def _stacked(C: Array, rows: list[slice], k: int) -> Pairs:
     """Eigenvectors of the matrix of all cross products between different views."""
     values, V = leading_eigen(C, k)
-    keep = values > 1e-12 * max(values[0], np.finfo(np.float64).tiny)
+    keep = values > 1e-12 * max(values[0], TINY)
     values = values[keep]
     V = V[:, keep]
     off = np.abs(C @ V - V * values).max(initial=0.0)
     residual = float(off / values[0]) if values.size else 0.0
-    parts = [V[at] * np.sqrt(len(rows)) for at in rows]
-    return Pairs(parts, values / (len(rows) - 1), residual, 1, 0.0)
+    directions = [V[block] * np.sqrt(len(rows)) for block in rows]
+    return Pairs(directions, values / (len(rows) - 1), residual, 1, 0.0)
 
 
 def _sumcor(
@@ -438,31 +469,33 @@ def _sumcor(
     """
     n_views = len(rows)
     pairs = n_views * (n_views - 1)
-    found = [np.zeros((at.stop - at.start, 0)) for at in rows]
+    directions = [np.zeros((block.stop - block.start, 0)) for block in rows]
     values: list[float] = []
     gaps = [0.0]
     residual = 0.0
     total_iter = 0
 
-    for _ in range(min(k, *map(len, found))):
+    for _ in range(min(k, *map(len, directions))):
         # start: the eigenvector that solves the relaxed problem, of unit norm in every view
         bound, V = leading_eigen(C, 1)
         c = V[:, 0]
-        for at, F in zip(rows, found, strict=True):
-            size = linalg.norm(c[at])
-            c[at] = c[at] / size if size > 1e-8 else _any_unit(F)
+        for block, F in zip(rows, directions, strict=True):
+            size = linalg.norm(c[block])
+            c[block] = c[block] / size if size > 1e-8 else _any_unit(F)
 
         # one view after another at its optimum
         it = Iterations(max_iter, tol, progress)
         for _ in it:
             it.residual = 0.0
-            for at, F in zip(rows, found, strict=True):
-                new = C[at] @ c
+            for block, F in zip(rows, directions, strict=True):
+                new = C[block] @ c
                 new -= F @ (F.T @ new)
                 norm = linalg.norm(new)
                 if norm > 0:
-                    it.residual = max(it.residual, float(linalg.norm(new / norm - c[at])))
-                    c[at] = new / norm
+                    new /= norm
+                    change = float(linalg.norm(new - c[block]))
+                    it.residual = max(it.residual, change)
+                    c[block] = new
 
         total_iter += it.n_iter
         value = float(c @ C @ c)
@@ -472,15 +505,18 @@ def _sumcor(
         values.append(value)
         residual = max(residual, it.residual)
         gaps.append(relative_gap(n_views * bound[0], value, unit=value))
-        found = [np.c_[F, c[at]] for at, F in zip(rows, found, strict=True)]
+        directions = [np.c_[F, c[block]] for block, F in zip(rows, directions, strict=True)]
         if not it.converged and it.n_iter < max_iter:
             break  # a callback asked to stop
 
         # later pairs are orthogonal to this one in every view
-        for at in rows:
-            C[at] -= np.outer(c[at], c[at] @ C[at])
-            C[:, at] = C[at].T
-    return Pairs(found, np.array(values) / pairs, residual, total_iter, max(gaps))
+        for block in rows:
+            direction = c[block]
+            C[block] -= np.outer(direction, direction @ C[block])
+            C[:, block] = C[block].T
+
+    correlations = np.array(values) / pairs
+    return Pairs(directions, correlations, residual, total_iter, max(gaps))
 
 
 def _any_unit(F: Array) -> Array:
@@ -494,32 +530,35 @@ def _consensus(views: Sequence[Whitened], k: int, samples: Samples) -> Pairs:
     """Top eigenvectors of ``sum_v B_v B_v'``, rows weighted by the number of views present."""
     n, present, weights = samples
     n_views = len(views)
-    counts = np.bincount(np.concatenate(present), minlength=n).astype(np.float64)
+    rows = np.concatenate(present)
+    counts = np.bincount(rows, minlength=n).astype(np.float64)
     root = np.sqrt(np.maximum(counts, 1.0))
 
     # features of all views side by side, rows over the roots of their counts
     cuts = np.cumsum([view.whiten.shape[-1] for view in views])
     Y = np.zeros((n, cuts[-1]))
-    for view, index, B in zip(views, present, np.split(Y, cuts[:-1], axis=1), strict=True):
+    sides = np.split(Y, cuts[:-1], axis=1)
+    for view, index, B in zip(views, present, sides, strict=True):
         B[index] = view.basis @ view.whiten / root[index, None]
 
     # the smaller of the two products
     wide = Y.shape[1] > n
-    values, V = leading_eigen(Y @ Y.T if wide else Y.T @ Y, k)
-    keep = values > 1e-12 * max(float(values[0]), np.finfo(np.float64).tiny)
+    products = Y @ Y.T if wide else Y.T @ Y
+    values, V = leading_eigen(products, k)
+    keep = values > 1e-12 * max(float(values[0]), TINY)
     values = values[keep]
     V = V[:, keep]
     Z = V if wide else Y @ (V / np.sqrt(values))
 
     scores = Y.T @ Z
     directions = np.split(scores, cuts[:-1])
-    residual = float(np.abs(Y @ scores - Z * values).max(initial=0.0) / max(values[0], 1e-300))
+    off = np.abs(Y @ scores - Z * values).max(initial=0.0)
+    residual = float(off / max(values[0], 1e-300))
 
     # as a mean correlation: exact without regularisation and without missing views
     correlations = (n_views * values - 1) / (n_views - 1)
-    if (
-        weights is not None
-    ):  # the rows of B, and so of Z, are those of the roots of the weights
+    # the rows of B, and so of Z, are those of the roots of the weights
+    if weights is not None:
         root = root * np.sqrt(np.where(weights > 0, weights, 1.0))
         counts = counts * weights
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, splu
 
-from skmoderndata._solvers.common.linalg import DENSE_UP_TO, leading_eigen, row_signs
+from skmoderndata._solvers.common.linalg import DENSE_UP_TO, EPS, leading_eigen, row_signs
 from skmoderndata._typing import Array
 
 LAPLACIAN_DENSE = 1000  # samples up to which all eigenvectors of a Laplacian are computed
@@ -50,11 +50,17 @@ def graph_directions(inner: Array, outer: Array, k: int, *, alpha: float) -> Gra
     # the symmetric eigenproblem of inv(root) B inv(root)', whose matrix few vectors do not need
     B = (outer + outer.T) / 2
     solve = functools.partial(linalg.solve_triangular, root, lower=True, check_finite=False)
-    whitened = LinearOperator(
-        B.shape, matvec=lambda x: solve(B @ solve(x, trans=1)), dtype=np.float64
-    )
     few = len(B) > DENSE_UP_TO and k < len(B) // 8
-    values, V = leading_eigen(whitened if few else solve(solve(B).T), k)
+    whitened: Any
+    if few:
+
+        def apply(x: Array) -> Array:
+            return solve(B @ solve(x, trans=1))
+
+        whitened = LinearOperator(B.shape, matvec=apply, dtype=np.float64)
+    else:
+        whitened = solve(solve(B).T)
+    values, V = leading_eigen(whitened, k)
     values = np.maximum(values, 0.0)
     coef = linalg.solve_triangular(root, V, lower=True, trans=1)
     return GraphDirections(coef, values, ridge)
@@ -62,23 +68,27 @@ def graph_directions(inner: Array, outer: Array, k: int, *, alpha: float) -> Gra
 
 def _root(A: Array) -> Array | None:
     """Lower Cholesky root; None where a pivot is zero up to rounding."""
-    rounding = len(A) * np.finfo(np.float64).eps * float(A.diagonal().max(initial=0.0))
+    largest = float(A.diagonal().max(initial=0.0))
+    rounding = len(A) * EPS * largest
     try:
         root: Array = linalg.cholesky(A, lower=True, check_finite=False)
     except linalg.LinAlgError:
         return None
-    return root if float((root.diagonal() ** 2).min(initial=np.inf)) > rounding else None
+    pivots = root.diagonal() ** 2
+    return root if float(pivots.min(initial=np.inf)) > rounding else None
 
 
 def laplacian_form(S: Any, Z: Array) -> Array:
     """`Z'(D - S)Z` for symmetric weights S, dense or sparse, with row sums D."""
-    degrees = np.asarray(S.sum(axis=1), dtype=np.float64).ravel()
+    sums = S.sum(axis=1)
+    degrees = np.asarray(sums, dtype=np.float64).ravel()
     return Z.T @ (degrees[:, None] * Z - S @ Z)
 
 
 def centred_form(weights: Array, Z: Array) -> Array:
     """Weighted scatter of the rows of Z around their weighted mean."""
-    centred = np.sqrt(weights)[:, None] * (Z - (weights @ Z) / weights.sum())
+    mean = (weights @ Z) / weights.sum()
+    centred = np.sqrt(weights)[:, None] * (Z - mean)
     return centred.T @ centred
 
 
@@ -88,8 +98,8 @@ def class_forms(codes: Array, Z: Array) -> tuple[Array, Array]:
     means = np.zeros((len(sizes), Z.shape[1]))
     np.add.at(means, codes, Z)
     means /= sizes[:, None]
-    rest = Z - means[codes]
-    return rest.T @ rest, centred_form(sizes, means)
+    deviations = Z - means[codes]
+    return deviations.T @ deviations, centred_form(sizes, means)
 
 
 def neighbour_graph(
@@ -119,14 +129,16 @@ def neighbour_graph(
         D[np.arange(len(D)), own] = np.inf
         if codes is not None:
             D[(codes[own, None] == codes) != same] = np.inf
-        near = np.argsort(D, axis=1, kind="stable")[:, : min(n_neighbors, n - 1)]
-        known = np.isfinite(np.take_along_axis(D, near, axis=1))
-        rows_of.append(own[np.nonzero(known)[0]])
-        columns_of.append(near[known])
+        order = np.argsort(D, axis=1, kind="stable")
+        near = order[:, : min(n_neighbors, n - 1)]
+        allowed = np.isfinite(np.take_along_axis(D, near, axis=1))
+        rows_of.append(own[np.nonzero(allowed)[0]])
+        columns_of.append(near[allowed])
 
     # an edge where one of the two is a neighbour of the other
     edges = np.concatenate(rows_of), np.concatenate(columns_of)
-    graph = sparse.csr_array((np.ones(len(edges[0])), edges), shape=(n, n))
+    ones = np.ones(len(edges[0]))
+    graph = sparse.csr_array((ones, edges), shape=(n, n))
     return graph.maximum(graph.T)
 
 
@@ -139,11 +151,19 @@ def kth_largest(K: Array, k: int, weights: Array) -> Array:
     n = K.shape[1]
     slack = 1 - 1e-9
     if (weights == 1).all():
-        return slack * np.partition(K, n - k, axis=1)[:, n - k] if k <= n else np.zeros(len(K))
+        if k > n:
+            return np.zeros(len(K))
+        partitioned = np.partition(K, n - k, axis=1)
+        return slack * partitioned[:, n - k]
+
+    # copies of a column follow one another
     order = np.argsort(-K, axis=1, kind="stable")
-    before = np.sum(np.cumsum(weights[order], axis=1) < k, axis=1)
-    last = np.take_along_axis(order, np.minimum(before, n - 1)[:, None], axis=1)
-    return np.where(before < n, slack * np.take_along_axis(K, last, axis=1)[:, 0], 0.0)
+    counts = np.cumsum(weights[order], axis=1)
+    before = np.sum(counts < k, axis=1)
+    rank = np.minimum(before, n - 1)[:, None]
+    last = np.take_along_axis(order, rank, axis=1)
+    entry = np.take_along_axis(K, last, axis=1)[:, 0]
+    return np.where(before < n, slack * entry, 0.0)
 
 
 def smallest_laplacian(K: Any, k: int, weights: Array | None = None) -> tuple[Array, Array]:
@@ -191,7 +211,8 @@ def _few_of_dense(L: Array, k: int, shift: float) -> tuple[Array, Array]:
     L[np.diag_indices(n)] += shift
     factor = linalg.cho_factor(L, overwrite_a=True, check_finite=False)
     solve = functools.partial(linalg.cho_solve, factor, check_finite=False)
-    inverted, V = leading_eigen(LinearOperator((n, n), matvec=solve, dtype=np.float64), k)
+    inverse = LinearOperator((n, n), matvec=solve, dtype=np.float64)
+    inverted, V = leading_eigen(inverse, k)
     return 1 / inverted - shift, V
 
 
@@ -212,5 +233,6 @@ def _few_of_sparse(
         y = factor.solve(x - constant * (constant @ x))
         return np.asarray(y - constant * (constant @ y))
 
-    inverted, V = leading_eigen(LinearOperator((n, n), matvec=solve, dtype=np.float64), k)
+    inverse = LinearOperator((n, n), matvec=solve, dtype=np.float64)
+    inverted, V = leading_eigen(inverse, k)
     return 1 / inverted - shift, V

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.common.threads import blas_controller, one_blas_thread
 from skmoderndata._typing import Array
 
@@ -109,20 +110,24 @@ def centred_cholesky(
     n = len(diagonal)
     total = float(diagonal.sum())
     order = gram.order(X)
-    some = order[np.random.RandomState(0).permutation(n)[:SAMPLES_OF_TRACE]]
+    drawn = np.random.RandomState(0).permutation(n)
+    some = order[drawn[:SAMPLES_OF_TRACE]]
 
     # the centred trace, from some samples
-    K = _write(gram, X, some, some, np.empty((len(some), len(some))))
-    spread = float(K.trace() - K.mean() * len(K)) / (float(K.trace()) or 1.0)
+    K = np.empty((len(some), len(some)))
+    _write(gram, X, some, some, K)
+    trace = K.trace()
+    centred_trace = trace - K.mean() * len(K)
+    spread = float(centred_trace) / (float(trace) or 1.0)
     asked = tol * min(max(spread, 0.0), 1.0)
 
     while True:
-        found = incomplete_cholesky(gram, X, rank=rank, tol=asked, rng=rng, order=order)
-        G = found.factor - found.factor.mean(axis=0)
+        result = incomplete_cholesky(gram, X, rank=rank, tol=asked, rng=rng, order=order)
+        G = result.factor - result.factor.mean(axis=0)
         least = tol * float(np.einsum("ij,ij->", G, G))
         tighter = 0.9 * least / (total or 1.0)
-        if found.residual_trace <= least or G.shape[1] == rank or not tighter < asked:
-            return found
+        if result.residual_trace <= least or G.shape[1] == rank or not tighter < asked:
+            return result
         asked = tighter
 
 
@@ -142,7 +147,8 @@ def _factor(
     d = diagonal.copy()
     pivots = np.empty(rank, dtype=np.intp)
     # residuals below this are rounding errors
-    floor = 4 * n**0.5 * np.finfo(np.float64).eps * max(diagonal.max(initial=0.0), 0.0)
+    largest = max(diagonal.max(initial=0.0), 0.0)
+    floor = 4 * n**0.5 * EPS * largest
 
     count = n
     m = 0
@@ -154,11 +160,13 @@ def _factor(
         residuals = np.where(d > floor, d, 0.0)[order]
         drawn, bounds = _candidates(residuals, goal, floor, rng)
         candidates = order[drawn]
-        S = write(candidates, candidates, np.empty((len(candidates), len(candidates))))
-        S = S - R[:m, candidates].T @ R[:m, candidates]
-        chosen, L = _pivots(S, d[candidates], goal, bounds, drawn=rng is not None)
+        S = np.empty((len(candidates), len(candidates)))
+        S = write(candidates, candidates, S)
+        F = R[:m, candidates]
+        S = S - F.T @ F
+        random = rng is not None
+        chosen, L = _pivots(S, d[candidates], goal, bounds, drawn=random)
         new = candidates[chosen]
-
         count += len(candidates) ** 2 + n * len(new)
 
         # 2. all rows of the factor for them, exact zeros where theory has them
@@ -168,9 +176,10 @@ def _factor(
         added[:, new] = L.T
 
         # 3. the last block may go beyond the tolerance
-        if tol > 0:  # the last block may go too far
+        if tol > 0:
             lost = np.cumsum(np.einsum("ij,ij->i", added, added))
-            added = added[: int(np.sum(remaining - lost > tol * trace)) + 1]
+            n_above = int(np.sum(remaining - lost > tol * trace))
+            added = added[: n_above + 1]
 
         t = len(added)
         pivots[m : m + t] = new[:t]
@@ -182,7 +191,8 @@ def _factor(
         remaining = float(d.sum())
 
     R = R[:m].copy() if m < rank else R
-    return CholeskyResult(R.T, pivots[:m].copy(), remaining, d, count)
+    chosen_pivots = pivots[:m].copy()
+    return CholeskyResult(R.T, chosen_pivots, remaining, d, count)
 
 
 def _candidates(
@@ -196,11 +206,16 @@ def _candidates(
     size = CANDIDATES * goal
     if rng is not None:
         below = np.cumsum(d)
-        drawn = np.searchsorted(below, rng.random_sample(size) * below[-1], side="right")
+        points = rng.random_sample(size) * below[-1]
+        drawn = np.searchsorted(below, points, side="right")
         drawn = np.minimum(drawn, len(d) - 1)
-        return drawn, np.maximum(rng.random_sample(size) * d[drawn], floor)
+        needed = rng.random_sample(size) * d[drawn]
+        return drawn, np.maximum(needed, floor)
+
     order = np.argsort(-d, kind="stable")  # of equal residuals the first samples
-    bounds = np.full(min(size, len(d)), max(floor, d[order[size]] if size < len(d) else 0.0))
+    largest_outside = d[order[size]] if size < len(d) else 0.0
+    needed = max(floor, largest_outside)
+    bounds = np.full(min(size, len(d)), needed)
     bounds[0] = floor
     return np.sort(order[:size]), bounds
 
@@ -222,36 +237,37 @@ def _pivots(
         t = len(chosen)
         if t < goal and d[i] >= bound:
             root = d[i] ** 0.5
-            C[t] = (S[i] - C[:t, i] @ C[:t]) / root
+            explained = C[:t, i] @ C[:t]
+            C[t] = (S[i] - explained) / root
             C[t, i] = root
             d -= C[t] * C[t]
             d[i] = 0.0
             chosen.append(i)
 
-    return chosen, np.asfortranarray(np.tril(C[: len(chosen), chosen].T))
+    triangle = np.tril(C[: len(chosen), chosen].T)
+    return chosen, np.asfortranarray(triangle)
 
 
 def cholesky_rows(gram: Any, X: Any, pivot_samples: Any, L: Array) -> Array:
     """Rows of the factor for new samples: `gram(X, pivots) inv(L)'`, `L` the pivots' rows."""
     C = np.asarray(gram(X, pivot_samples), dtype=np.float64)
-    # without copies of a matrix in C order
-    return linalg.blas.dtrsm(1.0, L, np.ascontiguousarray(C).T, lower=1).T
+    columns = np.ascontiguousarray(C).T  # without copies of a matrix in C order
+    return linalg.blas.dtrsm(1.0, L, columns, lower=1).T
 
 
 def _extend(write: Any, share: Any, R: Array, added: Array, new: Array, L: Array) -> None:
     """Write the columns of the pivots `new` into `added`; L is the root of their residual."""
     t, n = added.shape
-    known = np.ascontiguousarray(R[:, new].T)
+    at_pivots = np.ascontiguousarray(R[:, new].T)
     step = max(1, min(n, ROW_BYTES // (8 * t)))
 
     def extend(start: int) -> None:
         rows = slice(start, min(start + step, n))
-        part = write(new, rows, np.empty((t, rows.stop - start)))
-        part -= known @ R[:, rows]
-        # a row-major right side is the transpose of a column-major one: x L' = part'
-        added[:, rows] = linalg.blas.dtrsm(
-            1.0, L, part.T, side=1, lower=1, trans_a=1, overwrite_b=1
-        ).T
+        block = write(new, rows, np.empty((t, rows.stop - start)))
+        block -= at_pivots @ R[:, rows]
+        # a row-major right side is the transpose of a column-major one: x L' = block'
+        right: Any = {"side": 1, "lower": 1, "trans_a": 1, "overwrite_b": 1}
+        added[:, rows] = linalg.blas.dtrsm(1.0, L, block.T, **right).T
 
     list(share(extend, range(0, n, step)))
 
@@ -259,12 +275,14 @@ def _extend(write: Any, share: Any, R: Array, added: Array, new: Array, L: Array
 def _blas_threads() -> int:
     """Threads that the BLAS would take."""
     libraries = blas_controller().info()
-    return max((e["num_threads"] for e in libraries if e["user_api"] == "blas"), default=1)
+    counts = [one["num_threads"] for one in libraries if one["user_api"] == "blas"]
+    return max(counts, default=1)
 
 
 def _write(gram: Any, X: Any, chosen: Array, rows: Any, out: Array) -> Array:
     """Put `k(X[chosen], X[rows])` into `out`."""
-    out[:] = np.asarray(gram(_take(X, rows), gram.subset(X, chosen))).T
+    K = gram(_take(X, rows), gram.subset(X, chosen))
+    out[:] = np.asarray(K).T
     return out
 
 

@@ -30,15 +30,17 @@ class Directions(NamedTuple):
 def classes_of(codes: Array, weights: Array, scales: Array | None) -> Classes:
     """Sum the weights; `scales=None` weighs the scatter of a class by its fraction of them."""
     mass = np.bincount(codes, weights=weights)
-    return Classes(codes, weights, mass / mass.sum() if scales is None else scales, mass)
+    if scales is None:
+        scales = mass / mass.sum()
+    return Classes(codes, weights, scales, mass)
 
 
 def mean_differences(classes: Classes, priors: Array) -> Array:
     """Coefficients `(n, C)` of `sqrt(prior_c) (mean_c - mean)`, over the samples."""
-    n = len(classes.codes)
-    C = len(classes.mass)
-    G = np.zeros((n, C))
-    G[np.arange(n), classes.codes] = classes.weights / classes.mass[classes.codes]
+    codes = classes.codes
+    G = np.zeros((len(codes), len(classes.mass)))
+    fractions = classes.weights / classes.mass[codes]
+    G[np.arange(len(codes)), codes] = fractions
     G -= (G @ priors)[:, None]
     return G * np.sqrt(priors)
 
@@ -57,10 +59,17 @@ def dual_directions(K: Array, classes: Classes, G: Array, *, alpha: float) -> Di
     """
     KG = K @ G
     roots = _roots(classes)
-    A = _project(_project(roots * K * roots[:, None], classes).T, classes)  # N'KN
-    ridge = _ridge(A.trace(), np.einsum("ij,ij->j", G, KG).sum(), alpha)
+
+    # N'KN, with the ridge on its diagonal
+    half = _project(roots * K * roots[:, None], classes)
+    A = _project(half.T, classes)
+    between = np.einsum("ij,ij->j", G, KG).sum()
+    ridge = _ridge(A.trace(), between, alpha)
     A[np.diag_indices_from(A)] += ridge
-    solved = _solve(A, _project(roots[:, None] * KG, classes), ridge)
+
+    # V, by the identity
+    projected = _project(roots[:, None] * KG, classes)
+    solved = _solve(A, projected, ridge)
     V = (G - roots[:, None] * _project(solved, classes)) / ridge
     return _best(V, KG, K, ridge)
 
@@ -70,7 +79,8 @@ def primal_directions(Z: Array, classes: Classes, G: Array, *, alpha: float) -> 
     centred = _project(_roots(classes)[:, None] * Z, classes)  # N' Z
     S = centred.T @ centred
     B = Z.T @ G
-    ridge = _ridge(S.trace(), (B * B).sum(), alpha)
+    between = (B * B).sum()
+    ridge = _ridge(S.trace(), between, alpha)
     S[np.diag_indices_from(S)] += ridge
     V = _solve(S, B, ridge)
     return _best(V, B, Z, ridge)
@@ -82,7 +92,9 @@ def _solve(A: Array, B: Array, ridge: float) -> Array:
     try:
         factor = linalg.cho_factor(A, overwrite_a=True, check_finite=False)
         # a pivot that is rounding may be positive by luck
-        definite = float(factor[0].diagonal().min(initial=np.inf)) ** 2 > EPS * largest
+        roots = factor[0].diagonal()
+        smallest = float(roots.min(initial=np.inf))
+        definite = smallest**2 > EPS * largest
     except linalg.LinAlgError:
         definite = False
     if not definite:
@@ -107,9 +119,11 @@ def _project(B: Array, classes: Classes) -> Array:
     In the rows and columns of a class r are the roots of the weights.
     """
     codes, w, _, mass = classes
+    r = np.sqrt(w)
     R = np.zeros((len(codes), len(mass)))
-    R[np.arange(len(codes)), codes] = np.sqrt(w)
-    return np.asarray(B - np.sqrt(w)[:, None] * ((R.T @ B) / mass[:, None])[codes])
+    R[np.arange(len(codes)), codes] = r
+    means = (R.T @ B) / mass[:, None]
+    return np.asarray(B - r[:, None] * means[codes])
 
 
 def _ridge(within: float, between: float, alpha: float) -> float:
@@ -126,8 +140,10 @@ def _best(V: Array, B: Array, K: Array, ridge: float) -> Directions:
     q = len(values) - 1
     values = values[::-1][:q]
     Y = Y[:, ::-1][:, :q]
-    known = values > 1e-12 * max(values[0], np.finfo(float).tiny)
-    coef = V @ (Y / np.sqrt(np.where(known, values, np.inf)))
+    positive = values > 1e-12 * max(values[0], np.finfo(float).tiny)
+    norms = np.sqrt(np.where(positive, values, np.inf))
+    coef = V @ (Y / norms)
     scores = K @ coef
     signs = row_signs(scores.T)
-    return Directions(coef * signs, np.where(known, values, 0.0), ridge, scores * signs)
+    ratios = np.where(positive, values, 0.0)
+    return Directions(coef * signs, ratios, ridge, scores * signs)

@@ -35,7 +35,8 @@ class KMeansResult(NamedTuple):
 
 def features_kernel(Z: Array, weights: Array) -> KernelSums:
     """Explicit features, whose kernel `Z Z'` is never formed."""
-    return KernelSums(lambda D: (D @ Z) @ Z.T, np.einsum("ij,ij->i", Z, Z), weights)
+    diagonal = np.einsum("ij,ij->i", Z, Z)
+    return KernelSums(lambda D: (D @ Z) @ Z.T, diagonal, weights)
 
 
 def blocks_kernel(
@@ -50,8 +51,8 @@ def blocks_kernel(
         D = sparse.csc_array(D)
         samples = np.flatnonzero(np.diff(D.indptr))
         total = np.zeros(D.shape)
-        for part, rows in blocks(samples):
-            total += D[:, samples[part]] @ rows
+        for block, rows in blocks(samples):
+            total += D[:, samples[block]] @ rows
         return total
 
     return KernelSums(product, diagonal, weights)
@@ -88,7 +89,9 @@ def kernel_k_means(
     S = product(_indicator(labels, w, k))
     fresh = True  # whether the sums were computed anew
     trace = float(w @ diagonal)
-    scatter = trace - float(w @ S.sum(axis=0)) / float(w.sum())
+    sums = S.sum(axis=0)
+    of_mean = float(w @ sums) / float(w.sum())
+    scatter = trace - of_mean
     slack = 1e-13 * max(trace, 0.0)
 
     last = last_fresh = np.inf  # objectives, of any pass and of those on sums computed anew
@@ -108,8 +111,11 @@ def kernel_k_means(
         # 3. move samples: sums anew if many move, else by their change
         if not settled and n_moved:
             fresh = 2 * int(n_moved) > n  # a sample that moves changes two sums
-            change = _indicator(nearest, w, k)
-            S = product(change) if fresh else S + product(change - _indicator(labels, w, k))
+            new = _indicator(nearest, w, k)
+            if fresh:
+                S = product(new)
+            else:
+                S = S + product(new - _indicator(labels, w, k))
             labels = nearest
 
         # 4. nothing moves: single exchanges, or an end that rounding has not brought about
@@ -128,7 +134,9 @@ def kernel_k_means(
 
 def _indicator(labels: Array, w: Array, k: int) -> Any:
     """Matrix `(k, n)` of the weights of the samples in the rows of their clusters."""
-    return sparse.csc_array((w, labels, np.arange(len(w) + 1)), shape=(k, len(w)))
+    n = len(w)
+    entries = w, labels, np.arange(n + 1)
+    return sparse.csc_array(entries, shape=(k, n))
 
 
 def _totals(S: Array, labels: Array, w: Array, trace: float) -> tuple[Array, Array, float]:
@@ -143,7 +151,8 @@ def _totals(S: Array, labels: Array, w: Array, trace: float) -> tuple[Array, Arr
 def _distances(S: Array, mass: Array, inner: Array) -> Array:
     """Squared distances from the centres `(k, n)`, without the squared norms of the samples."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        D: Array = (inner / mass**2)[:, None] - (2 / mass)[:, None] * S
+        norms = inner / mass**2
+        D: Array = norms[:, None] - (2 / mass)[:, None] * S
     D[mass == 0] = np.inf
     return D
 
@@ -161,7 +170,8 @@ def _nearest(S: Array, mass: Array, inner: Array, diagonal: Array | None = None)
 
     # an empty cluster takes the sample furthest from its centre, of a cluster of two or more
     distance = D[nearest, np.arange(len(nearest))] + diagonal
-    distance[distance <= 1e-12 * np.abs(diagonal).max()] = -np.inf  # rounding
+    rounding = 1e-12 * np.abs(diagonal).max()
+    distance[distance <= rounding] = -np.inf
     for c in np.flatnonzero(sizes == 0):
         candidates = np.where(sizes[nearest] > 1, distance, -np.inf)
         i = int(candidates.argmax())
@@ -184,17 +194,20 @@ def _exchange(
     # samples that would lower the objective, one after another
     for i in np.flatnonzero(changes.min(axis=0) < -slack):
         one = slice(i, i + 1)
-        change = _changes(S[:, one], labels[one], diagonal[one], w[one], mass, inner)[:, 0]
+        sample = S[:, one], labels[one], diagonal[one], w[one]
+        change = _changes(*sample, mass, inner)[:, 0]
         a = labels[i]
         b = int(change.argmin())
 
-        # move, where it still does
-        if change[b] < -slack:  # still, after the moves before
-            row = w[i] * _rows(kernel, np.array([i]))[0]
-            inner[a] += w[i] * (w[i] * diagonal[i] - 2 * S[a, i])
-            inner[b] += w[i] * (w[i] * diagonal[i] + 2 * S[b, i])
-            mass[a] -= w[i]
-            mass[b] += w[i]
+        # move, where it still does after the moves before
+        if change[b] < -slack:
+            weight = w[i]
+            row = weight * _rows(kernel, np.array([i]))[0]
+            own = weight * diagonal[i]
+            inner[a] += weight * (own - 2 * S[a, i])
+            inner[b] += weight * (own + 2 * S[b, i])
+            mass[a] -= weight
+            mass[b] += weight
             S[a] -= row
             S[b] += row
             labels[i] = b
@@ -214,10 +227,14 @@ def _changes(
     own = labels, np.arange(len(labels))
     D = _distances(S, mass, inner) + diagonal
     D[mass == 0] = 0.0
-    left = mass[labels] - w
-    alone = left <= 1e-12 * mass[labels]
-    taken = w * mass[labels] / np.where(alone, 1.0, left) * D[own]
-    changes: Array = mass[:, None] / (mass[:, None] + w) * w * D - taken
+    own_mass = mass[labels]
+    remaining = own_mass - w
+    alone = remaining <= 1e-12 * own_mass
+
+    # w s / (s - w) d for the cluster left, w s / (s + w) d for the one joined
+    taken = w * own_mass / np.where(alone, 1.0, remaining) * D[own]
+    s = mass[:, None]
+    changes: Array = s / (s + w) * w * D - taken
     changes[own] = np.inf
     changes[:, alone] = np.inf
     changes[mass == 0] = np.inf
@@ -228,9 +245,8 @@ def _rows(kernel: KernelSums, samples: Array) -> Array:
     """Kernel values of a few samples against all."""
     m = len(samples)
     n = len(kernel.weights)
-    return kernel.product(
-        sparse.csr_array((np.ones(m), samples, np.arange(m + 1)), shape=(m, n))
-    )
+    entries = np.ones(m), samples, np.arange(m + 1)
+    return kernel.product(sparse.csr_array(entries, shape=(m, n)))
 
 
 def assign_to_samples(rows: Array, diagonal: Array) -> Array:
@@ -241,32 +257,33 @@ def assign_to_samples(rows: Array, diagonal: Array) -> Array:
 def first_least(values: Array) -> Array:
     """Index of the least value along the first axis, the first of those equal but for rounding."""
     slack = TIE * np.abs(values).max(axis=0)
-    return np.argmax(values <= values.min(axis=0) + slack, axis=0)
+    least = values.min(axis=0)
+    return np.argmax(values <= least + slack, axis=0)
 
 
-def plus_plus_start(
-    kernel: KernelSums, k: int, rng: np.random.RandomState, n_trials: int | None = None
-) -> Array:
+def plus_plus_start(kernel: KernelSums, k: int, rng: np.random.RandomState) -> Array:
     """Clusters around samples drawn by k-means++ [Arthur 2007], the best of some trials each.
 
     A sample is drawn with probability proportional to its weight times its squared distance, in
     feature space, from the nearest one drawn before.
     """
     _, diagonal, w = kernel
-    n_trials = 2 + int(np.log(k)) if n_trials is None else n_trials
+    n_trials = 2 + int(np.log(k))
     chosen = np.empty(k, dtype=np.intp)
 
     # the first centre, and distances from it
     chosen[0] = _draw(w, rng, 1)[0]
     rows = np.empty((k, len(w)))
     rows[0] = _rows(kernel, chosen[:1])[0]
-    closest = _squared_distances(rows[:1], diagonal, diagonal[chosen[:1]])[0]
+    own = diagonal[chosen[:1]]
+    closest = _squared_distances(rows[:1], diagonal, own)[0]
 
     # the best of some candidates, drawn by their distances [Arthur 2007]
     for c in range(1, k):
         candidates = _draw(w * closest, rng, n_trials)
         K = _rows(kernel, candidates)
-        D = np.minimum(closest, _squared_distances(K, diagonal, diagonal[candidates]))
+        distances = _squared_distances(K, diagonal, diagonal[candidates])
+        D = np.minimum(closest, distances)
         best = int(first_least(D @ w))
         chosen[c] = candidates[best]
         rows[c] = K[best]
@@ -278,7 +295,8 @@ def plus_plus_start(
 def random_start(kernel: KernelSums, k: int, rng: np.random.RandomState) -> Array:
     """Clusters around k different samples drawn with probability proportional to weight."""
     w = kernel.weights
-    chosen = rng.choice(len(w), size=k, replace=False, p=w / w.sum())
+    probabilities = w / w.sum()
+    chosen = rng.choice(len(w), size=k, replace=False, p=probabilities)
     return assign_to_samples(_rows(kernel, chosen), kernel.diagonal[chosen])
 
 
@@ -304,7 +322,8 @@ def spectral_relaxation(kernel: KernelSums, k: int) -> Relaxation:
 
     def centred(B: Array) -> Array:
         B = np.asarray(B).reshape(n, -1) * root[:, None]
-        B = product((B - fraction[:, None] * B.sum(axis=0)).T).T
+        B = B - fraction[:, None] * B.sum(axis=0)
+        B = product(B.T).T
         return root[:, None] * (B - fraction @ B)
 
     # trace of the centred kernel, from which the leading eigenvalues are taken away
@@ -316,14 +335,17 @@ def spectral_relaxation(kernel: KernelSums, k: int) -> Relaxation:
 
     operator = LinearOperator((n, n), matvec=centred, matmat=centred, dtype=np.float64)
     values, vectors = leading_eigen(operator, m, tol=1e-5)
-    errors = np.sqrt(((centred(vectors) - vectors * values) ** 2).sum(axis=0))
+    residuals = centred(vectors) - vectors * values
+    errors = np.sqrt((residuals**2).sum(axis=0))
 
     # coordinates for a start, and a bound that the errors of the eigenvalues cannot break
     values = np.maximum(values, 0.0)
     safe = np.where(root > 0, root, 1.0)
-    coordinates = row_signs(vectors.T) * vectors * np.sqrt(values) / safe[:, None]
+    turned = row_signs(vectors.T) * vectors
+    coordinates = turned * np.sqrt(values) / safe[:, None]
     errors += 1e-14 * n**0.5 * trace / m  # rounding
-    return Relaxation(coordinates, max(trace - float((values + errors).sum()), 0.0))
+    explained = float((values + errors).sum())
+    return Relaxation(coordinates, max(trace - explained, 0.0))
 
 
 def _draw(mass: Array, rng: np.random.RandomState, size: int) -> Array:
@@ -331,9 +353,11 @@ def _draw(mass: Array, rng: np.random.RandomState, size: int) -> Array:
     heap = np.cumsum(mass)
     if not heap[-1] > 0:  # fewer different samples than clusters
         return rng.randint(len(mass), size=size)
-    drawn: Array = np.searchsorted(heap, rng.uniform(size=size) * heap[-1], side="right")
+    points = rng.uniform(size=size) * heap[-1]
+    drawn: Array = np.searchsorted(heap, points, side="right")
     return np.minimum(drawn, len(mass) - 1)
 
 
 def _squared_distances(K: Array, diagonal: Array, own: Array) -> Array:
-    return np.maximum(diagonal + own[:, None] - 2 * K, 0.0)
+    squares = diagonal + own[:, None] - 2 * K
+    return np.maximum(squares, 0.0)

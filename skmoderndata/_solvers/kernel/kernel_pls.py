@@ -41,7 +41,7 @@ def kernel_pls(
     sizes = np.empty(k)
     E = Y.copy()
     total = float(linalg.norm(Y))
-    found = 0
+    n_scores = 0
     it = Iterations(k, -1.0, progress)
 
     for n_iter in it:
@@ -54,7 +54,9 @@ def kernel_pls(
         else:
             inner = E.T @ KE
             _, V = linalg.eigh((inner + inner.T) / 2, check_finite=False)
-            v = V[:, -1] * (1.0 if V[np.abs(V[:, -1]).argmax(), -1] > 0 else -1.0)
+            v = V[:, -1]
+            largest = v[np.abs(v).argmax()]
+            v = v * (1.0 if largest > 0 else -1.0)
             b = E @ v
             Kb = KE @ v
 
@@ -65,11 +67,13 @@ def kernel_pls(
             continue
 
         # 3. score t = Q K b, orthogonal to those before it
-        b = b / np.sqrt(norm2)
-        Kb = Kb / np.sqrt(norm2)
+        norm = np.sqrt(norm2)
+        b = b / norm
+        Kb = Kb / norm
         t = Kb
+        earlier = T[:, :j]
         for _ in range(2):  # once more against rounding
-            t = t - T[:, :j] @ (T[:, :j].T @ t)
+            t = t - earlier @ (earlier.T @ t)
         size = float(linalg.norm(t))
         if not size > 1e-12 * linalg.norm(Kb):
             it.ended = True
@@ -80,23 +84,21 @@ def kernel_pls(
         B[:, j] = b
         KB[:, j] = Kb
         sizes[j] = size
-        E = E - np.outer(T[:, j], T[:, j] @ E)
-        found = j + 1
+        t = T[:, j]
+        E = E - np.outer(t, t @ E)
+        n_scores = j + 1
 
-    T = T[:, :found]
-    B = B[:, :found]
-    KB = KB[:, :found]
-    sizes = sizes[:found]
+    T = T[:, :n_scores]
+    B = B[:, :n_scores]
+    KB = KB[:, :n_scores]
+    sizes = sizes[:n_scores]
 
     # T' K B is upper triangular: K b_j is a combination of the first j scores
-    rotations = linalg.solve_triangular(np.triu(T.T @ KB).T, B.T, lower=True).T
+    triangle = np.triu(T.T @ KB)
+    rotations = linalg.solve_triangular(triangle.T, B.T, lower=True).T
 
-    overlap = np.abs(T.T @ T - np.eye(found)).max(initial=0.0)
-    return KernelPLSResult(
-        rotations @ (T.T @ Y),
-        rotations * sizes,
-        T * sizes,
-        (Y.T @ T) / sizes,
-        float(overlap),
-        E,
-    )
+    dual = rotations @ (T.T @ Y)
+    loadings = (Y.T @ T) / sizes
+    off = T.T @ T - np.eye(n_scores)
+    overlap = float(np.abs(off).max(initial=0.0))
+    return KernelPLSResult(dual, rotations * sizes, T * sizes, loadings, overlap, E)

@@ -43,11 +43,13 @@ def kernel_subspace(K: Array, w: Array, k: float) -> Subspace:
     values, V = _components(A, k)
 
     # directions in terms of the samples
-    dual = root[:, None] * V / np.sqrt(np.where(values > 0, values, np.inf))
+    norms = np.sqrt(np.where(values > 0, values, np.inf))
+    dual = root[:, None] * V / norms
     coef = dual - a[:, None] * dual.sum(axis=0)
     scores = K @ coef
     coef, scores = _fix(coef, scores)
-    return Subspace(coef, a @ scores, a, norm, values, max(float(A.trace()), 0.0))
+    total = max(float(A.trace()), 0.0)
+    return Subspace(coef, a @ scores, a, norm, values, total)
 
 
 def feature_subspace(Z: Array, w: Array, k: float) -> Subspace:
@@ -58,7 +60,10 @@ def feature_subspace(Z: Array, w: Array, k: float) -> Subspace:
     S = centred.T @ centred
     values, V = _components(S, k)
     coef, scores = _fix(V, Z @ V)
-    return Subspace(coef, a @ scores, mean, float(mean @ mean), values, float(S.trace()))
+
+    norm = float(mean @ mean)
+    total = float(S.trace())
+    return Subspace(coef, a @ scores, mean, norm, values, total)
 
 
 def squared_distances(own: Array, scores: Array, means: Array, norm: float) -> Array:
@@ -67,8 +72,9 @@ def squared_distances(own: Array, scores: Array, means: Array, norm: float) -> A
     `own` are similarities of samples to themselves, `scores` their `s_j(x)`, `means` their inner
     products with the mean `mu`, of squared norm `norm`.
     """
-    left: Array = own - 2 * means + norm - (scores**2).sum(axis=1)
-    return np.maximum(left, 0.0)
+    inside = (scores**2).sum(axis=1)
+    distances: Array = own - 2 * means + norm - inside
+    return np.maximum(distances, 0.0)
 
 
 def count_for(eigenvalues: Array, total: float, ratio: float) -> int:
@@ -78,11 +84,15 @@ def count_for(eigenvalues: Array, total: float, ratio: float) -> int:
 
 
 def _components(A: Array, k: float) -> tuple[Array, Array]:
-    values, V = eigen_of_fraction(A, k) if k < 1 else leading_eigen(A, int(k))
+    if k < 1:
+        values, V = eigen_of_fraction(A, k)
+    else:
+        values, V = leading_eigen(A, int(k))
     return np.maximum(values, 0.0), V
 
 
 def _fix(coef: Array, scores: Array) -> tuple[Array, Array]:
     """Turn each direction so that the largest score is positive."""
-    signs = row_signs((scores - scores.mean(axis=0)).T)
+    centred = scores - scores.mean(axis=0)
+    signs = row_signs(centred.T)
     return coef * signs, scores * signs

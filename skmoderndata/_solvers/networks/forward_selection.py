@@ -18,7 +18,7 @@ class Selection(NamedTuple):
 
 
 def forward_selection(
-    P: Array, Y: Array, w: Array, *, most: int, intercept: bool
+    P: Array, Y: Array, w: Array, *, max_columns: int, intercept: bool
 ) -> Selection:
     """Choose columns of P by orthogonal least squares (Chen, Cowan and Grant 1991).
 
@@ -37,7 +37,7 @@ def forward_selection(
         Targets.
     w : ndarray of shape (n,)
         Weights.
-    most : int
+    max_columns : int
         Largest number of columns.
     intercept : bool
         Whether a constant, which is always in the model, is added.
@@ -46,14 +46,16 @@ def forward_selection(
     root = np.sqrt(w)[:, None]
     leverage = np.zeros(len(P))
     if intercept:
-        P = P - w @ P / w.sum()
-        Y = Y - w @ Y / w.sum()
-        leverage = w / w.sum()
+        total = w.sum()
+        P = P - w @ P / total
+        Y = Y - w @ Y / total
+        leverage = w / total
     P = root * P
     R = root * Y
 
     sizes = (R**2).sum(axis=0)
-    R = R / np.sqrt(np.where(sizes > 0, sizes, 1))
+    units = np.sqrt(np.where(sizes > 0, sizes, 1))
+    R = R / units
     norms = (P**2).sum(axis=0)
     products = P.T @ R
     floor = 1e-10 * norms  # of a column that the chosen ones explain
@@ -63,16 +65,20 @@ def forward_selection(
     chosen: list[int] = []
     ratios: list[float] = []
     errors = [_loo_error(R, leverage)]
-    most = min(most, P.shape[1], len(P) - 1 - intercept)
+    max_columns = min(max_columns, P.shape[1], len(P) - 1 - intercept)
 
     # 1. choose the column that explains most of what is left
-    while len(chosen) < most and len(chosen) - int(np.argmin(errors)) < COLUMNS_WITHOUT_GAIN:
-        gains = np.where(free, (products**2).sum(axis=1) / np.where(free, norms, 1), -1.0)
+    while (
+        len(chosen) < max_columns
+        and len(chosen) - int(np.argmin(errors)) < COLUMNS_WITHOUT_GAIN
+    ):
+        squares = (products**2).sum(axis=1)
+        gains = np.where(free, squares / np.where(free, norms, 1), -1.0)
         j = int(gains.argmax())
         if gains[j] <= 0:
             break
 
-        # 2. orthogonalise it, twice is enough
+        # 2. orthogonalise it
         q = P[:, j].copy()
         for _ in range(2):  # twice is enough for orthogonality
             q -= Q @ (Q.T @ q)
@@ -95,11 +101,14 @@ def forward_selection(
         errors.append(_loo_error(R, leverage))
 
     best = max(int(np.argmin(errors)), min(1, len(chosen)))
-    return Selection(np.array(chosen[:best], int), np.array(ratios[:best]), np.array(errors))
+    columns = np.array(chosen[:best], int)
+    reductions = np.array(ratios[:best])
+    return Selection(columns, reductions, np.array(errors))
 
 
 def _loo_error(R: Array, leverage: Array) -> float:
     free = 1 - leverage
     if free.min() < 1e-10:
         return float("inf")
-    return float(np.mean(((R / free[:, None]) ** 2).sum(axis=0)))
+    squares = (R / free[:, None]) ** 2
+    return float(np.mean(squares.sum(axis=0)))

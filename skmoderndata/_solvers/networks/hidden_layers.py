@@ -19,13 +19,19 @@ def draw_weights(
     `scale`. "orthogonal" draws blocks of p orthogonal columns.
     """
     if law == "uniform":
-        W = rng.uniform(-1.0, 1.0, size=(p, L)) * np.sqrt(3.0 / p)
+        W = rng.uniform(-1.0, 1.0, size=(p, L))
+        W = W * np.sqrt(3.0 / p)
     elif law == "normal":
         W = rng.normal(size=(p, L)) / np.sqrt(p)
     else:
-        blocks = [np.linalg.qr(rng.normal(size=(p, p)))[0] for _ in range(-(-L // p))]
-        W = np.concatenate(blocks, axis=1)[:, :L] if blocks else np.empty((p, 0))
-    return scale * W, scale * rng.uniform(-1.0, 1.0, size=L)
+        blocks = [np.empty((p, 0))]
+        for _ in range(-(-L // p)):
+            Q, _ = np.linalg.qr(rng.normal(size=(p, p)))
+            blocks.append(Q)
+        W = np.concatenate(blocks, axis=1)[:, :L]
+
+    intercepts = scale * rng.uniform(-1.0, 1.0, size=L)
+    return scale * W, intercepts
 
 
 def _sigmoid(z: Array) -> Array:

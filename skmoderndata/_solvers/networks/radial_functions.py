@@ -18,16 +18,20 @@ def distances_sq(X: Array, centers: Array, *, exact: bool) -> Array:
     """
     xp = namespace(X)
     if exact:
-        out = xp.zeros((X.shape[0], centers.shape[0]), dtype=X.dtype, device=X.device)
+        shape = X.shape[0], centers.shape[0]
+        out = xp.zeros(shape, dtype=X.dtype, device=X.device)
         for j in range(X.shape[1]):
-            out = out + (X[:, j][:, None] - centers[:, j][None, :]) ** 2
+            difference = X[:, j][:, None] - centers[:, j][None, :]
+            out = out + difference**2
         return out
 
     # |x|^2 + |c|^2 - 2 x'c
     shift = xp.mean(centers, axis=0)
     X = X - shift
     C = centers - shift
-    out = xp.sum(X * X, axis=1)[:, None] + xp.sum(C * C, axis=1)[None, :] - 2 * (X @ C.T)
+    x2 = xp.sum(X * X, axis=1)
+    c2 = xp.sum(C * C, axis=1)
+    out = x2[:, None] + c2[None, :] - 2 * (X @ C.T)
     return (out + xp.abs(out)) / 2  # rounding may leave less than 0
 
 
@@ -39,7 +43,8 @@ def _logarithmic(d: Array, s: Array, power: float, theta: float) -> Array:
 
 def _logistic(d: Array, s: Array, power: float, theta: float) -> Array:
     xp = namespace(d)
-    return (1 - xp.tanh((xp.sqrt(d) / s**2 - theta) / 2)) / 2  # no overflow
+    z = xp.sqrt(d) / s**2 - theta
+    return (1 - xp.tanh(z / 2)) / 2  # no overflow
 
 
 BASES = {  # of squared distances d, widths s
@@ -61,5 +66,6 @@ def nearest_widths(centers: np.ndarray[Any, Any], n_nearest: int) -> np.ndarray[
     floor = positive.min() if positive.size else 1.0
     if k == 1:
         return np.ones(1)
-    near = np.sort(D, axis=1)[:, 1 : 1 + min(n_nearest, k - 1)]
+    n_others = min(n_nearest, k - 1)
+    near = np.sort(D, axis=1)[:, 1 : 1 + n_others]
     return np.maximum(near.mean(axis=1), floor)

@@ -60,8 +60,10 @@ def statistics(H: Array, Y: Array, w: Array, *, intercept: bool) -> Statistics:
 
     S = H.T @ H
     B = H.T @ Y
-    n = int(xp.sum(xp.astype(w > 0, xp.int64)))
-    return Statistics(n, weight, h_mean, y_mean, S, B, xp.sum(Y * Y, axis=0))
+    y_sq = xp.sum(Y * Y, axis=0)
+    counted = xp.astype(w > 0, xp.int64)
+    n_samples = int(xp.sum(counted))
+    return Statistics(n_samples, weight, h_mean, y_mean, S, B, y_sq)
 
 
 def add(a: Statistics, b: Statistics) -> Statistics:
@@ -73,16 +75,15 @@ def add(a: Statistics, b: Statistics) -> Statistics:
     d = b.h_mean - a.h_mean
     e = b.y_mean - a.y_mean
     between = a.weight * share
+    d_column = d[:, None]
+    S = a.S + b.S + between * (d_column * d[None, :])
+    B = a.B + b.B + between * (d_column * e[None, :])
+    y_sq = a.y_sq + b.y_sq + between * (e * e)
 
-    return Statistics(
-        a.n_samples + b.n_samples,
-        weight,
-        a.h_mean + share * d,
-        a.y_mean + share * e,
-        a.S + b.S + between * (d[:, None] * d[None, :]),
-        a.B + b.B + between * (d[:, None] * e[None, :]),
-        a.y_sq + b.y_sq + between * (e * e),
-    )
+    n = a.n_samples + b.n_samples
+    h_mean = a.h_mean + share * d
+    y_mean = a.y_mean + share * e
+    return Statistics(n, weight, h_mean, y_mean, S, B, y_sq)
 
 
 class Spectrum(NamedTuple):
@@ -100,13 +101,15 @@ def spectrum(total: Statistics, rows: Array | None = None) -> Spectrum:
     of their inner products, which is smaller, is then decomposed.
     """
     xp = namespace(total.S)
-    values, V = xp.linalg.eigh(total.S if rows is None else rows @ rows.T)
+    matrix = total.S if rows is None else rows @ rows.T
+    values, V = xp.linalg.eigh(matrix)
 
     # the null space is what rounding cannot tell from zero
     size = max(total.n_samples, total.S.shape[0])
     largest = float(values[-1])
     cut = largest * size * EPS
-    first = int(xp.sum(xp.astype(values <= max(cut, 0.0), xp.int64)))
+    is_rounding = values <= max(cut, 0.0)
+    first = int(xp.sum(xp.astype(is_rounding, xp.int64)))
     values = values[first:]
     V = V[:, first:]
 
@@ -154,14 +157,15 @@ def held_out(
     k = alphas.shape[0]
     t = Y.shape[1]
     coef = inverse[:, :, None] * parts.VB[:, None, :]
-    fitted = xp.reshape(U @ xp.reshape(coef, (U.shape[1], k * t)), (n, k, t)) + total.y_mean
+    side_by_side = U @ xp.reshape(coef, (U.shape[1], k * t))
+    fitted = xp.reshape(side_by_side, (n, k, t)) + total.y_mean
 
     # error / (1 - leverage), where a sample does not determine its own value
     enough = free > SMALLEST_FREEDOM
-    residual = (Y[:, None, :] - fitted) / xp.where(enough, free, xp.ones_like(free))[
-        :, :, None
-    ]
-    return Y[:, None, :] - residual, xp.all(enough, axis=0)
+    free = xp.where(enough, free, xp.ones_like(free))
+    target = Y[:, None, :]
+    residual = (target - fitted) / free[:, :, None]
+    return target - residual, xp.all(enough, axis=0)
 
 
 def cross_validated_squares(
@@ -181,20 +185,26 @@ def cross_validated_squares(
 
     # sum w r^2 = y'y - b' (2 (S + a)^-1 - (S + a)^-1 S (S + a)^-1) b
     shrunk = (values + 2 * a) / (values + a) ** 2
-    squares = total.y_sq[None, :] - shrunk.T @ (parts.VB * parts.VB)
+    explained = shrunk.T @ (parts.VB * parts.VB)
+    squares = total.y_sq[None, :] - explained
     squares = xp.where(squares > 0, squares, xp.zeros_like(squares))
 
     # 1 - mean leverage
-    n_par = xp.sum(values / (values + a), axis=0) + (1.0 if intercept else 0.0)
+    of_mean = 1.0 if intercept else 0.0
+    n_par = xp.sum(values / (values + a), axis=0) + of_mean
     free = 1 - n_par / max(total.n_samples, 1)
     enough = free > SMALLEST_MEAN_FREEDOM
     free = xp.where(enough, free, xp.ones_like(free))[:, None]
-    return xp.where(enough[:, None], squares / free**2, xp.full_like(squares, xp.inf))
+
+    held_out_squares = squares / free**2
+    infinite = xp.full_like(squares, xp.inf)
+    return xp.where(enough[:, None], held_out_squares, infinite)
 
 
 def ridge_from_spectrum(parts: Spectrum, alpha: float) -> Array:
     """Coefficients (L x t) of least norm that minimise the penalised squares."""
-    return parts.V @ (parts.VB / (parts.values[:, None] + alpha))
+    damped = parts.values[:, None] + alpha
+    return parts.V @ (parts.VB / damped)
 
 
 def ridge(total: Statistics, alpha: float) -> Array:
@@ -216,15 +226,21 @@ def n_parameters(total: Statistics, alpha: float) -> float:
     cut = max(float(values[-1]), 0.0) * size * EPS
     above = values > cut
     safe = xp.where(above, values, xp.ones_like(values))
-    return float(xp.sum(xp.where(above, safe / (safe + alpha), xp.zeros_like(values))))
+    fractions = xp.where(above, safe / (safe + alpha), xp.zeros_like(values))
+    return float(xp.sum(fractions))
 
 
 def optimality(total: Statistics, coef: Array, alpha: float) -> float:
     """Norm of ``(S + alpha I) W - B`` relative to that of B: the certificate."""
     xp = namespace(total.B)
     gradient = total.S @ coef + alpha * coef - total.B
-    size = float(xp.max(xp.abs(total.B))) if total.B.shape[0] > 0 else 0.0
+    size = 0.0
+    if total.B.shape[0] > 0:
+        size = float(xp.max(xp.abs(total.B)))
     if size == 0:
         return 0.0
-    squares = xp.sum((gradient / size) ** 2), xp.sum((total.B / size) ** 2)
-    return float(xp.sqrt(squares[0] / squares[1]))
+
+    # in units of the largest entry, whose square is a number
+    squares = xp.sum((gradient / size) ** 2)
+    squares_of_B = xp.sum((total.B / size) ** 2)
+    return float(xp.sqrt(squares / squares_of_B))

@@ -106,69 +106,70 @@ def _unit_distance(m, t, peq, plus, minus, distance, first, cells):
 
 
 @jit
-def _unit_rows(codes, offsets, first, others, n_symbols, own, out, at, words, cells):
+def _unit_rows(codes, offsets, first, others, n_symbols, own, out, position, words, cells):
     """Levenshtein distances of the sequences from `first` on to all others.
 
-    Goes on with symbol ``at[2]`` of the pair ``at[0], at[1]``, at distance ``at[3]``, after the
-    column in `words`, for about so many cells; True at the end.
+    Goes on with symbol ``position[2]`` of the pair ``position[0], position[1]``, at distance
+    ``position[3]``, after the column in `words`, for about so many cells; True at the end.
     """
     codes_y, offsets_y = others
     n_words = ((offsets[1:] - offsets[:-1]).max() + BITS - 1) // BITS
     peq = np.zeros((n_symbols, n_words), dtype=np.uint64)
     plus = words[0].copy()
     minus = words[1].copy()
-    for k in range(at[0], out.shape[0]):
+    for k in range(position[0], out.shape[0]):
         s = codes[offsets[first + k] : offsets[first + k + 1]]
         for i in range(len(s)):
             peq[s[i], i // BITS] |= np.uint64(1) << np.uint64(i % BITS)
 
-        for j in range(at[1], first + k + 1 if own else out.shape[1]):
+        for j in range(position[1], first + k + 1 if own else out.shape[1]):
             t = codes_y[offsets_y[j] : offsets_y[j + 1]]
             distance = len(t)
             done = len(t)
             if len(s):
                 distance, done, cells = _unit_distance(
-                    len(s), t, peq, plus, minus, at[3], at[2], cells
+                    len(s), t, peq, plus, minus, position[3], position[2], cells
                 )
             if done < len(t):
-                at[0] = k
-                at[1] = j
-                at[2] = done
-                at[3] = distance
+                position[0] = k
+                position[1] = j
+                position[2] = done
+                position[3] = distance
                 words[0] = plus
                 words[1] = minus
                 return False
-            at[2] = 0
+            position[2] = 0
             out[k, j] = distance
 
-        at[1] = 0
+        position[1] = 0
         for i in range(len(s)):
             peq[s[i], i // BITS] = np.uint64(0)
     return True
 
 
 @jit
-def _table_rows(codes, offsets, first, others, costs, own, out, at, saved, cells):
+def _table_rows(codes, offsets, first, others, costs, own, out, position, saved, cells):
     """Edit distances of the sequences from `first` on to all others, by the table.
 
-    Goes on with row ``at[2]`` of the pair ``at[0], at[1]``, after the row that is `saved`.
+    Goes on with row ``position[2]`` of the pair ``position[0], position[1]``, after the row that
+    is `saved`.
     """
     codes_y, offsets_y = others
     row = saved.copy()
-    for k in range(at[0], out.shape[0]):
+    for k in range(position[0], out.shape[0]):
         s = codes[offsets[first + k] : offsets[first + k + 1]]
-        for j in range(at[1], first + k + 1 if own else out.shape[1]):
+        for j in range(position[1], first + k + 1 if own else out.shape[1]):
             t = codes_y[offsets_y[j] : offsets_y[j + 1]]
-            done, cells = _table_distance(s, t, costs, row, at[2], cells)
+            done, cells = _table_distance(s, t, costs, row, position[2], cells)
             if done < len(s):
-                at[0] = k
-                at[1] = j
-                at[2] = done
+                position[0] = k
+                position[1] = j
+                position[2] = done
                 saved[:] = row
                 return False
-            at[2] = 0
+            position[2] = 0
             out[k, j] = row[len(t)]
-        at[1] = 0
+        position[1] = 0
     return True
 
 
@@ -205,12 +206,14 @@ def edit_distances(
     """
     if not out.size:
         return
-    at = np.zeros(4, dtype=np.int64)
+    position = np.zeros(4, dtype=np.int64)
     if costs == EditCosts(1.0, 1.0):
         top = max(codes.max(initial=-1), others[0].max(initial=-1))
         n_words = (int(np.diff(offsets).max()) + BITS - 1) // BITS
         words = np.zeros((2, n_words), dtype=np.uint64)
-        in_pieces(_unit_rows, codes, offsets, first, others, int(top) + 1, own, out, at, words)
+        in_pieces(
+            _unit_rows, codes, offsets, first, others, int(top) + 1, own, out, position, words
+        )
     else:
         saved = np.empty(int(np.diff(others[1]).max()) + 1)
-        in_pieces(_table_rows, codes, offsets, first, others, costs, own, out, at, saved)
+        in_pieces(_table_rows, codes, offsets, first, others, costs, own, out, position, saved)

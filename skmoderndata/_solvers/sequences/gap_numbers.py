@@ -48,51 +48,52 @@ def _sum_by_gaps(s, t, p, decay, T, columns, first, total, cells):
 
 
 @jit
-def _pairs_by_gaps(X, Y, own, p, decay, K, at, T, columns, cells):
-    """Sum for all pairs, from symbol ``at[2]`` of the pair ``at[0], at[1]`` on; True at the end.
+def _pairs_by_gaps(X, Y, own, p, decay, K, position, T, columns, cells):
+    """Sum for all pairs; True at the end.
 
-    The sum of a pair that is not at its end waits in K.
+    Goes on with symbol ``position[2]`` of the pair ``position[0], position[1]``. The sum of a pair
+    that is not at its end waits in K.
     """
     (codes, offsets) = X
     (codes_y, offsets_y) = Y
-    for i in range(at[0], K.shape[0]):
+    for i in range(position[0], K.shape[0]):
         s = codes[offsets[i] : offsets[i + 1]]
-        for j in range(at[1], i + 1 if own else K.shape[1]):
+        for j in range(position[1], i + 1 if own else K.shape[1]):
             t = codes_y[offsets_y[j] : offsets_y[j + 1]]
 
             m = len(t)
             K[i, j], done, cells = _sum_by_gaps(
-                s, t, p, decay, T[:, :m], columns[:, :m], at[2], K[i, j], cells
+                s, t, p, decay, T[:, :m], columns[:, :m], position[2], K[i, j], cells
             )
 
             # interrupted: where to go on
             if done < len(s):
-                at[0] = i
-                at[1] = j
-                at[2] = done
+                position[0] = i
+                position[1] = j
+                position[2] = done
                 return False
-            at[2] = 0
+            position[2] = 0
 
             if own:
                 K[j, i] = K[i, j]
-        at[1] = 0
+        position[1] = 0
     return True
 
 
 @jit
-def _own_by_gaps(codes, offsets, p, decay, d, at, T, columns, cells):
-    """Sum for each sequence with itself, from symbol ``at[1]`` of sequence ``at[0]`` on."""
-    for i in range(at[0], len(d)):
+def _own_by_gaps(codes, offsets, p, decay, d, position, T, columns, cells):
+    """Sum for each sequence with itself, from symbol ``position[1]`` of ``position[0]`` on."""
+    for i in range(position[0], len(d)):
         s = codes[offsets[i] : offsets[i + 1]]
         m = len(s)
         d[i], done, cells = _sum_by_gaps(
-            s, s, p, decay, T[:, :m], columns[:, :m], at[1], d[i], cells
+            s, s, p, decay, T[:, :m], columns[:, :m], position[1], d[i], cells
         )
         if done < len(s):
-            at[0] = i
-            at[1] = done
+            position[0] = i
+            position[1] = done
             return False
-        at[1] = 0
+        position[1] = 0
     return True
 
 

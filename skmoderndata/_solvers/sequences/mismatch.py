@@ -34,12 +34,12 @@ def _spread(T, sigma, p, m):
 
 
 @jit
-def _neighbour_rows(numbers, offsets, sigma, p, m, out, at, cells):
-    """Count for the rows from ``at[0]`` on, about so many cells; True at the end."""
+def _neighbour_rows(numbers, offsets, sigma, p, m, out, position, cells):
+    """Count for the rows from ``position[0]`` on, about so many cells; True at the end."""
     T = np.empty((m + 1, out.shape[1]))
-    for i in range(at[0], len(offsets) - 1):
-        if cells <= 0 and i > at[0]:  # one row at least
-            at[0] = i
+    for i in range(position[0], len(offsets) - 1):
+        if cells <= 0 and i > position[0]:  # one row at least
+            position[0] = i
             return False
         cells -= CELLS_OF_WORDS * p * T.size + offsets[i + 1] - offsets[i]
         T[:] = 0.0
@@ -188,10 +188,10 @@ def word_counts(
     of the words of kind k.
     """
     sizes = np.concatenate([[0], np.cumsum(np.diff(starts)[ranks])])
-    most = int(np.minimum(np.diff(sizes[offsets]), n_columns).sum())
+    max_entries = int(np.minimum(np.diff(sizes[offsets]), n_columns).sum())
     rows = np.zeros(len(offsets), dtype=np.int64)
-    indices = np.empty(most, dtype=np.int32)
-    data = np.empty(most)
+    indices = np.empty(max_entries, dtype=np.int32)
+    data = np.empty(max_entries)
     count = np.zeros(max(n_columns, 1), dtype=np.int32)
     _add_words(ranks, offsets, starts, columns, rows, indices, data, count)
     n = rows[-1]

@@ -198,11 +198,11 @@ def _fill_lanes(codes, offsets, chosen, weighting, lanes, skips):
 
 
 @jit
-def _all_pairs(X, order, Y, order_y, own, weighting, logarithm, K, at, saved, cells):
+def _all_pairs(X, order, Y, order_y, own, weighting, logarithm, K, position, saved, cells):
     """Write sums over common subsequences of all pairs into K; the orders are by length.
 
-    Goes on with symbol ``at[2]`` of the sequence ``order[at[1]]`` against the four from
-    ``order_y[at[0]]`` on, after the rows and totals that are `saved`; True at the end.
+    Goes on with symbol ``position[2]`` of the sequence ``order[position[1]]`` against the four
+    from ``order_y[position[0]]`` on, after the rows and totals that are `saved`; True at the end.
     """
     (codes, offsets) = X
     (codes_y, offsets_y) = Y
@@ -215,7 +215,7 @@ def _all_pairs(X, order, Y, order_y, own, weighting, logarithm, K, at, saved, ce
     out = np.empty(4)
     all_lanes = np.empty((longest, 4), dtype=np.int32)
     all_skips = np.empty((longest, 4))
-    for first in range(at[0], len(order_y), 4):
+    for first in range(position[0], len(order_y), 4):
         chosen = order_y[first : first + 4]
         m = offsets_y[chosen[-1] + 1] - offsets_y[chosen[-1]]
         lanes = all_lanes[:m]
@@ -223,36 +223,39 @@ def _all_pairs(X, order, Y, order_y, own, weighting, logarithm, K, at, saved, ce
         _fill_lanes(codes_y, offsets_y, chosen, weighting, lanes, skips)
         holds[:] = -1
 
-        for r in range(at[1], first + len(chosen) if own else len(order)):
+        for r in range(position[1], first + len(chosen) if own else len(order)):
             i = order[r]
             s = codes[offsets[i] : offsets[i + 1]]
-            if at[2] > 0:
+            if position[2] > 0:
                 rows[:] = saved[:-1, : longest + 1]
                 totals[:] = saved[-1, :p]
             done, cells = _one_against_lanes(
-                s, lanes, skips, weighting, rows, totals, planes, holds, at[2], cells
+                s, lanes, skips, weighting, rows, totals, planes, holds, position[2], cells
             )
             if done < len(s):
-                at[0] = first
-                at[1] = r
-                at[2] = done
+                position[0] = first
+                position[1] = r
+                position[2] = done
                 saved[:-1, : longest + 1] = rows
                 saved[-1, :p] = totals
                 return False
-            at[2] = 0
+            position[2] = 0
             _sums_of_lanes(len(s), m, weighting, totals, logarithm, out)
             for lane in range(len(chosen)):
                 if not own:
                     K[i, chosen[lane]] = out[lane]
                 elif r <= first + lane:
                     K[i, chosen[lane]] = K[chosen[lane], i] = out[lane]
-        at[1] = 0
+        position[1] = 0
     return True
 
 
 @jit
-def _own_pairs(codes, offsets, weighting, logarithm, d, at, saved, cells):
-    """Compute the same for each sequence with itself, from symbol ``at[1]`` of ``at[0]`` on."""
+def _own_pairs(codes, offsets, weighting, logarithm, d, position, saved, cells):
+    """Compute the same for each sequence with itself.
+
+    Goes on with symbol ``position[1]`` of sequence ``position[0]``.
+    """
     longest = (offsets[1:] - offsets[:-1]).max()
     p = len(weighting.lengths)
     rows = np.empty((p + 1, longest + 1, 4))
@@ -262,7 +265,7 @@ def _own_pairs(codes, offsets, weighting, logarithm, d, at, saved, cells):
     out = np.empty(4)
     chosen = np.zeros(1, dtype=np.int64)
 
-    for i in range(at[0], len(d)):
+    for i in range(position[0], len(d)):
         m = offsets[i + 1] - offsets[i]
         lanes = np.empty((m, 4), dtype=np.int32)
         skips = np.empty((m, 4))
@@ -272,21 +275,21 @@ def _own_pairs(codes, offsets, weighting, logarithm, d, at, saved, cells):
         holds[:] = -1
 
         s = codes[offsets[i] : offsets[i + 1]]
-        if at[1] > 0:
+        if position[1] > 0:
             rows[:] = saved[:-1, : longest + 1]
             totals[:] = saved[-1, :p]
         done, cells = _one_against_lanes(
-            s, lanes, skips, weighting, rows, totals, planes, holds, at[1], cells
+            s, lanes, skips, weighting, rows, totals, planes, holds, position[1], cells
         )
 
         # to be continued, or the sum over the lengths
         if done < len(s):
-            at[0] = i
-            at[1] = done
+            position[0] = i
+            position[1] = done
             saved[:-1, : longest + 1] = rows
             saved[-1, :p] = totals
             return False
-        at[1] = 0
+        position[1] = 0
         _sums_of_lanes(len(s), m, weighting, totals, logarithm, out)
         d[i] = out[0]
     return True
@@ -393,24 +396,27 @@ def _derivative(s, t, matching, lengths, w, dw, first, total, cells):
 
 
 @jit
-def _derivatives(codes, offsets, matching, lengths, G, at, w, dw, cells):
-    """Differentiate for all pairs, from symbol ``at[2]`` of the pair ``at[0], at[1]`` on."""
-    for i in range(at[0], len(G)):
+def _derivatives(codes, offsets, matching, lengths, G, position, w, dw, cells):
+    """Differentiate for all pairs.
+
+    Goes on with symbol ``position[2]`` of the pair ``position[0], position[1]``.
+    """
+    for i in range(position[0], len(G)):
         s = codes[offsets[i] : offsets[i + 1]]
-        for j in range(at[1], i + 1):
+        for j in range(position[1], i + 1):
             t = codes[offsets[j] : offsets[j + 1]]
             m = len(t) + 1
             G[i, j], done, cells = _derivative(
-                s, t, matching, lengths, w[:, :m], dw[:, :m], at[2], G[i, j], cells
+                s, t, matching, lengths, w[:, :m], dw[:, :m], position[2], G[i, j], cells
             )
             if done < len(s):
-                at[0] = i
-                at[1] = j
-                at[2] = done
+                position[0] = i
+                position[1] = j
+                position[2] = done
                 return False
-            at[2] = 0
+            position[2] = 0
             G[j, i] = G[i, j]
-        at[1] = 0
+        position[1] = 0
     return True
 
 
@@ -485,52 +491,57 @@ def _all_common(s, t, r, e, logarithm, first, cells):
 
 
 @jit
-def _all_common_pairs(X, Y, own, logarithm, K, at, numbers, powers, cells):
-    """Count for all pairs, from row ``at[2]`` of the pair ``at[0], at[1]`` on; True at the end."""
+def _all_common_pairs(X, Y, own, logarithm, K, position, numbers, powers, cells):
+    """Count for all pairs; True at the end.
+
+    Goes on with row ``position[2]`` of the pair ``position[0], position[1]``.
+    """
     (codes, offsets) = X
     (codes_y, offsets_y) = Y
     r = numbers.copy()
     e = powers.copy()
-    for i in range(at[0], K.shape[0]):
+    for i in range(position[0], K.shape[0]):
         s = codes[offsets[i] : offsets[i + 1]]
-        for j in range(at[1], i + 1 if own else K.shape[1]):
+        for j in range(position[1], i + 1 if own else K.shape[1]):
             t = codes_y[offsets_y[j] : offsets_y[j + 1]]
 
             m = len(t) + 1
-            K[i, j], done, cells = _all_common(s, t, r[:m], e[:m], logarithm, at[2], cells)
+            K[i, j], done, cells = _all_common(
+                s, t, r[:m], e[:m], logarithm, position[2], cells
+            )
 
             # interrupted: where to go on
             if done < len(s):
-                at[0] = i
-                at[1] = j
-                at[2] = done
+                position[0] = i
+                position[1] = j
+                position[2] = done
                 numbers[:] = r
                 powers[:] = e
                 return False
 
-            at[2] = 0
+            position[2] = 0
             if own:
                 K[j, i] = K[i, j]
-        at[1] = 0
+        position[1] = 0
     return True
 
 
 @jit
-def _all_common_own(codes, offsets, logarithm, d, at, numbers, powers, cells):
-    """Count for each sequence with itself, from row ``at[1]`` of sequence ``at[0]`` on."""
+def _all_common_own(codes, offsets, logarithm, d, position, numbers, powers, cells):
+    """Count for each sequence with itself, from row ``position[1]`` of ``position[0]`` on."""
     r = numbers.copy()
     e = powers.copy()
-    for i in range(at[0], len(d)):
+    for i in range(position[0], len(d)):
         s = codes[offsets[i] : offsets[i + 1]]
         m = len(s) + 1
-        d[i], done, cells = _all_common(s, s, r[:m], e[:m], logarithm, at[1], cells)
+        d[i], done, cells = _all_common(s, s, r[:m], e[:m], logarithm, position[1], cells)
         if done < len(s):
-            at[0] = i
-            at[1] = done
+            position[0] = i
+            position[1] = done
             numbers[:] = r
             powers[:] = e
             return False
-        at[1] = 0
+        position[1] = 0
     return True
 
 

@@ -146,14 +146,14 @@ def count_in_columns(
 
 
 @jit
-def _add_products(indptr, indices, data, starts, rows, values, K, at, cells):
+def _add_products(indptr, indices, data, starts, rows, values, K, position, cells):
     """Add ``A B'`` to K, for A by rows and B by columns.
 
-    Goes on from row ``at[0]`` for about so many cells; True at the end.
+    Goes on from row ``position[0]`` for about so many cells; True at the end.
     """
-    for i in range(at[0], len(indptr) - 1):
-        if cells <= 0 and i > at[0]:  # one row at least
-            at[0] = i
+    for i in range(position[0], len(indptr) - 1):
+        if cells <= 0 and i > position[0]:  # one row at least
+            position[0] = i
             return False
         for e in range(indptr[i], indptr[i + 1]):
             column = indices[e]
@@ -165,15 +165,15 @@ def _add_products(indptr, indices, data, starts, rows, values, K, at, cells):
 
 
 @jit
-def _add_own_products(indptr, indices, data, starts, rows, values, K, at, first, cells):
+def _add_own_products(indptr, indices, data, starts, rows, values, K, position, first, cells):
     """Add the upper triangle of ``A A'`` to K, for A by rows and by columns.
 
-    Goes on from row ``at[0]``; `first` is, of each column, the entry of that row or of a later
-    one. True at the end.
+    Goes on from row ``position[0]``; `first` is, of each column, the entry of that row or of a
+    later one. True at the end.
     """
-    for i in range(at[0], len(indptr) - 1):
-        if cells <= 0 and i > at[0]:  # one row at least
-            at[0] = i
+    for i in range(position[0], len(indptr) - 1):
+        if cells <= 0 and i > position[0]:  # one row at least
+            position[0] = i
             return False
         for e in range(indptr[i], indptr[i + 1]):
             column = indices[e]

@@ -56,8 +56,8 @@ class RowSource:
     def blocks(self, order: Array | None = None) -> Iterator[Array]:
         """Yield the rows in their order or in another."""
         for start in range(0, self.n, self.block_rows):
-            part: Any = slice(start, min(start + self.block_rows, self.n))
-            block = self.X[part if order is None else order[part]]
+            rows: Any = slice(start, min(start + self.block_rows, self.n))
+            block = self.X[rows if order is None else order[rows]]
             if hasattr(block, "toarray"):
                 block = block.toarray()
             if self.expansion is not None:
@@ -247,9 +247,9 @@ def slow_update(
     whitened = np.empty((2, len(principal.lam)))
     start = 0
     for block in source.blocks():
-        part = follows[start : start + len(block)]
+        block_follows = follows[start : start + len(block)]
         states = principal, minor, schedule, step
-        slow_rows(block, part, learn_mean, rank_tol, last, *states, work, whitened)
+        slow_rows(block, block_follows, learn_mean, rank_tol, last, *states, work, whitened)
         start += len(block)
 
 
@@ -290,25 +290,25 @@ def slow_components(
     """
     # slowest first, without directions of no variance
     order = np.argsort(minor.eigenvalues, kind="stable")
-    kept = principal.lam > rank_tol * principal.lam.max()
-    W = np.where(kept, minor.W[order], 0.0)
-    if kept.any():
+    varies = principal.lam > rank_tol * principal.lam.max()
+    W = np.where(varies, minor.W[order], 0.0)
+    if varies.any():
         W = orthonormal_rows(W)
 
     # back from coordinates of V, whose rows need not be orthogonal
     V = principal.V
     L = V @ V.T
-    weights = W / np.sqrt(np.where(kept, principal.lam, 1.0))
+    weights = W / np.sqrt(np.where(varies, principal.lam, 1.0))
     weights = linalg.solve_triangular(
         L, weights.T, trans=1, lower=True, unit_diagonal=True, check_finite=False
     ).T
     B = weights @ V
 
     # directions without an estimate come last
-    known = W.any(axis=1) & kept.any()
-    order_out = np.argsort(~known, kind="stable")
-    delta = np.where(known, minor.eigenvalues[order], np.inf)
-    return np.where(known[:, None], B, 0.0)[order_out], delta[order_out]
+    estimated = W.any(axis=1) & varies.any()
+    order_out = np.argsort(~estimated, kind="stable")
+    delta = np.where(estimated, minor.eigenvalues[order], np.inf)
+    return np.where(estimated[:, None], B, 0.0)[order_out], delta[order_out]
 
 
 def refine_principal(
@@ -322,15 +322,15 @@ def refine_principal(
     variance, or nothing but rounding, become zero rows.
     """
     rows, lam = _ritz(source, mean, orthonormal_rows(V), rank_tol)
-    found = lam > 0
+    present = lam > 0
     # dividing by lam keeps the rows near unit vectors, however far apart the variances are
-    rows[found] = _covariance_times(source, mean, rows[found]) / lam[found, None]
+    rows[present] = _covariance_times(source, mean, rows[present]) / lam[present, None]
     return _ritz(source, mean, orthonormal_rows(rows), rank_tol)
 
 
 def _ritz(source: RowSource, mean: Array, Q: Array, rank_tol: float) -> tuple[Array, Array]:
-    found = Q.any(axis=1)
-    G = _second_moment(source, mean, Q[found])
+    present = Q.any(axis=1)
+    G = _second_moment(source, mean, Q[present])
     lam, U = linalg.eigh(G, check_finite=False)
     lam = np.maximum(lam[::-1], 0.0)
     U = U[:, ::-1]
@@ -339,7 +339,7 @@ def _ritz(source: RowSource, mean: Array, Q: Array, rank_tol: float) -> tuple[Ar
     rows = np.zeros_like(Q)
     variances = np.zeros(len(Q))
     n_kept = int(np.count_nonzero(keep))
-    rows[:n_kept] = U[:, keep].T @ Q[found]
+    rows[:n_kept] = U[:, keep].T @ Q[present]
     variances[:n_kept] = lam[keep]
     return rows, variances
 

@@ -101,17 +101,17 @@ class SlowMoments:
 
         # chunks of rows, the moments of each about its own mean
         for start in range(0, n, rows):
-            part = slice(start, start + rows)
+            span = slice(start, start + rows)
             if progress is not None:
                 progress.begin()
 
-            chunk = X[part] if prepare is None else prepare(X[part])
+            chunk = X[span] if prepare is None else prepare(X[span])
             self._add(
                 _Rows(
                     np.asarray(chunk, dtype=np.float64),
-                    runs[part],
-                    np.ones(len(chunk), dtype=bool) if valid is None else valid[part],
-                    None if times is None else times[part],
+                    runs[span],
+                    np.ones(len(chunk), dtype=bool) if valid is None else valid[span],
+                    None if times is None else times[span],
                 )
             )
             if progress is not None and progress.end():
@@ -382,8 +382,8 @@ def polish_directions(C: Array, A: Array) -> tuple[Array, Array]:
     rotation whose rows combine the outputs to uncorrelated ones, and the delta values measured on
     these, so that small ones keep their relative accuracy.
     """
-    found = slow_directions(C, A, rank_tol=0.0, solver="eigh")
-    rotation = found.components
+    directions = slow_directions(C, A, rank_tol=0.0, solver="eigh")
+    rotation = directions.components
     power = np.einsum("ij,jk,ik->i", rotation, C, rotation, optimize=True)
     delta = np.einsum("ij,jk,ik->i", rotation, A, rotation, optimize=True)
     return rotation, delta / power

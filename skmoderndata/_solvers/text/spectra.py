@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
-from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.common.linalg import EPS, fix_signs
 from skmoderndata._typing import Array
 
 DENSE_UP_TO = 500  # side up to which all eigenvectors are found, and not only the wanted ones
@@ -32,9 +32,10 @@ class Spectrum(NamedTuple):
 def spectrum(D: sparse.csr_array) -> Spectrum:
     """Decompose the smaller of ``D'D`` and ``DD'``."""
     n, p = D.shape
-    G = (D.T @ D if p <= n else D @ D.T).toarray()
-    values, vectors = linalg.eigh(G, check_finite=False)
-    return Spectrum(np.maximum(values, 0.0), vectors, p <= n)
+    of_terms = p <= n
+    G = D.T @ D if of_terms else D @ D.T
+    values, vectors = linalg.eigh(G.toarray(), check_finite=False)
+    return Spectrum(np.maximum(values, 0.0), vectors, of_terms)
 
 
 def diffused(
@@ -56,8 +57,12 @@ def diffused(
     else:
         h = np.divide(np.expm1(t), t, out=np.ones_like(t), where=t > 0)
     if s.of_terms:
-        return np.asarray(X @ (s.vectors * np.sqrt(t * h)))
-    return np.asarray((X @ D.T) @ (s.vectors * np.sqrt(lam * h)))
+        weighted = s.vectors * np.sqrt(t * h)
+        return np.asarray(X @ weighted)
+
+    weighted = s.vectors * np.sqrt(lam * h)
+    products = X @ D.T
+    return np.asarray(products @ weighted)
 
 
 def leading_terms(D: sparse.csr_array, n_components: int, rng: Any) -> Array:
@@ -71,13 +76,20 @@ def leading_terms(D: sparse.csr_array, n_components: int, rng: Any) -> Array:
         order = np.argsort(values)[::-1]
         values = values[order]
         V = V[order]
-        return fix_signs(V[values > 1e-12 * max(values[0], 1e-300)]).T
+        above = values > 1e-12 * max(values[0], 1e-300)
+        return fix_signs(V[above]).T
 
     # all: eigenvectors of the smaller Gram matrix
     s = spectrum(D)
-    rank = int((s.values > m * np.finfo(float).eps * s.values[-1]).sum()) if m else 0
-    chosen = s.vectors[:, ::-1][:, : min(rank, n_components)]
+    rank = 0
+    if m:
+        rounding = m * EPS * s.values[-1]
+        rank = int((s.values > rounding).sum())
+    rank = min(rank, n_components)
+    chosen = s.vectors[:, ::-1][:, :rank]
 
+    # V = D'U / S
     if not s.of_terms:
-        chosen = D.T @ chosen / np.sqrt(s.values[::-1][: chosen.shape[1]])
+        roots = np.sqrt(s.values[::-1][:rank])
+        chosen = D.T @ chosen / roots
     return fix_signs(np.asarray(chosen.T)).T

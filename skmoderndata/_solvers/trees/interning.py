@@ -8,38 +8,38 @@ from skmoderndata._typing import Array
 
 @jit
 def _slot(values, begin, end, starts, firsts, table):
-    """Place in the hash table of the number of a row, or the empty place where it goes.
+    """Slot in the hash table of the number of a row, or the empty one where it goes.
 
-    Rows that share a place are compared entry by entry, so that numbers are exact.
+    Rows that share a slot are compared entry by entry, so that numbers are exact.
     """
     h = end - begin
     for k in range(begin, end):
         h = (h ^ values[k]) * 0x1E3779B97F4A7C15  # wraps around
         h ^= h >> 29
     mask = len(table) - 1
-    place = h & mask
-    while table[place] >= 0:
-        other = starts[firsts[table[place]]]
+    slot = h & mask
+    while table[slot] >= 0:
+        other = starts[firsts[table[slot]]]
         k = 0
-        if starts[firsts[table[place]] + 1] - other == end - begin:
+        if starts[firsts[table[slot]] + 1] - other == end - begin:
             while k < end - begin and values[begin + k] == values[other + k]:
                 k += 1
             if k == end - begin:
-                return place
-        place = (place + 1) & mask
-    return place
+                return slot
+        slot = (slot + 1) & mask
+    return slot
 
 
 @jit
 def _number_rows(values, starts, numbers, firsts, table):
     n = 0
     for r in range(len(starts) - 1):
-        place = _slot(values, starts[r], starts[r + 1], starts, firsts, table)
-        if table[place] < 0:
-            table[place] = n
+        slot = _slot(values, starts[r], starts[r + 1], starts, firsts, table)
+        if table[slot] < 0:
+            table[slot] = n
             firsts[n] = r
             n += 1
-        numbers[r] = table[place]
+        numbers[r] = table[slot]
     return n
 
 
@@ -68,7 +68,7 @@ def number_rows(values: Array, starts: Array) -> tuple[Array, int]:
 
 
 def _empty_table(n_rows: int) -> Array:
-    """Hash table at most half full, with a power of two of places."""
+    """Hash table at most half full, with a power of two of slots."""
     return np.full(2 ** int(2 * n_rows + 1).bit_length(), -1, dtype=np.int64)
 
 
@@ -134,12 +134,12 @@ def _complete_subtrees(labels, starts, child, numbers, n_inner, firsts, table):
             values[k] = numbers[child[e]]
             n_inner[v] += n_inner[child[e]]
         heads[v + 1] = k + 1
-        place = _slot(values, heads[v], k + 1, heads, firsts, table)
-        if table[place] < 0:
-            table[place] = n
+        slot = _slot(values, heads[v], k + 1, heads, firsts, table)
+        if table[slot] < 0:
+            table[slot] = n
             firsts[n] = v
             n += 1
-        numbers[v] = table[place]
+        numbers[v] = table[slot]
     return n
 
 

@@ -67,18 +67,38 @@ def sort_nodes(labels: Array, degrees: Array, offsets: Array, *, of_children: bo
     return Nodes(offsets, key, starts, child, order, sorted_key, bounds, rank)
 
 
-@jit_leaf
-def _match(nodes, i, j, first, base, begin, keep):
-    """Nodes of tree j with the production of each node of tree i, and cells for the pairs.
+class Matches(NamedTuple):
+    """Pairs of nodes v of one tree and w of another with the same production.
 
-    Pair (v, w) has the cell ``base[v] + rank[w]``. The cells of a node are read by its parent
-    only, so they lie on a stack: those of v are written from `begin[v]` on, above those of its
-    children, and then take their place. `keep` gives each pair a cell of its own. Returns the
-    number of cells.
+    Pair (v, w) has the cell ``base[v] + rank[w]``.
+
+    Attributes
+    ----------
+    first : ndarray of int64, of shape (n_nodes,)
+        Position in `Nodes.order` of the first w for each v; -1 where there is none.
+    base, begin : ndarray of int64, of shape (n_nodes,)
+        The cells of v are written from `begin` on, and then moved to `base`.
     """
-    start = nodes.offsets[i]
 
-    for v in range(nodes.offsets[i + 1] - start):
+    first: Array
+    base: Array
+    begin: Array
+
+
+@jit_leaf
+def _match(nodes, i, j, matches, keep):
+    """Find the pairs of nodes of trees i and j with one production, and cells for them.
+
+    The cells of a node are read by its parent only, so they lie on a stack: those of v are written
+    from `begin[v]` on, above those of its children, and then take their place. `keep` gives each
+    pair a cell of its own. Returns the number of cells.
+    """
+    first = matches.first
+    base = matches.base
+    start = nodes.offsets[i]
+    size = nodes.offsets[i + 1] - start
+
+    for v in range(size):
         first[v] = -1
         base[v] = 0
 
@@ -102,14 +122,14 @@ def _match(nodes, i, j, first, base, begin, keep):
 
     # the cells of a node lie above those of its children
     top = cells = 0
-    for v in range(nodes.offsets[i + 1] - start):
-        size = base[v]
-        begin[v] = top
+    for v in range(size):
+        n_pairs = base[v]
+        matches.begin[v] = top
         base[v] = top
         if not keep and nodes.starts[start + v] < nodes.starts[start + v + 1]:
             base[v] = base[nodes.child[nodes.starts[start + v]] - start]
-        top = base[v] + size
-        cells = max(cells, begin[v] + size)
+        top = base[v] + n_pairs
+        cells = max(cells, matches.begin[v] + n_pairs)
     return cells
 
 
@@ -122,311 +142,214 @@ def _settle(delta, base, begin, end):
 
 
 @jit_leaf
-def _all_subtrees(nodes, i, j, decay, first, base, begin, delta, at, total, cells):
-    """Sum of Delta over all pairs of nodes, children before parents.
-
-    Goes on from node ``at[1]`` of tree i and from `total` for about so many cells; ``at[1]`` is
-    the next node. Returns the sum, and the cells left.
-    """
-    start = nodes.offsets[i]
-    for v in range(start + at[1], nodes.offsets[i + 1]):
-        if cells <= 0 and v > start + at[1]:  # one node at least
-            at[1] = v - start
-            return total, cells
-
-        # the nodes of tree j with its production are in sequence
-        g = first[v - start]
-        if g < 0:
-            continue
-
-        key = nodes.key[v]
-        cell = begin[v - start]
-        while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
-            shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
-
-            # Delta(v, w) = decay prod (1 + Delta(children))
-            d = decay
-            for e in range(nodes.starts[v], nodes.starts[v + 1]):
-                c = nodes.child[e]
-                o = nodes.child[e + shift]
-                if nodes.key[c] >= 0 and nodes.key[c] == nodes.key[o]:
-                    d *= 1.0 + delta[base[c - start] + nodes.rank[o]]
-
-            delta[cell] = d
-            total += d
-            cell += 1
-            g += 1
-
-        cells -= CELLS_OF_PAIRS * (cell - begin[v - start])
-        _settle(delta, base[v - start], begin[v - start], cell)
-    at[1] = nodes.offsets[i + 1] - start
-    return total, cells
-
-
-@jit_leaf
 def _softplus(x):
     """log(1 + exp(x)), without overflow."""
     return x + np.log1p(np.exp(-x)) if x > 0.0 else np.log1p(np.exp(x))
 
 
 @jit_leaf
-def _log_all_subtrees(nodes, i, j, log_decay, first, base, begin, delta, at, sums, cells):
-    """Logarithm of the sum of Delta, for sums beyond the range of numbers.
-
-    As `_all_subtrees`, with the sum so far and its largest term, to which it is relative, in
-    `sums`.
-    """
-    start = nodes.offsets[i]
-    total = sums[0]
-    top = sums[1]
-    for v in range(start + at[1], nodes.offsets[i + 1]):
-        if cells <= 0 and v > start + at[1]:  # one node at least
-            at[1] = v - start
-            sums[0] = total
-            sums[1] = top
-            return 0.0, cells
-        g = first[v - start]
-        # log Delta(v, w) = log decay + sum log(1 + Delta(children))
-        if g < 0:
-            continue
-        key = nodes.key[v]
-        cell = begin[v - start]
-
-        while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
-            shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
-
-            d = log_decay
-            for e in range(nodes.starts[v], nodes.starts[v + 1]):
-                c = nodes.child[e]
-                o = nodes.child[e + shift]
-                if nodes.key[c] >= 0 and nodes.key[c] == nodes.key[o]:
-                    d += _softplus(delta[base[c - start] + nodes.rank[o]])
-
-            delta[cell] = d
-
-            if d > top:  # total is relative to the largest term
-                total *= np.exp(top - d)
-                top = d
-            total += np.exp(d - top)
-            cell += 1
-            g += 1
-
-        cells -= CELLS_OF_LOGARITHMS * (cell - begin[v - start])
-        _settle(delta, base[v - start], begin[v - start], cell)
-    at[1] = nodes.offsets[i + 1] - start
-    return top + np.log(total), cells
+def _with_child(value, delta, slope, cell, logarithm):
+    """Extend the product Delta of a pair, or the sum s, by the children that have a cell."""
+    d = delta[cell]
+    if slope is None:
+        return value + _softplus(d) if logarithm else value * (1.0 + d)
+    if logarithm:
+        return value + slope[cell] * np.exp(d - _softplus(d))
+    return value + slope[cell] * d / (1.0 + d)
 
 
 @jit_leaf
-def _slope(nodes, i, j, first, base, begin, delta, slope, at, sums, cells):
-    """Add up ``d Delta / d log decay`` in ``sums[0]``; `delta` holds the values of all pairs.
+def _sum_over_pairs(
+    nodes, i, j, matches, single, logarithm, delta, slope, position, sums, cells
+):
+    """Add up Delta over all pairs of nodes with one production, children before parents.
 
-    With s = d log Delta / d log decay: s(v, w) = 1 + sum_c s_c Delta_c / (1 + Delta_c). Goes on
-    from node ``at[1]`` of tree i for about so many cells, and returns the cells left.
+    Fills the cells of `delta`, or, unless `slope` is None, those of ``s = d log Delta / d log
+    decay = 1 + sum_c s_c Delta_c / (1 + Delta_c)`` from a full `delta`. `sums` are those of ``s
+    Delta`` and of Delta. With `logarithm`, the cells of `delta` are logarithms, and both sums are
+    relative to the largest Delta, whose logarithm is ``sums[2]``. `single` is the value of a pair
+    without common children: ``decay``, its logarithm, or 1 for s.
+
+    Goes on from node ``position[1]`` of tree i for about so many cells, and sets it to the next
+    node. Returns the cells that remain.
     """
     start = nodes.offsets[i]
-    for v in range(start + at[1], nodes.offsets[i + 1]):
-        if cells <= 0 and v > start + at[1]:  # one node at least
-            at[1] = v - start
-            return cells
+    stop = nodes.offsets[i + 1]
+    next_node = start + position[1]
+    position[1] = stop - start
 
-        g = first[v - start]
-        if g < 0:
-            continue
-
-        key = nodes.key[v]
-        cell = begin[v - start]
-        while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
-            shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
-
-            # derivatives of the children's factors
-            s = 1.0
-            for e in range(nodes.starts[v], nodes.starts[v + 1]):
-                c = nodes.child[e]
-                o = nodes.child[e + shift]
-                if nodes.key[c] >= 0 and nodes.key[c] == nodes.key[o]:
-                    below = base[c - start] + nodes.rank[o]
-                    s += slope[below] * delta[below] / (1.0 + delta[below])
-
-            slope[cell] = s
-            sums[0] += s * delta[cell]
-            cell += 1
-            g += 1
-
-        cells -= CELLS_OF_PAIRS * (cell - begin[v - start])
-    at[1] = nodes.offsets[i + 1] - start
-    return cells
-
-
-@jit_leaf
-def _log_slope(nodes, i, j, first, base, begin, delta, slope, at, sums, cells):
-    """Add up s Delta, with s as in `_slope`, and Delta, from the logarithms `delta` of all pairs.
-
-    `sums` are the two, relative to the largest Delta, and its logarithm; their ratio is the
-    derivative of the logarithm of the sum. Goes on as `_slope`.
-    """
-    start = nodes.offsets[i]
+    sum_of_slopes = sums[0]
+    total = sums[1]
     top = sums[2]
-    numerator = sums[0]
-    denominator = sums[1]
-    for v in range(start + at[1], nodes.offsets[i + 1]):
-        if cells <= 0 and v > start + at[1]:  # one node at least
-            at[1] = v - start
-            sums[0] = numerator
-            sums[1] = denominator
-            sums[2] = top
-            return cells
-        g = first[v - start]
 
+    for v in range(next_node, stop):
+        if cells <= 0 and v > next_node:  # one node at least
+            position[1] = v - start
+            break
+
+        # the nodes of tree j with its production are in sequence
+        g = matches.first[v - start]
         if g < 0:
             continue
+
         key = nodes.key[v]
-        cell = begin[v - start]
-
+        begin = matches.begin[v - start]
+        cell = begin
         while g < nodes.bounds[j + 1] and nodes.sorted_key[g] == key:
+            # 1. Delta(v, w), or s, from the children that match; a function is not inlined here,
+            # and takes three times as long
             shift = nodes.starts[nodes.order[g]] - nodes.starts[v]
-            s = 1.0
-
+            value = single
             for e in range(nodes.starts[v], nodes.starts[v + 1]):
                 c = nodes.child[e]
                 o = nodes.child[e + shift]
                 if nodes.key[c] >= 0 and nodes.key[c] == nodes.key[o]:
-                    below = base[c - start] + nodes.rank[o]
-                    s += slope[below] * np.exp(delta[below] - _softplus(delta[below]))
+                    below = matches.base[c - start] + nodes.rank[o]
+                    value = _with_child(value, delta, slope, below, logarithm)
+            if slope is None:
+                delta[cell] = value
+            else:
+                slope[cell] = value
 
-            slope[cell] = s
-
-            # sums relative to their largest term
-            if delta[cell] > top:  # both are relative to the largest term
-                numerator *= np.exp(top - delta[cell])
-                denominator *= np.exp(top - delta[cell])
-                top = delta[cell]
-
-            weight = np.exp(delta[cell] - top)
-            numerator += weight * s
-            denominator += weight
+            # 2. the sums, with logarithms relative to the largest term
+            term = delta[cell]
+            if logarithm:
+                if term > top:
+                    shrink = np.exp(top - term)
+                    sum_of_slopes *= shrink
+                    total *= shrink
+                    top = term
+                term = np.exp(term - top)
+            total += term
+            if slope is not None:
+                sum_of_slopes += value * term
             cell += 1
             g += 1
 
-        cells -= CELLS_OF_LOGARITHMS * (cell - begin[v - start])
-    at[1] = nodes.offsets[i + 1] - start
-    sums[0] = numerator
-    sums[1] = denominator
+        cells -= (CELLS_OF_LOGARITHMS if logarithm else CELLS_OF_PAIRS) * (cell - begin)
+        _settle(delta, matches.base[v - start], begin, cell)
+
+    sums[0] = sum_of_slopes
+    sums[1] = total
     sums[2] = top
     return cells
 
 
+@jit_leaf
+def _clear(sums):
+    """Begin the sums of `_sum_over_pairs`."""
+    sums[0] = 0.0
+    sums[1] = 0.0
+    sums[2] = -np.inf
+
+
 @jit
-def _row_of_all(nodes, i, start, stop, decay, logarithm, out, at, totals, saved, cells):
+def _row_of_all(nodes, i, start, stop, decay, logarithm, out, position, sums, tables, cells):
     """Sum over all pairs of nodes for tree i and the trees from `start` to `stop`.
 
-    Goes on with node ``at[1]`` of tree i against tree ``start + at[0]``, after `totals` and the
-    cells that are `saved`; ``at[2]`` says whether sums are logarithms, and ``at[3]`` how many
-    cells are needed. True at the end.
+    Goes on with node ``position[1]`` of tree i against tree ``start + position[0]``, after `sums`
+    and the cells of `tables`; ``position[2]`` says whether sums are logarithms, ``position[3]``
+    how many cells are needed. True at the end.
     """
     size = nodes.offsets[i + 1] - nodes.offsets[i]
+    matches = Matches(
+        np.empty(size, dtype=np.int64),
+        np.empty(size, dtype=np.int64),
+        np.empty(size, dtype=np.int64),
+    )
+    delta = tables[0]
 
-    first = np.empty(size, dtype=np.int64)
-    base = np.empty(size, dtype=np.int64)
-    begin = np.empty(size, dtype=np.int64)
-    total = totals[0]
-    delta = saved[0]
-    for j in range(start + at[0], stop):
-        # 1. room for the pairs
-        n_cells = _match(nodes, i, j, first, base, begin, False)
+    for j in range(start + position[0], stop):
+        # 1. cells for the pairs
+        position[0] = j - start
+        n_cells = _match(nodes, i, j, matches, False)
         if n_cells > len(delta):
-            at[0] = j - start
-            at[3] = n_cells
+            position[3] = n_cells
             return False
 
         # 2. plain sums
-        if at[1] == 0 and at[2] == 0:
-            total = 0.0
-        if at[2] == 0:
-            total, cells = _all_subtrees(
-                nodes, i, j, decay, first, base, begin, delta, at, total, cells
+        if position[2] == 0:
+            if position[1] == 0:
+                _clear(sums)
+            cells = _sum_over_pairs(
+                nodes, i, j, matches, decay, False, delta, None, position, sums, cells
             )
+            if position[1] < size:
+                return False
 
             # 3. logarithms where these overflow
-            if at[1] == size and logarithm:
-                if np.isfinite(total):
-                    total = np.log(total)
-                else:
-                    at[1] = 0
-                    at[2] = 1
-                    totals[0] = 0.0
-                    totals[1] = -np.inf
+            if logarithm and not np.isfinite(sums[1]):
+                position[1] = 0
+                position[2] = 1
+                _clear(sums)
 
-        if at[2] == 1 and at[1] < size:
-            total, cells = _log_all_subtrees(
-                nodes, i, j, np.log(decay), first, base, begin, delta, at, totals, cells
+        if position[2] == 1:
+            cells = _sum_over_pairs(
+                nodes, i, j, matches, np.log(decay), True, delta, None, position, sums, cells
             )
+            if position[1] < size:
+                return False
 
-        if at[1] < size:
-            at[0] = j - start
-            if at[2] == 0:
-                totals[0] = total
-            return False
-
-        at[1] = at[2] = 0
-        out[j - start] = total
+        if position[2] == 1:
+            out[j - start] = sums[2] + np.log(sums[1])
+        else:
+            out[j - start] = np.log(sums[1]) if logarithm else sums[1]
+        position[1] = position[2] = 0
     return True
 
 
 @jit
-def _row_of_slopes(nodes, i, start, stop, decay, logarithm, out, at, totals, saved, cells):
+def _row_of_slopes(
+    nodes, i, start, stop, decay, logarithm, out, position, sums, tables, cells
+):
     """Differentiate `_row_of_all` in log decay, or its logarithm.
 
-    Goes on as that does; ``at[2]`` says whether the values of all pairs, the first row of `saved`,
-    are known, and the second row are their derivatives.
+    Goes on as that does; ``position[2]`` says whether the values of all pairs, the first row of
+    `tables`, are computed, and the second row are their derivatives.
     """
     size = nodes.offsets[i + 1] - nodes.offsets[i]
-    first = np.empty(size, dtype=np.int64)
-    base = np.empty(size, dtype=np.int64)
-    begin = np.empty(size, dtype=np.int64)
-    for j in range(start + at[0], stop):
-        at[0] = j - start
-        n_cells = _match(nodes, i, j, first, base, begin, True)
-        if n_cells > saved.shape[1]:
-            at[3] = n_cells
+    matches = Matches(
+        np.empty(size, dtype=np.int64),
+        np.empty(size, dtype=np.int64),
+        np.empty(size, dtype=np.int64),
+    )
+    delta = tables[0]
+    slope = tables[1]
+
+    for j in range(start + position[0], stop):
+        position[0] = j - start
+        n_cells = _match(nodes, i, j, matches, True)
+        if n_cells > len(delta):
+            position[3] = n_cells
             return False
-        delta = saved[0]
-        slope = saved[1]
 
         # 1. values of all pairs
-        if at[2] == 0:
-            if at[1] == 0:
-                totals[0] = 0.0
-                totals[1] = -np.inf
-            if logarithm:
-                _, cells = _log_all_subtrees(
-                    nodes, i, j, np.log(decay), first, base, begin, delta, at, totals, cells
-                )
-            else:
-                _, cells = _all_subtrees(
-                    nodes, i, j, decay, first, base, begin, delta, at, 0.0, cells
-                )
-            if at[1] < size:
-                return False
-            at[1] = 0
-            at[2] = 1
-            totals[0] = 0.0
-            totals[1] = 0.0
-            totals[2] = -np.inf
-
-        # 2. their derivatives, children before parents
-        if logarithm:
-            cells = _log_slope(
-                nodes, i, j, first, base, begin, delta, slope, at, totals, cells
+        if position[1] == 0:
+            _clear(sums)
+        if position[2] == 0:
+            single = np.log(decay) if logarithm else decay
+            cells = _sum_over_pairs(
+                nodes, i, j, matches, single, logarithm, delta, None, position, sums, cells
             )
-            value = totals[0] / totals[1] if totals[1] > 0.0 else 0.0
-        else:
-            cells = _slope(nodes, i, j, first, base, begin, delta, slope, at, totals, cells)
-            value = totals[0]
-        if at[1] < size:
+            if position[1] < size:
+                return False
+            position[1] = 0
+            position[2] = 1
+            _clear(sums)
+
+        # 2. their derivatives
+        cells = _sum_over_pairs(
+            nodes, i, j, matches, 1.0, logarithm, delta, slope, position, sums, cells
+        )
+        if position[1] < size:
             return False
-        at[1] = at[2] = 0
+
+        # d log (sum of Delta) = sum of s Delta / sum of Delta
+        value = sums[0]
+        if logarithm:
+            value = sums[0] / sums[1] if sums[1] > 0.0 else 0.0
         out[j - start] = value
+        position[1] = position[2] = 0
     return True
 
 
@@ -480,16 +403,18 @@ def _row_in_pieces(row: Any, n_tables: int) -> Callable[..., None]:
     def whole(
         nodes: Nodes, i: int, start: int, stop: int, decay: float, logarithm: bool, out: Array
     ) -> None:
-        at = np.zeros(4, dtype=np.int64)
-        totals = np.zeros(3)
-        saved = np.empty((n_tables, 0))
+        position = np.zeros(4, dtype=np.int64)
+        sums = np.zeros(3)
+        tables = np.empty((n_tables, 0))
 
         def go_on(cells: int) -> bool:
-            nonlocal saved
+            nonlocal tables
             # no array is returned: an interrupt while it is boxed would be a SystemError
-            ended = row(nodes, i, start, stop, decay, logarithm, out, at, totals, saved, cells)
-            if at[3] > saved.shape[1]:
-                saved = np.empty((n_tables, max(at[3], 2 * saved.shape[1])))
+            ended = row(
+                nodes, i, start, stop, decay, logarithm, out, position, sums, tables, cells
+            )
+            if position[3] > tables.shape[1]:
+                tables = np.empty((n_tables, max(position[3], 2 * tables.shape[1])))
             return bool(ended)
 
         in_pieces(go_on)

@@ -261,7 +261,7 @@ class GlobalAlignment(SeriesKernel):
     A sample is an array of shape ``(length,)`` or ``(length, n_channels)``. Positive semi-definite
     for ``local="infinitely_divisible"``. Sums are stored as numbers with power-of-two scales. The
     number of remaining alignments bounds the terms that underflow; if the bound is not far below
-    the sum, each number gets a separate exponent.
+    the sum, the pair is computed in logarithms.
 
     References
     ----------
