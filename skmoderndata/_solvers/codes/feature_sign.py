@@ -20,9 +20,8 @@ from skmoderndata._solvers.codes.lasso_signal import (
 from skmoderndata._solvers.codes.products import ZERO, largest_entry, low_bits
 from skmoderndata._solvers.common.linalg import EPS
 
-EXCESS_RELATIVE = (
-    1e-10  # relative excess of a correlation over the penalty that counts as none
-)
+# relative excess of a correlation over the penalty that counts as none
+EXCESS_RELATIVE = 1e-10
 
 
 @jit
@@ -46,12 +45,7 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
         b = signals.B[i]
         lam = signals.alpha[i]
 
-        for j in range(k):
-            score[j] = b[j]
-        enough = lam * (1 + EXCESS_RELATIVE) + 8 * EPS * abs(
-            score[largest_entry(bits, k, low)]
-        )
-
+        enough = _entering_level(b, lam)
         t, G = _start(signals, known, active, codes[i], G)
         solved = t == 0
         some_banned = False
@@ -104,6 +98,15 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
         _allow_all(banned)
         write_code(signals, i, known, active, t, codes[i], R[i])
     return G
+
+
+@jit_leaf
+def _entering_level(b, lam):
+    """Magnitude above which a correlation admits its atom: the penalty, but for rounding."""
+    top = 0.0
+    for j in range(b.shape[0]):
+        top = max(top, abs(b[j]))
+    return lam * (1 + EXCESS_RELATIVE) + 8 * EPS * top
 
 
 @jit

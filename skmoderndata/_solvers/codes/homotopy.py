@@ -107,7 +107,6 @@ def homotopy(signals, i, active, scratch, G):
             break
 
         # 2. direction: z, and the change v of the correlations, as the penalty falls by one
-        # z and the change v of the correlations, as the penalty falls by one
         for s in range(t):
             z[s] = theta[s]
         solve(L, t, z)
@@ -127,7 +126,6 @@ def homotopy(signals, i, active, scratch, G):
         new = _smallest(bits, k, low)
         step = score[new]
 
-        # or earlier an active coefficient meets zero
         # the step ends earlier where an active coefficient meets zero
         leaving = ZERO - 1
         for s in range(t):
@@ -144,9 +142,8 @@ def homotopy(signals, i, active, scratch, G):
             slope = inner(z, theta, t)
             if rr < CANCELS * size:
                 rr = residual_sq(x, known, signals.rows, index, a, t, r)
-            goal = (
-                level * level - (rr - bound) / slope
-            )  # the squared level that meets the bound
+            # the squared level that meets the bound
+            goal = level * level - (rr - bound) / slope
             after = level - step
             met = goal >= after * after
             if met:

@@ -345,6 +345,25 @@ class FactorizationResult(NamedTuple):
     history: list[float]
 
 
+class _Iterates(NamedTuple):
+    """Factors of a pass: the best so far, the last ones, and those extrapolated from them."""
+
+    best: Factors
+    last: Factors
+    ahead: Factors
+
+    def back_to_best(self) -> "_Iterates":
+        """Where extrapolation led astray: go on from the best factors, without a last step."""
+        return _Iterates(self.best, self.best, self.best)
+
+    def balanced(self) -> "_Iterates":
+        """Bring components of huge or tiny norm back to 1, long before anything overflows."""
+        lengths = lengths_of(self.best.V)
+        if lengths.max() <= LARGEST_NORM and lengths.min() >= 1 / LARGEST_NORM:
+            return self
+        return _Iterates(*(factors.scaled(lengths) for factors in self))
+
+
 def penalty_value(side: Side, Z: Array, weights: Array | None = None) -> float:
     """Penalty of a factor."""
     if not side.penalised:
@@ -406,12 +425,10 @@ def factorize(
     `history` holds the objectives of passes that were made before, and counts them.
     """
     fixed = _scale_is_fixed(codes_side, components_side)
-    sweeps_codes, sweeps_components = _sweeps(data.shape[1], W.shape[1], exact)
+    sweeps_W, sweeps_V = _sweeps(data.shape[1], W.shape[1], exact)
 
-    best = Factors(W.copy(), V.copy())
-    last = best  # before extrapolation
-    Wy = best.W.copy()
-    Vy = best.V.copy()
+    start = Factors(W.copy(), V.copy())
+    state = _Iterates(start, start, start)
     least = np.inf
     extrapolation = Extrapolation(off=exact)
 
@@ -422,46 +439,38 @@ def factorize(
     for _ in it:
         # 1. codes, extrapolated
         extra = extrapolation.length
+        Wy, Vy = state.ahead
         W_new = Wy.copy()
         afresh = codes_side.kind == "rows" and it.n_iter % AFRESH == 0
-        sweeps = MAX_SWEEPS + 1 if afresh else sweeps_codes
+        sweeps = MAX_SWEEPS + 1 if afresh else sweeps_W
         scales = scales_of(Vy, fixed)
         update(data, codes_side, Vy, W_new, codes=True, sweeps=sweeps, scales=scales)
 
         # codes of given sparseness are solved for again anyway
-        ahead = extra and codes_side.kind != "rows"
-        Wy = project(codes_side, W_new + extra * (W_new - last.W)) if ahead else W_new
+        extended = extra and codes_side.kind != "rows"
+        Wy = _extrapolated(codes_side, W_new, state.last.W, extra) if extended else W_new
 
         # 2. components
         V_new = Vy.copy()
         scales = 1 / scales_of(V_new, fixed)
         moved = update(
-            data,
-            components_side,
-            Wy,
-            V_new,
-            codes=False,
-            sweeps=sweeps_components,
-            scales=scales,
+            data, components_side, Wy, V_new, codes=False, sweeps=sweeps_V, scales=scales
         )
 
         # 3. objective, and what rounding makes of it
-        objective, noise = _objective(
-            data, Wy, V_new, codes_side, components_side, moved.value
-        )
+        ahead = Factors(Wy, V_new)
+        objective, noise = _objective(data, ahead, codes_side, components_side, moved.value)
 
         # 4. where extrapolation led astray, back to the best
         if extra and objective > least + 1e-15 * data.sum_sq:
-            Wy = best.W.copy()
-            Vy = best.V.copy()
-            last = best
+            state = state.back_to_best()
             extrapolation.led_astray()
             history.append(least)
             continue
 
         falls = least - objective
         if objective <= least + noise:  # without extrapolation, all but rounding ends below
-            best = Factors(Wy, V_new)
+            state = state._replace(best=ahead)
         least = min(least, objective)
         history.append(least)
 
@@ -470,50 +479,49 @@ def factorize(
             continue
 
         # 5. extrapolate the components
-        Vy = project(components_side, V_new + extra * (V_new - last.V)) if extra else V_new
-        last = Factors(W_new, V_new)
-
-        # lengths drift apart without a penalty: balance them long before anything overflows
-        if not fixed and codes_side.kind == "nonnegative":
-            length = scales_of(best.V, False)
-            if length.max() > LARGEST_NORM or length.min() < 1 / LARGEST_NORM:
-                best = best.scaled(length)
-                last = last.scaled(length)
-                Wy, Vy = Factors(Wy, Vy).scaled(length)
-
+        Vy = _extrapolated(components_side, V_new, state.last.V, extra) if extra else V_new
+        state = _Iterates(state.best, Factors(W_new, V_new), Factors(Wy, Vy))
+        if not fixed and codes_side.kind == "nonnegative":  # lengths drift without a penalty
+            state = state.balanced()
         extrapolation.went_well()
 
         # 6. stopping rule: the residual of the codes costs a pass, so it is looked at rarely
         since_look += 1
         there = ratio(moved)
         if exact or (there <= tol and since_look >= 5) or falls <= 1e-15 * data.sum_sq:
-            it.residual = worst(_codes_ratio(data, codes_side, *best, fixed), there)
+            it.residual = worst(_codes_ratio(data, codes_side, *state.best, fixed), there)
             since_look = 0
 
-    residual = residual_of(data, *best, codes_side, components_side)
+    residual = residual_of(data, *state.best, codes_side, components_side)
     done = it.converged or residual <= tol
-    return FactorizationResult(*best, least, residual, len(history), done, history)
+    return FactorizationResult(*state.best, least, residual, len(history), done, history)
+
+
+def _extrapolated(side: Side, new: Array, last: Array, length: float) -> Array:
+    """Nearest factor to the point beyond the new one, `length` times the last step away."""
+    return project(side, new + length * (new - last))
 
 
 def _objective(
     data: Data,
-    W: Array,
-    V: Array,
+    factors: Factors,
     codes_side: Side,
     components_side: Side,
-    components_part: float,
+    components_value: float,
 ) -> tuple[float, float]:
     """Return the objective and its rounding error.
 
-    `components_part` is what the update of the components reports, their penalty included. Where
+    `components_value` is what the update of the components reports, their penalty included. Where
     the short form cancels, the objective is computed from the residuals.
     """
-    penalty = penalty_value(codes_side, W, data.weights)
-    objective = data.sum_sq / 2 + components_part + penalty
+    penalty = penalty_value(codes_side, factors.W, data.weights)
+    objective = data.sum_sq / 2 + components_value + penalty
     if objective >= data.cancelled / 2:
         return objective, float(np.finfo(data.X.dtype).eps) * data.sum_sq
-    penalty += penalty_value(components_side, V)
-    return squared_error(data, W, V) / 2 + penalty, 0.0
+
+    penalty += penalty_value(components_side, factors.V)
+    error = squared_error(data, *factors)
+    return error / 2 + penalty, 0.0
 
 
 def codes_for(data: Data, V: Array, side: Side, *, exact: bool = True) -> Array:
