@@ -45,7 +45,7 @@ class Columns(NamedTuple):
         return len(self.X), self.A.shape[1]
 
     @property
-    def room(self) -> Array:
+    def n_observed(self) -> Array:
         return np.full(len(self.X), self.A.shape[0])
 
     def of(self, some: Array) -> "Columns":
