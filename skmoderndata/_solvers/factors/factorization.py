@@ -85,13 +85,14 @@ class Data:
             self._masks = [observed.astype(X.dtype), np.ascontiguousarray(observed.T, X.dtype)]
 
         # |X|^2 for errors that are differences
-        values = X.data if is_sparse(X) else X
         if weights is None:
+            values = X.data if is_sparse(X) else X
             flat = values.ravel()
             self.sum_sq = float(np.dot(flat, flat))
         else:
-            squares = X.multiply(X).sum(axis=1) if is_sparse(X) else (X * X).sum(axis=1)
-            self.sum_sq = float(weights @ np.asarray(squares, dtype=np.float64).ravel())
+            squares = X.multiply(X) if is_sparse(X) else X * X
+            rows = np.asarray(squares.sum(axis=1), dtype=np.float64)
+            self.sum_sq = float(weights @ rows.ravel())
 
     @classmethod
     def of(cls, X: Any, weights: Array | None = None) -> "Data":
@@ -101,7 +102,8 @@ class Data:
         missing = np.isnan(X)
         if not missing.any():
             return cls(X, None, weights)
-        return cls(np.where(missing, X.dtype.type(0), X), ~missing, weights)
+        filled = np.where(missing, X.dtype.type(0), X)
+        return cls(filled, ~missing, weights)
 
     @property
     def cancelled(self) -> float:
@@ -131,16 +133,17 @@ class Data:
         # gaps: a Gram matrix for each row, from the products of the components that it sees
         mask = self._masks[0 if codes else 1]
         k = other.shape[1]
-        lower = np.tril_indices(k)
-        pairs = (other[:, lower[0]] * weighted[:, lower[1]]).astype(self.X.dtype, copy=False)
-        block = max(1, BLOCK_BYTES // (8 * k * k))
+        i, j = np.tril_indices(k)
+        pairs = other[:, i] * weighted[:, j]
+        pairs = pairs.astype(self.X.dtype, copy=False)
+        size = max(1, BLOCK_BYTES // (8 * k * k))
 
-        for first in range(0, len(F), block):
-            rows = slice(first, min(first + block, len(F)))
+        for first in range(0, len(F), size):
+            rows = slice(first, min(first + size, len(F)))
             packed = mask[rows] @ pairs
             G = np.empty((len(packed), k, k))
-            G[:, lower[0], lower[1]] = packed
-            G[:, lower[1], lower[0]] = packed
+            G[:, i, j] = packed
+            G[:, j, i] = packed
             yield rows, G, F[rows]
 
 
@@ -207,20 +210,21 @@ def update(
         if side.l1:
             F = F - side.l1
 
-        for part in row_blocks(len(F), cost):
-            g = G[part] if G.ndim == 3 else G
-            f = F[part]
-            z = Z[rows][part]
+        for block in row_blocks(len(F), cost):
+            g = G[block] if G.ndim == 3 else G
+            f = F[block]
+            z = Z[rows][block]
             Y = _improve(side, g, f, z, sweeps)
 
             # values, gradients and their units, weighted
             gradient = violation(side, g, z, Y) / scales
             linear = (f + side.l1) / scales
-            sums = (z * (Y - f) / 2, gradient * gradient, linear * linear)
+            terms = (z * (Y - f) / 2, gradient * gradient, linear * linear)
             if codes and data.weights is not None:
-                total += [data.weights[rows][part] @ each.sum(axis=1) for each in sums]
+                weights = data.weights[rows][block]
+                total += [weights @ each.sum(axis=1) for each in terms]
             else:
-                total += [each.sum() for each in sums]
+                total += [each.sum() for each in terms]
 
     return Update(*total.tolist())
 
@@ -369,8 +373,10 @@ def penalty_value(side: Side, Z: Array, weights: Array | None = None) -> float:
     if not side.penalised:
         return 0.0
     sums = Z.sum(axis=1)
-    rows = side.l1 * sums + side.l1_sq / 2 * sums**2 + side.l2 / 2 * (Z * Z).sum(axis=1)
-    return float(rows.sum() if weights is None else weights @ rows)
+    squares = (Z * Z).sum(axis=1)
+    rows = side.l1 * sums + side.l1_sq / 2 * sums**2 + side.l2 / 2 * squares
+    total = rows.sum() if weights is None else weights @ rows
+    return float(total)
 
 
 def scales_of(V: Array, fixed: bool) -> Array:
@@ -385,7 +391,9 @@ def _scale_is_fixed(*sides: Side) -> bool:
 
 def _codes_ratio(data: Data, side: Side, W: Array, V: Array, fixed: bool) -> float:
     """Projected gradient of the codes relative to the linear terms."""
-    return ratio(update(data, side, V, W, codes=True, sweeps=0, scales=scales_of(V, fixed)))
+    scales = scales_of(V, fixed)
+    looked = update(data, side, V, W, codes=True, sweeps=0, scales=scales)
+    return ratio(looked)
 
 
 def _sweeps(p: int, k: int, exact: bool) -> tuple[int, int]:
@@ -396,7 +404,8 @@ def _sweeps(p: int, k: int, exact: bool) -> tuple[int, int]:
     """
     if exact:
         return -1, -1
-    return int(np.clip(p / k / 10, 3, MAX_SWEEPS)), MAX_SWEEPS
+    for_codes = int(np.clip(p / k / 10, 3, MAX_SWEEPS))
+    return for_codes, MAX_SWEEPS
 
 
 def factorize(
@@ -530,15 +539,18 @@ def codes_for(data: Data, V: Array, side: Side, *, exact: bool = True) -> Array:
     The code of a row depends on that row alone. Not `exact`, coordinate descent replaces
     pivoting: good enough to start from, and a third less to compile.
     """
-    W = np.zeros((data.shape[0], V.shape[1]))
+    k = V.shape[1]
+    W = np.zeros((data.shape[0], k))
     if side.kind != "rows":
         plain = side if side.kind in ("nonnegative", "free") else Side()
         sweeps = -1 if exact else START_SWEEPS
-        update(data, plain, V, W, codes=True, sweeps=sweeps, scales=np.ones(V.shape[1]))
+        update(data, plain, V, W, codes=True, sweeps=sweeps, scales=np.ones(k))
         return project(side, W) if side is not plain else W
+
     for rows, G, F in data.terms(V, True):
-        for part in row_blocks(len(F), _cost(side, V.shape[1])):
-            W[rows][part] = cone_codes(G[part] if G.ndim == 3 else G, F[part], side.level)
+        for block in row_blocks(len(F), _cost(side, k)):
+            g = G[block] if G.ndim == 3 else G
+            W[rows][block] = cone_codes(g, F[block], side.level)
     return W
 
 
@@ -565,7 +577,9 @@ def start_from(
     if codes_side.penalised or components_side.penalised:
         # components part ways before the penalty can switch some of them off
         sides: Any = {"codes_side": plain, "components_side": plain}
-        W, V = factorize(data, W, V, **sides, max_iter=APART, tol=1e-2, min_decrease=1e-3)[:2]
+        apart = factorize(data, W, V, **sides, max_iter=APART, tol=1e-2, min_decrease=1e-3)
+        W = apart.codes
+        V = apart.components
         factor = _balance(codes_side, W, components_side, V, data.weights)
         W = W / factor
         V = V * factor
@@ -582,7 +596,8 @@ def _balance(side: Side, W: Array, other: Side, V: Array, weights: Array | None)
         return 1.0
     c = np.logspace(-60, 60, 2401)
     with np.errstate(over="ignore"):
-        return float(c[np.argmin(first / c + second / c**2 + third * c + fourth * c**2)])
+        penalties = first / c + second / c**2 + third * c + fourth * c**2
+    return float(c[np.argmin(penalties)])
 
 
 def ratio(update: Update) -> float:
@@ -601,7 +616,8 @@ def residual_of(
     fixed = _scale_is_fixed(codes_side, components_side)
     scales = 1 / scales_of(V, fixed)
     components = update(data, components_side, W, V, codes=False, sweeps=0, scales=scales)
-    return worst(_codes_ratio(data, codes_side, W, V, fixed), ratio(components))
+    of_codes = _codes_ratio(data, codes_side, W, V, fixed)
+    return worst(of_codes, ratio(components))
 
 
 def worst(*residuals: float) -> float:
@@ -615,8 +631,9 @@ def residual_blocks(data: Data, W: Array, V: Array) -> Iterator[tuple[slice, Arr
     block = max(1, BLOCK_BYTES // (8 * p))
     for first in range(0, n, block):
         rows = slice(first, min(first + block, n))
-        part = data.X[rows]
-        R = (part.toarray() if is_sparse(part) else part) - W[rows] @ V.T
+        X: Any = data.X[rows]
+        dense = X.toarray() if is_sparse(X) else X
+        R = dense - W[rows] @ V.T
         if data.observed is not None:
             R *= data.observed[rows]
         yield rows, R
@@ -631,7 +648,8 @@ def squared_error(data: Data, W: Array, V: Array) -> float:
     total = 0.0
     for rows, R in residual_blocks(data, W, V):
         squares = np.einsum("ij,ij->i", R, R)
-        total += float(squares.sum() if data.weights is None else data.weights[rows] @ squares)
+        weighted = squares.sum() if data.weights is None else data.weights[rows] @ squares
+        total += float(weighted)
     return total
 
 
@@ -642,8 +660,10 @@ def _error_of_sums(data: Data, W: Array, V: Array) -> tuple[float, float]:
     squares = X.data**2
     if data.weights is not None:
         squares *= np.repeat(data.weights, np.diff(X.indptr))
-    met = float(((X.T @ heavy) * V).sum())
-    model = float(((W.T @ heavy) * (V.T @ V)).sum())
+    products = (X.T @ heavy) * V
+    squared_fit = (W.T @ heavy) * (V.T @ V)
+    met = float(products.sum())
+    model = float(squared_fit.sum())
     size = float(squares.sum()) + model
     return size - 2 * met, size
 
@@ -658,20 +678,21 @@ def revive(data: Data, W: Array, V: Array) -> bool:
         return False
 
     # rows of which most is missing
-    most = np.empty(0)
+    sizes = np.empty(0)
     lacks = np.empty((0, data.shape[1]))
     for _, R in residual_blocks(data, W, V):
         lack = np.maximum(R, 0)
         size = np.einsum("ij,ij->i", lack, lack)
         first = np.argsort(-size, kind="stable")[: len(dead)]
-        most = np.append(most, size[first])
+        sizes = np.append(sizes, size[first])
         lacks = np.vstack([lacks, lack[first]])
 
-    first = np.argsort(-most, kind="stable")[: len(dead)]
-    first = first[most[first] > 1e-12 * data.sum_sq]
+    first = np.argsort(-sizes, kind="stable")[: len(dead)]
+    worth = sizes[first] > 1e-12 * data.sum_sq
+    first = first[worth]
 
     for j, row in zip(dead, first, strict=False):
-        V[:, j] = lacks[row] / np.sqrt(most[row])
+        V[:, j] = lacks[row] / np.sqrt(sizes[row])
         W[:, j] = 0.0
     return len(first) > 0
 
@@ -710,10 +731,8 @@ def nndsvd_components(
                 if not codes:
                     down *= np.linalg.norm(np.minimum(v, 0))
                     up *= np.linalg.norm(np.maximum(v, 0))
-                if down > up:
-                    u = -u
-                    v = -v
-                out[:, j] = X.T @ np.maximum(u, 0) if codes else np.maximum(v, 0)
+                sign = -1 if down > up else 1
+                out[:, j] = X.T @ np.maximum(sign * u, 0) if codes else np.maximum(sign * v, 0)
 
         if not out[:, j].any():
             out[:, j] = rng.uniform(size=len(out))
@@ -741,8 +760,11 @@ def _right_singular_vectors(X: Any, k: int, rng: np.random.RandomState) -> Array
         return np.asarray(Q)
 
     # Lanczos iterations
-    if not (X.nnz and X.data.any() if is_sparse(X) else X.any()):
+    values = X.data if is_sparse(X) else X
+    if not values.any():
         return np.zeros((p, k))
-    start = rng.uniform(-1, 1, size=min(n, p)).astype(X.dtype)
-    Vt = sparse.linalg.svds(X, k=min(k, min(n, p) - 1), v0=start, tol=1e-3)[2]
+    smaller = min(n, p)
+    start = rng.uniform(-1, 1, size=smaller).astype(X.dtype)
+    n_vectors = min(k, smaller - 1)
+    _, _, Vt = sparse.linalg.svds(X, k=n_vectors, v0=start, tol=1e-3)
     return np.asarray(Vt[::-1].T, dtype=np.float64)
