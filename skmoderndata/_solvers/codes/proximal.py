@@ -93,8 +93,7 @@ def _proximal_gradient(
     steps = np.zeros(m, np.int64)
 
     # from the largest correlation on, and without an atom, the code is zero
-    nonzero = dual_norms(B, positive) > alpha
-    active: Array = np.flatnonzero(nonzero & (smooth > 0))
+    active: Array = np.flatnonzero((dual_norms(B, positive) > alpha) & (smooth > 0))
     A: Array = np.zeros((active.size, k))
     Y = A
     t = np.ones(active.size, dtype=alpha.dtype)
@@ -140,7 +139,7 @@ def _proximal_gradient(
             stop[out] = np.where(met[ends], TOL, MAX_ITER)
 
             if ends.any():
-                on = ~ends
-                state = (active, A, Y, t, x, observed, B, alpha, floor)
-                active, A, Y, t, x, observed, B, alpha, floor = (v[on] for v in state)
+                active, A, Y, t, x, observed, B, alpha, floor = (
+                    v[~ends] for v in (active, A, Y, t, x, observed, B, alpha, floor)
+                )
     return codes, residual_sq, stop, gaps, steps

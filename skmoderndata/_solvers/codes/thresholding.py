@@ -279,16 +279,14 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
         rounding = 100 * EPS * size
         after_fit = fitted[live]
         former = np.where(after_fit, fit_rho[live], former)
-        scale = np.maximum(rho, rounding)[live]
-        limit = former - rho[live] <= RTOL * scale
+        limit = former - rho[live] <= RTOL * np.maximum(rho, rounding)[live]
         met = out.residual_sq[live] <= np.maximum(tol_sq, rounding)[live]
         ended[live] |= (after_fit & limit) | met
         repeated[live[limit & ~after_fit]] = SETTLED  # to the limit at once
         fit_rho[live] = np.where(after_fit, rho[live], fit_rho[live])
 
-        done = ended[live]
-        out.stop[live[done]] = STALL
-        live = live[~done]
+        out.stop[live[ended[live]]] = STALL
+        live = live[~ended[live]]
     return out
 
 

@@ -86,8 +86,8 @@ def _interior_point(
 
     def solve(G: Array, right: Array) -> Array:
         ridge = RIDGE_RELATIVE * np.trace(G, axis1=1, axis2=2) + TINY
-        ridged = G + ridge[:, None, None] * np.eye(r)
-        return np.linalg.solve(ridged, right[:, :, None])[:, :, 0]
+        G = G + ridge[:, None, None] * np.eye(r)
+        return np.linalg.solve(G, right[:, :, None])[:, :, 0]
 
     # start: least squares, with slacks away from zero
     known = observed.astype(float)
