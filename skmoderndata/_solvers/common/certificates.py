@@ -47,7 +47,7 @@ def relative_gaps(primal: Any, dual: Any, *, unit: Any = None) -> Array:
     # the scale of both values, unless a unit is given
     primal, dual = np.broadcast_arrays(np.asarray(primal, float), np.asarray(dual, float))
     scale = np.maximum(abs(primal), abs(dual)) if unit is None else np.asarray(unit, float)
-    scale = np.broadcast_to(scale, primal.shape)
+    scale = np.broadcast_to(np.maximum(scale, 0.0), primal.shape)
 
     # what is not finite proves nothing; a scale of zero bears no gap but zero
     finite = np.isfinite(primal) & np.isfinite(dual) & np.isfinite(scale)
