@@ -303,7 +303,7 @@ class FeatureSignDictionaryLearning(
                 lambda atoms, codes: self._code(data, known, atoms, self.alpha, codes),
                 alpha=float(self.alpha),
                 weights=w,
-                known=known,
+                observed=known,
                 momentum=self.momentum,
                 positive=self.positive_dict,
                 positive_code=self.positive_code,

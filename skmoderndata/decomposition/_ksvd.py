@@ -355,7 +355,7 @@ class KSVD(
                 data,
                 start,
                 code,
-                known=known,
+                observed=known,
                 rules=self._rules(len(X), len(start)),
                 max_iter=self.max_iter,
                 tol=self.tol,

@@ -196,7 +196,7 @@ def learn_atoms(estimator, image, known, grid, atoms, sigma, progress):
             lambda ready, rows: code_patches(
                 estimator, patches[rows], None if seen is None else seen[rows], ready, sigma
             ),
-            known=seen,
+            observed=seen,
             # a patch with holes is no good atom
             rules=Rules(batch_size=BATCH, replace_until=1.0 if seen is None else 0.0),
             max_iter=estimator.max_iter,

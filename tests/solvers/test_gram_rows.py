@@ -20,31 +20,31 @@ def test_rows_are_those_of_the_masked_gram_matrix(capacity, seed):
     n = rng.integers(1, 12)
     k = rng.integers(1, 20)
     D = rng.normal(size=(k, n))
-    G, place = no_rows(k, capacity)
+    G, row_of = no_rows(k, capacity)
     for _ in range(3):
         known = (rng.uniform(size=n) < 0.6).astype(float)
         scale = rng.uniform(0.5, 2, size=k) * (rng.uniform(size=k) < 0.8)
         expected = scale[:, None] * (D @ np.diag(known) @ D.T) * scale
-        forget_rows(place)
+        forget_rows(row_of)
         asked = rng.integers(k, size=2 * k)
         for number, j in enumerate(asked):
-            G = ask_row(j, np.ascontiguousarray(D.T), known, scale, G, place)
-            assert place[k] == len(set(asked[: number + 1])) <= len(G) <= max(k, 1)
+            G = ask_row(j, np.ascontiguousarray(D.T), known, scale, G, row_of)
+            assert row_of[k] == len(set(asked[: number + 1])) <= len(G) <= max(k, 1)
             for i in set(asked[: number + 1]):
-                assert_allclose(G[place[i]], expected[i], rtol=1e-12, atol=1e-12)
+                assert_allclose(G[row_of[i]], expected[i], rtol=1e-12, atol=1e-12)
         missing = np.setdiff1d(np.arange(k), asked)
-        assert (place[missing] == -1).all()
+        assert (row_of[missing] == -1).all()
 
 
 @pytest.mark.edge
 def test_a_whole_gram_matrix_is_taken_as_it_is():
     D = np.random.default_rng(0).normal(size=(5, 3))
     gram = D @ D.T
-    G, place = all_rows(gram)
+    G, row_of = all_rows(gram)
     for j in (3, 0, 4, 3):
-        same = ask_row(j, np.ascontiguousarray(D.T), np.zeros(3), np.zeros(5), G, place)
+        same = ask_row(j, np.ascontiguousarray(D.T), np.zeros(3), np.zeros(5), G, row_of)
         assert same is G or same.ctypes.data == gram.ctypes.data
-        assert place[j] == j
+        assert row_of[j] == j
     assert_array_equal(G, D @ D.T)
 
 

@@ -70,30 +70,32 @@ def bounded_lasso_codes(
     tol_sq = np.asarray(tol_sq, dtype=np.float64)
 
     def solve(
-        signals: Array, some: Atoms, which: Any, known: Array | None = None
+        signals: Array, some: Atoms, which: Any, observed: Array | None = None
     ) -> SparseCodes:
-        code = block_coder(signals, some, settings, known)
+        code = block_coder(signals, some, settings, observed)
         least = floor[which]
         bounds = tol_sq[which]
         reached = floor[which].copy()
 
-        def work(part: slice) -> SparseCodes:
-            seen = None if known is None else known[part]
-            x = np.asarray(signals[part], dtype=np.float64)
-            bound = bounds[part]
-            lam = reached[part]
-            found = code(part, lam, bound)
+        def work(block: slice) -> SparseCodes:
+            seen = None if observed is None else observed[block]
+            x = np.asarray(signals[block], dtype=np.float64)
+            bound = bounds[block]
+            lam = reached[block]
+            codes = code(block, lam, bound)
 
             # the bound is met, the optimum is certified, or the residual cannot be made
             # smaller
-            rr, gap, margin = _bound_gaps(x, seen, found.a, some.rows, bound, positive)
+            rr, gap, margin = _bound_gaps(x, seen, codes.a, some.rows, bound, positive)
             top = dual_norms(x @ some.rows.T, positive)
             met = rr <= bound - margin
-            short = ~met & (lam <= np.maximum(least[part], FLOOR * top) * (1 + 1e-12))
+            lowest = np.maximum(least[block], FLOOR * top)
+            short = ~met & (lam <= lowest * (1 + 1e-12))
             sure = (gap <= tol) & met
-            stop = np.where(sure, TOL, np.where(short & found.done, STALL, MAX_ITER))
-            gap = np.where(short, found.gap, gap)
-            return from_dense(found.a / some.norms, rr, stop, gap, found.n_iter)
+            otherwise = np.where(short & codes.done, STALL, MAX_ITER)
+            stop = np.where(sure, TOL, otherwise)
+            gap = np.where(short, codes.gap, gap)
+            return from_dense(codes.a / some.norms, rr, stop, gap, codes.n_iter)
 
         return in_blocks(signals, some, settings, work)
 
@@ -102,11 +104,10 @@ def bounded_lasso_codes(
     unmet = np.flatnonzero(codes.stop == MAX_ITER)
     if unmet.size == 0:
         return codes
-    known, least = (None if v is None else v[unmet] for v in (mask, alpha))
-    found = _search_penalties(
-        np.array(X[unmet], dtype=np.float64), known, atoms, tol_sq[unmet], least, settings
-    )  # fmt: skip
-    return replace_codes(codes, unmet, found)
+    observed, least = (None if v is None else v[unmet] for v in (mask, alpha))
+    x = np.array(X[unmet], dtype=np.float64)
+    searched = _search_penalties(x, observed, atoms, tol_sq[unmet], least, settings)
+    return replace_codes(codes, unmet, searched)
 
 
 def _search_penalties(
@@ -127,31 +128,34 @@ def _search_penalties(
     gap = np.zeros(m)
     stop = np.full(m, MAX_ITER)
     steps = np.zeros(m, np.int64)
-    given = settings._replace(tol=min(settings.tol, 1e-10))._asdict()
+    closer = settings._replace(tol=min(settings.tol, 1e-10))
+    options = closer._asdict()
 
     # the least penalty tells whether the bound can be met
     some = np.arange(m)
     lam = low.copy()
     for number in range(SEARCH):
-        known = None if mask is None else mask[some]
-        found = lasso_codes(X[some], atoms, alpha=lam, mask=known, **given)
-        A = to_dense(found, k) * atoms.norms
-        rr, reached, margin = _bound_gaps(
-            X[some], known, A, atoms.rows, tol_sq[some], settings.positive
-        )
+        x = X[some]
+        bound = tol_sq[some]
+        observed = None if mask is None else mask[some]
+        solved = lasso_codes(x, atoms, alpha=lam, mask=observed, **options)
+        A = to_dense(solved, k) * atoms.norms
+        rr, reached, margin = _bound_gaps(x, observed, A, atoms.rows, bound, settings.positive)
 
         # codes within the bound are kept, and the first ones in any case
-        inside = rr <= tol_sq[some] - margin
+        inside = rr <= bound - margin
         put = inside | np.bool_(number == 0)
-        codes[some[put]] = A[put]
-        residual_sq[some[put]] = rr[put]
-        gap[some[put]] = np.where(inside, reached, found.gap)[put]
-        steps[some] += found.n_iter
+        written = some[put]
+        codes[written] = A[put]
+        residual_sq[written] = rr[put]
+        gap[written] = np.where(inside, reached, solved.gap)[put]
+        steps[some] += solved.n_iter
 
         # the least penalty cannot meet the bound: out of reach
         if number == 0:
             stop[~inside] = STALL
-        stop[some[inside & (reached <= settings.tol)]] = TOL
+        certified = inside & (reached <= settings.tol)
+        stop[some[certified]] = TOL
         low[some[inside]] = lam[inside]
         high[some[~inside]] = lam[~inside]
 
@@ -164,20 +168,25 @@ def _search_penalties(
 
 
 def _bound_gaps(
-    X: Array, known: Array | None, A: Array, rows: Array, tol_sq: Array, positive: bool
+    X: Array, observed: Array | None, A: Array, rows: Array, tol_sq: Array, positive: bool
 ) -> tuple[Array, Array, Array]:
     """Squared residuals, gaps to the least ``|a|_1`` within the bounds, errors by rounding."""
     R = X - A @ rows
-    if known is not None:
-        R *= known
+    if observed is not None:
+        R *= observed
     C = R @ rows.T
     q = dual_norms(C, positive)
     rr = np.einsum("ij,ij->i", R, R)
     norm = np.abs(A).sum(axis=1)
+    residual = np.sqrt(rr)
+    tol = np.sqrt(tol_sq)
     # r x = a c + |r|^2
-    dual = np.einsum("ij,ij->i", A, C) + np.sqrt(rr) * (np.sqrt(rr) - np.sqrt(tol_sq))
+    dual = np.einsum("ij,ij->i", A, C) + residual * (residual - tol)
     bound = np.divide(dual, q, out=np.zeros_like(dual), where=q > 0)
     gap = relative_gaps(norm, bound, unit=norm)
-    reach = np.linalg.norm(X, axis=1) + np.abs(A) @ np.linalg.norm(rows, axis=1)
-    margin = 8 * EPS * np.sqrt(tol_sq) * reach
+
+    # rounding of the residual, by the lengths of what it is the difference of
+    lengths = np.linalg.norm(rows, axis=1)
+    reach = np.linalg.norm(X, axis=1) + np.abs(A) @ lengths
+    margin = 8 * EPS * tol * reach
     return rr, np.where(norm > 0, gap, 0.0), np.where(norm > 0, margin, 0.0)

@@ -69,12 +69,10 @@ def shrink(z, a, penalty, q):
     if q == 2.0:
         return z / (a + 2 * penalty)
 
-    # Newton's method on the slope, from a point not below the root
+    # Newton's method on the slope: from below the root where f is concave, else from above
     p = q - 1.0
-    if q < 2.0:
-        t = min(0.5 * z / a, (0.5 * z / (penalty * q)) ** (1 / p))
-    else:
-        t = min(z / a, (z / (penalty * q)) ** (1 / p))
+    level = 0.5 * z if q < 2.0 else z  # of each term: f is at most z, or at least
+    t = min(level / a, (level / (penalty * q)) ** (1 / p))
 
     for _ in range(NEWTON):
         if t == 0.0:
@@ -116,12 +114,13 @@ def bridge(
         for _ in it:
             sweep(G, penalties, q, positive, b, g)
             it.residual = duality_gap(b, c, g, yy, alpha, q, positive)
-        return BridgeResult(
-            b, it.residual, kkt_residual(b, c, g, alpha, q, positive), it.n_iter
-        )
+        violation = kkt_residual(b, c, g, alpha, q, positive)
+        return BridgeResult(b, it.residual, violation, it.n_iter)
 
     # q < 1: a sequence of weighted lassos whose smoothing e is halved when they settle
-    scale = float(np.max(np.abs(c), initial=0.0) / max(np.diag(G).max(initial=0.0), 1e-300))
+    largest = np.max(np.abs(c), initial=0.0)
+    curvature = max(np.diag(G).max(initial=0.0), 1e-300)
+    scale = float(largest / curvature)
     e = scale
     for _ in it:
         penalties = alpha * q * (np.abs(b) + e) ** (q - 1) if scale > 0 else np.zeros(len(c))
@@ -132,7 +131,8 @@ def bridge(
             it.residual = kkt_residual(b, c, g, alpha, q, positive)
         elif settled:
             e *= 0.5
-    return BridgeResult(b, float("nan"), kkt_residual(b, c, g, alpha, q, positive), it.n_iter)
+    violation = kkt_residual(b, c, g, alpha, q, positive)
+    return BridgeResult(b, float("nan"), violation, it.n_iter)
 
 
 def duality_gap(
@@ -151,17 +151,19 @@ def duality_gap(
     u = np.maximum(g, 0) if positive else np.abs(g)
     primal = rr / 2 + alpha * float(np.sum(np.abs(b) ** q))
 
+    steepest = u.max(initial=0.0)
     if alpha == 0:  # normal equations
-        slopes = np.abs(g * b).sum() + u.max(initial=0.0) * np.abs(b).sum()
+        slopes = np.abs(g * b).sum() + steepest * np.abs(b).sum()
         return relative_gap(slopes, 0.0, unit=yy / 2)
 
     # the best multiple of the residual, or the conjugate of the penalty
     if q == 1:
-        s = min(1.0, alpha / max(float(u.max(initial=0.0)), 1e-300))
+        s = min(1.0, alpha / max(float(steepest), 1e-300))
         dual = s * ry - s * s * rr / 2
     else:
+        power = q / (q - 1)
         with np.errstate(over="ignore"):
-            conjugate = (q - 1) * alpha * (u / (alpha * q)) ** (q / (q - 1))
+            conjugate = (q - 1) * alpha * (u / (alpha * q)) ** power
         dual = ry - rr / 2 - float(conjugate.sum())
     return relative_gap(primal, max(dual, 0.0), unit=yy / 2)  # the dual is 0 at r = 0
 
@@ -178,9 +180,11 @@ def kkt_residual(
         return 0.0
     used = b != 0
     violation = np.zeros(len(b))
-    slope = alpha * q * np.abs(b[used]) ** (q - 1) * np.sign(b[used])
+    coef = b[used]
+    slope = alpha * q * np.abs(coef) ** (q - 1) * np.sign(coef)
     violation[used] = np.abs(g[used] - slope)
     u = np.maximum(g, 0) if positive else np.abs(g)
     if q >= 1:
-        violation[~used] = relative_gaps(u[~used], alpha if q == 1 else 0.0, unit=1.0)
+        allowed = alpha if q == 1 else 0.0
+        violation[~used] = relative_gaps(u[~used], allowed, unit=1.0)
     return relative_gap(violation.max(initial=0.0), 0.0, unit=scale)

@@ -6,7 +6,7 @@ the signs that it has reached (`lasso`).
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.codes.gram_rows import ask_row
-from skmoderndata._solvers.codes.lasso_signal import correlations, known_entries, write_code
+from skmoderndata._solvers.codes.lasso_signal import correlations, observed_entries, write_code
 from skmoderndata._solvers.codes.products import ZERO
 
 # sweeps over the active atoms, after which their equations are better solved
@@ -26,7 +26,7 @@ def code_by_coordinate_descent(signals, active, scratch, G, codes, R, steps, tho
                 index[t] = j
                 a[t] = codes[i, j]
                 t += 1
-        write_code(signals, i, known_entries(signals, i), active, t, codes[i], R[i])
+        write_code(signals, i, observed_entries(signals, i), active, t, codes[i], R[i])
     return G
 
 
@@ -36,11 +36,11 @@ def coordinate_descent(signals, i, active, scratch, G, code, thorough):
 
     Unless `thorough`, it ends after `SWEEPS_BEFORE_SOLVING` sweeps over the active atoms, too.
     """
-    known = known_entries(signals, i)
-    place = signals.place
+    observed = observed_entries(signals, i)
+    row_of = signals.row_of
     c = scratch.c
     index = active.chosen
-    at = active.at
+    gram_rows = active.gram_rows
     a = active.a
     t = ZERO
 
@@ -49,47 +49,52 @@ def coordinate_descent(signals, i, active, scratch, G, code, thorough):
         if signals.positive:
             code[j] = max(code[j], 0.0)
         if code[j] != 0.0:
-            if place[j] < 0:
-                G = ask_row(j, signals.columns, known, signals.scale, G, place)
+            if row_of[j] < 0:
+                G = ask_row(j, signals.columns, observed, signals.scale, G, row_of)
             index[t] = j
-            at[t] = place[j]
+            gram_rows[t] = row_of[j]
             a[t] = code[j]
             t += 1
 
-    correlations(signals.B[i], active, G, t, c)
+    b = signals.B[i]
+    lam = signals.alpha[i]
+    correlations(b, active, G, t, c)
     every = True
     on_active = 0
     for sweep in range(1, signals.max_iter + 1):
         # one sweep, and the objective without the residual
-        moved, G = _sweep(signals, i, known, index, t, c, G, code, every)
+        moved, G = _sweep(signals, i, observed, index, t, c, G, code, every)
         objective = 0.5 * signals.sizes[i]
         t = ZERO
         for j in range(code.shape[0]):
             if code[j] != 0.0:
                 index[t] = j
                 # 1/2 |r|^2 + lam |a|_1 = 1/2 |x|^2 - 1/2 a (b + c) + lam |a|_1
-                objective -= 0.5 * code[j] * (signals.B[i, j] + c[j])
-                objective += signals.alpha[i] * abs(code[j])
+                objective -= 0.5 * code[j] * (b[j] + c[j])
+                objective += lam * abs(code[j])
                 t += 1
 
         # the steps of a sweep bound what another one would gain
         enough = (1e-9 if thorough else 1e-3) * signals.tol * max(objective, 0.0)
         little = moved <= enough / max(1, t)
         on_active = 0 if every else on_active + 1
-        if (little and every) or (on_active > SWEEPS_BEFORE_SOLVING and not thorough):
+        settled = little and every
+        better_solved = on_active > SWEEPS_BEFORE_SOLVING and not thorough
+        if settled or better_solved:
             return sweep, G
         every = little
     return signals.max_iter, G
 
 
 @jit
-def _sweep(signals, i, known, index, t, c, G, code, every):
+def _sweep(signals, i, observed, index, t, c, G, code, every):
     """Minimise over each coefficient, of all atoms or of the active ones, given the others.
 
     Returns the largest squared change of the fit, and G.
     """
-    norms_sq = signals.norms_sq[0 if signals.known.shape[0] == 1 else i]
-    place = signals.place
+    shared = signals.observed.shape[0] == 1
+    norms_sq = signals.norms_sq[0 if shared else i]
+    row_of = signals.row_of
     lam = signals.alpha[i]
     k = c.shape[0]
     moved = 0.0
@@ -117,9 +122,9 @@ def _sweep(signals, i, known, index, t, c, G, code, every):
         step = new - old
         moved = max(moved, step * step * norm_sq)
         code[j] = new
-        if place[j] < 0:
-            G = ask_row(j, signals.columns, known, signals.scale, G, place)
-        g = G[place[j]]
+        if row_of[j] < 0:
+            G = ask_row(j, signals.columns, observed, signals.scale, G, row_of)
+        g = G[row_of[j]]
         for q in range(k):
             c[q] -= step * g[q]
 

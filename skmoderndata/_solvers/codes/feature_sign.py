@@ -12,17 +12,16 @@ from skmoderndata._solvers.codes.gram_rows import ask_row
 from skmoderndata._solvers.codes.lasso_signal import (
     correlations,
     enter,
-    known_entries,
     leave,
+    observed_entries,
     solve_signs,
     write_code,
 )
 from skmoderndata._solvers.codes.products import ZERO, largest_entry, low_bits
 from skmoderndata._solvers.common.linalg import EPS
 
-EXCESS_RELATIVE = (
-    1e-10  # relative excess of a correlation over the penalty that counts as none
-)
+# relative excess of a correlation over the penalty that counts as none
+EXCESS_RELATIVE = 1e-10
 
 
 @jit
@@ -35,24 +34,19 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
     theta = active.theta
     z = active.z
     c, _, score, banned, _ = scratch
-    place = signals.place
+    row_of = signals.row_of
     positive = signals.positive
     k = c.shape[0]
     bits = score.view(np.int64)
     low = low_bits(k)
 
     for i in range(signals.X.shape[0]):
-        known = known_entries(signals, i)
+        observed = observed_entries(signals, i)
         b = signals.B[i]
         lam = signals.alpha[i]
 
-        for j in range(k):
-            score[j] = b[j]
-        enough = lam * (1 + EXCESS_RELATIVE) + 8 * EPS * abs(
-            score[largest_entry(bits, k, low)]
-        )
-
-        t, G = _start(signals, known, active, codes[i], G)
+        enough = _entering_level(b, lam)
+        t, G = _start(signals, observed, active, codes[i], G)
         solved = t == 0
         some_banned = False
 
@@ -68,11 +62,11 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
                 if abs(score[new]) <= enough:
                     break
 
-                if place[new] < 0:
-                    G = ask_row(new, signals.columns, known, signals.scale, G, place)
+                if row_of[new] < 0:
+                    G = ask_row(new, signals.columns, observed, signals.scale, G, row_of)
                 before = t
                 sign = 1.0 if c[new] > 0.0 else -1.0
-                t = _admit(active, t, G[place[new]], place[new], new, sign)
+                t = _admit(active, t, G[row_of[new]], row_of[new], new, sign)
                 if t < 0:  # no atom would leave: against theory, hence rounding
                     t = before
                     banned[new] = some_banned = True
@@ -102,20 +96,29 @@ def code_by_feature_sign(signals, active, scratch, G, codes, R, steps):
                 some_banned = False
 
         _allow_all(banned)
-        write_code(signals, i, known, active, t, codes[i], R[i])
+        write_code(signals, i, observed, active, t, codes[i], R[i])
     return G
 
 
+@jit_leaf
+def _entering_level(b, lam):
+    """Magnitude above which a correlation admits its atom: the penalty, but for rounding."""
+    top = 0.0
+    for j in range(b.shape[0]):
+        top = max(top, abs(b[j]))
+    return lam * (1 + EXCESS_RELATIVE) + 8 * EPS * top
+
+
 @jit
-def _start(signals, known, active, code, G):
+def _start(signals, observed, active, code, G):
     """Activate the atoms of a code that are independent; returns how many, and G."""
-    place = signals.place
+    row_of = signals.row_of
     t = ZERO
     for j in range(code.shape[0]):
         if code[j] != 0.0 and (code[j] > 0.0 or not signals.positive):
-            G = ask_row(j, signals.columns, known, signals.scale, G, place)
+            G = ask_row(j, signals.columns, observed, signals.scale, G, row_of)
             before = t
-            t = enter(active, t, G[place[j]], place[j], j)
+            t = enter(active, t, G[row_of[j]], row_of[j], j)
             if t > before:
                 active.a[before] = code[j]
                 active.theta[before] = 1.0 if code[j] > 0.0 else -1.0
@@ -141,7 +144,7 @@ def _allow_all(banned):
 
 
 @jit_leaf
-def _admit(active, t, g, at, new, sign):
+def _admit(active, t, g, row, new, sign):
     """Make atom `new` active; returns how many are, or -1 where it cannot be.
 
     An atom in the span of the active ones takes the place of the first of them that becomes zero
@@ -150,7 +153,7 @@ def _admit(active, t, g, at, new, sign):
     a = active.a
     theta = active.theta
     z = active.z
-    grown = enter(active, t, g, at, new)
+    grown = enter(active, t, g, row, new)
     if grown > t:
         a[t] = 0.0
         theta[t] = sign
@@ -162,16 +165,18 @@ def _admit(active, t, g, at, new, sign):
     gone = ZERO - 1
     for s in range(t):
         direction = -z[s] * sign
-        if a[s] * direction < 0.0 and -a[s] / direction < step:
-            step = -a[s] / direction
-            gone = s
+        if a[s] * direction < 0.0:
+            to_zero = -a[s] / direction
+            if to_zero < step:
+                step = to_zero
+                gone = s
 
     if gone < 0:
         return gone
     for s in range(t):
         a[s] -= step * sign * z[s]
     t = leave(active, t, gone)
-    grown = enter(active, t, g, at, new)
+    grown = enter(active, t, g, row, new)
     if grown > t:
         a[t] = step * sign
         theta[t] = sign
@@ -189,17 +194,18 @@ def _best_step(b, active, G, t, lam):
     z = active.z
     theta = active.theta
     index = active.chosen
-    at = active.at
+    gram_rows = active.gram_rows
     slope = 0.0
     curve = 0.0
     start = 0.0
     for s in range(t):
         correlation = b[index[s]]
-        g = G[at[s]]
+        g = G[gram_rows[s]]
         for q in range(t):
             correlation -= g[index[q]] * a[q]
-        slope += (z[s] - a[s]) * correlation
-        curve += (z[s] - a[s]) * (correlation - lam * theta[s])
+        move = z[s] - a[s]
+        slope += move * correlation
+        curve += move * (correlation - lam * theta[s])
         start += lam * abs(a[s])
 
     # the best of the full step and of those at which a coefficient meets zero
@@ -228,7 +234,8 @@ def _move(active, t, step, positive):
     theta = active.theta
     for s in range(t):
         moved = a[s] + step * (z[s] - a[s])
-        a[s] = 0.0 if abs(moved) <= 1e-14 * (abs(a[s]) + abs(z[s])) else moved
+        rounding = 1e-14 * (abs(a[s]) + abs(z[s]))
+        a[s] = 0.0 if abs(moved) <= rounding else moved
     s = ZERO
     while s < t:
         if a[s] == 0.0 or (positive and a[s] < 0.0):

@@ -34,9 +34,10 @@ def penalised_bounds(
         Rounding may put the first below the second.
     """
     objective = 0.5 * rr + lam * penalty
-    factor = np.maximum(xr / np.where(rr > 0, rr, 1.0), 0.0)
-    most = np.where(largest > 0, lam / np.where(largest > 0, largest, 1.0), np.inf)
-    factor = np.where(rr > 0, np.minimum(factor, most), 0.0)
+    best = np.maximum(xr / np.where(rr > 0, rr, 1.0), 0.0)
+    divisor = np.where(largest > 0, largest, 1.0)
+    feasible = np.where(largest > 0, lam / divisor, np.inf)
+    factor = np.where(rr > 0, np.minimum(best, feasible), 0.0)
     return objective, factor * (xr - 0.5 * factor * rr)
 
 
@@ -56,5 +57,6 @@ def code_gaps(
     xr = np.einsum("ij,ij->i", X, R)
     rr = np.einsum("ij,ij->i", R, R)
     largest = dual_norms(R @ rows.T, positive)
-    objective, bound = penalised_bounds(xr, rr, np.abs(A).sum(axis=1), largest, alpha)
+    penalty = np.abs(A).sum(axis=1)
+    objective, bound = penalised_bounds(xr, rr, penalty, largest, alpha)
     return relative_gaps(objective, bound, unit=1.0), objective, rr

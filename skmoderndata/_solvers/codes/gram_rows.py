@@ -15,10 +15,11 @@ ROWS_KEPT = 2**25  # bytes of rows that the next signal takes over
 
 
 def no_rows(n_atoms: int, capacity: int = 64) -> tuple[Array, Array]:
-    """Room for rows of a Gram matrix, none of them computed: ``(G, place)`` for `ask_row`."""
-    place = np.full(n_atoms + 1, -1)
-    place[n_atoms] = 0
-    return np.empty((max(1, min(n_atoms, capacity)), n_atoms)), place
+    """Room for rows of a Gram matrix, none of them computed: ``(G, row_of)`` for `ask_row`."""
+    row_of = np.full(n_atoms + 1, -1)
+    row_of[n_atoms] = 0
+    n_rows = max(1, min(n_atoms, capacity))
+    return np.empty((n_rows, n_atoms)), row_of
 
 
 def all_rows(gram: Array) -> tuple[Array, Array]:
@@ -27,21 +28,21 @@ def all_rows(gram: Array) -> tuple[Array, Array]:
 
 
 @jit
-def ask_row(j, columns, known, scale, G, place):
-    """Make sure that ``G[place[j]]`` is row j of the Gram matrix; returns G, enlarged if need be.
+def ask_row(j, columns, observed, scale, G, row_of):
+    """Make sure that ``G[row_of[j]]`` is row j of the Gram matrix; returns G, enlarged if need be.
 
-    Computed from the transposed dictionary `columns` (n, k) and the weights `known` (n,) of the
+    Computed from the transposed dictionary `columns` (n, k) and the weights `observed` (n,) of the
     entries of the signal (0 for a missing one), times ``scale[j] * scale[i]``: the reciprocal
-    norms of masked atoms make them of unit norm, zero bars an atom. `place` (k + 1,) tells where
+    norms of masked atoms make them of unit norm, zero bars an atom. `row_of` (k + 1,) tells where
     the row of each atom is, -1 for nowhere, and at its end how many rows there are. Call as
-    ``G = ask_row(j, columns, known, scale, G, place)``.
+    ``G = ask_row(j, columns, observed, scale, G, row_of)``.
     """
-    if place[j] >= 0:
+    if row_of[j] >= 0:
         return G
     n, k = columns.shape
-    t = place[k]
+    t = row_of[k]
 
-    # twice the room, at most all rows
+    # twice as many rows, at most all
     if t == G.shape[0]:
         larger = np.empty((min(k, 2 * t), k))
         for s in range(t):
@@ -49,43 +50,43 @@ def ask_row(j, columns, known, scale, G, place):
                 larger[s, i] = G[s, i]
         G = larger
 
-    # products with the entries that are known
+    # products with the observed entries
     g = G[t]
     for i in range(k):
         g[i] = 0.0
     if scale[j] != 0.0:
         weights = np.empty(n)
-        at = np.empty(n, np.int64)
+        entries = np.empty(n, np.int64)
         count = ZERO
         for p in range(n):
-            c = known[p] * columns[p, j]
+            c = observed[p] * columns[p, j]
             if c != 0.0:
                 weights[count] = c
-                at[count] = p
+                entries[count] = p
                 count += 1
 
-        add_rows(g, scale[j], weights, columns, at, count)
+        add_rows(g, scale[j], weights, columns, entries, count)
         for i in range(k):
             g[i] *= scale[i]
 
-    place[j] = t
-    place[k] = t + 1
+    row_of[j] = t
+    row_of[k] = t + 1
     return G
 
 
 @jit_leaf
-def forget_rows(place):
+def forget_rows(row_of):
     """Start afresh: no row is computed."""
-    k = place.shape[0] - 1
+    k = row_of.shape[0] - 1
     for j in range(k):
-        place[j] = -1
-    place[k] = 0
+        row_of[j] = -1
+    row_of[k] = 0
 
 
 @jit_leaf
-def same_entries(known, former):
-    """Tell whether two signals have the same entries known: rows computed for one serve both."""
-    for p in range(known.shape[0]):
-        if known[p] != former[p]:
+def same_entries(observed, former):
+    """Tell whether two signals have the same mask: rows computed for one serve both."""
+    for p in range(observed.shape[0]):
+        if observed[p] != former[p]:
             return False
     return True

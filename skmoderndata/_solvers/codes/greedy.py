@@ -47,25 +47,25 @@ from skmoderndata._typing import Array
 class Signals(NamedTuple):
     """A block of m signals, and the dictionary.
 
-    `x` (m, n) are the signals, zero where `known` (m, n) is 0 instead of 1. `scale` (m, k) holds
-    the reciprocal norms of the masked atoms, 0 for barred ones, so that `b` (m, k) are inner
-    products with atoms of unit norm. `tol_sq` (m,) bounds squared residuals, `room` (m,) is the
-    number of known entries, and `fresh` (m,) tells where a mask is not that of the signal before.
-    The atoms are in `rows` (k, n) and in `columns` (n, k).
+    `x` (m, n) are the signals, zero where `observed` (m, n) is 0 instead of 1. `scale` (m, k)
+    holds the reciprocal norms of the masked atoms, 0 for barred ones, so that `b` (m, k) are
+    inner products with atoms of unit norm. `tol_sq` (m,) bounds squared residuals, `n_observed`
+    (m,) counts observed entries, and `mask_changed` (m,) tells where a mask is not that of the
+    signal before. The atoms are in `rows` (k, n) and in `columns` (n, k).
     """
 
     x: Array
-    known: Array
+    observed: Array
     scale: Array
     b: Array
     tol_sq: Array
-    room: Array
-    fresh: Array
+    n_observed: Array
+    mask_changed: Array
     rows: Array
     columns: Array
 
 
-class Found(NamedTuple):
+class Pairs(NamedTuple):
     """What `_omp` fills in: `counts[i]` pairs for signal i, and how its code ended.
 
     Coefficients refer to atoms of unit norm.
@@ -128,36 +128,46 @@ def orthogonal_matching_pursuit(
             gram = some.rows @ some.rows.T
 
         # rows of the Gram matrix on demand, as many as fit into the memory that is kept
-        most = k if gram is not None else max(ROWS_PER_CODE, cap, ROWS_KEPT // (8 * k))
+        n_kept = max(ROWS_PER_CODE, cap, ROWS_KEPT // (8 * k))
+        max_rows = n_kept if gram is None else k
         rows = np.ascontiguousarray(some.rows)
         columns = np.ascontiguousarray(some.rows.T)
         bounds = tol_sq[which]
-        size = max(16, min(BLOCK_SIGNALS, 2**22 // max(n, k)))
-        known = np.ones((size, n))
+        fitting = 2**22 // max(n, k)
+        size = max(16, min(BLOCK_SIGNALS, fitting))
+        observed = np.ones((size, n))
         scale = np.ones((size, k))
 
-        def work(part: slice) -> SparseCodes:
-            x = np.array(signals[part], dtype=np.float64, order="C")
+        def work(block: slice) -> SparseCodes:
+            x = np.array(signals[block], dtype=np.float64, order="C")
             m = len(x)
             b = x @ columns
-            fixed = (np.full(m, n), np.zeros(m, np.bool_), rows, columns)
-            block = Signals(x, known[:m], scale[:m], b, bounds[part], *fixed)
+            n_observed = np.full(m, n)
+            mask_changed = np.zeros(m, np.bool_)
+            dictionary = (rows, columns)
+            inputs = Signals(
+                x, observed[:m], scale[:m], b, bounds[block], n_observed, mask_changed, *dictionary
+            )  # fmt: skip
             if mask is not None:
-                block = _masked(block, mask[part])
-            found = Found(
-                np.zeros((m, cap), np.int64), np.zeros((m, cap)), np.zeros(m, np.int32),
-                np.zeros(m), np.zeros(m, np.int8), np.zeros(m, np.int32),
-            )  # fmt: skip
+                inputs = _masked(inputs, mask[block])
 
-            G, place = no_rows(k) if gram is None else all_rows(gram)
-            _omp(block, found, G, place, most, n_nonzero, optimised)
+            G, row_of = no_rows(k) if gram is None else all_rows(gram)
+            codes = _empty_output(m, cap)
+            _omp(inputs, codes, G, row_of, max_rows, n_nonzero, optimised)
 
-            used = np.arange(cap) < found.counts[:, None]
-            chosen = found.chosen[used]
+            used = np.arange(cap) < codes.counts[:, None]
+            chosen = codes.chosen[used]
+            values = codes.values[used] / some.norms[chosen]
+            no_gap = np.full(m, np.nan)
             return from_pairs(
-                found.counts, chosen, found.values[used] / some.norms[chosen], found.residual_sq,
-                found.stop, np.full(m, np.nan), found.steps,
-            )  # fmt: skip
+                codes.counts,
+                chosen,
+                values,
+                codes.residual_sq,
+                codes.stop,
+                no_gap,
+                codes.steps,
+            )
 
         return code_in_blocks(m, work, n_jobs=n_jobs, block=size)
 
@@ -166,24 +176,35 @@ def orthogonal_matching_pursuit(
     )
 
 
+def _empty_output(m: int, cap: int) -> Pairs:
+    """Make room for the codes of m signals, of at most `cap` atoms each."""
+    chosen = np.zeros((m, cap), np.int64)
+    values = np.zeros((m, cap))
+    counts = np.zeros(m, np.int32)
+    residual_sq = np.zeros(m)
+    stop = np.zeros(m, np.int8)
+    steps = np.zeros(m, np.int32)
+    return Pairs(chosen, values, counts, residual_sq, stop, steps)
+
+
 def _masked(signals: Signals, mask: Array) -> Signals:
     """Signals of which each has its own mask."""
-    known = mask.astype(np.float64)
-    norms_sq = known @ signals.columns**2
+    observed = mask.astype(np.float64)
+    norms_sq = observed @ signals.columns**2
     usable = norms_sq > BARRED
     scale = usable / np.sqrt(np.where(usable, norms_sq, 1.0))
-    fresh = np.append(False, (mask[1:] != mask[:-1]).any(axis=1))
-    return signals._replace(
-        known=known, scale=scale, b=signals.b * scale, room=mask.sum(axis=1), fresh=fresh
-    )
+    differs = (mask[1:] != mask[:-1]).any(axis=1)
+    signals = signals._replace(observed=observed, scale=scale, b=signals.b * scale)
+    mask_changed = np.append(False, differs)
+    return signals._replace(n_observed=mask.sum(axis=1), mask_changed=mask_changed)
 
 
 @jit
-def _omp(signals, found, G, place, most, n_nonzero, optimised):
+def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
     """Pursuit by a progressive Cholesky factorisation."""
     (m, k) = signals.b.shape
     n = signals.x.shape[1]
-    cap = found.chosen.shape[1]
+    cap = codes.chosen.shape[1]
     low = low_bits(k)
     U = np.empty((cap, k))
     L = np.empty((cap, cap))
@@ -198,14 +219,14 @@ def _omp(signals, found, G, place, most, n_nonzero, optimised):
     banned = np.empty(k, np.int64)
 
     for i in range(m):
-        if signals.fresh[i] or place[k] > most:
-            forget_rows(place)
-        room = min(cap, signals.room[i])
-        known = signals.known[i]
+        if signals.mask_changed[i] or row_of[k] > max_rows:
+            forget_rows(row_of)
+        rank_limit = min(cap, signals.n_observed[i])
+        observed = signals.observed[i]
         scale = signals.scale[i]
         b = signals.b[i]
-        index = found.chosen[i]
-        value = found.values[i]
+        index = codes.chosen[i]
+        value = codes.values[i]
         bound = signals.tol_sq[i]
         size = inner(signals.x[i], signals.x[i], n)
         rho = size
@@ -224,7 +245,7 @@ def _omp(signals, found, G, place, most, n_nonzero, optimised):
             if rho <= bound:
                 stop = TOL
                 break
-            if t >= n_nonzero or t >= room:
+            if t >= n_nonzero or t >= rank_limit:
                 stop = ATOMS if t >= n_nonzero else RANK
                 break
 
@@ -245,9 +266,9 @@ def _omp(signals, found, G, place, most, n_nonzero, optimised):
             steps += 1
 
             # 3. extend the factor; an atom in the span of the chosen ones is barred
-            if place[new] < 0:
-                G = ask_row(new, signals.columns, known, scale, G, place)
-            g = G[place[new]]
+            if row_of[new] < 0:
+                G = ask_row(new, signals.columns, observed, scale, G, row_of)
+            g = G[row_of[new]]
             u = U[t]
             pivot = g[new]
             for s in range(t):
@@ -325,10 +346,10 @@ def _omp(signals, found, G, place, most, n_nonzero, optimised):
                 stop = TOL
 
         sort_pairs(index, value, t)
-        found.counts[i] = t
-        found.residual_sq[i] = rho
-        found.stop[i] = stop
-        found.steps[i] = steps
+        codes.counts[i] = t
+        codes.residual_sq[i] = rho
+        codes.stop[i] = stop
+        codes.steps[i] = steps
 
 
 @jit_leaf
@@ -360,4 +381,4 @@ def _fit_residual_sq(signals, i, L, h, index, t, a, value, r):
     unit norm, `r` receives the residual.
     """
     _solve_code(L, h, index, t, a, signals.scale[i], value)
-    return residual_sq(signals.x[i], signals.known[i], signals.rows, index, value, t, r)
+    return residual_sq(signals.x[i], signals.observed[i], signals.rows, index, value, t, r)

@@ -86,9 +86,11 @@ class Columns:
         if not self.is_sparse:
             rows = self.X.T[which]
             return np.asarray(rows @ rows.T)
-        out = (self.X[:, which].T @ self.X[:, which]).toarray()
+        columns = self.X[:, which]
+        out = (columns.T @ columns).toarray()
         if self.mean is not None:
-            out -= (self.root @ self.root) * np.outer(self.mean[which], self.mean[which])
+            mean = self.mean[which]
+            out -= (self.root @ self.root) * np.outer(mean, mean)
         return np.asarray(out)
 
 
@@ -130,27 +132,31 @@ class WorkingSet:
         if 2 * count > self.X.X.shape[0]:
             self.Z = self.X.rows(self.columns)
         else:
-            factor, pivots, rank, _ = linalg.lapack.dpstrf(self.X.gram(self.columns), lower=1)
+            gram = self.X.gram(self.columns)
+            factor, pivots, rank, _ = linalg.lapack.dpstrf(gram, lower=1)
             self.factor = np.tril(factor)[:, :rank]
             self.pivots = pivots[:rank] - 1
             self.Z = np.empty((count, rank))
             self.Z[pivots - 1] = self.factor
 
         # inner products within new groups, those of one size together
-        known = self.X.blocks if self.factor is None else self.blocks_of_factor
-        new = np.array([g not in known for g in self.groups.tolist()], np.bool_)
+        stored = self.X.blocks if self.factor is None else self.blocks_of_factor
+        new = np.array([g not in stored for g in self.groups.tolist()], np.bool_)
         for size in np.unique(sizes[new]):
             which = np.flatnonzero(new & (sizes == size))
             rows = self.Z[self.edges[which][:, None] + np.arange(size)]
             turned = rows.transpose(0, 2, 1)
             few = size <= WIDE
-            parts = rows @ turned if few or size <= self.Z.shape[1] else turned @ rows
-            largest = np.linalg.eigvalsh(parts)[:, -1].tolist()
-            blocks = parts.reshape(len(which), -1) if few else np.zeros((len(which), 0))
+            wide = not few and size > self.Z.shape[1]
+            products = turned @ rows if wide else rows @ turned
+            largest = np.linalg.eigvalsh(products)[:, -1].tolist()
+            n_new = len(which)
+            blocks = products.reshape(n_new, -1) if few else np.zeros((n_new, 0))
             values = zip(largest, blocks, strict=True)
-            known.update(zip(self.groups[which].tolist(), values, strict=True))
+            names = self.groups[which].tolist()
+            stored.update(zip(names, values, strict=True))
 
-        pairs = [known[g] for g in self.groups.tolist()]
+        pairs = [stored[g] for g in self.groups.tolist()]
         self.largest = np.array([largest for largest, _ in pairs])
         self.blocks = np.concatenate([np.zeros(0), *(block for _, block in pairs)])
 
@@ -177,7 +183,8 @@ class Penalty(NamedTuple):
     def of(self, w: Array) -> float:
         """Penalty divided by `lam`."""
         norms = np.sqrt(np.add.reduceat(w * w, self.edges[:-1]))
-        return float((1 - self.mix) * (self.weights @ norms) + self.mix * np.abs(w).sum())
+        of_groups = self.weights @ norms
+        return float((1 - self.mix) * of_groups + self.mix * np.abs(w).sum())
 
     def dual_norms(self, c: Array) -> Array:
         """Dual norm for each group: the smallest `lam` for which it stays zero.
@@ -228,18 +235,16 @@ def group_lasso(
     """
     X = work.X
     lam = penalty.lam
-    w = (
-        np.zeros(int(penalty.edges[-1]))
-        if start is None
-        else np.array(start, dtype=np.float64)
-    )
+    n_columns = int(penalty.edges[-1])
+    w = np.zeros(n_columns) if start is None else np.array(start, dtype=np.float64)
     if penalty.positive:
         w = np.maximum(w, 0.0)
     scale = 0.5 * float(y @ y)
     if scale == 0:
         return GroupLassoResult(np.zeros_like(w), 0.0, 0, 0.0)
 
-    of_group = np.repeat(np.arange(len(penalty.weights)), np.diff(penalty.edges))
+    n_groups = len(penalty.weights)
+    of_group = np.repeat(np.arange(n_groups), np.diff(penalty.edges))
     taken = 0
     idle = 0
     best = GroupLassoResult(w, np.inf, 0, 0.0)
@@ -256,7 +261,8 @@ def group_lasso(
             best = GroupLassoResult(w, gap, taken, lam_max, objective)
 
         # 2. stop: gap, number of sweeps, or no progress
-        wanted_gap = max(tol * (best.objective if of_objective else scale), FLOOR * scale)
+        unit = best.objective if of_objective else scale
+        wanted_gap = max(tol * unit, FLOOR * scale)
         if best.gap <= wanted_gap or taken >= max_iter or idle > 5:
             break
         if progress is not None:
@@ -269,12 +275,12 @@ def group_lasso(
         missing[work.groups] = False
         new = np.flatnonzero(missing)
         if new.size:
-            most = max(20, 2 * int(np.count_nonzero(active)), len(scores) // 20)
+            largest = max(20, 2 * int(np.count_nonzero(active)), len(scores) // 20)
             urgency = np.where(active[new], np.inf, scores[new])
-            work.add(np.sort(new[np.argsort(-urgency, kind="stable")[:most]]))
+            order = np.argsort(-urgency, kind="stable")
+            work.add(np.sort(new[order[:largest]]))
 
         # 4. solve on the working set, no closer than needed while other groups wait
-        # no closer than needed while other groups wait
         goal = max(0.3 * wanted_gap, 0.1 * gap if new.size else 0.0)
         w, steps = _solve_working_set(y, b, work, w, penalty, goal, max_iter - taken)
         taken += steps
@@ -289,7 +295,9 @@ def group_lasso_gap(X: Columns, y: Array, w: Array, penalty: Penalty) -> float:
     The dual problem is ``max y'v - 1/2 |v|^2`` with ``dual_norms(X'v) <= lam`` for every group.
     """
     r = y - X.times(w)
-    return _gap(float(y @ r), float(r @ r), w, penalty.dual_norms(X.cross(r)), penalty)[0]
+    scores = penalty.dual_norms(X.cross(r))
+    gap, _ = _gap(float(y @ r), float(r @ r), w, scores, penalty)
+    return gap
 
 
 def _gap(
@@ -322,6 +330,7 @@ def _solve_working_set(
     some = penalty._replace(edges=edges, weights=penalty.weights[work.groups])
     group_lam = some.lam * (1 - some.mix) * some.weights
     single_lam = some.lam * some.mix
+    positive = some.positive
 
     def look() -> tuple[Array, Array, float]:
         r = target - a @ Z
@@ -340,16 +349,7 @@ def _solve_working_set(
         before = gap
         count = min(SWEEPS_BETWEEN_GAPS, max_iter - taken)
         taken += descend(
-            Z,
-            edges,
-            r,
-            work.blocks,
-            a,
-            group_lam,
-            single_lam,
-            work.largest,
-            some.positive,
-            count,
+            Z, edges, r, work.blocks, a, group_lam, single_lam, work.largest, positive, count
         )
         r, c, gap = look()
 
@@ -357,12 +357,12 @@ def _solve_working_set(
         system = min(np.count_nonzero(a), Z.shape[1])
         worth = False
         if system <= NEWTON_SIZE and gap > goal:
-            # sweeps to come would take longer than a step, by measurement
-            worth = np.log(gap / goal) > system / 200 * np.log(max(1.0, before / gap))
+            gain = np.log(max(1.0, before / gap))
+            worth = np.log(gap / goal) > system / 200 * gain
         for _ in range(NEWTON_STEPS if worth else 0):
             former = gap
             used = np.count_nonzero(a)
-            a = newton_step(Z, edges, a, c, group_lam, single_lam, some.positive)
+            a = newton_step(Z, edges, a, c, group_lam, single_lam, positive)
             r, c, gap = look()
             zeroed = np.count_nonzero(a) < used
             if gap <= goal or (gap > 0.1 * former and not zeroed):
@@ -413,7 +413,8 @@ def _dual_norms(size, edges, weights, mix, out):
             s2 += ordered[k] * ordered[k]
             k += 1
             v = ordered[k] / mix if k < n else 0.0
-            if s2 - 2 * mix * v * s1 + (k * mix * mix - a * a) * v * v >= 0.0:
+            quadratic = (k * mix * mix - a * a) * v * v
+            if s2 - 2 * mix * v * s1 + quadratic >= 0.0:
                 break
 
         root = mix * mix * s1 * s1 - s2 * (k * mix * mix - a * a)

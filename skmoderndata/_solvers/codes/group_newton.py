@@ -49,24 +49,27 @@ def newton_step(
     z = a[S]
     lams = group_lam[owner[first]]
     norms = np.sqrt(np.add.reduceat(z * z, first))
-    slope = np.repeat(lams / norms, sizes) * z + single_lam * np.sign(z) - c[S]
+    curvature = lams / norms
+    slope = np.repeat(curvature, sizes) * z + single_lam * np.sign(z) - c[S]
 
     # direction, which must descend
-    d = newton_direction(rows, slope, z, first, lams / norms)
+    d = newton_direction(rows, slope, z, first, curvature)
     descent = -1.0 if d is None else float(slope @ d)
     if d is None or not np.isfinite(descent) or descent >= 0:
         return a
 
     # step sizes at which coefficients pass a kink at zero, and groups turn round
     with np.errstate(divide="ignore", invalid="ignore"):
-        zero_at = np.repeat(norms**2 / -np.add.reduceat(z * d, first), sizes)
+        turn_at = norms**2 / -np.add.reduceat(z * d, first)
+        zero_at = np.repeat(turn_at, sizes)
         zero_at[zero_at <= 0] = np.inf
         if single_lam > 0 or positive:
             own = -z / d
             zero_at = np.where(own > 0, np.minimum(zero_at, own), zero_at)
 
     penalty = float(lams @ norms) + single_lam * float(np.abs(z).sum())
-    slack = 4 * np.finfo(np.float64).eps * (penalty + abs(float(z @ c[S])))  # rounding
+    magnitude = penalty + abs(float(z @ c[S]))
+    slack = 4 * np.finfo(np.float64).eps * magnitude  # rounding
 
     # the full step, kinks on the way, and halves of the first kink
     ordered = np.sort(zero_at[zero_at < 1])
@@ -81,8 +84,9 @@ def newton_step(
         new = np.where(zero_at <= size, 0.0, z + size * d)
         move = new - z
         image = move @ rows
+        new_norms = np.sqrt(np.add.reduceat(new * new, first))
         change = 0.5 * float(image @ image) - float(c[S] @ move) - penalty
-        change += float(lams @ np.sqrt(np.add.reduceat(new * new, first)))
+        change += float(lams @ new_norms)
         change += single_lam * float(np.abs(new).sum())
 
         if change >= best:
@@ -117,10 +121,12 @@ def newton_direction(
         root = (1 / np.sqrt(bend)).astype(np.float32)
 
         def along(V: Array) -> Array:  # u u' V
-            return np.asarray((np.add.reduceat(u * V.T, first, axis=-1)[..., owner] * u).T)
+            products = np.add.reduceat(u * V.T, first, axis=-1)
+            return np.asarray((products[..., owner] * u).T)
 
         def scaled(V: Array) -> Array:  # D^-1/2 V
-            return np.asarray(((V + (ALONG**-0.5 - 1) * along(V)).T * root).T, np.float32)
+            stretched = V + (ALONG**-0.5 - 1) * along(V)
+            return np.asarray((stretched.T * root).T, np.float32)
 
         T = scaled(rows)
         K = T.T @ T
@@ -131,19 +137,22 @@ def newton_direction(
 
         def precondition(v: Array) -> Array:
             s = scaled(v)
-            return scaled(s - T @ linalg.cho_solve(factor, s @ T, check_finite=False))
+            inner = linalg.cho_solve(factor, s @ T, check_finite=False)
+            return scaled(s - T @ inner)
 
         def hessian(v: Array) -> Array:
-            return np.asarray(
-                rows @ (v @ rows) + bend * (v - (1 - CURVATURE_ALONG) * along(v))
-            )
+            across = v - (1 - CURVATURE_ALONG) * along(v)
+            return np.asarray(rows @ (v @ rows) + bend * across)
 
         square = (len(z), len(z))
         operator = LinearOperator(square, hessian, dtype=np.float64)
         M = LinearOperator(square, precondition, dtype=np.float64)
-        return np.asarray(cg(operator, -slope, rtol=RTOL, maxiter=MAX_STEPS, M=M)[0])
+        solution, _ = cg(operator, -slope, rtol=RTOL, maxiter=MAX_STEPS, M=M)
+        return np.asarray(solution)
 
-    H = rows @ rows.T - np.where(owner == owner[:, None], np.outer(bend * u, u), 0.0)
+    # few: the Hessian itself
+    same_group = owner == owner[:, None]
+    H = rows @ rows.T - np.where(same_group, np.outer(bend * u, u), 0.0)
     H[np.diag_indices_from(H)] += bend
     factor = _factor(H)
     return None if factor is None else -linalg.cho_solve(factor, slope, check_finite=False)

@@ -77,34 +77,33 @@ def group_lasso_codes(
         if len(rows) <= WHOLE:
             everything.add(np.arange(len(weights)))
 
-        def work(part: slice) -> SparseCodes:
-            x = np.array(signals[part], dtype=np.float64)
-            given = np.zeros((len(x), len(rows)))
+        def work(block: slice) -> SparseCodes:
+            x = np.array(signals[block], dtype=np.float64)
+            first = np.zeros((len(x), len(rows)))
             if starts is not None:
-                some = starts[part]
-                given += some if isinstance(some, np.ndarray) else some.toarray()
-                given = given[:, order] * atoms.norms
-            a = np.empty_like(given)
+                some = starts[block]
+                first += some if isinstance(some, np.ndarray) else some.toarray()
+                first = first[:, order] * atoms.norms
+            a = np.empty_like(first)
             gap = np.empty(len(x))
             rr = np.empty(len(x))
             stop, n_iter = np.empty((2, len(x)), np.int64)
 
-            for i, (signal, lam) in enumerate(zip(x, levels[part], strict=True)):
+            options: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "of_objective": True}
+            for i, (signal, lam) in enumerate(zip(x, levels[block], strict=True)):
                 # a set of its own where groups join: codes do not depend on other signals
                 own = everything if len(rows) <= WHOLE else WorkingSet(columns, edges)
                 penalty = Penalty(edges, weights, float(lam), positive=positive)
-                found = group_lasso(
-                    signal, own, penalty, tol=tol, max_iter=max_iter, start=given[i],
-                    of_objective=True,
-                )  # fmt: skip
+                result = group_lasso(signal, own, penalty, start=first[i], **options)
 
                 half = 0.5 * float(signal @ signal)
-                met = found.gap * half <= max(tol * found.objective, FLOOR * half)
-                r = signal - found.coef @ rows
-                a[i] = found.coef
+                absolute_gap = result.gap * half
+                met = absolute_gap <= max(tol * result.objective, FLOOR * half)
+                r = signal - result.coef @ rows
+                a[i] = result.coef
                 rr[i] = float(r @ r)
-                n_iter[i] = found.n_iter
-                gap[i] = relative_gap(found.gap * half, 0.0, unit=found.objective)
+                n_iter[i] = result.n_iter
+                gap[i] = relative_gap(absolute_gap, 0.0, unit=result.objective)
                 stop[i] = TOL if met else MAX_ITER
 
             return from_dense(a / atoms.norms, rr, stop, gap, n_iter)

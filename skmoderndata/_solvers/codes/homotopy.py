@@ -12,8 +12,8 @@ from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.codes.cholesky import append_atom, solve
 from skmoderndata._solvers.codes.gram_rows import ask_row
 from skmoderndata._solvers.codes.lasso_signal import (
-    known_entries,
     leave,
+    observed_entries,
     solve_signs,
     write_code,
 )
@@ -40,7 +40,7 @@ def code_by_homotopy(signals, active, scratch, G, codes, R, steps):
     """
     for i in range(signals.X.shape[0]):
         t, steps[i], G = homotopy(signals, i, active, scratch, G)
-        write_code(signals, i, known_entries(signals, i), active, t, codes[i], R[i])
+        write_code(signals, i, observed_entries(signals, i), active, t, codes[i], R[i])
     return G
 
 
@@ -52,17 +52,17 @@ def homotopy(signals, i, active, scratch, G):
     segment ``|r|^2`` changes as ``level^2 theta z``. Returns the number of active atoms, the
     events, and G; `alpha` receives the penalty at the end.
     """
-    known = known_entries(signals, i)
-    place = signals.place
+    observed = observed_entries(signals, i)
+    row_of = signals.row_of
     positive = signals.positive
     x = signals.X[i]
     b = signals.B[i]
     size = signals.sizes[i]
     lam = signals.alpha[i]
     bound = signals.bound[i]
-    index, at, a, theta, z, L = active
+    index, gram_rows, a, theta, z, L = active
     c, v, score, banned, r = scratch
-    norms_sq = signals.norms_sq[0 if signals.known.shape[0] == 1 else i]
+    norms_sq = signals.norms_sq[0 if signals.observed.shape[0] == 1 else i]
     k = c.shape[0]
     bits = score.view(np.int64)
     low = low_bits(k)
@@ -92,11 +92,11 @@ def homotopy(signals, i, active, scratch, G):
 
         # 1. the entering atom extends the factor; in the span of the others it is barred
         if leaving < 0:
-            if place[new] < 0:
-                G = ask_row(new, signals.columns, known, signals.scale, G, place)
-            if append_atom(L, t, G[place[new]], index, new) > 0.0:
+            if row_of[new] < 0:
+                G = ask_row(new, signals.columns, observed, signals.scale, G, row_of)
+            if append_atom(L, t, G[row_of[new]], index, new) > 0.0:
                 index[t] = new
-                at[t] = place[new]
+                gram_rows[t] = row_of[new]
                 a[t] = 0.0
                 theta[t] = 1.0 if c[new] > 0.0 else -1.0
                 t += 1
@@ -107,13 +107,12 @@ def homotopy(signals, i, active, scratch, G):
             break
 
         # 2. direction: z, and the change v of the correlations, as the penalty falls by one
-        # z and the change v of the correlations, as the penalty falls by one
         for s in range(t):
             z[s] = theta[s]
         solve(L, t, z)
         for j in range(k):
             v[j] = 0.0
-        add_rows(v, 1.0, z, G, at, t)
+        add_rows(v, 1.0, z, G, gram_rows, t)
 
         # 3. the penalty at which the next atom enters
         _steps_to_level(c, v, level, positive, score)
@@ -127,7 +126,6 @@ def homotopy(signals, i, active, scratch, G):
         new = _smallest(bits, k, low)
         step = score[new]
 
-        # or earlier an active coefficient meets zero
         # the step ends earlier where an active coefficient meets zero
         leaving = ZERO - 1
         for s in range(t):
@@ -143,10 +141,9 @@ def homotopy(signals, i, active, scratch, G):
         if bound >= 0.0:
             slope = inner(z, theta, t)
             if rr < CANCELS * size:
-                rr = residual_sq(x, known, signals.rows, index, a, t, r)
-            goal = (
-                level * level - (rr - bound) / slope
-            )  # the squared level that meets the bound
+                rr = residual_sq(x, observed, signals.rows, index, a, t, r)
+            # the squared level that meets the bound
+            goal = level * level - (rr - bound) / slope
             after = level - step
             met = goal >= after * after
             if met:
@@ -187,7 +184,7 @@ def homotopy(signals, i, active, scratch, G):
             break
 
         # the bound is to hold for the residual itself, but for rounding
-        rr = residual_sq(x, known, signals.rows, index, a, t, r)
+        rr = residual_sq(x, observed, signals.rows, index, a, t, r)
         margin = 8 * EPS * np.sqrt(bound) * reach + 1e-10 * bound
         aim = bound - 2.0 * margin
         goal = level * level - (rr - aim) / slope

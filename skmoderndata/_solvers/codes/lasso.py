@@ -15,7 +15,7 @@ from skmoderndata._solvers.codes.feature_sign import code_by_feature_sign
 from skmoderndata._solvers.codes.gaps import code_gaps, dual_norms
 from skmoderndata._solvers.codes.gram_rows import ROWS_KEPT, all_rows, no_rows
 from skmoderndata._solvers.codes.homotopy import code_by_homotopy
-from skmoderndata._solvers.codes.lasso_signal import Signals, room_for
+from skmoderndata._solvers.codes.lasso_signal import Signals, work_space
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
     MEMORY,
@@ -122,19 +122,18 @@ def lasso_codes(
     alpha = np.asarray(alpha, dtype=np.float64)
 
     def solve(
-        signals: Array, some: Atoms, which: Any, known: Array | None = None
+        signals: Array, some: Atoms, which: Any, observed: Array | None = None
     ) -> SparseCodes:
-        code = block_coder(signals, some, settings, known)
-        given = None if start is None else start[which]
+        code = block_coder(signals, some, settings, observed)
+        starts = None if start is None else start[which]
         levels = alpha[which]
 
-        def work(part: slice) -> SparseCodes:
-            found = code(
-                part, levels[part].copy(), start=None if given is None else given[part]
-            )
-            stop = np.where(found.done, TOL, MAX_ITER)
-            codes = found.a / some.norms
-            return from_dense(codes, found.residual_sq, stop, found.gap, found.n_iter)
+        def work(block: slice) -> SparseCodes:
+            first = None if starts is None else starts[block]
+            codes = code(block, levels[block].copy(), start=first)
+            stop = np.where(codes.done, TOL, MAX_ITER)
+            a = codes.a / some.norms
+            return from_dense(a, codes.residual_sq, stop, codes.gap, codes.n_iter)
 
         return in_blocks(signals, some, settings, work)
 
@@ -152,56 +151,60 @@ def in_blocks(
 def block_coder(
     X: Array, atoms: Atoms, settings: Settings, mask: Array | None = None
 ) -> Callable[..., Codes]:
-    """Prepare to code blocks of signals: ``code(part, alpha, bound=None, start=None)``.
+    """Prepare to code blocks of signals: ``code(block, alpha, bound=None, start=None)``.
 
     The whole Gram matrix is taken, or those of its rows that are asked for. With a `bound` for
     each squared residual `alpha` holds the least penalties, and receives those that meet them.
     """
     n = X.shape[1]
     k = len(atoms.rows)
-    if mask is None and gram_pays(
-        k, len(X) * max(1, min(n, k) // ROWS_PER_CODE), settings.memory
-    ):
+    atoms_per_code = max(1, min(n, k) // ROWS_PER_CODE)
+    if mask is None and gram_pays(k, len(X) * atoms_per_code, settings.memory):
         atoms = with_gram(atoms)
     gram = None if mask is not None else atoms.gram
 
-    columns = np.ascontiguousarray(atoms.rows.T) if gram is None else np.empty((0, k))
+    rows = atoms.rows
+    columns = np.ascontiguousarray(rows.T) if gram is None else np.empty((0, k))
     ones = np.ones(k)
+    max_rows = ROWS_KEPT // (8 * k) if gram is None else -1
+    limits = (settings.positive, float(settings.tol), int(settings.max_iter))
 
-    def norms_sq(known: Array) -> Array:
+    def norms_sq(observed: Array) -> Array:
         if mask is None:
-            return np.asarray(np.einsum("kn,kn->k", atoms.rows, atoms.rows))[None]
-        return np.asarray(known @ atoms.rows.T**2)
+            return np.asarray(np.einsum("kn,kn->k", rows, rows))[None]
+        return np.asarray(observed @ rows.T**2)
 
     def code(
-        part: slice, alpha: Array, bound: Array | None = None, start: Start = None
+        block: slice, alpha: Array, bound: Array | None = None, start: Start = None
     ) -> Codes:
-        x = np.array(X[part], dtype=np.float64, order="C")
+        # the signals
+        x = np.array(X[block], dtype=np.float64, order="C")
         m = len(x)
-        known = np.ones((1, n)) if mask is None else mask[part].astype(np.float64)
-        G, place = no_rows(k) if gram is None else all_rows(gram)
+        observed = np.ones((1, n)) if mask is None else mask[block].astype(np.float64)
+        B = x @ rows.T
+        sizes = np.einsum("ij,ij->i", x, x)
+        bounds = np.full(m, -1.0) if bound is None else bound
+        G, row_of = no_rows(k) if gram is None else all_rows(gram)
         signals = Signals(
-            x, known, x @ atoms.rows.T, norms_sq(known), np.einsum("ij,ij->i", x, x), alpha,
-            np.full(m, -1.0) if bound is None else bound, atoms.rows, columns, ones, place,
-            ROWS_KEPT // (8 * k) if gram is None else -1, settings.positive,
-            float(settings.tol), int(settings.max_iter),
+            x, observed, B, norms_sq(observed), sizes, alpha, bounds, rows, columns, ones,
+            row_of, max_rows, *limits,
         )  # fmt: skip
 
+        # their codes at the start
         a = np.zeros((m, k))
         if start is not None:
-            a += (start.toarray() if sparse.issparse(start) else start) * atoms.norms
-
-        out = Codes(
-            a, signals.sizes.copy(), np.zeros(m), np.ones(m, np.bool_), np.zeros(m, np.int32)
-        )
+            dense = start.toarray() if sparse.issparse(start) else start
+            a += dense * atoms.norms
+        done = np.ones(m, np.bool_)
+        out = Codes(a, sizes.copy(), np.zeros(m), done, np.zeros(m, np.int32))
 
         # from the largest correlation on the code is zero
         some = np.arange(m)
-        if bound is None:  # from the largest correlation on the code is zero
-            top = dual_norms(signals.B, settings.positive)
-            some = np.flatnonzero(
-                (top > alpha) if start is None else (top > alpha) | a.any(axis=1)
-            )
+        if bound is None:
+            nonzero = dual_norms(B, settings.positive) > alpha
+            if start is not None:
+                nonzero |= a.any(axis=1)
+            some = np.flatnonzero(nonzero)
         out.done[some] = False
 
         # routes in turn, for the codes that the one before did not finish
@@ -219,29 +222,29 @@ def _run(route: Any, signals: Signals, out: Codes, some: Array, G: Array) -> Non
     # signals of their own, where some are finished
     whole = len(some) == len(out.a)
     if not whole:
-        fields = ("X", "B", "sizes", "alpha", "bound")
-        signals = signals._replace(**{name: getattr(signals, name)[some] for name in fields})
-        if len(signals.known) > 1:
-            signals = signals._replace(
-                known=signals.known[some], norms_sq=signals.norms_sq[some]
-            )
+        fields = ["X", "B", "sizes", "alpha", "bound"]
+        if len(signals.observed) > 1:
+            fields += ["observed", "norms_sq"]
+        taken = {name: getattr(signals, name)[some] for name in fields}
+        signals = signals._replace(**taken)
 
-    if signals.most >= 0:  # the rows at hand may be those of another mask
-        signals.place[:-1] = -1
-        signals.place[-1] = 0
+    if signals.max_rows >= 0:  # the rows at hand may be those of another mask
+        signals.row_of[:-1] = -1
+        signals.row_of[-1] = 0
 
     a = out.a if whole else out.a[some]
     R = np.empty_like(signals.X)
     steps = np.zeros(len(a), np.int32)
-    route(signals, *room_for(signals), G, a, R, steps)
+    active, scratch = work_space(signals)
+    route(signals, active, scratch, G, a, R, steps)
 
     # certificate of all codes at once
-    gap, objective, rr = code_gaps(
-        signals.X, R, a, signals.rows, signals.alpha, signals.positive
-    )
+    x = signals.X
+    gap, objective, rr = code_gaps(x, R, a, signals.rows, signals.alpha, signals.positive)
     if not whole:
         out.a[some] = a
     out.residual_sq[some] = rr
     out.gap[some] = relative_gaps(gap, 0.0, unit=objective)
-    out.done[some] = gap <= np.maximum(signals.tol * objective, 4 * EPS * signals.sizes)
+    rounding = 4 * EPS * signals.sizes
+    out.done[some] = gap <= np.maximum(signals.tol * objective, rounding)
     out.n_iter[some] += steps

@@ -20,12 +20,12 @@ from skmoderndata._typing import Array
 class Signals(NamedTuple):
     """Signals of a block, the dictionary, and the settings of the solver.
 
-    `known` and `norms_sq`, the squared norms of the atoms on the known entries, have one row for
-    each signal or one for all.
+    `observed` and `norms_sq`, the squared norms of the atoms on the observed entries, have one
+    row for each signal or one for all.
     """
 
     X: Array  # (m, n), 0 for missing entries
-    known: Array  # (m or 1, n), 1 for an entry that counts, 0 for a missing one
+    observed: Array  # (m or 1, n), 1 for an entry that counts, 0 for a missing one
     B: Array  # (m, k), products of signals and atoms
     norms_sq: Array  # (m or 1, k)
     sizes: Array  # (m,), squared norms of the signals
@@ -34,8 +34,8 @@ class Signals(NamedTuple):
     rows: Array  # (k, n), the atoms
     columns: Array  # (n, k), the same transposed
     scale: Array  # (k,), see `ask_row`
-    place: Array  # (k + 1,), see `ask_row`
-    most: int  # rows of G that are taken over to the next signal; -1 where G is complete
+    row_of: Array  # (k + 1,), see `ask_row`
+    max_rows: int  # rows of G that are taken over to the next signal; -1 where G is complete
     positive: bool
     tol: float
     max_iter: int
@@ -45,7 +45,7 @@ class Active(NamedTuple):
     """The t active atoms of a signal, in the first entries of each array."""
 
     chosen: Array  # the atoms
-    at: Array  # the row of each in G
+    gram_rows: Array  # the row of each in G
     a: Array  # coefficients
     theta: Array  # their signs
     z: Array  # work space: a solution, a direction
@@ -62,38 +62,40 @@ class Scratch(NamedTuple):
     r: Array
 
 
-def room_for(signals: Signals) -> tuple[Active, Scratch]:
+def work_space(signals: Signals) -> tuple[Active, Scratch]:
     """Work space for one signal after the other."""
     k, n = signals.rows.shape
     cap = min(n, k)
-    active = Active(
-        np.empty(k, np.int64), np.empty(k, np.int64), np.empty(k), np.empty(k), np.empty(k),
-        np.empty((cap, cap)),
-    )  # fmt: skip
+    a, theta, z, c, v, score = (np.empty(k) for _ in range(6))
+    chosen = np.empty(k, np.int64)
+    gram_rows = np.empty(k, np.int64)
+    L = np.empty((cap, cap))
     banned = np.zeros(k, np.bool_)
-    return active, Scratch(np.empty(k), np.empty(k), np.empty(k), banned, np.empty(n))
+    active = Active(chosen, gram_rows, a, theta, z, L)
+    return active, Scratch(c, v, score, banned, np.empty(n))
 
 
 @jit
-def known_entries(signals, i):
-    """Row of `known` for signal i; rows of G that belong to another mask are forgotten."""
-    known = signals.known
-    place = signals.place
-    shared = known.shape[0] == 1
-    if signals.most >= 0 and i > 0:
-        full = place[place.shape[0] - 1] > signals.most
-        if full or not (shared or same_entries(known[i], known[i - 1])):
-            forget_rows(place)
-    return known[0 if shared else i]
+def observed_entries(signals, i):
+    """Row of `observed` for signal i; rows of G that belong to another mask are forgotten."""
+    observed = signals.observed
+    row_of = signals.row_of
+    shared = observed.shape[0] == 1
+    if signals.max_rows >= 0 and i > 0:
+        n_rows = row_of[row_of.shape[0] - 1]
+        same_mask = shared or same_entries(observed[i], observed[i - 1])
+        if n_rows > signals.max_rows or not same_mask:
+            forget_rows(row_of)
+    return observed[0 if shared else i]
 
 
 @jit_leaf
-def enter(active, t, g, at, new):
+def enter(active, t, g, row, new):
     """Make atom `new` with row ``g = G[at]`` active; returns t + 1, or t if it is dependent."""
     if not append_atom(active.L, t, g, active.chosen, new) > 0.0:
         return t
     active.chosen[t] = new
-    active.at[t] = at
+    active.gram_rows[t] = row
     return t + 1
 
 
@@ -101,20 +103,20 @@ def enter(active, t, g, at, new):
 def leave(active, t, position):
     """Remove active atom number `position`; returns how many are active."""
     index = active.chosen
-    at = active.at
+    gram_rows = active.gram_rows
     a = active.a
     theta = active.theta
     drop(active.L, t, position)
     for s in range(position, t - 1):
         index[s] = index[s + 1]
-        at[s] = at[s + 1]
+        gram_rows[s] = gram_rows[s + 1]
         a[s] = a[s + 1]
         theta[s] = theta[s + 1]
     return t - 1
 
 
 @jit_leaf
-def write_code(signals, i, known, active, t, code, r):
+def write_code(signals, i, observed, active, t, code, r):
     """Write the code of the active atoms, and its residual from the signal itself."""
     index = active.chosen
     a = active.a
@@ -127,7 +129,7 @@ def write_code(signals, i, known, active, t, code, r):
         r[p] = x[p]
     add_rows(r, -1.0, a, signals.rows, index, t)
     for p in range(r.shape[0]):
-        r[p] *= known[p]
+        r[p] *= observed[p]
 
 
 @jit_leaf
@@ -135,7 +137,7 @@ def correlations(b, active, G, t, c):
     """``c = b - G a``."""
     for j in range(b.shape[0]):
         c[j] = b[j]
-    add_rows(c, -1.0, active.a, G, active.at, t)
+    add_rows(c, -1.0, active.a, G, active.gram_rows, t)
 
 
 @jit_leaf

@@ -104,15 +104,18 @@ def group_matching_pursuit(
 
         # codes of orthonormal bases, turned back into those of the atoms
         widest = min(W.shape[0], n_nonzero * int(np.diff(edges).max()))
-        found = code_by_problems(signals, bases, pursue, widest=widest, **options)
-        codes = to_csr(found, W.shape[0]) @ W
-        codes.data /= atoms.norms[codes.indices]
-        found = found._replace(indptr=codes.indptr, indices=codes.indices, values=codes.data)
+        codes = code_by_problems(signals, bases, pursue, widest=widest, **options)
+        turned = to_csr(codes, W.shape[0]) @ W
+        turned.data /= atoms.norms[turned.indices]
+        codes = codes._replace(
+            indptr=turned.indptr, indices=turned.indices, values=turned.data
+        )
 
-        residual_sq = squared_residuals(found, signals, atoms, None)
-        missed = np.where(found.stop == TOL, STALL, found.stop)
+        residual_sq = squared_residuals(codes, signals, atoms, None)
+        missed = np.where(codes.stop == TOL, STALL, codes.stop)
         stop = np.where(residual_sq <= bounds, TOL, missed).astype(np.int8)
-        return from_group_order(found._replace(residual_sq=residual_sq, stop=stop), order)
+        codes = codes._replace(residual_sq=residual_sq, stop=stop)
+        return from_group_order(codes, order)
 
     return by_pattern(X, mask, atoms, solve, barred=BARRED)
 
@@ -129,33 +132,36 @@ def _whitening(rows: Array, edges: Array) -> tuple[sparse.csr_array, Array]:
     widths = []
     ranks = []
     for width in np.unique(sizes[sizes > 0]):  # groups of one size together
-        at = edges[:-1][sizes == width][:, None] + np.arange(width)
+        first = edges[:-1][sizes == width]
+        members = first[:, None] + np.arange(width)
 
         # orthonormal bases by the eigenvectors of the Gram matrices
-        D = rows[at]
+        D = rows[members]
         S, U = np.linalg.eigh(D @ D.transpose(0, 2, 1))
         independent = S > SPAN * S[:, -1:]
         independent[:, -1] = True  # a group of zeros has one zero row, which is never chosen
-        blocks = (U / np.sqrt(np.where(S > 0, S, np.inf))[:, None]).transpose(0, 2, 1)
+        lengths = np.sqrt(np.where(S > 0, S, np.inf))
+        blocks = (U / lengths[:, None]).transpose(0, 2, 1)
 
         rank = independent.sum(axis=1)
         data.append(blocks[independent].ravel())
-        columns.append(np.repeat(at, rank, axis=0).ravel())
+        columns.append(np.repeat(members, rank, axis=0).ravel())
         widths.append(np.full(rank.sum(), width))
         ranks.append(rank)
 
     indptr = np.cumsum(np.concatenate([[0], *widths]))
     shape = (len(indptr) - 1, len(rows))
-    W = sparse.csr_array((np.concatenate(data), np.concatenate(columns), indptr), shape)
+    values = np.concatenate(data)
+    indices = np.concatenate(columns)
+    W = sparse.csr_array((values, indices, indptr), shape)
     return W, np.cumsum(np.concatenate([[0], *ranks]))
 
 
 def _subtract_projections(p: Problem, tol_sq: Array, s: int, max_iter: int) -> Pursued:
     """Take steps of matching pursuit; signals leave the block when they are done."""
     size = squares(p.X)
-    out = Pursued(
-        np.zeros(p.shape), size.copy(), np.zeros(len(size), np.int64), np.zeros_like(size)
-    )
+    stop = np.zeros(len(size), np.int64)
+    out = Pursued(np.zeros(p.shape), size.copy(), stop, np.zeros_like(size))
     q = p
     live = np.arange(len(size))
     A = np.zeros(p.shape)
@@ -167,16 +173,15 @@ def _subtract_projections(p: Problem, tol_sq: Array, s: int, max_iter: int) -> P
     for step in range(max_iter + 1):
         # 1. the largest correlation; with `positive` a step may take back what was given, and
         # no more
-        # with `positive` a step may take back what was given, and no more
-        new, gain = first_largest(
-            np.maximum(C, np.minimum(-C, A)) if q.positive else np.abs(C)
-        )
-
-        at = np.arange(len(live)), new
-        full = (A[at] == 0) & (np.count_nonzero(A, axis=1) >= s)
+        magnitude = np.maximum(C, np.minimum(-C, A)) if q.positive else np.abs(C)
+        new, gain = first_largest(magnitude)
+        pairs = np.arange(len(live)), new
 
         # 2. signals that are done leave
-        done = [squares(R) <= bound, gain <= floor, np.full(len(live), step == max_iter), full]
+        met = squares(R) <= bound
+        last = np.full(len(live), step == max_iter)
+        full = (A[pairs] == 0) & (np.count_nonzero(A, axis=1) >= s)
+        done = [met, gain <= floor, last, full]
         reason = np.select(done, [TOL, STALL, MAX_ITER, ATOMS], -1)
         ended = live[reason >= 0]
         if ended.size:
@@ -188,17 +193,18 @@ def _subtract_projections(p: Problem, tol_sq: Array, s: int, max_iter: int) -> P
             live = live[on]
             new = new[on]
             A, C, R, floor, bound = (v[on] for v in (A, C, R, floor, bound))
-            at = np.arange(len(live)), new
+            pairs = np.arange(len(live)), new
 
         if live.size == 0:
             break
 
         # 3. subtract the projection
-        change = np.maximum(C[at], -A[at]) if q.positive else C[at]
-        A[at] += change
+        change = np.maximum(C[pairs], -A[pairs]) if q.positive else C[pairs]
+        A[pairs] += change
         d = q.atoms(new)
         R = R - change[:, None] * d
-        C = C - change[:, None] * (q.cross(d) if q.gram is None else q.gram[new])
+        products = q.cross(d) if q.gram is None else q.gram[new]
+        C = C - change[:, None] * products
     return out.certified(p, tol_sq)
 
 
@@ -210,13 +216,13 @@ def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | Non
     size = squares(p.X)
     m = len(size)
     floor = 10 * EPS * np.sqrt(size)
-    out = Pursued(np.zeros(p.shape), size.copy(), np.full(m, MAX_ITER), np.zeros(m, np.int64))
+    stop = np.full(m, MAX_ITER)
+    out = Pursued(np.zeros(p.shape), size.copy(), stop, np.zeros(m, np.int64))
 
     # single atoms and a Gram matrix: compiled
     if start is None and p.gram is not None:
-        _enter_one_by_one(
-            p.b, p.gram, size, tol_sq, s, p.X.shape[1], out.a, out.stop, out.n_iter
-        )
+        n = p.X.shape[1]
+        _enter_one_by_one(p.b, p.gram, size, tol_sq, s, n, out.a, out.stop, out.n_iter)
         return out.certified(p, tol_sq)
 
     R = p.X.copy()
@@ -235,13 +241,15 @@ def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | Non
             score = np.where(chosen, 0.0, np.maximum(C, 0.0))
         else:
             chosen = np.logical_or.reduceat(chosen, start[:-1], axis=1)
-            score = np.sqrt(np.add.reduceat(C * C, start[:-1], axis=1)) * ~chosen
+            norms_sq = np.add.reduceat(C * C, start[:-1], axis=1)
+            score = np.sqrt(norms_sq) * ~chosen
 
         # 2. choose the largest; signals that are done leave
         new, gain = first_largest(score)
         count = chosen.sum(axis=1)
-        full = count >= q.room if start is None else np.zeros(len(live), np.bool_)
-        done = [squares(R[live]) <= tol_sq[live], count >= s, full, gain <= floor[live]]
+        met = squares(R[live]) <= tol_sq[live]
+        full = count >= q.n_observed if start is None else np.zeros(len(live), np.bool_)
+        done = [met, count >= s, full, gain <= floor[live]]
         reason = np.select(done, [TOL, ATOMS, RANK, STALL], -1)
         on = reason < 0
         out.stop[live[~on]] = reason[~on]
@@ -265,14 +273,14 @@ def _fit_after_each_choice(p: Problem, tol_sq: Array, s: int, start: Array | Non
 
 
 @jit
-def _enter_one_by_one(b, G, size, tol_sq, s, room, A, stop, n_iter):
+def _enter_one_by_one(b, G, size, tol_sq, s, n, A, stop, n_iter):
     """Non-negative pursuit from the products b with atoms of Gram matrix G, a tenth of the time.
 
     Lawson and Hanson's method, which ends early. The factor L of the chosen atoms grows and
     shrinks with them. Codes, reasons to stop and numbers of steps are written into the last three.
     """
     (m, k) = b.shape
-    width = min(s, room)
+    width = min(s, n)
     L = np.empty((width, width))
     z = np.empty(width)
     index = np.empty(width, np.int64)
@@ -331,7 +339,8 @@ def _to_boundary(L, index, t, b, z, a):
         size = 1.0
         for q in range(t):
             if z[q] <= 0.0:
-                size = min(size, a[index[q]] / max(a[index[q]] - z[q], 1e-300))
+                value = a[index[q]]
+                size = min(size, value / max(value - z[q], 1e-300))
 
         # atoms at zero leave
         for q in range(t - 1, -1, -1):

@@ -35,8 +35,8 @@ def inner(u, v, count):
 
 
 @jit_leaf
-def add_rows(out, sign, a, rows, at, count):
-    """``out += sign * sum_s a[s] rows[at[s]]`` over the first `count` of `a` and `at`."""
+def add_rows(out, sign, a, rows, which, count):
+    """``out += sign * sum_s a[s] rows[which[s]]`` over the first `count` of `a` and `which`."""
     k = out.shape[0]
     s = 0
 
@@ -46,10 +46,10 @@ def add_rows(out, sign, a, rows, at, count):
         a1 = sign * a[s + 1]
         a2 = sign * a[s + 2]
         a3 = sign * a[s + 3]
-        g0 = rows[at[s]]
-        g1 = rows[at[s + 1]]
-        g2 = rows[at[s + 2]]
-        g3 = rows[at[s + 3]]
+        g0 = rows[which[s]]
+        g1 = rows[which[s + 1]]
+        g2 = rows[which[s + 2]]
+        g3 = rows[which[s + 3]]
         for j in range(k):
             out[j] += (a0 * g0[j] + a1 * g1[j]) + (a2 * g2[j] + a3 * g3[j])
         s += 4
@@ -57,15 +57,15 @@ def add_rows(out, sign, a, rows, at, count):
     # the rest
     while s < count:
         a0 = sign * a[s]
-        g0 = rows[at[s]]
+        g0 = rows[which[s]]
         for j in range(k):
             out[j] += a0 * g0[j]
         s += 1
 
 
 @jit_leaf
-def residual_sq(x, known, rows, index, a, t, r):
-    """Squared norm of ``x - sum_s a[s] d_index[s]`` on the known entries; `r` receives it.
+def residual_sq(x, observed, rows, index, a, t, r):
+    """Squared norm of ``x - sum_s a[s] d_index[s]`` on the observed entries; `r` receives it.
 
     Computed from the signal itself: this is the number that bounds are compared with.
     """
@@ -74,7 +74,7 @@ def residual_sq(x, known, rows, index, a, t, r):
         r[p] = x[p]
     add_rows(r, -1.0, a, rows, index, t)
     for p in range(n):
-        r[p] *= known[p]
+        r[p] *= observed[p]
     return inner(r, r, n)
 
 

@@ -49,30 +49,22 @@ def proximal_codes(
     if through_gram:
         atoms = with_gram(atoms)
     # a mask does not make the norm larger
-    smooth = _largest_eigenvalue(
-        atoms.rows @ atoms.rows.T if k <= n else atoms.rows.T @ atoms.rows
-    )
+    rows = atoms.rows
+    smooth = _largest_eigenvalue(rows @ rows.T if k <= n else rows.T @ rows)
+    gram = atoms.gram if through_gram else None
+    options = (positive, accelerate, tol, max_iter)
 
-    def work(part: slice) -> SparseCodes:
-        x = np.array(X[part], dtype=np.float64, order="C")
-        known = np.ones((len(x), 1)) if mask is None else mask[part].astype(np.float64)
-        x *= known
-        gram = atoms.gram if through_gram else None
-        codes, *others = _proximal_gradient(
-            x,
-            known,
-            atoms.rows,
-            gram,
-            smooth,
-            alpha[part],
-            positive,
-            accelerate,
-            tol,
-            max_iter,
+    def work(block: slice) -> SparseCodes:
+        x = np.array(X[block], dtype=np.float64, order="C")
+        observed = np.ones((len(x), 1)) if mask is None else mask[block].astype(np.float64)
+        x *= observed
+        codes, *outcome = _proximal_gradient(
+            x, observed, rows, gram, smooth, alpha[block], *options
         )
-        return from_dense(codes / atoms.norms, *others)
+        return from_dense(codes / atoms.norms, *outcome)
 
-    return code_in_blocks(len(X), work, n_jobs=n_jobs, block=block_size(n, 2 * k, memory))
+    size = block_size(n, 2 * k, memory)
+    return code_in_blocks(len(X), work, n_jobs=n_jobs, block=size)
 
 
 def _largest_eigenvalue(gram: Array) -> float:
@@ -87,7 +79,7 @@ def _largest_eigenvalue(gram: Array) -> float:
 
 
 def _proximal_gradient(
-    x: Array, known: Array, rows: Array, gram: Array | None, smooth: float, alpha: Array,
+    x: Array, observed: Array, rows: Array, gram: Array | None, smooth: float, alpha: Array,
     positive: bool, accelerate: bool, tol: float, max_iter: int,
 ) -> tuple[Array, Array, Array, Array, Array]:  # fmt: skip
     """Codes, squared residuals, reasons to stop, relative gaps and steps; rows leave when done."""
@@ -105,15 +97,15 @@ def _proximal_gradient(
     A: Array = np.zeros((active.size, k))
     Y = A
     t = np.ones(active.size, dtype=alpha.dtype)
-    x, known, B, alpha, floor = (v[active] for v in (x, known, B, alpha, 4 * EPS * size))
+    floor = 4 * EPS * size
+    x, observed, B, alpha, floor = (v[active] for v in (x, observed, B, alpha, floor))
 
     for step in range(1, max_iter + 1):
         if active.size == 0:
             break
 
-        # 1. a step along the negative gradient, in the way that takes fewer operations, and
-        # shrunk
-        slope = (x - Y @ rows) * known @ rows.T if gram is None else B - Y @ gram
+        # 1. a step along the negative gradient, in the way of fewer operations, and shrunk
+        slope = (x - Y @ rows) * observed @ rows.T if gram is None else B - Y @ gram
         Z = Y + slope / smooth
         threshold = (alpha / smooth)[:, None]
         new = np.maximum(Z - threshold, 0.0)
@@ -124,10 +116,10 @@ def _proximal_gradient(
         if accelerate:
             change = new - A
             uphill = np.einsum("ij,ij->i", Y - new, change) > 0
-            t = np.where(uphill, 1.0, t)
-            former = t
-            t = 0.5 * (1 + np.sqrt(1 + 4 * t * t))
-            Y = new + np.where(uphill, 0.0, (former - 1) / t)[:, None] * change
+            former = np.where(uphill, 1.0, t)
+            t = 0.5 * (1 + np.sqrt(1 + 4 * former * former))
+            momentum = np.where(uphill, 0.0, (former - 1) / t)
+            Y = new + momentum[:, None] * change
         else:
             Y = new
 
@@ -135,7 +127,7 @@ def _proximal_gradient(
 
         # 3. now and then look at the gap; rows leave when it is small
         if step % LOOKS == 0 or step == max_iter:
-            R = (x - A @ rows) * known
+            R = (x - A @ rows) * observed
             gap, objective, rr = code_gaps(x, R, A, rows, alpha, positive)
             met = gap <= np.maximum(tol * objective, floor)
             ends = met | np.bool_(step == max_iter)
@@ -147,7 +139,7 @@ def _proximal_gradient(
             stop[out] = np.where(met[ends], TOL, MAX_ITER)
 
             if ends.any():
-                active, A, Y, t, x, known, B, alpha, floor = (
-                    v[~ends] for v in (active, A, Y, t, x, known, B, alpha, floor)
+                active, A, Y, t, x, observed, B, alpha, floor = (
+                    v[~ends] for v in (active, A, Y, t, x, observed, B, alpha, floor)
                 )
     return codes, residual_sq, stop, gaps, steps

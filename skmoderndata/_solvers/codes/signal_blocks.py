@@ -18,9 +18,8 @@ BLOCK_BYTES = 2**25  # bytes of the arrays of a block
 SMALL_DICTIONARY_ATOMS = 512  # atoms: their Gram matrix is small whatever it is for
 MEMORY = 2**28  # bytes of a Gram matrix, where nothing else is asked for
 SINGLE_MARGIN = 2.0**-20  # of the norm of a signal, for rounding to single precision
-ROWS_PER_CODE = (
-    16  # rows of the Gram matrix for a code, where its number of atoms is not known
-)
+# rows of the Gram matrix for a code, where its number of atoms is not known
+ROWS_PER_CODE = 16
 
 
 class Atoms(NamedTuple):
@@ -38,7 +37,7 @@ class Atoms(NamedTuple):
 class SparseCodes(NamedTuple):
     """Codes of N signals as the three arrays of a CSR matrix, and how each ended.
 
-    `residual_sq` is ``|x - a D|^2`` (on the known entries), `stop` an index of `STOP_REASONS`,
+    `residual_sq` is ``|x - a D|^2`` (on the observed entries), `stop` an index of `STOP_REASONS`,
     `gap` the duality gap relative to the objective (NaN for problems that have none),
     `n_iter` the steps taken for each signal.
     """
@@ -70,7 +69,8 @@ def prepare_atoms(
     largest = np.abs(rows).max(axis=1, initial=0.0)
     used = largest > 0
     # the largest entry first: squares of tiny or huge entries would under- or overflow
-    norms = largest * np.linalg.norm(rows / np.where(used, largest, 1.0)[:, None], axis=1)
+    unit = np.where(used, largest, 1.0)[:, None]
+    norms = largest * np.linalg.norm(rows / unit, axis=1)
     norms[~used] = 1.0
 
     if normalize:
@@ -109,9 +109,9 @@ def gram_pays(n_atoms: int, n_requests: int, memory: float = MEMORY) -> bool:
 
     Row by row it takes some ten times as long as at once. It has to fit in `memory` (in bytes).
     """
-    return 8 * n_atoms**2 <= memory and (
-        n_atoms <= SMALL_DICTIONARY_ATOMS or n_requests >= n_atoms // ROWS_PER_CODE
-    )
+    if 8 * n_atoms**2 > memory:
+        return False
+    return n_atoms <= SMALL_DICTIONARY_ATOMS or n_requests >= n_atoms // ROWS_PER_CODE
 
 
 def _first_of_equals(rows: Array, signed: bool) -> Array:
@@ -123,14 +123,16 @@ def _first_of_equals(rows: Array, signed: bool) -> Array:
     some = _repeated(scales)
     keys = np.round(rows[some] / peaks[some, None], 12)
     if not signed and some.size:
-        peak = np.take_along_axis(keys, np.abs(keys).argmax(axis=1)[:, None], axis=1)
+        largest = np.abs(keys).argmax(axis=1)[:, None]
+        peak = np.take_along_axis(keys, largest, axis=1)
         keys = np.where(peak < 0, -keys, keys)
     keys = np.column_stack([keys, scales[some]]) + 0.0
     # rows are sorted where their sums are equal: all would take as long as half of a Gram matrix
     alike = _repeated(keys.sum(axis=1))
+    _, distinct = np.unique(keys[alike], axis=0, return_index=True)
     first = np.ones(len(rows), np.bool_)
     first[some[alike]] = False
-    first[some[alike[np.unique(keys[alike], axis=0, return_index=True)[1]]]] = True
+    first[some[alike[distinct]]] = True
     return first
 
 
@@ -142,7 +144,9 @@ def _repeated(values: Array) -> Array:
 
 def block_size(n: int, k: int, memory: float = MEMORY) -> int:
     """Signals of n values a block, so that a few arrays of their correlations stay small."""
-    return int(max(1, min(BLOCK_SIGNALS, min(memory, BLOCK_BYTES) // (8 * (4 * n + 6 * k)))))
+    signal_bytes = 8 * (4 * n + 6 * k)
+    fitting = min(memory, BLOCK_BYTES) // signal_bytes
+    return int(max(1, min(BLOCK_SIGNALS, fitting)))
 
 
 def code_in_blocks(
@@ -163,15 +167,18 @@ def code_in_blocks(
     jobs = min(effective_n_jobs(n_jobs), len(blocks))
     if jobs <= 1:
         return concatenate_codes([work(rows) for rows in blocks])
+
     # some stretches a thread: few enough to cost nothing, enough to even out the load
-    stretches = np.array_split(np.arange(len(blocks)), min(len(blocks), 8 * jobs))
+    n_stretches = min(len(blocks), 8 * jobs)
+    stretches = np.array_split(np.arange(len(blocks)), n_stretches)
 
     def run(stretch: Array) -> list[SparseCodes]:
         return [work(blocks[b]) for b in stretch]
 
     with one_blas_thread():
-        parts = Parallel(n_jobs=jobs, require="sharedmem")(delayed(run)(s) for s in stretches)
-    return concatenate_codes([part for group in parts for part in group])
+        parallel = Parallel(n_jobs=jobs, require="sharedmem")
+        codes = parallel(delayed(run)(stretch) for stretch in stretches)
+    return concatenate_codes([of_block for of_stretch in codes for of_block in of_stretch])
 
 
 def by_pattern(
@@ -188,13 +195,13 @@ def by_pattern(
 ) -> SparseCodes:
     """Code signals with missing entries: ``solve(signals, masked atoms, rows)`` per pattern.
 
-    Signals with the same entries known share a dictionary of masked atoms. Those of which the mask
-    leaves at most the fraction `barred` of the squared norm are zero in it; with
-    ``renormalize=True`` the others are of unit norm again, and their Gram matrix is computed
-    with ``gram=True``. With ``each=True`` signals whose pattern too few others share, or all where
-    a Gram matrix takes more than `memory`, go together to ``solve(signals, atoms, rows, mask)``:
-    in an order in which equal masks follow one another, with zeros for what is missing. Without a
-    mask all signals are solved for at once.
+    Signals of one mask share a dictionary of masked atoms. Those of which the mask leaves at most
+    the fraction `barred` of the squared norm are zero in it; with ``renormalize=True`` the others
+    are of unit norm again, and their Gram matrix is computed with ``gram=True``. With
+    ``each=True`` signals whose pattern too few others share, or all where a Gram matrix takes
+    more than `memory`, go together to ``solve(signals, atoms, rows, mask)``: in an order in which
+    equal masks follow one another, with zeros for what is missing. Without a mask all signals are
+    solved for at once.
     """
     if mask is None:
         return solve(X, atoms, slice(None))
@@ -211,40 +218,43 @@ def by_pattern(
     if each:
         k = len(atoms.rows)
         # below, the rows of the Gram matrix that are used are less work than all of it
-        shared = (np.diff(edges) >= max(2, k // ROWS_PER_CODE)) & gram_pays(k, k, memory)
+        enough = max(2, k // ROWS_PER_CODE)
+        shared = (np.diff(edges) >= enough) & gram_pays(k, k, memory)
 
-    parts = []
+    codes = []
     done = []
     for pattern in np.flatnonzero(shared):
         rows = order[edges[pattern] : edges[pattern + 1]]
-        known = mask[rows[0]]
+        observed = mask[rows[0]]
 
-        if not known.any():  # one column of zeros
+        if not observed.any():  # one column of zeros
+            signals = np.zeros((len(rows), 1), X.dtype)
             masked = atoms._replace(rows=np.zeros((len(full), 1)), gram=None)
-            parts.append(solve(np.zeros((len(rows), 1), X.dtype), masked, rows))
         else:
+            # the observed columns alone: nothing is computed with the missing ones
+            signals = np.ascontiguousarray(X[rows][:, observed])
             masked = atoms
-            if not known.all():
-                masked = _masked_atoms(atoms, known, full, renormalize, barred, gram)
-            # the known columns alone: nothing is computed with the missing ones
-            parts.append(solve(np.ascontiguousarray(X[rows][:, known]), masked, rows))
+            if not observed.all():
+                masked = _masked_atoms(atoms, observed, full, renormalize, barred, gram)
+        codes.append(solve(signals, masked, rows))
         done.append(rows)
 
     # patterns of few signals: all of them at once, each with its own mask
     others = order[~np.repeat(shared, np.diff(edges))]
     if others.size and each:
-        known = mask[others]
-        parts.append(solve(np.where(known, X[others], X.dtype.type(0)), atoms, others, known))
+        observed = mask[others]
+        signals = np.where(observed, X[others], X.dtype.type(0))
+        codes.append(solve(signals, atoms, others, observed))
         done.append(others)
 
-    return take_back(concatenate_codes(parts), np.concatenate(done))
+    return take_back(concatenate_codes(codes), np.concatenate(done))
 
 
 def _masked_atoms(
-    atoms: Atoms, known: Array, full: Array, renormalize: bool, barred: float, gram: bool
+    atoms: Atoms, observed: Array, full: Array, renormalize: bool, barred: float, gram: bool
 ) -> Atoms:
-    """Atoms on the known entries; `full` are their squared norms with all entries."""
-    rows = atoms.rows[:, known]
+    """Atoms on the observed entries; `full` are their squared norms with all entries."""
+    rows = atoms.rows[:, observed]
     norms_sq = np.einsum("ij,ij->i", rows, rows)
     usable = norms_sq > barred * full
     rows = np.where(usable[:, None], rows, 0.0)
@@ -256,25 +266,25 @@ def _masked_atoms(
     return Atoms(rows, norms, rows @ rows.T if gram else None)
 
 
-def concatenate_codes(parts: list[SparseCodes]) -> SparseCodes:
+def concatenate_codes(blocks: list[SparseCodes]) -> SparseCodes:
     """Codes of groups of signals one after the other."""
-    if not parts:
+    if not blocks:
         return from_dense(np.zeros((0, 1)), *np.zeros((4, 0)))
-    ends = np.cumsum([0, *(part.indptr[-1] for part in parts)])
-    indptr = [part.indptr[1:] + end for part, end in zip(parts, ends[:-1], strict=True)]
-    fields = (
-        np.concatenate(arrays) for arrays in zip(*(part[1:] for part in parts), strict=True)
-    )
-    return SparseCodes(np.concatenate([[0], *indptr]), *fields)
+    lengths = [codes.indptr[-1] for codes in blocks]
+    ends = np.cumsum([0, *lengths[:-1]])
+    indptr = [codes.indptr[1:] + end for codes, end in zip(blocks, ends, strict=True)]
+    fields = zip(*(codes[1:] for codes in blocks), strict=True)
+    joined = (np.concatenate(arrays) for arrays in fields)
+    return SparseCodes(np.concatenate([[0], *indptr]), *joined)
 
 
 def take_codes(codes: SparseCodes, rows: Array) -> SparseCodes:
     """Codes of some signals, in the order of `rows`."""
-    matrix = to_csr(codes, int(codes.indices.max(initial=0)) + 1)[rows]
+    n_columns = int(codes.indices.max(initial=0)) + 1
+    matrix = to_csr(codes, n_columns)[rows]
     indptr = matrix.indptr.astype(np.int64)
-    return SparseCodes(
-        indptr, matrix.indices, matrix.data, *(part[rows] for part in codes[3:])
-    )
+    outcomes = (field[rows] for field in codes[3:])
+    return SparseCodes(indptr, matrix.indices, matrix.data, *outcomes)
 
 
 def take_back(codes: SparseCodes, order: Array) -> SparseCodes:
@@ -284,9 +294,9 @@ def take_back(codes: SparseCodes, order: Array) -> SparseCodes:
 
 def replace_codes(codes: SparseCodes, rows: Array, new: SparseCodes) -> SparseCodes:
     """Put new codes in the place of those of some signals."""
-    place = np.arange(len(codes.stop))
-    place[rows] = len(place) + np.arange(len(rows))
-    return take_codes(concatenate_codes([codes, new]), place)
+    source = np.arange(len(codes.stop))
+    source[rows] = len(source) + np.arange(len(rows))
+    return take_codes(concatenate_codes([codes, new]), source)
 
 
 def bounds_for_rounding(bounds: Array, X: Array) -> Array:
@@ -295,24 +305,25 @@ def bounds_for_rounding(bounds: Array, X: Array) -> Array:
     A coefficient is off by 2^-24 at most, their sum by more: 2^-20 of the norm of the signal, at
     most half of the bound. X holds 0 for missing entries; -1 is no bound.
     """
-    margin = SINGLE_MARGIN * np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
-    return np.where(bounds > 0, bounds - np.minimum(margin, 0.5 * bounds), bounds)
+    sizes = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    margin = np.minimum(SINGLE_MARGIN * np.sqrt(sizes), 0.5 * bounds)
+    return np.where(bounds > 0, bounds - margin, bounds)
 
 
 def squared_residuals(codes: SparseCodes, X: Array, atoms: Atoms, mask: Array | None) -> Array:
-    """``|x - a D|^2`` of each signal on its known entries, from the codes as they are."""
+    """``|x - a D|^2`` of each signal on its observed entries, from the codes as they are."""
     matrix = to_csr(codes, len(atoms.rows))
     out = np.zeros(len(X))
     step = max(1, BLOCK_BYTES // (8 * max(1, X.shape[1])))
     with np.errstate(all="ignore"):
         for first in range(0, len(X), step):
-            part = slice(first, first + step)
-            some = matrix[part]
+            block = slice(first, first + step)
+            some = matrix[block]
             some.data *= atoms.norms[some.indices]
-            R = X[part] - some @ atoms.rows
+            R = X[block] - some @ atoms.rows
             if mask is not None:
-                R *= mask[part]
-            out[part] = np.einsum("ij,ij->i", R, R)
+                R *= mask[block]
+            out[block] = np.einsum("ij,ij->i", R, R)
     return out
 
 
@@ -322,10 +333,9 @@ def from_dense(
     """Codes that a solver has as an array of shape (N, k)."""
     flat = np.flatnonzero(codes != 0)
     row, chosen = np.divmod(flat, codes.shape[1])
-    return from_pairs(
-        np.bincount(row, minlength=len(codes)), chosen, codes.ravel()[flat], residual_sq, stop,
-        gap, n_iter,
-    )  # fmt: skip
+    counts = np.bincount(row, minlength=len(codes))
+    values = codes.ravel()[flat]
+    return from_pairs(counts, chosen, values, residual_sq, stop, gap, n_iter)
 
 
 def from_pairs(
@@ -335,16 +345,18 @@ def from_pairs(
     """Codes of ``counts[i]`` pairs for signal i, one signal after the other."""
     indptr = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=indptr[1:])
-    return SparseCodes(
-        indptr, chosen.astype(np.int32), values, residual_sq, stop.astype(np.int8), gap,
-        n_iter.astype(np.int32),
-    )  # fmt: skip
+    indices = chosen.astype(np.int32)
+    stop = stop.astype(np.int8)
+    n_iter = n_iter.astype(np.int32)
+    return SparseCodes(indptr, indices, values, residual_sq, stop, gap, n_iter)
 
 
 def to_dense(codes: SparseCodes, n_atoms: int, dtype: Any = np.float64) -> Array:
     """Codes as an array of shape (N, n_atoms)."""
     out = np.zeros((len(codes.residual_sq), n_atoms), dtype=dtype)
-    out[np.repeat(np.arange(len(out)), np.diff(codes.indptr)), codes.indices] = codes.values
+    counts = np.diff(codes.indptr)
+    row = np.repeat(np.arange(len(out)), counts)
+    out[row, codes.indices] = codes.values
     return out
 
 

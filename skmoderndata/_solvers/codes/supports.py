@@ -27,19 +27,18 @@ from skmoderndata._solvers.codes.signal_blocks import (
 from skmoderndata._solvers.common.nnls import nnls
 from skmoderndata._typing import Array
 
-BARRED = (
-    1e-3  # an atom of which a mask leaves less (squared norm) would get a huge coefficient
-)
+# an atom of which a mask leaves less (squared norm) would get a huge coefficient
+BARRED = 1e-3
 
 
 class Problem(NamedTuple):
-    """Signals x of a block, each with ``min |known (x - a D)|^2``, for atoms of unit norm."""
+    """Signals x of a block, each with ``min |observed (x - a D)|^2``, for atoms of unit norm."""
 
     X: Array  # (m, n), 0 for missing entries
     b: Array  # (m, k), products with the (masked) atoms
     rows: Array  # (k, n)
     gram: Array | None  # (k, k)
-    known: Array | None  # (m, n), 1 for an entry that counts; None if all do
+    observed: Array | None  # (m, n), 1 for an entry that counts; None if all do
     scale: Array | None  # (m, k), reciprocal norms of the masked atoms, 0 for barred ones
     positive: bool
 
@@ -49,22 +48,24 @@ class Problem(NamedTuple):
         return self.b.shape
 
     @property
-    def room(self) -> Array:
-        """Number of known entries."""
+    def n_observed(self) -> Array:
+        """Number of observed entries."""
         m, n = self.X.shape
-        return np.full(m, n) if self.known is None else self.known.sum(axis=1).astype(np.int64)
+        if self.observed is None:
+            return np.full(m, n)
+        return np.asarray(self.observed.sum(axis=1).astype(np.int64))
 
     def of(self, some: Array) -> "Problem":
         """Problem of some of the signals."""
-        known = None if self.known is None else self.known[some]
+        observed = None if self.observed is None else self.observed[some]
         scale = None if self.scale is None else self.scale[some]
-        return self._replace(X=self.X[some], b=self.b[some], known=known, scale=scale)
+        return self._replace(X=self.X[some], b=self.b[some], observed=observed, scale=scale)
 
     def residuals(self, A: Array) -> Array:
-        """``known (x - a D)``."""
+        """``observed (x - a D)``."""
         codes = sparse.csr_array(A if self.scale is None else A * self.scale)
         R: Array = self.X - codes @ self.rows
-        return R if self.known is None else R * self.known
+        return R if self.observed is None else R * self.observed
 
     def cross(self, R: Array) -> Array:
         """Products of residuals with the (masked) atoms."""
@@ -73,14 +74,15 @@ class Problem(NamedTuple):
 
     def atoms(self, which: Array) -> Array:
         """Take the (masked) atom ``which[i]`` for each signal i."""
-        if self.scale is None or self.known is None:
+        if self.scale is None or self.observed is None:
             return self.rows[which]
-        return self.rows[which] * self.known * self.scale[np.arange(len(which)), which, None]
+        scale = self.scale[np.arange(len(which)), which, None]
+        return self.rows[which] * self.observed * scale
 
     def images_sq(self, A: Array) -> Array:
-        """``|known (a D)|^2``."""
+        """``|observed (a D)|^2``."""
         Z = (A if self.scale is None else A * self.scale) @ self.rows
-        return squares(Z if self.known is None else Z * self.known)
+        return squares(Z if self.observed is None else Z * self.observed)
 
     def fit(self, support: Array, start: Array) -> Array:
         """Least squares on supports; non-negative with `positive`, from the values of `start`.
@@ -95,9 +97,12 @@ class Problem(NamedTuple):
 
         # columns of each support, in order, those in use first
         row, atom = np.nonzero(support)
-        atom = atom[np.lexsort((start[row, atom] == 0, row))]
+        unused = start[row, atom] == 0
+        atom = atom[np.lexsort((unused, row))]
+        first = np.cumsum(counts) - counts
+        position = np.arange(len(row)) - np.repeat(first, counts)
         index = np.zeros((len(counts), width), np.int64)
-        index[row, np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)] = atom
+        index[row, position] = atom
         outside = np.arange(width) >= counts[:, None]
 
         # normal equations of all supports
@@ -105,16 +110,18 @@ class Problem(NamedTuple):
             G = self.gram[index[:, :, None], index[:, None, :]]
         else:
             D = self.rows[index]
-            if self.known is not None and self.scale is not None:
-                D *= np.take_along_axis(self.scale, index, axis=1)[:, :, None]
-                D *= self.known[:, None, :]
+            if self.observed is not None and self.scale is not None:
+                scale = np.take_along_axis(self.scale, index, axis=1)
+                D *= scale[:, :, None]
+                D *= self.observed[:, None, :]
             G = D @ D.transpose(0, 2, 1)
 
         b = np.take_along_axis(self.b, index, axis=1)
         if self.positive:
             G[outside] = 0.0
             b[outside] = 0.0
-            values = nnls(G, b, start=np.take_along_axis(start, index, axis=1)).Z
+            guess = np.take_along_axis(start, index, axis=1)
+            values = nnls(G, b, start=guess).Z
         else:
             values = np.zeros(b.shape)
             _solve_each(G, b, counts, values)
@@ -134,8 +141,9 @@ class Pursued(NamedTuple):
     def certified(self, p: Problem, tol_sq: Array) -> "Pursued":
         """Residuals of the codes as they are, which decide on the bounds."""
         rho = squares(p.residuals(self.a))
-        stop = np.where(self.stop == TOL, STALL, self.stop)
-        return self._replace(residual_sq=rho, stop=np.where(rho <= tol_sq, TOL, stop))
+        missed = np.where(self.stop == TOL, STALL, self.stop)
+        stop = np.where(rho <= tol_sq, TOL, missed)
+        return self._replace(residual_sq=rho, stop=stop)
 
 
 def code_by_problems(
@@ -168,22 +176,21 @@ def code_by_problems(
     if mask is None and gram is None and gram_pays(k, m * widest, memory):
         gram = atoms.rows @ atoms.rows.T
 
-    def work(part: slice) -> SparseCodes:
-        known = None if mask is None else mask[part]
-        p = block_problem(X[part], atoms, gram, known, positive)
-        found = solve(p, part)
-        a = found.a if p.scale is None else found.a * p.scale
-        return from_dense(
-            a / atoms.norms,
-            found.residual_sq,
-            found.stop,
-            np.full(len(a), np.nan),
-            found.n_iter,
-        )
+    def work(block: slice) -> SparseCodes:
+        observed = None if mask is None else mask[block]
+        p = block_problem(X[block], atoms, gram, observed, positive)
+        pursued = solve(p, block)
+        a = pursued.a if p.scale is None else pursued.a * p.scale
+        codes = a / atoms.norms
+        no_gap = np.full(len(a), np.nan)
+        return from_dense(codes, pursued.residual_sq, pursued.stop, no_gap, pursued.n_iter)
 
-    size = 8 * (widest * (widest + (n if gram is None else 0)) + 8 * k + 4 * n)
-    block = int(max(1, min(BLOCK_SIGNALS, min(memory, BLOCK_BYTES) // size)))
-    return code_in_blocks(m, work, n_jobs=n_jobs, block=block)
+    # blocks of signals whose systems fit: with its atoms, where there is no Gram matrix
+    system = widest * (widest + (n if gram is None else 0))
+    signal_bytes = 8 * (system + 8 * k + 4 * n)
+    fitting = min(memory, BLOCK_BYTES) // signal_bytes
+    size = int(max(1, min(BLOCK_SIGNALS, fitting)))
+    return code_in_blocks(m, work, n_jobs=n_jobs, block=size)
 
 
 def block_problem(
@@ -191,14 +198,18 @@ def block_problem(
 ) -> Problem:
     """Problem of the signals X; what the mask hides is ignored."""
     x = np.array(X, dtype=np.float64, order="C")
+    rows = atoms.rows
     if mask is None:
-        return Problem(x, x @ atoms.rows.T, atoms.rows, gram, None, None, positive)
+        return Problem(x, x @ rows.T, rows, gram, None, None, positive)
+
     x = np.where(mask, x, 0.0)
-    known = mask.astype(np.float64)
-    norms_sq = known @ atoms.rows.T**2
+    observed = mask.astype(np.float64)
+    norms_sq = observed @ rows.T**2
     usable = norms_sq > BARRED
-    scale = np.where(usable, 1 / np.sqrt(np.where(usable, norms_sq, 1.0)), 0.0)
-    return Problem(x, x @ atoms.rows.T * scale, atoms.rows, None, known, scale, positive)
+    norms = np.sqrt(np.where(usable, norms_sq, 1.0))
+    scale = np.where(usable, 1 / norms, 0.0)
+    b = x @ rows.T * scale
+    return Problem(x, b, rows, None, observed, scale, positive)
 
 
 def squares(R: Array) -> Array:
@@ -209,7 +220,8 @@ def squares(R: Array) -> Array:
 def first_largest(size: Array) -> tuple[Array, Array]:
     """Largest of each row of magnitudes, the first of those that are equal up to rounding."""
     new = without_last_bits(size).argmax(axis=1)
-    return new, size[np.arange(len(size)), new]
+    largest = size[np.arange(len(size)), new]
+    return new, largest
 
 
 def without_last_bits(size: Array) -> Array:

@@ -69,8 +69,10 @@ def hard_thresholding(
     start = np.arange(k + 1)
     if groups is not None:
         atoms, order, start = in_group_order(atoms, groups)
-    best = Best(min(n_nonzero, len(start) - 1), None if groups is None else start, positive)
-    widest = min(k, 3 * best.s * int(np.diff(start).max()))
+    s = min(n_nonzero, len(start) - 1)
+    best = Best(s, None if groups is None else start, positive)
+    largest_group = int(np.diff(start).max())
+    widest = min(k, 3 * s * largest_group)
 
     def solve(p: Problem, rows: slice) -> Pursued:
         return pursue(method, p, best, tol_sq[rows], max_iter)
@@ -97,7 +99,8 @@ class Best(NamedTuple):
         least = np.partition(size, -s, axis=1)[:, -s][:, None]
         chosen = size > least
         tied = size == least
-        chosen |= tied & (np.cumsum(tied, axis=1) <= s - chosen.sum(axis=1, keepdims=True))
+        n_tied = s - chosen.sum(axis=1, keepdims=True)
+        chosen |= tied & (np.cumsum(tied, axis=1) <= n_tied)
         chosen &= size > 0
         return chosen if self.start is None else np.repeat(chosen, np.diff(self.start), axis=1)
 
@@ -110,22 +113,26 @@ def hard_thresholding_pursuit(p: Any, best: Best, A: Array, C: Array) -> Array:
 def cosamp(p: Any, best: Best, A: Array, C: Array) -> Array:
     """Least squares on the support and the 2s best atoms, cut to s: a step of CoSaMP."""
     # a square system fits everything, and would tell nothing of what to cut
-    most = p.room if p.positive else np.maximum(1, p.room - A.any(axis=1))
-    fitted = p.fit(_wider(A != 0, best.of(C, 2), most), A)
+    limit = p.n_observed
+    if not p.positive:
+        limit = np.maximum(1, limit - A.any(axis=1))
+    merged = _wider(A != 0, best.of(C, 2), limit)
+    fitted = p.fit(merged, A)
     return np.where(best.of(fitted), fitted, 0.0)
 
 
 def subspace_pursuit(p: Any, best: Best, A: Array, C: Array) -> Array:
     """Like CoSaMP with s atoms, and least squares once more: a step of subspace pursuit."""
-    fitted = p.fit(_wider(A != 0, best.of(C), p.room), A)
+    merged = _wider(A != 0, best.of(C), p.n_observed)
+    fitted = p.fit(merged, A)
     return np.asarray(p.fit(best.of(fitted), fitted))
 
 
-def _wider(support: Array, more: Array, most: Array) -> Array:
-    """Supports with more atoms, `most` of them."""
+def _wider(support: Array, more: Array, limit: Array) -> Array:
+    """Supports with more atoms, `limit` in all."""
     more = more & ~support
-    places = support.sum(axis=1, keepdims=True) + np.cumsum(more, axis=1)
-    return np.asarray(support | (more & (places <= most[:, None])))
+    count = support.sum(axis=1, keepdims=True) + np.cumsum(more, axis=1)
+    return np.asarray(support | (more & (count <= limit[:, None])))
 
 
 STEP_RULES = {
@@ -138,20 +145,23 @@ STEP_RULES = {
 def pursue(method: str, p: Any, best: Best, tol_sq: Array, max_iter: int) -> Pursued:
     """Run a method by name; of the codes met, the best has least squares on its support."""
     if method == "iht":
-        found = iterative_hard_thresholding(p, best, tol_sq, max_iter)
+        codes = iterative_hard_thresholding(p, best, tol_sq, max_iter)
     else:
-        found = _repeat(
-            STEP_RULES[method], p, best, tol_sq, max_iter, monotone=method != "htp"
-        )
-    a, rho, stop, n_iter = found
+        rule = STEP_RULES[method]
+        codes = _repeat(rule, p, best, tol_sq, max_iter, monotone=method != "htp")
+    a, rho, stop, n_iter = codes
+
+    # least squares, unless it is worse by more than rounding, or misses a bound that was met
     refined = p.fit(a != 0, a)
     new = squares(p.residuals(refined))
     size = squares(p.X)
     verdict = (new <= tol_sq) | (rho > tol_sq)
-    better = (new <= rho) | (verdict & (new <= rho * (1 + 1e-9) + 100 * EPS * size))
+    alike = new <= rho * (1 + 1e-9) + 100 * EPS * size
+    better = (new <= rho) | (verdict & alike)
+    a = np.where(better[:, None], refined, a)
     rho = np.where(better, new, rho)
     stop = np.where(rho <= tol_sq, TOL, stop)
-    return Pursued(np.where(better[:, None], refined, a), rho, stop, np.maximum(n_iter, 1))
+    return Pursued(a, rho, stop, np.maximum(n_iter, 1))
 
 
 def _repeat(
@@ -163,8 +173,9 @@ def _repeat(
     A = np.zeros(p.shape)
     R = p.X.copy()
     rho = size.copy()
-    out = Pursued(A.copy(), rho.copy(), np.full(len(A), MAX_ITER), np.zeros(len(A), np.int64))
-    idle = np.zeros(len(A), np.int64)
+    m = len(A)
+    out = Pursued(A.copy(), rho.copy(), np.full(m, MAX_ITER), np.zeros(m, np.int64))
+    idle = np.zeros(m, np.int64)
     live = np.flatnonzero(size > tol_sq)
 
     while live.size and out.n_iter[live[0]] < max_iter:
@@ -185,8 +196,10 @@ def _repeat(
         idle[lower] = 0
 
         # supports that stay, no progress, or a residual within the bound
-        ended = ((new != 0) == (old != 0)).all(axis=1) | (idle[live] >= STEPS_WITHOUT_GAIN)
-        ended |= out.residual_sq[live] <= np.maximum(tol_sq, 100 * EPS * size)[live]
+        same = ((new != 0) == (old != 0)).all(axis=1)
+        ended = same | (idle[live] >= STEPS_WITHOUT_GAIN)
+        bound = np.maximum(tol_sq, 100 * EPS * size)
+        ended |= out.residual_sq[live] <= bound[live]
         if monotone:
             ended |= rho[live] >= former
 
@@ -208,7 +221,7 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
     R = p.X.copy()
     rho = size.copy()
     out = Pursued(A.copy(), rho.copy(), np.full(m, MAX_ITER), np.zeros(m, np.int64))
-    # on the support; after a fit
+    # since the support changed, and since the last fit
     repeated = np.zeros(m, np.int64)
     since = np.zeros(m, np.int64)
     fitted = np.ones(m, np.bool_)
@@ -235,24 +248,22 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
             a = A[some]
             c = p.of(some).cross(R[some])
             base = np.where(fitted[some, None], best.of(c), a != 0)
-            g = np.where(base, c, 0.0)
-            above = squares(g)
-            below = q.images_sq(g)
-            still = (above <= 100 * EPS**2 * size[some]) | (below <= 0)
-            mu = above / np.where(still, 1.0, below)
+            mu, still = _exact_steps(q, np.where(base, c, 0.0), size[some])
 
             # after least squares as far as steps on the support reached
-            far = (repeated[some] > 0) | (fitted[some] & a.any(axis=1))
+            after_fit = fitted[some] & a.any(axis=1)
+            far = (repeated[some] > 0) | after_fit
             mu = np.where(far, np.maximum(mu, reach[some]), mu)
-            reach[some] = np.where(fitted[some] & a.any(axis=1), reach[some], mu)
+            reach[some] = np.where(after_fit, reach[some], mu)
 
             new = _shortened(q, best, a, c, mu)
             same = ((new != 0) == (a != 0)).all(axis=1)
             repeated[some] = np.where(same, repeated[some] + 1, 0)
             ended[some] = still | (fitted[some] & same)  # no support within reach is better
 
-            moves = some[~ended[some]]
-            A[moves] = new[~ended[some]]
+            on = ~ended[some]
+            moves = some[on]
+            A[moves] = new[on]
             fitted[moves] = False
             since[moves] += 1
 
@@ -265,16 +276,26 @@ def iterative_hard_thresholding(p: Any, best: Best, tol_sq: Array, max_iter: int
         out.residual_sq[lower] = rho[lower]
 
         # 4. stop: the limit on a support is reached, or the bound is met
-        former = np.where(fitted[live], fit_rho[live], former)
-        limit = former - rho[live] <= RTOL * np.maximum(rho, 100 * EPS * size)[live]
-        ended[live] |= fitted[live] & limit
-        ended[live] |= out.residual_sq[live] <= np.maximum(tol_sq, 100 * EPS * size)[live]
-        repeated[live[limit & ~fitted[live]]] = SETTLED  # to the limit at once
-        fit_rho[live] = np.where(fitted[live], rho[live], fit_rho[live])
+        rounding = 100 * EPS * size
+        after_fit = fitted[live]
+        former = np.where(after_fit, fit_rho[live], former)
+        limit = former - rho[live] <= RTOL * np.maximum(rho, rounding)[live]
+        met = out.residual_sq[live] <= np.maximum(tol_sq, rounding)[live]
+        ended[live] |= (after_fit & limit) | met
+        repeated[live[limit & ~after_fit]] = SETTLED  # to the limit at once
+        fit_rho[live] = np.where(after_fit, rho[live], fit_rho[live])
 
         out.stop[live[ended[live]]] = STALL
         live = live[~ended[live]]
     return out
+
+
+def _exact_steps(p: Any, slopes: Array, size: Array) -> tuple[Array, Array]:
+    """Step sizes of least residual along slopes, and where these are none but for rounding."""
+    above = squares(slopes)
+    below = p.images_sq(slopes)
+    still = (above <= 100 * EPS**2 * size) | (below <= 0)
+    return above / np.where(still, 1.0, below), still
 
 
 def _shortened(p: Any, best: Best, A: Array, C: Array, mu: Array) -> Array:
@@ -289,9 +310,11 @@ def _shortened(p: Any, best: Best, A: Array, C: Array, mu: Array) -> Array:
         new[pending] = z = np.where(best.of(Z), Z, 0.0)
 
         # where the support changes, a step must not exceed 0.99 |change|^2 / |image|^2
-        doubt = np.flatnonzero(((z != 0) != (a != 0)).any(axis=1) & a.any(axis=1))
+        changed = ((z != 0) != (a != 0)).any(axis=1)
+        doubt = np.flatnonzero(changed & a.any(axis=1))
         change = (z - a)[doubt]
-        far = mu[pending[doubt]] * q.of(doubt).images_sq(change) > 0.99 * squares(change)
+        image_sq = q.of(doubt).images_sq(change)
+        far = mu[pending[doubt]] * image_sq > 0.99 * squares(change)
         pending = pending[doubt[far]]
         if pending.size == 0:
             break

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from skmoderndata._jit import jit
 from skmoderndata._typing import Array
 
-WORK = (
-    2**31
-)  # multiplications in one compiled call, so that an interrupt is heard after seconds
+# multiplications in one compiled call, so that an interrupt is heard after seconds
+WORK = 2**31
 
 
 def row_blocks(n_rows: int, cost: float) -> Iterator[slice]:

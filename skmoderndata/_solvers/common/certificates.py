@@ -42,19 +42,19 @@ def relative_gap(
     return (primal - dual) / scale if scale > 0 else inf
 
 
-def relative_gaps(primal: Any, dual: Any, *, unit: Any = None, floor: float = 0.0) -> Array:
+def relative_gaps(primal: Any, dual: Any, *, unit: Any = None) -> Array:
     """`relative_gap` of each entry of arrays of one shape."""
     # the scale of both values, unless a unit is given
     primal, dual = np.broadcast_arrays(np.asarray(primal, float), np.asarray(dual, float))
     scale = np.maximum(abs(primal), abs(dual)) if unit is None else np.asarray(unit, float)
-    scale = np.broadcast_to(np.maximum(scale, floor), primal.shape)
+    scale = np.broadcast_to(np.maximum(scale, 0.0), primal.shape)
 
     # what is not finite proves nothing; a scale of zero bears no gap but zero
-    known = np.isfinite(primal) & np.isfinite(dual) & np.isfinite(scale)
-    gaps: Array = np.where(known, 0.0, inf)
-    gaps[known & (primal > dual) & (scale <= 0)] = inf
+    finite = np.isfinite(primal) & np.isfinite(dual) & np.isfinite(scale)
+    gaps: Array = np.where(finite, 0.0, inf)
+    gaps[finite & (primal > dual) & (scale <= 0)] = inf
 
-    apart = known & (primal > dual) & (scale > 0)
+    apart = finite & (primal > dual) & (scale > 0)
     with np.errstate(over="ignore"):
         gaps[apart] = (primal[apart] - dual[apart]) / scale[apart]
     return gaps

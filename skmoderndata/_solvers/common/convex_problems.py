@@ -92,11 +92,11 @@ def robust_pca(X: Array, lam: float, *, delta: float = 0.0) -> Statement:
     import cvxpy
 
     cp: Any = cvxpy
-    known = (~np.isnan(X)).astype(float)
+    observed = (~np.isnan(X)).astype(float)
     L = cp.Variable(X.shape)
     S = cp.Variable(X.shape)
     objective = cp.normNuc(L) + lam * cp.sum(cp.abs(S))
-    residual = np.nan_to_num(X) - cp.multiply(known, L + S)
+    residual = np.nan_to_num(X) - cp.multiply(observed, L + S)
 
     # quadratic loss
     if delta > 0:
@@ -108,18 +108,18 @@ def robust_pca(X: Array, lam: float, *, delta: float = 0.0) -> Statement:
     return Statement(cp.Problem(cp.Minimize(objective), [equations]), L, equations)
 
 
-def matrix_completion(M: Array, known: Array, lam: float) -> Statement:
+def matrix_completion(M: Array, observed: Array, lam: float) -> Statement:
     """``min 1/2 |P(M - L)|_F^2 + lam |L|_*``; for ``lam = 0`` ``min |L|_*  s.t.  P(L) = P(M)``.
 
-    P keeps the known entries [Mazumder, Hastie and Tibshirani 2010, (8); Candes and Recht 2009,
+    P keeps the observed entries [Mazumder, Hastie and Tibshirani 2010, (8); Candes and Recht 2009,
     (1.5)].
     """
     import cvxpy
 
     cp: Any = cvxpy
     L = cp.Variable(M.shape)
-    kept = known.astype(float)
-    residual = np.where(known, M, 0.0) - cp.multiply(kept, L)
+    mask = observed.astype(float)
+    residual = np.where(observed, M, 0.0) - cp.multiply(mask, L)
 
     # with noise
     if lam > 0:

@@ -11,9 +11,8 @@ from skmoderndata._typing import Array
 
 EPS = float(np.finfo(np.float64).eps)
 DENSE_UP_TO = 400  # rows up to which all eigenvalues are computed
-GUESSED_FROM = (
-    200  # rows whose spectrum tells how many eigenvalues a fraction of the trace takes
-)
+# rows whose spectrum tells how many eigenvalues a fraction of the trace takes
+GUESSED_FROM = 200
 
 
 def row_signs(rows: Array) -> Array:
@@ -40,18 +39,18 @@ def leading_eigen(
     """
     n = A.shape[0]
     k = min(k, n)
-    found = None
+    pairs = None
     if n > DENSE_UP_TO and k < n // 8:
         start = np.linspace(-1.0, 1.0, n) + 0.1 * np.cos(np.arange(n))
         with contextlib.suppress(ArpackNoConvergence):
-            found = eigsh(A, k, which="LA", v0=start, tol=tol, ncv=max(2 * k + 1, 30))
+            pairs = eigsh(A, k, which="LA", v0=start, tol=tol, ncv=max(2 * k + 1, 30))
 
     # all of them, also where Lanczos did not converge
-    if found is None:
+    if pairs is None:
         A = A @ np.eye(n) if isinstance(A, LinearOperator) else A
-        found = linalg.eigh((A + A.T) / 2, driver="evd")
-    order = np.argsort(-found[0], kind="stable")[:k]
-    return np.asarray(found[0][order]), np.asarray(found[1][:, order])
+        pairs = linalg.eigh((A + A.T) / 2, driver="evd")
+    order = np.argsort(-pairs[0], kind="stable")[:k]
+    return np.asarray(pairs[0][order]), np.asarray(pairs[1][:, order])
 
 
 def leading_eigen_until(

@@ -15,9 +15,8 @@ from skmoderndata._solvers.common.blocks import row_blocks
 from skmoderndata._typing import Array
 
 PIVOT = 1e-13  # a pivot below this fraction of the diagonal is a dependent column
-RIDGE_RELATIVE = (
-    1e-12  # fraction of the diagonal that is added where columns depend on each other
-)
+# fraction of the diagonal that is added where columns depend on each other
+RIDGE_RELATIVE = 1e-12
 EXCHANGES = 3  # full exchanges without progress before the fall-back rule [Kim & Park 2011]
 
 
@@ -65,9 +64,9 @@ def nnls(G: Array, F: Array, *, start: Array | None = None) -> NNLSResult:
     n_solves = 0
     solved = np.zeros(m, dtype=np.bool_)
     stack = G if each else G[None]
-    for part in row_blocks(m, 4.0 * k**3):  # about ten factorisations for a row
-        some = stack[part] if each else stack
-        n_solves += _pivot_rows(some, F[part], passive[part], Z[part], solved[part])
+    for block in row_blocks(m, 4.0 * k**3):  # about ten factorisations for a row
+        some = stack[block] if each else stack
+        n_solves += _pivot_rows(some, F[block], passive[block], Z[block], solved[block])
     singular = np.flatnonzero(~solved)
     for i in singular:
         root = linalg.cholesky(stack[i if each else 0] + RIDGE_RELATIVE * np.eye(k))
@@ -225,7 +224,7 @@ def descend_rows(G: Array, Z: Array, Y: Array, max_sweeps: int, enough: float) -
     """
     m, k = Z.shape
     inverse = np.empty(k)
-    most = 0
+    n_sweeps = 0
 
     for i in range(m):
         H = G[i] if len(G) > 1 else G[0]
@@ -257,10 +256,10 @@ def descend_rows(G: Array, Z: Array, Y: Array, max_sweeps: int, enough: float) -
                         y[c] += step * H[j, c]
 
             # until the steps are small beside those of the first sweep
-            most = max(most, sweep + 1)
+            n_sweeps = max(n_sweeps, sweep + 1)
             if sweep == 0:
                 first = moved
             if moved <= enough * first:
                 break
 
-    return most
+    return n_sweeps

@@ -81,10 +81,10 @@ def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) 
     while True:
         mean, spread = _moments(work, active)
         shift = ratio * np.sqrt(spread / (active * (active - ratio_sq)))
-        kept = _keep_above(work, active, mean - shift)
-        if kept == active or kept <= ratio_sq:
+        n_above = _keep_above(work, active, mean - shift)
+        if n_above == active or n_above <= ratio_sq:
             break
-        active = kept
+        active = n_above
 
     # on its support the solution is an affine function of x with the mean and norm asked for
     slope = length * np.sqrt((1.0 - ratio_sq / active) / spread)
@@ -96,12 +96,12 @@ def project_row(x: Array, ratio: float, length: float, out: Array, work: Array) 
 @jit
 def _keep_above(values: Array, count: int, tau: float) -> int:
     """Move entries above `tau` to the front and count them."""
-    kept = 0
+    n_above = 0
     for i in range(count):
         value = values[i]
-        values[kept] = value  # without a branch: which entries stay cannot be foreseen
-        kept += value > tau
-    return kept
+        values[n_above] = value  # without a branch: which entries stay cannot be foreseen
+        n_above += value > tau
+    return n_above
 
 
 @jit

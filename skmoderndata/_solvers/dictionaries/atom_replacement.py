@@ -12,11 +12,12 @@ ALIKE = 0.9  # cosine above which two atoms are taken for the same; 0.99 recover
 # an atom gives way to the half of another one that saves at least this fraction of what it saves
 # itself: the other atoms take over most of its work at the next coding
 EXCHANGE = 0.1
+LINE_ROUNDS = 10  # in which rows go to the nearer of two lines, at most
 
 
 def replace_atoms(
     X: Array,
-    known: Array | None,
+    observed: Array | None,
     D: Array,
     codes: SparseCodes,
     users: tuple[Array, Array, Array],
@@ -26,7 +27,7 @@ def replace_atoms(
 ) -> int:
     """Replace atoms hardly used or alike by the worst represented signals, in place."""
     # atoms that too few signals use, or that are like another one
-    start, _, place = users
+    start, signals, entries = users
     usage = np.bincount(codes.indices[codes.values != 0], minlength=len(D))
     bad = usage < min_usage
     if constant:
@@ -34,13 +35,15 @@ def replace_atoms(
     bad = with_twins(D, bad, usage, constant)
 
     # each takes the direction of a signal, whose users lose their codes
-    scale = np.sum(np.square(X if known is None else X * known, dtype=np.float64), axis=1)
+    seen = X if observed is None else X * observed
+    scale = np.sum(np.square(seen, dtype=np.float64), axis=1)
+    error = codes.residual_sq
     count = 0
-    for j, d in worst_signals(X, known, D, bad, codes.residual_sq, scale, positive, constant):
-        own = place[start[j] : start[j + 1]]
-        codes.values[own] = 0.0
+    for j, d in worst_signals(X, observed, D, bad, error, scale, positive, constant):
+        own = slice(start[j], start[j + 1])
+        codes.values[entries[own]] = 0.0
         # without it those signals are worse: their old codes are not kept
-        codes.residual_sq[users[1][start[j] : start[j + 1]]] = np.inf
+        error[signals[own]] = np.inf
         D[j] = d
         count += 1
     return count
@@ -62,7 +65,7 @@ def with_twins(D: Array, bad: Array, usage: Array, constant: bool) -> Array:
 
 def worst_signals(
     X: Array,
-    known: Array | None,
+    observed: Array | None,
     D: Array,
     bad: Array,
     residual_sq: Array,
@@ -87,7 +90,7 @@ def worst_signals(
             i = worst[candidate]
             candidate += 1
 
-            x = X[i] if known is None else np.where(known[i], X[i], 0.0)
+            x = X[i] if observed is None else np.where(observed[i], X[i], 0.0)
             d = np.maximum(x, 0.0) if positive else np.asarray(x)
             d = d.astype(np.float64)
             size = np.linalg.norm(d)
@@ -98,7 +101,8 @@ def worst_signals(
                 # neither nothing nor a copy of an atom that stays
                 continue
             d = d / norm
-            if np.abs(D @ d)[~bad].max(initial=0.0) > ALIKE:
+            cosines = np.abs(D @ d)[~bad]
+            if cosines.max(initial=0.0) > ALIKE:
                 continue
             bad[j] = False
             yield int(j), d
@@ -120,33 +124,34 @@ def exchange_atoms(
     At most one atom in 32 is exchanged at a time, those of the signals represented worst.
     """
     # error of the signals that use an atom, and what it saves
-    start, rows, place = users
-    A = to_csr(codes, len(D))
-    most = -(-len(D) // 32)
+    start, rows, entries = users
+    k = len(D)
+    A = to_csr(codes, k)
+    largest = -(-k // 32)
     error = np.where(np.isfinite(codes.residual_sq), codes.residual_sq, 0.0)
     signal = np.repeat(np.arange(len(error)), np.diff(codes.indptr))
-    misfit = np.bincount(codes.indices, weights=error[signal], minlength=len(D))
-    savings = np.bincount(codes.indices, weights=codes.values**2, minlength=len(D)).astype(
-        float
-    )
+    misfit = np.bincount(codes.indices, weights=error[signal], minlength=k)
+    savings = np.bincount(codes.indices, weights=codes.values**2, minlength=k)
+    savings = savings.astype(float)
     if constant:  # is neither split nor given up
         misfit[0] = -1.0
         savings[0] = np.inf
 
     # candidates for a split: two lines through what the other atoms leave
     halves = []
-    for j in np.argsort(-misfit, kind="stable")[:most]:
-        part = slice(start[j], start[j + 1])
-        if part.stop - part.start < 4 or (constant and j == 0):
+    for j in np.argsort(-misfit, kind="stable")[:largest]:
+        own = slice(start[j], start[j + 1])
+        if own.stop - own.start < 4 or (constant and j == 0):
             continue
-        E = residual_without(X, D, A, rows[part], place[part], j)
+        E = residual_without(X, D, A, rows[own], entries[own], j)
         if constant:
             E -= E.mean(axis=1, keepdims=True)
         lines, gain = two_lines(E)
         halves.append((gain, int(j), lines))
 
     halves.sort(key=lambda half: -half[0])
-    idle = [int(i) for i in np.argsort(savings, kind="stable")[:most]]
+    by_savings = np.argsort(savings, kind="stable")
+    idle = [int(i) for i in by_savings[:largest]]
     taken: set[int] = set()
 
     # exchange where the split gains more than the idle atom saves
@@ -157,12 +162,13 @@ def exchange_atoms(
         taken |= {i, j}
         D[j], D[i] = lines
         for atom in (i, j):  # the old codes of their signals are not kept
-            codes.residual_sq[rows[start[atom] : start[atom + 1]]] = np.inf
-            codes.values[place[start[atom] : start[atom + 1]]] = 0.0
+            own = slice(start[atom], start[atom + 1])
+            codes.residual_sq[rows[own]] = np.inf
+            codes.values[entries[own]] = 0.0
     return len(taken) // 2
 
 
-def two_lines(E: Array, n_rounds: int = 10) -> tuple[Array, float]:
+def two_lines(E: Array) -> tuple[Array, float]:
     """Two directions through zero near which the rows of E lie, sought in its leading plane.
 
     Returns the unit directions (2, n), and by how much the sum of squared distances is smaller
@@ -180,16 +186,18 @@ def two_lines(E: Array, n_rounds: int = 10) -> tuple[Array, float]:
     second = np.zeros(len(E), np.bool_)
 
     # each row goes to the nearer line, each line to the leading direction of its rows
-    for _ in range(n_rounds):
+    for _ in range(LINE_ROUNDS):
         near = (P @ lines.T) ** 2
         last = second
         second = near[:, 1] > near[:, 0]
         for side in (False, True):
             Q = P[second == side]
             if len(Q):
-                lines[int(side)] = np.linalg.eigh(Q.T @ Q)[1][:, 1]
+                _, directions = np.linalg.eigh(Q.T @ Q)
+                lines[int(side)] = directions[:, 1]
         if np.array_equal(last, second):
             break
 
-    gain = float(((P @ lines.T) ** 2).max(axis=1).sum() - values[-1])
+    along = ((P @ lines.T) ** 2).max(axis=1)
+    gain = float(along.sum() - values[-1])
     return np.asarray(lines @ plane.T), gain

@@ -14,14 +14,15 @@ from skmoderndata._solvers.common.nnls import nnls
 from skmoderndata._typing import Array
 
 UPDATES = ("approximate", "exact", "mod")
+FILL_ROUNDS = 3  # in which the atoms of incomplete signals and their gaps follow each other
 BLOCK_ENTRIES = 2**21  # entries of residuals that are held at a time
 ROUNDING_RELATIVE = 1e-14  # fraction below which a coefficient, or an atom, is rounding
 
 
 def users_of_atoms(codes: SparseCodes, k: int) -> tuple[Array, Array, Array]:
-    """Where the users of each atom begin, their rows, and the places of their coefficients."""
-    places = codes._replace(values=np.arange(len(codes.indices)))
-    by_atom = to_csr(places, k, np.int64).tocsc()
+    """Where the users of each atom begin, their rows, and the entries of their coefficients."""
+    entries = codes._replace(values=np.arange(len(codes.indices)))
+    by_atom = to_csr(entries, k, np.int64).tocsc()
     return by_atom.indptr, by_atom.indices, by_atom.data
 
 
@@ -32,7 +33,8 @@ def update_all(
     for j in order:
         if S[j, j] <= 0.0:
             continue
-        d = _allowed(T[j] + S[j, j] * D[j] - S[j] @ D, positive, center)
+        optimum = T[j] + S[j, j] * D[j] - S[j] @ D
+        d = _allowed(optimum, positive, center)
         norm = np.sqrt(d @ d)
         if norm > 1e-10 * S[j, j]:
             D[j] = d / norm
@@ -46,26 +48,25 @@ def _allowed(d: Array, positive: bool, center: bool) -> Array:
 
 def least_squares_atoms(
     X: Array,
-    known: Array | None,
+    observed: Array | None,
     D: Array,
     A: sparse.csr_array,
     *,
     positive: bool = False,
     constant: bool = False,
-    n_rounds: int = 3,
 ) -> None:
     """Best atoms for the given codes, in place: the method of optimal directions.
 
     ``D = (A^T A)^+ A^T X``, then atoms to unit norm and their coefficients scaled to match, which
     leaves ``A D`` as it is; by non-negative least squares with `positive`. Hidden entries are
-    filled with ``A D`` in each of `n_rounds` rounds, none of which raises the sum over the known
+    filled with ``A D`` in each of some rounds, none of which raises the sum over observed
     ones. Atoms that nobody uses, or that would become zero, stay; the latter's coefficients
     become zero, as do coefficients at the level of rounding. A step that raises the objective all
     the same, the statistics being singular, is taken back; so D has to satisfy the constraints.
     """
     # coefficients that are rounding would give an atom its direction
     k = len(D)
-    before = squared_residuals(X, known, D, A)
+    before = squared_residuals(X, observed, D, A)
     values = A.data
     old = D.copy(), values.copy()
     largest = np.zeros(len(X))
@@ -75,49 +76,51 @@ def least_squares_atoms(
 
     # normal equations of the atoms in use, scaled to a unit diagonal
     S = np.asarray((A.T @ A).todense())
-    free = np.flatnonzero(np.diag(S) > 0)
+    diagonal = np.diag(S)
+    free = np.flatnonzero(diagonal > 0)
     if constant:
         free = free[free > 0]
     if free.size == 0:
         return
-    scale = np.sqrt(np.diag(S)[free])[:, None]
+    scale = np.sqrt(diagonal[free])[:, None]
     scaled = S[np.ix_(free, free)] / (scale * scale.T)
 
     new = D.copy()
     own = np.zeros(k)
-    for _ in range(1 if known is None else n_rounds):
+    for _ in range(1 if observed is None else FILL_ROUNDS):
         # gaps are filled by the last approximation [expectation maximisation]
-        full = X if known is None else np.where(known, X, A @ new)
+        full = X if observed is None else np.where(observed, X, A @ new)
         right = np.asarray(A.T @ full, dtype=np.float64)[free]
         if constant:
             right = right - np.outer(S[free, 0], new[0])
         if positive:
-            solved = nnls(scaled, (right / scale).T).Z.T / scale
+            solved = nnls(scaled, (right / scale).T).Z.T
         else:
             if constant:
                 right = right - right.mean(axis=1, keepdims=True)
-            solved = lstsq(scaled, right / scale, cond=1e-10, lapack_driver="gelsy")[0] / scale
-        new[free] = solved
-
-        own[free] = np.linalg.norm(right, axis=1) / np.diag(S)[free]
+            solved, *_ = lstsq(scaled, right / scale, cond=1e-10, lapack_driver="gelsy")
+        new[free] = solved / scale
+        own[free] = np.linalg.norm(right, axis=1) / diagonal[free]
 
     # the norm of an atom goes to its coefficients; what only rounding has made stays
     norms = np.ones(k)
     norms[free] = np.linalg.norm(new[free], axis=1)
-    kept = norms > ROUNDING_RELATIVE * np.maximum(1.0, own)
-    D[kept] = new[kept] / norms[kept, None]
-    values *= np.where(kept, norms, 0.0)[A.indices]
+    sound = norms > ROUNDING_RELATIVE * np.maximum(1.0, own)
+    D[sound] = new[sound] / norms[sound, None]
+    factors = np.where(sound, norms, 0.0)
+    values *= factors[A.indices]
 
     # not worse than before
-    after = squared_residuals(X, known, D, A)
+    after = squared_residuals(X, observed, D, A)
     total = float(np.sum(np.square(X, dtype=np.float64)))
-    if not after.sum() <= before.sum() * (1 + 1e-12) + ROUNDING_RELATIVE**2 * total:
+    rounding = ROUNDING_RELATIVE**2 * total
+    if not after.sum() <= before.sum() * (1 + 1e-12) + rounding:
         D[:], values[:] = old
 
 
 def sweep(
     X: Array,
-    known: Array | None,
+    observed: Array | None,
     D: Array,
     A: sparse.csr_array,
     users: tuple[Array, Array, Array],
@@ -132,25 +135,26 @@ def sweep(
     ``E = R + g d'`` holds that for the users of the atom, R being the residual. The best matrix
     of rank one [Aharon et al. 2006] if `exact`, unless it has to be `positive`; or a step of the
     power method, ``d = E'g / |E'g|`` and ``g = E d`` [Rubinstein et al. 2008]. With a mask two
-    rounds of alternating least squares on the known entries. With `center` atoms are of zero mean.
+    rounds of alternating least squares on the observed entries. With `center` atoms have mean 0.
     """
-    start, rows, place = users
+    start, rows, entries = users
     R = X - A @ D
-    if known is not None:
-        R[~known] = 0.0
+    if observed is not None:
+        R[~observed] = 0.0
     d: Array | None
 
     for j in order:
-        i = rows[start[j] : start[j + 1]]
-        own = place[start[j] : start[j + 1]]
+        which = slice(start[j], start[j + 1])
+        i = rows[which]
+        own = entries[which]
         if i.size == 0:
             continue
 
-        # gaps: only the known entries of each signal count
+        # gaps: only the observed entries of each signal count
         g = A.data[own]
         residual = R[i]
-        if known is not None:
-            K = known[i].astype(np.float64)
+        if observed is not None:
+            K = observed[i].astype(np.float64)
             E = residual + K * np.outer(g, D[j])
             d, new_g = _masked_step(E, K, D[j], g, positive, center)
             R[i] = E - K * np.outer(new_g, d)
@@ -158,21 +162,24 @@ def sweep(
         # 1. E = residual without the atom: its leading direction, or one step of the power
         # method
         else:
+            old = D[j]
             if exact and not positive:
-                E = _allowed(residual + np.outer(g, D[j]), False, center)
+                E = _allowed(residual + np.outer(g, old), False, center)
                 d = leading_direction(E, np.ones(len(E)))
-                d = d if d is None or d @ D[j] >= 0 else -d
+                d = d if d is None or d @ old >= 0 else -d
             else:
-                p = _allowed(g @ residual + (g @ g) * D[j], positive, center)
+                size_sq = g @ g
+                p = _allowed(g @ residual + size_sq * old, positive, center)
                 norm = np.sqrt(p @ p)
-                d = p / norm if norm > ROUNDING_RELATIVE * (g @ g) else None
+                d = p / norm if norm > ROUNDING_RELATIVE * size_sq else None
             if d is None:
                 continue
 
             # 2. coefficients on the new atom, and the residual by a matrix of rank two
-            new_g = residual @ d + (D[j] @ d) * g
+            new_g = residual @ d + (old @ d) * g
             new_g = np.maximum(new_g, 0.0) if positive else new_g
-            R[i] = residual + np.array([g, -new_g]).T @ np.array([D[j], d])
+            coefficients = np.array([g, -new_g])
+            R[i] = residual + coefficients.T @ np.array([old, d])
         D[j] = d
         A.data[own] = new_g
 
@@ -207,7 +214,8 @@ def residual_without(
     X: Array, D: Array, A: sparse.csr_array, users: Array, own: Array, j: int
 ) -> Array:
     """Rows of the signals that use atom j, less all their other atoms."""
-    return np.asarray(X[users] - A[users] @ D + np.outer(A.data[own], D[j]))
+    residual = X[users] - A[users] @ D
+    return np.asarray(residual + np.outer(A.data[own], D[j]))
 
 
 def leading_direction(E: Array, weights: Array) -> Array | None:
@@ -219,18 +227,22 @@ def leading_direction(E: Array, weights: Array) -> Array | None:
         E = R.T
     M = (E * weights[:, None]).T @ E
     values, vectors = eigen_range(M, len(M) - 1, len(M))
-    if not values[0] > ROUNDING_RELATIVE * np.abs(np.diag(M)).max():
+    largest = np.abs(np.diag(M)).max()
+    if not values[0] > ROUNDING_RELATIVE * largest:
         return None
-    return vectors[:, 0] if basis is None else basis @ vectors[:, 0]
+    leading = vectors[:, 0]
+    return leading if basis is None else basis @ leading
 
 
-def squared_residuals(X: Array, known: Array | None, D: Array, A: sparse.csr_array) -> Array:
-    """Squared norms of the residuals of the rows, over the known entries."""
+def squared_residuals(
+    X: Array, observed: Array | None, D: Array, A: sparse.csr_array
+) -> Array:
+    """Squared norms of the residuals of the rows, over the observed entries."""
     out = np.empty(len(X))
     step = max(1, BLOCK_ENTRIES // X.shape[1])
     for first in range(0, len(X), step):
         rows = slice(first, first + step)
         R = X[rows] - A[rows] @ D
-        R = R if known is None else np.where(known[rows], R, 0.0)
+        R = R if observed is None else np.where(observed[rows], R, 0.0)
         out[rows] = np.einsum("ij,ij->i", R, R)
     return out

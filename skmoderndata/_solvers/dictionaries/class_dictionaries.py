@@ -34,12 +34,10 @@ def code_class(
     X: Array, atoms: Array, n_nonzero: int, n_jobs: int | None = None
 ) -> SparseCodes:
     """Orthogonal matching pursuit of samples with one dictionary."""
+    prepared = prepare_atoms(atoms, distinct=True)
+    no_bounds = np.full(len(X), -1.0)
     return orthogonal_matching_pursuit(
-        X,
-        prepare_atoms(atoms, distinct=True),
-        n_nonzero=n_nonzero,
-        tol_sq=np.full(len(X), -1.0),
-        n_jobs=n_jobs,
+        X, prepared, n_nonzero=n_nonzero, tol_sq=no_bounds, n_jobs=n_jobs
     )
 
 
@@ -97,14 +95,16 @@ def discriminative_pass(
     for j in range(len(D)):
         # direction: the atoms that a weighted K-SVD would take
         slopes = cost_slopes(residuals, target, sharpness, weight)[:, j]
-        wanted = _better_atoms(X, D[j], code_class(X, D[j], n_nonzero, n_jobs), slopes, rng)
+        codes = code_class(X, D[j], n_nonzero, n_jobs)
+        wanted = _better_atoms(X, D[j], codes, slopes, rng)
 
         # line search: halve the step until the cost falls
         step = 1.0
         for _ in range(HALVINGS):
             trial = D[j] + step * (wanted - D[j])
             norms = np.linalg.norm(trial, axis=1, keepdims=True)
-            trial = np.where(norms > 1e-8, trial / np.maximum(norms, 1e-8), D[j])
+            unit = trial / np.maximum(norms, 1e-8)
+            trial = np.where(norms > 1e-8, unit, D[j])
 
             column = code_class(X, trial, n_nonzero, n_jobs).residual_sq
             changed = residuals.copy()
@@ -125,11 +125,13 @@ def _better_atoms(
 ) -> Array:
     """Lower the weighted sum of residuals by one atom after the other, supports as they are."""
     D = np.ascontiguousarray(atoms, dtype=np.float64).copy()
-    A = to_csr(codes._replace(values=codes.values.copy()), len(D))
-    start, rows, place = users_of_atoms(codes, len(D))
-    for j in rng.permutation(len(D)):
-        users = rows[start[j] : start[j + 1]]
-        own = place[start[j] : start[j + 1]]
+    k = len(D)
+    A = to_csr(codes._replace(values=codes.values.copy()), k)
+    start, rows, entries = users_of_atoms(codes, k)
+    for j in rng.permutation(k):
+        which = slice(start[j], start[j + 1])
+        users = rows[which]
+        own = entries[which]
         if users.size == 0:
             continue
 

@@ -12,19 +12,19 @@ BLOCK_ENTRIES = 2**22  # of a block of inner products
 
 def unit_rows(atoms: Array) -> Array:
     """Atoms of unit norm, without rows of zeros; real or complex."""
-    out: Array = np.asarray(
-        atoms, dtype=np.complex128 if np.iscomplexobj(atoms) else np.float64
-    )
-    norms = np.linalg.norm(out, axis=1)
-    out = out[norms > 0] / norms[norms > 0, None]
-    return out
+    dtype = np.complex128 if np.iscomplexobj(atoms) else np.float64
+    rows: Array = np.asarray(atoms, dtype=dtype)
+    norms = np.linalg.norm(rows, axis=1)
+    nonzero = norms > 0
+    return rows[nonzero] / norms[nonzero, None]
 
 
 def cosines(n: int) -> Array:
     """Orthonormal cosine transform (DCT-II) of n values."""
     k = np.arange(n)[:, None]
     i = np.arange(n)[None, :]
-    return unit_rows(np.cos(np.pi * k * (2 * i + 1) / (2 * n)))
+    angles = np.pi * k * (2 * i + 1) / (2 * n)
+    return unit_rows(np.cos(angles))
 
 
 def overcomplete_cosines(n: int, n_atoms: int) -> Array:
@@ -55,7 +55,8 @@ def fourier(n: int) -> Array:
 def complex_fourier(n: int) -> Array:
     """Return the complex exponentials divided by the root of n."""
     i = np.arange(n)
-    return np.exp(2j * np.pi * np.outer(i, i) / n) / np.sqrt(n)
+    phases = 2j * np.pi * np.outer(i, i) / n
+    return np.exp(phases) / np.sqrt(n)
 
 
 def daubechies_filter(n_moments: int) -> Array:
@@ -64,12 +65,14 @@ def daubechies_filter(n_moments: int) -> Array:
     The factor of ``P(y) = sum_k C(N - 1 + k, k) y^k`` with its roots inside the unit circle.
     """
     N = n_moments
-    roots_y = np.roots([comb(N - 1 + k, k) for k in range(N - 1, -1, -1)])
+    coefficients = [comb(N - 1 + k, k) for k in range(N - 1, -1, -1)]
+    roots_y = np.roots(coefficients)
     taps = np.ones(1, dtype=complex)
     for y in roots_y:
         # z + 1 / z = 2 - 4 y
         pair = np.roots([1.0, 4 * y - 2, 1.0])
-        taps = np.convolve(taps, [1.0, -pair[np.argmin(np.abs(pair))]])
+        inside = pair[np.argmin(np.abs(pair))]
+        taps = np.convolve(taps, [1.0, -inside])
     for _ in range(N):
         taps = np.convolve(taps, [0.5, 0.5])
     real = taps.real
@@ -88,14 +91,15 @@ def wavelets(n: int, low_pass: Array, level: int) -> Array:
 
     for _ in range(level):
         m = len(coarse)
-        place = (2 * np.arange(m // 2)[:, None] + np.arange(taps)) % m
+        half = m // 2
+        rows = np.arange(half)[:, None]
+        columns = (2 * rows + np.arange(taps)) % m
 
         # shifts of both filters by two, round the end
-        low = np.zeros((m // 2, m))
-        high = np.zeros((m // 2, m))
-        rows = np.arange(m // 2)[:, None]
-        np.add.at(low, (rows, place), np.broadcast_to(low_pass, place.shape))
-        np.add.at(high, (rows, place), np.broadcast_to(high_pass, place.shape))
+        low = np.zeros((half, m))
+        high = np.zeros((half, m))
+        np.add.at(low, (rows, columns), np.broadcast_to(low_pass, columns.shape))
+        np.add.at(high, (rows, columns), np.broadcast_to(high_pass, columns.shape))
 
         details.append(high @ coarse)
         coarse = low @ coarse
@@ -119,14 +123,14 @@ def gabor(
     """
     # the grid of centres
     height, width = shape
-    top = ((height - 1) % stride) / 2
-    left = ((width - 1) % stride) / 2
-    rows = -(-(height - top) // stride)
-    columns = -(-(width - left) // stride)
+    first_y = ((height - 1) % stride) / 2
+    first_x = ((width - 1) % stride) / 2
+    rows = -(-(height - first_y) // stride)
+    columns = -(-(width - first_x) // stride)
     # of the last centre
-    v0 = -top - stride * (rows - 1)
-    u0 = -left - stride * (columns - 1)
-    y, x = np.ogrid[v0 : height - top, u0 : width - left]
+    v0 = -first_y - stride * (rows - 1)
+    u0 = -first_x - stride * (columns - 1)
+    y, x = np.ogrid[v0 : height - first_y, u0 : width - first_x]
 
     # one large function for all centres: they are windows of it
     angle = orientations[:, None, None]
@@ -134,9 +138,9 @@ def gabor(
     v = y * np.cos(angle) - x * np.sin(angle)
 
     envelope = np.exp(-(u**2 + aspect**2 * v**2) / (2 * sigma**2))
-    waves = np.cos(
-        2 * np.pi * frequencies[:, None, None, None] * u[:, None, None] + phases[:, None, None]
-    )
+    cycles = frequencies[:, None, None, None]
+    angles = 2 * np.pi * cycles * u[:, None, None] + phases[:, None, None]
+    waves = np.cos(angles)
     whole = envelope[:, None, None] * waves  # (orientations, frequencies, phases, y, x)
     windows = np.lib.stride_tricks.sliding_window_view(whole, shape, axis=(3, 4))
     # the first window belongs to the last centre
@@ -145,7 +149,8 @@ def gabor(
     # without mean, zero or repeated ones
     atoms = np.moveaxis(windows, (3, 4), (0, 1)).reshape(-1, height * width)
     atoms = atoms - atoms.mean(axis=1, keepdims=True)
-    return first_of_alike(unit_rows(atoms[np.linalg.norm(atoms, axis=1) > 1e-3]))
+    norms = np.linalg.norm(atoms, axis=1)
+    return first_of_alike(unit_rows(atoms[norms > 1e-3]))
 
 
 def first_of_alike(atoms: Array) -> Array:
@@ -159,11 +164,13 @@ def first_of_alike(atoms: Array) -> Array:
     shadow = atoms
     if n > 128:
         directions = np.random.RandomState(0).normal(size=(n, 64))
-        shadow = (atoms @ np.linalg.qr(directions)[0]).astype(np.float32)
+        basis, _ = np.linalg.qr(directions)
+        shadow = (atoms @ basis).astype(np.float32)
 
     # |a - b|^2 = 2 - 2 a'b, and likewise for a + b; with room for rounding
-    half = (np.einsum("ij,ij->i", shadow, shadow) - (1 - ALIKE) - 1e-5) / 2
-    kept = np.ones(k, np.bool_)
+    norms_sq = np.einsum("ij,ij->i", shadow, shadow)
+    half = (norms_sq - (1 - ALIKE) - 1e-5) / 2
+    retained = np.ones(k, np.bool_)
 
     # only suspects are compared exactly, with the earlier atoms that stay
     block = max(1, BLOCK_ENTRIES // max(1, k))
@@ -172,15 +179,16 @@ def first_of_alike(atoms: Array) -> Array:
         products = np.abs(shadow[first:last] @ shadow[:last].T)
         suspect = products > half[first:last, None] + half[:last]
         suspect &= np.arange(last) < np.arange(first, last)[:, None]
-        suspect &= kept[:last]
-        later = np.flatnonzero(suspect.any(axis=1))
-        if later.size == 0:
+        suspect &= retained[:last]
+        rows = np.flatnonzero(suspect.any(axis=1))
+        if rows.size == 0:
             continue
 
-        earlier = np.flatnonzero(suspect[later].any(axis=0))
-        same = np.abs(atoms[first + later] @ atoms[earlier].T) > ALIKE
-        same &= earlier < (first + later)[:, None]
-        for j, row in zip(first + later, same, strict=True):
-            kept[j] = not kept[earlier[row]].any()
+        later = first + rows
+        earlier = np.flatnonzero(suspect[rows].any(axis=0))
+        same = np.abs(atoms[later] @ atoms[earlier].T) > ALIKE
+        same &= earlier < later[:, None]
+        for j, row in zip(later, same, strict=True):
+            retained[j] = not retained[earlier[row]].any()
 
-    return atoms[kept]
+    return atoms[retained]

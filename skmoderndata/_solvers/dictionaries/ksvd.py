@@ -37,10 +37,10 @@ from skmoderndata._typing import Array
 Coder = Callable[[Atoms, Array | slice], SparseCodes]  # of the given rows
 
 RHO = 10.0  # power of the fraction of signals that came before
+BATCH_SWEEPS = 2  # over the atoms after each batch
 WAIT = 8  # signals for each atom before it is judged by its users
-PASSES_WITHOUT_GAIN = (
-    5  # passes that show whether replacing atoms over and over leads anywhere
-)
+# passes that show whether replacing atoms over and over leads anywhere
+PASSES_WITHOUT_GAIN = 5
 SETTLE = 0.6  # exchanges end after this fraction of the passes in which atoms may be replaced
 
 
@@ -79,7 +79,7 @@ def learn_dictionary(
     atoms: Array,
     code: Coder,
     *,
-    known: Array | None = None,
+    observed: Array | None = None,
     rules: Rules = RULES,
     max_iter: int = 30,
     tol: float = 0.0,
@@ -92,9 +92,9 @@ def learn_dictionary(
     and coefficients by the best matrix of rank one ("exact"), or by a step of the power method
     from the present ones ("approximate" [Rubinstein et al. 2008]); "mod" solves the least
     squares problem of all atoms at once, the codes as they are (`least_squares_atoms`). With
-    `known`, a Boolean mask, hidden entries do not count; with `positive`, neither atoms nor codes
-    are negative. With `constant` the first atom stays as it is, and the others (unless `positive`)
-    are kept at right angles to the constant one: of zero mean.
+    `observed`, a Boolean mask, hidden entries do not count; with `positive`, neither atoms nor
+    codes are negative. With `constant` the first atom stays as it is, and the others (unless
+    `positive`) are kept at right angles to the constant one: of zero mean.
 
     With `batch_size` (and no mask) the signals are coded so many at a time, and in between every
     atom moves to the least squares optimum given the other atoms and the last codes of all
@@ -119,7 +119,7 @@ def learn_dictionary(
 
     for _ in it:
         # 1. sparse coding, never worse than the codes that are there
-        if batch_size is None or known is not None:
+        if batch_size is None or observed is not None:
             codes = code(prepare_atoms(D), slice(None))
         else:
             codes = code_in_batches(X, D, code, former, batch_size, rng, positive, constant)
@@ -134,30 +134,28 @@ def learn_dictionary(
         if constant:
             order = order[order != 0]
         if update == "mod":
-            least_squares_atoms(X, known, D, A, positive=positive, constant=constant)
+            least_squares_atoms(X, observed, D, A, positive=positive, constant=constant)
         else:
             exact = update == "exact"
-            sweep(X, known, D, A, users, order, exact=exact, positive=positive, center=center)
+            sweep(
+                X, observed, D, A, users, order, exact=exact, positive=positive, center=center
+            )
 
-        residual_sq = squared_residuals(X, known, D, A)
+        residual_sq = squared_residuals(X, observed, D, A)
         objective.append(float(residual_sq.sum()))
         former = codes._replace(values=values, residual_sq=residual_sq)
 
         # 3. replace atoms that nobody needs, in the first part of the passes
         count = 0
         if it.n_iter < max_iter and it.n_iter <= replace_until * max_iter:
-            count = replace_atoms(X, known, D, former, users, min_usage, positive, constant)
-            if (
-                known is None
-                and not positive
-                and it.n_iter <= SETTLE * replace_until * max_iter
-            ):
+            count = replace_atoms(X, observed, D, former, users, min_usage, positive, constant)
+            early = it.n_iter <= SETTLE * replace_until * max_iter
+            if early and observed is None and not positive:
                 count += exchange_atoms(X, D, former, users, constant)
         replaced.append(count)
 
         # 4. stop when the objective no longer falls; replacements make it jump: while they go
         # on, the best of some passes counts
-        # replacements make the objective jump: while they go on, the best of some passes counts
         settled = count == 0 and len(replaced) > 1 and replaced[-2] == 0
         if settled or len(objective) > PASSES_WITHOUT_GAIN:
             before = objective[-2] if settled else min(objective[:-PASSES_WITHOUT_GAIN])
@@ -196,21 +194,23 @@ def code_in_batches(
         S, T = _statistics(last, X)
 
     shuffled = rng.permutation(len(X))
-    parts = []
+    batches = []
     for first in range(0, len(X), batch_size):
-        rows = np.sort(shuffled[first : first + batch_size])
-        shuffled[first : first + batch_size] = rows
+        batch = slice(first, first + batch_size)
+        rows = np.sort(shuffled[batch])
+        shuffled[batch] = rows
 
         # code a batch with the atoms as they are now
-        part = code(prepare_atoms(D), rows)
+        codes = code(prepare_atoms(D), rows)
+        batches.append(codes)
         signals = X[rows]
+
+        # its new statistics in the place of its old ones
         if last is not None:
             S_old, T_old = _statistics(last[rows], signals)
-
-            # exchange its part of the statistics
             S = S - S_old
             T = T - T_old
-        S_new, T_new = _statistics(to_csr(part, k), signals)
+        S_new, T_new = _statistics(to_csr(codes, k), signals)
         S = S + S_new
         T = T + T_new
 
@@ -219,14 +219,15 @@ def code_in_batches(
         if constant:
             order = order[order != 0]
         update_all(D, S, T, order, positive, constant and not positive)
-        parts.append(part)
 
-    return take_back(concatenate_codes(parts), shuffled)
+    return take_back(concatenate_codes(batches), shuffled)
 
 
 def _statistics(A: sparse.csr_array, X: Array) -> tuple[Array, Array]:
     """``A^T A`` and ``A^T X``."""
-    return (A.T @ A).toarray(order="C"), np.ascontiguousarray(A.T @ X, dtype=np.float64)
+    S = (A.T @ A).toarray(order="C")
+    T = np.ascontiguousarray(A.T @ X, dtype=np.float64)
+    return S, T
 
 
 class Stream(NamedTuple):
@@ -245,7 +246,9 @@ class Stream(NamedTuple):
     @classmethod
     def empty(cls, k: int, n: int) -> "Stream":
         """Statistics of no signals."""
-        return cls(np.zeros((k, k)), np.zeros((k, n)), np.zeros(k), np.zeros(k), 0)
+        S = np.zeros((k, k))
+        T = np.zeros((k, n))
+        return cls(S, T, users=np.zeros(k), seen=np.zeros(k), total=0)
 
 
 def add_batch(
@@ -259,7 +262,6 @@ def add_batch(
     replace: bool = True,
     positive: bool = False,
     constant: bool = False,
-    n_sweeps: int = 2,
 ) -> tuple[Array, Stream, int]:
     """Add a batch to the statistics and move the atoms to their optima; D and X are not changed.
 
@@ -276,10 +278,13 @@ def add_batch(
     Returns the atoms, the statistics, and how many atoms were replaced.
     """
     # forget the past, slowly
-    D, k, m = D.copy(), len(D), len(X)
+    D = D.copy()
+    k = len(D)
+    m = len(X)
     total = stream.total + m
     if forget is None:
-        forget = max((stream.total / total) ** RHO, float(np.exp(-m / (WAIT * k))))
+        fraction = stream.total / total
+        forget = max(fraction**RHO, float(np.exp(-m / (WAIT * k))))
     S = forget * stream.S
     T = forget * stream.T
     users = forget * stream.users
@@ -292,8 +297,9 @@ def add_batch(
     users += np.bincount(codes.indices[codes.values != 0], minlength=k)
 
     # atoms, one after another, at the optimum of the sums
-    for _ in range(n_sweeps):
-        update_all(D, S, T, np.arange(int(constant), k), positive, constant and not positive)
+    order = np.arange(int(constant), k)
+    for _ in range(BATCH_SWEEPS):
+        update_all(D, S, T, order, positive, constant and not positive)
 
     # atoms without users get the direction of a badly represented signal
     count = 0
@@ -302,9 +308,8 @@ def add_batch(
         bad |= seen == np.inf
         bad = with_twins(D, bad, users, constant)
         scale = np.sum(np.square(X, dtype=np.float64), axis=1)
-        for j, d in worst_signals(
-            X, None, D, bad, codes.residual_sq, scale, positive, constant
-        ):
+        error = codes.residual_sq
+        for j, d in worst_signals(X, None, D, bad, error, scale, positive, constant):
             T -= np.outer(S[:, j], D[j])
             S[j] = 0.0
             S[:, j] = 0.0
@@ -322,12 +327,12 @@ def _better(former: SparseCodes, new: SparseCodes) -> SparseCodes:
     old = former.residual_sq < new.residual_sq
     if not old.any():
         return new
-    k = 1 + int(max(former.indices.max(initial=0), new.indices.max(initial=0)))
-    place = np.arange(len(old)) + np.where(old, 0, len(old))
-    matrix = sparse.vstack([to_csr(former, k), to_csr(new, k)]).tocsr()[place]
-    return new._replace(
-        indptr=matrix.indptr.astype(np.int64),
-        indices=matrix.indices,
-        values=matrix.data,
-        residual_sq=np.where(old, former.residual_sq, new.residual_sq),
-    )
+    largest = max(former.indices.max(initial=0), new.indices.max(initial=0))
+    k = 1 + int(largest)
+    source = np.arange(len(old)) + np.where(old, 0, len(old))
+    both = sparse.vstack([to_csr(former, k), to_csr(new, k)]).tocsr()
+    matrix = both[source]
+    indptr = matrix.indptr.astype(np.int64)
+    residual_sq = np.where(old, former.residual_sq, new.residual_sq)
+    new = new._replace(indptr=indptr, indices=matrix.indices, values=matrix.data)
+    return new._replace(residual_sq=residual_sq)

@@ -24,6 +24,8 @@ Coder = Callable[[Array, "sparse.csr_array | None"], SparseCodes]
 LEAST_FLOOR = 1e-14
 LARGEST_FLOOR = 1e-10
 FURTHEST = 0.9  # largest momentum of the atoms
+DUAL_TOL = 1e-10  # gap of the atoms, relative to the objective, at which Newton's method ends
+NEWTON_STEPS = 100  # at most
 
 
 class DualPoint(NamedTuple):
@@ -85,22 +87,22 @@ def dual_point(S: Array, T: Array, multipliers: Array) -> DualPoint:
     inverse = cho_solve(factor, np.eye(len(S)))
     D = cho_solve(factor, T)
     value = -0.5 * float(np.vdot(T, D)) - 0.5 * float(multipliers.sum())
-    return DualPoint(D, value, 0.5 * (np.einsum("ij,ij->i", D, D) - 1.0), inverse)
+    norms_sq = np.einsum("ij,ij->i", D, D)
+    return DualPoint(D, value, 0.5 * (norms_sq - 1.0), inverse)
 
 
 def primal_value(S: Array, T: Array, D: Array) -> float:
     """``1/2 tr(D' S D) - tr(T' D)``."""
-    return 0.5 * float(np.vdot(S @ D, D)) - float(np.vdot(T, D))
+    quadratic = float(np.vdot(S @ D, D))
+    return 0.5 * quadratic - float(np.vdot(T, D))
 
 
-def update_atoms(
-    S: Array, T: Array, start: Array, *, size: float, tol: float = 1e-10, max_iter: int = 100
-) -> DictionaryUpdate:
+def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> DictionaryUpdate:
     """Minimise ``1/2 tr(D' S D) - tr(T' D)`` over atoms in the unit ball, by its dual.
 
     Newton steps on the k multipliers, cut off at their bound, with Armijo's rule (Bertsekas 1982).
     The multipliers start from the condition of optimality at the atoms `start`. Ends when the gap
-    is at most ``tol * size``; `start` is returned if no better point is met. An atom
+    is at most ``DUAL_TOL * size``; `start` is returned if no better point is met. An atom
     that no code uses (``S[j, j] == 0``) stays as it is.
     """
     D = np.array(start, dtype=np.float64)
@@ -118,7 +120,8 @@ def update_atoms(
     diagonal = np.diag(S)
 
     # a bound above zero gives lower bounds as valid, and costs at most a quarter of the tolerance
-    floor = min(max(0.5 * tol * size / len(S), LEAST_FLOOR), LARGEST_FLOOR)
+    allowed = 0.5 * DUAL_TOL * size / len(S)
+    floor = min(max(allowed, LEAST_FLOOR), LARGEST_FLOOR)
 
     # start: at the optimum d_j (S_jj + multiplier_j) = T_j - sum over i != j of S_ji d_i
     others = T - S @ old + diagonal[:, None] * old
@@ -132,7 +135,7 @@ def update_atoms(
     best_value = primal_value(S, T, old)
     bound = point.value
     best_lam = lam
-    it = Iterations(max_iter, tol)
+    it = Iterations(NEWTON_STEPS, DUAL_TOL)
 
     for _ in it:
         # 1. the dual value is a bound, the clipped atoms are feasible
@@ -146,7 +149,7 @@ def update_atoms(
             best = clipped
             best_value = value
         it.residual = relative_gap(best_value, bound, unit=size)
-        if it.residual <= tol:
+        if it.residual <= DUAL_TOL:
             continue
 
         # 2. Newton's step on the multipliers, projected, with Armijo's rule
@@ -156,7 +159,8 @@ def update_atoms(
             trial = np.maximum(lam + step * direction, floor)
             candidate = _factored(S, T, trial)
             expected = float(point.gradient @ (trial - lam))
-            if candidate is not None and candidate.value >= point.value + 1e-4 * expected:
+            sufficient = point.value + 1e-4 * expected
+            if candidate is not None and candidate.value >= sufficient:
                 break
             step *= 0.5
         else:
@@ -192,7 +196,8 @@ def _newton_step(point: DualPoint, lam: Array, floor: float) -> Array:
     hessian = -point.hessian[np.ix_(free, free)]
     hessian[np.diag_indices_from(hessian)] *= 1 + 1e-12
     try:
-        step[free] = cho_solve(cho_factor(hessian, lower=True), gradient[free])
+        factor = cho_factor(hessian, lower=True)
+        step[free] = cho_solve(factor, gradient[free])
     except np.linalg.LinAlgError:
         step[free] = gradient[free] / np.maximum(np.diag(hessian), 1e-300)
     return step
@@ -226,7 +231,8 @@ def update_positive_atoms(
     for _ in it:
         # one atom after another, at its optimum in the ball
         for j in range(len(d)):
-            step = np.maximum(d[j] + (T[j] - S[j] @ d) / S[j, j], 0.0)
+            unconstrained = d[j] + (T[j] - S[j] @ d) / S[j, j]
+            step = np.maximum(unconstrained, 0.0)
             d[j] = step / max(1.0, float(np.linalg.norm(step)))
 
         # gap: how far a step along the gradient could go within the balls
@@ -279,7 +285,7 @@ def learn_l1_dictionary(
     *,
     alpha: float,
     weights: Array,
-    known: Array | None = None,
+    observed: Array | None = None,
     momentum: bool = True,
     positive: bool = False,
     positive_code: bool = False,
@@ -291,8 +297,8 @@ def learn_l1_dictionary(
 
     After each update atoms of norm below 1 are scaled to norm 1 and their codes down, which
     changes no fit and lowers the penalty. Atoms that no signal uses become the largest residuals.
-    With `known`, a Boolean mask, hidden entries are filled by the fit before the update of the
-    atoms: this majorises the objective over the known entries.
+    With `observed`, a Boolean mask, hidden entries are filled by the fit before the update of the
+    atoms: this majorises the objective over the observed entries.
 
     With `momentum` the signals are coded with atoms further along the line of the last two
     updates. Where that does not lower the objective, the codes with the atoms themselves are
@@ -333,17 +339,19 @@ def learn_l1_dictionary(
         atoms = ahead
 
         # 2. atoms, by the dual; gaps are filled by the approximation
-        filled = X if known is None else np.where(known, X, to_csr(codes, k) @ atoms)
+        A = to_csr(codes, k)
+        filled = X if observed is None else np.where(observed, X, A @ atoms)
         S, T, l1 = code_statistics(codes, filled, weights, k)
         update = improve(S, T, atoms, size=max(value, 1e-300))
         new = update.atoms
         multipliers = update.multipliers
 
-        if known is None:
+        if observed is None:
             value += primal_value(S, T, new) - primal_value(S, T, atoms)
         else:
-            R = np.where(known, X - to_csr(codes, k) @ new, 0.0)
-            value = 0.5 * float(weights @ np.einsum("ij,ij->i", R, R)) + alpha * l1.sum()
+            R = np.where(observed, X - A @ new, 0.0)
+            squares = np.einsum("ij,ij->i", R, R)
+            value = 0.5 * float(weights @ squares) + alpha * l1.sum()
         atom_gap = update.gap / max(value, 1e-300)
 
         # 3. atoms inside the ball grow to norm one, their coefficients shrink
@@ -351,9 +359,8 @@ def learn_l1_dictionary(
         value -= alpha * spared
 
         # 4. idle atoms get the directions of the largest residuals
-        count = replace_unused(
-            filled, new, codes, np.diag(S) > 0, weights, alpha, positive, positive_code
-        )
+        signs = (positive, positive_code)
+        count = replace_unused(filled, new, codes, np.diag(S) > 0, weights, alpha, *signs)
         replaced.append(count)
         objective.append(value)
 
@@ -373,16 +380,16 @@ def learn_l1_dictionary(
 
         D = new
     assert codes is not None
-    return LearnedDictionary(
-        D, codes, multipliers, np.array(objective), np.array(replaced), codes.gap, atom_gap,
-        it.n_iter, it.converged,
-    )  # fmt: skip
+    course = (np.array(objective), np.array(replaced))
+    ended = (it.n_iter, it.converged)
+    return LearnedDictionary(D, codes, multipliers, *course, codes.gap, atom_gap, *ended)
 
 
 def coded_objective(codes: SparseCodes, alpha: float, weights: Array) -> float:
     """``sum_i w_i (1/2 |x_i - a_i D|^2 + alpha |a_i|_1)`` from what the coder says."""
     magnitudes = np.concatenate([[0.0], np.cumsum(np.abs(codes.values))])
-    l1 = magnitudes[codes.indptr[1:]] - magnitudes[codes.indptr[:-1]]
+    up_to = magnitudes[codes.indptr]
+    l1 = up_to[1:] - up_to[:-1]
     return float(weights @ (0.5 * codes.residual_sq + alpha * l1))
 
 
@@ -410,8 +417,10 @@ def replace_unused(
     # signals by their error, those that a new atom would serve first
     matrix = to_csr(codes, len(D))
     taken = np.zeros((0, X.shape[1]))
-    for i in np.argsort(-codes.residual_sq * (weights > 0), kind="stable"):
-        if count == idle.size or codes.residual_sq[i] <= alpha**2 or weights[i] == 0:
+    worst_first = np.argsort(-codes.residual_sq * (weights > 0), kind="stable")
+    for i in worst_first:
+        useless = codes.residual_sq[i] <= alpha**2 or weights[i] == 0
+        if count == idle.size or useless:
             break
 
         one: Any = X[[i]]
@@ -420,13 +429,15 @@ def replace_unused(
 
         if positive:
             above = np.maximum(d, 0.0)
-            if not positive_code and np.linalg.norm(d) > np.sqrt(2.0) * np.linalg.norm(above):
+            negative = np.linalg.norm(d) > np.sqrt(2.0) * np.linalg.norm(above)
+            if negative and not positive_code:
                 above = np.maximum(-d, 0.0)
             d = above
 
         # too small for the penalty, or like one that was taken
         norm = float(np.linalg.norm(d))
-        if norm <= alpha * (1 + 1e-6) or (np.abs(taken @ d) > 0.9 * norm).any():
+        alike = np.abs(taken @ d) > 0.9 * norm
+        if norm <= alpha * (1 + 1e-6) or alike.any():
             continue
         D[idle[count]] = d / norm
         taken = np.concatenate([taken, d[None] / norm])
@@ -451,14 +462,16 @@ def draw_atoms(
     n = X.shape[1]
     rows: Any = X.astype(np.float64)
     if sparse.issparse(X):
-        norms = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
-        keep = np.flatnonzero(norms > 0)
-        rows = sparse.csr_array(rows[keep].multiply(1.0 / norms[keep, None]))
+        norms_sq = rows.multiply(rows).sum(axis=1)
+        norms = np.sqrt(np.asarray(norms_sq).ravel())
+        nonzero = np.flatnonzero(norms > 0)
+        factors = 1.0 / norms[nonzero, None]
+        rows = sparse.csr_array(rows[nonzero].multiply(factors))
         if not positive_code and rows.shape[0]:
-            peak, least = (
-                np.asarray(f(axis=1).toarray()).ravel() for f in (rows.max, rows.min)
-            )
-            rows = sparse.csr_array(rows.multiply(np.where(-least > peak, -1.0, 1.0)[:, None]))
+            peak = rows.max(axis=1).toarray().ravel()
+            least = rows.min(axis=1).toarray().ravel()
+            signs = np.where(-least > peak, -1.0, 1.0)
+            rows = sparse.csr_array(rows.multiply(signs[:, None]))
         if positive:
             rows.data = np.maximum(rows.data, 0.0)
     else:
@@ -470,12 +483,15 @@ def draw_atoms(
             rows = np.maximum(rows, 0.0)
 
     # equal rows have equal products
-    if rows.shape[0]:  # equal rows have equal products
-        keys = np.round(rows @ np.random.RandomState(0).normal(size=n), 9) + 0.0
-        rows = rows[np.unique(keys, return_index=True)[1]]
+    if rows.shape[0]:
+        direction = np.random.RandomState(0).normal(size=n)
+        keys = np.round(rows @ direction, 9) + 0.0
+        _, distinct = np.unique(keys, return_index=True)
+        rows = rows[distinct]
 
     # k of them, and random directions where they do not suffice
-    start: Any = rows[rng.permutation(rows.shape[0])[:k]]
+    drawn = rng.permutation(rows.shape[0])[:k]
+    start: Any = rows[drawn]
     if sparse.issparse(X):
         start = start.toarray()
     start = start[np.any(start != 0, axis=1)]

@@ -68,31 +68,36 @@ def distinct_rows(X: Any) -> Array:
     while open_rows.size and X.nnz:
         # next entry of each row that is not told from the others yet
         ended = entry >= size[open_rows]
-        at = np.where(ended, 0, X.indptr[open_rows] + entry)
-        value = np.where(ended, 0.0, X.data[at])
-        column = X.indices[at]
+        index = np.where(ended, 0, X.indptr[open_rows] + entry)
+        value = np.where(ended, 0.0, X.data[index])
+        column = X.indices[index]
         side = np.sign(value)
 
         # rows of a group in order: by the sign, the column, the value
         keys = (value, -side * column, side, rank[open_rows])
         order = np.lexsort(keys)
         group = rank[open_rows[order]]
-        new = np.any([np.diff(key[order], prepend=-np.inf) != 0 for key in keys], axis=0)
+        changes = [np.diff(key[order], prepend=-np.inf) != 0 for key in keys]
+        new = np.any(changes, axis=0)
 
         # new groups begin where a key changes; rows alone in theirs are done
         first = np.flatnonzero(new)
-        lead = np.repeat(first, np.diff(np.append(first, order.size)))
-        rank[open_rows[order]] += lead - np.searchsorted(group, group)
+        sizes = np.diff(np.append(first, order.size))
+        lead = np.repeat(first, sizes)
+        open_rows = open_rows[order]
+        rank[open_rows] += lead - np.searchsorted(group, group)
         alone = new & np.append(new[1:], True)
-        open_rows = open_rows[order][~alone & ~ended[order]]
+        open_rows = open_rows[~alone & ~ended[order]]
         entry += 1
 
-    return np.unique(rank, return_index=True)[1]
+    _, distinct = np.unique(rank, return_index=True)
+    return distinct
 
 
 def annealed(first: float, last: float, fraction: float) -> float:
     """Value at the given fraction of a geometric descent from `first` to `last`."""
-    return float(first * (last / first) ** min(max(fraction, 0.0), 1.0))
+    fraction = min(max(fraction, 0.0), 1.0)
+    return float(first * (last / first) ** fraction)
 
 
 def strengths(width: float, k: int) -> Array:
@@ -106,10 +111,10 @@ def squared_norms(X: Any) -> Array:
     """Squared norms of the rows of an array or a CSR array, in double precision."""
     if sparse.issparse(X):
         rows: Any = X
-        sums = np.add.reduceat(
-            np.append(rows.data.astype(np.float64) ** 2, 0.0), rows.indptr[:-1]
-        )
-        return np.asarray(sums * (np.diff(rows.indptr) > 0))
+        squares = np.append(rows.data.astype(np.float64) ** 2, 0.0)
+        sums = np.add.reduceat(squares, rows.indptr[:-1])
+        nonempty = np.diff(rows.indptr) > 0
+        return np.asarray(sums * nonempty)
     return np.einsum("ij,ij->i", X, X, dtype=np.float64)
 
 
@@ -132,12 +137,13 @@ def squared_distances(X: Any, own: Array, centers: Array) -> Array:
     terms *= CANCELS
     cancelled = out < terms
     for j in np.flatnonzero(cancelled.any(axis=0)):
-        out[cancelled[:, j], j] = squared_norms(_dense(rows[cancelled[:, j]]) - C[j])
+        near = cancelled[:, j]
+        out[near, j] = squared_norms(_dense(rows[near]) - C[j])
     return out
 
 
-def rank_units(distances: Array, most: int) -> Array:
-    """Return the indices of the `most` nearest units of each row, nearest first.
+def rank_units(distances: Array, count: int) -> Array:
+    """Return the indices of the `count` nearest units of each row, nearest first.
 
     Ties go by index. The index of a unit replaces the lowest bits of its distance, in place, so
     that integers are sorted, row by row, with vector instructions; differences in the last bits do
@@ -148,12 +154,13 @@ def rank_units(distances: Array, most: int) -> Array:
     keys = np.ascontiguousarray(distances).view(np.int64)
     keys &= ~low
     keys |= np.arange(k)
-    if most == 1:
-        return np.asarray(keys.min(axis=1, keepdims=True) & low)
-    if most < k // 2:
-        keys = np.partition(keys, most - 1, axis=1)[:, :most]
+    if count == 1:
+        nearest = keys.min(axis=1, keepdims=True)
+        return np.asarray(nearest & low)
+    if count < k // 2:
+        keys = np.partition(keys, count - 1, axis=1)[:, :count]
     keys.sort(axis=1)
-    return np.asarray(keys[:, :most] & low)
+    return np.asarray(keys[:, :count] & low)
 
 
 def batch_pass(
@@ -183,8 +190,13 @@ def batch_pass(
         mass += H.sum(axis=0)
         sums += (x.T @ H).T
 
-    new = np.where(mass[:, None] > 0, sums / np.where(mass > 0, mass, 1.0)[:, None], centers)
-    return new, value
+    return _means(sums, mass, centers), value
+
+
+def _means(sums: Array, mass: Array, centers: Array) -> Array:
+    """Divide sums by their mass; units without mass stay at `centers`."""
+    divisor = np.where(mass > 0, mass, 1.0)[:, None]
+    return np.where(mass[:, None] > 0, sums / divisor, centers)
 
 
 def _dense(product: Any) -> Array:
@@ -263,16 +275,16 @@ def batch_neural_gas(
             if moved is None:
                 break
             tried = _k_means(X, own, w, moved, polish)
-            if float(w @ tried[1].distance) >= float(w @ near.distance) * (1 - 1e-9):
+            inertia = float(w @ tried[1].distance)
+            if inertia >= float(w @ near.distance) * (1 - 1e-9):
                 break
             C, near, path, converged = tried
             objective += path
 
     ranges += [0.0] * (len(objective) - len(ranges))
-    return Gas(
-        C, near.first, near.second, float(w @ near.distance), np.array(objective),
-        np.array(ranges), len(objective), converged,
-    )  # fmt: skip
+    inertia = float(w @ near.distance)
+    course = (np.array(objective), np.array(ranges), len(objective))
+    return Gas(C, near.first, near.second, inertia, *course, converged)
 
 
 def _k_means(
@@ -302,31 +314,35 @@ def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
     k = len(C)
     first = near.first
     distance = near.distance
-    missed = np.bincount(first, weights=w * (near.to_second - distance), minlength=k)
+    rise = w * (near.to_second - distance)
+    missed = np.bincount(first, weights=rise, minlength=k)
     error = np.bincount(first, weights=w * distance, minlength=k)
     order = np.argsort(-error, kind="stable")
     target = int(order[0])
-    idle = int(np.argmin(np.where(np.arange(k) == target, np.inf, missed)))
+    is_target = np.arange(k) == target
+    idle = int(np.argmin(np.where(is_target, np.inf, missed)))
 
     rows = np.flatnonzero((first == target) & (w > 0))
     if error[target] <= missed[idle] or rows.size < 2:
         return None
 
     # leading direction of its samples, from the farthest one on
-    part = X[rows]
+    samples = X[rows]
     c = C[target]
     weight = w[rows]
     farthest = int(np.argmax(distance[rows]))
-    v = _dense(part[[farthest]])[0] - c
+    v = _dense(samples[[farthest]])[0] - c
     for _ in range(10):
         v = v / max(float(np.linalg.norm(v)), 1e-300)
-        along = np.asarray(part @ v, np.float64) - c @ v
+        along = np.asarray(samples @ v, np.float64) - c @ v
         peak = float(np.abs(along).max())  # without it the norm of v has fourth powers
         along = along / (peak or 1.0)
-        v = _dense((weight * along) @ part) - float(weight @ along) * c
+        total = _dense((weight * along) @ samples)
+        v = total - float(weight @ along) * c
 
-    spread = float(np.sqrt(np.linalg.norm(v) / weight.sum()) * np.sqrt(peak))
-    v = v / max(float(np.linalg.norm(v)), 1e-300)
+    length = np.linalg.norm(v)
+    spread = float(np.sqrt(length / weight.sum()) * np.sqrt(peak))
+    v = v / max(float(length), 1e-300)
     moved = C.copy()
     moved[target] = c + spread * v
     moved[idle] = c - spread * v
@@ -335,11 +351,11 @@ def moved_unit(X: Any, w: Array, C: Array, near: Nearest) -> Array | None:
 
 def cluster_means(X: Any, w: Array, labels: Array, centers: Array) -> Array:
     """Weighted means of the rows of each label; units without weight stay."""
+    n = len(w)
     k = len(centers)
-    member = sparse.csr_array((w, labels, np.arange(len(w) + 1)), shape=(len(w), k))
+    member = sparse.csr_array((w, labels, np.arange(n + 1)), shape=(n, k))
     mass = np.bincount(labels, weights=w, minlength=k)
-    sums = _dense(member.T @ X)
-    return np.where(mass[:, None] > 0, sums / np.where(mass > 0, mass, 1.0)[:, None], centers)
+    return _means(_dense(member.T @ X), mass, centers)
 
 
 def online_neural_gas(
@@ -391,14 +407,16 @@ def sparse_coding_gas(
         return D
 
     # samples in random order, a range that falls as they are shown
-    rounds = -(-n_steps // rows.size)
-    order = np.concatenate([rng.permutation(rows) for _ in range(rounds)])[:n_steps]
+    n_rounds = -(-n_steps // rows.size)
+    rounds = [rng.permutation(rows) for _ in range(n_rounds)]
+    order = np.concatenate(rounds)[:n_steps]
     first, last = widths or (max(len(D) / 2, 1.0), 0.01)
-    most = min(n_nonzero, X.shape[1], len(D))
+    n_chosen = min(n_nonzero, X.shape[1], len(D))
 
     # Oja's rule is not invariant to scale: signals of mean square 1
-    scale = 1.0 / float(np.sqrt(np.mean(norms[rows] ** 2)))
-    _sparse_gas(X, order, D, most, scale, first, last, *rates)
+    mean_sq = np.mean(norms[rows] ** 2)
+    scale = 1.0 / float(np.sqrt(mean_sq))
+    _sparse_gas(X, order, D, n_chosen, scale, first, last, *rates)
     return D
 
 
@@ -428,10 +446,10 @@ def _online(X, order, w, C, step, n_steps, width, last_width, rate, last_rate):
             distance[j] = total
 
         # units in their order move towards the sample
-        most = min(k, int(-here * np.log(1e-6)) + 1)
-        place = np.argsort(distance, kind="mergesort")
-        for r in range(most):
-            c = C[place[r]]
+        n_moved = min(k, int(-here * np.log(1e-6)) + 1)
+        ranked = np.argsort(distance, kind="mergesort")
+        for r in range(n_moved):
+            c = C[ranked[r]]
             move = eta * np.exp(-r / here)
             for q in range(p):
                 c[q] += move * (x[q] - c[q])
@@ -442,7 +460,8 @@ def _sparse_gas(X, order, D, n_nonzero, scale, width, last_width, rate, last_rat
     """Sparse coding neural gas, in place.
 
     Of an atom, what is orthogonal to the chosen ones (the rows of Q) has the squared norm
-    `left[j]`; its product with the residual r is that of the atom itself, as r is orthogonal to Q.
+    `outside[j]`; its product with the residual r is that of the atom itself, as r is orthogonal
+    to Q.
     """
     k, n = D.shape
     Q = np.zeros((n_nonzero, n))
@@ -452,7 +471,7 @@ def _sparse_gas(X, order, D, n_nonzero, scale, width, last_width, rate, last_rat
         fraction = o / order.shape[0]
         here = width * (last_width / width) ** fraction
         eta = rate * (last_rate / rate) ** fraction
-        most = min(k, int(-here * np.log(1e-3)) + 1)
+        n_moved = min(k, int(-here * np.log(1e-3)) + 1)
 
         # the residual of a signal, orthogonal to the atoms chosen so far
         r = X[order[o]] * scale
@@ -463,23 +482,24 @@ def _sparse_gas(X, order, D, n_nonzero, scale, width, last_width, rate, last_rat
         for t in range(n_nonzero):
             y = D @ r
             products = D @ Q.T
-            left = 1.0 - (products * products).sum(axis=1)
+            outside = 1.0 - (products * products).sum(axis=1)
             for j in range(k):
-                key[j] = -(y[j] ** 2) / left[j] if free[j] and left[j] > 1e-6 else np.inf
-            place = np.argsort(key, kind="mergesort")[:most]
-            winner = place[0]
+                can_win = free[j] and outside[j] > 1e-6
+                key[j] = -(y[j] ** 2) / outside[j] if can_win else np.inf
+            ranked = np.argsort(key, kind="mergesort")[:n_moved]
+            winner = ranked[0]
             if key[winner] >= 0.0:
                 break
 
             # atoms in their order move by Oja's rule
-            for rank in range(most):
-                j = place[rank]
+            for rank in range(n_moved):
+                j = ranked[rank]
                 if key[j] == np.inf:
                     break
                 d = D[j]
                 along = d - products[j] @ Q
-                move = eta * np.exp(-rank / here) * y[j] / np.sqrt(left[j])
-                d += move * (r - y[j] / left[j] * along)
+                move = eta * np.exp(-rank / here) * y[j] / np.sqrt(outside[j])
+                d += move * (r - y[j] / outside[j] * along)
                 d /= np.sqrt(np.dot(d, d))
 
             # the winner, orthogonal to those before it, is taken out of the residual

@@ -19,13 +19,13 @@ from skmoderndata._solvers.dictionaries.fixed import (
 )
 from skmoderndata._typing import Array
 
-PatchCoder = Callable[
-    [Array, "Array | None"], SparseCodes
-]  # of patches and what is known of them
+# of patches and what is observed of them
+PatchCoder = Callable[[Array, "Array | None"], SparseCodes]
 
 BAND_BYTES = 2**25  # patches of a band, where `working_memory` does not ask for less
 # quantile of the chi-squared distribution at (1.15)^2 n for the n = 64 of the published gain
 QUANTILE = 0.957
+NOISE_PATCHES = 50_000  # patches that the level of noise is estimated from, about
 
 
 class Grid(NamedTuple):
@@ -63,7 +63,8 @@ def take_patches(image: Array, grid: Grid, index: Array) -> Array:
     """Patches with the given numbers, in rows."""
     view = np.lib.stride_tricks.sliding_window_view(image, (grid.p, grid.q), axis=(0, 1))
     chosen = view[index // grid.columns, index % grid.columns]  # (m, c, p, q)
-    return np.ascontiguousarray(chosen.transpose(0, 2, 3, 1)).reshape(len(index), grid.size)
+    channels_last = np.ascontiguousarray(chosen.transpose(0, 2, 3, 1))
+    return channels_last.reshape(len(index), grid.size)
 
 
 def bands(grid: Grid, max_bytes: float) -> Iterator[tuple[int, int]]:
@@ -75,22 +76,26 @@ def bands(grid: Grid, max_bytes: float) -> Iterator[tuple[int, int]]:
 
 
 def take_means_away(
-    patches: Array, channels: int, known: Array | None = None
+    patches: Array, channels: int, observed: Array | None = None
 ) -> tuple[Array, Array]:
-    """Patches without the mean of each channel (over what is known), and the means."""
-    cube = patches.reshape(len(patches), patches.shape[1] // channels, channels)
-    if known is None:
+    """Patches without the mean of each channel (over what is observed), and the means."""
+    n_pixels = patches.shape[1] // channels
+    cube = patches.reshape(len(patches), n_pixels, channels)
+    if observed is None:
         means = cube.mean(axis=1)
         return (cube - means[:, None]).reshape(patches.shape), means
-    seen = known.reshape(cube.shape)
+
+    seen = observed.reshape(cube.shape)
     count = seen.sum(axis=1)
-    means = np.where(seen, cube, 0.0).sum(axis=1) / np.maximum(count, 1)
-    return np.where(seen, cube - means[:, None], 0.0).reshape(patches.shape), means
+    sums = np.where(seen, cube, 0.0).sum(axis=1)
+    means = sums / np.maximum(count, 1)
+    centred = np.where(seen, cube - means[:, None], 0.0)
+    return centred.reshape(patches.shape), means
 
 
 def training_patches(
     image: Array,
-    known: Array | None,
+    observed: Array | None,
     grid: Grid,
     *,
     max_patches: int,
@@ -100,41 +105,48 @@ def training_patches(
 ) -> tuple[Array, Array | None]:
     """At most `max_patches` patches without their means, from anywhere in the image.
 
-    Left out are those of squared norm at most `above` for each known number, which need no atom,
-    and those of which less than the fraction `min_known` is known. Sums over boxes find them.
+    Left out are those of squared norm at most `above` for each observed number, which need no
+    atom, and those of which less than the fraction `min_known` is observed. Sums over boxes find
+    them.
     """
-    seen = np.ones(image.shape) if known is None else known.astype(np.float64)
+    seen = np.ones(image.shape) if observed is None else observed.astype(np.float64)
     image64 = np.where(seen > 0, image, 0.0).astype(np.float64)
-    image64 -= np.where(seen > 0, image64.sum() / max(1.0, seen.sum()), 0.0)
+    mean = image64.sum() / max(1.0, seen.sum())
+    image64 -= np.where(seen > 0, mean, 0.0)
 
     # energy of each patch around its mean, by sums over boxes
     box = grid.p, grid.q
     count = _box_sums(seen, *box)
-    square = _box_sums(image64**2, *box) - _box_sums(image64, *box) ** 2 / np.maximum(count, 1)
+    of_mean = _box_sums(image64, *box) ** 2 / np.maximum(count, 1)
+    square = _box_sums(image64**2, *box) - of_mean
     count = count.sum(axis=2).ravel()
     square = square.sum(axis=2).ravel()
 
     # above 0: the residual of a constant patch is rounding
     floor = np.maximum(above * count, 1e-12 * square.max(initial=0.0))
-    index = np.flatnonzero((square > floor) & (count >= max(1.0, min_known * grid.size)))
+    enough = count >= max(1.0, min_known * grid.size)
+    index = np.flatnonzero((square > floor) & enough)
     if len(index) > max_patches:
         index = np.sort(rng.choice(index, max_patches, replace=False))
 
     patches = take_patches(image, grid, index)
-    part = None if known is None else take_patches(known, grid, index)
-    return take_means_away(patches, grid.channels, part)[0], part
+    masks = None if observed is None else take_patches(observed, grid, index)
+    centred, _ = take_means_away(patches, grid.channels, masks)
+    return centred, masks
 
 
 def _box_sums(image: Array, p: int, q: int) -> Array:
     """Sum of every patch of p rows and q columns, for each channel."""
-    sums = np.zeros((image.shape[0] + 1, image.shape[1] + 1, image.shape[2]))
+    height, width, channels = image.shape
+    sums = np.zeros((height + 1, width + 1, channels))
     np.cumsum(np.cumsum(image, axis=0), axis=1, out=sums[1:, 1:])
-    return sums[p:, q:] - sums[:-p, q:] - sums[p:, :-q] + sums[:-p, :-q]
+    right = sums[p:, q:] - sums[:-p, q:]
+    return right - sums[p:, :-q] + sums[:-p, :-q]
 
 
 def average_patches(
     image: Array,
-    known: Array | None,
+    observed: Array | None,
     grid: Grid,
     atoms: Array,
     code: PatchCoder,
@@ -143,8 +155,8 @@ def average_patches(
 ) -> tuple[Array, Array]:
     """Code all patches; sums of their approximations, and of weights, at every pixel.
 
-    Without a mask each patch has weight one. With one its weight, for each channel, is the known
-    fraction of it, so that patches of which nothing is known say nothing.
+    Without a mask each patch has weight one. With one its weight, for each channel, is the
+    observed fraction of it, so that patches of which nothing is observed say nothing.
     """
     total = np.zeros(image.shape)
     weight = np.zeros(image.shape)
@@ -152,23 +164,25 @@ def average_patches(
         # a band of patches without their means
         index = np.arange(first * grid.columns, last * grid.columns)
         patches = take_patches(image, grid, index)
-        seen = None if known is None else take_patches(known, grid, index)
+        seen = None if observed is None else take_patches(observed, grid, index)
         data, means = take_means_away(patches, grid.channels, seen)
         fractions = np.ones(means.shape)
         if seen is not None:
-            fractions = seen.reshape(len(index), -1, grid.channels).mean(axis=1)
+            masks = seen.reshape(len(index), -1, grid.channels)
+            fractions = masks.mean(axis=1)
 
         codes = code(data, seen)
-        shape = (last - first, grid.columns, grid.p, grid.q, grid.channels)
+        band = (last - first, grid.columns)
+        shape = (*band, grid.p, grid.q, grid.channels)
         approximations = to_csr(codes, len(atoms)) @ atoms
-        approximations = approximations.reshape(shape) + means.reshape(*shape[:2], 1, 1, -1)
+        approximations = approximations.reshape(shape) + means.reshape(*band, 1, 1, -1)
 
         # what the patches say about each pixel
-        parts = fractions.reshape(*shape[:2], -1)
+        patch_weight = fractions.reshape(*band, -1)
         for y, x in np.ndindex(grid.p, grid.q):
-            place = slice(first + y, last + y), slice(x, x + grid.columns)
-            total[place] += parts * approximations[:, :, y, x]
-            weight[place] += parts
+            pixels = slice(first + y, last + y), slice(x, x + grid.columns)
+            total[pixels] += patch_weight * approximations[:, :, y, x]
+            weight[pixels] += patch_weight
 
     return total, weight
 
@@ -183,13 +197,15 @@ def patch_cosines(p: int, q: int, channels: int, n_atoms: int) -> Array:
     high = overcomplete_cosines(p, side)
     wide = overcomplete_cosines(q, side)
     colors = cosines(channels)
-    atoms = np.einsum("ap,bq,cz->abcpqz", high, wide, colors).reshape(-1, p * q * channels)
-    a, b, c = np.indices((len(high), len(wide), channels)).reshape(3, -1)
+    products = np.einsum("ap,bq,cz->abcpqz", high, wide, colors)
+    atoms = products.reshape(-1, p * q * channels)
+    frequencies = np.indices((len(high), len(wide), channels))
+    a, b, c = frequencies.reshape(3, -1)
     order = np.lexsort((c, a, b, np.maximum(a, b)))
     return unit_rows(atoms[order[:n_atoms]])
 
 
-def noise_level(image: Array, *, max_patches: int = 50_000) -> float:
+def noise_level(image: Array) -> float:
     """Estimate the standard deviation of white noise from patches that hold little else.
 
     Patches of 7 x 7 pixels are kept whose squared differences of pixels two apart add up to no
@@ -211,25 +227,28 @@ def noise_level(image: Array, *, max_patches: int = 50_000) -> float:
         return _wavelet_noise(image)
 
     # squared derivatives tell the texture of a patch
-    wide = _box_sums(np.square(image[:, 2:] - image[:, :-2], dtype=np.float64), 7, 5)
-    high = _box_sums(np.square(image[2:] - image[:-2], dtype=np.float64), 5, 7)
+    along_x = image[:, 2:] - image[:, :-2]
+    along_y = image[2:] - image[:-2]
+    wide = _box_sums(np.square(along_x, dtype=np.float64), 7, 5)
+    high = _box_sums(np.square(along_y, dtype=np.float64), 5, 7)
 
     # an odd step does not follow the columns of an image of even width
-    index = np.arange(0, total, -(-total // max_patches) | 1)
+    step = -(-total // NOISE_PATCHES) | 1
+    index = np.arange(0, total, step)
     texture = (wide + high).sum(axis=2).ravel()[index]
     patches = take_patches(image, grid, index).astype(np.float64, copy=False)
 
     # patches whose texture noise alone would have; the smallest variance among them [Liu,
     # Tanaka and Okutomi 2013]
     limit = _texture_of_noise(channels)
-    kept = np.ones(len(index), np.bool_)
+    flat = np.ones(len(index), np.bool_)
     variance = _smallest_variance(patches)
     for _ in range(30):
-        last = kept
-        kept = texture < limit * variance
-        if np.count_nonzero(kept) < fewest or np.array_equal(kept, last):
+        last = flat
+        flat = texture < limit * variance
+        if np.count_nonzero(flat) < fewest or np.array_equal(flat, last):
             break
-        variance = _smallest_variance(patches[kept])
+        variance = _smallest_variance(patches[flat])
 
     return float(np.sqrt(variance))
 
@@ -247,7 +266,8 @@ def _texture_of_noise(channels: int) -> float:
     form = np.kron(np.eye(7), along) + np.kron(along, np.eye(7))
     mean = channels * np.trace(form)
     half = channels * np.sum(form**2)
-    return float(gamma.ppf(0.99, mean**2 / (2 * half), scale=2 * half / mean))
+    shape = mean**2 / (2 * half)
+    return float(gamma.ppf(0.99, shape, scale=2 * half / mean))
 
 
 def _smallest_variance(patches: Array) -> float:
@@ -255,8 +275,9 @@ def _smallest_variance(patches: Array) -> float:
     values = np.linalg.eigvalsh(np.cov(patches, rowvar=False))
     mean = 0.0
     for count in range(len(values), 0, -1):
-        mean = float(values[:count].mean())
-        if np.count_nonzero(values[:count] > mean) >= np.count_nonzero(values[:count] < mean):
+        smallest = values[:count]
+        mean = float(smallest.mean())
+        if np.count_nonzero(smallest > mean) >= np.count_nonzero(smallest < mean):
             break
     return max(mean, 0.0)
 
@@ -265,8 +286,8 @@ def _wavelet_noise(image: Array) -> float:
     low = daubechies_filter(2)
     taps = low[::-1] * (-1.0) ** np.arange(4)
     height, width = image.shape[:2]
-    part = sum(t * image[:, s : width - 3 + s : 2] for s, t in enumerate(taps))
-    details = sum(t * part[s : height - 3 + s : 2] for s, t in enumerate(taps))
+    across = sum(t * image[:, s : width - 3 + s : 2] for s, t in enumerate(taps))
+    details = sum(t * across[s : height - 3 + s : 2] for s, t in enumerate(taps))
     return float(np.median(np.abs(details)) / 0.6745)
 
 
@@ -274,27 +295,29 @@ def error_gain(n: int) -> float:
     """Root of the quantile of chi-squared with n degrees of freedom over n; 1.15 for n = 64."""
     from scipy.stats import chi2
 
-    return float(np.sqrt(chi2.ppf(QUANTILE, n) / n))
+    quantile = chi2.ppf(QUANTILE, n)
+    return float(np.sqrt(quantile / n))
 
 
-def fill_by_means(image: Array, known: Array) -> Array:
-    """Give unknown pixels the mean of the known ones in the smallest box that holds some.
+def fill_by_means(image: Array, observed: Array) -> Array:
+    """Give unknown pixels the mean of the observed ones in the smallest box that holds some.
 
     Boxes of sides 3, 7, 15, ... about the pixel; each channel by itself, and the mean of all that
-    is known for a channel without known pixels.
+    is observed for a channel without observed pixels.
     """
     from scipy.ndimage import uniform_filter
 
-    out = np.where(known, image, 0.0)
-    seen = known.astype(np.float64)
+    out = np.where(observed, image, 0.0)
+    seen = observed.astype(np.float64)
     values = out.copy()
-    missing = ~known
+    missing = ~observed
     side = 3
 
-    # boxes grow until each holds a known pixel
+    # boxes grow until each holds a observed pixel
     while missing.any() and side < 4 * max(image.shape[:2]):
         box = (side, side, 1)
-        count = np.round(side**2 * uniform_filter(seen, box, mode="constant"))
+        fraction = uniform_filter(seen, box, mode="constant")
+        count = np.round(side**2 * fraction)
         here = missing & (count > 0)
         total = side**2 * uniform_filter(values, box, mode="constant")
         out[here] = total[here] / count[here]
@@ -302,5 +325,5 @@ def fill_by_means(image: Array, known: Array) -> Array:
         side = 2 * side + 1
 
     if missing.any():
-        out[missing] = image[known].mean()
+        out[missing] = image[observed].mean()
     return out

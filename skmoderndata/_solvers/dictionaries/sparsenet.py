@@ -43,7 +43,8 @@ def prior_value(A: Array, prior: str) -> Array:
 def energies(X: Array, D: Array, A: Array, *, alpha: float, prior: str) -> Array:
     """``1/2 |x - a D|^2 + alpha sum_j S(a_j)`` of each row."""
     R = X - A @ D
-    return 0.5 * np.einsum("ij,ij->i", R, R) + alpha * prior_value(A, prior).sum(axis=1)
+    priors = prior_value(A, prior).sum(axis=1)
+    return 0.5 * np.einsum("ij,ij->i", R, R) + alpha * priors
 
 
 def smooth_codes(
@@ -63,8 +64,9 @@ def smooth_codes(
     safe = np.where(diagonal > 0, diagonal, 1.0)
     A = np.where(diagonal > 0, B / safe, 0.0)
     AG = A @ G
-    below = np.einsum("ij,ij->i", A, AG)
-    fit = np.divide(np.einsum("ij,ij->i", A, B), below, out=np.zeros(len(A)), where=below > 0)
+    above = _inner(A, B)
+    below = _inner(A, AG)
+    fit = np.divide(above, below, out=np.zeros(len(A)), where=below > 0)
     A *= fit[:, None]
     C = B - AG * fit[:, None]
 
@@ -94,7 +96,8 @@ def smooth_codes(
         change = np.maximum(product - _inner(Z, z), 0.0)
         beta = np.divide(change, old, out=np.zeros(len(A)), where=old > 0)
         P = z + beta[:, None] * P
-        P = np.where((_inner(g, P) > 0)[:, None], P, z)
+        descends = _inner(g, P) > 0
+        P = np.where(descends[:, None], P, z)
         Z = g
         old = product
 
@@ -119,9 +122,8 @@ def smooth_codes(
         _move(A, C, P, P @ G, alpha, prior)
         n_iter += 1
 
-    return SmoothCodes(
-        codes, energies(X, D, codes, alpha=alpha, prior=prior), gradient, n_iter
-    )
+    energy = energies(X, D, codes, alpha=alpha, prior=prior)
+    return SmoothCodes(codes, energy, gradient, n_iter)
 
 
 def dictionary_step(
@@ -145,7 +147,8 @@ def dictionary_step(
     largest = float(mean_sq.max(initial=0.0))
     new = D
     if largest > 0:
-        new = D + rate / (largest * len(A)) * (A.T @ (X - A @ D))
+        step = rate / (largest * len(A))
+        new = D + step * (A.T @ (X - A @ D))
 
     # norms follow the variances of the coefficients [Olshausen and Field 1997]
     if goal is not None:
@@ -155,7 +158,8 @@ def dictionary_step(
         gain = np.clip(gain * ratio**GAIN_RATE, *GAINS)
 
     norms = np.linalg.norm(new, axis=1, keepdims=True)
-    new = np.where(norms > 0, new / np.where(norms > 0, norms, 1.0), D)
+    unit = new / np.where(norms > 0, norms, 1.0)
+    new = np.where(norms > 0, unit, D)
     if goal is not None:
         new = new * gain[:, None]
     return new, variance, gain
@@ -178,6 +182,6 @@ def _move(A: Array, C: Array, P: Array, PG: Array, alpha: float, prior: str) -> 
         W = alpha * curvature(A, prior)
         slope = _inner(P, C - W * A)
         curve = quadratic + _inner(W * P, P)
-        t = np.divide(slope, curve, out=np.zeros(len(A)), where=curve > 0)[:, None]
-        A += t * P
-        C -= t * PG
+        t = np.divide(slope, curve, out=np.zeros(len(A)), where=curve > 0)
+        A += t[:, None] * P
+        C -= t[:, None] * PG

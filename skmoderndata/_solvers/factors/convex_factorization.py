@@ -67,11 +67,13 @@ def semi_multiplicative(
         weights = 1.0 if data.weights is None else data.weights[:, None]
 
         # 3. how far the fixed point is
-        fixed = np.sqrt((weights * np.where(W > 0, Y, np.minimum(Y, 0)) ** 2).sum())
+        projected = np.where(W > 0, Y, np.minimum(Y, 0))
+        distance = np.sqrt((weights * projected**2).sum())
         size = np.sqrt((weights * F * F).sum())
-        it.residual = float(fixed / size) if size > 0 else float(fixed)
+        it.residual = float(distance / size) if size > 0 else float(distance)
 
-        objective = data.sum_sq / 2 + float((weights * W * (Y - F)).sum()) / 2
+        terms = weights * W * (Y - F)
+        objective = data.sum_sq / 2 + float(terms.sum()) / 2
         if objective < data.cancelled / 2:
             objective = squared_error(data, W, V) / 2
         history.append(min(objective, history[-1]) if history else objective)
@@ -83,14 +85,16 @@ def semi_multiplicative(
     # V for the last W, and how far that is from optimal
     _, S, T = next(data.terms(W, False))
     V = least_squares(S, T)
-    looked = update(data, Side(), V, W, codes=True, sweeps=0, scales=np.ones(V.shape[1]))
-    objective = data.sum_sq / 2 + float((V * (V @ S / 2 - T)).sum())
+    ones = np.ones(V.shape[1])
+    looked = update(data, Side(), V, W, codes=True, sweeps=0, scales=ones)
+    terms = V * (V @ S / 2 - T)
+    objective = data.sum_sq / 2 + float(terms.sum())
     if objective < data.cancelled / 2:
         objective = squared_error(data, W, V) / 2
-    history[-1] = min(history[-1], objective)
-    return FactorizationResult(
-        W, V, history[-1], ratio(looked), it.n_iter, it.converged, history
-    )
+    objective = min(history[-1], objective)
+    history[-1] = objective
+    course = (it.n_iter, it.converged, history)
+    return FactorizationResult(W, V, objective, ratio(looked), *course)
 
 
 class ConvexResult(NamedTuple):
@@ -119,7 +123,9 @@ def rows_of_kernel(K: Array, rounding: float = 1e-16) -> Array:
     L, order, rank, _ = linalg.lapack.dpstrf(K, lower=1, tol=10 * rounding * largest)
     rows = np.empty((n, rank))
     rows[order - 1] = np.tril(L)[:, :rank]
-    error = float(np.abs(K - rows @ rows.T).max()) if rank < n else 0.0
+    error = 0.0
+    if rank < n:
+        error = float(np.abs(K - rows @ rows.T).max())
     if error > min(1e-3, 10 * n * rounding) * largest:
         raise IndefiniteError(
             f"indefinite one: Cholesky's factorisation fails by {error / largest:.3g} times the "
@@ -139,13 +145,13 @@ def _sweep(X: Any, norms_sq: Array, B: Array, W: Array) -> None:
     S = W.T @ W
     M = np.ascontiguousarray(X.T @ (B @ S - W))
     for rows in row_blocks(len(B), 2.0 * k * (X.shape[1] + k)):
-        part = X[rows]
-        if not is_sparse(part):  # as if all entries were stored
-            size, p = part.shape
+        block = X[rows]
+        if not is_sparse(block):  # as if all entries were stored
+            size, p = block.shape
             indptr = np.arange(0, size * p + 1, p)
             indices = np.tile(np.arange(p), size)
-            part = sparse.csr_array((part.ravel(), indices, indptr), shape=part.shape)
-        _sweep_rows(part.indptr, part.indices, part.data, norms_sq[rows], B[rows], M, S)
+            block = sparse.csr_array((block.ravel(), indices, indptr), shape=block.shape)
+        _sweep_rows(block.indptr, block.indices, block.data, norms_sq[rows], B[rows], M, S)
 
 
 def convex_factorize(
@@ -229,16 +235,17 @@ def convex_factorize(
             continue
 
         # 4. extrapolate, and sweep over the weights B
-        ahead = np.maximum(W + extra * (W - last_W), 0) if extra else W
-        B = B.copy()
-        _sweep(X, norms_sq, B, ahead)
-        B, last_B = (np.maximum(B + extra * (B - last_B), 0) if extra else B), B
-        W, last_W = ahead, W
+        ahead_W = np.maximum(W + extra * (W - last_W), 0) if extra else W
+        new_B = B.copy()
+        _sweep(X, norms_sq, new_B, ahead_W)
+        B = np.maximum(new_B + extra * (new_B - last_B), 0) if extra else new_B
+        last_B = new_B
+        last_W = W
+        W = ahead_W
 
         extrapolation.went_well()
-    return ConvexResult(
-        best_W, best_B, best, residual, it.n_iter, it.converged or residual <= tol, history
-    )
+    converged = it.converged or residual <= tol
+    return ConvexResult(best_W, best_B, best, residual, it.n_iter, converged, history)
 
 
 def _by_products(data: Data, W: Array, B: Array, it: Iterations) -> ConvexResult:
@@ -264,7 +271,8 @@ def _by_products(data: Data, W: Array, B: Array, it: Iterations) -> ConvexResult
 
 
 def _objective(data: Data, W: Array, B: Array, F: Array, G: Array) -> float:
-    objective = data.sum_sq / 2 + float((W * (W @ G / 2 - F)).sum())
+    terms = W * (W @ G / 2 - F)
+    objective = data.sum_sq / 2 + float(terms.sum())
     if objective < data.cancelled / 2:
         V = np.ascontiguousarray(data.X.T @ B, dtype=np.float64)
         objective = squared_error(data, W, V) / 2
@@ -278,8 +286,9 @@ def _residual(X: Any, W: Array, B: Array, F: Array, G: Array) -> float:
     residuals = []
     for factor, slope, size in ((W, slope_W, F), (B, slope_B, linear)):
         projected = np.where(factor > 0, slope, np.minimum(slope, 0))
-        norm = float(np.linalg.norm(size))
-        residuals.append(float(np.linalg.norm(projected)) / (norm if norm > 0 else 1.0))
+        norm = float(np.linalg.norm(projected))
+        unit = float(np.linalg.norm(size))
+        residuals.append(norm / (unit if unit > 0 else 1.0))
     return worst(*residuals)
 
 

@@ -85,13 +85,14 @@ class Data:
             self._masks = [observed.astype(X.dtype), np.ascontiguousarray(observed.T, X.dtype)]
 
         # |X|^2 for errors that are differences
-        values = X.data if is_sparse(X) else X
         if weights is None:
+            values = X.data if is_sparse(X) else X
             flat = values.ravel()
             self.sum_sq = float(np.dot(flat, flat))
         else:
-            squares = X.multiply(X).sum(axis=1) if is_sparse(X) else (X * X).sum(axis=1)
-            self.sum_sq = float(weights @ np.asarray(squares, dtype=np.float64).ravel())
+            squares = X.multiply(X) if is_sparse(X) else X * X
+            rows = np.asarray(squares.sum(axis=1), dtype=np.float64)
+            self.sum_sq = float(weights @ rows.ravel())
 
     @classmethod
     def of(cls, X: Any, weights: Array | None = None) -> "Data":
@@ -101,7 +102,8 @@ class Data:
         missing = np.isnan(X)
         if not missing.any():
             return cls(X, None, weights)
-        return cls(np.where(missing, X.dtype.type(0), X), ~missing, weights)
+        filled = np.where(missing, X.dtype.type(0), X)
+        return cls(filled, ~missing, weights)
 
     @property
     def cancelled(self) -> float:
@@ -131,16 +133,17 @@ class Data:
         # gaps: a Gram matrix for each row, from the products of the components that it sees
         mask = self._masks[0 if codes else 1]
         k = other.shape[1]
-        lower = np.tril_indices(k)
-        pairs = (other[:, lower[0]] * weighted[:, lower[1]]).astype(self.X.dtype, copy=False)
-        block = max(1, BLOCK_BYTES // (8 * k * k))
+        i, j = np.tril_indices(k)
+        pairs = other[:, i] * weighted[:, j]
+        pairs = pairs.astype(self.X.dtype, copy=False)
+        size = max(1, BLOCK_BYTES // (8 * k * k))
 
-        for first in range(0, len(F), block):
-            rows = slice(first, min(first + block, len(F)))
+        for first in range(0, len(F), size):
+            rows = slice(first, min(first + size, len(F)))
             packed = mask[rows] @ pairs
             G = np.empty((len(packed), k, k))
-            G[:, lower[0], lower[1]] = packed
-            G[:, lower[1], lower[0]] = packed
+            G[:, i, j] = packed
+            G[:, j, i] = packed
             yield rows, G, F[rows]
 
 
@@ -207,20 +210,21 @@ def update(
         if side.l1:
             F = F - side.l1
 
-        for part in row_blocks(len(F), cost):
-            g = G[part] if G.ndim == 3 else G
-            f = F[part]
-            z = Z[rows][part]
+        for block in row_blocks(len(F), cost):
+            g = G[block] if G.ndim == 3 else G
+            f = F[block]
+            z = Z[rows][block]
             Y = _improve(side, g, f, z, sweeps)
 
             # values, gradients and their units, weighted
             gradient = violation(side, g, z, Y) / scales
             linear = (f + side.l1) / scales
-            sums = (z * (Y - f) / 2, gradient * gradient, linear * linear)
+            terms = (z * (Y - f) / 2, gradient * gradient, linear * linear)
             if codes and data.weights is not None:
-                total += [data.weights[rows][part] @ each.sum(axis=1) for each in sums]
+                weights = data.weights[rows][block]
+                total += [weights @ each.sum(axis=1) for each in terms]
             else:
-                total += [each.sum() for each in sums]
+                total += [each.sum() for each in terms]
 
     return Update(*total.tolist())
 
@@ -345,13 +349,34 @@ class FactorizationResult(NamedTuple):
     history: list[float]
 
 
+class _Iterates(NamedTuple):
+    """Factors of a pass: the best so far, the last ones, and those extrapolated from them."""
+
+    best: Factors
+    last: Factors
+    ahead: Factors
+
+    def back_to_best(self) -> "_Iterates":
+        """Where extrapolation led astray: go on from the best factors, without a last step."""
+        return _Iterates(self.best, self.best, self.best)
+
+    def balanced(self) -> "_Iterates":
+        """Bring components of huge or tiny norm back to 1, long before anything overflows."""
+        lengths = lengths_of(self.best.V)
+        if lengths.max() <= LARGEST_NORM and lengths.min() >= 1 / LARGEST_NORM:
+            return self
+        return _Iterates(*(factors.scaled(lengths) for factors in self))
+
+
 def penalty_value(side: Side, Z: Array, weights: Array | None = None) -> float:
     """Penalty of a factor."""
     if not side.penalised:
         return 0.0
     sums = Z.sum(axis=1)
-    rows = side.l1 * sums + side.l1_sq / 2 * sums**2 + side.l2 / 2 * (Z * Z).sum(axis=1)
-    return float(rows.sum() if weights is None else weights @ rows)
+    squares = (Z * Z).sum(axis=1)
+    rows = side.l1 * sums + side.l1_sq / 2 * sums**2 + side.l2 / 2 * squares
+    total = rows.sum() if weights is None else weights @ rows
+    return float(total)
 
 
 def scales_of(V: Array, fixed: bool) -> Array:
@@ -366,7 +391,9 @@ def _scale_is_fixed(*sides: Side) -> bool:
 
 def _codes_ratio(data: Data, side: Side, W: Array, V: Array, fixed: bool) -> float:
     """Projected gradient of the codes relative to the linear terms."""
-    return ratio(update(data, side, V, W, codes=True, sweeps=0, scales=scales_of(V, fixed)))
+    scales = scales_of(V, fixed)
+    looked = update(data, side, V, W, codes=True, sweeps=0, scales=scales)
+    return ratio(looked)
 
 
 def _sweeps(p: int, k: int, exact: bool) -> tuple[int, int]:
@@ -377,7 +404,8 @@ def _sweeps(p: int, k: int, exact: bool) -> tuple[int, int]:
     """
     if exact:
         return -1, -1
-    return int(np.clip(p / k / 10, 3, MAX_SWEEPS)), MAX_SWEEPS
+    for_codes = int(np.clip(p / k / 10, 3, MAX_SWEEPS))
+    return for_codes, MAX_SWEEPS
 
 
 def factorize(
@@ -406,12 +434,10 @@ def factorize(
     `history` holds the objectives of passes that were made before, and counts them.
     """
     fixed = _scale_is_fixed(codes_side, components_side)
-    sweeps_codes, sweeps_components = _sweeps(data.shape[1], W.shape[1], exact)
+    sweeps_W, sweeps_V = _sweeps(data.shape[1], W.shape[1], exact)
 
-    best = Factors(W.copy(), V.copy())
-    last = best  # before extrapolation
-    Wy = best.W.copy()
-    Vy = best.V.copy()
+    start = Factors(W.copy(), V.copy())
+    state = _Iterates(start, start, start)
     least = np.inf
     extrapolation = Extrapolation(off=exact)
 
@@ -422,46 +448,38 @@ def factorize(
     for _ in it:
         # 1. codes, extrapolated
         extra = extrapolation.length
+        Wy, Vy = state.ahead
         W_new = Wy.copy()
         afresh = codes_side.kind == "rows" and it.n_iter % AFRESH == 0
-        sweeps = MAX_SWEEPS + 1 if afresh else sweeps_codes
+        sweeps = MAX_SWEEPS + 1 if afresh else sweeps_W
         scales = scales_of(Vy, fixed)
         update(data, codes_side, Vy, W_new, codes=True, sweeps=sweeps, scales=scales)
 
         # codes of given sparseness are solved for again anyway
-        ahead = extra and codes_side.kind != "rows"
-        Wy = project(codes_side, W_new + extra * (W_new - last.W)) if ahead else W_new
+        extended = extra and codes_side.kind != "rows"
+        Wy = _extrapolated(codes_side, W_new, state.last.W, extra) if extended else W_new
 
         # 2. components
         V_new = Vy.copy()
         scales = 1 / scales_of(V_new, fixed)
         moved = update(
-            data,
-            components_side,
-            Wy,
-            V_new,
-            codes=False,
-            sweeps=sweeps_components,
-            scales=scales,
+            data, components_side, Wy, V_new, codes=False, sweeps=sweeps_V, scales=scales
         )
 
         # 3. objective, and what rounding makes of it
-        objective, noise = _objective(
-            data, Wy, V_new, codes_side, components_side, moved.value
-        )
+        ahead = Factors(Wy, V_new)
+        objective, noise = _objective(data, ahead, codes_side, components_side, moved.value)
 
         # 4. where extrapolation led astray, back to the best
         if extra and objective > least + 1e-15 * data.sum_sq:
-            Wy = best.W.copy()
-            Vy = best.V.copy()
-            last = best
+            state = state.back_to_best()
             extrapolation.led_astray()
             history.append(least)
             continue
 
         falls = least - objective
         if objective <= least + noise:  # without extrapolation, all but rounding ends below
-            best = Factors(Wy, V_new)
+            state = state._replace(best=ahead)
         least = min(least, objective)
         history.append(least)
 
@@ -470,50 +488,49 @@ def factorize(
             continue
 
         # 5. extrapolate the components
-        Vy = project(components_side, V_new + extra * (V_new - last.V)) if extra else V_new
-        last = Factors(W_new, V_new)
-
-        # lengths drift apart without a penalty: balance them long before anything overflows
-        if not fixed and codes_side.kind == "nonnegative":
-            length = scales_of(best.V, False)
-            if length.max() > LARGEST_NORM or length.min() < 1 / LARGEST_NORM:
-                best = best.scaled(length)
-                last = last.scaled(length)
-                Wy, Vy = Factors(Wy, Vy).scaled(length)
-
+        Vy = _extrapolated(components_side, V_new, state.last.V, extra) if extra else V_new
+        state = _Iterates(state.best, Factors(W_new, V_new), Factors(Wy, Vy))
+        if not fixed and codes_side.kind == "nonnegative":  # lengths drift without a penalty
+            state = state.balanced()
         extrapolation.went_well()
 
         # 6. stopping rule: the residual of the codes costs a pass, so it is looked at rarely
         since_look += 1
         there = ratio(moved)
         if exact or (there <= tol and since_look >= 5) or falls <= 1e-15 * data.sum_sq:
-            it.residual = worst(_codes_ratio(data, codes_side, *best, fixed), there)
+            it.residual = worst(_codes_ratio(data, codes_side, *state.best, fixed), there)
             since_look = 0
 
-    residual = residual_of(data, *best, codes_side, components_side)
+    residual = residual_of(data, *state.best, codes_side, components_side)
     done = it.converged or residual <= tol
-    return FactorizationResult(*best, least, residual, len(history), done, history)
+    return FactorizationResult(*state.best, least, residual, len(history), done, history)
+
+
+def _extrapolated(side: Side, new: Array, last: Array, length: float) -> Array:
+    """Nearest factor to the point beyond the new one, `length` times the last step away."""
+    return project(side, new + length * (new - last))
 
 
 def _objective(
     data: Data,
-    W: Array,
-    V: Array,
+    factors: Factors,
     codes_side: Side,
     components_side: Side,
-    components_part: float,
+    components_value: float,
 ) -> tuple[float, float]:
     """Return the objective and its rounding error.
 
-    `components_part` is what the update of the components reports, their penalty included. Where
+    `components_value` is what the update of the components reports, their penalty included. Where
     the short form cancels, the objective is computed from the residuals.
     """
-    penalty = penalty_value(codes_side, W, data.weights)
-    objective = data.sum_sq / 2 + components_part + penalty
+    penalty = penalty_value(codes_side, factors.W, data.weights)
+    objective = data.sum_sq / 2 + components_value + penalty
     if objective >= data.cancelled / 2:
         return objective, float(np.finfo(data.X.dtype).eps) * data.sum_sq
-    penalty += penalty_value(components_side, V)
-    return squared_error(data, W, V) / 2 + penalty, 0.0
+
+    penalty += penalty_value(components_side, factors.V)
+    error = squared_error(data, *factors)
+    return error / 2 + penalty, 0.0
 
 
 def codes_for(data: Data, V: Array, side: Side, *, exact: bool = True) -> Array:
@@ -522,15 +539,18 @@ def codes_for(data: Data, V: Array, side: Side, *, exact: bool = True) -> Array:
     The code of a row depends on that row alone. Not `exact`, coordinate descent replaces
     pivoting: good enough to start from, and a third less to compile.
     """
-    W = np.zeros((data.shape[0], V.shape[1]))
+    k = V.shape[1]
+    W = np.zeros((data.shape[0], k))
     if side.kind != "rows":
         plain = side if side.kind in ("nonnegative", "free") else Side()
         sweeps = -1 if exact else START_SWEEPS
-        update(data, plain, V, W, codes=True, sweeps=sweeps, scales=np.ones(V.shape[1]))
+        update(data, plain, V, W, codes=True, sweeps=sweeps, scales=np.ones(k))
         return project(side, W) if side is not plain else W
+
     for rows, G, F in data.terms(V, True):
-        for part in row_blocks(len(F), _cost(side, V.shape[1])):
-            W[rows][part] = cone_codes(G[part] if G.ndim == 3 else G, F[part], side.level)
+        for block in row_blocks(len(F), _cost(side, k)):
+            g = G[block] if G.ndim == 3 else G
+            W[rows][block] = cone_codes(g, F[block], side.level)
     return W
 
 
@@ -557,7 +577,9 @@ def start_from(
     if codes_side.penalised or components_side.penalised:
         # components part ways before the penalty can switch some of them off
         sides: Any = {"codes_side": plain, "components_side": plain}
-        W, V = factorize(data, W, V, **sides, max_iter=APART, tol=1e-2, min_decrease=1e-3)[:2]
+        apart = factorize(data, W, V, **sides, max_iter=APART, tol=1e-2, min_decrease=1e-3)
+        W = apart.codes
+        V = apart.components
         factor = _balance(codes_side, W, components_side, V, data.weights)
         W = W / factor
         V = V * factor
@@ -574,7 +596,8 @@ def _balance(side: Side, W: Array, other: Side, V: Array, weights: Array | None)
         return 1.0
     c = np.logspace(-60, 60, 2401)
     with np.errstate(over="ignore"):
-        return float(c[np.argmin(first / c + second / c**2 + third * c + fourth * c**2)])
+        penalties = first / c + second / c**2 + third * c + fourth * c**2
+    return float(c[np.argmin(penalties)])
 
 
 def ratio(update: Update) -> float:
@@ -593,7 +616,8 @@ def residual_of(
     fixed = _scale_is_fixed(codes_side, components_side)
     scales = 1 / scales_of(V, fixed)
     components = update(data, components_side, W, V, codes=False, sweeps=0, scales=scales)
-    return worst(_codes_ratio(data, codes_side, W, V, fixed), ratio(components))
+    of_codes = _codes_ratio(data, codes_side, W, V, fixed)
+    return worst(of_codes, ratio(components))
 
 
 def worst(*residuals: float) -> float:
@@ -607,8 +631,9 @@ def residual_blocks(data: Data, W: Array, V: Array) -> Iterator[tuple[slice, Arr
     block = max(1, BLOCK_BYTES // (8 * p))
     for first in range(0, n, block):
         rows = slice(first, min(first + block, n))
-        part = data.X[rows]
-        R = (part.toarray() if is_sparse(part) else part) - W[rows] @ V.T
+        X: Any = data.X[rows]
+        dense = X.toarray() if is_sparse(X) else X
+        R = dense - W[rows] @ V.T
         if data.observed is not None:
             R *= data.observed[rows]
         yield rows, R
@@ -623,7 +648,8 @@ def squared_error(data: Data, W: Array, V: Array) -> float:
     total = 0.0
     for rows, R in residual_blocks(data, W, V):
         squares = np.einsum("ij,ij->i", R, R)
-        total += float(squares.sum() if data.weights is None else data.weights[rows] @ squares)
+        weighted = squares.sum() if data.weights is None else data.weights[rows] @ squares
+        total += float(weighted)
     return total
 
 
@@ -634,8 +660,10 @@ def _error_of_sums(data: Data, W: Array, V: Array) -> tuple[float, float]:
     squares = X.data**2
     if data.weights is not None:
         squares *= np.repeat(data.weights, np.diff(X.indptr))
-    met = float(((X.T @ heavy) * V).sum())
-    model = float(((W.T @ heavy) * (V.T @ V)).sum())
+    products = (X.T @ heavy) * V
+    squared_fit = (W.T @ heavy) * (V.T @ V)
+    met = float(products.sum())
+    model = float(squared_fit.sum())
     size = float(squares.sum()) + model
     return size - 2 * met, size
 
@@ -650,20 +678,21 @@ def revive(data: Data, W: Array, V: Array) -> bool:
         return False
 
     # rows of which most is missing
-    most = np.empty(0)
+    sizes = np.empty(0)
     lacks = np.empty((0, data.shape[1]))
     for _, R in residual_blocks(data, W, V):
         lack = np.maximum(R, 0)
         size = np.einsum("ij,ij->i", lack, lack)
         first = np.argsort(-size, kind="stable")[: len(dead)]
-        most = np.append(most, size[first])
+        sizes = np.append(sizes, size[first])
         lacks = np.vstack([lacks, lack[first]])
 
-    first = np.argsort(-most, kind="stable")[: len(dead)]
-    first = first[most[first] > 1e-12 * data.sum_sq]
+    first = np.argsort(-sizes, kind="stable")[: len(dead)]
+    worth = sizes[first] > 1e-12 * data.sum_sq
+    first = first[worth]
 
     for j, row in zip(dead, first, strict=False):
-        V[:, j] = lacks[row] / np.sqrt(most[row])
+        V[:, j] = lacks[row] / np.sqrt(sizes[row])
         W[:, j] = 0.0
     return len(first) > 0
 
@@ -702,10 +731,8 @@ def nndsvd_components(
                 if not codes:
                     down *= np.linalg.norm(np.minimum(v, 0))
                     up *= np.linalg.norm(np.maximum(v, 0))
-                if down > up:
-                    u = -u
-                    v = -v
-                out[:, j] = X.T @ np.maximum(u, 0) if codes else np.maximum(v, 0)
+                sign = -1 if down > up else 1
+                out[:, j] = X.T @ np.maximum(sign * u, 0) if codes else np.maximum(sign * v, 0)
 
         if not out[:, j].any():
             out[:, j] = rng.uniform(size=len(out))
@@ -733,8 +760,11 @@ def _right_singular_vectors(X: Any, k: int, rng: np.random.RandomState) -> Array
         return np.asarray(Q)
 
     # Lanczos iterations
-    if not (X.nnz and X.data.any() if is_sparse(X) else X.any()):
+    values = X.data if is_sparse(X) else X
+    if not values.any():
         return np.zeros((p, k))
-    start = rng.uniform(-1, 1, size=min(n, p)).astype(X.dtype)
-    Vt = sparse.linalg.svds(X, k=min(k, min(n, p) - 1), v0=start, tol=1e-3)[2]
+    smaller = min(n, p)
+    start = rng.uniform(-1, 1, size=smaller).astype(X.dtype)
+    n_vectors = min(k, smaller - 1)
+    _, _, Vt = sparse.linalg.svds(X, k=n_vectors, v0=start, tol=1e-3)
     return np.asarray(Vt[::-1].T, dtype=np.float64)

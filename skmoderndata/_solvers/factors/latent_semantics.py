@@ -19,9 +19,8 @@ from skmoderndata._typing import Array
 BLOCK_ENTRIES = 2**18  # products, or entries of second derivatives, held at a time
 MODEL_SWEEPS = 100  # of coordinate descent on a quadratic model, at most
 EM_STEPS = 10  # before Newton's method folds a document in
-PASSES_WITHOUT_GAIN = (
-    25  # passes without gain on held-out counts before posteriors are flattened
-)
+# passes without gain on held-out counts before posteriors are flattened
+PASSES_WITHOUT_GAIN = 25
 
 
 class Counts(NamedTuple):
@@ -79,7 +78,8 @@ def gap(counts: Counts, C: Array, U: Array) -> float:
     _gradients(counts, C, U, in_documents, in_words)
     rows = in_documents.max(axis=1) - (in_documents * C).sum(axis=1)
     columns = in_words.max(axis=0) - (in_words * U).sum(axis=0)
-    return max(relative_gap(gain.sum(), 0.0, unit=counts.total) for gain in (rows, columns))
+    gains = (rows.sum(), columns.sum())
+    return max(relative_gap(gain, 0.0, unit=counts.total) for gain in gains)
 
 
 def _normalised(A: Array, axis: int) -> Array:
@@ -89,7 +89,8 @@ def _normalised(A: Array, axis: int) -> Array:
     """
     total = A.sum(axis=axis, keepdims=True)
     flat = 1.0 / A.shape[axis]
-    out: Array = np.where(total > 0, A / np.where(total > 0, total, 1.0), flat)
+    divisor = np.where(total > 0, total, 1.0)
+    out: Array = np.where(total > 0, A / divisor, flat)
     out[out < 1e-100] = 0.0
     return out
 
@@ -159,14 +160,17 @@ def fit_topics(
             continue
 
         # 4. extrapolate on the simplex, not beyond an eighth of the plain step
-        C = _normalised(np.maximum(new_C + step * (new_C - C), new_C / 8), 1)
-        U = _normalised(np.maximum(new_U + step * (new_U - U), new_U / 8), 0)
+        ahead_C = new_C + step * (new_C - C)
+        ahead_U = new_U + step * (new_U - U)
+        C = _normalised(np.maximum(ahead_C, new_C / 8), 1)
+        U = _normalised(np.maximum(ahead_U, new_U / 8), 0)
         step = min(step * 1.1, step_limit)
         step_limit = min(step_limit * 1.02, 30.0)
 
-    at = expected(counts, best_C, best_U, 1.0)[2]
+    _, _, value = expected(counts, best_C, best_U, 1.0)
     distance = gap(counts, best_C, best_U)
-    return TopicsResult(best_C, best_U, at, distance, beta, it.n_iter, it.converged, history)
+    course = (it.n_iter, it.converged, history)
+    return TopicsResult(best_C, best_U, value, distance, beta, *course)
 
 
 def fit_tempered(
@@ -229,19 +233,17 @@ def fit_tempered(
         waited = 0
         helped = False
 
-    at = expected(counts, best_C, best_U, 1.0)[2]
+    _, _, value = expected(counts, best_C, best_U, 1.0)
     distance = gap(counts, best_C, best_U)
-    return TopicsResult(
-        best_C, best_U, at, distance, best_beta, it.n_iter, it.converged, history
-    )
+    course = (it.n_iter, it.converged, history)
+    return TopicsResult(best_C, best_U, value, distance, best_beta, *course)
 
 
 def log_likelihood(counts: Counts, C: Array, U: Array, floor: float = 1e-12) -> float:
     """Sum of counts times log-probabilities, these not below `floor`."""
     rows = np.repeat(np.arange(len(C)), np.diff(counts.indptr))
-    return float(
-        counts.data @ np.log(np.maximum(_products(rows, counts.indices, C, U), floor))
-    )
+    probabilities = _products(rows, counts.indices, C, U)
+    return float(counts.data @ np.log(np.maximum(probabilities, floor)))
 
 
 def _products(rows: Array, columns: Array, C: Array, U: Array) -> Array:
@@ -267,8 +269,8 @@ def fold_in(
     # words that no topic holds are dropped
     n = len(counts.indptr) - 1
     k = U.shape[1]
-    known: Array = np.asarray(U.any(axis=1))
-    data = counts.data * known[counts.indices]
+    used: Array = np.asarray(U.any(axis=1))
+    data = counts.data * used[counts.indices]
     X = sparse.csr_array((data, counts.indices, counts.indptr), shape=(n, len(U)), copy=True)
     X.eliminate_zeros()
 
@@ -276,10 +278,13 @@ def fold_in(
     bounds = np.full(n, np.inf)
 
     # expectation maximisation brings every mixture near
-    for _ in range(min(max_iter, EM_STEPS) if beta == 1.0 else max_iter):
-        new = _normalised(expected(counts, C, U, beta)[0], 1)
+    n_steps = min(max_iter, EM_STEPS) if beta == 1.0 else max_iter
+    for _ in range(n_steps):
+        in_documents, _, _ = expected(counts, C, U, beta)
+        new = _normalised(in_documents, 1)
         todo = bounds > tol
-        bounds[todo] = np.abs(new - C).sum(axis=1)[todo]
+        moves = np.abs(new - C).sum(axis=1)
+        bounds[todo] = moves[todo]
         C[todo] = new[todo]
         if (bounds <= tol).all():
             break
@@ -296,7 +301,8 @@ def fold_in(
 
     size = max(1, BLOCK_ENTRIES // max(k * k, X.nnz // max(n, 1)))
     for first in range(0, n, size):
-        active = first + np.flatnonzero(np.diff(X.indptr[first : first + size + 1]))
+        lengths = np.diff(X.indptr[first : first + size + 1])
+        active = first + np.flatnonzero(lengths)
 
         for _ in range(max_iter):
             x = X[active]
@@ -307,8 +313,9 @@ def fold_in(
             x.data = x.data / s
             gradient = x @ U
 
-            bounds[active] = gradient.max(axis=1) - 1
-            todo = bounds[active] > tol
+            gain = gradient.max(axis=1) - 1
+            bounds[active] = gain
+            todo = gain > tol
             if not todo.any():
                 break
 
@@ -317,9 +324,8 @@ def fold_in(
             H = np.empty((len(active), k, k))
             H[:, lower[0], lower[1]] = H[:, lower[1], lower[0]] = x @ pairs
             new = _newton_step(c, gradient, H, weights, s, rows, x.indices, U)
-            C[active[todo]] = _normalised(new[todo], 1)
-
             active = active[todo]
+            C[active] = _normalised(new[todo], 1)
     return C, bounds
 
 
@@ -355,7 +361,8 @@ def _newton_step(
         ratio = 1 + length[rows] * moved
         gains = weights * np.log(np.maximum(ratio, 1e-300))
         gain = np.bincount(rows, gains, minlength=len(C)) - length * mass
-        todo &= ~(gain >= 1e-4 * length * slope)
+        enough = gain >= 1e-4 * length * slope
+        todo &= ~enough
         if not todo.any():
             break
         length[todo] /= 2

@@ -16,9 +16,8 @@ SINGLES = 2  # starts at the best single entries
 SHORT = 12  # rounds from each start, at most
 ROUNDS = 400  # from the best of them, at most
 ENTRIES = 2**20  # of the systems of Newton's method that are held at once
-FLAT = (
-    1e-12  # fraction of the largest diagonal entry that a smaller one is taken for in a metric
-)
+# fraction of the largest diagonal entry that a smaller one is taken for in a metric
+FLAT = 1e-12
 DUST = 1e-12  # fraction of the largest entry of a row that is rounding
 RIDGE_RELATIVE = 1e-13  # fraction of the metric that keeps the system of a Newton step regular
 GAIN = 1e-13  # fraction of the value below which a round gains nothing
@@ -48,28 +47,32 @@ def cone_codes(G: Array, F: Array, level: float, *, start: Array | None = None) 
 
     if level >= 1:  # a single entry: what it gains is known
         alive = (F > 0) & (diagonal > 0)
-        entries = np.where(alive, F / np.where(diagonal > 0, diagonal, 1.0), 0.0)
+        divisor = np.where(diagonal > 0, diagonal, 1.0)
+        entries = np.where(alive, F / divisor, 0.0)
         best = (entries * F).argmax(axis=1)
+        rows = np.arange(m)
         Z = np.zeros((m, k))
-        Z[np.arange(m), best] = entries[np.arange(m), best]
+        Z[rows, best] = entries[rows, best]
         return Z
 
     if level <= 0:  # equal entries
         total = np.maximum(F.sum(axis=1), 0.0)
         size = G.sum(axis=(-2, -1))
-        return np.repeat((total / np.where(size > 0, size, 1.0))[:, None], k, axis=1)
+        entry = total / np.where(size > 0, size, 1.0)
+        return np.repeat(entry[:, None], k, axis=1)
 
     # starts: non-negative least squares, the linear term, its largest entries alone
     metric = _metric(G, F)
-    starts = [_with_slack(diagonal, nnls(G, F).Z, _ratio(k, level)), F / metric]
+    unconstrained = nnls(G, F).Z
+    starts = [_with_slack(diagonal, unconstrained, _ratio(k, level)), F / metric]
     gains = np.where(F > 0, F * F / metric, 0.0)
+    rows = np.arange(m)
     for _ in range(min(SINGLES, k)):
-        rows = np.arange(m)
-        first = gains.argmax(axis=1)
+        entry = rows, gains.argmax(axis=1)
         single = np.zeros((m, k))
-        single[rows, first] = np.where(gains[rows, first] > 0, F[rows, first], 0.0)
+        single[entry] = np.where(gains[entry] > 0, F[entry], 0.0)
         starts.append(single / metric)
-        gains[rows, first] = 0.0
+        gains[entry] = 0.0
 
     if start is not None:
         starts.insert(0, np.asarray(start, dtype=np.float64))
@@ -95,41 +98,44 @@ def descend_cone(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> 
     when both gain nothing. Every step that is taken lowers the value.
     """
     # blocks of bounded memory
-    size = max(1, ENTRIES // (Z.shape[1] + 1) ** 2)
-    if len(F) > size:
-        blocks = [slice(first, first + size) for first in range(0, len(F), size)]
+    m, k = Z.shape
+    one_gram = G.ndim == 2
+    size = max(1, ENTRIES // (k + 1) ** 2)
+    if m > size:
+        blocks = [slice(first, first + size) for first in range(0, m, size)]
+        grams = [G if one_gram else G[b] for b in blocks]
+        together = zip(grams, blocks, strict=True)
         return np.concatenate(
-            [
-                descend_cone(G if G.ndim == 2 else G[b], F[b], Z[b], level, rounds=rounds)
-                for b in blocks
-            ]
+            [descend_cone(g, F[b], Z[b], level, rounds=rounds) for g, b in together]
         )
 
-    ratio = _ratio(Z.shape[1], level)
-    metric = _metric(G, F)
     # a bound on the curvature
-    steep = np.linalg.eigvalsh(G)[-1] if G.ndim == 2 else np.sqrt((G * G).sum(axis=(1, 2)))
-    steep = np.broadcast_to(steep, len(F))[:, None] * (1 + 1e-8)
-    Z[steep[:, 0] <= 0] = 0.0
+    ratio = _ratio(k, level)
+    metric = _metric(G, F)
+    steep = np.linalg.eigvalsh(G)[-1] if one_gram else np.sqrt((G * G).sum(axis=(1, 2)))
+    steep = np.broadcast_to(steep, m)[:, None] * (1 + 1e-8)
+    curves = steep[:, 0] > 0
+    Z[~curves] = 0.0
 
-    values = np.zeros(len(F))
-    rows = np.flatnonzero(steep[:, 0] > 0)
-    stuck = np.ones(len(F), dtype=bool)
-    curved = np.ones(len(F), dtype=bool)
+    lowest = np.zeros(m)
+    rows = np.flatnonzero(curves)
+    stuck = np.ones(m, dtype=bool)
+    curved = np.ones(m, dtype=bool)
 
     for _ in range(rounds):
         if not len(rows):
             break
 
         # 1. a projected gradient step for rows whose Newton steps are stuck
-        g = G if G.ndim == 2 else G[rows]
+        g = G if one_gram else G[rows]
         f = F[rows]
         unit = metric[rows]
         flat = stuck[rows]
         state = _at_best_norm(g, f, Z[rows])
         before = state.value
         moved = state.Z.copy()
-        moved[flat] = project_sparseness((state.Z - state.Y / steep[rows])[flat], level)
+        downhill = state.Z - state.Y / steep[rows]
+        moved[flat] = project_sparseness(downhill[flat], level)
         state = _lower(state, _at_best_norm(g, f, moved))
 
         # 2. Newton's step with curvature, back to the cone at three lengths
@@ -141,15 +147,16 @@ def descend_cone(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> 
 
         # 3. rows that hardly gain leave, once both kinds of step have been tried
         Z[rows] = state.Z
-        values[rows] = state.value
+        lowest[rows] = state.value
         enough = GAIN * np.abs(before)
-        stuck[rows] = value - values[rows] <= enough
-        curved[rows] ^= stuck[
-            rows
-        ]  # the next one with second derivatives of the other function
-        rows = rows[(before - values[rows] > enough) | ~flat]
+        idle = value - state.value <= enough
+        stuck[rows] = idle
+        # the next one with second derivatives of the other function
+        curved[rows] ^= idle
+        gains = before - state.value > enough
+        rows = rows[gains | ~flat]
 
-    return values
+    return lowest
 
 
 def _ratio(k: int, level: float) -> float:
@@ -168,21 +175,21 @@ def _at_best_norm(G: Array, F: Array, Z: Array) -> State:
     Y = (Z[:, None] @ G)[:, 0]  # row by row, so that one does not depend on the others
     met = (Z * F).sum(axis=1)
     size = (Z * Y).sum(axis=1)
-    norm = np.where(met > 0, met / np.where(size > 0, size, np.maximum(met, 1e-300)), 0.0)
+    divisor = np.where(size > 0, size, np.maximum(met, 1e-300))
+    norm = np.where(met > 0, met / divisor, 0.0)
     Z = Z * norm[:, None]
     Y = Y * norm[:, None] - F
-    return State(Z, Y, (Z * (Y - F)).sum(axis=1) / 2)
+    value = (Z * (Y - F)).sum(axis=1) / 2
+    return State(Z, Y, value)
 
 
 def _lower(old: State, new: State) -> State:
     """Take the new row, gradient and value where the value is lower."""
     better = new.value < old.value
     each = better[:, None]
-    return State(
-        np.where(each, new.Z, old.Z),
-        np.where(each, new.Y, old.Y),
-        np.where(better, new.value, old.value),
-    )
+    Z = np.where(each, new.Z, old.Z)
+    Y = np.where(each, new.Y, old.Y)
+    return State(Z, Y, np.where(better, new.value, old.value))
 
 
 def _newton_step(
@@ -198,26 +205,34 @@ def _newton_step(
     (m, k) = Z.shape
     unit = 1 / np.sqrt(metric)
     inside = Z > DUST * Z.max(axis=1, keepdims=True)
-    normal = np.where(inside, Z.sum(axis=1, keepdims=True) - ratio**2 * Z, 0.0) * unit
+    gradient = Z.sum(axis=1, keepdims=True) - ratio**2 * Z
+    normal = np.where(inside, gradient, 0.0) * unit
     largest = np.abs(normal).max(axis=1, keepdims=True)
     size = (normal * normal).sum(axis=1)
 
     # Hessian of the Lagrangian, with the constraint as a border
-    bend = -(normal * Y * unit).sum(axis=1) / np.where(size > 0, size, 1.0)  # the multiplier
-    H = G + (curved * bend)[:, None, None] * (1 - ratio**2 * np.eye(k))
+    along = (normal * Y * unit).sum(axis=1)
+    multiplier = -along / np.where(size > 0, size, 1.0)
+    of_constraint = 1 - ratio**2 * np.eye(k)
+    H = G + (curved * multiplier)[:, None, None] * of_constraint
     both = inside[:, :, None] & inside[:, None, :]
+    scaled = H * unit[:, :, None] * unit[:, None, :]
     system = np.zeros((m, k + 1, k + 1))
-    system[:, :k, :k] = np.where(both, H * unit[:, :, None] * unit[:, None, :], 0.0)
-    system[:, :k, k] = system[:, k, :k] = normal / np.where(largest > 0, largest, 1.0)
+    system[:, :k, :k] = np.where(both, scaled, 0.0)
+    border = normal / np.where(largest > 0, largest, 1.0)
+    system[:, :k, k] = system[:, k, :k] = border
 
     diagonal = np.arange(k)
     system[:, diagonal, diagonal] += np.where(inside, RIDGE_RELATIVE, 1.0)
     system[:, k, k] = -RIDGE_RELATIVE
 
     # the step, not uphill, and not beyond the first entry that reaches zero
-    slope = np.pad(np.where(inside, -Y * unit, 0.0), ((0, 0), (0, 1)))
-    step = np.linalg.solve(system, slope[:, :, None])[:, :k, 0] * unit
-    step[(step * Y).sum(axis=1) >= 0] = 0.0  # uphill
+    slope = np.where(inside, -Y * unit, 0.0)
+    right = np.pad(slope, ((0, 0), (0, 1)))
+    solution = np.linalg.solve(system, right[:, :, None])
+    step = solution[:, :k, 0] * unit
+    uphill = (step * Y).sum(axis=1) >= 0
+    step[uphill] = 0.0
 
     limit = np.where(step < 0, Z / np.minimum(step, -1e-300), -np.inf)
     length = np.minimum(1.0, -limit.max(axis=1, keepdims=True))
@@ -242,25 +257,27 @@ def _back_to_cone(Z: Array, metric: Array, ratio: float) -> Array:
     root = b * b - a * c
     below = b + np.copysign(np.sqrt(np.maximum(root, 0.0)), b)
 
-    Z = Z - (c / np.where(below == 0, 1.0, below))[:, None] * v
+    t = c / np.where(below == 0, 1.0, below)
+    Z = Z - t[:, None] * v
     total_sq = Z.sum(axis=1) ** 2
-    near = (
-        np.abs(total_sq - ratio**2 * (Z * Z).sum(axis=1)) <= 1e-12 * total_sq
-    )  # but for rounding
-    feasible = near & (root >= 0) & (Z >= 0).all(axis=1)
+    error = np.abs(total_sq - ratio**2 * (Z * Z).sum(axis=1))
+    on_cone = error <= 1e-12 * total_sq  # but for rounding
+    feasible = on_cone & (root >= 0) & (Z >= 0).all(axis=1)
     return np.where(feasible[:, None], Z, 0.0)
 
 
 def _with_slack(diagonal: Array, Z: Array, ratio: float) -> Array:
     """Bring rows to the sparseness by an entry that the value does not depend on, if any."""
-    Z, diagonal = Z.copy(), np.broadcast_to(diagonal, Z.shape)
-    rows = np.flatnonzero((diagonal == 0).any(axis=1))
-    entry = (diagonal[rows] == 0).argmax(axis=1)
+    Z = Z.copy()
+    free = np.broadcast_to(diagonal == 0, Z.shape)
+    rows = np.flatnonzero(free.any(axis=1))
+    entry = free[rows].argmax(axis=1)
     Z[rows, entry] = 0.0
     total = Z[rows].sum(axis=1)
     square = (Z[rows] ** 2).sum(axis=1)
     # (total + x)^2 = ratio^2 (square + x^2)
     curve = ratio * ratio - 1
     root = total**2 + curve * (total**2 - ratio**2 * square)
-    Z[rows, entry] = np.where(root >= 0, (total + np.sqrt(np.maximum(root, 0))) / curve, 0.0)
+    slack = (total + np.sqrt(np.maximum(root, 0))) / curve
+    Z[rows, entry] = np.where(root >= 0, slack, 0.0)
     return np.maximum(Z, 0.0)

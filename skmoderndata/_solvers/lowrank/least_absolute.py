@@ -85,10 +85,9 @@ def _interior_point(
         return G
 
     def solve(G: Array, right: Array) -> Array:
-        ridge = (RIDGE_RELATIVE * np.trace(G, axis1=1, axis2=2) + TINY)[
-            :, None, None
-        ] * np.eye(r)
-        return np.linalg.solve(G + ridge, right[:, :, None])[:, :, 0]
+        ridge = RIDGE_RELATIVE * np.trace(G, axis1=1, axis2=2) + TINY
+        G = G + ridge[:, None, None] * np.eye(r)
+        return np.linalg.solve(G, right[:, :, None])[:, :, 0]
 
     # start: least squares, with slacks away from zero
     known = observed.astype(float)

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from skmoderndata._solvers.recovery.measurements import Operator, basis_operator, from_matrix
+from skmoderndata._typing import Array
 
 AXIS = 4096  # values of an axis for which a matrix is made, where there is no fast transform
 
@@ -18,10 +19,9 @@ def resolve_basis(basis: Any, n: int, shape: Sequence[int] | None) -> Operator |
     """
     # one axis for each dimension of a signal
     axes = (n,) if shape is None else tuple(int(size) for size in shape)
-    if int(np.prod(axes)) != n:
-        raise ValueError(
-            f"shape={axes} has {int(np.prod(axes))} values, and signals have {n}."
-        )
+    n_values = int(np.prod(axes))
+    if n_values != n:
+        raise ValueError(f"shape={axes} has {n_values} values, and signals have {n}.")
 
     # by name
     if basis is None:
@@ -74,14 +74,21 @@ def check_operator(operator: LinearOperator, name: str) -> None:
         raise ValueError(
             f"{name} has no product with its transpose: give the LinearOperator an rmatvec."
         ) from error
-    if not (np.isfinite(back).all() and np.isfinite(operator.matvec(np.ones(n))).all()):
+    there = operator.matvec(np.ones(n))
+    if not (np.isfinite(back).all() and np.isfinite(there).all()):
         raise ValueError(f"{name} gives NaN or infinity for a vector of ones.")
 
 
 def wrap_operator(X: LinearOperator) -> Operator:
     """Operator on rows that does what a LinearOperator does to columns."""
-    return Operator(
-        (int(X.shape[0]), int(X.shape[1])),
-        lambda Z: np.asarray(X.matmat(np.asarray(Z, dtype=float).T)).T,
-        lambda Z: np.asarray(X.rmatmat(np.asarray(Z, dtype=float).T)).T,
-    )
+    m, n = X.shape
+
+    def forward(Z: Any) -> Array:
+        columns = np.asarray(Z, dtype=float).T
+        return np.asarray(X.matmat(columns)).T
+
+    def adjoint(Z: Any) -> Array:
+        columns = np.asarray(Z, dtype=float).T
+        return np.asarray(X.rmatmat(columns)).T
+
+    return Operator((int(m), int(n)), forward, adjoint)

@@ -20,11 +20,11 @@ from skmoderndata._solvers.recovery.homotopy import follow_path
 from skmoderndata._solvers.recovery.interior_point import interior_point
 from skmoderndata._solvers.recovery.optimality import (
     column_norms,
-    exact_piece,
+    exact_segment,
     first_of_repeated,
     l1_gap,
     largest_slope,
-    quick_piece,
+    quick_segment,
 )
 from skmoderndata._typing import Array
 
@@ -55,17 +55,19 @@ class Pursuit(NamedTuple):
     positive: bool
 
     def judge(self, coef: Array, dual: Array, route: str) -> BasisPursuitResult:
-        gap = pursuit_gap(self.A, self.y, coef, dual, bound=self.bound, positive=self.positive)
+        form: dict[str, Any] = {"bound": self.bound, "positive": self.positive}
+        gap = pursuit_gap(self.A, self.y, coef, dual, **form)
         residual = float(linalg.norm(self.y - self.A @ coef))
         return BasisPursuitResult(coef, dual, residual, gap, 1, route)
 
     def solution(self, support: Array, signs: Array) -> BasisPursuitResult | None:
         """Solve the problem for a support and signs; None where they have no solution."""
         best: BasisPursuitResult | None = None
-        for make in (quick_piece, exact_piece):
-            piece = make(self.A, self.y, support, signs)
-            end = None if piece is None else piece.end(self.A, self.bound, self.positive)
-            best = best if end is None else self.better(best, self.judge(*end, "path"))
+        for make in (quick_segment, exact_segment):
+            segment = make(self.A, self.y, support, signs)
+            end = None if segment is None else segment.end(self.A, self.bound, self.positive)
+            if end is not None:
+                best = self.better(best, self.judge(*end, "path"))
             if best is not None and self.accepts(best, SURE):
                 break
         return best
@@ -128,10 +130,12 @@ def basis_pursuit(
     # in units of |y|; zero suffices where the bound is not exceeded
     size = float(linalg.norm(y))
     if size <= bound:
-        return BasisPursuitResult(np.zeros(A.shape[1]), np.zeros(len(y)), size, 0.0, 0, "zero")
+        n, k = A.shape
+        return BasisPursuitResult(np.zeros(k), np.zeros(n), size, 0.0, 0, "zero")
     # the bound is to hold for the norm as it is computed, with its rounding
     margin = min(64 * EPS * size / bound, 1e-3) if bound > 0 else 0.0
-    p = Pursuit(A, y / size, bound / size * (1 - margin), positive)
+    relative_bound = bound / size * (1 - margin)
+    p = Pursuit(A, y / size, relative_bound, positive)
 
     # take the first candidate that the certificate accepts, else the best
     best: BasisPursuitResult | None = None
@@ -171,12 +175,14 @@ def _candidates(p: Pursuit, solver: str) -> Iterator[BasisPursuitResult | None]:
         yield _simplex(p)
         return
 
-    # with noise: a bound in reach has its solution on some piece of the path
+    # with noise: a bound in reach has its solution on some segment of the path
     near = nearest(p.A, p.y[:, None], positive=p.positive)[:, 0]
-    if float(linalg.norm(p.y - near)) <= p.bound * (1 + 1e-9):
-        # the right piece is next to where the path broke off, or to its very end
+    distance = float(linalg.norm(p.y - near))
+    if distance <= p.bound * (1 + 1e-9):
+        # the right segment is next to where the path broke off, or to its very end
         yield _settle(p, broken_off)
-        yield _settle(p, _interior(p._replace(y=near, bound=0.0)))
+        equations = p._replace(y=near, bound=0.0)
+        yield _settle(p, _interior(equations))
         yield _settle(p, _stated(p))
 
 
@@ -223,7 +229,9 @@ class MatrixPursuit:
             solver = "interior" if self.range is None else solver
 
         # equations that cannot be met are replaced by the nearest
-        near = y if self.range is None else self.range @ (self.range.T @ y)
+        near = y
+        if self.range is not None:
+            near = self.range @ (self.range.T @ y)
         result = basis_pursuit(A, near, solver=solver, **form)
         limit = self.tol * float(linalg.norm(near))
         if positive and (result is None or result.residual > limit):
@@ -236,11 +244,9 @@ def in_units(
     result: BasisPursuitResult, A: Array, size: float, positive: bool
 ) -> BasisPursuitResult:
     """Undo ``y / size``; the dual variable becomes feasible."""
-    return result._replace(
-        coef=result.coef * size,
-        dual=feasible_dual(A, result.dual, positive=positive),
-        residual=result.residual * size,
-    )
+    coef = result.coef * size
+    dual = feasible_dual(A, result.dual, positive=positive)
+    return result._replace(coef=coef, dual=dual, residual=result.residual * size)
 
 
 def feasible_dual(A: Array, dual: Array, *, positive: bool = False) -> Array:
@@ -259,7 +265,8 @@ def pursuit_gap(
     A: Array, y: Array, coef: Array, dual: Array, *, bound: float = 0.0, positive: bool = False
 ) -> float:
     """Return the `l1_gap` for a dual variable that is scaled to be feasible."""
-    return l1_gap(y, coef, feasible_dual(A, dual, positive=positive), bound)
+    feasible = feasible_dual(A, dual, positive=positive)
+    return l1_gap(y, coef, feasible, bound)
 
 
 def range_of(A: Array) -> Array | None:
@@ -268,7 +275,8 @@ def range_of(A: Array) -> Array | None:
     if _has_full_row_rank(B):
         return None
     U, s, _ = linalg.svd(B, full_matrices=False, check_finite=False)
-    U = U[:, s > s.max(initial=0.0) * max(A.shape) * EPS]
+    rounding = s.max(initial=0.0) * max(A.shape) * EPS
+    U = U[:, s > rounding]
     return U if U.shape[1] < len(A) else None
 
 
@@ -279,7 +287,8 @@ def nearest(A: Array, Y: Array, *, positive: bool = False) -> Array:
 
         B = A / column_norms(A)
         norms = column_norms(Y)
-        return np.column_stack([B @ nnls(B, y)[0] for y in (Y / norms).T]) * norms
+        fits = [B @ nnls(B, y)[0] for y in (Y / norms).T]
+        return np.column_stack(fits) * norms
     U = range_of(A)
     return Y if U is None else U @ (U.T @ Y)
 
@@ -299,10 +308,10 @@ def _has_full_row_rank(B: Array) -> bool:
 def _follow(p: Pursuit) -> BasisPursuitResult | None:
     """Go down the lasso path to its end, or to where the residual is `bound`."""
     A = first_of_repeated(p.A, signed=p.positive)
-    piece, n_iter, ended = follow_path(A, p.y, bound=p.bound, positive=p.positive)
+    segment, n_iter, ended = follow_path(A, p.y, bound=p.bound, positive=p.positive)
     if p.bound == 0 and not ended:
         return None
-    best = p.solution(piece.support, piece.signs)
+    best = p.solution(segment.support, segment.signs)
     return None if best is None else best._replace(n_iter=n_iter)
 
 
@@ -310,16 +319,19 @@ def _interior(p: Pursuit) -> BasisPursuitResult | None:
     """Interior point method, and the vertex next to its end; None without a solution."""
     norms = column_norms(p.A)
     least = float(norms.min())
-    coef, dual, n_iter = interior_point(p.A / norms, p.y, least / norms, positive=p.positive)
+    cost = least / norms
+    coef, dual, n_iter = interior_point(p.A / norms, p.y, cost, positive=p.positive)
     start = p.judge(coef / norms, dual / least, "interior")
     best = _settle(p, start._replace(n_iter=n_iter), 0.0)
-    return None if best is None or best.residual > 1e-6 else best
+    if best is None or best.residual > 1e-6:
+        return None
+    return best
 
 
 def _settle(
     p: Pursuit, start: BasisPursuitResult | None, least: float = 1e-6
 ) -> BasisPursuitResult | None:
-    """Find the piece of the path that a solution which is nearly right belongs to.
+    """Find the segment of the path that a solution which is nearly right belongs to.
 
     Coefficients below the fraction `least` of the largest are none.
     Columns of the wrong sign leave the active ones, those whose slope is too large enter.
@@ -328,29 +340,34 @@ def _settle(
     if start is None:
         return None
     origin: dict[str, Any] = {"route": start.route, "n_iter": start.n_iter}
-    best: BasisPursuitResult | None = p.judge(start.coef, start.dual, "")._replace(**origin)
+    judged = p.judge(start.coef, start.dual, "")
+    best: BasisPursuitResult | None = judged._replace(**origin)
     norms = column_norms(p.A)
     size = np.abs(start.coef) * norms
-    signs = np.where(size > least * size.max(initial=0.0), np.sign(start.coef), 0.0)
+    counts = size > least * size.max(initial=0.0)
+    signs = np.where(counts, np.sign(start.coef), 0.0)
 
-    # exchange one column at a time, until the signs of a piece agree with it
+    # exchange one column at a time, until the signs of a segment agree with it
     for _ in range(2 * len(p.y) + 20):
         active = np.flatnonzero(signs)
         result = p.solution(active, signs[active])
         if result is None:
             break
         best = p.better(best, result._replace(**origin))
-        best = p.better(best, p.judge(result.coef, start.dual, "")._replace(**origin))
+        with_start = p.judge(result.coef, start.dual, "")
+        best = p.better(best, with_start._replace(**origin))
 
         # out: the column whose sign is wrong by most
         wrong = result.coef * signs < 0
         if wrong.any():
-            signs[np.where(wrong, np.abs(result.coef) * norms, 0.0).argmax()] = 0.0
+            error = np.where(wrong, np.abs(result.coef) * norms, 0.0)
+            signs[error.argmax()] = 0.0
             continue
 
         # in: the column of the most violated constraint |A_j'v| <= 1
         slopes = p.A.T @ result.dual
-        excess = np.where(signs == 0, (slopes if p.positive else np.abs(slopes)) - 1, 0.0)
+        bounded = slopes if p.positive else np.abs(slopes)
+        excess = np.where(signs == 0, bounded - 1, 0.0)
         new = int(excess.argmax())
         if excess[new] <= 1e-12:
             break
@@ -361,7 +378,9 @@ def _settle(
 def _simplex(p: Pursuit) -> BasisPursuitResult | None:
     """Simplex method of HiGHS on the linear program, and the exact vertex that it ends at."""
     start = _stated(p)
-    return None if start is None else _settle(p, start._replace(route="simplex"), 1e-9)
+    if start is None:
+        return None
+    return _settle(p, start._replace(route="simplex"), 1e-9)
 
 
 def _stated(p: Pursuit) -> BasisPursuitResult | None:

@@ -22,9 +22,9 @@ def babel(atoms: "Array | sparse.csr_array", size: int) -> Array:
     The Gram matrix is never held as a whole.
     """
     k = atoms.shape[0]
-    most = min(size, k - 1)
+    count = min(size, k - 1)
     best = np.zeros(max(size, 0))
-    if most < 1:
+    if count < 1:
         return best
 
     # blocks of atoms against all atoms
@@ -33,17 +33,20 @@ def babel(atoms: "Array | sparse.csr_array", size: int) -> Array:
         products: Any = atoms[first : first + block] @ atoms.conj().T
         products = products if isinstance(products, np.ndarray) else products.toarray()
         rows = np.abs(products)
-        rows[np.arange(len(rows)), first + np.arange(len(rows))] = -1.0
+        index = np.arange(len(rows))
+        rows[index, first + index] = -1.0
 
         # only the largest products count, in descending order
-        if most == 1:
+        if count == 1:
             best[0] = max(best[0], rows.max())
             continue
-        if most < k - 1:
-            rows = np.partition(rows, k - most, axis=1)[:, k - most :]
-        rows = np.sort(rows, axis=1)[:, ::-1][:, :most]
-        best[:most] = np.maximum(best[:most], np.cumsum(rows, axis=1).max(axis=0))
-    best[most:] = best[most - 1]  # there are no more atoms
+        if count < k - 1:
+            smaller = k - count
+            rows = np.partition(rows, smaller, axis=1)[:, smaller:]
+        largest = np.sort(rows, axis=1)[:, ::-1][:, :count]
+        sums = np.cumsum(largest, axis=1)
+        best[:count] = np.maximum(best[:count], sums.max(axis=0))
+    best[count:] = best[count - 1]  # there are no more atoms
     return best
 
 
@@ -79,7 +82,8 @@ def recovery_coefficient(atoms: Array, support: Array) -> float:
     for first in range(0, others.shape[1], block):
         inner = Q.conj().T @ others[:, first : first + block]
         weights = linalg.solve_triangular(R, inner, check_finite=False)
-        largest = max(largest, float(np.abs(weights).sum(axis=0).max()))
+        sums = np.abs(weights).sum(axis=0)
+        largest = max(largest, float(sums.max()))
     return 1.0 - largest
 
 
@@ -108,39 +112,48 @@ def isometry_bounds(
         low = np.inf
         high = 0.0
         every = combinations(range(k), size)
-        while part := list(islice(every, 20_000)):
-            low, high = _extremes(gram, np.array(part), low, high)
+        while supports := list(islice(every, 20_000)):
+            low, high = _extremes(gram, np.array(supports), low, high)
         value = _constant(low, high, rescale)
         return IsometryBounds(value, value, True)
 
     # many: random supports, and greedy ones, bound the constant from below
-    supports = np.array([rng.choice(k, size, replace=False) for _ in range(2000)])
-    low, high = _extremes(gram, supports, np.inf, 0.0)
+    drawn = [rng.choice(k, size, replace=False) for _ in range(2000)]
+    low, high = _extremes(gram, np.array(drawn), np.inf, 0.0)
     for start in rng.choice(k, min(k, 20), replace=False):
         for largest in (False, True):
             support = [int(start)]
             while len(support) < size:
-                rest = np.setdiff1d(np.arange(k), support)
-                trials = np.array([[*support, j] for j in rest])
-                values = np.linalg.eigvalsh(gram[trials[:, :, None], trials[:, None, :]])
-                at = np.argmax(values[:, -1]) if largest else np.argmin(values[:, 0])
-                support.append(int(rest[at]))
+                outside = np.setdiff1d(np.arange(k), support)
+                trials = np.array([[*support, j] for j in outside])
+                values = _eigenvalues(gram, trials)
+                index = np.argmax(values[:, -1]) if largest else np.argmin(values[:, 0])
+                support.append(int(outside[index]))
             low, high = _extremes(gram, np.array([support]), low, high)
     lower = _constant(low, high, rescale)
 
     # Gershgorin: all eigenvalues within the sum of the largest inner products
     norms = np.diag(gram).real
-    off = np.sort(np.abs(gram - np.diag(norms)), axis=1)[:, ::-1]
-    radius = off[:, : size - 1].sum(axis=1)
+    products = np.abs(gram - np.diag(norms))
+    descending = np.sort(products, axis=1)[:, ::-1]
+    radius = descending[:, : size - 1].sum(axis=1)
     least = max(float((norms - radius).min()), 0.0)
-    most = min(float((norms + radius).max()), float(np.linalg.eigvalsh(gram)[-1]))
-    upper = max(lower, _constant(least, most, rescale))
+    spectral = float(np.linalg.eigvalsh(gram)[-1])
+    largest_value = min(float((norms + radius).max()), spectral)
+    upper = max(lower, _constant(least, largest_value, rescale))
     return IsometryBounds(lower, upper, False)
 
 
+def _eigenvalues(gram: Array, supports: Array) -> Array:
+    """Eigenvalues of the Gram matrix of each support, ascending."""
+    return np.linalg.eigvalsh(gram[supports[:, :, None], supports[:, None, :]])
+
+
 def _extremes(gram: Array, supports: Array, low: float, high: float) -> tuple[float, float]:
-    values = np.linalg.eigvalsh(gram[supports[:, :, None], supports[:, None, :]])
-    return min(low, float(values[:, 0].min())), max(high, float(values[:, -1].max()))
+    values = _eigenvalues(gram, supports)
+    smallest = float(values[:, 0].min())
+    largest = float(values[:, -1].max())
+    return min(low, smallest), max(high, largest)
 
 
 def _constant(low: float, high: float, rescale: bool) -> float:

@@ -63,4 +63,5 @@ def normal_equations(
     """Solve ``B'B v = wanted`` up to a residual of norm `tol`."""
     k = len(wanted)
     squared = LinearOperator((k, k), lambda v: cross(times(v)), dtype=np.float64)
-    return np.asarray(cg(squared, wanted, x0=start, rtol=0.0, atol=tol, maxiter=250)[0])
+    solution, _ = cg(squared, wanted, x0=start, rtol=0.0, atol=tol, maxiter=250)
+    return np.asarray(solution)

@@ -7,14 +7,13 @@ ends in basis pursuit, and passes its noisy form where the residual meets the bo
 
 import numpy as np
 
-from skmoderndata._solvers.recovery.optimality import Piece, largest_slope, quick_piece
+from skmoderndata._solvers.recovery.optimality import Segment, largest_slope, quick_segment
 from skmoderndata._typing import Array
 
 ROUNDING_RELATIVE = 1e-12  # relative to the largest penalty, or to a slope
 CORRECTIONS = 12  # of a support at one penalty
-WORK = (
-    50  # operations, relative to a product with A for each row, after which the path is left
-)
+# operations, relative to a product with A for each row, after which the path is left
+WORK = 50
 CROWDED = 0.75  # non-zeros per equation beyond which the interior point method is faster
 
 
@@ -25,119 +24,117 @@ def follow_path(
     bound: float,
     positive: bool,
     least: float = 0.0,
-    most: float | None = None,
-    start: tuple[Piece, float] | None = None,
-) -> tuple[Piece, int, bool]:
+    largest: float | None = None,
+    start: tuple[Segment, float] | None = None,
+) -> tuple[Segment, int, bool]:
     """Follow the path to where the residual is of norm `bound`, or to its end; y of norm one.
 
-    It also ends at the penalty `least`, and begins at `start`, a piece and a penalty. Equations
-    are given up beyond `most` coefficients, by default a share of their number.
+    It also ends at the penalty `least`, and begins at `start`, a segment and a penalty. Equations
+    are given up beyond `largest` coefficients, by default a share of their number.
 
-    From a piece the penalty goes down by several breakpoints, those of the piece, and the support
-    is corrected there: a primal-dual active set method with continuation [Fan, Jiao and Lu 2014].
-    Where that does not settle, fewer breakpoints are passed, at last a single one.
+    From a segment the penalty goes down by several breakpoints, those of the segment, and the
+    support is corrected there: a primal-dual active set method with continuation [Fan, Jiao and
+    Lu 2014]. Where that does not settle, fewer breakpoints are passed, at last a single one.
 
-    Returns the last piece, the number of factorisations, and whether that is the end: the path may
-    break off, and is left where the solution of equations is not sparse.
+    Returns the last segment, the number of factorisations, and whether that is the end: the path
+    may break off, and is left where the solution of equations is not sparse.
     """
     # the empty support, at the penalty above which it is optimal
     m, k = A.shape
     none = np.zeros(0)
-    piece = Piece(np.zeros(0, np.int64), none, none, none, y, np.zeros(m))
+    segment = Segment(np.zeros(0, np.int64), none, none, none, y, np.zeros(m))
     lam = first = largest_slope(A.T @ y, positive)
-    piece, lam = (piece, lam) if start is None else start
+    segment, lam = (segment, lam) if start is None else start
     barred = np.zeros(k, np.bool_)  # in the span of the support
     at_once = max(1, m // 16)
     n_iter = 0
     work = 0
-    most = CROWDED * m if most is None else most
+    largest = CROWDED * m if largest is None else largest
 
     while work <= WORK * m * m * k:
-        # 1. where the next columns enter or leave on this piece
-        end = max(piece.penalty(bound), least)
-        meets = np.where(barred, 0.0, _breakpoints(A, piece, lam, positive))
+        # 1. where the next columns enter or leave on this segment
+        end = max(segment.penalty(bound), least)
+        meets = np.where(barred, 0.0, _breakpoints(A, segment, lam, positive))
         order = np.argsort(-meets, kind="stable")
-        order = order[
-            meets[order] > max(end * (1 + ROUNDING_RELATIVE), ROUNDING_RELATIVE * first)
-        ]
+        lowest = max(end * (1 + ROUNDING_RELATIVE), ROUNDING_RELATIVE * first)
+        order = order[meets[order] > lowest]
         if order.size == 0:
-            return piece, n_iter, True
+            return segment, n_iter, True
 
-        if bound == 0 and piece.support.size > most:
+        if bound == 0 and segment.support.size > largest:
             break
 
         # 2. pass as many of these at once as proved right before
-        few = max(
-            1, m // 16, piece.support.size
-        )  # more would bring in columns that leave again
+        # more would bring in columns that leave again
+        few = max(1, m // 16, segment.support.size)
         at_once = min(max(1, 2 * at_once), few, order.size)
-        ties = np.count_nonzero(meets >= meets[order[at_once - 1]] * (1 - 1e-9))
+        last = meets[order[at_once - 1]]
+        ties = np.count_nonzero(meets >= last * (1 - 1e-9))
         below = meets[order[ties]] if ties < order.size else end
         goal = 0.5 * (meets[order[ties - 1]] + below)
 
-        new, lam_new, count = _corrected(A, y, piece, barred, (goal, lam), bound, positive)
+        new, lam_new, count = _corrected(A, y, segment, barred, (goal, lam), bound, positive)
 
         n_iter += count
-        work += count * m * max(8, piece.support.size) ** 2
+        work += count * m * max(8, segment.support.size) ** 2
 
         # 3. where that fails, one column enters or leaves, as on the path itself
         if new is None and at_once == 1:
             j = order[0]
             lam_new = meets[order[0]]
-            stays = piece.support != j
-            support = piece.support[stays]
-            signs = piece.signs[stays]
+            stays = segment.support != j
+            support = segment.support[stays]
+            signs = segment.signs[stays]
             if stays.all():
-                slope = A[:, j] @ (piece.rest + lam_new * piece.u)
+                slope = A[:, j] @ (segment.residual + lam_new * segment.u)
                 support = np.append(support, j)
                 signs = np.append(signs, np.sign(slope))
 
-            new = quick_piece(A, y, support, signs)
+            new = quick_segment(A, y, support, signs)
             barred[j] = new is None
             if new is None and not stays.all():
                 break
         elif new is None:
             at_once //= 8
 
-        # 4. go on from the new piece
+        # 4. go on from the new segment
         if new is not None:
             if barred.any():  # until a column leaves
-                barred &= np.isin(piece.support, new.support).all()
-            piece = new
+                barred &= np.isin(segment.support, new.support).all()
+            segment = new
             lam = lam_new
-    return piece, n_iter, False
+    return segment, n_iter, False
 
 
-def _breakpoints(A: Array, piece: Piece, lam: float, positive: bool) -> Array:
-    """Penalty below which a column leaves the piece or enters it; 0 for none.
+def _breakpoints(A: Array, segment: Segment, lam: float, positive: bool) -> Array:
+    """Penalty below which a column leaves the segment or enters it; 0 for none.
 
     A column outside enters where its slope ``c + lam w`` meets lam or its opposite, an active one
     leaves where its coefficient is zero.
     """
-    c = A.T @ piece.rest
-    w = A.T @ piece.u
+    c = A.T @ segment.residual
+    w = A.T @ segment.u
     meets = np.divide(c, 1 - w, out=np.zeros(len(c)), where=w < 1 - 1e-10)
     if not positive:
         other = np.divide(-c, 1 + w, out=np.zeros(len(c)), where=w > -1 + 1e-10)
         meets = np.maximum(meets, other)
-    fitted = piece.signs * piece.fitted
-    direction = piece.signs * piece.direction
+    fitted = segment.signs * segment.fitted
+    direction = segment.signs * segment.direction
     shrinks = (fitted < 0) & (direction < 0)
-    meets[piece.support] = np.divide(
-        fitted, direction, out=np.zeros(len(fitted)), where=shrinks
-    )
+    zeros = np.zeros(len(fitted))
+    meets[segment.support] = np.divide(fitted, direction, out=zeros, where=shrinks)
     return np.asarray(np.minimum(meets, lam))
 
 
 def _corrected(
     A: Array,
     y: Array,
-    piece: Piece,
+    segment: Segment,
     barred: Array,
     penalties: tuple[float, float],
     bound: float,
     positive: bool,
-) -> tuple[Piece | None, float, int]:
+) -> tuple[Segment | None, float, int]:
     """Solution at the lower of two penalties, or where the residual meets the bound in between.
 
     Coefficients of the wrong sign leave the support, columns whose slope is too large enter. Also
@@ -148,26 +145,28 @@ def _corrected(
     last = A.shape[1]
     for step in range(CORRECTIONS):
         # columns that leave: wrong signs; columns that enter: slopes above the penalty
-        slopes = A.T @ (piece.rest + lam * piece.u)
-        wrong = (piece.fitted - lam * piece.direction) * piece.signs < 0
+        slopes = A.T @ (segment.residual + lam * segment.u)
+        coef = segment.fitted - lam * segment.direction
+        wrong = coef * segment.signs < 0
         beyond = slopes if positive else np.abs(slopes)
-        beyond[piece.support] = beyond[barred] = 0.0
+        beyond[segment.support] = beyond[barred] = 0.0
         new = np.flatnonzero(beyond > lam * (1 + ROUNDING_RELATIVE))
         changes = np.count_nonzero(wrong) + new.size
 
         # settled, or not getting there
         if changes == 0 and step > 0:
-            return piece, lam, step
+            return segment, lam, step
         if step > 3 and changes > max(last, 2):
             break
         last = changes
 
         # the least squares solution for the corrected support and signs
-        support = np.concatenate([piece.support[~wrong], new])
-        signs = np.concatenate([piece.signs[~wrong], np.sign(slopes[new])])
-        found = quick_piece(A, y, support, signs)
-        if found is None:
+        stays = ~wrong
+        support = np.concatenate([segment.support[stays], new])
+        signs = np.concatenate([segment.signs[stays], np.sign(slopes[new])])
+        corrected = quick_segment(A, y, support, signs)
+        if corrected is None:
             break
-        piece = found
-        lam = min(max(goal, piece.penalty(bound)), former)
+        segment = corrected
+        lam = min(max(goal, segment.penalty(bound)), former)
     return None, former, step + 1

@@ -9,13 +9,16 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from skmoderndata._typing import Array
 
+ERROR = 1e-11  # largest of the relative gap and the residuals that ends the descent
+MAX_STEPS = 50
+
 
 def interior_point(
-    A: Array, y: Array, cost: Array, *, positive: bool, tol: float = 1e-11, max_iter: int = 50
+    A: Array, y: Array, cost: Array, *, positive: bool
 ) -> tuple[Array, Array, int]:
     """Mehrotra's predictor-corrector method [1992]; y and columns of norm one, costs at most one.
 
-    Ends at a relative gap and residuals of `tol`, or where rounding ends the descent. Returns
+    Ends at a relative gap and residuals of `ERROR`, or where rounding ends the descent. Returns
     coefficients, the dual variable and the number of steps; each factors ``A diag(x / z) A'``.
     """
     # start: least squares, moved away from the bounds
@@ -33,14 +36,16 @@ def interior_point(
     n_iter = 0
     idle = 0
 
-    while n_iter < max_iter:
+    while n_iter < MAX_STEPS:
         n_iter += 1
 
         # 1. residuals of the primal and of the dual constraints, and the gap
         primal = y - A @ (x * s).sum(axis=0)
         slack = cost - s * (A.T @ v) - z
         gap = float(np.vdot(x, z)) / float((x @ cost).sum())
-        error = max(gap, float(np.linalg.norm(primal)), float(np.abs(slack).max()))
+        primal_error = float(np.linalg.norm(primal))
+        dual_error = float(np.abs(slack).max())
+        error = max(gap, primal_error, dual_error)
 
         # 2. keep the best; end without progress for six steps
         idle += 1
@@ -48,10 +53,10 @@ def interior_point(
             best = error
             dual = v
             idle = 0
-            coef = (np.where(x > z, x, 0.0) * s).sum(
-                axis=0
-            )  # complementary: one of them is zero
-        if not (best > tol and idle < 6):
+            # complementary: one of x and z is zero
+            positive_part = np.where(x > z, x, 0.0)
+            coef = (positive_part * s).sum(axis=0)
+        if not (best > ERROR and idle < 6):
             break
 
         # 3. one factorisation for the predictor and the corrector [Mehrotra 1992]
@@ -65,14 +70,16 @@ def interior_point(
             dx = (target - x * dz) / z
 
             tau = 1.0 if not corrects else min(max(0.99, 1.0 - mean), 1.0 - 1e-6)
-            by_x = min(1.0, tau * _room(x, dx))
-            by_z = min(1.0, tau * _room(z, dz))
-            ahead = float(np.vdot(x + by_x * dx, z + by_z * dz)) / x.size
+            by_x = min(1.0, tau * _step_bound(x, dx))
+            by_z = min(1.0, tau * _step_bound(z, dz))
+            new_x = x + by_x * dx
+            new_z = z + by_z * dz
+            ahead = float(np.vdot(new_x, new_z)) / x.size
             target = mean * (ahead / mean) ** 3 - x * z - dx * dz
 
         # 4. the longest step that stays inside
-        x = x + by_x * dx
-        z = z + by_z * dz
+        x = new_x
+        z = new_z
         v = v + by_z * dv
     return coef, dual, n_iter
 
@@ -83,15 +90,18 @@ def _factor(B: Array) -> Array:
     factor, info = dpotrf(gram, lower=1)
     more = 1e-15 * float(np.trace(gram))
     while info and np.isfinite(more):
-        factor, info = dpotrf(gram + more * np.eye(len(gram)), lower=1)
+        ridged = gram + more * np.eye(len(gram))
+        factor, info = dpotrf(ridged, lower=1)
         more *= 100
     return np.asarray(factor)
 
 
 def _solve(factor: Array, b: Array) -> Array:
-    return np.asarray(dpotrs(factor, b, lower=1)[0])
+    solution, _ = dpotrs(factor, b, lower=1)
+    return np.asarray(solution)
 
 
-def _room(x: Array, dx: Array) -> float:
+def _step_bound(x: Array, dx: Array) -> float:
     """Largest step along dx for which x stays positive."""
-    return 1.0 / max(-float((dx / x).min()), 1e-300)
+    steepest = float((dx / x).min())
+    return 1.0 / max(-steepest, 1e-300)

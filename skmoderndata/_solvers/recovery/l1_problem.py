@@ -14,6 +14,7 @@ from skmoderndata._typing import Array
 
 ORTHOGONAL_FROM_VALUES = 20_000  # values, beyond which random vectors are orthogonal enough
 PROBES = 16  # random vectors that an operator is looked at through
+NORM_ACCURACY = 0.01  # relative, of the largest eigenvalue of ``A'A``
 
 
 class Facts(NamedTuple):
@@ -67,8 +68,9 @@ class Problem(NamedTuple):
 
     def soft(self, a: Array, by: Any) -> Array:
         """Soft thresholding."""
-        shrunk = np.maximum(a - by, 0.0) if self.positive else a - np.clip(a, -by, by)
-        return np.asarray(shrunk)
+        if self.positive:
+            return np.asarray(np.maximum(a - by, 0.0))
+        return np.asarray(a - np.clip(a, -by, by))
 
     def top(self, slopes: Array) -> float:
         return largest_slope(slopes, self.positive)
@@ -77,7 +79,8 @@ class Problem(NamedTuple):
         return slopes > limit if self.positive else np.abs(slopes) > limit
 
     def failure(self) -> Candidate:
-        return Candidate(np.zeros(self.A.shape[1]), np.zeros(len(self.y)), np.inf, np.inf)
+        m, n = self.A.shape
+        return Candidate(np.zeros(n), np.zeros(m), np.inf, np.inf)
 
     def judge(
         self,
@@ -94,7 +97,8 @@ class Problem(NamedTuple):
         top = self.top(self.adjoint(dual) if slopes is None else slopes)
         dual = dual / top if top > 1 else dual
         residual = self.y - self.forward(coef) if residual is None else residual
-        missed = relative_gap(float(np.linalg.norm(residual)), self.bound, unit=1.0)
+        size = float(np.linalg.norm(residual))
+        missed = relative_gap(size, self.bound, unit=1.0)
         gap = l1_gap(self.y, coef, dual, self.bound) if coef.any() else 1.0
         return Candidate(coef, dual, gap, missed)
 
@@ -105,11 +109,10 @@ def facts_of(A: Operator) -> Facts:
     rng = np.random.RandomState(0)
     count = PROBES if m > ORTHOGONAL_FROM_VALUES else min(m, PROBES)
     G: Array = rng.normal(size=(m, count))
-    G = (
-        linalg.qr(G, mode="economic")[0]
-        if m <= ORTHOGONAL_FROM_VALUES
-        else G / np.linalg.norm(G, axis=0)
-    )
+    if m <= ORTHOGONAL_FROM_VALUES:
+        G, _ = linalg.qr(G, mode="economic")
+    else:
+        G = G / np.linalg.norm(G, axis=0)
     squares = np.zeros(n)
     c = 0.0
     orthogonal = False
@@ -121,29 +124,35 @@ def facts_of(A: Operator) -> Facts:
         if i == 0:
             w = A.forward(t)[0]
             c = float(w @ g) / m
-            orthogonal = bool(np.linalg.norm(w - c * g) <= 1e-11 * np.linalg.norm(w))
+            difference = np.linalg.norm(w - c * g)
+            orthogonal = bool(difference <= 1e-11 * np.linalg.norm(w))
 
     # columns as different in norm as chance does not explain are scaled
     mean_sq = float(squares.mean())
     if mean_sq == 0:
         return Facts(1.0, 1.0, False)
     spread = 1.0 if orthogonal else 0.25  # steps of columns give up that rows are orthogonal
-    unlike = float((squares / mean_sq).var()) > 2.0 / count + spread
-    sizes = np.sqrt(np.maximum(squares, 1e-8 * mean_sq)) if unlike else None
+    variance = float((squares / mean_sq).var())
+    sizes = None
+    if variance > 2.0 / count + spread:
+        sizes = np.sqrt(np.maximum(squares, 1e-8 * mean_sq))
 
     if orthogonal:
         return Facts(c * m / n, float(np.sqrt(c)), True, sizes)
     return Facts(mean_sq, operator_norm(A), False, sizes)
 
 
-def operator_norm(A: Operator, accuracy: float = 0.01) -> float:
-    """Upper bound of the spectral norm, nearly always, by Lanczos, to half of `accuracy`."""
+def operator_norm(A: Operator) -> float:
+    """Upper bound of the spectral norm, nearly always, by Lanczos, to half of `NORM_ACCURACY`."""
     n = A.shape[1]
     if n < 3:
         return float(np.linalg.norm(to_matrix(A), 2)) or 1.0
-    squared = LinearOperator(
-        (n, n), lambda v: A.adjoint(A.forward(v.reshape(1, n)))[0], dtype=float
-    )
+
+    def normal_product(v: Array) -> Array:
+        row = v.reshape(1, n)
+        return np.asarray(A.adjoint(A.forward(row))[0])
+
+    squared = LinearOperator((n, n), normal_product, dtype=float)
     start = np.random.RandomState(0).normal(size=n)
-    top = eigsh(squared, 1, v0=start, tol=accuracy, return_eigenvectors=False)[0]
-    return float(np.sqrt(top * (1 + accuracy))) if top > 0 else 1.0
+    (top,) = eigsh(squared, 1, v0=start, tol=NORM_ACCURACY, return_eigenvectors=False)
+    return float(np.sqrt(top * (1 + NORM_ACCURACY))) if top > 0 else 1.0

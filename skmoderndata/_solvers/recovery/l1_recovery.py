@@ -67,9 +67,11 @@ def least_l1(
     # whether, and when, a matrix may be formed
     m, n = A.shape
     at_once = m <= FORMED_ROWS and m * n <= FORMED_ENTRIES
-    at_last = not at_once and m * n <= LAST_ENTRIES and min(m, n) < max_iter
     formed = min(m, n)  # products that form the matrix
-    limit = min(2 * max_iter, 5 * formed) - formed if at_last else 2 * max_iter
+    at_last = not at_once and m * n <= LAST_ENTRIES and formed < max_iter
+    limit = 2 * max_iter
+    if at_last:
+        limit = min(limit, 5 * formed) - formed
 
     # products are counted, in units in which the columns have a mean norm of one
     facts = facts_of(A) if facts is None else facts
@@ -109,17 +111,24 @@ def least_l1(
         if near is not None and bound == 0:
             p = p._replace(y=near)
         elif near is not None:
-            reachable = float(np.linalg.norm(y - near)) <= bound * (1 + 1e-9)
+            distance = float(np.linalg.norm(y - near))
+            reachable = distance <= bound * (1 + 1e-9)
 
         if reachable:
-            best = min(best, primal_dual(p, tol, spent), key=lambda c: c.badness)
+            best = _better(best, primal_dual(p, tol, spent))
         if reachable and at_last and best.badness > tol:
-            best = min(best, _by_matrix(p, tol)[0], key=lambda c: c.badness)
+            candidate, _ = _by_matrix(p, tol)
+            best = _better(best, candidate)
 
     done = reachable and best.badness <= tol
-    return L1Recovery(
-        unit * best.coef, unit * best.dual, best.gap, best.missed, used // 2, done, reachable
-    )
+    coef = unit * best.coef
+    dual = unit * best.dual
+    return L1Recovery(coef, dual, best.gap, best.missed, used // 2, done, reachable)
+
+
+def _better(one: Candidate, other: Candidate) -> Candidate:
+    """Return the candidate nearer to a proved solution, the first of equals."""
+    return min(one, other, key=lambda candidate: candidate.badness)
 
 
 def _nearest(p: Problem) -> Array | None:
@@ -129,23 +138,25 @@ def _nearest(p: Problem) -> Array | None:
     """
     r = p.y
     squared_gradient = 0.0
-    steps = least_squares_steps(p.forward, p.adjoint, p.y, np.zeros(p.A.shape[1]))
-    most = min(2 * min(p.A.shape) + 50, 1000)
-    for _, (_, r, squared_gradient) in zip(range(1 + most), steps, strict=False):
+    start = np.zeros(p.A.shape[1])
+    steps = least_squares_steps(p.forward, p.adjoint, p.y, start)
+    n_steps = min(2 * min(p.A.shape) + 50, 1000)
+    for _, (_, r, squared_gradient) in zip(range(1 + n_steps), steps, strict=False):
         size = float(np.linalg.norm(r))
         if size <= 1e-11:
             return None
         if np.sqrt(squared_gradient) <= 1e-11 * p.norm * size:
             return p.y - r
     gradient = float(np.sqrt(squared_gradient))
-    return p.y - r if gradient <= 1e-8 * p.norm * float(np.linalg.norm(r)) else None
+    settled = gradient <= 1e-8 * p.norm * float(np.linalg.norm(r))
+    return p.y - r if settled else None
 
 
 def _by_matrix(p: Problem, tol: float) -> tuple[Candidate, bool]:
     """Form the matrix and follow the path; also tells whether the bound can be kept."""
-    pursuit = MatrixPursuit(
-        to_matrix(p.A), bound=p.bound or None, positive=p.positive, tol=0.1 * tol
-    )
+    matrix = to_matrix(p.A)
+    bound = p.bound or None
+    pursuit = MatrixPursuit(matrix, bound=bound, positive=p.positive, tol=0.1 * tol)
     result = pursuit.solve(p.y)
     if result is None:
         return p.failure(), False

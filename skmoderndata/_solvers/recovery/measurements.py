@@ -18,6 +18,7 @@ from skmoderndata._solvers.dictionaries.fixed import (
 )
 from skmoderndata._typing import Array
 
+BLOCK_ROWS = 512  # unit vectors in one product
 RANDOM = ("gaussian", "bernoulli", "sparse")
 FAST = ("dct", "fourier", "hadamard", "scrambled_hadamard", "single_pixel")
 BASES = ("dct", "fourier", "haar", *(f"db{moments}" for moments in range(2, 11)))
@@ -37,26 +38,32 @@ class Operator(NamedTuple):
 
 def from_matrix(matrix: Any) -> Operator:
     """Multiplication by a matrix (m, n), dense or sparse."""
-    return Operator(
-        tuple(matrix.shape),
-        lambda X: _dense(X @ matrix.T),
-        lambda Y: _dense(Y @ matrix),
-        matrix,
-    )
+
+    def forward(X: Any) -> Array:
+        return _dense(X @ matrix.T)
+
+    def adjoint(Y: Array) -> Array:
+        return _dense(Y @ matrix)
+
+    return Operator(tuple(matrix.shape), forward, adjoint, matrix)
 
 
 def compose(outer: Operator, inner: Operator | None) -> Operator:
     """`inner` first, then `outer`; None is the identity."""
     if inner is None:
         return outer
-    return Operator(
-        (outer.shape[0], inner.shape[1]),
-        lambda X: outer.forward(inner.forward(X)),
-        lambda Y: inner.adjoint(outer.adjoint(Y)),
-    )
+    shape = (outer.shape[0], inner.shape[1])
+
+    def forward(X: Any) -> Array:
+        return outer.forward(inner.forward(X))
+
+    def adjoint(Y: Array) -> Array:
+        return inner.adjoint(outer.adjoint(Y))
+
+    return Operator(shape, forward, adjoint)
 
 
-def to_matrix(operator: Operator, block: int = 512) -> Array:
+def to_matrix(operator: Operator) -> Array:
     """Return the matrix (m, n) of an operator."""
     if operator.matrix is not None:
         return _dense(operator.matrix)
@@ -65,12 +72,12 @@ def to_matrix(operator: Operator, block: int = 512) -> Array:
     m, n = operator.shape
     out = np.empty((m, n))
     if m <= n:
-        for first in range(0, m, block):
-            rows = np.arange(first, min(first + block, m))
+        for first in range(0, m, BLOCK_ROWS):
+            rows = np.arange(first, min(first + BLOCK_ROWS, m))
             out[rows] = operator.adjoint(_unit_rows(rows, m))
     else:
-        for first in range(0, n, block):
-            columns = np.arange(first, min(first + block, n))
+        for first in range(0, n, BLOCK_ROWS):
+            columns = np.arange(first, min(first + BLOCK_ROWS, n))
             out[:, columns] = operator.forward(_unit_rows(columns, n)).T
     return out
 
@@ -79,7 +86,8 @@ def columns_of(operator: Operator, which: Array) -> Array:
     """Return some columns (m, number) of the matrix of an operator."""
     if operator.matrix is not None:
         return _dense(operator.matrix[:, which])
-    return np.ascontiguousarray(operator.forward(_unit_rows(which, operator.shape[1])).T)
+    unit_rows = _unit_rows(which, operator.shape[1])
+    return np.ascontiguousarray(operator.forward(unit_rows).T)
 
 
 def random_matrix(
@@ -93,23 +101,29 @@ def random_matrix(
     if kind == "gaussian":
         return rng.normal(size=(m, n)) / np.sqrt(m)
     if kind == "bernoulli":
-        return (2.0 * rng.randint(0, 2, size=(m, n)) - 1.0) / np.sqrt(m)
+        signs = 2.0 * rng.randint(0, 2, size=(m, n)) - 1.0
+        return signs / np.sqrt(m)
+
+    # sparse: so many entries for each row, in random columns
     counts = rng.binomial(n, density, size=m)
     indptr = np.concatenate([[0], np.cumsum(counts)])
     indices = np.empty(int(indptr[-1]), np.int32)
     for i in range(m):
-        indices[indptr[i] : indptr[i + 1]] = np.sort(_without_replacement(n, counts[i], rng))
+        columns = _without_replacement(n, counts[i], rng)
+        indices[indptr[i] : indptr[i + 1]] = np.sort(columns)
     signs = 2.0 * rng.randint(0, 2, size=len(indices)) - 1.0
-    return sparse.csr_array((signs / np.sqrt(density * m), indices, indptr), shape=(m, n))
+    values = signs / np.sqrt(density * m)
+    return sparse.csr_array((values, indices, indptr), shape=(m, n))
 
 
 def _without_replacement(n: int, count: int, rng: np.random.RandomState) -> Array:
     if 3 * count > n:
         return rng.permutation(n)[:count]
-    found = np.unique(rng.randint(0, n, size=count))
-    while len(found) < count:
-        found = np.unique(np.append(found, rng.randint(0, n, size=count - len(found))))
-    return found
+    drawn = np.unique(rng.randint(0, n, size=count))
+    while len(drawn) < count:
+        more = rng.randint(0, n, size=count - len(drawn))
+        drawn = np.unique(np.append(drawn, more))
+    return drawn
 
 
 def transform_measurements(
@@ -137,7 +151,8 @@ def transform_measurements(
 
     # frequencies, kept with a probability that may fall with them
     if kind == "dct":
-        frequency = np.sqrt(sum(np.square(g, dtype=float) for g in np.indices(shape))).ravel()
+        squares = sum(np.square(g, dtype=float) for g in np.indices(shape))
+        frequency = np.sqrt(squares).ravel()
         rows = np.sort(_draw(frequency, m, decay, rng))
         return _some_rows(_cosine_transform(shape), rows, np.sqrt(n / m))
     if kind == "hadamard":
@@ -145,7 +160,9 @@ def transform_measurements(
         return _some_rows(_hadamard(n), rows, 1 / np.sqrt(m))
 
     # scrambled: random signs and places spread every signal over all rows
-    scramble = _permuted(rng.permutation(n), 2.0 * rng.randint(0, 2, size=n) - 1.0)
+    order = rng.permutation(n)
+    signs = 2.0 * rng.randint(0, 2, size=n) - 1.0
+    scramble = _permuted(order, signs)
     rows = np.sort(_draw(np.zeros(n), m, decay, rng))
     return compose(_some_rows(_hadamard(n), rows, 1 / np.sqrt(m)), scramble)
 
@@ -156,14 +173,14 @@ def _cosine_transform(shape: tuple[int, ...]) -> Operator:
     axes = tuple(range(1, len(shape) + 1))
 
     def forward(X: Any) -> Array:
-        return np.asarray(fft.dctn(X.reshape(-1, *shape), axes=axes, norm="ortho")).reshape(
-            -1, n
-        )
+        values = X.reshape(-1, *shape)
+        coefficients = np.asarray(fft.dctn(values, axes=axes, norm="ortho"))
+        return coefficients.reshape(-1, n)
 
     def adjoint(Y: Array) -> Array:
-        return np.asarray(fft.idctn(Y.reshape(-1, *shape), axes=axes, norm="ortho")).reshape(
-            -1, n
-        )
+        coefficients = Y.reshape(-1, *shape)
+        values = np.asarray(fft.idctn(coefficients, axes=axes, norm="ortho"))
+        return values.reshape(-1, n)
 
     return Operator((n, n), forward, adjoint)
 
@@ -176,9 +193,8 @@ def _hadamard(n: int) -> Operator:
         done = 1
         while done < n:  # the last axis, which comes to the front
             side = min(16, n // done)
-            Z = linalg.hadamard(side, dtype=float) @ Z.reshape(-1, n // side, side).swapaxes(
-                1, 2
-            )
+            last_first = Z.reshape(-1, n // side, side).swapaxes(1, 2)
+            Z = linalg.hadamard(side, dtype=float) @ last_first
             Z = Z.reshape(-1, n)
             done = done * side
         return np.asarray(Z)
@@ -201,10 +217,16 @@ def _some_rows(transform: Operator, rows: Array, scale: float) -> Operator:
 
 def _permuted(order: Array, signs: Array) -> Operator:
     """Permutation of the values times signs."""
+    n = len(order)
     back = np.argsort(order)
-    return Operator(
-        (len(order), len(order)), lambda X: (X * signs)[:, order], lambda Y: Y[:, back] * signs
-    )
+
+    def forward(X: Any) -> Array:
+        return np.asarray((X * signs)[:, order])
+
+    def adjoint(Y: Array) -> Array:
+        return Y[:, back] * signs
+
+    return Operator((n, n), forward, adjoint)
 
 
 def single_pixel_patterns(m: int, n: int, *, rng: np.random.RandomState) -> Operator:
@@ -214,13 +236,17 @@ def single_pixel_patterns(m: int, n: int, *, rng: np.random.RandomState) -> Oper
     of which is constant. `n` is a power of two. See `single_pixel_differences`.
     """
     shuffle = _permuted(rng.permutation(n), np.ones(n))
-    rows = np.concatenate([[0], 1 + rng.permutation(n - 1)[: m - 1]]).astype(np.int64)
+    others = 1 + rng.permutation(n - 1)[: m - 1]
+    rows = np.concatenate([[0], others]).astype(np.int64)
     H = compose(_some_rows(_hadamard(n), rows, 0.5), shuffle)
-    return Operator(
-        (m, n),
-        lambda X: H.forward(X) + 0.5 * X.sum(axis=1, keepdims=True),
-        lambda Y: H.adjoint(Y) + 0.5 * Y.sum(axis=1, keepdims=True),
-    )
+
+    def forward(X: Any) -> Array:
+        return np.asarray(H.forward(X) + 0.5 * X.sum(axis=1, keepdims=True))
+
+    def adjoint(Y: Array) -> Array:
+        return np.asarray(H.adjoint(Y) + 0.5 * Y.sum(axis=1, keepdims=True))
+
+    return Operator((m, n), forward, adjoint)
 
 
 def single_pixel_differences(patterns: Operator) -> tuple[Operator, Callable[[Array], Array]]:
@@ -284,7 +310,8 @@ def _along_axes(X: Any, matrices: list[Any], shape: tuple[int, ...]) -> Array:
     for axis, matrix in enumerate(matrices, start=1):
         moved = np.moveaxis(out, axis, 0)
         flat = np.ascontiguousarray(moved).reshape(shape[axis - 1], -1)
-        out = np.moveaxis(_dense(matrix @ flat).reshape(moved.shape), 0, axis)
+        product = _dense(matrix @ flat)
+        out = np.moveaxis(product.reshape(moved.shape), 0, axis)
     return np.ascontiguousarray(out).reshape(len(out), -1)
 
 
@@ -292,17 +319,18 @@ def _fourier_measurements(
     m: int, shape: tuple[int, ...], decay: float, rng: np.random.RandomState
 ) -> Operator:
     """Real and imaginary parts of `m / 2` Fourier coefficients; some have a real part only."""
+    # one of each conjugate pair, in random order
     n = int(np.prod(shape))
-    index = np.indices(shape)
-    mirrored = np.ravel_multi_index(
-        tuple((-g) % size for g, size in zip(index, shape, strict=True)), shape
-    ).ravel()
+    grid = list(zip(np.indices(shape), shape, strict=True))
+    opposite = tuple((-g) % size for g, size in grid)
+    mirrored = np.ravel_multi_index(opposite, shape).ravel()
     own = np.arange(n)
-    kept = own <= mirrored  # one of each conjugate pair
-    low = [np.minimum(g, size - g) for g, size in zip(index, shape, strict=True)]
+    candidates = own[own <= mirrored]
+    low = [np.minimum(g, size - g) for g, size in grid]
     frequency = np.sqrt(sum(np.square(g, dtype=float) for g in low)).ravel()
-    candidates = own[kept]
-    order = candidates[_draw(frequency[candidates], len(candidates), decay, rng)]
+    drawn = _draw(frequency[candidates], len(candidates), decay, rng)
+    order = candidates[drawn]
+
     # as many coefficients as fill m rows; a last one gives its real part only
     sizes = np.where(mirrored[order] == order, 1, 2)
     count = int(np.searchsorted(np.cumsum(sizes), m)) + 1
@@ -310,11 +338,13 @@ def _fourier_measurements(
     single = mirrored[chosen] == chosen
     position = np.concatenate([chosen, chosen[~single]])[:m]
     imaginary = np.arange(len(position)) >= count
-    weight = np.where(mirrored[position] == position, 1.0, np.sqrt(2.0)) / np.sqrt(m)
+    unpaired = mirrored[position] == position
+    weight = np.where(unpaired, 1.0, np.sqrt(2.0)) / np.sqrt(m)
     axes = tuple(range(1, len(shape) + 1))
 
     def forward(X: Any) -> Array:
-        Z = fft.fftn(X.reshape(-1, *shape), axes=axes).reshape(-1, n)[:, position]
+        spectrum = fft.fftn(X.reshape(-1, *shape), axes=axes).reshape(-1, n)
+        Z = spectrum[:, position]
         return np.asarray(np.where(imaginary, Z.imag, Z.real) * weight)
 
     def adjoint(Y: Array) -> Array:
@@ -340,7 +370,8 @@ def _sequencies(shape: tuple[int, ...]) -> Array:
     for size in shape:
         bits = size.bit_length() - 1
         rows = np.arange(size)
-        changes = sum(((rows >> b) & 1) << (bits - 1 - b) for b in range(bits)) + 0 * rows
+        reversed_bits = (((rows >> b) & 1) << (bits - 1 - b) for b in range(bits))
+        changes = sum(reversed_bits) + 0 * rows
         for b in range(bits):  # from Gray's code of the reversed bits
             changes = changes ^ (changes >> (1 << b))
         squares = np.add.outer(squares, np.square(changes, dtype=float))

@@ -15,9 +15,8 @@ from skmoderndata._solvers.recovery.homotopy import CROWDED, follow_path
 from skmoderndata._solvers.recovery.optimality import first_of_repeated, largest_slope
 from skmoderndata._typing import Array
 
-PENALTIES = np.geomspace(
-    1.0, 1e-6, 61
-)  # in units of that above which all coefficients are zero
+# in units of that above which all coefficients are zero
+PENALTIES = np.geomspace(1.0, 1e-6, 61)
 NOTHING = 1e-6  # share of the norm of a target that is not worth coefficients, nor provable
 EXACT = 1e-9  # residual relative to the target at which equations hold
 
@@ -50,18 +49,19 @@ def credible_number(X: Array) -> float:
     return CROWDED * len(np.unique(X, axis=0))
 
 
-def holds_by_itself(A: Array, y: Array, coef: Array, most: float) -> bool:
+def holds_by_itself(A: Array, y: Array, coef: Array, largest: float) -> bool:
     """Tell whether at most so many coefficients fit a target that no noise has reached."""
-    exact = float(linalg.norm(y - A @ coef)) <= EXACT * float(linalg.norm(y))
-    return exact and bool(np.count_nonzero(coef) <= most)
+    residual = float(linalg.norm(y - A @ coef))
+    exact = residual <= EXACT * float(linalg.norm(y))
+    return exact and bool(np.count_nonzero(coef) <= largest)
 
 
 def lasso_path(
-    A: Array, y: Array, penalties: Array, *, most: float | None = None, positive: bool
+    A: Array, y: Array, penalties: Array, *, largest: float | None = None, positive: bool
 ) -> Array:
     """Minimisers of ``|y - A a|^2 / 2 + lam |a|_1`` in rows, for descending penalties.
 
-    Fewer than there are penalties where the path is left: beyond `most` coefficients.
+    Fewer than there are penalties where the path is left: beyond `largest` coefficients.
     """
     size = float(linalg.norm(y))
     if size == 0:
@@ -73,15 +73,16 @@ def lasso_path(
     start = None
     coefs = []
     for lam in penalties / size:
-        piece, _, ended = follow_path(
-            A, y, bound=0.0, positive=positive, least=lam, most=most, start=start
+        segment, _, ended = follow_path(
+            A, y, bound=0.0, positive=positive, least=lam, largest=largest, start=start
         )
         if not ended:
             break
         coef = np.zeros(A.shape[1])
-        coef[piece.support] = size * (piece.fitted - lam * piece.direction)
+        on_support = segment.fitted - lam * segment.direction
+        coef[segment.support] = size * on_support
         coefs.append(coef)
-        start = piece, lam
+        start = segment, lam
     return np.array(coefs).reshape(len(coefs), A.shape[1])
 
 
@@ -105,7 +106,7 @@ def predictive_bound(
     A = rows.A
     target = rows.Y[:, 0]
     penalties = largest_slope(A.T @ target, positive) * PENALTIES
-    most = credible_number(X[weight > 0])
+    credible = credible_number(X[weight > 0])
 
     # held-out errors; penalties beyond the end of a path are out of the running
     errors = np.zeros(len(penalties))
@@ -114,25 +115,33 @@ def predictive_bound(
         train = train[weight[train] > 0]
         if train.size == 0:
             continue
-        known = centred_rows(X[train], Y[train], weight[train], intercept=intercept)
-        share = weight[train].sum() / weight.sum()
+        trained = centred_rows(X[train], Y[train], weight[train], intercept=intercept)
+        fraction = weight[train].sum() / weight.sum()
         coefs = lasso_path(
-            known.A, known.Y[:, 0], share * penalties, most=most, positive=positive
+            trained.A,
+            trained.Y[:, 0],
+            fraction * penalties,
+            largest=credible,
+            positive=positive,
         )
-        rest = (y[test] - known.y_mean)[:, None] - (X[test] - known.x_mean) @ coefs.T
-        errors[: len(coefs)] += weight[test] @ rest**2
-        errors[len(coefs) :] = np.inf
+        predicted = (X[test] - trained.x_mean) @ coefs.T
+        residuals = (y[test] - trained.y_mean)[:, None] - predicted
+        n_fitted = len(coefs)
+        errors[:n_fitted] += weight[test] @ residuals**2
+        errors[n_fitted:] = np.inf
 
     # the residual of all rows for the best of them
     best = int(np.argmin(errors))
     size = float(linalg.norm(target))
     if best == 0:  # no coefficients
         return size
-    coefs = lasso_path(A, target, penalties, most=most, positive=positive)
-    if len(coefs) == 0:
+    coefs = lasso_path(A, target, penalties, largest=credible, positive=positive)
+    n_fitted = len(coefs)
+    if n_fitted == 0:
         return size
-    bound = float(linalg.norm(target - A @ coefs[min(best, len(coefs) - 1)]))
+    coef = coefs[min(best, n_fitted - 1)]
+    bound = float(linalg.norm(target - A @ coef))
     least = float(linalg.norm(target - A @ coefs[-1]))
-    if len(coefs) == len(penalties) and bound <= (1 + NOTHING) * least:
+    if n_fitted == len(penalties) and bound <= (1 + NOTHING) * least:
         return 0.0  # that of least squares, which a bound just above would not pin down
     return bound if bound < (1 - NOTHING) * size else size

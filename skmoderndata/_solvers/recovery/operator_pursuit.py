@@ -45,7 +45,7 @@ class Columns(NamedTuple):
         return len(self.X), self.A.shape[1]
 
     @property
-    def room(self) -> Array:
+    def n_observed(self) -> Array:
         return np.full(len(self.X), self.A.shape[0])
 
     def of(self, some: Array) -> "Columns":
@@ -75,13 +75,15 @@ def prepare_columns(A: Operator, Y: Array, positive: bool) -> Columns:
     """Norms of the columns, 0 for columns of zeros; one for all where columns are very many."""
     k = A.shape[1]
     if k > NORM_COLUMNS:
-        return Columns(A, np.full(k, 1.0 / np.sqrt(facts_of(A).mean_sq)), positive, Y)
+        mean_norm = np.sqrt(facts_of(A).mean_sq)
+        return Columns(A, np.full(k, 1.0 / mean_norm), positive, Y)
     norms = np.empty(k)
     for first in range(0, k, 256):
         which = np.arange(first, min(first + 256, k))
         norms[which] = np.linalg.norm(columns_of(A, which), axis=0)
     used = norms > 1e-12 * norms.max(initial=0.0)
-    return Columns(A, np.divide(1.0, norms, out=np.zeros(k), where=used), positive, Y)
+    scale = np.divide(1.0, norms, out=np.zeros(k), where=used)
+    return Columns(A, scale, positive, Y)
 
 
 def matching_pursuit(y: Array, D: Columns, s: int, bound: float) -> Pursued:
@@ -115,14 +117,15 @@ def matching_pursuit(y: Array, D: Columns, s: int, bound: float) -> Pursued:
 
         # 2. extend the system, and solve it
         C[:, t] = D.column(new)
-        G[t, : t + 1] = G[: t + 1, t] = C[:, t] @ C[:, : t + 1]
-        values = _fit(G[: t + 1, : t + 1], C[:, : t + 1].T @ y, a, D.positive)
+        active = C[:, : t + 1]
+        G[t, : t + 1] = G[: t + 1, t] = C[:, t] @ active
+        values = _fit(G[: t + 1, : t + 1], active.T @ y, a, D.positive)
         if values is None:  # in the span of the others
             barred[new] = True
             continue
 
         # 3. the new residual; end where it no longer falls
-        r = y - C[:, : t + 1] @ values
+        r = y - active @ values
         size = float(np.linalg.norm(r))
         if size >= best * (1 - 1e-12):
             break
@@ -145,26 +148,32 @@ def matching_pursuit(y: Array, D: Columns, s: int, bound: float) -> Pursued:
 def _fit(G: Array, f: Array, a: Array, positive: bool) -> Array | None:
     """Solve the normal equations from `a` for all but the last; None where they are singular."""
     if positive:
-        return np.asarray(nnls(G, f[None], start=np.append(a, 1.0)[None]).Z[0])
+        start = np.append(a, 1.0)
+        return np.asarray(nnls(G, f[None], start=start[None]).Z[0])
     factor, info = dpotrf(G, lower=1)
     if info or factor[-1, -1] ** 2 <= SPAN * G[-1, -1]:
         return None
-    return np.asarray(dpotrs(factor, f, lower=1)[0])
+    solution, _ = dpotrs(factor, f, lower=1)
+    return np.asarray(solution)
 
 
 def _least_squares(D: Columns, y: Array, support: Array, start: Array) -> Array:
     """Least squares on a support, by conjugate gradients from the values of `start` there."""
-    times, cross = on_support(
-        lambda a: D.A.forward((a * D.scale)[None])[0], lambda r: D.cross(r[None])[0], support,
-        len(start),
-    )  # fmt: skip
 
+    def forward(a: Array) -> Array:
+        return np.asarray(D.A.forward((a * D.scale)[None])[0])
+
+    def adjoint(r: Array) -> Array:
+        return np.asarray(D.cross(r[None])[0])
+
+    times, cross = on_support(forward, adjoint, support, len(start))
     a = np.zeros_like(start)
     largest = float(np.square(cross(y)).sum())
 
     # conjugate gradients on the support, until the gradient is rounding
     steps = least_squares_steps(times, cross, y, start[support])
-    for _, (v, _, squared_gradient) in zip(range(2 * len(support) + 11), steps, strict=False):
+    n_steps = 2 * len(support) + 11
+    for _, (v, _, squared_gradient) in zip(range(n_steps), steps, strict=False):
         a[support] = v
         largest = max(largest, squared_gradient)
         if squared_gradient <= 1e-28 * largest:
@@ -210,5 +219,6 @@ def pursue_columns(method: str, D: Columns, s: int, bound: float) -> Pursued:
     """Run a method by name on the only measurements, of norm one."""
     if method == "omp":
         return matching_pursuit(D.X[0], D, s, bound)
-    found = pursue(method, D, Best(s, None, D.positive), np.array([bound**2]), MAX_STEPS)
-    return found.a[0], int(found.n_iter[0]), bool(found.stop[0] != MAX_ITER)
+    best = Best(s, None, D.positive)
+    codes = pursue(method, D, best, np.array([bound**2]), MAX_STEPS)
+    return codes.a[0], int(codes.n_iter[0]), bool(codes.stop[0] != MAX_ITER)

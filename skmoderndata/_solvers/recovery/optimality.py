@@ -4,7 +4,7 @@ The problem is ``min |a|_1  s.t.  |y - A a|_2 <= bound``, and its dual ``max y'v
 |A'v|_inf <= 1``. For ``a >= 0`` the dual constraint is ``A'v <= 1``.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -31,29 +31,30 @@ def l1_gap(y: Array, coef: Array, dual: Array, bound: float = 0.0) -> float:
 
 def largest_slope(slopes: Array, positive: bool) -> float:
     """Largest of the numbers ``A'v`` that the dual constraint bounds by one."""
-    return float(slopes.max(initial=0.0) if positive else np.abs(slopes).max(initial=0.0))
+    bounded = slopes if positive else np.abs(slopes)
+    return float(bounded.max(initial=0.0))
 
 
-class Piece(NamedTuple):
-    """The lasso for a support I and signs: ``a_I = fitted - lam direction``, ``r = rest + lam u``.
+class Segment(NamedTuple):
+    """The lasso path between two breakpoints: ``a_I = fitted - lam direction`` on a support I.
 
-    `fitted` is least squares with the residual `rest`, ``u = A_I direction`` with ``A_I'u`` the
-    signs.
+    `fitted` is least squares and `residual` what it leaves; that of the lasso is ``residual + lam
+    u``, ``u = A_I direction`` with ``A_I'u`` the signs.
     """
 
     support: Array
     signs: Array
     fitted: Array
     direction: Array
-    rest: Array
+    residual: Array
     u: Array
 
     def penalty(self, bound: float) -> float:
         """Penalty lam for which the residual is of norm `bound`; 0 where there is none."""
-        square = bound * bound - float(self.rest @ self.rest)
-        return (
-            float(np.sqrt(square / (self.u @ self.u))) if square > 0 and self.u.any() else 0.0
-        )
+        square = bound * bound - float(self.residual @ self.residual)
+        if square <= 0 or not self.u.any():
+            return 0.0
+        return float(np.sqrt(square / (self.u @ self.u)))
 
     def end(self, A: Array, bound: float, positive: bool) -> tuple[Array, Array] | None:
         """Coefficients (k,) for that penalty and the dual variable.
@@ -65,10 +66,10 @@ class Piece(NamedTuple):
         penalty = self.penalty(bound)
         if self.support.size == 0:
             return None
-        if bound > 0 and float(self.rest @ self.rest) > bound * bound:
+        if bound > 0 and float(self.residual @ self.residual) > bound * bound:
             return None
 
-        dual = self.u + self.rest / penalty if penalty > 0 else self.u
+        dual = self.u + self.residual / penalty if penalty > 0 else self.u
         values = self.fitted - penalty * self.direction
         if positive and values.min() < -1e-9 * np.abs(values).max():
             return None
@@ -84,8 +85,8 @@ class Piece(NamedTuple):
         return coef, dual
 
 
-def quick_piece(A: Array, y: Array, support: Array, signs: Array) -> Piece | None:
-    """Piece by the normal equations, refined once; None where columns depend on each other."""
+def quick_segment(A: Array, y: Array, support: Array, signs: Array) -> Segment | None:
+    """Segment by the normal equations, refined once; None where columns depend on each other."""
     if not 0 < support.size <= len(y):
         return None
 
@@ -93,23 +94,26 @@ def quick_piece(A: Array, y: Array, support: Array, signs: Array) -> Piece | Non
     B = A.take(support, axis=1)
     gram = B.T @ B
     factor, info = dpotrf(gram, lower=1, clean=0)
-    if info or (np.diagonal(factor) ** 2 <= 1e-13 * np.diagonal(gram)).any():
+    dependent = np.diagonal(factor) ** 2 <= 1e-13 * np.diagonal(gram)
+    if info or dependent.any():
         return None
-    fitted, direction = dpotrs(factor, np.array([B.T @ y, signs]).T, lower=1)[0].T
+    right = np.array([B.T @ y, signs]).T
+    solution, _ = dpotrs(factor, right, lower=1)
+    fitted, direction = solution.T
 
     # one refinement of the fit
-    rest = y - B @ fitted
-    again = dpotrs(factor, B.T @ rest, lower=1)[0]
+    residual = y - B @ fitted
+    again, _ = dpotrs(factor, B.T @ residual, lower=1)
     fitted = fitted + again
-    rest = rest - B @ again
+    residual = residual - B @ again
 
-    if float(rest @ rest) <= 1e-26:  # the equations hold
-        rest = np.zeros(len(y))
-    return Piece(support, signs, fitted, direction, rest, B @ direction)
+    if float(residual @ residual) <= 1e-26:  # the equations hold
+        residual = np.zeros(len(y))
+    return Segment(support, signs, fitted, direction, residual, B @ direction)
 
 
-def exact_piece(A: Array, y: Array, support: Array, signs: Array) -> Piece | None:
-    """Piece by an orthogonal factorisation, for columns of any norms; y is of norm one."""
+def exact_segment(A: Array, y: Array, support: Array, signs: Array) -> Segment | None:
+    """Segment by an orthogonal factorisation, for columns of any norms; y is of norm one."""
     # columns of unit norm that are independent
     if not 0 < support.size <= len(y):
         return None
@@ -125,11 +129,11 @@ def exact_piece(A: Array, y: Array, support: Array, signs: Array) -> Piece | Non
     direction = linalg.solve_triangular(R, inner, check_finite=False) / norms
 
     # residual without the columns, projected twice against rounding
-    rest = y - Q @ (Q.T @ y)
-    rest -= Q @ (Q.T @ rest)
-    if support.size == len(y) or float(linalg.norm(rest)) <= 32 * EPS:
-        rest = np.zeros(len(y))  # rounding, which a small penalty would enlarge
-    return Piece(support, signs, fitted, direction, rest, Q @ inner)
+    residual = y - Q @ (Q.T @ y)
+    residual -= Q @ (Q.T @ residual)
+    if support.size == len(y) or float(linalg.norm(residual)) <= 32 * EPS:
+        residual = np.zeros(len(y))  # rounding, which a small penalty would enlarge
+    return Segment(support, signs, fitted, direction, residual, Q @ inner)
 
 
 def column_norms(A: Array) -> Array:
@@ -139,15 +143,17 @@ def column_norms(A: Array) -> Array:
     return norms
 
 
-def may_repeat(A: Array, norms: Any = 1.0) -> bool:
+def may_repeat(A: Array) -> bool:
     """Tell whether there may be columns of one direction, by their products with a vector."""
-    seen = np.sort(np.abs(np.cos(np.arange(len(A)) ** 2) @ A) / norms)
-    return bool((np.diff(seen) <= 1e-11 * seen[-1]).any())
+    probe = np.cos(np.arange(len(A)) ** 2)
+    seen = np.sort(np.abs(probe @ A))
+    alike = np.diff(seen) <= 1e-11 * seen[-1]
+    return bool(alike.any())
 
 
 def first_of_repeated(A: Array, *, signed: bool) -> Array:
     """Return A with zeros in all but the first of equal columns (or opposite, unless signed)."""
     if not may_repeat(A):
         return A
-    rows = prepare_atoms(A.T, normalize=False, distinct=True, signed=signed, gram=False).rows
-    return rows.T
+    atoms = prepare_atoms(A.T, normalize=False, distinct=True, signed=signed, gram=False)
+    return atoms.rows.T

@@ -24,7 +24,9 @@ def l1_threshold(delta: Array, *, positive: bool = False) -> Array:
         tail = float(ndtr(-t))
         odds = sides * max(density / t - tail, 0.0)
         e = odds / (1 + odds)
-        return e, e * (1 + t * t) + (1 - e) * sides * ((1 + t * t) * tail - t * density)
+        square = 1 + t * t
+        needed = e * square + (1 - e) * sides * (square * tail - t * density)
+        return e, needed
 
     # the maximum over t of a fraction of the undersampling delta
     out = np.empty(len(delta))
@@ -32,16 +34,21 @@ def l1_threshold(delta: Array, *, positive: bool = False) -> Array:
         if fraction >= 1:
             out[i] = 1.0
             continue
-        t = brentq(lambda t, fraction=fraction: both(t)[1] - fraction, 1e-9, 12.0, xtol=1e-13)
-        out[i] = both(t)[0] / fraction
+
+        def excess(t: float, fraction: float = fraction) -> float:
+            return both(t)[1] - fraction
+
+        t = brentq(excess, 1e-9, 12.0, xtol=1e-13)
+        density, _ = both(t)
+        out[i] = density / fraction
     return out
 
 
 def half_success(rho: Array, hits: Array, trials: Array) -> float:
-    """Place where a logistic curve through fractions of successes is one half.
+    """Sparsity at which a logistic curve through fractions of successes is one half.
 
-    ``P(success) = expit(b (place - rho))`` by maximum likelihood, half an observation of each kind
-    added to every place. NaN where the fractions do not cross one half.
+    ``P(success) = expit(b (middle - rho))`` by maximum likelihood, half an observation of each
+    kind added for every rho. NaN where the fractions do not cross one half.
     """
     # one half must lie within the fractions
     fraction = hits / trials
@@ -51,15 +58,17 @@ def half_success(rho: Array, hits: Array, trials: Array) -> float:
     # logistic regression, with half a success and half a failure added
     hits = hits + 0.5
     trials = trials + 1.0
-    x = (rho - rho.mean()) / (np.ptp(rho) or 1.0)
+    unit = np.ptp(rho) or 1.0
+    x = (rho - rho.mean()) / unit
     D = np.column_stack([np.ones_like(x), x])
 
     def misfit(w: Array) -> tuple[float, Array]:
         z = D @ w
-        value = float(trials @ np.logaddexp(0, z) - hits @ z) + 0.5e-6 * float(w @ w)
-        return value, D.T @ (trials * expit(z) - hits) + 1e-6 * w
+        log_loss = float(trials @ np.logaddexp(0, z) - hits @ z)
+        gradient = D.T @ (trials * expit(z) - hits) + 1e-6 * w
+        return log_loss + 0.5e-6 * float(w @ w), gradient
 
     w = minimize(misfit, np.zeros(2), jac=True).x
     if w[1] >= 0:
         return float("nan")
-    return float(rho.mean() - w[0] / w[1] * (np.ptp(rho) or 1.0))
+    return float(rho.mean() - w[0] / w[1] * unit)

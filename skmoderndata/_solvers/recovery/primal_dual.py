@@ -32,7 +32,8 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
         unit = 1.0 / p.sizes
         norm = operator_norm(_with_columns_times(p.A, unit))
     # the norms of the solution and of its dual are about as one to the root of the non-zeros
-    ratio = 0.3 * float(np.linalg.norm(p.slopes * unit)) / norm / np.sqrt(m)
+    slope = float(np.linalg.norm(p.slopes * unit))
+    ratio = 0.3 * slope / norm / np.sqrt(m)
 
     adapt = 0.5
     best = p.failure()
@@ -49,17 +50,20 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
         new_a = p.soft(a - each * p.adjoint(q), each)
 
         # 2. dual step from the extrapolated point; the ball of radius `bound` shrinks it
-        w = q + sigma * (p.forward(2 * new_a - a) - p.y)
+        ahead = p.forward(2 * new_a - a)
+        w = q + sigma * (ahead - p.y)
         new_q = w
         if p.bound > 0:
             size = float(np.linalg.norm(w))
             new_q = w * max(1 - sigma * p.bound / size, 0.0) if size > 0 else w
 
         # 3. over-relax both
-        moved = float(np.linalg.norm((new_a - a) / unit)) / tau
-        turned = float(np.linalg.norm(new_q - q)) / sigma
-        a = a + 1.8 * (new_a - a)
-        q = q + 1.8 * (new_q - q)
+        step_a = new_a - a
+        step_q = new_q - q
+        moved = float(np.linalg.norm(step_a / unit)) / tau
+        turned = float(np.linalg.norm(step_q)) / sigma
+        a = a + 1.8 * step_a
+        q = q + 1.8 * step_q
 
         # 4. balance the steps by how far each has moved
         if step % 10 == 0 and adapt > 0.01:
@@ -76,7 +80,8 @@ def primal_dual(p: Problem, tol: float, spent: Callable[[], bool]) -> Candidate:
         candidates = [best, p.judge(new_a, -q)]
         if step >= following or spent():
             following = 2 * step
-            lam = max(p.top(p.adjoint(p.y - p.forward(new_a))), EPS)  # that it is for, about
+            residual = p.y - p.forward(new_a)
+            lam = max(p.top(p.adjoint(residual)), EPS)  # that it is for, about
             candidates.append(sharpen(p, new_a, lam, tol))
         best = min(candidates, key=lambda c: c.badness)
     return best

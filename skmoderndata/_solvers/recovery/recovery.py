@@ -114,22 +114,22 @@ def recover(
     """
     # defaults of the number of non-zeros
     m, k = A.shape
+    bounded = (residual_tol, residual_rtol) != (None, None)
     if n_nonzero is None:
-        pursuing = method == "omp" and (residual_tol, residual_rtol) != (None, None)
+        pursuing = method == "omp" and bounded
         n_nonzero = min(m, k) if pursuing else max(1, m // 4)
     asked = Settings(method, min(n_nonzero, m, k), positive, tol, max_iter)
 
     # bound of each signal, 0 without noise
     norms = np.linalg.norm(Y, axis=1)
-    bounds = np.maximum(residual_tol or 0.0, (residual_rtol or 0.0) * norms)
+    relative = (residual_rtol or 0.0) * norms
+    bounds = np.maximum(residual_tol or 0.0, relative)
 
     # form the matrix where memory allows and columns or signals are many enough to pay for it
     fits = 8.0 * k * (m + 2.0 * k) <= memory
     formed = fits and (k <= DENSE_COLUMNS or len(Y) >= 16)
     if formed and method != "basis_pursuit":
-        limits = np.full(len(Y), -1.0)
-        if (residual_tol, residual_rtol) != (None, None):
-            limits = bounds**2
+        limits = bounds**2 if bounded else np.full(len(Y), -1.0)
         return _by_coders(Y, to_matrix(A), asked, limits, n_jobs, progress)
 
     # one signal at a time, by the route for its problem
@@ -140,8 +140,10 @@ def recover(
     elif method == "basis_pursuit":
         solve = partial(_least_l1_norm, A=A, asked=asked, facts=facts_of(A))
     else:
-        solve = partial(_by_products, D=prepare_columns(A, Y, positive), asked=asked)
-    return _gather(_each(solve, Y, bounds, n_jobs, progress), Y, k, method)
+        columns = prepare_columns(A, Y, positive)
+        solve = partial(_by_products, D=columns, asked=asked)
+    codes = _each(solve, Y, bounds, n_jobs, progress)
+    return _gather(codes, Y, k, method)
 
 
 def _by_coders(
@@ -158,14 +160,17 @@ def _by_coders(
     # opposite columns are one and the same unless signs matter
     used = first_of_repeated(A, signed=True) if asked.positive else A
     atoms = prepare_atoms(used.T, normalize=True, distinct=not asked.positive)
+    bounds: dict[str, Any] = {
+        "n_nonzero": asked.n_nonzero,
+        "tol_sq": limits,
+        "n_jobs": n_jobs,
+    }
     if asked.method == "omp":
         code = nonnegative_matching_pursuit if asked.positive else orthogonal_matching_pursuit
-        codes = code(Y, atoms, n_nonzero=asked.n_nonzero, tol_sq=limits, n_jobs=n_jobs)
+        codes = code(Y, atoms, **bounds)
     else:
-        codes = hard_thresholding(
-            Y, atoms, method=asked.method, n_nonzero=asked.n_nonzero, tol_sq=limits,
-            positive=asked.positive, max_iter=300, n_jobs=n_jobs,
-        )  # fmt: skip
+        rule: dict[str, Any] = {"method": asked.method, "max_iter": 300}
+        codes = hard_thresholding(Y, atoms, positive=asked.positive, **rule, **bounds)
 
     if progress is not None:
         progress.end()
@@ -178,7 +183,8 @@ def _by_coders(
     a[nothing] = 0.0
     residual[nothing] = norms[nothing]
     done = (codes.stop != MAX_ITER) | nothing
-    return Recovery(a, residual, np.full(len(Y), np.nan), codes.n_iter, done)
+    no_gap = np.full(len(Y), np.nan)
+    return Recovery(a, residual, no_gap, codes.n_iter, done)
 
 
 def _by_matrix(y: Array, bound: float, *, pursuit: MatrixPursuit, asked: Settings) -> Code:
@@ -190,7 +196,8 @@ def _by_matrix(y: Array, bound: float, *, pursuit: MatrixPursuit, asked: Setting
     if result is None:
         raise asked.out_of_reach()
     residual = float(np.linalg.norm(y - pursuit.A @ result.coef))
-    return Code(result.coef, residual, result.gap, result.n_iter, result.gap <= asked.tol)
+    gap = result.gap
+    return Code(result.coef, residual, gap, result.n_iter, gap <= asked.tol)
 
 
 def _least_l1_norm(
@@ -200,14 +207,17 @@ def _least_l1_norm(
     size = float(np.linalg.norm(y))
     if size <= bound:
         return Code(np.zeros(A.shape[1]), size, 0.0, 0, True)
+    unit_y = y / size
+    limits: dict[str, Any] = {"tol": asked.tol, "max_iter": asked.max_iter}
     result = least_l1(
-        y / size, A, bound=bound / size, positive=asked.positive, tol=asked.tol,
-        max_iter=asked.max_iter, facts=facts,
-    )  # fmt: skip
+        unit_y, A, bound=bound / size, positive=asked.positive, facts=facts, **limits
+    )
     if not result.reachable:
         raise asked.out_of_reach()
-    residual = float(np.linalg.norm(y / size - A.forward(result.coef[None])[0]))
-    return Code(size * result.coef, size * residual, result.gap, result.n_iter, result.done)
+    image = A.forward(result.coef[None])[0]
+    residual = float(np.linalg.norm(unit_y - image))
+    coef = size * result.coef
+    return Code(coef, size * residual, result.gap, result.n_iter, result.done)
 
 
 def _by_products(y: Array, bound: float, *, D: Columns, asked: Settings) -> Code:
@@ -219,7 +229,8 @@ def _by_products(y: Array, bound: float, *, D: Columns, asked: Settings) -> Code
     D = D._replace(X=y[None] / size)
     a, steps, done = pursue_columns(asked.method, D, asked.n_nonzero, bound)
     residual = float(np.linalg.norm(D.residuals(a[None])))
-    return Code(size * a * D.scale, size * residual, np.nan, steps, done)
+    coef = size * a * D.scale
+    return Code(coef, size * residual, np.nan, steps, done)
 
 
 def _each(
@@ -230,7 +241,8 @@ def _each(
 
     # threads share the matrix
     parallel = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
-    results = parallel(delayed(solve)(y, bound) for y, bound in zip(Y, bounds, strict=True))
+    signals = zip(Y, bounds, strict=True)
+    results = parallel(delayed(solve)(y, bound) for y, bound in signals)
     if progress is None:
         return list(results)
     codes: list[Code] = []
@@ -249,5 +261,7 @@ def _gather(codes: list[Code], Y: Array, k: int, method: str) -> Recovery:
         return Recovery(np.zeros((0, k)), empty, empty, np.zeros(0, int), np.zeros(0, bool))
     unproved = 1.0 if method == "basis_pursuit" else np.nan
     for y in Y[len(codes) :]:  # not begun
-        codes.append(Code(np.zeros(k), float(np.linalg.norm(y)), unproved, 0, not y.any()))
-    return Recovery(*(np.array(values) for values in zip(*codes, strict=True)))
+        residual = float(np.linalg.norm(y))
+        codes.append(Code(np.zeros(k), residual, unproved, 0, not y.any()))
+    fields = zip(*codes, strict=True)
+    return Recovery(*(np.array(values) for values in fields))

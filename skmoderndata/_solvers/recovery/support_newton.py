@@ -41,7 +41,8 @@ def _equality(p: Problem, a: Array, tol: float) -> Candidate:
         former = size
 
         # 3. a thresholded gradient step changes the support
-        coef = p.soft(coef + p.adjoint(residual), 2.0 * size / float(np.sqrt(m)))
+        threshold = 2.0 * size / float(np.sqrt(m))
+        coef = p.soft(coef + p.adjoint(residual), threshold)
     else:
         return p.failure()
 
@@ -55,13 +56,14 @@ def _equality(p: Problem, a: Array, tol: float) -> Candidate:
     return p.judge(coef, dual, residual=residual)
 
 
-def _largest(a: Array, most: int) -> Array:
-    """Places of the largest magnitudes that are not zero."""
-    places = np.flatnonzero(a)
-    if places.size > most:
-        size = np.abs(a[places])
-        places = places[size >= np.partition(size, -most)[-most]]
-    return places
+def _largest(a: Array, count: int) -> Array:
+    """Find the entries of largest magnitude that are not zero."""
+    index = np.flatnonzero(a)
+    if index.size > count:
+        size = np.abs(a[index])
+        least = np.partition(size, -count)[-count]
+        index = index[size >= least]
+    return index
 
 
 def _fit(p: Problem, support: Array, start: Array) -> tuple[Array, Array]:
@@ -74,9 +76,13 @@ def _fit(p: Problem, support: Array, start: Array) -> tuple[Array, Array]:
     for _, (v, r, gg) in zip(range(301), steps, strict=False):
         full[support] = v
         rr = float(r @ r)
-        least, idle = (rr, 0) if rr < 0.5 * least else (least, idle + 1)
+        idle += 1
+        if rr < 0.5 * least:
+            least = rr
+            idle = 0
         # a residual in the span of well-conditioned columns has a gradient that is not that small
-        if rr <= 1e-30 or gg == 0 or (idle >= 3 if rr <= 1e-26 else gg <= 0.03 * rr):
+        ends = idle >= 3 if rr <= 1e-26 else gg <= 0.03 * rr
+        if rr <= 1e-30 or gg == 0 or ends:
             break
     return full, r
 
@@ -108,7 +114,8 @@ def _dual_of_signs(p: Problem, support: Array, signs: Array, tol: float) -> Arra
 
         # violated constraints enter, those of wrong sign leave again
         slopes = p.adjoint(dual)
-        beyond = p.beyond(slopes, 1 + 0.1 * tol) & (sign == 0)
+        outside = sign == 0
+        beyond = p.beyond(slopes, 1 + 0.1 * tol) & outside
         wrong = (h * sign > 0) & free
         change = np.count_nonzero(beyond) + np.count_nonzero(wrong)
         if change == 0 and accuracy <= 1e-12:
@@ -141,7 +148,7 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
     least = n + 1
     change = n
     for _ in range(40):
-        # solution of the piece at the penalty, and its derivative by the penalty
+        # solution of the segment at the penalty, and its derivative by the penalty
         active = np.flatnonzero(sign)
         if not 0 < active.size <= 0.9 * m:
             break
@@ -149,13 +156,12 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
         signs = sign[active]
         size = float(np.sqrt(active.size))
         wanted = p.slopes[active] - lam * signs
-        values = normal_equations(
-            times, cross, wanted, coef[active], tol=accuracy * lam * size
-        )
+        goal = accuracy * lam * size
+        values = normal_equations(times, cross, wanted, coef[active], tol=goal)
         # the penalty is found again and again: its direction need not be exact
         goal = max(accuracy, 0.01 if change else 1e-4) * size
         change_of = normal_equations(times, cross, signs, inner[active], tol=goal)
-        # along the piece to where the residual meets the bound
+        # along the segment to where the residual meets the bound
         residual = p.y - times(values)
         direction = times(change_of)
         move = _meeting(residual, direction, p.bound, -0.9 * lam)
@@ -175,11 +181,12 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
 
         # where the bound is met, the residual gives a dual variable to judge by
         if met and top > 0:
-            candidate = p.judge(
-                coef.copy(), residual / top, residual=residual, slopes=slopes / top
-            )
+            dual = residual / top
+            slopes_of_dual = slopes / top
+            candidate = p.judge(coef.copy(), dual, residual=residual, slopes=slopes_of_dual)
             best = min(best, candidate, key=lambda c: c.badness)
-            if best.badness <= 0.05 * tol or (change == 0 and abs(move) <= 1e-13 * lam):
+            settled = change == 0 and abs(move) <= 1e-13 * lam
+            if best.badness <= 0.05 * tol or settled:
                 break
 
         # end without progress; more accurate as fewer change
@@ -187,7 +194,8 @@ def _within_bound(p: Problem, a: Array, lam: float, tol: float) -> Candidate:
         least = min(least, change)
         if idle >= 5:
             break
-        accuracy = max(min(0.3 * accuracy, 0.1 * change / active.size), 0.003 * tol)
+        finer = min(0.3 * accuracy, 0.1 * change / active.size)
+        accuracy = max(finer, 0.003 * tol)
 
         sign[wrong] = 0.0
         sign[beyond] = np.sign(slopes[beyond])
