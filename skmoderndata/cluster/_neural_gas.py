@@ -35,7 +35,13 @@ from skmoderndata._solvers.dictionaries.neural_gas import (
     squared_distances,
     squared_norms,
 )
-from skmoderndata._validation import check_array, relative_weights, validate_data
+from skmoderndata._validation import (
+    FLOATS,
+    check_array,
+    dense,
+    relative_weights,
+    validate_data,
+)
 
 
 class NeuralGas(
@@ -500,9 +506,7 @@ class NeuralGas(
         self.adjacency_ = pairs * unit
 
     def _validate(self, X, reset):
-        return validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
+        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=FLOATS)
 
     def _start(self, X, rng):
         k = self.n_clusters
@@ -527,7 +531,7 @@ class NeuralGas(
             )
             chosen = np.resize(chosen, k)
         start = distinct[chosen]
-        return (start.toarray() if sparse.issparse(start) else start).astype(np.float64)
+        return (dense(start)).astype(np.float64)
 
     @property
     def _n_features_out(self):

@@ -13,9 +13,14 @@ from skmoderndata._compat import CallbackSupportMixin, check_feature_names_in, f
 from skmoderndata._registry import Comparison
 from skmoderndata._samples.containers import as_samples
 from skmoderndata._solvers.kernel.canonical import Samples
-from skmoderndata._validation import check_array, check_target, relative_weights, validate_data
+from skmoderndata._validation import (
+    FLOATS,
+    check_array,
+    check_target,
+    relative_weights,
+    validate_data,
+)
 
-FLOATS = [np.float64, np.float32]
 LABELS = (
     "one-dimensional labels of classes are no second view. In use: `GridSearchCV` and `Pipeline` "
     "with labels as y need `view_slices`"

@@ -29,6 +29,7 @@ from skmoderndata._solvers.kernel.canonical import (
     whiten_kernel,
 )
 from skmoderndata._solvers.kernel.incomplete_cholesky import centred_cholesky
+from skmoderndata._validation import dense
 from skmoderndata.cross_decomposition._base import (
     MultiviewTransformer,
     count_rows,
@@ -555,7 +556,7 @@ def _check_kernel_matrix(K, v, allow_missing):
             f"of all training samples, and has shape {K.shape}."
         )
 
-    D = K.toarray() if sparse.issparse(K) else K
+    D = dense(K)
     if allow_missing:
         D = np.where(np.isnan(D), 0.0, D)
     if np.abs(D - D.T).max() > 1e-7 * np.abs(D).max():

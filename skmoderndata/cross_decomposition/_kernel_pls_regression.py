@@ -32,8 +32,8 @@ from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.kernel.canonical import INDEFINITE, centre_dual, centre_kernel
 from skmoderndata._solvers.kernel.incomplete_cholesky import centred_cholesky
 from skmoderndata._solvers.kernel.kernel_pls import kernel_pls
-from skmoderndata._validation import check_array, validate_data
-from skmoderndata.cross_decomposition._base import FLOATS, unequal_weights
+from skmoderndata._validation import FLOATS, check_array, validate_data
+from skmoderndata.cross_decomposition._base import unequal_weights
 from skmoderndata.cross_decomposition._kernel_base import (
     kernel_matrix,
     refuse_extreme,

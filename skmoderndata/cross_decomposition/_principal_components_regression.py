@@ -42,8 +42,8 @@ from skmoderndata._solvers.kernel.canonical import (
     centre_dual,
     centre_kernel,
 )
-from skmoderndata._validation import check_array, validate_data
-from skmoderndata.cross_decomposition._base import FLOATS, unequal_weights
+from skmoderndata._validation import FLOATS, check_array, validate_data
+from skmoderndata.cross_decomposition._base import unequal_weights
 from skmoderndata.cross_decomposition._kernel_base import kernel_matrix, take_samples
 
 START = 64  # components from which on leave-one-out looks for the best number

@@ -16,7 +16,7 @@ from skmoderndata._solvers.series.online_components import (
     refine_principal,
 )
 from skmoderndata._solvers.series.online_rules import PrincipalState, principal_rows
-from skmoderndata._validation import check_array
+from skmoderndata._validation import FLOATS, check_array
 from skmoderndata.decomposition._online_base import AMNESIC_CONSTRAINTS, OnlineSubspace
 
 
@@ -322,7 +322,7 @@ class CCIPCA(OnlineSubspace):
             The nearest rows in the subspace.
         """
         check_is_fitted(self)
-        Z = check_array(X, dtype=[np.float64, np.float32])
+        Z = check_array(X, dtype=FLOATS)
         if Z.shape[1] != len(self.components_):
             raise ValueError(
                 f"CCIPCA.inverse_transform needs n_components={len(self.components_)} columns, "

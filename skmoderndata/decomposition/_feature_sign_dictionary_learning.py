@@ -39,7 +39,7 @@ from skmoderndata._solvers.dictionaries.lagrange_dictionary import (
     update_atoms,
     update_positive_atoms,
 )
-from skmoderndata._validation import check_array, known_entries, validate_data
+from skmoderndata._validation import FLOATS, check_array, dense, known_entries, validate_data
 from skmoderndata.decomposition._base import FromCodes
 
 
@@ -488,7 +488,7 @@ class FeatureSignDictionaryLearning(
 
         def code(rows):
             return lasso_codes(
-                data[rows].toarray() if sparse.issparse(data) else data[rows],
+                dense(data[rows]),
                 prepared,
                 alpha=np.full(rows.stop - rows.start, float(alpha)),
                 method=self.algorithm,
@@ -515,7 +515,7 @@ class FeatureSignDictionaryLearning(
             X,
             reset=reset,
             accept_sparse="csr",
-            dtype=[np.float64, np.float32],
+            dtype=FLOATS,
             ensure_all_finite="allow-nan",
         )
 

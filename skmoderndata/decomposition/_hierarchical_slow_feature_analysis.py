@@ -26,7 +26,7 @@ from skmoderndata._solvers.series.slow_features import (
     SlowMoments,
     slow_directions,
 )
-from skmoderndata._validation import validate_data
+from skmoderndata._validation import FLOATS, validate_data
 from skmoderndata.decomposition._slow_base import check_ids
 
 _CHUNK_BYTES = 2**26  # activities of one chunk of rows
@@ -273,7 +273,7 @@ class HierarchicalSlowFeatureAnalysis(
         self : HierarchicalSlowFeatureAnalysis
             The trained network; if a callback stops the training, the layers trained so far.
         """
-        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        X = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
         ids = _check_steps(sequence_ids, X, who="fit")
         self.image_shape_ = _check_shape(self.image_shape, X.shape[1])
         plans = self._plan_layers()
@@ -398,7 +398,7 @@ class HierarchicalSlowFeatureAnalysis(
         return self._project(self._check(X))
 
     def _check(self, X):
-        return validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return validate_data(self, X, dtype=FLOATS, reset=False)
 
     def _project(self, X):
         out = np.empty((len(X), self._n_features_out), dtype=X.dtype)

@@ -33,12 +33,14 @@ from skmoderndata._solvers.dictionaries.atom_updates import UPDATES
 from skmoderndata._solvers.dictionaries.ksvd import Rules, Stream, add_batch, learn_dictionary
 from skmoderndata._solvers.dictionaries.neural_gas import sparse_coding_gas
 from skmoderndata._validation import (
+    CHEAP_COMPONENTS,
+    FLOATS,
     check_array,
+    check_n_components,
     known_entries,
     validate_data,
 )
 from skmoderndata.decomposition._base import FromCodes
-from skmoderndata.decomposition._nmf_base import CHEAP_COMPONENTS, check_number
 
 GAS_STEPS = 100  # signals per atom for the initialisation by sparse coding neural gas
 # signals for each atom between updates within a pass: half as many gain nothing and cost more
@@ -339,7 +341,7 @@ class KSVD(
             )
 
         X = self._validate(X, reset=True)
-        check_number(self, X.shape, n_allowed=max(CHEAP_COMPONENTS, 2 * X.shape[1]))
+        check_n_components(self, X.shape, n_allowed=max(CHEAP_COMPONENTS, 2 * X.shape[1]))
 
         data, known = known_entries(X)
         rng = check_random_state(self.random_state)
@@ -528,7 +530,7 @@ class KSVD(
             self,
             X,
             reset=reset,
-            dtype=[np.float64, np.float32],
+            dtype=FLOATS,
             ensure_all_finite="allow-nan",
             fourth_powers=True,
         )

@@ -28,8 +28,8 @@ from skmoderndata._solvers.factors.latent_semantics import (
     gap,
     log_likelihood,
 )
-from skmoderndata._validation import check_codes, validate_data
-from skmoderndata.decomposition._nmf_base import check_number, check_weights
+from skmoderndata._validation import FLOATS, check_codes, check_n_components, validate_data
+from skmoderndata.decomposition._nmf_base import check_weights
 
 BOUND = 1e-6  # largest possible gain of better mixtures for given topics, in nats per token
 FLOOR = 1e-12  # probability of words that the topics of a document exclude
@@ -228,7 +228,7 @@ class ProbabilisticLSA(
             The fitted estimator.
         """
         X = self._validate(X, reset=True)
-        check_number(self, X.shape)
+        check_n_components(self, X.shape)
         counts = _counts(X, check_weights(sample_weight, X))
 
         rng = check_random_state(self.random_state)
@@ -418,7 +418,7 @@ class ProbabilisticLSA(
             self,
             X,
             accept_sparse="csr",
-            dtype=[np.float64, np.float32],
+            dtype=FLOATS,
             ensure_non_negative=True,
             reset=reset,
         )

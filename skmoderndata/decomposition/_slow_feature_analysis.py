@@ -29,7 +29,7 @@ from skmoderndata._solvers.series.slow_features import (
     polish_directions,
     slow_directions,
 )
-from skmoderndata._validation import validate_data
+from skmoderndata._validation import FLOATS, validate_data
 from skmoderndata.decomposition._slow_base import (
     CONSTANT,
     CallableExpansion,
@@ -551,7 +551,7 @@ class SlowFeatureAnalysis(
         return validate_data(
             self,
             X,
-            dtype=[np.float64, np.float32],
+            dtype=FLOATS,
             ensure_all_finite="allow-nan",
             ensure_min_samples=ensure_min_samples,
             reset=reset,

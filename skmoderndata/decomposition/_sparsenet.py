@@ -28,7 +28,7 @@ from skmoderndata._solvers.dictionaries.sparsenet import (
     energies,
     smooth_codes,
 )
-from skmoderndata._validation import check_array, validate_data
+from skmoderndata._validation import FLOATS, check_array, validate_data
 from skmoderndata.decomposition._base import FromCodes
 
 BLOCK_SIGNALS = 512  # signals that are coded together
@@ -418,7 +418,7 @@ class Sparsenet(
         return D, np.full(k, float(self.variance_goal)), np.ones(k)
 
     def _validate(self, X, reset):
-        return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
+        return validate_data(self, X, reset=reset, dtype=FLOATS)
 
     @property
     def _n_features_out(self):

@@ -26,7 +26,7 @@ from skmoderndata._solvers.dictionaries.patches import (
     patch_cosines,
     training_patches,
 )
-from skmoderndata._validation import check_array, check_magnitude
+from skmoderndata._validation import FLOATS, check_array, check_magnitude
 
 COMMON_CONSTRAINTS = {
     "noise_std": [NON_NEGATIVE, None],
@@ -72,7 +72,7 @@ def checked_image(estimator, X, *, allow_nan=False):
     try:
         image = check_array(
             X,
-            dtype=[np.float64, np.float32],
+            dtype=FLOATS,
             allow_nd=True,
             ensure_all_finite="allow-nan" if allow_nan else True,
             input_name="X",

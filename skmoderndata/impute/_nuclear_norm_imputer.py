@@ -25,7 +25,7 @@ from skmoderndata._solvers.common.linalg import row_signs
 from skmoderndata._solvers.lowrank.completion import Table, entries, solve_rows
 from skmoderndata._solvers.lowrank.completion_path import CompletionTask, free_weight
 from skmoderndata._solvers.lowrank.svt import top_singular_pair
-from skmoderndata._validation import validate_data
+from skmoderndata._validation import FLOATS, validate_data
 
 _HIDDEN_IN_SCORE = 0.2  # fraction of the known cells
 CVXPY_LIMIT = 200  # rows plus columns up to which solver="cvxpy" is allowed
@@ -503,7 +503,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             reset=reset,
             stored_zeros=True,
             accept_sparse="csr",
-            dtype=[np.float64, np.float32],
+            dtype=FLOATS,
             ensure_all_finite="allow-nan" if marked_by_nan else True,
         )
 

@@ -42,7 +42,7 @@ from skmoderndata._solvers.networks.ridge_path import (
     spectrum,
     statistics,
 )
-from skmoderndata._validation import check_array, validate_data
+from skmoderndata._validation import check_array, dense, validate_data
 
 BLOCK_ENTRIES = 2**19  # outputs of the first layer held at once: 4 MB stay in the cache
 WEIGHTS_ARE_NO_COPIES = {
@@ -692,7 +692,7 @@ class RandomNetwork(RidgeNetwork):
             return H
 
         xp = namespace(H)
-        inputs = X.toarray() if sparse.issparse(X) else X
+        inputs = dense(X)
         return xp.concat([inputs, xp.astype(H, inputs.dtype, copy=False)], axis=1)
 
     def _n_outputs(self):
