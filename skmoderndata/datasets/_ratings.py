@@ -119,11 +119,14 @@ def _observed_cells(n_users, n_items, observed, skew, rng):
     popularity = np.arange(1.0, n_items + 1) ** -skew
     order = rng.permutation(n_items)
     popularity = np.log(popularity[order])
+
+    # log-normal rates, of mean `observed` before they are cut at 1
     spread = 0.5 * skew
     log_activity = spread * rng.standard_normal(n_users) - spread**2 / 2
     rate = np.minimum(observed * np.exp(log_activity), 1.0)
     count = rng.binomial(n_items, rate)
     count = np.maximum(count, 1)
+
     rows = []
     columns = []
     block = max(1, _BLOCK // n_items)
