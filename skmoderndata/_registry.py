@@ -187,7 +187,11 @@ def _carded_classes() -> list[type]:
         names = getattr(module, "__all__", ())
         public = [getattr(module, name) for name in names]
         classes.update(filter(_has_card, public))
-    return sorted(classes, key=lambda cls: (cls.__name__, cls.__module__))
+    return sorted(classes, key=_name_and_module)
+
+
+def _name_and_module(cls: type) -> tuple[str, str]:
+    return cls.__name__, cls.__module__
 
 
 def _has_card(value: object) -> bool:
