@@ -587,7 +587,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
 
 def each_function(functions):
     """Return the functions one by one; they are views."""
-    return [Expanded(*parts) for parts in zip(*functions, strict=True)]
+    return [Expanded(*arrays) for arrays in zip(*functions, strict=True)]
 
 
 def sizes_of(steps):

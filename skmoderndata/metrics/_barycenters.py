@@ -77,14 +77,14 @@ def dtw_barycenter(
     name = "dtw_barycenter"
     band = warping_band(name, radius=radius, slanted=slanted)
     series, w, start = _prepare(name, X, weights, length, init, band, max_iter, tol)
-    found = average(series.arrays, w, start, band=band, max_iter=max_iter, tol=tol)
-    if not np.isfinite(found.objective):
+    result = average(series.arrays, w, start, band=band, max_iter=max_iter, tol=tol)
+    if not np.isfinite(result.objective):
         raise ValueError(
             f"{name}: radius={radius} admits no alignment of the start with some series, whose "
             "lengths differ by more; set slanted=True, or a larger radius."
         )
-    _warn_unless_converged(name, found, max_iter)
-    return found.center
+    _warn_unless_converged(name, result, max_iter)
+    return result.center
 
 
 def soft_dtw_barycenter(
@@ -139,18 +139,18 @@ def soft_dtw_barycenter(
     if not np.isfinite(gamma) or gamma <= 0:
         raise ValueError(f"{name}: gamma={gamma!r}; it must be above 0.")
     series, w, start = _prepare(name, X, weights, length, init, Band(), max_iter, tol)
-    found = soft_average(
+    result = soft_average(
         series.arrays, w, start, gamma=float(gamma), band=Band(), max_iter=max_iter, tol=tol
     )
-    _warn_unless_converged(name, found, max_iter)
-    return found.center
+    _warn_unless_converged(name, result, max_iter)
+    return result.center
 
 
-def _warn_unless_converged(name, found, max_iter):
-    if not found.converged:
+def _warn_unless_converged(name, result, max_iter):
+    if not result.converged:
         warnings.warn(
-            f"{name} stopped before it converged: after {found.n_iter} iterations the objective "
-            f"{found.objective:.6g} still decreases; increase max_iter={max_iter}, or tol.",
+            f"{name} stopped before it converged: after {result.n_iter} iterations the objective "
+            f"{result.objective:.6g} still decreases; increase max_iter={max_iter}, or tol.",
             ConvergenceWarning,
             stacklevel=3,
         )
