@@ -119,7 +119,8 @@ def snake_case(name: str) -> str:
     >>> snake_case("SlowFeatureAnalysis"), snake_case("RobustPCA"), snake_case("CCIPCA")
     ('slow_feature_analysis', 'robust_pca', 'ccipca')
     """
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    word_starts = r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"
+    return re.sub(word_starts, "_", name).lower()
 
 
 def method_stem(cls: type) -> str:
@@ -135,20 +136,22 @@ def without_comparison() -> dict[str, str]:
     >>> without_comparison()["MinimumEnclosingBall"]
     'scikit-learn has no estimator of an enclosing ball.'
     """
-    found = {
-        cls.__name__: _card_of(cls).no_comparison
-        for cls in all_estimators()
-        if _card_of(cls).comparison is None
-    }
+    reasons = {}
+    for cls in all_estimators():
+        card = _card_of(cls)
+        if card.comparison is None:
+            reasons[cls.__name__] = card.no_comparison
+
+    # one kernel speaks for its family
     families: dict[str, list[MethodCard | KernelCard]] = {}
     for cls in all_kernels():
-        families.setdefault(_card_of(cls).family, []).append(_card_of(cls))
+        card = _card_of(cls)
+        families.setdefault(card.family, []).append(card)
     for family, cards in sorted(families.items()):
         if all(card.comparison is None for card in cards):
-            found[family] = next(
-                (card.no_comparison for card in cards if card.no_comparison), ""
-            )
-    return found
+            given = [card.no_comparison for card in cards if card.no_comparison]
+            reasons[family] = given[0] if given else ""
+    return reasons
 
 
 def _card_of(cls: type) -> MethodCard | KernelCard:
@@ -158,11 +161,9 @@ def _card_of(cls: type) -> MethodCard | KernelCard:
 
 def public_modules() -> list[str]:
     """Names of the public modules of the package, sorted."""
-    return sorted(
-        info.name
-        for info in pkgutil.iter_modules([str(Path(__file__).parent)], "skmoderndata.")
-        if info.ispkg and not info.name.rpartition(".")[2].startswith("_")
-    )
+    folder = str(Path(__file__).parent)
+    packages = [info.name for info in pkgutil.iter_modules([folder]) if info.ispkg]
+    return sorted(f"skmoderndata.{name}" for name in packages if not name.startswith("_"))
 
 
 def all_estimators() -> list[type]:
@@ -180,11 +181,18 @@ def all_kernels() -> list[type]:
 
 
 def _carded_classes() -> list[type]:
-    found = set()
+    classes: set[type] = set()
     for module_name in public_modules():
         module = importlib.import_module(module_name)
-        for name in getattr(module, "__all__", ()):
-            value = getattr(module, name)
-            if inspect.isclass(value) and "_card" in vars(value):
-                found.add(value)
-    return sorted(found, key=lambda cls: (cls.__name__, cls.__module__))
+        names = getattr(module, "__all__", ())
+        public = [getattr(module, name) for name in names]
+        classes.update(filter(_has_card, public))
+    return sorted(classes, key=_name_and_module)
+
+
+def _name_and_module(cls: type) -> tuple[str, str]:
+    return cls.__name__, cls.__module__
+
+
+def _has_card(value: object) -> bool:
+    return inspect.isclass(value) and "_card" in vars(value)

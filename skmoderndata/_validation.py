@@ -16,6 +16,8 @@ from skmoderndata._compat import as_numpy, check_sample_weight
 SMALLEST = 1e-100
 LARGEST = 1e100
 LARGEST_SINGLE = 1e15  # the same for tables that stay in single precision
+FLOATS = [np.float64, np.float32]  # types that input may keep
+CHEAP_COMPONENTS = 100  # components that are cheap for data of any size
 BLOCK_ENTRIES = 2**16  # entries looked at together, so that they stay in the cache
 
 
@@ -340,6 +342,29 @@ def tidy(X: Any, stored_zeros: bool = False) -> Any:
     if not stored_zeros:
         X.eliminate_zeros()
     return X
+
+
+def float_type(X: Any) -> type:
+    """Return the type of results for samples of any kind: float32 for those in float32."""
+    return np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+
+
+def dense(X: Any) -> Any:
+    """Return a sparse matrix as an array, and anything else as it is."""
+    return X.toarray() if sparse.issparse(X) else X
+
+
+def check_n_components(
+    estimator: Any, shape: Any, *, n_allowed: int = CHEAP_COMPONENTS
+) -> None:
+    """Refuse more components than rows and columns: they would cost minutes without benefit."""
+    n_allowed = max(*shape, n_allowed)
+    if estimator.n_components is not None and estimator.n_components > n_allowed:
+        raise ValueError(
+            f"{type(estimator).__name__}(n_components={estimator.n_components}) has more "
+            f"components than n_samples={shape[0]} and n_features={shape[1]}; fewer components "
+            f"reproduce X exactly: use at most {n_allowed}."
+        )
 
 
 def validate_boolean(estimator, X, *, threshold, reset, allow_nan=False):

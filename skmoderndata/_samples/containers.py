@@ -139,9 +139,14 @@ def take(X: Any, indices: Any) -> Any:
     return [samples[i] for i in indices]
 
 
+def working_memory() -> int:
+    """Bytes of scikit-learn's `working_memory`."""
+    return int(get_config()["working_memory"] * 2**20)
+
+
 def row_blocks(n_rows: int, row_bytes: int, *, n_bytes: int | None = None) -> Iterator[slice]:
     """Split `n_rows` into slices of `n_bytes`, by default scikit-learn's working memory."""
-    limit = int(get_config()["working_memory"] * 2**20) if n_bytes is None else n_bytes
+    limit = working_memory() if n_bytes is None else n_bytes
     step = max(1, limit // max(1, row_bytes))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))

@@ -232,13 +232,18 @@ def warping_band(
         return Band(FREE)
 
     # a band around the diagonal: steps, or a fraction of the length
-    whole = isinstance(radius, int | np.integer) and not isinstance(radius, bool | np.bool_)
+    whole = is_integer(radius)
     if not _is_number(radius) or radius < 0 or not (whole or radius < 1):
         raise ValueError(
             f"{name}: radius={radius!r}; it must be a number of steps of at least 0 as an "
             "int, or a fraction of the longer series below 1 as a float."
         )
     return Band(SLANTED if slanted else SAKOE_CHIBA, float(radius), not whole, 2.0)
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a value is an int of Python or NumPy, and no Boolean."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def _is_number(value: Any) -> bool:

@@ -181,7 +181,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         counts = cooccurrence(bits)
 
         # different thresholds often give the same components
-        found = {}
+        by_components = {}
         costs = []
         n_passes = len(thresholds)
         with FitProgress(self, X, y, max_passes=n_passes, task_name="threshold") as progress:
@@ -189,11 +189,13 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
             for tau, candidates in zip(thresholds, sets, strict=True):
                 progress.begin()
                 cost, U, Z = greedy_basis(words, candidates, self.n_clusters, *weights)
-                costs.append(found.setdefault(U.tobytes(), [cost, U, Z, 0, float(tau)]))
+                costs.append(
+                    by_components.setdefault(U.tobytes(), [cost, U, Z, 0, float(tau)])
+                )
                 if progress.end():
                     break
 
-        answers = sorted(found.values(), key=lambda answer: answer[0])
+        answers = sorted(by_components.values(), key=lambda answer: answer[0])
         # the cheapest set, or the winner after re-fits of the best ones
         best = race(words, columns, answers, *weights) if self.refit else answers[0]
         _, U, Z, self.n_refits_, self.association_threshold_ = best

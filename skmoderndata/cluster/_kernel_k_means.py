@@ -1,8 +1,5 @@
 """K-means in the feature space of a kernel."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
-
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_random_state
@@ -40,7 +37,7 @@ from skmoderndata._solvers.kernel.kernel_k_means import (
     random_start,
     spectral_relaxation,
 )
-from skmoderndata._validation import relative_weights
+from skmoderndata._validation import float_type, relative_weights
 
 
 class KernelKMeans(
@@ -294,22 +291,21 @@ class KernelKMeans(
         n = count_samples(X)
         k = self.n_clusters
         w, unit = relative_weights(sample_weight, X)
-        kept = np.flatnonzero(w > 0)
-        if len(kept) < k:
+        weighted = np.flatnonzero(w > 0)
+        n_weighted = len(weighted)
+        if n_weighted < k:
             given = "" if sample_weight is None else "of positive weight "
-            raise ValueError(f"n_samples={len(kept)} {given}should be >= n_clusters={k}.")
+            raise ValueError(f"n_samples={n_weighted} {given}should be >= n_clusters={k}.")
 
         init, n_init = self._check_init(X, n)
-        w = w[kept]
+        w = w[weighted]
 
-        gram = resolved_gram(self, X if len(kept) == n else take(X, kept), w)
+        gram = resolved_gram(self, X if n_weighted == n else take(X, weighted), w)
         refuse_cancellation(gram, X)
-        solver = self._choose_solver(gram, len(kept))
+        solver = self._choose_solver(gram, n_weighted)
         # distances in feature space: on the kernel matrix, or on features of low rank
-        if solver == "low_rank":
-            space = _low_rank_space(gram, as_double(X), kept, w, k, self.max_rank)
-        else:
-            space = _exact_space(gram, as_double(X), kept, w, k, self.max_rank)
+        space_of = _LowRankSpace if solver == "low_rank" else _ExactSpace
+        space = space_of(gram, as_double(X), weighted, w, k=k, max_rank=self.max_rank)
 
         rng = check_random_state(self.random_state)
         spectral = isinstance(init, str) and init == "spectral"
@@ -317,16 +313,14 @@ class KernelKMeans(
 
         # starts: labels or centres given, k-means on the relaxed eigenvectors, or drawn samples
         if isinstance(init, np.ndarray):
-            starts = _given_starts(init, kept, space)
+            starts = _given_starts(init, weighted, space)
         elif spectral:
             inner = features_kernel(relaxation.coordinates, w)
-            tries = [
-                kernel_k_means(
-                    inner, plus_plus_start(inner, k, rng), k, max_iter=self.max_iter
-                )
-                for _ in range(n_init)
+            draws = [plus_plus_start(inner, k, rng) for _ in range(n_init)]
+            results = [
+                kernel_k_means(inner, draw, k, max_iter=self.max_iter) for draw in draws
             ]
-            starts = [min(tries, key=lambda result: result.objective).labels]
+            starts = [min(results, key=lambda result: result.objective).labels]
         else:
             draw = plus_plus_start if init == "k-means++" else random_start
             starts = [draw(space.kernel, k, rng) for _ in range(n_init)]
@@ -334,7 +328,7 @@ class KernelKMeans(
         best, stopped = self._run(starts, space.kernel, X, y)
         self.solver_ = solver
         self._gram = gram
-        self._keep(best, space, kept, X, unit)
+        self._keep(best, space, weighted, X, unit)
         if relaxation is not None:
             self.relaxation_bound_ = relaxation.bound * unit
         elif hasattr(self, "relaxation_bound_"):
@@ -382,8 +376,8 @@ class KernelKMeans(
         X = checked_samples(self, X, reset=False)
         own = np.asarray(self._gram.diag(as_double(X)), dtype=np.float64)
         squared = self._partial(X) + own[:, None]
-        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-        return np.sqrt(np.maximum(squared, 0.0)).astype(dtype, copy=False)
+        distances = np.sqrt(np.maximum(squared, 0.0))
+        return distances.astype(float_type(X), copy=False)
 
     def score(self, X, y=None, sample_weight=None):
         """Compute the negative sum of squared distances from the nearest centres.
@@ -411,7 +405,8 @@ class KernelKMeans(
         w, unit = relative_weights(sample_weight, X)
         squared = self._partial(X).min(axis=1)
         if not self._gram.precomputed:
-            squared = np.maximum(squared + self._gram.diag(as_double(X)), 0.0)
+            own = self._gram.diag(as_double(X))
+            squared = np.maximum(squared + own, 0.0)
         return -float(w @ squared) * unit
 
     @property
@@ -435,10 +430,13 @@ class KernelKMeans(
         init = np.asarray(init)
         k = self.n_clusters
         # one label per sample, in one or several rows
-        p = X.shape[1] if hasattr(X, "shape") and self.kernel != "precomputed" else None
-        several = init.ndim == 2 and init.shape[1] == n and init.dtype.kind in "iu"
+        p = None
+        if hasattr(X, "shape") and self.kernel != "precomputed":
+            p = X.shape[1]
+        whole = init.dtype.kind in "iu"
+        several = init.ndim == 2 and init.shape[1] == n and whole
         if init.ndim == 1 or (several and init.shape != (k, p) and len(init)):
-            if init.shape[-1] != n or init.dtype.kind not in "iu":
+            if init.shape[-1] != n or not whole:
                 raise ValueError(
                     f"init of shape {init.shape} and type {init.dtype} is not a labelling of "
                     f"{n} samples: give one integer from 0 to n_clusters - 1={k - 1} per sample."
@@ -448,7 +446,8 @@ class KernelKMeans(
                     f"init has labels from {init.min()} to {init.max()}, but "
                     f"n_clusters={k} allows 0 to {k - 1}."
                 )
-            return np.atleast_2d(init).astype(np.intp), len(np.atleast_2d(init))
+            labels = np.atleast_2d(init).astype(np.intp)
+            return labels, len(labels)
 
         # centres
         if p is None or init.shape != (k, p):
@@ -477,7 +476,7 @@ class KernelKMeans(
         def one(seed, progress=None):
             return kernel_k_means(kernel, seed, self.n_clusters, progress=progress, **settings)
 
-        found, stopped = run_starts(
+        results, stopped = run_starts(
             self,
             X,
             y,
@@ -487,40 +486,27 @@ class KernelKMeans(
             n_jobs=self.n_jobs,
             require="sharedmem",  # all starts use one kernel matrix
         )
-        return found[first_least(np.array([result.objective for result in found]))], stopped
+        objectives = np.array([result.objective for result in results])
+        return results[first_least(objectives)], stopped
 
-    def _keep(self, best, space, kept, X, unit):
+    def _keep(self, best, space, weighted, X, unit):
         k = self.n_clusters
-        w = space.kernel.weights
-        members = best.members
-        mass = np.bincount(members, weights=w, minlength=k)
-        empty = mass == 0
-        if empty.any():
+        mass = np.bincount(best.members, weights=space.kernel.weights, minlength=k)
+        n_empty = np.count_nonzero(mass == 0)
+        if n_empty:
             warn_not_converged(
                 self,
-                reached=f"there are only {k - empty.sum()} distinct samples in feature space, "
+                reached=f"there are only {k - n_empty} distinct samples in feature space, "
                 f"fewer than n_clusters={k}",
                 remedy="lower n_clusters",
             )
 
+        centres, self._offsets = space.centres(best, mass)
         if self.solver_ == "exact":
-            # centres are weighted means: coefficients of samples, and |m|^2
-            coef = np.zeros((k, len(w)))
-            coef[members, np.arange(len(w))] = w / mass[members]
-            offsets = np.divide(best.inner, mass**2, out=np.zeros(k), where=~empty)
-            coef[empty] = coef[members[0]]
-            offsets[empty] = offsets[members[0]]
-
-            self.dual_coef_ = coef
-            self._offsets = offsets
+            self.dual_coef_ = centres
             self._centres_on = space.centres_on
         else:
-            centres = np.zeros((k, space.Z.shape[1]))
-            np.add.at(centres, members, w[:, None] * space.Z)
-            centres[~empty] /= mass[~empty, None]
-            centres[empty] = centres[members[0]]
             self._centres = centres
-            self._offsets = np.einsum("ij,ij->i", centres, centres)
             self._features = space.features
             self.landmarks_ = space.landmarks
 
@@ -529,106 +515,135 @@ class KernelKMeans(
 
         n = count_samples(X)
         self.labels_ = np.empty(n, dtype=np.int32)
-        self.labels_[kept] = best.labels
+        self.labels_[weighted] = best.labels
 
         # samples of weight zero go to the nearest centre
-        if len(kept) < n:
-            others = np.setdiff1d(np.arange(n), kept)
-            self.labels_[others] = self._partial(take(X, others)).argmin(axis=1)
+        if len(weighted) < n:
+            others = np.setdiff1d(np.arange(n), weighted)
+            partial = self._partial(take(X, others))
+            self.labels_[others] = partial.argmin(axis=1)
 
     def _partial(self, X):
         """Squared distances from the centres without the squared norms of the samples."""
-        out = np.empty((count_samples(X), len(self._offsets)))
+        n = count_samples(X)
+        partial = np.empty((n, len(self._offsets)))
         if self.solver_ == "low_rank":
             for rows, Z in self._features.blocks(X):
-                out[rows] = self._offsets - 2 * Z @ self._centres.T
-            return out
-        for rows in row_blocks(len(out), 8 * self.dual_coef_.shape[1]):
-            K = self._gram(as_double(take(X, rows)), self._centres_on)
-            out[rows] = self._offsets - 2 * (K @ self.dual_coef_.T)
-        return out
+                partial[rows] = self._offsets - 2 * Z @ self._centres.T
+            return partial
+
+        for rows in row_blocks(n, 8 * self.dual_coef_.shape[1]):
+            samples = as_double(take(X, rows))
+            K = self._gram(samples, self._centres_on)
+            partial[rows] = self._offsets - 2 * (K @ self.dual_coef_.T)
+        return partial
 
 
-class _Space(NamedTuple):
-    """Feature space of the training samples of positive weight, exact or of low rank."""
+class _ExactSpace:
+    """Feature space of the samples of positive weight, by all kernel values."""
 
-    kernel: KernelSums  # of the training samples
-    relax: Callable  # relaxation that bounds the objective
-    rows_of: Callable  # kernel values with the samples, and squared norms, of new points
-    residual: float = 0.0  # weighted sum of squared distances from the space
-    centres_on: Any = None  # second argument of the kernel; exact only
-    features: Any = None  # map into the space; low rank only
-    landmarks: Any = None  # samples that span it; low rank only
-    Z: Any = None  # coordinates of the training samples; low rank only
+    residual = 0.0  # no sample is outside
 
+    def __init__(self, gram, X, rows, w, *, k, max_rank):
+        n = len(rows)
+        self.gram = gram
+        self.centres_on = gram.subset(X, rows)  # second argument of the kernel
+        self.samples = X if n == count_samples(X) else take(X, rows)
+        self.k = k
+        self.max_rank = min(n, max_rank)
 
-def _exact_space(gram, X, kept, w, k, max_rank):
-    """Work with all kernel values, stored if they fit into memory."""
-    n = len(kept)
-    centres_on = gram.subset(X, kept)
-    samples = X if n == count_samples(X) else take(X, kept)
-    diagonal = np.asarray(gram.diag(X), dtype=np.float64)[kept]
-    K = None
-    if gram.precomputed or fits_in_memory(n, n):
-        whole = gram.precomputed and n == count_samples(X)
-        K = X if whole else gram(samples, centres_on)
-        K = np.ascontiguousarray(K, dtype=np.float64)
-        check_symmetric(gram, K)
-    if not np.isfinite(diagonal).all():
-        raise ValueError(f"kernel={gram.kernel!r} is not finite on the training samples.")
+        diagonal = np.asarray(gram.diag(X), dtype=np.float64)[rows]
+        self.stored = gram.precomputed or fits_in_memory(n, n)
+        if self.stored:
+            whole = gram.precomputed and n == count_samples(X)
+            K = X if whole else gram(self.samples, self.centres_on)
+            K = np.ascontiguousarray(K, dtype=np.float64)
+            check_symmetric(gram, K)
+        if not np.isfinite(diagonal).all():
+            raise ValueError(f"kernel={gram.kernel!r} is not finite on the training samples.")
 
-    def blocks(chosen):
-        for part in row_blocks(len(chosen), 8 * n):
-            yield part, np.asarray(gram(take(samples, chosen[part]), centres_on))
+        if self.stored:
+            self.kernel = KernelSums(lambda D: D @ K, diagonal, w)
+        else:
+            self.kernel = blocks_kernel(self._blocks, diagonal, w)
 
-    if K is None:
-        kernel = blocks_kernel(blocks, diagonal, w)
-    else:
-        kernel = KernelSums(lambda D: D @ K, diagonal, w)
+    def _blocks(self, chosen):
+        """Yield kernel values of chosen samples with all, in blocks that fit into memory."""
+        for block in row_blocks(len(chosen), 8 * len(self.kernel.weights)):
+            samples = take(self.samples, chosen[block])
+            yield block, np.asarray(self.gram(samples, self.centres_on))
 
-    def relax():
-        if K is not None:
-            return spectral_relaxation(kernel, k)
+    def relax(self):
+        """Relaxation that bounds the objective."""
+        if self.stored:
+            return spectral_relaxation(self.kernel, self.k)
         # the kernel minus that of the leading features is positive semi-definite: the bound holds
-        _, result = low_rank_features(gram, samples, rank=min(n, max_rank))
-        return spectral_relaxation(features_kernel(result.factor, w), k)
+        _, result = low_rank_features(self.gram, self.samples, rank=self.max_rank)
+        leading = features_kernel(result.factor, self.kernel.weights)
+        return spectral_relaxation(leading, self.k)
 
-    def rows_of(points):
-        return np.asarray(gram(points, centres_on)), np.asarray(gram.diag(points))
+    def rows_of(self, points):
+        """Kernel values of new points with the samples, and squared norms."""
+        K = np.asarray(self.gram(points, self.centres_on))
+        return K, np.asarray(self.gram.diag(points))
 
-    return _Space(kernel, relax, rows_of, centres_on=centres_on)
+    def centres(self, best, mass):
+        """Centres as coefficients of the samples, and their squared norms."""
+        members = best.members
+        w = self.kernel.weights
+        k = len(mass)
+        empty = mass == 0
 
-
-def _low_rank_space(gram, X, kept, w, k, max_rank):
-    """Work with coordinates in the span of a few samples."""
-    if gram.precomputed and len(kept) < count_samples(X):
-        raise ValueError(
-            'solver="low_rank" accepts no weights of zero with kernel="precomputed": remove '
-            "those samples from the matrix."
-        )
-
-    # Z Z' ~ K: coordinates, and inner products of new points with the rows
-    samples = X if len(kept) == count_samples(X) else take(X, kept)
-    features, result = low_rank_features(gram, samples, rank=min(len(kept), max_rank))
-    Z = result.factor
-
-    def rows_of(points):
-        own = features(points)
-        return own @ Z.T, np.einsum("ij,ij->i", own, own)
-
-    kernel = features_kernel(Z, w)
-    return _Space(
-        kernel,
-        lambda: spectral_relaxation(kernel, k),
-        rows_of,
-        residual=float(w @ np.maximum(result.residual, 0.0)),
-        features=features,
-        landmarks=kept[result.pivots],
-        Z=Z,
-    )
+        # weighted means; an empty cluster shares the centre of the first sample
+        coef = np.zeros((k, len(w)))
+        coef[members, np.arange(len(w))] = w / mass[members]
+        offsets = np.divide(best.inner, mass**2, out=np.zeros(k), where=~empty)
+        coef[empty] = coef[members[0]]
+        offsets[empty] = offsets[members[0]]
+        return coef, offsets
 
 
-def _given_starts(init, kept, space):
+class _LowRankSpace:
+    """Feature space by coordinates of the samples in the span of a few: Z Z' ~ K."""
+
+    def __init__(self, gram, X, rows, w, *, k, max_rank):
+        n = len(rows)
+        if gram.precomputed and n < count_samples(X):
+            raise ValueError(
+                'solver="low_rank" accepts no weights of zero with kernel="precomputed": remove '
+                "those samples from the matrix."
+            )
+
+        samples = X if n == count_samples(X) else take(X, rows)
+        self.features, result = low_rank_features(gram, samples, rank=min(n, max_rank))
+        self.Z = result.factor
+        self.kernel = features_kernel(self.Z, w)
+        self.k = k
+        self.landmarks = rows[result.pivots]
+        # weighted sum of squared distances from the space
+        self.residual = float(w @ np.maximum(result.residual, 0.0))
+
+    def relax(self):
+        """Relaxation that bounds the objective."""
+        return spectral_relaxation(self.kernel, self.k)
+
+    def rows_of(self, points):
+        """Inner products of new points with the samples, and squared norms."""
+        own = self.features(points)
+        return own @ self.Z.T, np.einsum("ij,ij->i", own, own)
+
+    def centres(self, best, mass):
+        """Centres as coordinates, and their squared norms."""
+        members = best.members
+        filled = mass > 0
+        centres = np.zeros((len(mass), self.Z.shape[1]))
+        np.add.at(centres, members, self.kernel.weights[:, None] * self.Z)
+        centres[filled] /= mass[filled, None]
+        centres[~filled] = centres[members[0]]
+        return centres, np.einsum("ij,ij->i", centres, centres)
+
+
+def _given_starts(init, weighted, space):
     if init.dtype.kind == "f":
         return [assign_to_samples(*space.rows_of(init))]
-    return list(init[:, kept])
+    return list(init[:, weighted])

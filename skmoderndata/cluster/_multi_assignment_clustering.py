@@ -473,12 +473,12 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         return self._n_sets(k) > MAX_ACTIVE
 
     def _n_sets(self, k):
-        most = min(self._max_assignments(), k)
-        return count_assignment_sets(k, most, allow_empty=self.allow_empty)
+        largest = min(self._max_assignments(), k)
+        return count_assignment_sets(k, largest, allow_empty=self.allow_empty)
 
     def _choose_sets(self, k, n_features):
         """Return the initial assignment sets, and whether the search is pruned."""
-        most = min(self._max_assignments(), k)
+        limit = min(self._max_assignments(), k)
         n_sets = self._n_sets(k)
         pruned = self._pruned(k)
 
@@ -489,7 +489,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
             )
 
         # a pruned search begins with sets as small as tables of all of them allow
-        largest = most
+        largest = limit
         n_first = n_sets
         while pruned and n_first > MAX_ACTIVE and largest > 1:
             largest -= 1

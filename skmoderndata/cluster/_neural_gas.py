@@ -35,7 +35,13 @@ from skmoderndata._solvers.dictionaries.neural_gas import (
     squared_distances,
     squared_norms,
 )
-from skmoderndata._validation import check_array, relative_weights, validate_data
+from skmoderndata._validation import (
+    FLOATS,
+    check_array,
+    dense,
+    relative_weights,
+    validate_data,
+)
 
 
 class NeuralGas(
@@ -265,9 +271,9 @@ class NeuralGas(
             )
 
         # starts among the samples of positive weight, about their mean
-        kept = np.flatnonzero(w > 0)
+        weighted = np.flatnonzero(w > 0)
         rng = check_random_state(self.random_state)
-        samples = X if len(kept) == len(w) else X[kept]
+        samples = X if len(weighted) == len(w) else X[weighted]
         rows, shift = centred(samples)
         starts = [self._start(samples, rng) - shift for _ in range(self.n_init)]
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
@@ -276,8 +282,8 @@ class NeuralGas(
             if passes.stopped.is_set():
                 return None
             if self.algorithm == "batch":
-                return self._batch(rows, w[kept], start, passes)
-            return self._online(rows, w[kept], start, seed, passes)
+                return self._batch(rows, w[weighted], start, passes)
+            return self._online(rows, w[weighted], start, seed, passes)
 
         with FitProgress(self, X, y, max_passes=self.n_init * self.max_iter) as progress:
             lock = Lock()
@@ -285,21 +291,23 @@ class NeuralGas(
             passes = [_Passes(progress, lock, stopped) for _ in starts]
             if effective_n_jobs(self.n_jobs) > 1 and self.n_init > 1:
                 # threads whatever the backend: the starts share `rows` and tell one progress
-                found = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+                results = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
                     delayed(run)(*given) for given in zip(starts, seeds, passes, strict=True)
                 )
             else:
-                found = [run(*given) for given in zip(starts, seeds, passes, strict=True)]
+                results = [run(*given) for given in zip(starts, seeds, passes, strict=True)]
 
         # the least quantisation error of all starts
-        done = [(gas, one) for gas, one in zip(found, passes, strict=True) if gas is not None]
+        done = [
+            (gas, one) for gas, one in zip(results, passes, strict=True) if gas is not None
+        ]
         best, one = min(done, key=lambda pair: pair[0].inertia)
         self.cluster_centers_ = (best.centers + shift).astype(X.dtype, copy=False)
         self.objective_history_ = best.objective * unit
         self.neighborhoods_ = best.ranges
         self.objective_ = float(self.objective_history_[-1])
         self.n_iter_ = best.n_iter
-        self.n_steps_ = one.count * len(kept) if self.algorithm == "online" else 0
+        self.n_steps_ = one.count * len(weighted) if self.algorithm == "online" else 0
 
         self._describe(X, w, unit)
         if not best.converged:
@@ -500,9 +508,7 @@ class NeuralGas(
         self.adjacency_ = pairs * unit
 
     def _validate(self, X, reset):
-        return validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
+        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=FLOATS)
 
     def _start(self, X, rng):
         k = self.n_clusters
@@ -527,7 +533,7 @@ class NeuralGas(
             )
             chosen = np.resize(chosen, k)
         start = distinct[chosen]
-        return (start.toarray() if sparse.issparse(start) else start).astype(np.float64)
+        return (dense(start)).astype(np.float64)
 
     @property
     def _n_features_out(self):

@@ -187,15 +187,15 @@ class RoleMiner(BooleanFactors):
         if n_seen == len(rows):
             return candidates
 
-        found = (
+        reached = (
             f"RoleMiner(algorithm={self.algorithm!r}) found more than max_candidates="
             f"{self.max_candidates} candidate roles in {len(rows)} distinct rows"
         )
         if complete:
-            raise ValueError(f"{found}: increase max_candidates, or set algorithm='fast'.")
+            raise ValueError(f"{reached}: increase max_candidates, or set algorithm='fast'.")
 
         warnings.warn(
-            f"{found}, after the pairs of {n_seen} of them; the others are ignored. Increase "
+            f"{reached}, after the pairs of {n_seen} of them; the others are ignored. Increase "
             "max_candidates to use all.",
             stacklevel=6,
         )

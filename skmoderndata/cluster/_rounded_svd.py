@@ -220,7 +220,7 @@ def _leading_eigenvectors(X, k, *, rows):
         if m > DENSE_UP_TO:
             values, vectors = leading_eigen(gram, k)
         else:
-            values, vectors = (part[..., ::-1] for part in eigen_range(gram, m - k, m))
+            values, vectors = (array[..., ::-1] for array in eigen_range(gram, m - k, m))
     else:
         # many: Lanczos steps with products of X and X'
         first, last = (X, X.T) if rows else (X.T, X)
@@ -228,7 +228,7 @@ def _leading_eigenvectors(X, k, *, rows):
             (m, m), dtype=float, matvec=lambda v: _times(first, _times(last, v.reshape(-1, 1)))
         )
         start = np.random.default_rng(0).uniform(0.5, 1.5, size=m)  # the same in every fit
-        values, vectors = (part[..., ::-1] for part in eigsh(gram, k, v0=start))
+        values, vectors = (array[..., ::-1] for array in eigsh(gram, k, v0=start))
     return np.maximum(values, 0.0), vectors
 
 

@@ -213,20 +213,20 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         with FitProgress(self, X, y, max_passes=n_init * self.max_iter) as progress:
             for _ in range(n_init):
                 start = given or plus_plus(series.arrays, self.n_clusters, costs_to, rng)
-                found = series_k_means(
+                result = series_k_means(
                     series.arrays,
                     start,
                     costs_to,
-                    lambda part, center: self._average(part, center, band),
+                    lambda members, center: self._average(members, center, band),
                     max_iter=self.max_iter,
                     tol=self.tol,
                     progress=progress,
                 )
-                results.append(found)
+                results.append(result)
                 if progress.stopped:
                     break
 
-        best = min(results, key=lambda found: found.objective)
+        best = min(results, key=lambda result: result.objective)
         # infinite where the band lets no alignment through
         if not np.isfinite(best.objective):
             raise ValueError(
@@ -319,15 +319,17 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
             return soft_costs_to(series.arrays, float(self.gamma), band)
         return warping_costs_to(series.arrays, band, self.n_jobs)
 
-    def _average(self, part, center, band):
-        weights = np.ones(len(part[1]) - 1)
+    def _average(self, members, center, band):
+        weights = np.ones(len(members[1]) - 1)
         settings = {"max_iter": self.averaging_iter}
         if self.metric == "soft_dtw":
             settings["gamma"] = float(self.gamma)
-            return soft_average(part, weights, center, band=band, tol=1e-9, **settings).center
+            return soft_average(
+                members, weights, center, band=band, tol=1e-9, **settings
+            ).center
         if self.averaging_iter == 1:
-            return average_step(part, weights, center, band)
-        return average(part, weights, center, band=band, tol=0.0, **settings).center
+            return average_step(members, weights, center, band)
+        return average(members, weights, center, band=band, tol=0.0, **settings).center
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -11,11 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 from skmoderndata._base import Base, FitProgress, warn_fewer, warn_not_converged
 from skmoderndata._compat import CallbackSupportMixin, check_feature_names_in, fit_context
 from skmoderndata._registry import Comparison
-from skmoderndata._samples.containers import as_samples
+from skmoderndata._samples.containers import as_samples, count_samples
 from skmoderndata._solvers.kernel.canonical import Samples
-from skmoderndata._validation import check_array, check_target, relative_weights, validate_data
+from skmoderndata._validation import (
+    FLOATS,
+    check_array,
+    check_target,
+    relative_weights,
+    validate_data,
+)
 
-FLOATS = [np.float64, np.float32]
 LABELS = (
     "one-dimensional labels of classes are no second view. In use: `GridSearchCV` and `Pipeline` "
     "with labels as y need `view_slices`"
@@ -58,6 +63,13 @@ def unequal_weights(sample_weight, X, *, owner, at_least=1):
         return None
     w, _ = relative_weights(sample_weight, X, owner=owner, at_least=at_least)
     return None if (w == 1).all() else w
+
+
+def weighted_mean(X, w):
+    """Mean of the columns; None for equal weights."""
+    if w is None:
+        return X.mean(axis=0)
+    return w @ X / w.sum()
 
 
 class MultiviewTransformer(
@@ -107,7 +119,7 @@ class MultiviewTransformer(
     def _samples(self, views, sample_weight):
         """Return the rows present in each view, and their weights."""
         name = type(self).__name__
-        sizes = [count_rows(view) for view in views]
+        sizes = [count_samples(view) for view in views]
         if len(set(sizes)) > 1:
             raise ValueError(
                 f"{name} needs views of the same samples, and received views of "
@@ -357,7 +369,7 @@ class MultiviewTransformer(
 
     def _present(self, v, X):
         """Rows in which a view is not missing."""
-        everything = np.arange(count_rows(X))
+        everything = np.arange(count_samples(X))
         if not self._allows_missing() or not isinstance(X, np.ndarray):
             return everything
         missing = missing_rows(X, v)
@@ -518,9 +530,11 @@ def column_correlations(A, B, weights=None):
 
     # cosine of the centred columns; what is constant correlates with nothing
     w = np.ones(len(A)) if weights is None else weights[both]
-    (A, a), (B, b) = (_unit_columns(part, w) for part in (A, B))
-    known = np.minimum(a, b) > 1e-13 * np.sqrt(w.sum())
-    return np.where(known, np.clip((A * B).sum(axis=0), -1, 1), 0.0)
+    A, size_of_A = _unit_columns(A, w)
+    B, size_of_B = _unit_columns(B, w)
+    varies = np.minimum(size_of_A, size_of_B) > 1e-13 * np.sqrt(w.sum())
+    cosines = np.clip((A * B).sum(axis=0), -1, 1)
+    return np.where(varies, cosines, 0.0)
 
 
 def _unit_columns(A, w):
@@ -532,16 +546,12 @@ def _unit_columns(A, w):
     return A / np.where(norms > 0, norms, 1.0), norms
 
 
-def count_rows(X):
-    """Count the samples of a table or a list."""
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
 def signs_of_peaks(columns):
     """Sign that makes the entry of largest magnitude in each column positive."""
     if columns.shape[1] == 0:
         return np.ones(0)
-    peaks = np.take_along_axis(columns, np.abs(columns).argmax(axis=0)[None], axis=0)[0]
+    rows = np.abs(columns).argmax(axis=0)
+    peaks = columns[rows, np.arange(columns.shape[1])]
     return np.where(peaks < 0, -1.0, 1.0)
 
 
@@ -560,29 +570,29 @@ def refuse_interpolation(whitened, alphas, samples, *, name, remedy, endless=Non
     `endless` marks views with a kernel of infinite rank, which is limited only by rounding.
     """
     free = [v for v, alpha in enumerate(alphas) if alpha == 0]
-    room = min(rows.size for rows in samples.rows) - 1
+    # a view with as many directions as samples, or two with as many together
+    n_degrees = min(rows.size for rows in samples.rows) - 1
     ranks = sorted(whitened[v].rank for v in free)
-    full = any((endless and endless[v]) or whitened[v].rank >= room for v in free)
-    if full or (len(ranks) > 1 and ranks[-1] + ranks[-2] > room):
+    full = any((endless and endless[v]) or whitened[v].rank >= n_degrees for v in free)
+    if full or (len(ranks) > 1 and ranks[-1] + ranks[-2] > n_degrees):
         shown = ", ".join(f"{whitened[v].rank} in view {v + 1}" for v in free)
         raise ValueError(
             f"{name}: without regularisation (alpha=0) the directions ({shown}) are enough to fit "
-            f"{room + 1} samples, and the correlation would be 1 for any data. Raise "
+            f"{n_degrees + 1} samples, and the correlation would be 1 for any data. Raise "
             f"{remedy}."
         )
 
 
 def number_found(estimator, pairs, progress):
     """Count the components; warn if there are fewer than requested."""
-    found = int(pairs.values.size)
+    k = int(pairs.values.size)
     asked = estimator.n_components
-    if found == 0:
+    if k == 0:
         raise ValueError(f"{type(estimator).__name__}: the views have nothing in common.")
-    if found < asked and not progress.stopped:
-        warn_fewer(
-            estimator, asked=asked, found=found, reason=f"the rank {found} of the problem"
-        )
-    return found
+    if k < asked and not progress.stopped:
+        reason = f"the rank {k} of the problem"
+        warn_fewer(estimator, asked=asked, found=k, reason=reason)
+    return k
 
 
 def warn_of_moving(estimator):

@@ -5,12 +5,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_consistent_length
 
 from skmoderndata._kernelized.checks import is_structured, refuse_texts, structured_samples
 from skmoderndata._kernelized.expansion import scale_gamma
 from skmoderndata._kernelized.gram import KERNEL_NAMES, Columns, Gram, resolve_kernel
 from skmoderndata._kernelized.low_rank import check_definite, is_low_rank
-from skmoderndata._samples.containers import as_samples, dense_blocks, take
+from skmoderndata._samples.containers import as_samples, count_samples, dense_blocks, take
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.kernel.canonical import (
     DENSE_UP_TO,
@@ -29,13 +30,14 @@ from skmoderndata._solvers.kernel.canonical import (
     whiten_kernel,
 )
 from skmoderndata._solvers.kernel.incomplete_cholesky import centred_cholesky
+from skmoderndata._validation import FLOATS, check_array, dense, validate_data
 from skmoderndata.cross_decomposition._base import (
     MultiviewTransformer,
-    count_rows,
     number_found,
     refuse_interpolation,
     signed_consensus,
     signs_of_peaks,
+    weighted_mean,
 )
 
 
@@ -51,13 +53,15 @@ class KernelViews(MultiviewTransformer):
     def _view_scores(self, v, X):
         dual = self.dual_coef_[v]
         kernel = self._kernels[v]
-        scores = np.empty((count_rows(X), dual.shape[1]))
+        scores = np.empty((count_samples(X), dual.shape[1]))
 
         # subtracting a mean makes sparse rows dense: a few at a time
         few = kernel.shift is not None and sparse.issparse(X)
-        for part, samples in dense_blocks(X) if few else [(slice(None), X)]:
-            values = scores[part]
-            for rows, K in kernel.gram.blocks(kernel.prepare(samples), self.X_fit_[v]):
+        stretches = dense_blocks(X) if few else [(slice(None), X)]
+        for stretch, samples in stretches:
+            values = scores[stretch]
+            prepared = kernel.prepare(samples)
+            for rows, K in kernel.gram.blocks(prepared, self.X_fit_[v]):
                 values[rows] = K @ dual
         return scores + self.intercept_[v]
 
@@ -83,36 +87,36 @@ class KernelViews(MultiviewTransformer):
         first = next((view for view in X if view is not None), None)
         if not hasattr(first, "shape"):
             return super()._is_list_of_views(X, y, reset=reset)
-        return len(first.shape) > 1 or np.asarray(first[:1]).dtype.kind not in "biufc"
+        numbers = np.asarray(first[:1]).dtype.kind in "biufc"
+        return len(first.shape) > 1 or not numbers
 
     def _is_list_of_tuples(self, X):
         kernel = self.kernel
-        if not isinstance(kernel, list | tuple) or not any(map(is_structured, kernel)):
+        several = isinstance(kernel, list | tuple)
+        if not several or not any(map(is_structured, kernel)):
             return False
-        if (
-            not hasattr(X, "__len__")
-            or getattr(X, "ndim", 1) != 1
-            or isinstance(X, str | bytes)
-        ):
+        table = getattr(X, "ndim", 1) != 1
+        if table or isinstance(X, str | bytes) or not hasattr(X, "__len__"):
             return False
         samples = as_samples(X, type(self).__name__)
-        return bool(samples) and all(
-            isinstance(x, tuple) and len(x) == len(kernel) for x in samples
-        )
+        fitting = [isinstance(x, tuple) and len(x) == len(kernel) for x in samples]
+        return bool(samples) and all(fitting)
 
     def _kernel_of(self, v):
         kernel = self.kernel
         if isinstance(kernel, list | tuple):
-            return kernel[v] if v < len(kernel) else kernel[-1]
+            last = len(kernel) - 1
+            return kernel[min(v, last)]
         return kernel
 
     def _present(self, v, X):
         if not is_precomputed(self._kernel_of(v)):
             return super()._present(v, X)
         if not self._allows_missing():
-            return np.arange(count_rows(X))
+            return np.arange(count_samples(X))
         # a missing sample is missing in rows and in columns
-        return np.flatnonzero(~np.isnan(X).all(axis=1))
+        missing = np.isnan(X).all(axis=1)
+        return np.flatnonzero(~missing)
 
     def _each(self, name, n_views):
         """Return one value of a parameter for each view."""
@@ -129,11 +133,12 @@ class KernelViews(MultiviewTransformer):
     def _resolve(self, views, samples):
         """Kernels with the parameters that `fit` has found."""
         names = ("kernel", "gamma", "degree", "coef0", "kernel_params")
-        settings = zip(*(self._each(name, len(views)) for name in names), strict=True)
+        columns = [self._each(name, len(views)) for name in names]
+        settings = zip(*columns, strict=True)
 
         kernels = []
         for v, (view, setting) in enumerate(zip(views, settings, strict=True)):
-            kernel = setting[0]
+            kernel, *parameters = setting
             w = samples.weights_of(v)
             if isinstance(kernel, str) and kernel not in KERNEL_NAMES:
                 raise ValueError(
@@ -144,9 +149,12 @@ class KernelViews(MultiviewTransformer):
             shift = None
             if kernel in ("linear", "rbf") and isinstance(X, np.ndarray):
                 # these kernels are shift-invariant, and centred samples lose fewer digits
-                shift = X.mean(axis=0, dtype=np.float64) if w is None else w @ X / w.sum()
+                if w is None:
+                    shift = X.mean(axis=0, dtype=np.float64)
+                else:
+                    shift = weighted_mean(X, w)
 
-            values = dict(zip(names[1:], setting[1:], strict=True))
+            values = dict(zip(names[1:], parameters, strict=True))
             values["gamma"] = scale_gamma(values["gamma"], kernel, X, w)
             gram = resolve_kernel(kernel, X, **values)
             if sparse.issparse(X) and w is None:
@@ -164,27 +172,23 @@ class KernelViews(MultiviewTransformer):
             solver = "low_rank" if low else "exact"
 
         settings = KernelProblem(
-            self.n_components,
-            alphas,
-            rule,
-            solver,
-            self.max_rank,
-            self.rank_tol,
-            self.random_state,
-            type(self).__name__,
+            k=self.n_components,
+            alphas=alphas,
+            rule=rule,
+            solver=solver,
+            max_rank=self.max_rank,
+            rank_tol=self.rank_tol,
+            random_state=self.random_state,
+            name=type(self).__name__,
         )
-        return kernels, solve_kernels(views, samples, kernels, settings, progress, **problem)
+        solution = solve_kernels(views, samples, kernels, settings, progress, **problem)
+        return kernels, solution
 
     def _store(self, kernels, solution, progress):
         """Set the attributes from a solution."""
         self.n_components_ = number_found(self, solution.pairs, progress)
         self._kernels = kernels
-        self.kernels_ = [
-            gram.kernel
-            if not isinstance(gram.kernel, str)
-            else (gram.kernel, dict(gram.params))
-            for gram, _ in kernels
-        ]
+        self.kernels_ = [_told(one.gram) for one in kernels]
         self.dual_coef_ = solution.duals
         self.intercept_ = solution.intercepts
         self.X_fit_ = solution.fitted
@@ -198,9 +202,8 @@ class KernelViews(MultiviewTransformer):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = (
-            is_precomputed(self._kernel_of(0)) and self.view_slices is None
-        )
+        precomputed = is_precomputed(self._kernel_of(0))
+        tags.input_tags.pairwise = precomputed and self.view_slices is None
         tags.input_tags.two_d_array = not is_structured(self._kernel_of(0))
         return tags
 
@@ -259,7 +262,9 @@ class ReducedView(NamedTuple):
     @property
     def total(self):
         """Sum of the weights."""
-        return float(len(self.matrix) if self.weights is None else self.weights.sum())
+        if self.weights is None:
+            return float(len(self.matrix))
+        return float(self.weights.sum())
 
 
 def solve_kernels(views, samples, kernels, settings, progress, **problem):
@@ -291,38 +296,40 @@ def solve_kernels(views, samples, kernels, settings, progress, **problem):
     reduced = []
     for v, (X, one) in enumerate(zip(views, kernels, strict=True)):
         rows = samples.rows[v]
+        w = samples.weights_of(v)
         X = one.prepare(take_samples(X, rows, one.gram.kernel))
-        reduced.append(reduce(v, X, one.gram, rows, samples.weights_of(v), settings))
+        view = reduce(v, X, one.gram, rows, w, settings)
+        reduced.append(view)
 
     # few pairs of large matrices: products with vectors only
     if exact and problem.get("criterion") != "gcca":
         pairs = _krylov(reduced, kernels, samples, settings)
         if pairs is not None:
+            duals = pairs.directions
             scores = [
                 _unweighted(view.matrix @ dual, view.weights)
-                for view, dual in zip(reduced, pairs.directions, strict=True)
+                for view, dual in zip(reduced, duals, strict=True)
             ]
-            return _kernel_solution(
-                pairs, pairs.directions, scores, reduced, samples, settings
-            )
+            return _kernel_solution(pairs, duals, scores, reduced, samples, settings)
 
     # else by coordinates of unit variance within each view
     whitened = [_whitened(v, view, exact) for v, view in enumerate(reduced)]
+    endless = [exact and one.gram.constant_diagonal for one in kernels]
     refuse_interpolation(
         whitened,
         settings.alphas,
         samples,
         name=settings.name,
         remedy="alpha, or limit the rank with solver='low_rank' and max_rank",
-        endless=[exact and one.gram.constant_diagonal for one in kernels],
+        endless=endless,
     )
 
     pairs = canonical_pairs(whitened, settings.k, samples, progress=progress, **problem)
     coefs = []
     scores = []
-    for view, c, part in zip(whitened, pairs.directions, reduced, strict=True):
+    for side, view, c in zip(reduced, whitened, pairs.directions, strict=True):
         coefs.append(coefficients(view, c))
-        scores.append(training_scores(view, c, part.weights))
+        scores.append(training_scores(view, c, side.weights))
 
     return _kernel_solution(pairs, coefs, scores, reduced, samples, settings)
 
@@ -345,14 +352,21 @@ def _kernel_solution(pairs, coefs, scores, reduced, samples, settings):
 
     consensus = signed_consensus(pairs.consensus, signs, samples.weights)
     return KernelSolution(
-        pairs._replace(consensus=consensus),
-        duals,
-        intercepts,
-        [view.fitted for view in reduced],
-        [view.residual for view in reduced],
-        [part * signs for part in scores],
-        settings.solver,
+        pairs=pairs._replace(consensus=consensus),
+        duals=duals,
+        intercepts=intercepts,
+        fitted=[view.fitted for view in reduced],
+        residuals=[view.residual for view in reduced],
+        scores=[columns * signs for columns in scores],
+        solver=settings.solver,
     )
+
+
+def _told(gram):
+    """Return what `kernels_` shows of a kernel: a name with its parameters, or an object."""
+    if not isinstance(gram.kernel, str):
+        return gram.kernel
+    return gram.kernel, dict(gram.params)
 
 
 def _exact_view(v, X, gram, rows, w, settings):
@@ -360,7 +374,8 @@ def _exact_view(v, X, gram, rows, w, settings):
     K = kernel_matrix(gram, X, v)
     _refuse_diagonal(v, K.diagonal(), K)
     weights = np.ones(len(K)) if w is None else w
-    size = float(weights @ np.abs(K.diagonal()))
+    own = np.abs(K.diagonal())
+    size = float(weights @ own)
     means = centre_kernel(K, w)
     trace = float(K.trace())
     if not trace > 1e-12 * size:
@@ -392,58 +407,66 @@ def refuse_extreme(values, v=None):
 
 def _low_rank_view(v, X, gram, rows, w, settings):
     """Centred features of low rank, by pivots drawn by their residuals, or uniformly."""
-    n = count_rows(X)
+    n = count_samples(X)
     rank = min(settings.max_rank, n)
-    rng = np.random.RandomState(0) if settings.random_state is None else settings.random_state
-    rng = check_random_state(rng)
+    seed = settings.random_state
 
     with np.errstate(over="ignore", invalid="ignore"):
         diagonal = gram.diag(X)
     refuse_extreme(diagonal, v)
     _refuse_diagonal(v, diagonal, None)
-    total = float(diagonal.sum())
+    trace = float(diagonal.sum())
 
     if settings.solver == "low_rank":
         # pivoted Cholesky factor of the centred kernel
         check_definite(gram)
         try:
-            found = centred_cholesky(gram, X, rank=rank, tol=settings.rank_tol, rng=rng)
+            rng = check_random_state(0 if seed is None else seed)
+            factored = centred_cholesky(gram, X, rank=rank, tol=settings.rank_tol, rng=rng)
         except linalg.LinAlgError as error:
             raise ValueError(_indefinite(v)) from error
-        G = found.factor
-        pivots = found.pivots
+        G = factored.factor
+        pivots = factored.pivots
         lift = TriangularLift(G[pivots])
-        residual = relative_gap(found.residual_trace, 0.0, unit=total)
+        residual = relative_gap(factored.residual_trace, 0.0, unit=trace)
     else:
         # Nystroem features from landmarks drawn at random
-        drawn = check_random_state(settings.random_state).permutation(n)[:rank]
+        rng = check_random_state(seed)
+        drawn = rng.permutation(n)[:rank]
         pivots = np.sort(gram.order(X)[drawn])
         landmarks = gram.subset(X, pivots)
         block = np.asarray(gram(take(X, pivots), landmarks), dtype=np.float64)
 
+        # coordinates: the block to the power -1/2, on its span
         omega, U = linalg.eigh((block + block.T) / 2, check_finite=False)
         if omega[0] < -INDEFINITE * np.abs(omega).max():
             raise ValueError(_indefinite(v))
-        keep = omega > rank * np.finfo(np.float64).eps * max(float(omega[-1]), 0.0)
-        R = U[:, keep] / np.sqrt(omega[keep])
+        largest = max(float(omega[-1]), 0.0)
+        positive = omega > rank * np.finfo(np.float64).eps * largest
+        R = U[:, positive] / np.sqrt(omega[positive])
 
         G = np.empty((n, R.shape[1]))
-        for part, K in gram.blocks(X, landmarks):
-            G[part] = K @ R
+        for rows_of_block, K in gram.blocks(X, landmarks):
+            G[rows_of_block] = K @ R
         lift = MatrixLift(R)
-        residual = relative_gap(total, np.einsum("ij,ij->", G, G), unit=total)
+        explained = np.einsum("ij,ij->", G, G)
+        residual = relative_gap(trace, explained, unit=trace)
 
-    means = G.mean(axis=0) if w is None else w @ G / w.sum()
     # centre, weights as roots on the rows
+    means = weighted_mean(G, w)
     G -= means
     if w is not None:
         G *= np.sqrt(w)[:, None]
-        total = float(w @ diagonal)
+        trace = float(w @ diagonal)
 
-    if not float(np.einsum("ij,ij->", G, G)) > 1e-12 * total:
+    scatter = float(np.einsum("ij,ij->", G, G))
+    if not scatter > 1e-12 * trace:
         raise ValueError(_constant(v))
 
-    fitted = Columns(rows[pivots]) if gram.precomputed else gram.subset(X, pivots)
+    if gram.precomputed:
+        fitted = Columns(rows[pivots])
+    else:
+        fitted = gram.subset(X, pivots)
     pen = penalty(settings.alphas[v], settings.rule)
     return ReducedView(G, means, 1.0, pen, fitted, float(residual), lift, w)
 
@@ -469,14 +492,15 @@ class MatrixLift(NamedTuple):
 def _whitened(v, view, exact):
     """One view whitened."""
     if exact:
-        found = whiten_kernel(view.matrix, view.pen, view.total)
-        if found.rank < 0:
+        whitened = whiten_kernel(view.matrix, view.pen, view.total)
+        if whitened.rank < 0:
             raise ValueError(_indefinite(v))
-    else:
-        found = whiten_features(view.matrix, view.pen, view.total)
-        if found.rank == 0:
-            raise ValueError(_constant(v))
-    return found
+        return whitened
+
+    whitened = whiten_features(view.matrix, view.pen, view.total)
+    if whitened.rank == 0:
+        raise ValueError(_constant(v))
+    return whitened
 
 
 def _krylov(reduced, kernels, samples, settings):
@@ -484,18 +508,14 @@ def _krylov(reduced, kernels, samples, settings):
     pens = [view.pen for view in reduced]
 
     # products with vectors pay for few pairs of two large, regularised matrices
-    if (
-        len(reduced) != 2
-        or samples.n <= DENSE_UP_TO
-        or settings.k > samples.n // 20
-        or any(alpha == 0 for alpha in settings.alphas)
-        or any(pen.square for pen in pens)
-    ):
+    if len(reduced) != 2 or samples.n <= DENSE_UP_TO or settings.k > samples.n // 20:
+        return None
+    if 0 in settings.alphas or any(pen.square for pen in pens):
         return None
 
     for v, (view, one) in enumerate(zip(reduced, kernels, strict=True)):
-        known = one.gram.kernel in ("linear", "rbf", "laplacian", "cosine")
-        if not known and not is_semidefinite(view.matrix):
+        definite = one.gram.kernel in ("linear", "rbf", "laplacian", "cosine")
+        if not definite and not is_semidefinite(view.matrix):
             raise ValueError(_indefinite(v))
 
     a, b = reduced
@@ -509,9 +529,11 @@ def _refuse_diagonal(v, diagonal, K):
         raise ValueError(_indefinite(v))
 
     # Cauchy-Schwarz: k(x, x) = 0 leaves nothing beside it
-    if K is not None and (diagonal == 0).any():
-        index = int(np.flatnonzero(diagonal == 0)[0])
-        if np.abs(K[index]).max() > INDEFINITE * max(size, np.abs(K).max() * INDEFINITE):
+    zeros = np.flatnonzero(diagonal == 0)
+    if K is not None and len(zeros):
+        index = int(zeros[0])
+        largest = np.abs(K).max()
+        if np.abs(K[index]).max() > INDEFINITE * max(size, largest * INDEFINITE):
             raise ValueError(
                 f"The kernel matrix of view {v + 1} has a zero on its diagonal, at sample "
                 f"{index}, in a row that is not zero, so it is not positive "
@@ -532,7 +554,9 @@ def _indefinite(v):
 
 def _unweighted(scores, weights):
     """Scores without the roots of the weights."""
-    return scores if weights is None else scores / np.sqrt(weights)[:, None]
+    if weights is None:
+        return scores
+    return scores / np.sqrt(weights)[:, None]
 
 
 def is_precomputed(kernel):
@@ -542,10 +566,50 @@ def is_precomputed(kernel):
 
 def take_samples(X, rows, kernel):
     """Select samples; for a kernel matrix rows and columns. X itself if all are selected."""
-    if rows.size == count_rows(X):
+    if rows.size == count_samples(X):
         return X
     square = is_precomputed(kernel) and X.shape[0] == X.shape[1]
-    return X[np.ix_(rows, rows)] if square else take(X, rows)
+    if square:
+        return X[np.ix_(rows, rows)]
+    return take(X, rows)
+
+
+def samples_of(estimator, X):
+    """Validate new samples of a regressor with one kernel."""
+    kernel = estimator.kernel
+    if is_structured(kernel):
+        return structured_samples(kernel, X, type(estimator).__name__, own=False)
+    return validate_data(estimator, X, dtype=FLOATS, accept_sparse="csr", reset=False)
+
+
+def samples_and_targets(estimator, X, y):
+    """Validate samples and targets; return them in double precision, and if y is one target."""
+    kernel = estimator.kernel
+    name = type(estimator).__name__
+    if is_structured(kernel):
+        X = structured_samples(kernel, X, name, own=True)
+        check_consistent_length(X, y)
+    else:
+        refuse_texts(kernel, X, name)
+        checks = {"multi_output": True, "y_numeric": True, "ensure_min_samples": 2}
+        X, y = validate_data(estimator, X, y, dtype=FLOATS, accept_sparse="csr", **checks)
+        X = X.astype(np.float64, copy=False)
+
+    y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    Y = y.reshape(len(y), -1)
+    return X, Y, y.ndim == 1
+
+
+def gram_of(estimator, X, w):
+    """Resolve the kernel of a regressor for samples of weights w."""
+    return resolve_kernel(
+        estimator.kernel,
+        X,
+        gamma=scale_gamma(estimator.gamma, estimator.kernel, X, w),
+        degree=estimator.degree,
+        coef0=estimator.coef0,
+        kernel_params=estimator.kernel_params,
+    )
 
 
 def _check_kernel_matrix(K, v, allow_missing):
@@ -555,11 +619,12 @@ def _check_kernel_matrix(K, v, allow_missing):
             f"of all training samples, and has shape {K.shape}."
         )
 
-    D = K.toarray() if sparse.issparse(K) else K
+    D = dense(K)
     if allow_missing:
         D = np.where(np.isnan(D), 0.0, D)
-    if np.abs(D - D.T).max() > 1e-7 * np.abs(D).max():
+    difference = np.abs(D - D.T).max()
+    if difference > 1e-7 * np.abs(D).max():
         raise ValueError(
             f'kernel="precomputed": the matrix of view {v + 1} is not symmetric; the largest '
-            f"difference between an entry and its mirror image is {np.abs(D - D.T).max():.3g}."
+            f"difference between an entry and its mirror image is {difference:.3g}."
         )

@@ -295,14 +295,13 @@ class KernelCCA(KernelViews):
         pairs = solution.pairs
         self.regularized_correlations_ = pairs.values
         self.dual_gap_ = pairs.gap
-        self.correlations_ = mean_correlations(
-            [samples.spread(scores, v) for v, scores in enumerate(solution.scores)],
-            samples.weights,
-        )
+        spread = [samples.spread(scores, v) for v, scores in enumerate(solution.scores)]
+        self.correlations_ = mean_correlations(spread, samples.weights)
 
         if pairs.consensus is not None:
             self.consensus_ = pairs.consensus
-        if self.criterion == "sumcor" and len(views) > 2 and self.residual_ > self.tol:
+        iterative = self.criterion == "sumcor" and len(views) > 2
+        if iterative and self.residual_ > self.tol:
             warn_of_moving(self)
 
     def _allows_missing(self):

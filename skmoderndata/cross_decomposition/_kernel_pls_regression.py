@@ -11,7 +11,6 @@ from sklearn.base import (
     RegressorMixin,
     TransformerMixin,
 )
-from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_fewer
@@ -22,9 +21,8 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
-from skmoderndata._kernelized.checks import refuse_texts, structured_samples
-from skmoderndata._kernelized.expansion import scale_gamma
-from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Columns, resolve_kernel
+from skmoderndata._kernelized.checks import is_structured
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Columns
 from skmoderndata._kernelized.low_rank import check_definite, is_low_rank, refuse_cancellation
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples, take
@@ -32,21 +30,24 @@ from skmoderndata._solvers.common.linalg import EPS
 from skmoderndata._solvers.kernel.canonical import INDEFINITE, centre_dual, centre_kernel
 from skmoderndata._solvers.kernel.incomplete_cholesky import centred_cholesky
 from skmoderndata._solvers.kernel.kernel_pls import kernel_pls
-from skmoderndata._validation import check_array, validate_data
-from skmoderndata.cross_decomposition._base import FLOATS, unequal_weights
+from skmoderndata.cross_decomposition._base import unequal_weights, weighted_mean
 from skmoderndata.cross_decomposition._kernel_base import (
+    gram_of,
+    is_precomputed,
     kernel_matrix,
     refuse_extreme,
+    samples_and_targets,
+    samples_of,
     take_samples,
 )
 
 EXACT_LIMIT = 2000  # samples up to which few products take about as long as a factorisation
 
 
-class _Parts(NamedTuple):
+class _Route(NamedTuple):
     """What a route hands back; `unit` is the root of the scale of its kernel."""
 
-    found: Any  # result of the deflation
+    deflation: Any  # components of kernel PLS
     rotations: np.ndarray  # of the pivots
     shifts: np.ndarray  # of the scores, by centring
     unit: float
@@ -228,7 +229,7 @@ class KernelPLSRegression(
         self : KernelPLSRegression
             The fitted estimator.
         """
-        X, Y = self._validate_fit(X, y)
+        X, Y, self._one_target = samples_and_targets(self, X, y)
         whole = X
 
         # samples of weight zero have scores, and no part in the model
@@ -244,7 +245,7 @@ class KernelPLSRegression(
         exact = not is_low_rank(self.solver, gram, count_samples(X), EXACT_LIMIT)
 
         # centred targets of size one; weights enter as their square roots
-        mean = Y.mean(axis=0) if w is None else w @ Y / w.sum()
+        mean = weighted_mean(Y, w)
         size = np.abs(Y - mean).max() or 1.0
         roots = np.ones(len(Y)) if w is None else np.sqrt(w)
         targets = roots[:, None] * (Y - mean) / size
@@ -253,36 +254,35 @@ class KernelPLSRegression(
             return self._components(whole, y, product, targets)
 
         if exact:
-            parts = self._exact(gram, X, w, components)
+            route = self._exact(gram, X, w, components)
         else:
-            parts = self._low_rank(gram, X, w, roots, components)
-        self._keep_samples(gram, X, rows, parts.pivots, whole=exact and not self.copy_X)
+            route = self._low_rank(gram, X, w, roots, components)
+        whole_matrix = exact and not self.copy_X
+        self._keep_samples(gram, X, rows, route.pivots, whole=whole_matrix)
 
         # scores, in the units of the kernel
-        self.n_components_ = parts.rotations.shape[1]
-        self.x_rotations_ = parts.rotations * parts.unit
-        self._score_shift = parts.shifts
-        self.kernel_residual_ = parts.residual
-        self.orthogonality_ = parts.found.orthogonality
-        self.x_scores_ = self._all_scores(whole, rows, parts.found.scores * parts.unit, roots)
+        unit = route.unit
+        self.n_components_ = route.rotations.shape[1]
+        self.x_rotations_ = route.rotations * unit
+        self._score_shift = route.shifts
+        self.kernel_residual_ = route.residual
+        self.orthogonality_ = route.deflation.orthogonality
+        scores = route.deflation.scores * unit
+        self.x_scores_ = self._all_scores(whole, rows, scores, roots)
 
         # regression of the targets on the scores
-        self.y_loadings_ = parts.found.loadings * size / parts.unit
+        self.y_loadings_ = route.deflation.loadings * size / unit
         dual = self.x_rotations_ @ self.y_loadings_.T
-        intercept = mean + parts.shifts @ self.y_loadings_.T
-        self.dual_coef_ = dual[:, 0] if self._one_target else dual
-        self.intercept_ = float(intercept[0]) if self._one_target else intercept
+        intercept = mean + route.shifts @ self.y_loadings_.T
+        self.dual_coef_ = dual
+        self.intercept_ = intercept
+        if self._one_target:
+            self.dual_coef_ = dual[:, 0]
+            self.intercept_ = float(intercept[0])
         return self
 
     def _resolve(self, X, w):
-        gram = resolve_kernel(
-            self.kernel,
-            X,
-            gamma=scale_gamma(self.gamma, self.kernel, X, w),
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-        )
+        gram = gram_of(self, X, w)
         refuse_cancellation(gram, X)
         self._gram = gram
         self.kernel_ = gram.kernel
@@ -291,63 +291,58 @@ class KernelPLSRegression(
     def _exact(self, gram, X, w, components):
         """Components by products with the centred kernel matrix."""
         K = kernel_matrix(gram, X)
-        if (K.diagonal() < -INDEFINITE * np.abs(K).max()).any():
+        diagonal = K.diagonal()
+        largest = np.abs(K).max(initial=0.0)
+        if (diagonal < -INDEFINITE * largest).any():
             raise ValueError(self._indefinite())
 
         # a kernel that is constant up to rounding is one without components
-        rounding = len(K) * EPS * np.abs(K).max(initial=0.0)
+        rounding = len(K) * EPS * largest
         means = centre_kernel(K, w)
         scale = np.abs(K.diagonal()).max() or 1.0
         if scale <= rounding:
             K[:] = 0.0
         K /= scale
 
-        found = components(lambda B: K @ B)
-        rotations = centre_dual(found.rotations, w) / scale
+        deflation = components(lambda B: K @ B)
+        rotations = centre_dual(deflation.rotations, w) / scale
         unit = scale**0.5
-        return _Parts(
-            found,
-            rotations,
-            shifts=-(means @ rotations) * unit,
-            unit=unit,
-            pivots=np.arange(len(K)),
-            residual=0.0,
-        )
+        shifts = -(means @ rotations) * unit
+        everything = np.arange(len(K))
+        return _Route(deflation, rotations, shifts, unit, everything, residual=0.0)
 
     def _low_rank(self, gram, X, w, roots, components):
         """Components by products with a centred incomplete Cholesky factor."""
         check_definite(gram)
         with np.errstate(over="ignore", invalid="ignore"):
-            refuse_extreme(gram.diag(X))
+            diagonal = gram.diag(X)
+        refuse_extreme(diagonal)
+        rank = min(self.max_rank, count_samples(X))
         try:
-            low = centred_cholesky(
-                gram, X, rank=min(self.max_rank, count_samples(X)), tol=self.rank_tol
-            )
+            low = centred_cholesky(gram, X, rank=rank, tol=self.rank_tol)
         except linalg.LinAlgError as error:
             raise ValueError(self._indefinite()) from error
 
         # a kernel that is constant up to rounding is one without components
         G = low.factor
         L = G[low.pivots]
-        means = G.mean(axis=0) if w is None else w @ G / w.sum()
+        means = weighted_mean(G, w)
         rounding = len(G) * EPS * np.abs(G).max(initial=0.0)
         G = roots[:, None] * (G - means)
-        unit = float(np.abs(G).max(initial=0.0)) or 1.0
+        largest = np.abs(G).max(initial=0.0)
+        unit = float(largest) or 1.0
         if unit <= rounding:
             G[:] = 0.0
         G /= unit
 
         # rotations of the pivots: L' r = weights of the columns of G
-        found = components(lambda B: G @ (G.T @ B))
-        weights = G.T @ found.rotations / unit
-        return _Parts(
-            found,
-            linalg.solve_triangular(L, weights, lower=True, trans="T"),
-            shifts=-(means @ weights) * unit,
-            unit=unit,
-            pivots=low.pivots,
-            residual=float(low.residual_trace / max(gram.diag(X).sum(), 1e-300)),
-        )
+        deflation = components(lambda B: G @ (G.T @ B))
+        weights = G.T @ deflation.rotations / unit
+        rotations = linalg.solve_triangular(L, weights, lower=True, trans="T")
+        shifts = -(means @ weights) * unit
+        trace = max(diagonal.sum(), 1e-300)
+        residual = float(low.residual_trace / trace)
+        return _Route(deflation, rotations, shifts, unit, low.pivots, residual)
 
     def _keep_samples(self, gram, X, rows, pivots, *, whole):
         if gram.precomputed:
@@ -359,13 +354,13 @@ class KernelPLSRegression(
 
     def _all_scores(self, X, rows, scores, roots):
         """Scores of all samples, those of weight zero by the fitted rotations."""
-        result = np.empty((count_samples(X), self.n_components_))
+        n = count_samples(X)
+        result = np.empty((n, self.n_components_))
         result[rows] = scores / roots[:, None]
-        others = np.setdiff1d(np.arange(len(result)), rows)
+        others = np.setdiff1d(np.arange(n), rows)
         if len(others):
-            result[others] = (
-                self._apply(take(X, others), self.x_rotations_) + self._score_shift
-            )
+            of_others = self._apply(take(X, others), self.x_rotations_)
+            result[others] = of_others + self._score_shift
         return result
 
     def predict(self, X):
@@ -382,7 +377,7 @@ class KernelPLSRegression(
             Predictions.
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
+        X = samples_of(self, X)
         return self._apply(X, self.dual_coef_) + self.intercept_
 
     def transform(self, X):
@@ -399,58 +394,28 @@ class KernelPLSRegression(
             One column for each component.
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
+        X = samples_of(self, X)
+        dtype = getattr(X, "dtype", np.float64)
         scores = self._apply(X, self.x_rotations_) + self._score_shift
-        return scores.astype(getattr(X, "dtype", np.float64), copy=False)
+        return scores.astype(dtype, copy=False)
 
     def _components(self, X, y, apply, targets):
+        most_passes = self.n_components
         with FitProgress(
-            self, X, y, max_passes=self.n_components, task_name="component"
+            self, X, y, max_passes=most_passes, task_name="component"
         ) as progress:
-            found = kernel_pls(apply, targets, self.n_components, progress)
-        k = found.rotations.shape[1]
+            deflation = kernel_pls(apply, targets, self.n_components, progress)
+        k = deflation.rotations.shape[1]
         if k < self.n_components and not progress.stopped:
             reason = f"the number {k} of components that find anything to explain"
             warn_fewer(self, asked=self.n_components, found=k, reason=reason)
-        return found
+        return deflation
 
     def _apply(self, X, dual):
         if getattr(X, "dtype", None) == np.float32:
             X = X.astype(np.float64)
         blocks = [K @ dual for _, K in self._gram.blocks(X, self.X_fit_)]
         return np.concatenate(blocks)
-
-    def _vectors(self):
-        return not isinstance(self.kernel, Kernel) or self.kernel.requires_vector_input
-
-    def _validate(self, X, *, reset):
-        if not self._vectors():
-            return structured_samples(self.kernel, X, type(self).__name__, own=reset)
-        return validate_data(self, X, dtype=FLOATS, accept_sparse="csr", reset=reset)
-
-    def _validate_fit(self, X, y):
-        if self._vectors():
-            refuse_texts(self.kernel, X, type(self).__name__)
-            X, y = validate_data(
-                self,
-                X,
-                y,
-                dtype=FLOATS,
-                accept_sparse="csr",
-                multi_output=True,
-                y_numeric=True,
-                ensure_min_samples=2,
-            )
-            X = X.astype(np.float64, copy=False)
-        else:
-            X = structured_samples(self.kernel, X, type(self).__name__, own=True)
-
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        if len(y) != count_samples(X):
-            raise ValueError(f"X has {count_samples(X)} samples and y {len(y)}.")
-
-        self._one_target = y.ndim == 1
-        return X, y.reshape(len(y), -1).astype(np.float64)
 
     def _indefinite(self):
         return (
@@ -464,10 +429,8 @@ class KernelPLSRegression(
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = (
-            isinstance(self.kernel, str) and self.kernel == "precomputed"
-        )
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
         tags.input_tags.sparse = True
-        tags.input_tags.two_d_array = self._vectors()
+        tags.input_tags.two_d_array = not is_structured(self.kernel)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -24,6 +24,7 @@ from skmoderndata.cross_decomposition._base import (
     refuse_interpolation,
     signed_consensus,
     signs_of_peaks,
+    weighted_mean,
 )
 
 ALPHAS = np.r_[1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 0.9, 0.99]  # of "auto"
@@ -41,15 +42,19 @@ class LinearViews(MultiviewTransformer):
 
     def _view_scores(self, v, X):
         X = X.astype(np.float64, copy=False)
+        W = self.weights_[v]
+        mean = self.means_[v]
         if sparse.issparse(X):
-            return X @ self.weights_[v] - self.means_[v] @ self.weights_[v]
-        return (X - self.means_[v]) @ self.weights_[v]
+            return X @ W - mean @ W
+        return (X - mean) @ W
 
     def _alphas(self, n_views):
         """Regularisation of each view."""
         alpha = self.alpha
         name = type(self).__name__
-        alphas = list(alpha) if isinstance(alpha, list | tuple) else [alpha] * n_views
+        alphas = [alpha] * n_views
+        if isinstance(alpha, list | tuple):
+            alphas = list(alpha)
         if len(alphas) != n_views:
             raise ValueError(
                 f"{name}: alpha has {len(alphas)} entries for {n_views} views; give one for each "
@@ -70,10 +75,8 @@ class LinearViews(MultiviewTransformer):
 
         # the objective, and what the scores of the samples have
         self.regularized_correlations_ = pairs.values
-        self.correlations_ = mean_correlations(
-            [samples.spread(scores, v) for v, scores in enumerate(solution.scores)],
-            samples.weights,
-        )
+        spread = [samples.spread(scores, v) for v, scores in enumerate(solution.scores)]
+        self.correlations_ = mean_correlations(spread, samples.weights)
 
         self.n_iter_ = int(pairs.n_iter)
         self.residual_ = float(pairs.residual)
@@ -116,31 +119,30 @@ def solve_linear(views, samples, *, alphas, scale, k, name, **problem):
         The largest weight, in standard deviations of the columns with `scale`, of each component
         of the first view is positive.
     """
-    parts = [
-        whitened_view(X, samples, v, alpha=alpha, scale=scale)
-        for v, (X, alpha) in enumerate(zip(views, alphas, strict=True))
+    sides = [
+        whitened_view(X, samples, v, alpha=alphas[v], scale=scale) for v, X in enumerate(views)
     ]
-    whitened = [part.view for part in parts]
+    whitened = [side.view for side in sides]
     refuse_interpolation(whitened, alphas, samples, name=name, remedy="alpha")
     pairs = canonical_pairs(whitened, k, samples, **problem)
 
     # weights in the units of X, and scores
-    weights = [part.weights(c) for part, c in zip(parts, pairs.directions, strict=True)]
-    scores = [
-        training_scores(view, c, samples.weights_of(v))
-        for v, (view, c) in enumerate(zip(whitened, pairs.directions, strict=True))
-    ]
+    weights = []
+    scores = []
+    for v, (side, c) in enumerate(zip(sides, pairs.directions, strict=True)):
+        weights.append(side.weights(c))
+        scores.append(training_scores(side.view, c, samples.weights_of(v)))
 
     # the largest weight of the first view is positive, in standard deviations
-    signs = signs_of_peaks(weights[0] * parts[0].scale[:, None])
+    signs = signs_of_peaks(weights[0] * sides[0].scale[:, None])
     consensus = signed_consensus(pairs.consensus, signs, samples.weights)
     return LinearSolution(
-        pairs._replace(consensus=consensus),
-        [W * signs for W in weights],
-        [part.mean for part in parts],
-        [part.scale for part in parts],
-        [view.rank for view in whitened],
-        [part * signs for part in scores],
+        pairs=pairs._replace(consensus=consensus),
+        weights=[W * signs for W in weights],
+        means=[side.mean for side in sides],
+        scales=[side.scale for side in sides],
+        ranks=[side.view.rank for side in sides],
+        scores=[columns * signs for columns in scores],
     )
 
 
@@ -156,7 +158,8 @@ class LinearView(NamedTuple):
         """Weights of the columns in the units of X that belong to directions."""
         W = coefficients(self.view, c)
         # with more sparse columns than rows the coefficients belong to the rows
-        W = self.rows.inner(W) if sparse.issparse(self.view.whiten) else W
+        if sparse.issparse(self.view.whiten):
+            W = self.rows.inner(W)
         return W / self.scale[:, None]
 
 
@@ -164,14 +167,16 @@ def whitened_view(X, samples, v, *, alpha, scale):
     """Centre, scale and whiten the rows of one view."""
     w = samples.weights_of(v)
     centred = centred_sparse if sparse.issparse(X) else centred_dense
-    G, mean, deviation = centred(X[samples.rows[v]], w, scale)
+    present = X[samples.rows[v]]
+    G, mean, deviation = centred(present, w, scale)
     if G is None:
         raise ValueError(f"View {v + 1} is constant, so nothing can correlate with it.")
     pen = penalty(alpha, "shrinkage")
     if sparse.issparse(X):
         view = whiten_sparse(G, pen)
     else:
-        view = whiten_features(G, pen, None if w is None else w.sum())
+        total = None if w is None else w.sum()
+        view = whiten_features(G, pen, total)
     return LinearView(view, G, mean, deviation)
 
 
@@ -186,55 +191,59 @@ def alpha_of_folds(views, samples, *, scale, k):
     """
     # rows that both views have, of positive weight
     used = np.intersect1d(*samples.rows)
-    w = np.ones(len(used)) if samples.weights is None else samples.weights[used]
+    w = np.ones(len(used))
+    if samples.weights is not None:
+        w = samples.weights[used]
     views = [X[used] for X in views]
 
     fold = _folds(views, w, scale)
+    start = penalty(0.5, "shrinkage")
     products = np.zeros((len(ALPHAS), k, 3))
     for f in range(fold.max() + 1):
         train = np.flatnonzero(fold != f)
         test = np.flatnonzero(fold == f)
         if len(train) < 2:
             continue
-        part = Samples(len(train), [np.arange(len(train))] * 2, w[train])
+        rows = np.arange(len(train))
+        fitted = Samples(len(train), [rows] * 2, w[train])
+        held_out = [X[test] for X in views]
 
         # eigenvectors once, for all penalties
-        start = penalty(0.5, "shrinkage")
         try:
-            parts = [
-                whitened_view(X[train], part, v, alpha=0.5, scale=scale)
+            sides = [
+                whitened_view(X[train], fitted, v, alpha=0.5, scale=scale)
                 for v, X in enumerate(views)
             ]
         except ValueError:  # constant without these rows
             continue
+
+        total = w[train].sum()
         for a, alpha in enumerate(ALPHAS):
             pen = penalty(alpha, "shrinkage")
-            again = [
-                side._replace(view=with_penalty(side.view, start, pen, w[train].sum()))
-                for side in parts
-            ]
-            pairs = canonical_pairs([side.view for side in again], k, part)
+            whitened = [with_penalty(side.view, start, pen, total) for side in sides]
+            pairs = canonical_pairs(whitened, k, fitted)
 
             # products of the held-out scores of the two views
-            A, B = (
-                X[test] @ W - side.mean @ W
-                for X, side, W in zip(
-                    views,
-                    again,
-                    [side.weights(c) for side, c in zip(again, pairs.directions, strict=True)],
-                    strict=True,
-                )
-            )
+            A, B = _scores_of(held_out, sides, whitened, pairs.directions)
             sums = [w[test] @ (P * Q) for P, Q in ((A, B), (A, A), (B, B))]
             products[a, : A.shape[1]] += np.transpose(sums)
 
     # ties go to the stronger regularisation
     both, a, b = np.moveaxis(products, 2, 0)
     sizes = np.sqrt(a * b)
-    correlations = np.divide(both, sizes, out=np.zeros_like(both), where=sizes > 0).mean(
-        axis=1
-    )
-    return float(ALPHAS[np.flatnonzero(correlations >= correlations.max() - 1e-12)[-1]])
+    correlations = np.divide(both, sizes, out=np.zeros_like(both), where=sizes > 0)
+    correlations = correlations.mean(axis=1)
+    best = np.flatnonzero(correlations >= correlations.max() - 1e-12)
+    return float(ALPHAS[best[-1]])
+
+
+def _scores_of(views, sides, whitened, directions):
+    """Scores of rows that were left out, one array for each view."""
+    scores = []
+    for X, side, view, c in zip(views, sides, whitened, directions, strict=True):
+        W = side._replace(view=view).weights(c)
+        scores.append(X @ W - side.mean @ W)
+    return scores
 
 
 def _folds(views, w, scale):
@@ -247,10 +256,12 @@ def _folds(views, w, scale):
         centred = centred_sparse if sparse.issparse(X) else centred_dense
         G, _, _ = centred(X, w, scale)
         if G is not None:
-            direction = np.cos(1.0 + v + np.arange(X.shape[1]) ** 2.0)[:, None]
+            angles = 1.0 + v + np.arange(X.shape[1]) ** 2.0
+            direction = np.cos(angles)[:, None]
             key += (G @ direction)[:, 0] / np.sqrt(w)
     size = np.abs(key).max(initial=0.0) or 1.0
-    _, rank = np.unique(np.round(key / size, 9), return_inverse=True)
+    rounded = np.round(key / size, 9)
+    _, rank = np.unique(rounded, return_inverse=True)
     return rank % N_FOLDS
 
 
@@ -258,18 +269,23 @@ def centred_dense(X, w, scale):
     """Centred rows times the roots of their weights, None if all are equal; means, deviations."""
     G = X.astype(np.float64)
     total = len(G) if w is None else w.sum()
-    mean = G.mean(axis=0) if w is None else w @ G / total
+    mean = weighted_mean(G, w)
     peak = np.abs(G).max(axis=0)
     G -= mean
+
     # a centred constant column contains only rounding errors
-    G[:, np.abs(G).max(axis=0) <= 8 * np.finfo(X.dtype).eps * np.abs(mean)] = 0.0
-    if not np.abs(G).max(initial=0.0) > 1e-14 * peak.max(initial=0.0):
+    rounding = 8 * np.finfo(X.dtype).eps * np.abs(mean)
+    constant = np.abs(G).max(axis=0) <= rounding
+    G[:, constant] = 0.0
+    largest = np.abs(G).max(initial=0.0)
+    if not largest > 1e-14 * peak.max(initial=0.0):
         return None, mean, None
     if w is not None:
         G *= np.sqrt(w)[:, None]
     deviation = np.ones(G.shape[1])
     if scale:
-        deviation = np.sqrt(np.einsum("ij,ij->j", G, G) / total)
+        squares = np.einsum("ij,ij->j", G, G)
+        deviation = np.sqrt(squares / total)
         deviation[deviation == 0] = 1.0
         G /= deviation
     return G, mean, deviation
@@ -286,19 +302,24 @@ def centred_sparse(X, w, scale):
     total = w.sum()
     mean = np.asarray(w @ X).ravel() / total
     columns = np.repeat(np.arange(p), np.diff(X.indptr))
-    inner = (X.data - mean[columns]) ** 2 * w[X.indices]
-    stored = np.bincount(columns, weights=w[X.indices], minlength=p)
-    squares = np.bincount(columns, weights=inner, minlength=p) + (total - stored) * mean**2
+    weights = w[X.indices]
+    inner = (X.data - mean[columns]) ** 2 * weights
+    stored = np.bincount(columns, weights=weights, minlength=p)
+    squares = np.bincount(columns, weights=inner, minlength=p)
+    squares = squares + (total - stored) * mean**2
 
     deviation = np.sqrt(squares / total)
-    constant = deviation <= 8 * np.finfo(np.float64).eps * np.abs(mean)
+    rounding = 8 * np.finfo(np.float64).eps * np.abs(mean)
+    constant = deviation <= rounding
     if constant.all():
         return None, mean, None
     deviation = np.where(constant, 1.0, deviation) if scale else np.ones(p)
 
     if constant.any():
-        X = X.multiply(np.where(constant, 0.0, 1.0)).tocsc()
+        varies = np.where(constant, 0.0, 1.0)
+        X = X.multiply(varies).tocsc()
         X.eliminate_zeros()
 
     centre = np.where(constant, 0.0, mean)
-    return CentredRows(X, centre, deviation, np.sqrt(w)), mean, deviation
+    rows = CentredRows(X, centre, deviation, np.sqrt(w))
+    return rows, mean, deviation

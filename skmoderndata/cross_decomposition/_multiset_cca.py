@@ -187,10 +187,12 @@ class MultisetCCA(LinearViews):
         )
         self._store(solution, samples, progress)
 
-        self.dual_gap_ = float(solution.pairs.gap)
-        if solution.pairs.consensus is not None:
-            self.consensus_ = solution.pairs.consensus
-        if self.criterion == "sumcor" and len(views) > 2 and self.residual_ > self.tol:
+        pairs = solution.pairs
+        self.dual_gap_ = float(pairs.gap)
+        if pairs.consensus is not None:
+            self.consensus_ = pairs.consensus
+        iterative = self.criterion == "sumcor" and len(views) > 2
+        if iterative and self.residual_ > self.tol:
             warn_of_moving(self)
 
     @property

@@ -12,7 +12,7 @@ from sklearn.base import (
     RegressorMixin,
     TransformerMixin,
 )
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, warn_fewer
 from skmoderndata._compat import (
@@ -22,9 +22,9 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
-from skmoderndata._kernelized.checks import is_structured, refuse_texts, structured_samples
-from skmoderndata._kernelized.expansion import scale_gamma, surely_psd
-from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Columns, resolve_kernel
+from skmoderndata._kernelized.checks import is_structured
+from skmoderndata._kernelized.expansion import surely_psd
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Columns
 from skmoderndata._kernelized.low_rank import is_low_rank, low_rank_features
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.encoded import Encoded
@@ -42,9 +42,16 @@ from skmoderndata._solvers.kernel.canonical import (
     centre_dual,
     centre_kernel,
 )
-from skmoderndata._validation import check_array, validate_data
-from skmoderndata.cross_decomposition._base import FLOATS, unequal_weights
-from skmoderndata.cross_decomposition._kernel_base import kernel_matrix, take_samples
+from skmoderndata._validation import float_type
+from skmoderndata.cross_decomposition._base import unequal_weights, weighted_mean
+from skmoderndata.cross_decomposition._kernel_base import (
+    gram_of,
+    is_precomputed,
+    kernel_matrix,
+    samples_and_targets,
+    samples_of,
+    take_samples,
+)
 
 START = 64  # components from which on leave-one-out looks for the best number
 
@@ -253,48 +260,55 @@ class PrincipalComponentsRegression(
         # 1. samples of positive weight, and centred targets
         X, Y, one_target, rows, w = self._training_samples(X, y, sample_weight)
         roots = np.ones(len(Y)) if w is None else np.sqrt(w)
-        target_means = Y.mean(axis=0) if w is None else w @ Y / w.sum()
+        target_means = weighted_mean(Y, w)
         residual = roots[:, None] * (Y - target_means)
 
         # 2. principal components, as many as the choice among them needs
         enough = self._enough(X, Y, roots, residual)
         if isinstance(self.kernel, str) and self.kernel == "linear":
-            found = self._linear_components(X, w, roots, enough)
+            components = self._linear_components(X, w, roots, enough)
         else:
-            found = self._kernel_components(X, rows, w, roots, enough)
+            components = self._kernel_components(X, rows, w, roots, enough)
 
         # 3. their number
         if self.n_components == "loo":
-            self.loo_errors_ = leave_one_out(found.units, roots, residual, copies_of(X, Y))
-            k = int(self.loo_errors_.argmin()) + 1 if self.loo_errors_.size else 0
+            copies = copies_of(X, Y)
+            errors = leave_one_out(components.units, roots, residual, copies)
+            self.loo_errors_ = errors
+            k = int(errors.argmin()) + 1 if errors.size else 0
         else:
-            k = self._number(found.values, found.total)
-        values = found.values[:k]
-        units = found.units[:, :k]
+            k = self._number(components.values, components.total)
+        values = components.values[:k]
+        units = components.units[:, :k]
 
         # 4. scores from new samples, and the regression on them
-        rotations, shift = found.rotate(values, units)
+        rotations, shift = components.rotate(values, units)
         fitted = units.T @ residual  # coefficients of unit scores
         on_scores = fitted / np.sqrt(values)[:, None]
         coef = rotations @ on_scores
         intercept = target_means + shift @ on_scores
 
         # 5. signs, attributes
-        signs = found.signs(rotations)
+        signs = components.signs(rotations)
         self._rotations = rotations * signs
         self._score_shift = shift * signs
-        if self._gram is None:
-            self.coef_ = coef[:, 0] if one_target else coef.T
+        if one_target:
+            coef = coef[:, 0]
+            intercept = float(intercept[0])
+        if self._gram is not None:
+            self.dual_coef_ = coef
         else:
-            self.dual_coef_ = coef[:, 0] if one_target else coef
-        self.intercept_ = float(intercept[0]) if one_target else intercept
-        unexplained = residual - units @ fitted
-        self.stationarity_ = float(
-            np.abs(units.T @ unexplained).max(initial=0.0) / (linalg.norm(residual) or 1.0)
-        )
+            self.coef_ = coef.T
+        self.intercept_ = intercept
         self.n_components_ = k
+        total = components.total
         self.explained_variance_ = values / float(roots @ roots)
-        self.explained_variance_ratio_ = values / found.total if found.total > 0 else values
+        self.explained_variance_ratio_ = values / total if total > 0 else values
+
+        # what is left is orthogonal to the components
+        unexplained = residual - units @ fitted
+        largest = np.abs(units.T @ unexplained).max(initial=0.0)
+        self.stationarity_ = float(largest / (linalg.norm(residual) or 1.0))
         return self
 
     def predict(self, X):
@@ -311,7 +325,7 @@ class PrincipalComponentsRegression(
             Predictions.
         """
         check_is_fitted(self)
-        X = self._rows(X)
+        X = samples_of(self, X)
         coef = self.coef_.T if self._gram is None else self.dual_coef_
         return self._apply(X, coef) + self.intercept_
 
@@ -329,35 +343,15 @@ class PrincipalComponentsRegression(
             One column for each component; the largest coefficient of each is positive.
         """
         check_is_fitted(self)
-        X = self._rows(X)
+        X = samples_of(self, X)
         scores = self._apply(X, self._rotations) + self._score_shift
-        single = getattr(X, "dtype", None) == np.float32
-        return scores.astype(np.float32 if single else np.float64, copy=False)
-
-    def _rows(self, X):
-        if is_structured(self.kernel):
-            return structured_samples(self.kernel, X, type(self).__name__, own=False)
-        return validate_data(self, X, dtype=FLOATS, accept_sparse="csr", reset=False)
+        return scores.astype(float_type(X), copy=False)
 
     def _training_samples(self, X, y, sample_weight):
         """Return samples and targets of positive weight, if y is one target, rows, weights."""
-        if is_structured(self.kernel):
-            X = structured_samples(self.kernel, X, type(self).__name__, own=True)
-            check_consistent_length(X, y)
-        else:
-            refuse_texts(self.kernel, X, type(self).__name__)
-            X, y = validate_data(
-                self,
-                X,
-                y,
-                dtype=FLOATS,
-                accept_sparse="csr",
-                multi_output=True,
-                y_numeric=True,
-                ensure_min_samples=2,
-            )
-            X = X.astype(np.float64, copy=False)
+        X, Y, one_target = samples_and_targets(self, X, y)
 
+        # combinations of kernel and solver
         if self.solver == "primal" and self.kernel != "linear":
             raise ValueError(
                 "PrincipalComponentsRegression(solver='primal') is for kernel='linear', got "
@@ -368,9 +362,6 @@ class PrincipalComponentsRegression(
                 "PrincipalComponentsRegression(solver='low_rank') is for kernels other than "
                 "'linear', which needs no approximation; use solver='auto'."
             )
-
-        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-        Y = y.reshape(len(y), -1)
 
         w = unequal_weights(
             sample_weight, Y, owner="PrincipalComponentsRegression", at_least=2
@@ -383,7 +374,7 @@ class PrincipalComponentsRegression(
             Y = Y[rows]
             w = w[rows]
 
-        return X, Y, y.ndim == 1, rows, w
+        return X, Y, one_target, rows, w
 
     def _enough(self, X, Y, roots, residual):
         """Return the function that tells whether the leading components hold the best number."""
@@ -393,7 +384,8 @@ class PrincipalComponentsRegression(
 
         def enough(values, V):
             errors = leave_one_out(V, roots, residual, copies)
-            return int(errors.argmin()) + 1 <= len(errors) // 2
+            best = int(errors.argmin()) + 1
+            return best <= len(errors) // 2
 
         return enough
 
@@ -408,28 +400,20 @@ class PrincipalComponentsRegression(
         values, V, W, total = self._linear(centred, dual, enough)
 
         def rotate(values, units):
-            kept = W[:, : len(values)]
-            return kept, -(means @ kept)
+            columns = W[:, : len(values)]
+            return columns, -(means @ columns)
 
         return Components(values, V, total, rotate, lambda R: row_signs(R.T))
 
     def _kernel_components(self, X, rows, w, roots, enough):
         """Components in feature space, by the kernel matrix or in the span of few samples."""
-        gram = self._gram = resolve_kernel(
-            self.kernel,
-            X,
-            gamma=scale_gamma(self.gamma, self.kernel, X, w),
-            degree=self.degree,
-            coef0=self.coef0,
-            kernel_params=self.kernel_params,
-        )
-
-        many = (
-            not isinstance(self.n_components, str) and (self.n_components or 0) > self.max_rank
-        )
-        low = self.solver == "low_rank" or (
-            not many and is_low_rank(self.solver, gram, len(roots))
-        )
+        gram = self._gram = gram_of(self, X, w)
+        # an approximation holds no more than `max_rank` components
+        many = False
+        if not isinstance(self.n_components, str):
+            many = (self.n_components or 0) > self.max_rank
+        low = not many and is_low_rank(self.solver, gram, len(roots))
+        low = low or self.solver == "low_rank"
         self.solver_ = "low_rank" if low else "dual"
 
         if low:
@@ -437,43 +421,50 @@ class PrincipalComponentsRegression(
 
         K = kernel_matrix(gram, X)
         K_means = centre_kernel(K, w)
-        floor = len(K) * 1e-15 * np.abs(K_means).max(initial=0.0)
+        largest = np.abs(K_means).max(initial=0.0)
+        floor = len(K) * 1e-15 * largest
         values, V = self._leading(K, floor, surely_psd(gram), enough)
 
-        self.X_fit_ = X.copy() if self.copy_X and hasattr(X, "copy") else X
+        self.X_fit_ = X
+        if self.copy_X and hasattr(X, "copy"):
+            self.X_fit_ = X.copy()
         if gram.precomputed:
             self.X_fit_ = Columns(rows)
-        copies = np.ones((len(K), 1)) if w is None else w[:, None]
+        copies = 1.0 if w is None else w[:, None]
 
         def rotate(values, units):
-            alphas = centre_dual(units / np.sqrt(values), w)
+            unit_scores = units / np.sqrt(values)
+            alphas = centre_dual(unit_scores, w)
             return alphas, -(K_means @ alphas)
 
         # signs as for so many copies of the samples
-        return Components(
-            values, V, float(K.trace()), rotate, lambda R: row_signs((R / copies).T)
-        )
+        total = float(K.trace())
+        return Components(values, V, total, rotate, lambda R: row_signs((R / copies).T))
 
     def _low_rank_components(self, X, rows, w, roots, gram):
         """Components of the coordinates in the span of at most `max_rank` samples."""
-        features, low = low_rank_features(gram, X, rank=min(self.max_rank, len(roots)))
+        rank = min(self.max_rank, len(roots))
+        features, low = low_rank_features(gram, X, rank=rank)
         means, centred = _centred(low.factor, w, roots)
         V, s, Wt = linalg.svd(centred, full_matrices=False, check_finite=False)
 
         values = s**2
-        keep = values > 1e-10 * values.max(initial=0.0)
-        W = Wt[keep].T
-        values = values[keep]
-        beyond = float(roots**2 @ np.maximum(low.residual, 0.0))
-        self.X_fit_ = Columns(rows[low.pivots]) if gram.precomputed else features.landmarks
+        positive = values > 1e-10 * values.max(initial=0.0)
+        W = Wt[positive].T
+        values = values[positive]
+        self.X_fit_ = features.landmarks
+        if gram.precomputed:
+            self.X_fit_ = Columns(rows[low.pivots])
 
         def rotate(values, units):
-            kept = W[:, : len(values)]
-            shift = -(means @ kept)
-            return linalg.solve_triangular(features.root, kept, lower=True, trans=1), shift
+            columns = W[:, : len(values)]
+            shift = -(means @ columns)
+            alphas = linalg.solve_triangular(features.root, columns, lower=True, trans=1)
+            return alphas, shift
 
+        beyond = float(roots**2 @ np.maximum(low.residual, 0.0))
         total = float(values.sum()) + beyond
-        return Components(values, V[:, keep], total, rotate, lambda R: row_signs(R.T))
+        return Components(values, V[:, positive], total, rotate, lambda R: row_signs(R.T))
 
     def _linear(self, G, dual, enough):
         """Squared singular values, left and right vectors of centred rows; sum of squares."""
@@ -482,26 +473,34 @@ class PrincipalComponentsRegression(
 
         # sparse rows: few vectors by Lanczos iterations, many by the smaller product
         if isinstance(G, CentredRows):
-            total = max(float(G.X.data @ G.X.data) - G.total * float(G.mean @ G.mean), 0.0)
-            if (
-                isinstance(k, int | np.integer)
-                and min(n, p) > DENSE_UP_TO
-                and k < min(n, p) // 8
-            ):
+            squares = float(G.X.data @ G.X.data)
+            of_means = G.total * float(G.mean @ G.mean)
+            total = max(squares - of_means, 0.0)
+            smaller = min(n, p)
+            counted = isinstance(k, int | np.integer)
+            if counted and smaller > DENSE_UP_TO and k < smaller // 8:
                 return *_few(G, k), total
+
             A = G.gram() if dual else G.inner(G)
-            values, U = self._leading((A + A.T) / 2, 0.0, True, enough if dual else None)
-            other = (G.inner(U) if dual else G @ U) / np.sqrt(values)
-            return (values, U, other, total) if dual else (values, other, U, total)
+            symmetric = (A + A.T) / 2
+            values, U = self._leading(symmetric, 0.0, True, enough if dual else None)
+            lengths = np.sqrt(values)
+            if dual:
+                return values, U, G.inner(U) / lengths, total
+            return values, (G @ U) / lengths, U, total
 
         if dual:
             K = G @ G.T
             values, V = self._leading(K, 0.0, True, enough)
-            return values, V, G.T @ (V / np.sqrt(values)), float(K.trace())
+            W = G.T @ (V / np.sqrt(values))
+            return values, V, W, float(K.trace())
         V, s, Vt = linalg.svd(G, full_matrices=False, check_finite=False)
-        keep = s > max(n, p) * np.finfo(np.float64).eps * s[0] if s[0] > 0 else s > 0
-        values = s[keep] ** 2
-        return values, V[:, keep], Vt[keep].T, float(values.sum())
+        nonzero = s > 0
+        if s[0] > 0:
+            nonzero = s > max(n, p) * np.finfo(np.float64).eps * s[0]
+        values = s[nonzero] ** 2
+        total = float(values.sum())
+        return values, V[:, nonzero], Vt[nonzero].T, total
 
     def _leading(self, K, floor, psd, enough):
         """Positive eigenvalues, descending, and eigenvectors; few of a matrix known as `psd`."""
@@ -515,37 +514,41 @@ class PrincipalComponentsRegression(
         else:
             values, V = leading_eigen(K, int(k))
 
-        if values[-1] < -max(INDEFINITE * np.abs(values).max(), floor):
+        limit = max(INDEFINITE * np.abs(values).max(), floor)
+        if values[-1] < -limit:
             raise ValueError(
                 f"PrincipalComponentsRegression: the kernel matrix of kernel={self.kernel!r} "
                 "is not positive semi-definite. Choose another kernel or other parameters, or "
                 "correct its spectrum."
             )
         # of a constant kernel rounding remains
-        keep = values > max(1e-10 * values[0], floor)
-        return values[keep], V[:, keep]
+        positive = values > max(1e-10 * values[0], floor)
+        return values[positive], V[:, positive]
 
     def _apply(self, X, coef):
         if isinstance(X, np.ndarray) or sparse.issparse(X):
             X = X.astype(np.float64, copy=False)
         if self._gram is None:
             return X @ coef
-        return np.concatenate([K @ coef for _, K in self._gram.blocks(X, self.X_fit_)])
+        blocks = [K @ coef for _, K in self._gram.blocks(X, self.X_fit_)]
+        return np.concatenate(blocks)
 
     def _number(self, values, total):
         if self.n_components is None:
             return len(values)
 
         # the fewest that explain the fraction
+        n_all = len(values)
         if isinstance(self.n_components, float) and self.n_components < 1:
             fractions = np.cumsum(values) / total if total > 0 else values
-            return min(len(values), int(np.searchsorted(fractions, self.n_components)) + 1)
+            k = int(np.searchsorted(fractions, self.n_components)) + 1
+            return min(n_all, k)
 
         k = int(self.n_components)
-        if k > len(values):
-            reason = f"the rank {len(values)} of the data"
-            warn_fewer(self, asked=k, found=len(values), reason=reason)
-        return min(len(values), k)
+        if k > n_all:
+            reason = f"the rank {n_all} of the data"
+            warn_fewer(self, asked=k, found=n_all, reason=reason)
+        return min(n_all, k)
 
     @property
     def _n_features_out(self):
@@ -553,9 +556,7 @@ class PrincipalComponentsRegression(
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = (
-            isinstance(self.kernel, str) and self.kernel == "precomputed"
-        )
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
         tags.input_tags.sparse = True
         tags.input_tags.two_d_array = not is_structured(self.kernel)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
@@ -600,9 +601,9 @@ def leave_one_out(V, roots, residual, group):
         # residual / (1 - leverage), of all copies of a sample together
         free = 1 - np.bincount(group, leverage)[group]
         if free.min() > 1e-9:
-            errors[j] = float(
-                np.mean(np.sum((residual / free[:, None]) ** 2, axis=0) / variance)
-            )
+            squares = (residual / free[:, None]) ** 2
+            relative = np.sum(squares, axis=0) / variance
+            errors[j] = float(np.mean(relative))
     return errors
 
 
@@ -617,29 +618,36 @@ def copies_of(X, Y):
     else:
         rows = [row.tobytes() for row in X + 0.0]  # -0 is 0
     numbers = {}
-    both = zip(rows, (row.tobytes() for row in Y + 0.0), strict=True)
+    targets = (row.tobytes() for row in Y + 0.0)
+    both = zip(rows, targets, strict=True)
     return np.array([numbers.setdefault(sample, len(numbers)) for sample in both])
 
 
 def _centred(X, w, roots):
     """Means, and centred rows times the roots of the weights."""
-    means = np.asarray(X.mean(axis=0)).ravel() if w is None else w @ X / w.sum()
+    means = np.asarray(weighted_mean(X, w)).ravel()
     if sparse.issparse(X):
-        return means, CentredRows(X, means, np.ones(X.shape[1]), roots)
+        units = np.ones(X.shape[1])
+        return means, CentredRows(X, means, units, roots)
     return means, roots[:, None] * (X - means)
 
 
 def _few(G, k):
     """Few leading squared singular values and vectors of centred sparse rows."""
-    operator = LinearOperator(
-        G.shape,
-        matvec=lambda b: G @ b.ravel(),
-        rmatvec=lambda b: G.inner(b.ravel()[:, None])[:, 0],
-    )
 
-    start = np.random.RandomState(0).standard_normal(min(G.shape))
+    def forward(b):
+        return G @ b.ravel()
+
+    def adjoint(b):
+        column = b.ravel()[:, None]
+        return G.inner(column)[:, 0]
+
+    operator = LinearOperator(G.shape, matvec=forward, rmatvec=adjoint)
+    rng = np.random.RandomState(0)
+    start = rng.standard_normal(min(G.shape))
     V, s, Wt = svds(operator, k=k, v0=start, tol=0)
-    order = np.argsort(s)[::-1]
 
-    order = order[s[order] > max(G.shape) * np.finfo(np.float64).eps * s.max()]
+    smallest = max(G.shape) * np.finfo(np.float64).eps * s.max()
+    order = np.argsort(s)[::-1]
+    order = order[s[order] > smallest]
     return s[order] ** 2, V[:, order], Wt[order].T

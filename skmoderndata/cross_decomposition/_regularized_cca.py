@@ -148,12 +148,15 @@ class RegularizedCCA(LinearViews):
                 f"RegularizedCCA takes two views, and received {len(views)}: MultisetCCA takes "
                 "any number."
             )
+
+        # 1. penalties: given, or by the held-out correlation of rows left out
         if self.alpha == "auto":
-            alphas = [
-                alpha_of_folds(views, samples, scale=self.scale, k=self.n_components)
-            ] * 2
+            alpha = alpha_of_folds(views, samples, scale=self.scale, k=self.n_components)
+            alphas = [alpha, alpha]
         else:
             alphas = self._alphas(2)
+
+        # 2. canonical pairs of the whitened views
         solution = solve_linear(
             views,
             samples,

@@ -113,7 +113,8 @@ def make_boolean_sources(
     assignments = _draw_sets(n_samples, n_sources, largest, allow_empty, rng)
     clean = boolean_product(assignments, sources)
     noisy = rng.uniform(size=clean.shape) < noise
-    X = np.where(noisy, rng.uniform(size=clean.shape) < noise_rate, clean)
+    drawn = rng.uniform(size=clean.shape) < noise_rate
+    X = np.where(noisy, drawn, clean)
     return X, clean, sources, assignments
 
 
@@ -129,7 +130,8 @@ def _blocks(k, p, overlap, size):
             f"n_sources={k} of size={size} with overlap={overlap} need {needed} features, but "
             f"n_features={p}: increase n_features or overlap, or lower size."
         )
-    start = np.arange(k)[:, None] * (size - _shared(size, overlap))
+    stride = size - _shared(size, overlap)
+    start = np.arange(k)[:, None] * stride
     feature = np.arange(p)
     return (feature >= start) & (feature < start + size)
 
@@ -139,7 +141,8 @@ def _shared(size, overlap):
 
 
 def _span(k, size, overlap):
-    return size + (k - 1) * (size - _shared(size, overlap))
+    stride = size - _shared(size, overlap)
+    return size + (k - 1) * stride
 
 
 def _draw_sets(n, k, largest, allow_empty, rng):
@@ -147,12 +150,20 @@ def _draw_sets(n, k, largest, allow_empty, rng):
     n_sets = count_assignment_sets(k, largest, allow_empty=allow_empty)
     if n_sets <= n:
         sets = assignment_sets(k, largest, allow_empty=allow_empty)
-        rest = rng.permutation(n_sets)[: n % n_sets]
-        chosen = np.concatenate([np.repeat(np.arange(n_sets), n // n_sets), rest])
+        times, n_extra = divmod(n, n_sets)
+        extra = rng.permutation(n_sets)[:n_extra]
+        every = np.repeat(np.arange(n_sets), times)
+        chosen = np.concatenate([every, extra])
         return sets[rng.permutation(chosen)]
-    sizes = np.arange(0 if allow_empty else 1, largest + 1)
-    below = [count_assignment_sets(k, size, allow_empty=allow_empty) for size in sizes]
-    share = np.array([count / n_sets for count in below])
-    size = sizes[np.searchsorted(share, rng.uniform(size=n), side="right")]
-    rank = np.argsort(np.argsort(rng.uniform(size=(n, k)), axis=1), axis=1)
+
+    # sizes of sets by how many sets there are, then members at random
+    smallest = 0 if allow_empty else 1
+    sizes = np.arange(smallest, largest + 1)
+    up_to = [count_assignment_sets(k, size, allow_empty=allow_empty) for size in sizes]
+    cumulative = np.array([count / n_sets for count in up_to])
+    level = rng.uniform(size=n)
+    drawn = np.searchsorted(cumulative, level, side="right")
+    size = sizes[drawn]
+    order = np.argsort(rng.uniform(size=(n, k)), axis=1)
+    rank = np.argsort(order, axis=1)
     return rank < size[:, None]

@@ -49,25 +49,28 @@ def load_japanese_vowels(*, folder=None, subset="train", return_X_y=False):
         raise ValueError(
             f'load_japanese_vowels: subset={subset!r}; it must be "train" or "test".'
         )
-    place = _installed() if folder is None else Path(folder)
-    path = None if place is None else place / f"{NAME}_{subset.upper()}.ts"
-    if path is None or not path.exists():
+    given = "in an installed aeon" if folder is None else f"in {folder}"
+    folder = _installed() if folder is None else Path(folder)
+    name = f"{NAME}_{subset.upper()}.ts"
+    if folder is None or not (folder / name).exists():
         raise FileNotFoundError(
-            f"load_japanese_vowels: {NAME}_{subset.upper()}.ts is not "
-            + ("in an installed aeon" if folder is None else f"in {folder}")
-            + ": pip install aeon, or name a folder with the files of the UEA archive."
+            f"load_japanese_vowels: {name} is not {given}: pip install aeon, or name a folder "
+            "with the files of the UEA archive."
         )
 
     # a line for each utterance: channels, then the speaker
     X = []
     y = []
     inside = False
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        if inside and line.strip():
-            *channels, label = line.strip().split(":")
-            X.append(np.array([[float(v) for v in c.split(",")] for c in channels]).T)
+    text = (folder / name).read_text(encoding="utf-8", errors="replace")
+    for line in text.splitlines():
+        line = line.strip()
+        if inside and line:
+            *channels, label = line.split(":")
+            series = [[float(value) for value in channel.split(",")] for channel in channels]
+            X.append(np.array(series).T)
             y.append(int(label))
-        inside = inside or line.strip().lower() == "@data"
+        inside = inside or line.lower() == "@data"
     y = np.array(y)
 
     if return_X_y:
@@ -84,4 +87,5 @@ def _installed():
     spec = importlib.util.find_spec("aeon")
     if spec is None or spec.origin is None:
         return None
-    return Path(spec.origin).parent / "datasets" / "data" / NAME
+    package = Path(spec.origin).parent
+    return package / "datasets" / "data" / NAME

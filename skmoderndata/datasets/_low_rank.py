@@ -14,6 +14,7 @@ from skmoderndata._compat import (
     StrOptions,
     validate_params,
 )
+from skmoderndata.datasets._base import checked_image_shape
 
 _FADE = 0.45  # bound of both parts of the light, so that no pixel of the background turns dark
 
@@ -110,15 +111,17 @@ def make_low_rank_plus_sparse(
     rng = check_random_state(random_state)
     shape = (n_samples, n_features)
 
-    A = rng.standard_normal((n_samples, rank))
-    low_rank = A @ rng.standard_normal((rank, n_features)) / np.sqrt(max(rank, 1))
+    scores = rng.standard_normal((n_samples, rank))
+    components = rng.standard_normal((rank, n_features))
+    low_rank = scores @ components / np.sqrt(max(rank, 1))
 
     size = n_samples * n_features
     # the wrong cells are among those that are not missing
     n_missing = round(missing * size)
     cells = rng.permutation(size)
-    known = cells[n_missing:]
-    wrong = known[: round(outlier_fraction * known.size)]
+    observed = cells[n_missing:]
+    n_wrong = round(outlier_fraction * observed.size)
+    wrong = observed[:n_wrong]
 
     sparse = np.zeros(size)
     if errors == "random":
@@ -224,69 +227,77 @@ def make_video(
     >>> round(float(video.mask.mean()), 2)   # fraction of the pixels that objects cover
     0.04
     """
-    height, width = shape = _image_shape(image_shape)
+    height, width = shape = checked_image_shape(image_shape)
     rng = check_random_state(random_state)
 
     scene = _texture(rng, shape)
-    across = np.linspace(-1, 1, width) if width > 1 else np.zeros(1)
-    light = _slow(rng, n_frames, 2) * illumination * np.array([1.0, 0.5])
+    across = np.zeros(1)
+    if width > 1:
+        across = np.linspace(-1, 1, width)
+    strength = np.array([1.0, 0.5])
+    light = _slow(rng, n_frames, 2) * illumination * strength
     # first column: all of the image; second column: right against left
     light = np.clip(light, -_FADE, _FADE)
-    images = np.stack([scene, scene * across]).reshape(2, -1)
-    background = np.column_stack([1 + light[:, 0], light[:, 1]]) @ images
+    images = np.stack([scene, scene * across])
+    coefficients = np.column_stack([1 + light[:, 0], light[:, 1]])
+    background = coefficients @ images.reshape(2, -1)
 
     film = background.copy()
     mask = np.zeros(background.shape, dtype=bool)
     # ellipses that cross the scene, each in its lane
     rows, columns = np.indices(shape).reshape(2, -1)
-    half = np.array([max(object_size / 3, 0.5), object_size / 2])
-    lane_width = width + 2 * half[1]  # out of sight at both ends
+    half_height = max(object_size / 3, 0.5)
+    half_width = object_size / 2
+    lane_width = width + 2 * half_width  # out of sight at both ends
 
     for _ in range(n_objects):
         lane = rng.uniform(0, height - 1)
         direction = rng.choice([-1.0, 1.0])
         pace = speed * rng.uniform(0.6, 1.4)
-        place = rng.uniform(0, lane_width) + direction * pace * np.arange(n_frames)
+        start = rng.uniform(0, lane_width)
+        position = start + direction * pace * np.arange(n_frames)
+        position = np.mod(position, lane_width) - half_width - 0.5
 
-        place = np.mod(place, lane_width) - half[1] - 0.5
         # a grey value that differs from its surroundings
-        near = scene[np.abs(np.arange(height) - lane) <= max(half[0], 0.5)]
+        distance = np.abs(np.arange(height) - lane)
+        near = scene[distance <= max(half_height, 0.5)]
         value = near.mean() + contrast * rng.choice([-1.0, 1.0])
-        inside = ((rows - lane) / half[0]) ** 2 + (
-            (columns - place[:, None]) / half[1]
-        ) ** 2 <= 1
+
+        down = (rows - lane) / half_height
+        right = (columns - position[:, None]) / half_width
+        inside = down**2 + right**2 <= 1
         film[inside] = value
         mask |= inside
 
     foreground = film - background
-    data = film + noise * rng.standard_normal(film.shape) if noise > 0 else film
+    data = film
+    if noise > 0:
+        data = film + noise * rng.standard_normal(film.shape)
     return Bunch(
         data=data, background=background, foreground=foreground, mask=mask, image_shape=shape
     )
 
 
-def _image_shape(image_shape):
-    shape = tuple(image_shape)
-    if len(shape) != 2 or not all(isinstance(s, Integral) and s >= 1 for s in shape):
-        raise ValueError(
-            f"image_shape must be two positive integers (height, width), got {image_shape!r}."
-        )
-    return int(shape[0]), int(shape[1])
-
-
 def _texture(rng, shape):
     """Smooth hills with some grain, scaled to [0.25, 0.75]."""
-    hills = gaussian_filter(rng.standard_normal(shape), max(1.0, min(shape) / 8))
+    width = max(1.0, min(shape) / 8)
+    hills = gaussian_filter(rng.standard_normal(shape), width)
     grain = gaussian_filter(rng.standard_normal(shape), 0.7)
-    image = hills / max(hills.std(), 1e-12) + 0.4 * grain / max(grain.std(), 1e-12)
+    hills = hills / max(hills.std(), 1e-12)
+    image = hills + 0.4 * grain / max(grain.std(), 1e-12)
+
     spread = np.ptp(image)
-    return 0.25 + 0.5 * (image - image.min()) / spread if spread > 0 else np.full(shape, 0.5)
+    if not spread > 0:
+        return np.full(shape, 0.5)
+    return 0.25 + 0.5 * (image - image.min()) / spread
 
 
 def _slow(rng, n_frames, k):
     """Smooth curves of variance one in expectation, one per column."""
     width = max(1.0, n_frames / 12)
     padding = int(4 * width)
-    curves = rng.standard_normal((n_frames + 2 * padding, k))
-    curves = gaussian_filter1d(curves, width, axis=0)[padding : padding + n_frames]
-    return curves * np.sqrt(2 * width * np.sqrt(np.pi))
+    noise = rng.standard_normal((n_frames + 2 * padding, k))
+    curves = gaussian_filter1d(noise, width, axis=0)
+    inner = curves[padding : padding + n_frames]
+    # smoothing divides the variance by 2 sqrt(pi) width
+    return inner * np.sqrt(2 * width * np.sqrt(np.pi))

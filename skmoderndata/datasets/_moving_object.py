@@ -5,6 +5,7 @@ from scipy.signal import lfilter
 from sklearn.utils import Bunch, check_random_state
 
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, POSITIVE, validate_params
+from skmoderndata.datasets._base import checked_image_shape
 
 _HEIGHTS = np.array([1.0, 1.0, -1.0, -1.0])  # of the spots of an object: no net brightness
 
@@ -88,51 +89,59 @@ def make_moving_object(
     >>> film.data.shape, film.position.shape
     ((200, 256), (200, 2))
     """
-    shape = tuple(image_shape)
-    if len(shape) != 2 or not all(isinstance(s, int | np.integer) and s >= 1 for s in shape):
-        raise ValueError(
-            f"image_shape must be two positive integers (height, width), got {image_shape!r}."
-        )
+    shape = checked_image_shape(image_shape)
 
     # objects: four spots around a centre, of different heights
     rng = check_random_state(random_state)
-    angle = np.pi / 2 * np.arange(4) + rng.uniform(-0.4, 0.4, size=(n_objects, 4))
-    angle += rng.uniform(0, 2 * np.pi, size=(n_objects, 1))
+    spread = rng.uniform(-0.4, 0.4, size=(n_objects, 4))
+    turn = rng.uniform(0, 2 * np.pi, size=(n_objects, 1))
+    angle = np.pi / 2 * np.arange(4) + spread
+    angle += turn
     radius = size * rng.uniform(1, 2, size=(n_objects, 4))
-    offsets = np.stack([radius * np.sin(angle), radius * np.cos(angle)], axis=-1)
+    down = radius * np.sin(angle)
+    right = radius * np.cos(angle)
+    offsets = np.stack([down, right], axis=-1)
     heights = np.array([rng.permutation(_HEIGHTS) for _ in range(n_objects)])
     border = np.array(shape) - 1.0
 
     # paths that are reflected at the borders
-    path = rng.uniform(size=(n_sequences, 1, 2)) * border
-    path = path + speed * np.cumsum(_velocity(rng, n_sequences, n_steps), axis=1)
+    start = rng.uniform(size=(n_sequences, 1, 2)) * border
+    velocity = _velocity(rng, n_sequences, n_steps)
+    path = start + speed * np.cumsum(velocity, axis=1)
     position = _reflect(path, border).reshape(-1, 2)
     ids = np.repeat(np.arange(n_sequences), n_steps)
     identity = ids % n_objects
     centers = position[:, None, :] + offsets[identity]  # (rows, spots, 2)
 
     # images: each spot is a Gaussian
-    down, across = (
-        np.exp(-((np.arange(shape[axis]) - centers[:, :, axis, None]) ** 2) / (2 * size**2))
-        for axis in range(2)
-    )
-    data = np.einsum("ts,tsi,tsj->tij", heights[identity], down, across, optimize=True)
-    data = data.reshape(len(ids), -1) + noise * rng.standard_normal((len(ids), data[0].size))
+    down = _spots(centers[:, :, 0], shape[0], size)
+    across = _spots(centers[:, :, 1], shape[1], size)
+    films = np.einsum("ts,tsi,tsj->tij", heights[identity], down, across, optimize=True)
+    flat = films.reshape(len(ids), -1)
+    data = flat + noise * rng.standard_normal(flat.shape)
 
     return Bunch(
         data=data, position=position, identity=identity, sequence_ids=ids, image_shape=shape
     )
 
 
+def _spots(centers, n_pixels, size):
+    """Gaussians along one axis, of shape (rows, spots, n_pixels)."""
+    distance_sq = (np.arange(n_pixels) - centers[:, :, None]) ** 2
+    return np.exp(-distance_sq / (2 * size**2))
+
+
 def _velocity(rng, n_sequences, n_steps, memory=0.98):
     """Autoregressive noise of variance one, of shape (n_sequences, n_steps, 2)."""
     drive = rng.standard_normal((n_sequences, n_steps, 2))
     drive[:, 1:] *= np.sqrt(1 - memory**2)
-    return lfilter([1.0], [1.0, -memory], drive, axis=1)
+    recursion = [1.0, -memory]
+    return lfilter([1.0], recursion, drive, axis=1)
 
 
 def _reflect(path, border):
     """Fold the line into [0, border], as a mirror at each end does."""
     period = np.maximum(2 * border, 1e-300)
     folded = np.mod(path, period)
-    return np.where(border > 0, np.minimum(folded, period - folded), 0.0)
+    mirrored = np.minimum(folded, period - folded)
+    return np.where(border > 0, mirrored, 0.0)

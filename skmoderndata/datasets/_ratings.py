@@ -89,17 +89,15 @@ def make_ratings(
     """
     rng = check_random_state(random_state)
     # mean of the user, offset of the item and inner product of their tastes
-    tastes = rng.standard_normal((n_users, rank)) / np.sqrt(max(rank, 1))
-    users = np.column_stack([3 + 0.5 * rng.standard_normal(n_users), np.ones(n_users), tastes])
-    items = np.column_stack(
-        [
-            np.ones(n_items),
-            0.5 * rng.standard_normal(n_items),
-            rng.standard_normal((n_items, rank)),
-        ]
-    )
+    tastes = rng.standard_normal((n_users, rank))
+    tastes /= np.sqrt(max(rank, 1))
+    means = 3 + 0.5 * rng.standard_normal(n_users)
+    users = np.column_stack([means, np.ones(n_users), tastes])
+    offsets = 0.5 * rng.standard_normal(n_items)
+    appeal = rng.standard_normal((n_items, rank))
+    items = np.column_stack([np.ones(n_items), offsets, appeal])
 
-    rows, columns = _known_cells(n_users, n_items, observed, skew, rng)
+    rows, columns = _observed_cells(n_users, n_items, observed, skew, rng)
     values = np.einsum("ij,ij->i", users[rows], items[columns])
     values += noise * rng.standard_normal(values.size)
 
@@ -107,7 +105,8 @@ def make_ratings(
         values = np.clip(np.rint(values), 1, levels)
 
     if sparse:
-        X = sp.coo_array((values, (rows, columns)), shape=(n_users, n_items)).tocsr()
+        X = sp.coo_array((values, (rows, columns)), shape=(n_users, n_items))
+        X = X.tocsr()
         return X, users, items
 
     X = np.full((n_users, n_items), np.nan)
@@ -115,14 +114,19 @@ def make_ratings(
     return X, users, items
 
 
-def _known_cells(n_users, n_items, observed, skew, rng):
+def _observed_cells(n_users, n_items, observed, skew, rng):
     """Draw the number of ratings of each user, then items without replacement by popularity."""
     popularity = np.arange(1.0, n_items + 1) ** -skew
-    popularity = np.log(popularity[rng.permutation(n_items)])
+    order = rng.permutation(n_items)
+    popularity = np.log(popularity[order])
+
+    # log-normal rates, of mean `observed` before they are cut at 1
     spread = 0.5 * skew
-    activity = np.exp(spread * rng.standard_normal(n_users) - spread**2 / 2)
-    count = rng.binomial(n_items, np.minimum(observed * activity, 1.0))
+    log_activity = spread * rng.standard_normal(n_users) - spread**2 / 2
+    rate = np.minimum(observed * np.exp(log_activity), 1.0)
+    count = rng.binomial(n_items, rate)
     count = np.maximum(count, 1)
+
     rows = []
     columns = []
     block = max(1, _BLOCK // n_items)
@@ -131,7 +135,8 @@ def _known_cells(n_users, n_items, observed, skew, rng):
         # the largest of popularity + Gumbel noise are a draw without replacement
         keys = popularity + rng.gumbel(size=(k.size, n_items))
         order = np.argsort(-keys, axis=1)
-        row, place = np.nonzero(np.arange(n_items) < k[:, None])
+        rated = np.arange(n_items) < k[:, None]
+        row, rank = np.nonzero(rated)
         rows.append(start + row)
-        columns.append(order[row, place])
+        columns.append(order[row, rank])
     return np.concatenate(rows), np.concatenate(columns)

@@ -72,7 +72,8 @@ def make_slow_signal(n_samples=5000, *, noise=0.0, random_state=None):
     fast = np.cos(11 * t)
     X = np.column_stack([slow + fast**2, fast])
     if noise > 0:
-        X += noise * check_random_state(random_state).normal(size=X.shape)
+        rng = check_random_state(random_state)
+        X += noise * rng.normal(size=X.shape)
     return X, slow
 
 
@@ -137,7 +138,8 @@ def make_logistic_map(
 
     # driving force: sines, scaled to [-1, 1]
     t = np.arange(n_samples) / n_samples
-    force = np.sin(2 * np.pi * np.outer(periods, t)).sum(axis=0)
+    phases = 2 * np.pi * np.outer(periods, t)
+    force = np.sin(phases).sum(axis=0)
     span = np.ptp(force)
     if span > 0:
         force = 2 * (force - force.min()) / span - 1
@@ -226,11 +228,15 @@ def make_mixed_sources(
         noise = rng.normal(size=n_samples)
         smooth = ndimage.gaussian_filter1d(noise, time_scale / 2.5**j, mode="wrap")
         sd = smooth.std()
-        smooth = (smooth - smooth.mean()) / (sd if sd > 0 else 1.0)
+        sd = sd if sd > 0 else 1.0
+        smooth = (smooth - smooth.mean()) / sd
         sources[:, j] = special.erf(smooth / np.sqrt(2))
 
     if mixing == "linear":
-        return sources @ rng.normal(size=(n_sources, n_sources)), sources
+        matrix = rng.normal(size=(n_sources, n_sources))
+        return sources @ matrix, sources
     radius = sources[:, 1] + 3 * sources[:, 0] + 6
     angle = 1.5 * np.pi * sources[:, 0]
-    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), sources
+    x = radius * np.cos(angle)
+    y = radius * np.sin(angle)
+    return np.column_stack([x, y]), sources

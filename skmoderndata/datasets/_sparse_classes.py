@@ -85,20 +85,31 @@ def make_sparse_classes(
             f"n_informative={n_informative} is larger than n_features={n_features}."
         )
     rng = check_random_state(random_state)
+
+    # hyperplane of unit norm, of equal weights on few features
     coef = np.zeros(n_features)
     columns = np.arange(n_informative)
     if shuffle:
         columns = rng.choice(n_features, n_informative, replace=False)
-    coef[columns] = rng.choice([-1.0, 1.0], n_informative) / np.sqrt(n_informative)
+    signs = rng.choice([-1.0, 1.0], n_informative)
+    coef[columns] = signs / np.sqrt(n_informative)
+
     X = rng.standard_normal((n_samples, n_features))
     score = X[:, columns] @ coef[columns]
+
     # a fraction of the scores, not of the normal distribution: both classes are there
-    n_second = int(np.clip(rng.binomial(n_samples, weight), 1, n_samples - 1))
+    n_second = rng.binomial(n_samples, weight)
+    n_second = int(np.clip(n_second, 1, n_samples - 1))
     order = np.argsort(-score)
     y = np.zeros(n_samples, dtype=np.int64)
     y[order[:n_second]] = 1
-    threshold = 0.5 * (score[order[n_second - 1]] + score[order[n_second]])
-    X[:, columns] += np.outer(np.where(y == 1, margin, -margin) - threshold, coef[columns])
+
+    # the threshold moves to 0, and each class away from it by the margin
+    lowest = score[order[n_second - 1]]
+    threshold = 0.5 * (lowest + score[order[n_second]])
+    shift = np.where(y == 1, margin, -margin) - threshold
+    X[:, columns] += np.outer(shift, coef[columns])
+
     flipped = rng.random(n_samples) < flip_y
     y[flipped] = 1 - y[flipped]
     return X, y, coef

@@ -104,9 +104,12 @@ def load_language_names(*, return_X_y=False):
 
 def _load(stem, names, description, return_X_y):
     """Read a file of strings and labels, one pair in a line after the heading."""
-    lines = (DATA / f"{stem}.csv").read_text(encoding="utf-8").splitlines()[1:]
-    strings, labels = zip(*(line.split(",") for line in lines), strict=True)
-    names = np.unique(labels) if names is None else np.array(names)
+    text = (DATA / f"{stem}.csv").read_text(encoding="utf-8")
+    pairs = [line.split(",") for line in text.splitlines()[1:]]
+    strings, labels = zip(*pairs, strict=True)
+    if names is None:
+        names = np.unique(labels)
+    names = np.array(names)
     numbers = {name: i for i, name in enumerate(names.tolist())}
     X = list(strings)
     y = np.array([numbers[label] for label in labels])

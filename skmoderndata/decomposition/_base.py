@@ -1,9 +1,9 @@
-"""Reconstruction of signals from codes, for dictionary learners."""
+"""What the dictionary learners share: reconstruction of signals, initial atoms."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._validation import check_codes
+from skmoderndata._validation import check_array, check_codes
 
 
 class FromCodes:
@@ -24,4 +24,17 @@ class FromCodes:
         """
         check_is_fitted(self)
         X = check_codes(X, len(self.components_), estimator=self, accept_sparse="csr")
-        return np.asarray(X @ self.components_.astype(X.dtype, copy=False))
+        atoms = self.components_.astype(X.dtype, copy=False)
+        return np.asarray(X @ atoms)
+
+
+def given_atoms(init, n_components, n_features):
+    """Check initial atoms: as many as asked for, none zero."""
+    atoms = check_array(init, dtype=np.float64, input_name="init")
+    wanted = (n_components or len(atoms), n_features)
+    if atoms.shape != wanted:
+        raise ValueError(f"init has shape {atoms.shape}, and {wanted} is wanted.")
+    nonzero = np.any(atoms != 0, axis=1)
+    if not nonzero.all():
+        raise ValueError("init has a zero atom: omit it, or replace it.")
+    return atoms

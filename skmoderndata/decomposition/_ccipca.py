@@ -16,7 +16,7 @@ from skmoderndata._solvers.series.online_components import (
     refine_principal,
 )
 from skmoderndata._solvers.series.online_rules import PrincipalState, principal_rows
-from skmoderndata._validation import check_array
+from skmoderndata._validation import FLOATS, check_array
 from skmoderndata.decomposition._online_base import AMNESIC_CONSTRAINTS, OnlineSubspace
 
 
@@ -248,14 +248,10 @@ class CCIPCA(OnlineSubspace):
         state.mean[:] = mean
 
         with FitProgress(self, X, y, max_passes=self.max_iter, task_name="pass") as progress:
+            orders = self._orders(n, rng)
+            limits = {"max_iter": self.max_iter, "tol": self.tol}
             passes = principal_passes(
-                source,
-                state,
-                schedule,
-                self._orders(n, rng),
-                max_iter=self.max_iter,
-                tol=self.tol,
-                progress=progress,
+                source, state, schedule, orders, **limits, progress=progress
             )
 
         # error before refining: how far the passes alone have come
@@ -322,7 +318,7 @@ class CCIPCA(OnlineSubspace):
             The nearest rows in the subspace.
         """
         check_is_fitted(self)
-        Z = check_array(X, dtype=[np.float64, np.float32])
+        Z = check_array(X, dtype=FLOATS)
         if Z.shape[1] != len(self.components_):
             raise ValueError(
                 f"CCIPCA.inverse_transform needs n_components={len(self.components_)} columns, "
@@ -330,7 +326,8 @@ class CCIPCA(OnlineSubspace):
             )
         if self.whiten:
             Z = Z * self._scales(Z.dtype)
-        return (Z @ self.components_ + self.mean_).astype(Z.dtype, copy=False)
+        X = Z @ self.components_ + self.mean_
+        return X.astype(Z.dtype, copy=False)
 
     def score(self, X, y=None):
         """Compute the negative relative squared reconstruction error of X.
@@ -353,7 +350,9 @@ class CCIPCA(OnlineSubspace):
             Between -1 and 0; 0 if every row is the mean.
         """
         check_is_fitted(self)
-        return -self._fractions(self._check(X, reset=False))[1]
+        X = self._check(X, reset=False)
+        _, missed = self._fractions(X)
+        return -missed
 
     def _number_of_components(self, n_features, *, default):
         if self.n_components is None:
@@ -364,7 +363,8 @@ class CCIPCA(OnlineSubspace):
     def _scales(self, dtype):
         """Return standard deviations, 1 in place of 0."""
         scales = np.sqrt(self.explained_variance_)
-        return np.where(scales > 0, scales, 1.0).astype(dtype)
+        scales = np.where(scales > 0, scales, 1.0)
+        return scales.astype(dtype)
 
     def _publish(self, state, dtype, error):
         Q, lam = principal_components(state)

@@ -33,11 +33,10 @@ from skmoderndata._solvers.factors.convex_factorization import (
     convex_factorize,
     rows_of_kernel,
 )
-from skmoderndata._validation import check_magnitude
+from skmoderndata._validation import check_magnitude, check_n_components
 from skmoderndata.decomposition._nmf_base import (
     AGAINST_NMF,
     AlternatingFactorization,
-    check_number,
     narrowed,
     validate_rows,
     warn_of_passes,
@@ -233,7 +232,7 @@ class ConvexNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         n = count_samples(X)
         shape = X.shape if hasattr(X, "dtype") else (n, n)
         dtype = getattr(X, "dtype", np.dtype(np.float64))
-        check_number(self, shape)
+        check_n_components(self, shape)
         warn_of_rank(self, shape, rows_only=True)
 
         data, rows = self._rows(X, dtype)

@@ -4,7 +4,6 @@ from numbers import Real
 
 import numpy as np
 from scipy import sparse
-from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -22,6 +21,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.containers import row_blocks
 from skmoderndata._solvers.codes.lasso import METHODS, lasso_codes
 from skmoderndata._solvers.codes.signal_blocks import (
     concatenate_codes,
@@ -39,8 +39,8 @@ from skmoderndata._solvers.dictionaries.lagrange_dictionary import (
     update_atoms,
     update_positive_atoms,
 )
-from skmoderndata._validation import check_array, known_entries, validate_data
-from skmoderndata.decomposition._base import FromCodes
+from skmoderndata._validation import FLOATS, dense, known_entries, validate_data
+from skmoderndata.decomposition._base import FromCodes, given_atoms
 
 
 class FeatureSignDictionaryLearning(
@@ -292,18 +292,24 @@ class FeatureSignDictionaryLearning(
         warm = self.warm_start and hasattr(self, "components_")
         X = self._validate(X, reset=True)
         w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        data, known = self._known(X)
+        data, observed = self._observed(X)
         rng = check_random_state(self.random_state)
-        start = self._last(X.shape[1]) if warm else self._start(data[w > 0], rng)
+        if warm:
+            start = self._last(X.shape[1])
+        else:
+            start = self._start(data[w > 0], rng)
+
+        def coder(atoms, codes):
+            return self._code(data, observed, atoms, self.alpha, codes)
 
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
             result = learn_l1_dictionary(
                 data,
                 start,
-                lambda atoms, codes: self._code(data, known, atoms, self.alpha, codes),
+                coder,
                 alpha=float(self.alpha),
                 weights=w,
-                observed=known,
+                observed=observed,
                 momentum=self.momentum,
                 positive=self.positive_dict,
                 positive_code=self.positive_code,
@@ -330,10 +336,9 @@ class FeatureSignDictionaryLearning(
         # codes change sign with their atoms
         if self.store_codes:
             signs = np.sign(np.einsum("ij,ij->i", atoms, result.atoms))
-            codes = result.codes._replace(
-                values=result.codes.values * signs[result.codes.indices]
-            )
-            self.codes_ = to_csr(codes, k, X.dtype)
+            codes = result.codes
+            values = codes.values * signs[codes.indices]
+            self.codes_ = to_csr(codes._replace(values=values), k, X.dtype)
         elif hasattr(self, "codes_"):
             del self.codes_
 
@@ -371,45 +376,42 @@ class FeatureSignDictionaryLearning(
 
         X = self._validate(X, reset=first)
         w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        data, known = self._known(X)
-        if known is not None:
+        data, observed = self._observed(X)
+        if observed is not None:
             raise ValueError(
                 f"{type(self).__name__}.partial_fit takes no missing entries; use fit."
             )
 
         rng = check_random_state(self.random_state)
-        D = self._start(data, rng) if first else self.components_.astype(np.float64)
+        if first:
+            D = self._start(data, rng)
+        else:
+            D = self.components_.astype(np.float64)
 
         # sums of the codes, to which the older ones add with less weight
         codes = self._code(data, None, D, self.alpha)
         S, T, _ = code_statistics(codes, data, w, len(D))
         if getattr(self, "_statistics", None) is not None:
-            S += self.forget * self._statistics[0]
-            T += self.forget * self._statistics[1]
+            S_before, T_before = self._statistics
+            S += self.forget * S_before
+            T += self.forget * T_before
 
         value = coded_objective(codes, self.alpha, w)
         # atoms from the sums: they may have any norm up to one
         improve = update_positive_atoms if self.positive_dict else update_atoms
-        update = improve(S, T, D, size=max(value, 1e-300))
+        size = max(value, 1e-300)
+        update = improve(S, T, D, size=size)
         norms = np.linalg.norm(update.atoms, axis=1)
         norms[norms == 0] = 1.0
         D = update.atoms / norms[:, None]
 
         # the statistics are those of codes for atoms of unit norm
         self._statistics = S * np.outer(norms, norms), T * norms[:, None]
-        scaled = codes._replace(values=codes.values * norms[codes.indices])
-
-        replaced = replace_unused(
-            data,
-            D,
-            scaled,
-            np.diag(S) > 0,
-            w,
-            self.alpha,
-            self.positive_dict,
-            self.positive_code,
-        )
-
+        values = codes.values * norms[codes.indices]
+        scaled = codes._replace(values=values)
+        coded = np.diag(S) > 0
+        signs = (self.positive_dict, self.positive_code)
+        replaced = replace_unused(data, D, scaled, coded, w, self.alpha, *signs)
         used = np.bincount(codes.indices, minlength=len(D))
 
         self.components_ = D.astype(X.dtype, copy=False)
@@ -417,7 +419,7 @@ class FeatureSignDictionaryLearning(
         self.objective_ = float(value)
         self.objective_history_ = np.array([value])
         self.dual_gap_ = codes.gap
-        self.dictionary_gap_ = update.gap / max(value, 1e-300)
+        self.dictionary_gap_ = update.gap / size
         self.multipliers_ = update.multipliers
         self.n_replaced_ = np.array([replaced])
         self.n_iter_ = 1 if first else self.n_iter_ + 1
@@ -439,7 +441,8 @@ class FeatureSignDictionaryLearning(
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        return to_dense(self._transform(X), len(self.components_), X.dtype)
+        codes = self._transform(X)
+        return to_dense(codes, len(self.components_), X.dtype)
 
     def score(self, X, y=None):
         """Compute the negative squared residuals, relative to the squared norms of the signals.
@@ -459,17 +462,21 @@ class FeatureSignDictionaryLearning(
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        values = (X.data if sparse.issparse(X) else X).astype(np.float64)
-        total = float(np.nansum(values**2))
-        return -float(self._transform(X).residual_sq.sum()) / total if total > 0 else 0.0
+        values = X.data if sparse.issparse(X) else X
+        total = float(np.nansum(values.astype(np.float64) ** 2))
+        missed = float(self._transform(X).residual_sq.sum())
+        return -missed / total if total > 0 else 0.0
 
     def _transform(self, X):
-        alpha = self.alpha if self.transform_alpha is None else self.transform_alpha
-        data, known = self._known(X)
-        return self._code(data, known, self.components_.astype(np.float64), alpha)
+        alpha = self.transform_alpha
+        if alpha is None:
+            alpha = self.alpha
+        data, observed = self._observed(X)
+        atoms = self.components_.astype(np.float64)
+        return self._code(data, observed, atoms, alpha)
 
-    def _known(self, X):
-        """Signals with 0 for missing entries, and the mask of known entries, or None."""
+    def _observed(self, X):
+        """Signals with 0 for missing entries, and the mask of observed entries, or None."""
         if not sparse.issparse(X):
             return known_entries(X)
         if np.isnan(X.data).any():
@@ -479,23 +486,23 @@ class FeatureSignDictionaryLearning(
             )
         return X, None
 
-    def _code(self, data, known, atoms, alpha, start=None):
+    def _code(self, data, observed, atoms, alpha, start=None):
         prepared = prepare_atoms(
             atoms, normalize=False, distinct=True, signed=self.positive_code
         )
-
-        start = None if self.algorithm == "homotopy" else start
+        settings = {"method": self.algorithm, "positive": self.positive_code, "mask": observed}
+        if self.algorithm == "homotopy":
+            start = None
 
         def code(rows):
+            penalties = np.full(rows.stop - rows.start, float(alpha))
             return lasso_codes(
-                data[rows].toarray() if sparse.issparse(data) else data[rows],
+                dense(data[rows]),
                 prepared,
-                alpha=np.full(rows.stop - rows.start, float(alpha)),
-                method=self.algorithm,
-                positive=self.positive_code,
-                mask=known,
+                alpha=penalties,
                 start=None if start is None else start[rows],
                 n_jobs=self.n_jobs,
+                **settings,
             )
 
         n = data.shape[0]
@@ -504,10 +511,7 @@ class FeatureSignDictionaryLearning(
         row_bytes = 8 * (3 * data.shape[1] + 2 * len(atoms))
 
         # blocks of rows in working memory
-        step = max(1, int(get_config()["working_memory"] * 2**20 / row_bytes))
-        return concatenate_codes(
-            [code(slice(first, min(first + step, n))) for first in range(0, n, step)]
-        )
+        return concatenate_codes([code(rows) for rows in row_blocks(n, row_bytes)])
 
     def _validate(self, X, reset):
         return validate_data(
@@ -515,7 +519,7 @@ class FeatureSignDictionaryLearning(
             X,
             reset=reset,
             accept_sparse="csr",
-            dtype=[np.float64, np.float32],
+            dtype=FLOATS,
             ensure_all_finite="allow-nan",
         )
 
@@ -536,22 +540,12 @@ class FeatureSignDictionaryLearning(
         n = data.shape[1]
         if isinstance(self.init, str):
             k = self.n_components or 2 * n
-            return draw_atoms(
-                data if self.init == "data" else data[:0],
-                k,
-                rng,
-                positive=self.positive_dict,
-                positive_code=self.positive_code,
-            )
+            signals = data if self.init == "data" else data[:0]
+            signs = {"positive": self.positive_dict, "positive_code": self.positive_code}
+            return draw_atoms(signals, k, rng, **signs)
 
         # atoms that are given: their norm is free, their signs are not
-        start = check_array(self.init, dtype=np.float64, input_name="init")
-        wanted = (self.n_components or len(start), n)
-        if start.shape != wanted:
-            raise ValueError(f"init has shape {start.shape}, and {wanted} is wanted.")
-        if not np.any(start != 0, axis=1).all():
-            raise ValueError("init has a zero atom: omit it, or replace it.")
-
+        start = given_atoms(self.init, self.n_components, n)
         if self.positive_dict and (start < 0).any():
             raise ValueError(
                 "init has negative entries, and positive_dict=True: clip them to 0."

@@ -26,7 +26,7 @@ from skmoderndata._solvers.series.slow_features import (
     SlowMoments,
     slow_directions,
 )
-from skmoderndata._validation import validate_data
+from skmoderndata._validation import FLOATS, validate_data
 from skmoderndata.decomposition._slow_base import check_ids
 
 _CHUNK_BYTES = 2**26  # activities of one chunk of rows
@@ -273,7 +273,7 @@ class HierarchicalSlowFeatureAnalysis(
         self : HierarchicalSlowFeatureAnalysis
             The trained network; if a callback stops the training, the layers trained so far.
         """
-        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        X = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
         ids = _check_steps(sequence_ids, X, who="fit")
         self.image_shape_ = _check_shape(self.image_shape, X.shape[1])
         plans = self._plan_layers()
@@ -284,24 +284,26 @@ class HierarchicalSlowFeatureAnalysis(
             for plan in plans:
                 progress.begin()
                 if self.layers_:  # the previous layer may have fewer outputs than planned
-                    plan = plan._replace(input_shape=self.layers_[-1].output_shape)
+                    below = self.layers_[-1]
+                    plan = plan._replace(input_shape=below.output_shape)
                 n_nodes = 1 if plan.shared else plan.n_fields
                 seeds = rng.randint(np.iinfo(np.int32).max, size=n_nodes)
                 nodes = self._train_layer(X, ids, plan, seeds)
-                self.layers_ += (self._finish_layer(plan, nodes),)
+                layer = self._finish_layer(plan, nodes)
+                self.layers_ += (layer,)
                 if progress.end():
                     break
 
         last = self.layers_[-1]
         # shared nodes give the same delta in every field
         repeat = last.n_fields if last.shared else 1
-        self.delta_values_ = np.concatenate(
-            [node.delta_values for node in last.nodes] * repeat
-        )
+        deltas = [node.delta_values for node in last.nodes]
+        self.delta_values_ = np.concatenate(deltas * repeat)
 
-        if not progress.stopped and last.n_out < plans[-1].n_out:
+        asked = plans[-1].n_out
+        if not progress.stopped and last.n_out < asked:
             reason = f"the rank {last.n_out} of the expanded data of the last layer"
-            warn_fewer(self, asked=plans[-1].n_out, found=last.n_out, reason=reason)
+            warn_fewer(self, asked=asked, found=last.n_out, reason=reason)
 
         return self
 
@@ -310,7 +312,10 @@ class HierarchicalSlowFeatureAnalysis(
         dicts = self.layers
         if dicts is None:
             whole = self.image_shape is None
-            dicts = [{}] if whole else _default_fields(*self.image_shape_[:2])
+            dicts = [{}]
+            if not whole:
+                height, width, _ = self.image_shape_
+                dicts = _default_fields(height, width)
 
         if len(dicts) == 0:
             raise ValueError("layers is empty: give at least one dict, {} for a single field.")
@@ -336,13 +341,16 @@ class HierarchicalSlowFeatureAnalysis(
     def _train_layer(self, X, ids, plan, seeds):
         """Train the nodes of a layer, in groups of fields that fit in memory."""
         fields = plan.fields
-        n_pre = plan.n_inputs if plan.n_pre is None else min(plan.n_pre, plan.n_inputs)
+        n_pre = plan.n_inputs
+        if plan.n_pre is not None:
+            n_pre = min(plan.n_pre, n_pre)
         n_monomials = PolynomialExpansion(n_pre, plan.degree).n_outputs
         size = max(n_monomials, plan.n_inputs)
 
         common = (X, ids, self.layers_, plan)
+        chunk = self._chunk_rows((*self.layers_, plan), len(X))
         settings = {
-            "chunk": self._chunk_rows((*self.layers_, plan), len(X)),
+            "chunk": chunk,
             "noise_std": self.noise_std,
             "clip": self.clip,
             "rank_tol": self.rank_tol,
@@ -353,14 +361,16 @@ class HierarchicalSlowFeatureAnalysis(
 
         # separate nodes: moments of a group of fields are in memory at once
         jobs = effective_n_jobs(self.n_jobs)
+        n = len(fields)
         at_once = max(int(_MOMENT_BYTES // (24 * size**2)), 1)
-        n_groups = min(max(jobs, -(-len(fields) // at_once)), len(fields))
+        n_needed = -(-n // at_once)
+        n_groups = min(max(jobs, n_needed), n)
+        groups = np.array_split(np.arange(n), n_groups)
+        train = delayed(_train_nodes)
         trained = Parallel(n_jobs=self.n_jobs)(
-            delayed(_train_nodes)(*common, fields[group, None], seeds[group], **settings)
-            for group in np.array_split(np.arange(len(fields)), n_groups)
+            train(*common, fields[group, None], seeds[group], **settings) for group in groups
         )
-
-        return [node for group in trained for node in group]
+        return [node for nodes in trained for node in nodes]
 
     def _finish_layer(self, plan, nodes):
         n_out = max(len(node.components) for node in nodes)
@@ -374,12 +384,12 @@ class HierarchicalSlowFeatureAnalysis(
     def _chunk_rows(self, layers, n):
         if self.batch_size is not None:
             return self.batch_size
-        width = max(
-            np.prod(layer.input_shape)
-            + layer.n_fields * (layer.n_inputs + 2 * layer.n_out + 16)
-            for layer in layers
-        )
-        return int(np.clip(_CHUNK_BYTES // (8 * width), 1, n))
+        # values of a row: the image of each layer, and what its fields take and give
+        widths = []
+        for layer in layers:
+            of_field = layer.n_inputs + 2 * layer.n_out + 16
+            widths.append(np.prod(layer.input_shape) + layer.n_fields * of_field)
+        return int(np.clip(_CHUNK_BYTES // (8 * max(widths)), 1, n))
 
     def transform(self, X):
         """Compute the outputs of the last layer.
@@ -395,22 +405,25 @@ class HierarchicalSlowFeatureAnalysis(
             Outputs, slowest first; grouped by field if the last layer has several fields.
         """
         check_is_fitted(self)
-        return self._project(self._check(X))
+        X = self._check(X)
+        return self._project(X)
 
     def _check(self, X):
-        return validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return validate_data(self, X, dtype=FLOATS, reset=False)
 
     def _project(self, X):
-        out = np.empty((len(X), self._n_features_out), dtype=X.dtype)
+        n = len(X)
         last = self.layers_[-1]
-        sizes = [
-            len(last.nodes[0 if last.shared else f].components) for f in range(last.n_fields)
-        ]
-        column = np.arange(last.n_out) < np.array(sizes)[:, None]  # constant fields have less
-        for rows in gen_batches(len(X), self._chunk_rows(self.layers_, len(X))):
+        nodes = last.nodes * last.n_fields if last.shared else last.nodes
+
+        # constant fields have fewer outputs
+        sizes = np.array([len(node.components) for node in nodes])
+        used = np.arange(last.n_out) < sizes[:, None]
+        Y = np.empty((n, self._n_features_out), dtype=X.dtype)
+        for rows in gen_batches(n, self._chunk_rows(self.layers_, n)):
             H = _forward(X[rows], self.image_shape_, self.layers_, self.clip)
-            out[rows] = H.reshape(len(H), -1)[:, column.ravel()]
-        return out
+            Y[rows] = H.reshape(len(H), -1)[:, used.ravel()]
+        return Y
 
     def score(self, X, y=None, *, sequence_ids=None):
         """Compute the negative mean slowness of the outputs on these rows.
@@ -442,13 +455,16 @@ class HierarchicalSlowFeatureAnalysis(
         # steps within sequences
         steps = np.diff(Y, axis=0)
         if ids is not None:
-            steps = steps[ids[1:] == ids[:-1]]
+            within = ids[1:] == ids[:-1]
+            steps = steps[within]
 
         # an output without variance counts as white noise, slowness 2
         variance = Y.var(axis=0)
         slowness = np.full(len(variance), 2.0)
-        varies = variance > (1e-12 * np.abs(Y).max(axis=0)) ** 2
-        np.divide(np.mean(steps**2, axis=0), variance, out=slowness, where=varies)
+        smallest = 1e-12 * np.abs(Y).max(axis=0)
+        varies = variance > smallest**2
+        mean_squares = np.mean(steps**2, axis=0)
+        np.divide(mean_squares, variance, out=slowness, where=varies)
         return -float(slowness.mean())
 
     @property
@@ -509,10 +525,12 @@ class SlowLayer(NamedTuple):
         (rh, rw) = self.field
         (sh, sw) = self.stride
         if len(fields) == 1:
-            top, left = fields[0] * self.stride
-            return H[:, None, top : top + rh, left : left + rw].reshape(len(H), 1, -1)
+            top, first_column = fields[0] * self.stride
+            window = H[:, None, top : top + rh, first_column : first_column + rw]
+            return window.reshape(len(H), 1, -1)
         windows = np.lib.stride_tricks.sliding_window_view(H, (rh, rw), axis=(1, 2))
-        windows = windows[:, ::sh, ::sw].transpose(0, 1, 2, 4, 5, 3)  # rows, grid, field, c
+        windows = windows[:, ::sh, ::sw]
+        windows = windows.transpose(0, 1, 2, 4, 5, 3)  # rows, grid, field, c
         return windows.reshape(len(H), self.n_fields, -1)
 
 
@@ -523,7 +541,8 @@ def _check_steps(sequence_ids, X, *, who):
             raise ValueError(f"{who} needs at least two rows, got n_samples={len(X)}.")
         return None
     ids = check_ids(sequence_ids, X)
-    if not np.any(ids[1:] == ids[:-1]):
+    within = ids[1:] == ids[:-1]
+    if not within.any():
         raise ValueError(
             f"{who} needs two neighbouring rows with the same entry of sequence_ids; every "
             "sequence has one row."
@@ -536,14 +555,15 @@ def _check_shape(image_shape, n_features):
         return (1, n_features, 1)
 
     sizes = tuple(image_shape)
-    valid = len(sizes) in (2, 3) and all(isinstance(s, Integral) and s >= 1 for s in sizes)
-    if not valid:
+    positive = all(isinstance(size, Integral) and size >= 1 for size in sizes)
+    if len(sizes) not in (2, 3) or not positive:
         raise ValueError(
             f"image_shape={image_shape!r} must be (height, width) or (height, width, channels), "
             "positive integers."
         )
 
-    shape = tuple(int(s) for s in (*sizes, 1)[:3])
+    height, width, channels = (*sizes, 1)[:3]
+    shape = (int(height), int(width), int(channels))
     if np.prod(shape, dtype=object) != n_features:
         raise ValueError(
             f"image_shape={image_shape!r} has {np.prod(shape, dtype=object)} values, but X has "
@@ -560,9 +580,8 @@ def _default_fields(height, width):
         field = tuple(s if s <= 4 else 3 + (s + 1) % 2 for s in sizes)
         stride = tuple(s if s <= 4 else 2 for s in sizes)
         layers.append({"field": field, "stride": stride})
-        sizes = tuple(
-            (s - r) // step + 1 for s, r, step in zip(sizes, field, stride, strict=True)
-        )
+        triples = zip(sizes, field, stride, strict=True)
+        sizes = tuple((size - r) // step + 1 for size, r, step in triples)
     return [*layers, {}]
 
 
@@ -596,36 +615,39 @@ def _plan_layer(given, defaults, shape, allow_uncovered, number):
 
     for key in ("n_pre", "n_out", "degree"):
         value = values[key]
-        if not (
-            (key == "n_pre" and value is None) or (isinstance(value, Integral) and value >= 1)
-        ):
+        allowed = isinstance(value, Integral) and value >= 1
+        if not allowed and not (key == "n_pre" and value is None):
             raise ValueError(
                 f"{where}[{key!r}] must be an integer of at least 1, got {value!r}."
             )
 
-    if not isinstance(values["weight_sharing"], bool | np.bool_):
+    sharing = values["weight_sharing"]
+    if not isinstance(sharing, bool | np.bool_):
         raise ValueError(f"{where}['weight_sharing'] must be True or False.")
 
+    grid = tuple((shape[i] - field[i]) // stride[i] + 1 for i in range(2))
     return SlowLayer(
         input_shape=tuple(shape),
         field=field,
         stride=stride,
-        grid=tuple((shape[i] - field[i]) // stride[i] + 1 for i in range(2)),
+        grid=grid,
         n_pre=values["n_pre"],
         n_out=int(values["n_out"]),
         degree=int(values["degree"]),
-        shared=bool(values["weight_sharing"]),
+        shared=bool(sharing),
     )
 
 
 def _pair(value, name):
     pair = (value, value) if isinstance(value, Integral) else value
     valid = isinstance(pair, tuple | list) and len(pair) == 2
-    if not (valid and all(isinstance(v, Integral) and v >= 1 for v in pair)):
+    valid = valid and all(isinstance(size, Integral) and size >= 1 for size in pair)
+    if not valid:
         raise ValueError(
             f"{name} must be a positive integer or a pair of them, got {value!r}."
         )
-    return (int(pair[0]), int(pair[1]))
+    first, second = pair
+    return int(first), int(second)
 
 
 def _train_nodes(X, ids, below, plan, groups, seeds, *, chunk, noise_std, clip, rank_tol):
@@ -637,33 +659,43 @@ def _train_nodes(X, ids, below, plan, groups, seeds, *, chunk, noise_std, clip, 
     shape = (*below, plan)[0].input_shape
 
     def moments(expansions, prepare):
-        found = [SlowMoments(e, lag=len(g)) for e, g in zip(expansions, groups, strict=True)]
+        pairs = zip(expansions, groups, strict=True)
+        sums = [SlowMoments(e, lag=len(fields)) for e, fields in pairs]
         for rows in gen_batches(len(X), chunk):
             H = _forward(X[rows], shape, below, clip)
             for k, fields in enumerate(groups):
-                if found[k].expansion.n_inputs == 0:
+                if sums[k].expansion.n_inputs == 0:
                     continue  # a field that does not vary
-                patches = prepare(k, plan.patches(H, fields).reshape(-1, plan.n_inputs))
+                patches = plan.patches(H, fields).reshape(-1, plan.n_inputs)
                 repeated = None if ids is None else np.repeat(ids[rows], len(fields))
-                found[k].update(patches, sequence_ids=repeated)
-        return found
+                sums[k].update(prepare(k, patches), sequence_ids=repeated)
+        return sums
 
     # 1. linear slow features of each field, to reduce it to n_pre
-    linear = moments([PolynomialExpansion(plan.n_inputs, 1)] * len(groups), lambda k, P: P)
-    stages = [(m.mean, _directions(m, plan.n_pre, rank_tol)[0]) for m in linear]
+    identity = PolynomialExpansion(plan.n_inputs, 1)
+    linear = moments([identity] * len(groups), lambda k, P: P)
+    stages = []
+    for m in linear:
+        pre, _ = _directions(m, plan.n_pre, rank_tol)
+        stages.append((m.mean, pre))
     noise = [np.random.default_rng(seed) for seed in seeds]
 
     def reduced(k, P):
-        Z = (P - stages[k][0]) @ stages[k][1].T
+        mean, pre = stages[k]
+        Z = (P - mean) @ pre.T
         if noise_std > 0:
             Z += noise_std * noise[k].standard_normal(Z.shape)
-        return Z if clip is None else np.clip(Z, -clip, clip, out=Z)
+        if clip is None:
+            return Z
+        return np.clip(Z, -clip, clip, out=Z)
 
     # 2. slow features of the expanded reductions, with noise against zero variances
     expansions = [PolynomialExpansion(len(pre), plan.degree) for _, pre in stages]
     nodes = []
-    for (mean, pre), m in zip(stages, moments(expansions, reduced), strict=True):
-        nodes.append(SlowNode(mean, pre, m.mean, *_directions(m, plan.n_out, rank_tol)))
+    expanded = moments(expansions, reduced)
+    for (mean, pre), m in zip(stages, expanded, strict=True):
+        components, delta_values = _directions(m, plan.n_out, rank_tol)
+        nodes.append(SlowNode(mean, pre, m.mean, components, delta_values))
     return nodes
 
 
@@ -674,7 +706,7 @@ def _directions(moments, n_components, rank_tol):
 
     # a variance that rounding of the mean can make is none
     rounding = 64 * np.finfo(np.float64).eps * np.abs(moments.mean)
-    found = slow_directions(
+    result = slow_directions(
         moments.covariance(),
         moments.step_moment(),
         n_components=n_components,
@@ -682,24 +714,25 @@ def _directions(moments, n_components, rank_tol):
         floor=rounding**2,
         overwrite=True,
     )
-    return found.components, found.delta_values
+    return result.components, result.delta_values
 
 
 def _forward(X, shape, layers, clip):
     """Activities (rows, height, width, channels) above the given layers."""
-    H = X.astype(np.float64).reshape(len(X), *shape)
+    n = len(X)
+    H = X.astype(np.float64).reshape(n, *shape)
     for layer in layers:
         if layer.shared:
             P = layer.patches(H, layer.fields).reshape(-1, layer.n_inputs)
             out = _apply(layer.nodes[0], P, layer.degree, clip)
         else:
             # each field by its node, which may have found fewer features
-            out = np.zeros((len(H), layer.n_fields, layer.n_out))
+            out = np.zeros((n, layer.n_fields, layer.n_out))
             for f, node in enumerate(layer.nodes):
                 P = layer.patches(H, layer.fields[f, None])[:, 0]
                 Y = _apply(node, P, layer.degree, clip)
                 out[:, f, : Y.shape[1]] = Y
-        H = out.reshape(len(H), *layer.output_shape)
+        H = out.reshape(n, *layer.output_shape)
     return H
 
 
@@ -712,17 +745,18 @@ def _apply(node, P, degree, clip):
     offset = node.components @ node.expanded_mean
 
     # blocks of rows whose expansions stay in the cache
-    out = np.empty((len(P), len(node.components)))
-    block = min(max(_CACHE_FLOATS // expansion.n_outputs, 64), len(P))
+    n = len(P)
+    Y = np.empty((n, len(node.components)))
+    block = min(max(_CACHE_FLOATS // expansion.n_outputs, 64), n)
     buffer = np.empty((expansion.n_outputs, block))
 
-    for rows in gen_batches(len(P), block):
+    for rows in gen_batches(n, block):
         Z = node.pre @ (P[rows] - node.mean).T  # features first
         if clip is not None:
             np.clip(Z, -clip, clip, out=Z)
 
         expanded = buffer[:, : Z.shape[1]]
         expansion.into(Z, expanded)
-        out[rows] = (node.components @ expanded).T
-        out[rows] -= offset
-    return out
+        Y[rows] = (node.components @ expanded).T
+        Y[rows] -= offset
+    return Y

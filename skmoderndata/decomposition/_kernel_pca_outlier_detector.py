@@ -199,15 +199,15 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
             The fitted estimator.
         """
         X = checked_samples(self, X, reset=True, ensure_min_samples=2)
-        kept, w = positive_weights(X, sample_weight)
-        train = TrainingSet(self, X, kept, w)
+        weighted, w = positive_weights(X, sample_weight)
+        train = TrainingSet(self, X, weighted, w)
         diagonal = np.asarray(train.gram.diag(train.X), dtype=np.float64)
 
         low = is_low_rank(self.solver, train.gram, len(train))
         # low rank: landmarks carry the features, the residual of the factor is variance beyond it
         if low:
             features, result = train.low_rank(self.max_rank)
-            self.landmarks_ = kept[result.pivots]
+            self.landmarks_ = weighted[result.pivots]
             source = features
             second = None
             values = result.factor
@@ -218,19 +218,19 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
             second = train.second()
             beyond = 0.0
 
-        found = self._subspace(values, w, low)
+        subspace = self._subspace(values, w, low)
         # dimension of the subspace
-        total = found.total + beyond
-        k = self._count(found.eigenvalues, total, np.abs(diagonal).max(), len(train))
+        total = subspace.total + beyond
+        k = self._count(subspace.eigenvalues, total, np.abs(diagonal).max(), len(train))
         self.n_components_ = k
 
-        self.eigenvalues_ = found.eigenvalues[:k]
+        self.eigenvalues_ = subspace.eigenvalues[:k]
         self.mean_residual_ = float(total - self.eigenvalues_.sum())
         self.explained_variance_ratio_ = float(self.eigenvalues_.sum() / total)
-        self._shift = found.shift[:k]
-        self._norm = found.norm
+        self._shift = subspace.shift[:k]
+        self._norm = subspace.norm
 
-        coef = np.c_[found.coef[:, :k], found.mean]
+        coef = np.c_[subspace.coef[:, :k], subspace.mean]
         # scores are residuals: |phi|^2 less the part within the subspace
         self._project = Projection(source, coef, second)
         fitted = values @ coef
@@ -239,7 +239,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         )
 
         # threshold: held-out residuals, as those of training samples are too small
-        held_out = -self._held_out(X, kept, w, train, diagonal, values, fitted[:, k], low)
+        held_out = -self._held_out(X, weighted, w, train, diagonal, values, fitted[:, k], low)
         there = np.isfinite(held_out)
         if self.contamination == "max":
             lowest = min(scores.min(), held_out[there].min())
@@ -275,30 +275,30 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         solve = feature_subspace if low else kernel_subspace
         return solve(values, w, self.n_components)
 
-    def _held_out(self, X, kept, w, train, diagonal, values, key, low):
+    def _held_out(self, X, weighted, w, train, diagonal, values, key, low):
         """Residuals of held-out samples from the subspace of the others; NaN if not held out."""
         held_out = np.full(len(w), np.nan)
         for inside, outside in folds(values, key):
             if low:  # choose landmarks again, since landmarks have no residual
-                part = TrainingSet(self, X, kept[inside], gram=train.gram)
-                features, result = part.low_rank(self.max_rank)
+                fold = TrainingSet(self, X, weighted[inside], gram=train.gram)
+                features, result = fold.low_rank(self.max_rank)
                 fitted = result.factor
-                rows = features(take(X, kept[outside]))
+                rows = features(take(X, weighted[outside]))
                 beyond = float(w[inside] @ np.maximum(result.residual, 0.0)) / w[inside].sum()
             else:
                 fitted = values[np.ix_(inside, inside)]
                 rows = values[np.ix_(outside, inside)]
                 beyond = 0.0
 
-            found = self._subspace(fitted, w[inside], low)
-            total = found.total + beyond
+            subspace = self._subspace(fitted, w[inside], low)
+            total = subspace.total + beyond
             k = self.n_components
             if not isinstance(k, Integral):
-                k = count_for(found.eigenvalues, total, k) if total > 0 else 0
+                k = count_for(subspace.eigenvalues, total, k) if total > 0 else 0
 
-            scores = rows @ found.coef[:, :k] - found.shift[:k]
+            scores = rows @ subspace.coef[:, :k] - subspace.shift[:k]
             held_out[outside] = squared_distances(
-                diagonal[outside], scores, rows @ found.mean, found.norm
+                diagonal[outside], scores, rows @ subspace.mean, subspace.norm
             )
 
         return held_out
@@ -318,8 +318,8 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
             k = count_for(eigenvalues, total, self.n_components)
 
         # the rank leaves nothing to measure: one dimension less, unless it was asked for
-        left = total - eigenvalues[:k].sum()
-        if k > len(eigenvalues) or left <= 1e-10 * total:
+        unexplained = total - eigenvalues[:k].sum()
+        if k > len(eigenvalues) or unexplained <= 1e-10 * total:
             if isinstance(self.n_components, Integral):
                 raise ValueError(
                     f"n_components={k} explains all of the training samples, which span {rank} "

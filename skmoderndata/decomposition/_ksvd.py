@@ -33,12 +33,13 @@ from skmoderndata._solvers.dictionaries.atom_updates import UPDATES
 from skmoderndata._solvers.dictionaries.ksvd import Rules, Stream, add_batch, learn_dictionary
 from skmoderndata._solvers.dictionaries.neural_gas import sparse_coding_gas
 from skmoderndata._validation import (
-    check_array,
+    CHEAP_COMPONENTS,
+    FLOATS,
+    check_n_components,
     known_entries,
     validate_data,
 )
-from skmoderndata.decomposition._base import FromCodes
-from skmoderndata.decomposition._nmf_base import CHEAP_COMPONENTS, check_number
+from skmoderndata.decomposition._base import FromCodes, given_atoms
 
 GAS_STEPS = 100  # signals per atom for the initialisation by sparse coding neural gas
 # signals for each atom between updates within a pass: half as many gain nothing and cost more
@@ -339,24 +340,26 @@ class KSVD(
             )
 
         X = self._validate(X, reset=True)
-        check_number(self, X.shape, n_allowed=max(CHEAP_COMPONENTS, 2 * X.shape[1]))
+        check_n_components(self, X.shape, n_allowed=max(CHEAP_COMPONENTS, 2 * X.shape[1]))
 
-        data, known = known_entries(X)
+        data, observed = known_entries(X)
         rng = check_random_state(self.random_state)
         start = self._continued(X) if warm else self._start(data, rng)
         self._warn_dense_codes(len(start), X.shape[1])
 
         def code(atoms, rows):
-            return self._code(data[rows], None if known is None else known[rows], atoms)
+            mask = None if observed is None else observed[rows]
+            return self._code(data[rows], mask, atoms)
 
         # products are small: more threads would slow each other down
+        rules = self._rules(len(X), len(start))
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress, one_blas_thread():
             result = learn_dictionary(
                 data,
                 start,
                 code,
-                observed=known,
-                rules=self._rules(len(X), len(start)),
+                observed=observed,
+                rules=rules,
                 max_iter=self.max_iter,
                 tol=self.tol,
                 rng=rng,
@@ -387,12 +390,14 @@ class KSVD(
         return start
 
     def _rules(self, n_signals, n_atoms):
+        batch_size = self._batch_size(n_signals, n_atoms)
+        monotone = self.monotone and self.residual_tol is None
         return Rules(
             update=self.update,
             positive=self.positive,
             constant=self.dc_atom,
-            monotone=self.monotone and self.residual_tol is None,
-            batch_size=self._batch_size(n_signals, n_atoms),
+            monotone=monotone,
+            batch_size=batch_size,
             min_usage=self.min_usage,
             replace_until=self.replace_until,
         )
@@ -400,12 +405,15 @@ class KSVD(
     def _store(self, result, dtype):
         # an atom and its codes keep their product when both change sign
         signs = row_signs(result.atoms)
-        self.components_ = (result.atoms * signs[:, None]).astype(dtype, copy=False)
-        used = result.codes.indices[result.codes.values != 0]
+        atoms = result.atoms * signs[:, None]
+        self.components_ = atoms.astype(dtype, copy=False)
+
+        codes = result.codes
+        used = codes.indices[codes.values != 0]
         self.usage_ = np.bincount(used, minlength=len(signs))
         if self.store_codes:
-            values = result.codes.values * signs[result.codes.indices]
-            codes = result.codes._replace(values=values)
+            values = codes.values * signs[codes.indices]
+            codes = codes._replace(values=values)
             self.codes_ = to_csr(codes, len(signs), dtype)
         elif hasattr(self, "codes_"):
             del self.codes_
@@ -435,8 +443,8 @@ class KSVD(
         """
         first = not hasattr(self, "components_")
         X = self._validate(X, reset=first)
-        data, known = known_entries(X)
-        if known is not None:
+        data, observed = known_entries(X)
+        if observed is not None:
             raise ValueError(
                 f"{type(self).__name__}.partial_fit takes no missing entries; use fit."
             )
@@ -444,15 +452,20 @@ class KSVD(
         data = data.astype(np.float64)
         stream = getattr(self, "_stream", None)
         rng = check_random_state(self.random_state)
-        D = self._start(data, rng) if first else self.components_.astype(np.float64)
+        if first:
+            D = self._start(data, rng)
+        else:
+            D = self.components_.astype(np.float64)
         if stream is None:
             self._warn_dense_codes(*D.shape)
             stream = Stream.empty(*D.shape)
             if first and isinstance(self.init, str) and self.init == "data":
                 # random directions are replaced by the first signals that differ from the other
                 # atoms
-                stream.seen[len(self._directions(data)) + self.dc_atom :] = np.inf
+                n_drawn = len(self._directions(data)) + self.dc_atom
+                stream.seen[n_drawn:] = np.inf
 
+        forget = None if self.forget == "auto" else self.forget
         with one_blas_thread():
             codes = self._code(data, None, prepare_atoms(D))
             D, stream, n_replaced = add_batch(
@@ -460,20 +473,23 @@ class KSVD(
                 stream,
                 data,
                 codes,
-                forget=None if self.forget == "auto" else self.forget,
+                forget=forget,
                 min_usage=self.min_usage,
                 replace=self.replace_until > 0,
                 positive=self.positive,
                 constant=self.dc_atom,
             )
 
+        # codes change sign with their atoms
         signs = row_signs(D)
-        self._stream = stream._replace(
-            S=stream.S * np.outer(signs, signs), T=stream.T * signs[:, None]
-        )
-        self.components_ = (D * signs[:, None]).astype(X.dtype, copy=False)
+        S = stream.S * np.outer(signs, signs)
+        T = stream.T * signs[:, None]
+        self._stream = stream._replace(S=S, T=T)
+        atoms = D * signs[:, None]
+        self.components_ = atoms.astype(X.dtype, copy=False)
 
-        used = np.bincount(codes.indices[codes.values != 0], minlength=len(D))
+        indices = codes.indices[codes.values != 0]
+        used = np.bincount(indices, minlength=len(D))
         self.usage_ = used if first else self.usage_ + used
         self.objective_ = float(codes.residual_sq.sum())
         self.objective_history_ = np.array([self.objective_])
@@ -499,7 +515,8 @@ class KSVD(
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        codes = self._code(*known_entries(X), prepare_atoms(self.components_))
+        data, observed = known_entries(X)
+        codes = self._code(data, observed, prepare_atoms(self.components_))
         return to_dense(codes, len(self.components_), X.dtype)
 
     def score(self, X, y=None):
@@ -518,17 +535,19 @@ class KSVD(
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        data, known = known_entries(X)
-        codes = self._code(data, known, prepare_atoms(self.components_))
-        total = float(np.sum(np.square(data, dtype=np.float64)))
-        return -float(codes.residual_sq.sum()) / total if total > 0 else 0.0
+        data, observed = known_entries(X)
+        codes = self._code(data, observed, prepare_atoms(self.components_))
+        squares = np.square(data, dtype=np.float64)
+        total = float(np.sum(squares))
+        missed = float(codes.residual_sq.sum())
+        return -missed / total if total > 0 else 0.0
 
     def _validate(self, X, reset):
         return validate_data(
             self,
             X,
             reset=reset,
-            dtype=[np.float64, np.float32],
+            dtype=FLOATS,
             ensure_all_finite="allow-nan",
             fourth_powers=True,
         )
@@ -536,19 +555,15 @@ class KSVD(
     def _batch_size(self, n_signals, k):
         if self.batch_size != "auto":
             return self.batch_size
-        size = max(k, min(SIGNALS_PER_ATOM * k, -(-n_signals // 4)))
+        quarter = -(-n_signals // 4)
+        size = max(k, min(SIGNALS_PER_ATOM * k, quarter))
         return None if self.monotone or size >= n_signals else size
 
     def _start(self, data, rng):
         n = data.shape[1]
         # atoms that are given
         if not isinstance(self.init, str):
-            start = check_array(self.init, dtype=np.float64, input_name="init")
-            wanted = (self.n_components or len(start), n)
-            if start.shape != wanted:
-                raise ValueError(f"init has shape {start.shape}, and {wanted} is wanted.")
-            if not np.any(start != 0, axis=1).all():
-                raise ValueError("init has a zero atom: omit it, or replace it.")
+            start = given_atoms(self.init, self.n_components, n)
             if self.positive and (start < 0).any():
                 raise ValueError("init has negative entries, and positive=True.")
             if self.dc_atom:
@@ -560,33 +575,36 @@ class KSVD(
         start = np.zeros((0, n))
         if self.init != "random":
             order = rng.permutation(len(data))
-            taken = max(2 * k, 100)
-            start = self._directions(data[order[:taken]])[:k]
-            if len(start) < k and taken < len(
-                data
-            ):  # zeros or duplicates: consider all signals
+            first = order[: max(2 * k, 100)]
+            start = self._directions(data[first])[:k]
+            # zeros or duplicates: consider all signals
+            if len(start) < k and len(first) < len(data):
                 start = self._directions(data[order])[:k]
 
-        if len(start) < k:  # too few distinct signals: random directions
-            more = rng.normal(size=(k - len(start), n))
-            more = np.abs(more) if self.positive else more
-            if self.dc_atom and not self.positive and n > 1:
-                more -= more.mean(axis=1, keepdims=True)
-            more /= np.linalg.norm(more, axis=1, keepdims=True)
-            start = np.concatenate([start, more])
+        # too few distinct signals: random directions
+        missing = k - len(start)
+        if missing > 0:
+            directions = rng.normal(size=(missing, n))
+            if self.positive:
+                directions = np.abs(directions)
+            elif self.dc_atom and n > 1:
+                directions -= directions.mean(axis=1, keepdims=True)
+            directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+            start = np.concatenate([start, directions])
 
         # neural gas moves them; the constant atom stands apart
         if self.init == "neural_gas" and k > 0:
             start = self._gas(data, start, rng)
         if self.dc_atom:
-            start = np.concatenate([np.full((1, n), n**-0.5), start])
+            start = np.concatenate([_constant_atom(n), start])
 
         return start
 
     def _directions(self, data):
         """Return distinct directions of signals as unit rows, in the given order."""
         rows = data.astype(np.float64)
-        rows = np.maximum(rows, 0) if self.positive else rows
+        if self.positive:
+            rows = np.maximum(rows, 0)
         norms = np.linalg.norm(rows, axis=1)
 
         # beside a constant atom only deviations from the mean count
@@ -595,23 +613,25 @@ class KSVD(
             rows = rows - rows.mean(axis=1, keepdims=True)
             norms = np.linalg.norm(rows, axis=1)
             norms[norms <= 1e-10 * sizes] = 0.0
-        rows = rows[norms > 0] / norms[norms > 0, None]
+        nonzero = norms > 0
+        rows = rows[nonzero] / norms[nonzero, None]
         if not len(rows):
             return rows
 
         # equal up to sign and rounding
         keys = np.round(fix_signs(rows), 9) + 0.0
-        return rows[np.sort(np.unique(keys, axis=0, return_index=True)[1])]
+        _, first = np.unique(keys, axis=0, return_index=True)
+        return rows[np.sort(first)]
 
     def _gas(self, data, start, rng):
         """Return the atoms of sparse coding neural gas started at `start`."""
         if self.dc_atom and not self.positive:
             data = data - data.mean(axis=1, keepdims=True)
 
-        most = max(1, (self.n_nonzero_coefs or data.shape[1] // 10) - self.dc_atom)
-        atoms = sparse_coding_gas(
-            data, start, n_nonzero=most, n_steps=GAS_STEPS * len(start), rng=rng
-        )
+        n_nonzero = self.n_nonzero_coefs or data.shape[1] // 10
+        n_nonzero = max(1, n_nonzero - self.dc_atom)
+        n_steps = GAS_STEPS * len(start)
+        atoms = sparse_coding_gas(data, start, n_nonzero=n_nonzero, n_steps=n_steps, rng=rng)
 
         # signs such that the larger part is positive
         if self.positive:
@@ -622,22 +642,24 @@ class KSVD(
     def _with_constant(self, start):
         """Make the first atom constant and subtract the mean of the others."""
         n = start.shape[1]
-        rest = start[1:]
+        others = start[1:]
         if not self.positive:
-            rest = rest - rest.mean(axis=1, keepdims=True)
-            sizes = np.linalg.norm(start[1:], axis=1)
-            if (np.linalg.norm(rest, axis=1) <= 1e-10 * sizes).any():
+            sizes = np.linalg.norm(others, axis=1)
+            others = others - others.mean(axis=1, keepdims=True)
+            deviations = np.linalg.norm(others, axis=1)
+            if (deviations <= 1e-10 * sizes).any():
                 raise ValueError(
                     "init has a constant atom besides the first, and dc_atom=True: omit it."
                 )
-        return np.concatenate([np.full((1, n), n**-0.5), rest])
+        return np.concatenate([_constant_atom(n), others])
 
     def _check_number(self):
         """Refuse to continue from atoms whose number differs from `n_components`."""
         wanted = self.n_components
-        if wanted is None:
-            given = not isinstance(self.init, str)
-            wanted = len(self.init) if given else 2 * self.components_.shape[1]
+        if wanted is None and isinstance(self.init, str):
+            wanted = 2 * self.components_.shape[1]
+        elif wanted is None:
+            wanted = len(self.init)
         if wanted != len(self.components_):
             raise ValueError(
                 f"{type(self).__name__}(n_components={self.n_components}, warm_start=True) has "
@@ -647,28 +669,30 @@ class KSVD(
 
     def _warn_dense_codes(self, n_atoms, n_features):
         """Warn of more non-zeros than a code can have: any atoms that span the data would do."""
-        most = min(n_atoms, n_features)
-        if self.n_nonzero_coefs is not None and self.n_nonzero_coefs > most:
-            side = "n_components" if n_atoms == most else "n_features"
+        largest = min(n_atoms, n_features)
+        if self.n_nonzero_coefs is not None and self.n_nonzero_coefs > largest:
+            side = "n_components" if n_atoms == largest else "n_features"
             warnings.warn(
-                f"n_nonzero_coefs={self.n_nonzero_coefs} exceeds {side}={most}: the codes of "
+                f"n_nonzero_coefs={self.n_nonzero_coefs} exceeds {side}={largest}: the codes of "
                 f"{type(self).__name__} are not sparse, and the data do not determine the atoms.",
                 stacklevel=5,
             )
 
-    def _code(self, data, known, atoms):
+    def _code(self, data, observed, atoms):
         """Code signals."""
-        n = data.shape[1]
-        most = max(1, n // 10) if self.residual_tol is None else len(atoms.rows)
-        bounds = np.full(len(data), -1.0 if self.residual_tol is None else self.residual_tol)
-
+        n_nonzero = len(atoms.rows)
+        bound = self.residual_tol
+        if bound is None:
+            n_nonzero = max(1, data.shape[1] // 10)
+            bound = -1.0  # none
+        bounds = np.full(len(data), bound)
         if data.dtype == np.float32:
             bounds = bounds_for_rounding(bounds, data)
 
         given = {
-            "n_nonzero": self.n_nonzero_coefs or most,
-            "tol_sq": np.where(bounds < 0, -1.0, bounds**2),  # -1: none
-            "mask": known,
+            "n_nonzero": self.n_nonzero_coefs or n_nonzero,
+            "tol_sq": np.where(bounds < 0, -1.0, bounds**2),
+            "mask": observed,
             "n_jobs": self.n_jobs,
         }
 
@@ -686,3 +710,7 @@ class KSVD(
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _constant_atom(n):
+    return np.full((1, n), n**-0.5)

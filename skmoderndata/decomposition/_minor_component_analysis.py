@@ -272,7 +272,7 @@ class MinorComponentAnalysis(OnlineSubspace):
             state = self._start(p, check_random_state(self.random_state))
             moving = PrincipalState.empty(0, p)
         else:
-            moving, state = (part.copy() for part in self._state)
+            moving, state = (array.copy() for array in self._state)
             self._refuse_other_number(self._number_of_components(p), len(state.W))
         # the row count continues from that of fit, where each row counts once
         moving.n_seen[:] = state.n_seen[0]

@@ -23,9 +23,11 @@ from skmoderndata._solvers.factors.factorization import (
     update,
 )
 from skmoderndata._validation import (
+    FLOATS,
     check_array,
     check_codes,
     check_magnitude,
+    check_n_components,
     validate_data,
 )
 
@@ -37,7 +39,6 @@ AGAINST_NMF = Comparison(
     baseline_params={"random_state": 0, "max_iter": 1000},
     baseline_grid={"n_components": (16, 32, 48)},
 )
-CHEAP_COMPONENTS = 100  # components that are cheap for data of any size
 
 
 def validate_rows(estimator, X, *, reset, missing=None):
@@ -50,7 +51,7 @@ def validate_rows(estimator, X, *, reset, missing=None):
         estimator,
         X,
         accept_sparse="csr",
-        dtype=[np.float64, np.float32],
+        dtype=FLOATS,
         ensure_all_finite="allow-nan",
         reset=reset,
         # kernel values are squares
@@ -82,17 +83,6 @@ def check_weights(sample_weight, X):
         return None
     w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     return check_magnitude(w, input_name="sample_weight")
-
-
-def check_number(estimator, shape, *, n_allowed=CHEAP_COMPONENTS):
-    """Refuse more components than rows and columns: they would cost minutes without benefit."""
-    n_allowed = max(*shape, n_allowed)
-    if estimator.n_components is not None and estimator.n_components > n_allowed:
-        raise ValueError(
-            f"{type(estimator).__name__}(n_components={estimator.n_components}) has more "
-            f"components than n_samples={shape[0]} and n_features={shape[1]}; fewer components "
-            f"reproduce X exactly: use at most {n_allowed}."
-        )
 
 
 def warn_of_rank(estimator, shape, *, rows_only=False, remedy="Use fewer."):
@@ -200,7 +190,7 @@ class AlternatingFactorization(
         if weights is not None and not weights.all():
             counted = X[weights > 0]
             weights = weights[weights > 0]
-        check_number(self, counted.shape)
+        check_n_components(self, counted.shape)
         self._check(counted, weights)
 
         data = Data.of(counted, weights)

@@ -16,7 +16,7 @@ from skmoderndata._compat import (
 )
 from skmoderndata._solvers.series.online_components import RowSource, eigen_residual
 from skmoderndata._solvers.series.online_rules import AmnesicSchedule, StepSchedule
-from skmoderndata._validation import validate_data
+from skmoderndata._validation import FLOATS, validate_data
 
 AMNESIC_CONSTRAINTS = {
     "amnesic": [NON_NEGATIVE],
@@ -62,7 +62,7 @@ class OnlineComponents(
             self,
             X,
             accept_sparse="csr" if self._sparse else False,
-            dtype=[np.float64, np.float32],
+            dtype=FLOATS,
             ensure_min_samples=ensure_min_samples,
             reset=reset,
         )

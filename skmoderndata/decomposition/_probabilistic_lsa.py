@@ -28,8 +28,8 @@ from skmoderndata._solvers.factors.latent_semantics import (
     gap,
     log_likelihood,
 )
-from skmoderndata._validation import check_codes, validate_data
-from skmoderndata.decomposition._nmf_base import check_number, check_weights
+from skmoderndata._validation import FLOATS, check_codes, check_n_components, validate_data
+from skmoderndata.decomposition._nmf_base import check_weights
 
 BOUND = 1e-6  # largest possible gain of better mixtures for given topics, in nats per token
 FLOOR = 1e-12  # probability of words that the topics of a document exclude
@@ -228,8 +228,9 @@ class ProbabilisticLSA(
             The fitted estimator.
         """
         X = self._validate(X, reset=True)
-        check_number(self, X.shape)
-        counts = _counts(X, check_weights(sample_weight, X))
+        check_n_components(self, X.shape)
+        weights = check_weights(sample_weight, X)
+        counts = _counts(X, weights)
 
         rng = check_random_state(self.random_state)
         shown = counts
@@ -239,11 +240,12 @@ class ProbabilisticLSA(
             shown, hidden = _hold_out(counts, self.validation_fraction, rng)
 
         seeds = rng.randint(2**31 - 1, size=self.n_init)
+        one_start = partial(self._one_start, shown, hidden)
         results, stopped = run_starts(
             self,
             X,
             y,
-            partial(self._one_start, shown, hidden),
+            one_start,
             seeds,
             task_name="iteration",
             max_passes=self.n_init * self.max_iter,
@@ -289,13 +291,15 @@ class ProbabilisticLSA(
         if not hasattr(self, "components_"):
             return self.fit(X, y, sample_weight)
         X = self._validate(X, reset=False)
-        counts = _counts(X, check_weights(sample_weight, X))
+        weights = check_weights(sample_weight, X)
+        counts = _counts(X, weights)
         topics = self._topics()
+        beta = self.posterior_exponent_
         # unseen words may belong to any topic
         new = ~topics.any(axis=1)
         topics[new] = 1.0 / len(topics)
-        mixtures = fold_in(counts, topics, beta=self.posterior_exponent_)[0]
-        in_words = expected(counts, mixtures, topics, self.posterior_exponent_)[1]
+        mixtures, _ = fold_in(counts, topics, beta=beta)
+        _, in_words, _ = expected(counts, mixtures, topics, beta)
         total = self._word_counts + in_words
         self.n_iter_ += 1
         self._set_topics(total, self.components_.dtype)
@@ -318,14 +322,16 @@ class ProbabilisticLSA(
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
+        counts = _counts(X)
         exponent = self.posterior_exponent_
-        mixtures, bounds = fold_in(_counts(X), self._topics(), beta=exponent, tol=BOUND)
+        mixtures, bounds = fold_in(counts, self._topics(), beta=exponent, tol=BOUND)
 
         # without tempering the bound proves how far the mixtures are from the best
-        if exponent == 1.0 and bounds.max(initial=0.0) > BOUND:
+        improvable = np.count_nonzero(bounds > BOUND)
+        if exponent == 1.0 and improvable:
             warn_not_converged(
                 self,
-                reached=f"better mixtures of {np.count_nonzero(bounds > BOUND)} documents could "
+                reached=f"better mixtures of {improvable} documents could "
                 f"gain up to {bounds.max():.1e} nats per token",
                 remedy="merge topics that are nearly the same, or lower n_components",
             )
@@ -346,7 +352,8 @@ class ProbabilisticLSA(
         """
         check_is_fitted(self)
         X = check_codes(X, self.n_components_, estimator=self, accept_sparse="csr")
-        return np.asarray(X @ self.components_.astype(X.dtype, copy=False))
+        topics = self.components_.astype(X.dtype, copy=False)
+        return np.asarray(X @ topics)
 
     def score(self, X, y=None):
         """Log-likelihood per token of half of the words of each document, given the other half.
@@ -370,7 +377,8 @@ class ProbabilisticLSA(
             there is no word to predict.
         """
         check_is_fitted(self)
-        counts = _counts(self._validate(X, reset=False))
+        X = self._validate(X, reset=False)
+        counts = _counts(X)
         return self._completion(counts)
 
     def perplexity(self, X):
@@ -388,37 +396,45 @@ class ProbabilisticLSA(
             predict.
         """
         check_is_fitted(self)
-        counts = _counts(self._validate(X, reset=False))
+        X = self._validate(X, reset=False)
+        counts = _counts(X)
         return float(np.exp(-self._completion(counts)))
 
     def _completion(self, counts):
         topics = self._topics()
-        known = topics.any(axis=1)
-        kept = _select(counts, known[counts.indices])
-        if kept.total == 0:
+        beta = self.posterior_exponent_
+
+        # words that some topic has
+        possible = topics.any(axis=1)
+        words = _select(counts, possible[counts.indices])
+        if words.total == 0:
             return 0.0
-        position = np.arange(len(kept.data))
-        start = np.repeat(kept.indptr[:-1], np.diff(kept.indptr))
+
+        # every second word of a document, and the others
+        position = np.arange(len(words.data))
+        start = np.repeat(words.indptr[:-1], np.diff(words.indptr))
         even = (position - start) % 2 == 0
         value = 0.0
         for half in (even, ~even):
-            shown = _select(kept, half)
-            mixtures = fold_in(shown, topics, beta=self.posterior_exponent_)[0]
+            shown = _select(words, half)
+            hidden = _select(words, ~half)
+            mixtures, _ = fold_in(shown, topics, beta=beta)
+
             # a few words do not exclude the other topics: add one token from all topics
-            length = np.add.reduceat(np.append(shown.data, 0.0), shown.indptr[:-1])
+            padded = np.append(shown.data, 0.0)
+            length = np.add.reduceat(padded, shown.indptr[:-1])
             length[np.diff(shown.indptr) == 0] = 0.0
-            mixtures = (mixtures * length[:, None] + self.topic_weights_) / (
-                length[:, None] + 1
-            )
-            value += log_likelihood(_select(kept, ~half), mixtures, topics, FLOOR)
-        return float(value / kept.total)
+            length = length[:, None]
+            mixtures = (mixtures * length + self.topic_weights_) / (length + 1)
+            value += log_likelihood(hidden, mixtures, topics, FLOOR)
+        return float(value / words.total)
 
     def _validate(self, X, *, reset):
         return validate_data(
             self,
             X,
             accept_sparse="csr",
-            dtype=[np.float64, np.float32],
+            dtype=FLOATS,
             ensure_non_negative=True,
             reset=reset,
         )
@@ -428,11 +444,16 @@ class ProbabilisticLSA(
         k = self.n_components
 
         # topics drawn about the frequencies of words, equal mixtures
-        frequency = np.bincount(counts.indices, weights=counts.data, minlength=counts.n_words)
-        topics = rng.exponential(size=(counts.n_words, k)) * frequency[:, None]
+        p = counts.n_words
+        frequency = np.bincount(counts.indices, weights=counts.data, minlength=p)
+        topics = rng.exponential(size=(p, k)) * frequency[:, None]
         total = topics.sum(axis=0)
-        topics = topics / total if (total > 0).all() else np.full_like(topics, 1 / len(topics))
-        mixtures = np.full((len(counts.indptr) - 1, k), 1 / k)
+        if (total > 0).all():
+            topics = topics / total
+        else:
+            topics = np.full_like(topics, 1 / p)
+        n = len(counts.indptr) - 1
+        mixtures = np.full((n, k), 1 / k)
 
         settings = {
             "beta": float(self.posterior_exponent),
@@ -443,22 +464,14 @@ class ProbabilisticLSA(
 
         if hidden is None:
             return fit_topics(counts, mixtures, topics, tol=self.tol, **settings)
-        return fit_tempered(
-            counts,
-            hidden,
-            mixtures,
-            topics,
-            cooling=self.cooling,
-            tol=10 * self.tol,
-            **settings,
-        )
+        tempered = {"cooling": self.cooling, "tol": 10 * self.tol}
+        return fit_tempered(counts, hidden, mixtures, topics, **tempered, **settings)
 
     def _store(self, counts, result, dtype):
-        self.posterior_exponent_ = float(result.beta)
+        beta = float(result.beta)
+        self.posterior_exponent_ = beta
         total = max(counts.total, 1e-300)
-        in_words = expected(counts, result.mixtures, result.topics, self.posterior_exponent_)[
-            1
-        ]
+        _, in_words, _ = expected(counts, result.mixtures, result.topics, beta)
         self.objective_history_ = np.asarray(result.history) / total
         self.n_iter_ = result.n_iter
         weight = in_words.sum(axis=0)
@@ -469,9 +482,11 @@ class ProbabilisticLSA(
     def _measure(self, counts):
         """Likelihood and gap of the stored topics, with the mixtures of `transform`."""
         topics = self._topics()
-        mixtures = fold_in(counts, topics, beta=self.posterior_exponent_, tol=BOUND)[0]
+        beta = self.posterior_exponent_
+        mixtures, _ = fold_in(counts, topics, beta=beta, tol=BOUND)
         total = max(counts.total, 1e-300)
-        self.log_likelihood_ = log_likelihood(counts, mixtures, topics, FLOOR) / total
+        value = log_likelihood(counts, mixtures, topics, FLOOR)
+        self.log_likelihood_ = value / total
         self.log_likelihood_gap_ = gap(counts, mixtures, topics)
 
     def _set_topics(self, in_words, dtype):
@@ -483,17 +498,17 @@ class ProbabilisticLSA(
         topics = in_words + self.smoothing
         total = topics.sum(axis=0)
         uniform = 1.0 / len(topics)
-        topics = np.where(total > 0, topics / np.where(total > 0, total, 1.0), uniform)
+        nonzero = np.where(total > 0, total, 1.0)
+        topics = np.where(total > 0, topics / nonzero, uniform)
 
         self.components_ = np.ascontiguousarray(topics.T, dtype=dtype)
         self.n_components_ = len(self.components_)
 
-        sum_of_weights = weight.sum()
-        self.topic_weights_ = (
-            weight / sum_of_weights
-            if sum_of_weights > 0
-            else np.full(len(weight), 1 / len(weight))
-        )
+        all_words = weight.sum()
+        if all_words > 0:
+            self.topic_weights_ = weight / all_words
+        else:
+            self.topic_weights_ = np.full(len(weight), 1 / len(weight))
 
     def _topics(self):
         return np.ascontiguousarray(self.components_.T, dtype=np.float64)
@@ -538,7 +553,7 @@ def _hold_out(counts, fraction, rng):
         (documents, len(counts.indptr) - 1),
         (counts.indices, counts.n_words),
     ):
-        kept = np.full(number, -1)
-        kept[labels[order]] = order
-        hidden[kept[kept >= 0]] = False
+        retained = np.full(number, -1)
+        retained[labels[order]] = order
+        hidden[retained[retained >= 0]] = False
     return _select(counts, ~hidden), _select(counts, hidden)

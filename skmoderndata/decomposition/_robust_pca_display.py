@@ -131,8 +131,8 @@ class RobustPCADisplay:
             ) from error
 
         table, low_rank, errors = (
-            np.asarray(part, dtype=np.float64)
-            for part in (self.table, self.low_rank, self.errors)
+            np.asarray(matrix, dtype=np.float64)
+            for matrix in (self.table, self.low_rank, self.errors)
         )
         if axes is None:
             _, axes = plt.subplots(1, 3, figsize=(12, 4.5), sharey=True, layout="constrained")
@@ -141,8 +141,11 @@ class RobustPCADisplay:
             raise ValueError(f"RobustPCADisplay draws on three axes, got {len(axes)}.")
 
         # table and low rank in the same colours, which a few errors must not stretch
-        known = table[~np.isnan(table)]
-        low, high = np.quantile(known, (COLOURS_AT, 1 - COLOURS_AT)) if known.size else (0, 1)
+        observed = table[~np.isnan(table)]
+        span = (0, 1)
+        if observed.size:
+            span = np.quantile(observed, (COLOURS_AT, 1 - COLOURS_AT))
+        low, high = span
         style = {"aspect": "auto", "interpolation": "nearest"} | kwargs
         shared = {"vmin": low, "vmax": high} | style
         title = "Gross errors"

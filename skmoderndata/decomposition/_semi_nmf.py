@@ -183,8 +183,8 @@ class SemiNMF(AlternatingFactorization):
             filled = data.X
             if data.observed is not None:
                 weights = np.ones(n) if data.weights is None else data.weights
-                known = weights @ data.observed
-                means = (weights @ filled) / np.where(known > 0, known, 1.0)
+                observed = weights @ data.observed
+                means = (weights @ filled) / np.where(observed > 0, observed, 1.0)
                 filled = np.where(data.observed, filled, means)
 
             distinct = min(k, n)

@@ -29,7 +29,7 @@ from skmoderndata._solvers.series.slow_features import (
     polish_directions,
     slow_directions,
 )
-from skmoderndata._validation import validate_data
+from skmoderndata._validation import FLOATS, validate_data
 from skmoderndata.decomposition._slow_base import (
     CONSTANT,
     CallableExpansion,
@@ -545,7 +545,7 @@ class SlowFeatureAnalysis(
         return validate_data(
             self,
             X,
-            dtype=[np.float64, np.float32],
+            dtype=FLOATS,
             ensure_all_finite="allow-nan",
             ensure_min_samples=ensure_min_samples,
             reset=reset,
@@ -640,7 +640,7 @@ class SlowFeatureAnalysis(
         # variance at the level of rounding: of the input itself, and of our sums
         rounding = max(32 * np.finfo(np.float64).eps, 2 * self._input_eps)
         try:
-            found = slow_directions(
+            solution = slow_directions(
                 moments.covariance(),
                 moments.step_moment(),
                 n_components=self.n_components,
@@ -655,17 +655,17 @@ class SlowFeatureAnalysis(
                 "Use solver='auto' or 'eigh'."
             ) from None
 
-        if found.rank == 0:
+        if solution.rank == 0:
             raise ValueError(CONSTANT.format(who, " expanded"))
-        if self.n_components is not None and self.n_components > found.rank:
-            reason = f"the rank {found.rank} of the expanded data"
-            warn_fewer(self, asked=self.n_components, found=found.rank, reason=reason)
+        if self.n_components is not None and self.n_components > solution.rank:
+            reason = f"the rank {solution.rank} of the expanded data"
+            warn_fewer(self, asked=self.n_components, found=solution.rank, reason=reason)
 
         # nearly collinear features: measure the outputs, and correct them
         mean = moments.mean
-        components = found.components
-        delta = found.delta_values
-        rounding = np.finfo(np.float64).eps * found.amplification
+        components = solution.components
+        delta = solution.delta_values
+        rounding = np.finfo(np.float64).eps * solution.amplification
         if X is not None and rounding > 3e-9 * min(0.1, delta[0]):
             outputs = LinearOutputs(self._expansion, mean, components)
             measured = SlowMoments(outputs, self.lag)
@@ -681,9 +681,9 @@ class SlowFeatureAnalysis(
         self.components_ = components
         self.mean_ = mean
         self.delta_values_ = delta
-        self.eigenvalues_ = np.concatenate([delta, found.eigenvalues[len(delta) :]])
+        self.eigenvalues_ = np.concatenate([delta, solution.eigenvalues[len(delta) :]])
         self.eta_values_ = period / (2 * np.pi) * np.sqrt(delta)
-        self.rank_ = found.rank
+        self.rank_ = solution.rank
 
     def _project(self, X):
         components = self.components_
@@ -699,9 +699,9 @@ class SlowFeatureAnalysis(
 
         outputs = LinearOutputs(self._expansion, mean, components)
         for start in range(0, len(rows), chunk):
-            part = slice(start, start + chunk)
-            Z = np.asarray(self._prepare(rows[part]), dtype=np.float64)
-            result[part] = outputs(Z)
+            block = slice(start, start + chunk)
+            Z = np.asarray(self._prepare(rows[block]), dtype=np.float64)
+            result[block] = outputs(Z)
 
         if result is not out:
             out[index] = result

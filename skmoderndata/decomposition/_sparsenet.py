@@ -3,7 +3,7 @@
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,8 +28,8 @@ from skmoderndata._solvers.dictionaries.sparsenet import (
     energies,
     smooth_codes,
 )
-from skmoderndata._validation import check_array, validate_data
-from skmoderndata.decomposition._base import FromCodes
+from skmoderndata._validation import FLOATS, validate_data
+from skmoderndata.decomposition._base import FromCodes, given_atoms
 
 BLOCK_SIGNALS = 512  # signals that are coded together
 
@@ -238,7 +238,8 @@ class Sparsenet(
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
             it = Iterations(self.max_iter, -1.0, progress)
             for _ in it:
-                state, mean, gradient, missed = self._pass(X, rng.permutation(len(X)), state)
+                order = rng.permutation(len(X))
+                state, mean, gradient, missed = self._pass(X, order, state)
                 history.append(mean)
 
         self._keep(state, X.dtype)
@@ -268,9 +269,11 @@ class Sparsenet(
         first = not hasattr(self, "components_")
         X = self._validate(X, reset=first)
         if first:
-            state = self._start(X.shape[1], check_random_state(self.random_state))
+            rng = check_random_state(self.random_state)
+            state = self._start(X.shape[1], rng)
         else:
-            state = (self.components_.astype(np.float64), self.variances_, self.gains_)
+            D = self.components_.astype(np.float64)
+            state = (D, self.variances_, self.gains_)
 
         state, mean, gradient, missed = self._pass(X, np.arange(len(X)), state)
         self._keep(state, X.dtype)
@@ -296,7 +299,8 @@ class Sparsenet(
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        return self._final(X, self.components_.astype(np.float64)).astype(X.dtype, copy=False)
+        D = self.components_.astype(np.float64)
+        return self._final(X, D).astype(X.dtype, copy=False)
 
     def score(self, X, y=None):
         """Compute the negative mean energy of signals.
@@ -317,7 +321,8 @@ class Sparsenet(
         X = self._validate(X, reset=False).astype(np.float64)
         D = self.components_.astype(np.float64)
         A = self._final(X, D)
-        return -float(energies(X, D, A, alpha=self.alpha, prior=self.prior).mean())
+        energy = energies(X, D, A, alpha=self.alpha, prior=self.prior)
+        return -float(energy.mean())
 
     def _pass(self, X, order, state):
         """Make steps over all batches; return the state, mean energy, and results of `_code`."""
@@ -325,25 +330,22 @@ class Sparsenet(
         total = 0.0
         largest = 0.0
         missed = 0
-        for first in range(0, len(order), self.batch_size):
+        goal = self.variance_goal if self.norm == "gain" else None
+        for block in gen_batches(len(order), self.batch_size):
             # infer codes, then step down the gradient of the energy
-            batch = X[order[first : first + self.batch_size]].astype(np.float64)
-            A, gradient, more = self._code(batch, D)
-            total += float(energies(batch, D, A, alpha=self.alpha, prior=self.prior).sum())
+            batch = X[order[block]].astype(np.float64)
+            A, gradient, missed_here = self._code(batch, D)
+            energy = energies(batch, D, A, alpha=self.alpha, prior=self.prior)
+            total += float(energy.sum())
             largest = max(largest, gradient)
-            missed = missed + more
+            missed = missed + missed_here
 
             D, variance, gain = dictionary_step(
-                batch,
-                D,
-                A,
-                variance,
-                gain,
-                rate=self.learning_rate,
-                goal=self.variance_goal if self.norm == "gain" else None,
+                batch, D, A, variance, gain, rate=self.learning_rate, goal=goal
             )
 
-        return (D, variance, gain), total / len(order), largest, missed
+        mean = total / len(order)
+        return (D, variance, gain), mean, largest, missed
 
     def _final(self, X, D):
         """Compute codes, with a warning if some do not reach the tolerance."""
@@ -365,38 +367,29 @@ class Sparsenet(
         """Return codes, the largest relative gradient or gap, and how many miss the tolerance."""
         # the absolute value has a kink: an l1 problem with a duality gap
         if self.prior == "abs":
-            codes = lasso_codes(
-                X,
-                prepare_atoms(D, normalize=False, distinct=True),
-                alpha=np.full(len(X), float(self.alpha)),
-                tol=self.tol_code,
-                n_jobs=self.n_jobs,
-            )
+            atoms = prepare_atoms(D, normalize=False, distinct=True)
+            alpha = np.full(len(X), float(self.alpha))
+            codes = lasso_codes(X, atoms, alpha=alpha, tol=self.tol_code, n_jobs=self.n_jobs)
             missed = int(np.count_nonzero(codes.stop == MAX_ITER))
-            return to_dense(codes, len(D)), float(codes.gap.max()), missed
+            largest = float(codes.gap.max())
+            return to_dense(codes, len(D)), largest, missed
 
         # smooth priors, in blocks of signals
-        parts = [
-            X[first : first + BLOCK_SIGNALS].astype(np.float64)
-            for first in range(0, len(X), BLOCK_SIGNALS)
-        ]
+        blocks = [X[rows].astype(np.float64) for rows in gen_batches(len(X), BLOCK_SIGNALS)]
         given = {"alpha": float(self.alpha), "prior": self.prior, "tol": self.tol_code}
 
-        if effective_n_jobs(self.n_jobs) > 1 and len(parts) > 1:
+        if effective_n_jobs(self.n_jobs) > 1 and len(blocks) > 1:
+            one = delayed(smooth_codes)
             with one_blas_thread():
-                found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                    delayed(smooth_codes)(part, D, **given) for part in parts
-                )
+                jobs = Parallel(n_jobs=self.n_jobs, prefer="threads")
+                results = jobs(one(block, D, **given) for block in blocks)
         else:
-            found = [smooth_codes(part, D, **given) for part in parts]
+            results = [smooth_codes(block, D, **given) for block in blocks]
 
-        gradient = np.concatenate([result.gradient for result in found])
+        codes = np.concatenate([result.codes for result in results])
+        gradient = np.concatenate([result.gradient for result in results])
         missed = int(np.count_nonzero(gradient > self.tol_code))
-        return (
-            np.concatenate([result.codes for result in found]),
-            float(gradient.max()),
-            missed,
-        )
+        return codes, float(gradient.max()), missed
 
     def _keep(self, state, dtype):
         D, self.variances_, self.gains_ = state
@@ -406,19 +399,15 @@ class Sparsenet(
         if isinstance(self.init, str):
             D = rng.normal(size=(self.n_components or n, n))
         else:
-            D = check_array(self.init, dtype=np.float64, input_name="init")
-            wanted = (self.n_components or len(D), n)
-            if D.shape != wanted:
-                raise ValueError(f"init has shape {D.shape}, and {wanted} is wanted.")
-            if not np.any(D != 0, axis=1).all():
-                raise ValueError("init has a zero atom: omit it, or replace it.")
+            D = given_atoms(self.init, self.n_components, n)
 
         k = len(D)
         D = D / np.linalg.norm(D, axis=1, keepdims=True)
-        return D, np.full(k, float(self.variance_goal)), np.ones(k)
+        variance = np.full(k, float(self.variance_goal))
+        return D, variance, np.ones(k)
 
     def _validate(self, X, reset):
-        return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32])
+        return validate_data(self, X, reset=reset, dtype=FLOATS)
 
     @property
     def _n_features_out(self):

@@ -184,10 +184,10 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
             The fitted estimator.
         """
         X, train, w, self.classes_, codes, mass = labelled_training(self, X, y, sample_weight)
-        most = len(self.classes_) - 1
-        if self.n_components is not None and self.n_components > most:
+        largest = len(self.classes_) - 1
+        if self.n_components is not None and self.n_components > largest:
             raise ValueError(
-                f"n_components={self.n_components} is above {most}, the number of classes "
+                f"n_components={self.n_components} is above {largest}, the number of classes "
                 "without one, beyond which the means span no direction."
             )
 
@@ -197,18 +197,18 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         G = mean_differences(model, self.priors_)
         if is_low_rank(self.solver, train.gram, len(train)):
             features, result = train.low_rank(self.max_rank)
-            found = primal_directions(result.factor, model, G, alpha=self.alpha)
+            solution = primal_directions(result.factor, model, G, alpha=self.alpha)
             self.landmarks_ = train.kept[result.pivots]
             source = features
             second = None
         else:
-            found = dual_directions(train.matrix(), model, G, alpha=self.alpha)
+            solution = dual_directions(train.matrix(), model, G, alpha=self.alpha)
             source = train.gram
             second = train.second()
 
-        q = self.n_components or most
-        coef = found.coef[:, :q]
-        scores = found.scores[:, :q]
+        q = self.n_components or largest
+        coef = solution.coef[:, :q]
+        scores = solution.scores[:, :q]
         self._project = Projection(source, coef, second)
         if second is not None:
             self.dual_coef_ = np.zeros((count_samples(X), q))
@@ -221,10 +221,10 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         self._centre = self.priors_ @ means
         self.class_scores_ = means - self._centre
 
-        self.eigenvalues_ = found.values[:q]
-        total = found.values.sum()
+        self.eigenvalues_ = solution.values[:q]
+        total = solution.values.sum()
         self.explained_variance_ratio_ = self.eigenvalues_ / (total if total > 0 else 1.0)
-        self.ridge_ = found.ridge
+        self.ridge_ = solution.ridge
         return self
 
     def decision_function(self, X):

@@ -184,14 +184,14 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
         # directions by features of low rank, or by coefficients of samples
         if is_low_rank(self.solver, train.gram, len(train)):
             features, result = train.low_rank(self.max_rank)
-            found = primal_directions(result.factor, model, G, alpha=self.alpha)
-            self._project = Projection(features, found.coef)
+            solution = primal_directions(result.factor, model, G, alpha=self.alpha)
+            self._project = Projection(features, solution.coef)
             self.landmarks_ = train.kept[result.pivots]
         else:
-            found = dual_directions(train.matrix(), model, G, alpha=self.alpha)
-            self._project = Projection(train.gram, found.coef, train.second())
+            solution = dual_directions(train.matrix(), model, G, alpha=self.alpha)
+            self._project = Projection(train.gram, solution.coef, train.second())
 
-        self._settle(found, model, n=count_samples(X), kept=train.kept)
+        self._settle(solution, model, n=count_samples(X), kept=train.kept)
         self.classes_ = classes
         return self
 
@@ -216,18 +216,18 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _settle(self, found, model, *, n, kept):
+    def _settle(self, solution, model, *, n, kept):
         """Turn the direction towards the second class, and place the threshold."""
-        scores = found.scores[:, 0]
+        scores = solution.scores[:, 0]
         means = np.bincount(model.codes, model.weights * scores) / model.mass
         if means[1] < means[0]:
             self._project.coef = -self._project.coef
             means = -means
 
         self.criterion_ = 4 * float(
-            found.values[0]
+            solution.values[0]
         )  # each mean is half the gap from their middle
-        self.ridge_ = found.ridge
+        self.ridge_ = solution.ridge
 
         # threshold in the middle, moved for unequal classes
         centre = means.mean()

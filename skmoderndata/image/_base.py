@@ -26,7 +26,7 @@ from skmoderndata._solvers.dictionaries.patches import (
     patch_cosines,
     training_patches,
 )
-from skmoderndata._validation import check_array, check_magnitude
+from skmoderndata._validation import FLOATS, check_array, check_magnitude
 
 COMMON_CONSTRAINTS = {
     "noise_std": [NON_NEGATIVE, None],
@@ -72,7 +72,7 @@ def checked_image(estimator, X, *, allow_nan=False):
     try:
         image = check_array(
             X,
-            dtype=[np.float64, np.float32],
+            dtype=FLOATS,
             allow_nd=True,
             ensure_all_finite="allow-nan" if allow_nan else True,
             input_name="X",
@@ -129,29 +129,29 @@ def known_grid(estimator, image):
     return grid
 
 
-def code_patches(estimator, patches, known, atoms, sigma):
+def code_patches(estimator, patches, observed, atoms, sigma):
     """Code patches to the bound that the noise sets."""
     n = patches.shape[1]
     gain = estimator.gain or error_gain(n)
-    count = np.full(len(patches), n) if known is None else known.sum(axis=1)
+    count = np.full(len(patches), n) if observed is None else observed.sum(axis=1)
     return orthogonal_matching_pursuit(
         patches,
         atoms,
         n_nonzero=estimator.n_nonzero_coefs or max(1, n // 2),
         tol_sq=(gain * sigma) ** 2 * count,
-        mask=known,
+        mask=observed,
         n_jobs=estimator.n_jobs,
     )
 
 
-def average_codes(estimator, image, known, grid, sigma):
+def average_codes(estimator, image, observed, grid, sigma):
     """Sum of the approximations of all patches, and of their weights."""
     atoms = estimator.components_.astype(np.float64, copy=False)
     ready = prepare_atoms(atoms)
     with one_blas_thread():  # blocks are small: more threads would wait for each other
         return average_patches(
             image,
-            known,
+            observed,
             grid,
             atoms,
             lambda patches, seen: code_patches(estimator, patches, seen, ready, sigma),
@@ -159,7 +159,7 @@ def average_codes(estimator, image, known, grid, sigma):
         )
 
 
-def learn_atoms(estimator, image, known, grid, atoms, sigma, progress):
+def learn_atoms(estimator, image, observed, grid, atoms, sigma, progress):
     """Learn atoms from patches of an image."""
     learned = isinstance(estimator.dictionary, str) and estimator.dictionary == "learned"
     estimator.objective_ = np.nan
@@ -174,7 +174,7 @@ def learn_atoms(estimator, image, known, grid, atoms, sigma, progress):
     gain = estimator.gain or error_gain(grid.size)
     patches, seen = training_patches(
         image,
-        known,
+        observed,
         grid,
         max_patches=estimator.max_patches,
         rng=rng,

@@ -210,23 +210,23 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
         self : DictionaryInpainter
             The fitted estimator.
         """
-        image, known = self._parts(X)
+        image, observed = self._parts(X)
         grid = grid_of(image, patch_size(self))
         atoms = starting_atoms(self, grid)
-        sigma = self._noise(image, known)
+        sigma = self._noise(image, observed)
         self.noise_std_ = sigma if self.noise_std is None else float(self.noise_std)
 
         # "em" learns from the image filled in once, with a noise level of its own
         learn = isinstance(self.dictionary, str) and self.dictionary == "learned"
         factor = LEARN_NOISE
-        if self.algorithm == "em" and known is not None and learn:
+        if self.algorithm == "em" and observed is not None and learn:
             self.components_ = atoms
-            image = self._fill(image, known, grid, sigma)[0]
-            known = None
+            image = self._fill(image, observed, grid, sigma)[0]
+            observed = None
             factor = FILLED_NOISE
 
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
-            learn_atoms(self, image, known, grid, atoms, factor * sigma, progress)
+            learn_atoms(self, image, observed, grid, atoms, factor * sigma, progress)
         return self
 
     def transform(self, X):
@@ -243,13 +243,13 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
             The image without missing pixels, in single precision if X is.
         """
         check_is_fitted(self)
-        image, known = self._parts(X)
+        image, observed = self._parts(X)
         grid = known_grid(self, image)
-        sigma = self._noise(image, known)
+        sigma = self._noise(image, observed)
         filled = image
         average = None
-        if known is not None:
-            filled, average = self._fill(image, known, grid, sigma)
+        if observed is not None:
+            filled, average = self._fill(image, observed, grid, sigma)
 
         # known pixels are denoised as well
         if not self.keep_known and sigma > 0:
@@ -280,37 +280,37 @@ class DictionaryInpainter(CallbackSupportMixin, TransformerMixin, Base):
     def _parts(self, X):
         """Image with 0 for missing pixels, and the mask of known pixels if some are missing."""
         image = checked_image(self, X, allow_nan=True)
-        known = ~np.isnan(image)
-        if known.all():
+        observed = ~np.isnan(image)
+        if observed.all():
             return image, None
-        nothing = ~known.any(axis=(0, 1))
+        nothing = ~observed.any(axis=(0, 1))
         if nothing.any():
             what = "" if image.shape[2] == 1 else f" of channel {int(np.argmax(nothing))}"
             raise ValueError(f"{type(self).__name__}: no pixel{what} of X is known.")
-        return np.where(known, image, image.dtype.type(0)), known
+        return np.where(observed, image, image.dtype.type(0)), observed
 
-    def _noise(self, image, known):
+    def _noise(self, image, observed):
         """Return the standard deviation of the noise."""
         if self.noise_std is not None:
             return min(float(self.noise_std), LARGEST_STD)
-        values = image if known is None else image[known]
+        values = image if observed is None else image[observed]
         return (float(values.max()) - float(values.min())) / 50
 
-    def _fill(self, image, known, grid, sigma):
+    def _fill(self, image, observed, grid, sigma):
         """Return the image with its missing pixels filled, and the average of all patches."""
-        total, weight = average_codes(self, image, known, grid, sigma)
+        total, weight = average_codes(self, image, observed, grid, sigma)
 
         # pixels that no patch reaches are means of known ones around
-        rough = fill_by_means(image, known)
+        rough = fill_by_means(image, observed)
         average = np.divide(total, weight, out=rough, where=weight > 0)
-        filled = np.where(known, image, average)
+        filled = np.where(observed, image, average)
 
         # EM: code the filled image, at a noise level that falls to that of the image
         if self.algorithm == "em":
             for level in np.geomspace(START_NOISE, 1.0, self.n_rounds):
                 total, weight = average_codes(self, filled, None, grid, level * sigma)
                 average = total / weight
-                filled = np.where(known, image, average)
+                filled = np.where(observed, image, average)
         return filled, average
 
     def __sklearn_tags__(self):

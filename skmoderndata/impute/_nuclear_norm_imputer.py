@@ -25,7 +25,7 @@ from skmoderndata._solvers.common.linalg import row_signs
 from skmoderndata._solvers.lowrank.completion import Table, entries, solve_rows
 from skmoderndata._solvers.lowrank.completion_path import CompletionTask, free_weight
 from skmoderndata._solvers.lowrank.svt import top_singular_pair
-from skmoderndata._validation import validate_data
+from skmoderndata._validation import FLOATS, validate_data
 
 _HIDDEN_IN_SCORE = 0.2  # fraction of the known cells
 CVXPY_LIMIT = 200  # rows plus columns up to which solver="cvxpy" is allowed
@@ -275,8 +275,8 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         self : NuclearNormImputer
             The fitted imputer.
         """
-        X, known = self._validate(X, reset=True)
-        n_known = np.asarray(known.sum(axis=0)).ravel()
+        X, observed = self._validate(X, reset=True)
+        n_known = np.asarray(observed.sum(axis=0)).ravel()
         if not n_known.any():
             raise ValueError(
                 f"{type(self).__name__} needs at least one known cell, and all "
@@ -294,9 +294,9 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         rng = check_random_state(self.random_state)
         self._fit_features(n_known, X.shape[0])
         X = X[:, self.features_]
-        known = known[:, self.features_]
-        self._fit_units(X, known)
-        table = self._standardise(X, known)
+        observed = observed[:, self.features_]
+        self._fit_units(X, observed)
+        table = self._standardise(X, observed)
 
         lam_max = top_singular_pair(table.matrix(table.data))[0]
         with FitProgress(self, X, y, max_passes=None) as progress:
@@ -326,17 +326,17 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             cells gets the column means.
         """
         check_is_fitted(self)
-        X, known = self._dense(*self._validate(X, reset=False))
-        filled = self._fill(X[:, self.features_], known[:, self.features_])
+        X, observed = self._dense(*self._validate(X, reset=False))
+        filled = self._fill(X[:, self.features_], observed[:, self.features_])
 
         if self.keep_empty_features and filled.shape[1] < X.shape[1]:
-            kept = filled
+            completed = filled
             filled = np.zeros_like(X)
-            filled[:, self.features_] = kept
+            filled[:, self.features_] = completed
 
         if not self.add_indicator:
             return filled
-        gaps = self.indicator_.transform(np.where(known, 0.0, np.nan))
+        gaps = self.indicator_.transform(np.where(observed, 0.0, np.nan))
         return np.hstack([filled, gaps.astype(filled.dtype)])
 
     @available_if(_has_indicator)
@@ -360,21 +360,23 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         check_is_fitted(self)
         X = np.asarray(X)
         marked = self.indicator_.features_
-        kept = np.arange(self.n_features_in_) if self.keep_empty_features else self.features_
+        columns = (
+            np.arange(self.n_features_in_) if self.keep_empty_features else self.features_
+        )
 
-        if X.ndim != 2 or X.shape[1] != kept.size + marked.size:
+        if X.ndim != 2 or X.shape[1] != columns.size + marked.size:
             raise ValueError(
-                f"X must have {kept.size} filled and {marked.size} indicator columns, "
+                f"X must have {columns.size} filled and {marked.size} indicator columns, "
                 f"got shape {X.shape}."
             )
 
         mark = np.nan if _is_nan(self.missing_values) else self.missing_values
         out = np.full((len(X), self.n_features_in_), mark, dtype=X.dtype)
-        out[:, self.features_] = X[:, np.searchsorted(kept, self.features_)]
+        out[:, self.features_] = X[:, np.searchsorted(columns, self.features_)]
 
         # cells that the indicator marks are missing again
         gaps = np.zeros(out.shape, dtype=bool)
-        gaps[:, marked] = X[:, kept.size :].astype(bool)
+        gaps[:, marked] = X[:, columns.size :].astype(bool)
         out[gaps] = mark
         return out
 
@@ -397,8 +399,8 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         check_is_fitted(self)
         scores = self.row_scores_
         if X is not None:
-            X, known = self._validate(X, reset=False)
-            scores = self._scores(X[:, self.features_], known[:, self.features_])
+            X, observed = self._validate(X, reset=False)
+            scores = self._scores(X[:, self.features_], observed[:, self.features_])
 
         rows = _cell_index(rows, len(scores), "rows")
         columns = _cell_index(columns, self.n_features_in_, "columns")
@@ -410,18 +412,18 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         # columns of the fitted table: those that had a known cell
         position = np.full(self.n_features_in_, -1)
         position[self.features_] = np.arange(self.features_.size)
-        place = position[columns]
-        empty = place < 0
+        index = position[columns]
+        empty = index < 0
 
         if empty.any() and not self.keep_empty_features:
             raise ValueError(
                 f"columns {np.unique(columns[empty])} had no known cell in fit and were dropped."
             )
-        place[empty] = 0
+        index[empty] = 0
 
         # cells of U V', in the units of the table
-        values = entries(scores.astype(np.float64), self.components_, rows, place)
-        values = values * self.scale_[place] + self.mean_[place]
+        values = entries(scores.astype(np.float64), self.components_, rows, index)
+        values = values * self.scale_[index] + self.mean_[index]
         values[empty] = 0
 
         return values.astype(self.components_.dtype, copy=False)
@@ -448,10 +450,10 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             At most 0, higher is better.
         """
         check_is_fitted(self)
-        X, known = self._dense(*self._validate(X, reset=False))
+        X, observed = self._dense(*self._validate(X, reset=False))
         X = X[:, self.features_]
-        known = known[:, self.features_]
-        n_known = np.count_nonzero(known)
+        observed = observed[:, self.features_]
+        n_known = np.count_nonzero(observed)
         if n_known == 0:
             raise ValueError(
                 "score needs known cells, and X has none in the features kept by fit."
@@ -462,10 +464,10 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         n_hidden = max(1, round(_HIDDEN_IN_SCORE * n_known))
         hide = np.zeros(n_known, dtype=bool)
         hide[np.random.RandomState(seed).permutation(n_known)[:n_hidden]] = True
-        hidden = np.zeros_like(known)
-        hidden[known] = hide
+        hidden = np.zeros_like(observed)
+        hidden[observed] = hide
 
-        error = self._fill(X, known & ~hidden)[hidden] - X[hidden]
+        error = self._fill(X, observed & ~hidden)[hidden] - X[hidden]
         return -_root_mean_square(error.astype(np.float64))
 
     def get_feature_names_out(self, input_features=None):
@@ -483,10 +485,10 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         """
         check_is_fitted(self)
         names = super().get_feature_names_out(input_features)
-        kept = names if self.keep_empty_features else names[self.features_]
+        retained = names if self.keep_empty_features else names[self.features_]
         if not self.add_indicator:
-            return kept
-        return np.concatenate([kept, self.indicator_.get_feature_names_out(names)])
+            return retained
+        return np.concatenate([retained, self.indicator_.get_feature_names_out(names)])
 
     def _validate(self, X, *, reset):
         """Return X and the known cells: a mask, or for sparse X a sparse pattern of ones."""
@@ -503,7 +505,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             reset=reset,
             stored_zeros=True,
             accept_sparse="csr",
-            dtype=[np.float64, np.float32],
+            dtype=FLOATS,
             ensure_all_finite="allow-nan" if marked_by_nan else True,
         )
 
@@ -524,10 +526,10 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         return X, sparse.csr_array((np.ones(X.nnz), X.indices, X.indptr), shape=X.shape)
 
     @staticmethod
-    def _dense(X, known):
+    def _dense(X, observed):
         if not sparse.issparse(X):
-            return X, known
-        return X.toarray(), known.toarray() > 0
+            return X, observed
+        return X.toarray(), observed.toarray() > 0
 
     def _fit_features(self, n_known, n_samples):
         self.features_ = np.flatnonzero(n_known)
@@ -551,15 +553,15 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             gaps = np.where(n_known < n_samples, np.nan, 0.0)[None]
             self.indicator_ = MissingIndicator(error_on_new=False).fit(gaps)
 
-    def _fit_units(self, X, known):
+    def _fit_units(self, X, observed):
         """Set `mean_` and `scale_`."""
         scaled = (not sparse.issparse(X)) if self.scale == "auto" else self.scale
         if sparse.issparse(X):
             columns = X.indices
             values = X.data.astype(np.float64)
         else:
-            columns = np.nonzero(known)[1]
-            values = X[known].astype(np.float64)
+            columns = np.nonzero(observed)[1]
+            values = X[observed].astype(np.float64)
 
         # moments of the known cells of each feature
         p = X.shape[1]
@@ -581,33 +583,33 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             scale = np.where(constant | (spread == 0), peak, spread)
             self.scale_ = np.where(scale > 0, scale, 1.0).astype(X.dtype)
 
-    def _standardise(self, X, known):
+    def _standardise(self, X, observed):
         """Centre and scale the known cells; return them as a table for the solver."""
         cells = X
         dense = not sparse.issparse(X)
         if dense:
-            cells = sparse.csr_array((X[known], np.nonzero(known)), shape=X.shape)
+            cells = sparse.csr_array((X[observed], np.nonzero(observed)), shape=X.shape)
         data = (cells.data - self.mean_[cells.indices]) / self.scale_[cells.indices]
         return Table(
             sparse.csr_array((data, cells.indices, cells.indptr), shape=X.shape), dense
         )
 
-    def _scores(self, X, known):
+    def _scores(self, X, observed):
         """Scores of rows under the learned row space, in the units of the table."""
-        table = self._standardise(X, known)
+        table = self._standardise(X, observed)
         weight = free_weight(self.singular_values_)
         return solve_rows(table.X, self.components_, self.row_penalty_, weight)
 
-    def _fill(self, X, known):
+    def _fill(self, X, observed):
         filled = X.copy()
-        gaps = np.flatnonzero(~known.all(axis=1))
+        gaps = np.flatnonzero(~observed.all(axis=1))
         if gaps.size == 0:
             return filled
         X = X[gaps]
-        known = known[gaps]
-        completed = self._scores(np.where(known, X, 0), known) @ self.components_
+        observed = observed[gaps]
+        completed = self._scores(np.where(observed, X, 0), observed) @ self.components_
         completed = completed * self.scale_ + self.mean_
-        filled[gaps] = np.where(known, X, completed)
+        filled[gaps] = np.where(observed, X, completed)
         return filled
 
     def _solve(self, table, lam_max, rng, progress):

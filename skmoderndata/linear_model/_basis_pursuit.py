@@ -34,7 +34,7 @@ from skmoderndata._solvers.recovery.noise_level import (
     holds_by_itself,
     predictive_bound,
 )
-from skmoderndata._validation import validate_data
+from skmoderndata._validation import FLOATS, validate_data
 
 
 class GivenRows(NamedTuple):
@@ -233,33 +233,31 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             The fitted estimator.
         """
         self._check_combination()
-        X, y = validate_data(
-            self, X, y, dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
-        )
+        targets = {"multi_output": True, "y_numeric": True}
+        X, y = validate_data(self, X, y, dtype=FLOATS, **targets)
 
         # rows of positive weight, centred, times the roots of the weights
         dtype = X.dtype
         A = X.astype(np.float64, copy=False)
         Y = y.reshape(len(y), -1).astype(np.float64)
         weight = check_sample_weight(sample_weight, A, ensure_non_negative=True)
-        kept = weight > 0
-        folds = self._folds(A, y, kept)
-        given = GivenRows(A[kept], Y[kept], weight[kept])
+        weighted = weight > 0
+        folds = self._folds(A, y, weighted)
+        given = GivenRows(A[weighted], Y[weighted], weight[weighted])
         rows = centred_rows(*given, intercept=self.fit_intercept)
 
         bounds = self._given_bounds(rows.Y)
-        found = []
+        results = []
         with FitProgress(self, X, y, max_passes=None) as progress:
             for t, bound in enumerate(bounds):
                 if bound == "auto":
-                    bounds[t], result = self._estimate(
-                        rows, (A, Y, weight), t, folds, progress
-                    )
+                    whole = (A, Y, weight)
+                    bounds[t], result = self._estimate(rows, whole, t, folds, progress)
                 else:
                     result = self._solve(rows.A, rows.Y[:, t], bound, progress)
-                found.append(result)
+                results.append(result)
 
-        self._store(found, given, rows, bounds, dtype, y.ndim == 1)
+        self._store(results, given, rows, bounds, dtype, y.ndim == 1)
         return self
 
     def predict(self, X):
@@ -276,7 +274,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             ``X @ coef_.T + intercept_``.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        X = validate_data(self, X, dtype=FLOATS, reset=False)
         return X @ self.coef_.T + self.intercept_
 
     def _check_combination(self):
@@ -286,33 +284,37 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
         if self.residual_tol is None and self.residual_rtol is None:
             return
         exact = self.residual_tol in (0, None) and self.residual_rtol in (0, None)
-        if not exact and not (self.residual_tol == 0 and self.residual_rtol == "auto"):
+        estimated = self.residual_tol == 0 and self.residual_rtol == "auto"
+        if not exact and not estimated:
             raise ValueError(
                 f"solver='simplex' solves linear programs, but residual_tol={self.residual_tol} "
                 f"and residual_rtol={self.residual_rtol!r} allow a residual, which gives a cone "
                 "program: use solver='path' or 'cvxpy', or residual_rtol=None."
             )
 
-    def _folds(self, X, y, kept):
+    def _folds(self, X, y, weighted):
         """Rows to fit and rows to predict; by default rows of weight zero do not count."""
         if self.residual_tol is not None or self.residual_rtol != "auto":
             return []
         if self.cv is not None:
-            return list(check_cv(self.cv).split(X, y))
-        rows = np.flatnonzero(kept)
+            folds = check_cv(self.cv)
+            return list(folds.split(X, y))
+        rows = np.flatnonzero(weighted)
         if len(rows) < 2:
             return []
-        return [(rows[a], rows[b]) for a, b in KFold(min(5, len(rows))).split(rows)]
+        folds = KFold(min(5, len(rows)))
+        return [(rows[fitted], rows[predicted]) for fitted, predicted in folds.split(rows)]
 
     def _given_bounds(self, Y):
         """Bound for each target: a number, "auto", or None for the smallest residual."""
-        tol = self.residual_tol
+        n_targets = Y.shape[1]
         rtol = self.residual_rtol
-        if rtol == "auto":
-            return [rtol if tol is None else float(tol)] * Y.shape[1]
-        if rtol is None:
-            return [tol if tol is None else float(tol)] * Y.shape[1]
-        return [max(float(tol or 0.0), float(rtol * linalg.norm(y))) for y in Y.T]
+        tol = self.residual_tol if self.residual_tol is None else float(self.residual_tol)
+        if rtol == "auto" and tol is None:
+            return ["auto"] * n_targets
+        if rtol in ("auto", None):
+            return [tol] * n_targets
+        return [max(tol or 0.0, float(rtol * linalg.norm(y))) for y in Y.T]
 
     def _estimate(self, rows, whole, t, folds, progress):
         """Bound and solution for a target whose noise is not known."""
@@ -322,23 +324,28 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
 
         # equations that hold by themselves
         result = basis_pursuit(A, y, solver="path only", **form)
+        if not folds and result is None:
+            return None, self._solve(A, y, None, progress)
         if not folds:
-            return None, self._solve(A, y, None, progress) if result is None else result
+            return None, result
         X, Y, weight = whole
-        most = credible_number(X[weight > 0])
-        if result is not None and holds_by_itself(A, y, result.coef, most):
+        largest = credible_number(X[weight > 0])
+        if result is not None and holds_by_itself(A, y, result.coef, largest):
             return None, result
 
         # otherwise the noise that cross-validation finds
         settings = {"intercept": self.fit_intercept, "positive": self.positive}
         bound = predictive_bound(X, Y[:, t], weight, folds, **settings)
-        bound = bound if bound > EXACT * linalg.norm(y) else None
-        return bound, self._solve(A, y, bound, progress)
+        if not bound > EXACT * linalg.norm(y):
+            bound = None
+        result = self._solve(A, y, bound, progress)
+        return bound, result
 
     def _solve(self, A, y, bound, progress=None):
         """Solution for a bound, None being the smallest residual; refuses one out of reach."""
         form = {"positive": self.positive, "tol": self.tol, "solver": self.solver}
-        result = MatrixPursuit(A, bound=bound, **form).solve(y, progress)
+        pursuit = MatrixPursuit(A, bound=bound, **form)
+        result = pursuit.solve(y, progress)
         limit = EXACT * linalg.norm(y)
         if result is None or (bound == 0 and result.residual > limit):
             self._refuse(bound or 0.0, A, y)
@@ -346,7 +353,8 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
 
     def _refuse(self, bound, A, y):
         size = linalg.norm(y)
-        missed = linalg.norm(y - nearest(A, y[:, None], positive=self.positive)[:, 0])
+        fitted = nearest(A, y[:, None], positive=self.positive)[:, 0]
+        missed = linalg.norm(y - fitted)
         sign = "non-negative " if self.positive else ""
         name = "residual_tol" if self.residual_rtol in ("auto", None) else "residual_rtol"
         unit = 1.0 if name == "residual_tol" else size
@@ -358,59 +366,62 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
 
     def _within_bound(self, result, A, y, bound, missed, enough):
         """Solve for a smaller bound until rounded coefficients keep the one that is asked for."""
-        if (
-            not result.coef.any()
-        ):  # the intercept alone, whose residual is the bound to rounding
+        # the intercept alone, whose residual is the bound to rounding
+        if not result.coef.any():
             return result
         margin = 0.0
         for _ in range(9):
             # the bound is lowered by what rounding adds, twice as much each time
-            excess = missed(result.coef) - bound * (1 - 8 * EPS)  # norms are rounded as well
+            inner = bound * (1 - 8 * EPS)  # norms are rounded as well
+            excess = missed(result.coef) - inner
             margin = 2 * max(margin, excess)
             if excess <= 0 or margin >= bound:
                 break
 
             form = {"positive": self.positive, "tol": self.tol, "solver": self.solver}
-            closer = MatrixPursuit(A, bound=bound - margin, **form).solve(y)
+            pursuit = MatrixPursuit(A, bound=bound - margin, **form)
+            closer = pursuit.solve(y)
             if closer is None:
                 break
 
-            gap = pursuit_gap(
-                A, y, closer.coef, closer.dual, bound=bound, positive=self.positive
-            )
+            coef = closer.coef
+            gap = pursuit_gap(A, y, coef, closer.dual, bound=bound, positive=self.positive)
             if gap > max(enough, result.gap):
                 break
             result = closer._replace(gap=gap)
         return result
 
-    def _store(self, found, given, rows, bounds, dtype, flat):
+    def _store(self, results, given, rows, bounds, dtype, flat):
         A, Y, x_mean, y_mean = rows
         smallest = np.array([bound is None for bound in bounds])
         bounds = np.array([bound or 0.0 for bound in bounds])
-        enough = max(self.tol, 10 * float(np.finfo(dtype).eps))
-        parts = []
+        rounding = float(np.finfo(dtype).eps)
+        enough = max(self.tol, 10 * rounding)
+        stored = []
         gaps = []
         excess = []
-        for t, result in enumerate(found):
+        for t, result in enumerate(results):
             # certificates of what is stored: after rounding, with the intercept
             def rounded(w, t=t):
-                return w.astype(dtype), dtype.type(y_mean[t] - w @ x_mean)
+                intercept = y_mean[t] - w @ x_mean
+                return w.astype(dtype), dtype.type(intercept)
 
             def missed(w, t=t):
-                return _residual(given, t, *rounded(w, t))
+                coef, intercept = rounded(w, t)
+                return _residual(given, t, coef, intercept)
 
-            size = max(float(linalg.norm(Y[:, t])), np.finfo(np.float64).tiny)
-            result = self._within_bound(result, A, Y[:, t], bounds[t], missed, enough)
-            coef = result.coef
-            gap = result.gap
+            y = Y[:, t]
+            result = self._within_bound(result, A, y, bounds[t], missed, enough)
             dual = feasible_dual(A, result.dual.astype(dtype), positive=self.positive)
-            parts.append((*rounded(coef, t), dual, missed(coef, t)))
-            gaps.append(gap)
+            stored.append((*rounded(result.coef, t), dual, missed(result.coef, t)))
+            gaps.append(result.gap)
+            size = max(float(linalg.norm(y)), np.finfo(np.float64).tiny)
             excess.append(relative_gap(result.residual, bounds[t], unit=size))
 
-        coef, intercept, dual, residual = (np.array(part) for part in zip(*parts, strict=True))
+        columns = zip(*stored, strict=True)
+        coef, intercept, dual, residual = (np.array(column) for column in columns)
         self.dual_gap_ = float(max(gaps))
-        self.n_iter_ = max(1, *(result.n_iter for result in found))
+        self.n_iter_ = max(1, *(result.n_iter for result in results))
         self.coef_ = coef
         self.intercept_ = intercept
         self.dual_ = dual
@@ -423,16 +434,19 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             self.residual_norm_ = float(residual[0])
             self.residual_tol_ = float(self.residual_tol_[0])
 
-        if self.dual_gap_ > enough or max(excess) > max(self.tol, 1e-7):
+        largest_excess = max(excess)
+        if self.dual_gap_ > enough or largest_excess > max(self.tol, 1e-7):
             warn_not_converged(
                 self,
                 reached=f"relative duality gap {self.dual_gap_:.1e} (tol={self.tol:g}), "
-                f"constraint missed by {max(excess):.1e} of the norm of y",
+                f"constraint missed by {largest_excess:.1e} of the norm of y",
                 remedy="increase tol, or scale the columns of X alike",
             )
 
 
 def _residual(given, t, coef, intercept):
     """Euclidean norm of the weighted residual of target t, in double precision."""
-    residual = given.Y[:, t] - given.X @ coef.astype(np.float64) - np.float64(intercept)
-    return float(linalg.norm(np.sqrt(given.weight) * residual))
+    X, Y, weight = given
+    fitted = X @ coef.astype(np.float64)
+    residual = Y[:, t] - fitted - np.float64(intercept)
+    return float(linalg.norm(np.sqrt(weight) * residual))

@@ -19,7 +19,7 @@ from skmoderndata._compat import (
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.codes.bridge import bridge
-from skmoderndata._validation import validate_data
+from skmoderndata._validation import FLOATS, validate_data
 
 
 class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
@@ -159,10 +159,8 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         self : BridgeRegression
             The fitted estimator.
         """
-        X, y = validate_data(
-            self, X, y, dtype=[np.float64, np.float32], accept_sparse=["csr", "csc"],
-            y_numeric=True,
-        )  # fmt: skip
+        formats = ["csr", "csc"]
+        X, y = validate_data(self, X, y, dtype=FLOATS, accept_sparse=formats, y_numeric=True)
         w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         w = w / w.max()
         w /= w.sum()
@@ -175,26 +173,34 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         G, c, yy, x_mean, y_mean = self._moments(X, y / unit, w, size)
 
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
-            found = bridge(
-                G, c, yy, alpha=self.alpha / unit / unit * (unit / size) ** self.exponent,
-                q=float(self.exponent), positive=self.positive, max_iter=self.max_iter,
-                tol=self.tol, progress=progress,
-            )  # fmt: skip
+            alpha = self.alpha / unit / unit * (unit / size) ** self.exponent
+            result = bridge(
+                G,
+                c,
+                yy,
+                alpha=alpha,
+                q=float(self.exponent),
+                positive=self.positive,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                progress=progress,
+            )
 
         # back in the units of the data
-        coef = found.coef * (unit / size)
+        coef = result.coef * (unit / size)
         self.coef_ = coef.astype(X.dtype)
         self.intercept_ = float(y_mean * unit - x_mean @ coef)
-        self.dual_gap_ = found.gap
-        self.kkt_residual_ = found.kkt_residual
-        self.n_iter_ = found.n_iter
+        self.dual_gap_ = result.gap
+        self.kkt_residual_ = result.kkt_residual
+        self.n_iter_ = result.n_iter
 
         # below exponent 1 the problem has local minima: conditions of optimality, no gap
-        reached = found.kkt_residual if self.exponent < 1 else found.gap
+        reached = result.gap
+        what = "duality gap"
+        if self.exponent < 1:
+            reached = result.kkt_residual
+            what = "residual of the optimality conditions"
         if reached > max(self.tol, 1e-12) and not progress.stopped:
-            what = (
-                "residual of the optimality conditions" if self.exponent < 1 else "duality gap"
-            )
             warn_not_converged(
                 self,
                 reached=f"relative {what} {reached:.1e} (tol={self.tol:g}) after "
@@ -210,6 +216,8 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         if self.fit_intercept:
             y_mean = w @ y
         y = y - y_mean
+        yy = float(w @ y**2)
+
         # sparse columns stay as they are: G - m m' is the centred Gram matrix
         if sparse.issparse(X):
             A = sparse.csr_array(X, dtype=np.float64) / size
@@ -224,19 +232,21 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
             G[flat] = 0.0
             G[:, flat] = 0.0
             c[flat] = 0.0
-            return np.ascontiguousarray((G + G.T) / 2), c, float(w @ y**2), x_mean, y_mean
+            G = np.ascontiguousarray((G + G.T) / 2)
+            return G, c, yy, x_mean, y_mean
 
         A = X.astype(np.float64) / size
         if self.fit_intercept:
             mean = w @ A
             A -= mean
-            A[:, np.abs(A).max(axis=0) <= 1e-14 * np.abs(mean)] = (
-                0.0  # rounding is no variance
-            )
+            constant = np.abs(A).max(axis=0) <= 1e-14 * np.abs(mean)
+            A[:, constant] = 0.0  # rounding is no variance
             x_mean = mean * size
 
-        A *= np.sqrt(w)[:, None]
-        return A.T @ A, A.T @ (np.sqrt(w) * y), float(w @ y**2), x_mean, y_mean
+        root = np.sqrt(w)
+        A *= root[:, None]
+        c = A.T @ (root * y)
+        return A.T @ A, c, yy, x_mean, y_mean
 
     def predict(self, X):
         """Predict values.
@@ -252,12 +262,9 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
             ``X @ coef_ + intercept_``.
         """
         check_is_fitted(self)
-        X = validate_data(
-            self, X, dtype=[np.float64, np.float32], accept_sparse=["csr", "csc"], reset=False
-        )
-        return safe_sparse_dot(X, self.coef_, dense_output=True) + X.dtype.type(
-            self.intercept_
-        )
+        X = validate_data(self, X, dtype=FLOATS, accept_sparse=["csr", "csc"], reset=False)
+        products = safe_sparse_dot(X, self.coef_, dense_output=True)
+        return products + X.dtype.type(self.intercept_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -267,4 +274,5 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
 
 def _largest(X):
     values = X.data if sparse.issparse(X) else X
-    return float(np.abs(values).max(initial=0.0)) or 1.0
+    largest = float(np.abs(values).max(initial=0.0))
+    return largest or 1.0

@@ -30,7 +30,7 @@ from skmoderndata._solvers.codes.group_lasso import (
     one_thread_if_small,
 )
 from skmoderndata._solvers.common import convex_problems
-from skmoderndata._validation import check_groups, validate_data
+from skmoderndata._validation import FLOATS, check_groups, validate_data
 
 
 class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
@@ -224,25 +224,24 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         self : GroupLasso
             The fitted estimator.
         """
-        X, y = validate_data(
-            self, X, y, dtype=[np.float64, np.float32], accept_sparse="csc",
-            multi_output=True, y_numeric=True,
-        )  # fmt: skip
+        targets = {"multi_output": True, "y_numeric": True}
+        X, y = validate_data(self, X, y, dtype=FLOATS, accept_sparse="csc", **targets)
 
         if self.solver == "cvxpy" and sparse.issparse(X):
             raise ValueError(
                 "GroupLasso(solver='cvxpy') needs dense X: use X.toarray(), or solver='descent'."
             )
         labels = self._labels(X.shape[1])
-        weights = self._weights(np.bincount(labels))
+        sizes = np.bincount(labels)
+        weights = self._weights(sizes)
         weight = self._sample_weight(X, sample_weight)
 
         # columns in the order of the groups
         order = np.argsort(labels, kind="stable")
-        edges = np.concatenate([[0], np.cumsum(np.bincount(labels))]).astype(np.int64)
+        edges = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         total = float(X.shape[0])
 
-        found = []
+        results = []
         with (
             FitProgress(self, X, y, max_passes=None) as progress,
             one_thread_if_small(X.size),
@@ -250,6 +249,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
             columns, x_mean, x_unit = self._columns(X, weight, order)
             Y, y_mean, y_unit = self._targets(y, weight)
             start = self._start(X.shape[1], Y.shape[1])
+            warm = None
             unit = y_unit / x_unit  # of coefficients
 
             work = WorkingSet(columns, edges)
@@ -257,26 +257,31 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
                 lam = total * self.alpha * (1 / x_unit) * (1 / y_unit[t])
                 penalty = Penalty(edges, weights, lam, self.l1_ratio, self.positive)
                 if self.solver == "cvxpy":
-                    found.append(_by_cvxpy(columns, Y[:, t], penalty))
+                    result = _by_cvxpy(columns, Y[:, t], penalty)
+                    results.append(result)
                     continue
+                if start is not None:
+                    warm = start[t][order] / unit[t]
                 result = group_lasso(
                     Y[:, t],
                     work,
                     penalty,
                     tol=self.tol,
                     max_iter=self.max_iter,
-                    start=None if start is None else start[t][order] / unit[t],
+                    start=warm,
                     progress=progress,
                 )
-                found.append(result)
+                results.append(result)
 
         # back to the units and the order of the columns
-        largest = np.array([result.lam_max for result in found])
+        largest = np.array([result.lam_max for result in results])
         self.alpha_max_ = float(np.max(largest * y_unit) * x_unit / total)
-        coef = np.empty((len(found), X.shape[1]))
-        coef[:, order] = np.array([result.coef for result in found]) * unit[:, None]
-        self._store(coef, labels, y_mean - coef @ x_mean, X.dtype, y.ndim == 1)
-        self._certify(found)
+        scaled = np.array([result.coef for result in results])
+        coef = np.empty((len(results), X.shape[1]))
+        coef[:, order] = scaled * unit[:, None]
+        intercept = y_mean - coef @ x_mean
+        self._store(coef, labels, intercept, X.dtype, y.ndim == 1)
+        self._certify(results)
         return self
 
     def _sample_weight(self, X, sample_weight):
@@ -286,12 +291,13 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         weight = check_sample_weight(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True
         )
-        return weight * (len(weight) / weight.sum())
+        n = len(weight)
+        return weight * (n / weight.sum())
 
-    def _certify(self, found):
+    def _certify(self, results):
         """Keep the largest gap of all targets; warn where it is above `tol`."""
-        self.dual_gap_ = max(result.gap for result in found)
-        self.n_iter_ = max(1, *(result.n_iter for result in found))
+        self.dual_gap_ = max(result.gap for result in results)
+        self.n_iter_ = max(1, *(result.n_iter for result in results))
         if self.dual_gap_ > max(self.tol, 1e-13):
             warn_not_converged(
                 self,
@@ -314,10 +320,9 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
             ``X @ coef_.T + intercept_``.
         """
         check_is_fitted(self)
-        X = validate_data(
-            self, X, dtype=[np.float64, np.float32], accept_sparse=["csr", "csc"], reset=False
-        )
-        return safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        X = validate_data(self, X, dtype=FLOATS, accept_sparse=["csr", "csc"], reset=False)
+        products = safe_sparse_dot(X, self.coef_.T, dense_output=True)
+        return products + self.intercept_
 
     def _labels(self, n_features):
         if self.groups is None:
@@ -330,7 +335,8 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         if self.group_weights is None:
             return np.sqrt(sizes)
         weights = np.asarray(self.group_weights, dtype=np.float64)
-        if weights.shape != sizes.shape or not (weights > 0).all() or np.isinf(weights).any():
+        positive = (weights > 0).all() and not np.isinf(weights).any()
+        if weights.shape != sizes.shape or not positive:
             raise ValueError(
                 f"group_weights must be positive numbers, one for each of the {len(sizes)} groups "
                 f"in ascending order of their labels; got shape {weights.shape}, "
@@ -354,7 +360,8 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
             columns = Columns(scaled, mean, root)
         else:
             # sorted copy in Fortran order, centred in place
-            if (order != np.arange(len(order))).any():
+            moved = order != np.arange(len(order))
+            if moved.any():
                 X = X[:, order]
             A = np.multiply(X, 1 / unit, order="F", dtype=np.float64)
             mean = np.zeros(X.shape[1])
@@ -362,7 +369,8 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
             if self.fit_intercept:
                 mean = (weight @ A) / weight.sum()
                 same = np.flatnonzero(A[0] == A[-1])
-                constant = same[(A[:, same] == A[0, same]).all(axis=0)]
+                everywhere = (A[:, same] == A[0, same]).all(axis=0)
+                constant = same[everywhere]
                 mean[constant] = A[0, constant]  # rounding is no variance
                 A -= mean
             if not (weight == 1).all():
@@ -384,13 +392,16 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
             constant = (Y == Y[:1]).all(axis=0)
             mean[constant] = Y[0, constant]
             Y -= mean
-        return Y * np.sqrt(weight)[:, None], mean * unit, unit
+        weighted = Y * np.sqrt(weight)[:, None]
+        return weighted, mean * unit, unit
 
     def _start(self, n_features, n_targets):
         if not (self.warm_start and hasattr(self, "coef_")):
             return None
         start = np.atleast_2d(self.coef_).astype(np.float64)
-        return start if start.shape == (n_targets, n_features) else None
+        if start.shape != (n_targets, n_features):
+            return None
+        return start
 
     def _store(self, coef, labels, intercept, dtype, flat):
         self.groups_ = labels
@@ -398,8 +409,10 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         self.intercept_ = intercept.astype(dtype)
         n_groups = int(labels.max()) + 1
         size = np.abs(coef).max(initial=0.0) or 1.0
-        squares = np.array([np.bincount(labels, row, n_groups) for row in (coef / size) ** 2])
-        self.group_norms_ = (size * np.sqrt(squares)).astype(dtype)
+        relative_sq = (coef / size) ** 2
+        squares = np.array([np.bincount(labels, row, n_groups) for row in relative_sq])
+        norms = size * np.sqrt(squares)
+        self.group_norms_ = norms.astype(dtype)
         if flat:
             self.coef_ = self.coef_[0]
             self.group_norms_ = self.group_norms_[0]
@@ -415,18 +428,22 @@ def _by_cvxpy(columns, y, penalty):
     """Solve the problem of one target as stated, and certify the solution."""
     scale = 0.5 * float(y @ y)
     if scale == 0:
-        return GroupLassoResult(np.zeros(int(penalty.edges[-1])), 0.0, 0, 0.0)
+        zeros = np.zeros(int(penalty.edges[-1]))
+        return GroupLassoResult(zeros, 0.0, 0, 0.0)
     stated = convex_problems.group_lasso(columns.X, y, **penalty._asdict())
     if not convex_problems.solve(stated, solver="CLARABEL"):
         raise ValueError("GroupLasso(solver='cvxpy') failed: use solver='descent'.")
     w = np.asarray(stated.variable.value)
     gap = group_lasso_gap(columns, y, w, penalty)
-    largest = float(penalty.dual_norms(columns.cross(y)).max())
+    correlations = columns.cross(y)
+    largest = float(penalty.dual_norms(correlations).max())
     return GroupLassoResult(w, gap / scale, 0, largest)
 
 
 def _unit(X):
     """Largest magnitude, 1 for zeros: products of four values stay finite in units of it."""
     values = X.data if sparse.issparse(X) else X
-    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+    highest = values.max(initial=0.0)
+    lowest = values.min(initial=0.0)
+    largest = float(max(highest, -lowest))
     return largest or 1.0

@@ -51,9 +51,9 @@ class State(NamedTuple):
 
     def after(self, stream, sizes, squares):
         """State after a pass that made steps of these sizes."""
-        return self._replace(
-            stream=stream, sizes=self.sizes + sizes, squares=self.squares + squares
-        )
+        sizes = self.sizes + sizes
+        squares = self.squares + squares
+        return self._replace(stream=stream, sizes=sizes, squares=squares)
 
     def margin_bound(self):
         """Upper bound on the margin of any function of norm one, by Novikoff's theorem."""
@@ -310,11 +310,12 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
 
                 if self.early_stopping:
                     self._keep(state, mistakes)
-                    labels = self._decided(self._values(take(X, held_out)))
-                    score = accuracy_score(
-                        y[held_out], labels, sample_weight=weights[held_out]
-                    )
-                    waited = 0 if score > max(scores, default=-1.0) else waited + 1
+                    values = self._values(take(X, held_out))
+                    labels = self._decided(values)
+                    weight = weights[held_out]
+                    score = accuracy_score(y[held_out], labels, sample_weight=weight)
+                    improved = score > max(scores, default=-1.0)
+                    waited = 0 if improved else waited + 1
                     scores.append(float(score))
                     it.ended = waited >= self.n_iter_no_change
 
@@ -392,7 +393,8 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         if first:
             self.classes_ = labels
             self.validation_scores_ = []
-        state, mistakes = (self._begin(X), []) if first else (self._state, self.mistakes_)
+        state = self._begin(X) if first else self._state
+        mistakes = [] if first else self.mistakes_
         state, n_wrong = self._one_pass(state, X, steps, np.flatnonzero(weights))
 
         self._keep(state, [*mistakes, n_wrong])
@@ -419,23 +421,27 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
     def _values(self, X):
         """Evaluate the functions at validated samples."""
         if self._primal:
-            values = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+            values = safe_sparse_dot(X, self.coef_.T, dense_output=True)
         else:
-            values = self._function_values(X) + self.intercept_
+            values = self._function_values(X)
+        values = values + self.intercept_
         return values[:, 0] if len(self.classes_) == 2 else values
 
     def _signed_steps(self, y, weights, classes):
         """Return what a mistake adds to each function, of shape (n_functions, n_samples)."""
         present = y[weights > 0]
         by_class = compute_class_weight(self.class_weight, classes=classes, y=present)
-        if not (np.isfinite(by_class).all() and (by_class >= 0).all()):
+        finite = np.isfinite(by_class).all()
+        if not finite or (by_class < 0).any():
             raise ValueError(
                 f"{type(self).__name__}: class_weight must hold finite numbers of at least 0, "
                 f"got {self.class_weight!r}."
             )
         own = y == classes[:, None]
         weights = weights * (by_class @ own)
-        return np.where(own[1:] if len(classes) == 2 else own, weights, -weights)
+        # two classes share one function, which is positive for the second
+        positive = own[1:] if len(classes) == 2 else own
+        return np.where(positive, weights, -weights)
 
     def _split(self, y, active, rng):
         """Split the samples with weight into training and held-out samples."""
@@ -446,7 +452,9 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
             1, test_size=self.validation_fraction, random_state=seed
         )
         train, held_out = next(split.split(active[:, None], y[active]))
-        return active[np.sort(train)], active[np.sort(held_out)]
+        train = np.sort(train)
+        held_out = np.sort(held_out)
+        return active[train], active[held_out]
 
     def _begin(self, X):
         """Return the state before the first sample."""
@@ -462,7 +470,8 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         n_functions = 1 if len(self.classes_) == 2 else len(self.classes_)
         primal = gram.kernel == "linear" and self.budget is None
 
-        weights = np.zeros((n_functions, X.shape[1] + 1 if primal else 0))
+        n_weights = X.shape[1] + 1 if primal else 0
+        weights = np.zeros((n_functions, n_weights))
         none = np.zeros(n_functions)
         stream = Stream.empty(gram, X, (n_functions,))
         return State(stream, primal, weights, weights, none, none, 0.0)
@@ -477,9 +486,8 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         if state.primal:
             n_wrong = 0
             for start in range(0, len(order), BLOCK_SAMPLES):
-                state, count = self._primal_block(
-                    state, X, steps, order[start : start + BLOCK_SAMPLES]
-                )
+                chosen = order[start : start + BLOCK_SAMPLES]
+                state, count = self._primal_block(state, X, steps, chosen)
                 n_wrong += count
             return state, n_wrong
 
@@ -493,7 +501,7 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         """Pass of each function over a block; return mistakes, sizes of the steps, and squares."""
         K = K + float(self.fit_intercept)
         budget = -1 if self.budget is None else int(self.budget)
-        parts = list(zip(each_function(function), steps, strict=True))
+        pairs = list(zip(each_function(function), steps, strict=True))
 
         # the projectron needs the kernel matrix of its basis [Orabona 2009]
         if budget > 0 and self.budget_policy == "project":
@@ -502,23 +510,18 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
                 rows = take(X, stream.index) if stream.gram.precomputed else stream.samples
                 own = Expansion(stream.gram, stream.samples).kernel(rows)
                 own = own + float(self.fit_intercept)
-            counts = [projectron_block(K, own, part, step, budget) for part, step in parts]
-            return np.stack([counts, np.zeros(len(steps)), np.zeros(len(steps))])
+            none = np.zeros(len(steps))
+            counts = [projectron_block(K, own, one, step, budget) for one, step in pairs]
+            return np.stack([counts, none, none])
 
         # the others begin from the values of the block, K coef
+        smallest = self.budget_policy == "smallest" and budget > 0
+        limits = {"time": stream.time, "budget": budget, "smallest": smallest}
         counts = [
-            perceptron_block(
-                K,
-                K @ part.coef,
-                part,
-                step,
-                time=stream.time,
-                budget=budget,
-                smallest=self.budget_policy == "smallest" and budget > 0,
-            )
-            for part, step in parts
+            perceptron_block(K, K @ one.coef, one, step, **limits) for one, step in pairs
         ]
-        return np.stack([counts, *sizes_of(function.coef[:, -len(K) :])])
+        sizes, squares = sizes_of(function.coef[:, -len(K) :])
+        return np.stack([counts, sizes, squares])
 
     def _primal_block(self, state, X, steps, chosen):
         """Pass over a block with weights of the features instead of samples."""
@@ -526,28 +529,20 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         block = take(X, chosen)
         plus = float(self.fit_intercept)
         with one_blas_thread():
-            K = (
-                np.asarray(safe_sparse_dot(block, block.T, dense_output=True), np.float64)
-                + plus
-            )
+            K = safe_sparse_dot(block, block.T, dense_output=True)
+            K = np.asarray(K, np.float64) + plus
             before = safe_sparse_dot(block, state.weights[:, :-1].T, dense_output=True)
-        values = np.asarray(before, np.float64) + state.weights[:, -1]
+        before = np.asarray(before, np.float64)
+        values = before + state.weights[:, -1]
 
         # coefficients of the samples of this block only
         none = np.zeros((len(steps), len(chosen)))
         function = Expanded(none, none.copy(), none - 1)
-        n_wrong = sum(
-            perceptron_block(
-                K,
-                values[:, c].copy(),
-                part,
-                steps[c, chosen],
-                time=stream.time,
-                budget=-1,
-                smallest=False,
-            )
-            for c, part in enumerate(each_function(function))
-        )
+        limits = {"time": stream.time, "budget": -1, "smallest": False}
+        n_wrong = 0
+        for c, one in enumerate(each_function(function)):
+            start = values[:, c].copy()
+            n_wrong += perceptron_block(K, start, one, steps[c, chosen], **limits)
 
         # the weights that they amount to
         def as_weights(coef):
@@ -557,9 +552,8 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
         after = replace(stream, time=stream.time + len(chosen))
         state = state.after(after, *sizes_of(function.coef))
         weights = state.weights + as_weights(function.coef)
-        return state._replace(
-            weights=weights, late=state.late + as_weights(function.late)
-        ), n_wrong
+        late = state.late + as_weights(function.late)
+        return state._replace(weights=weights, late=late), n_wrong
 
     def _keep(self, state, mistakes):
         """Store the state, and for prediction its last functions or the averages."""
@@ -581,22 +575,26 @@ class KernelPerceptron(KernelMachine, KernelClassifierMixin, Base):
                 weights = weights - state.late / max(1, stream.time)
             self.coef_ = weights[:, :-1].copy()
             self.intercept_ = weights[:, -1].copy()
-            self.support_vectors_ = np.zeros((0, self.coef_.shape[1]))
+            n_features = self.coef_.shape[1]
+            self.support_vectors_ = np.zeros((0, n_features))
             return
 
         coef = stream.mean() if self.average else stream.function.coef
         self._used = np.flatnonzero(coef.any(axis=0))
+        self._basis = stream.take(self._used)
         self.dual_coef_ = coef[:, self._used]
         self.intercept_ = float(self.fit_intercept) * self.dual_coef_.sum(axis=1)
-        self._basis = stream.take(self._used)
-        self.support_vectors_ = np.zeros((0, 0)) if self._gram.precomputed else self._basis
+        self.support_vectors_ = self._basis
+        if self._gram.precomputed:
+            self.support_vectors_ = np.zeros((0, 0))
 
 
 def each_function(functions):
     """Return the functions one by one; they are views."""
-    return [Expanded(*parts) for parts in zip(*functions, strict=True)]
+    return [Expanded(*arrays) for arrays in zip(*functions, strict=True)]
 
 
 def sizes_of(steps):
     """Sum of the sizes of the steps of each function, and of their squares."""
-    return np.abs(steps).sum(axis=1), (steps**2).sum(axis=1)
+    sizes = np.abs(steps).sum(axis=1)
+    return sizes, (steps**2).sum(axis=1)

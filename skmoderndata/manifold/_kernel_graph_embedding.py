@@ -191,7 +191,9 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         """
         X = checked_samples(self, X, reset=True, ensure_min_samples=2)
         n = count_samples(X)
-        codes = self._check_labels(X, y) if self.graph in ("class", "marginal") else None
+        codes = None
+        if self.graph in ("class", "marginal"):
+            codes = self._check_labels(X, y)
 
         train = TrainingSet(self, X, np.arange(n))
         # coordinates in feature space: a factor of the kernel matrix
@@ -206,22 +208,25 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
 
         inner, outer = self._forms(X, y, train, codes, Z)
         # directions in which the intrinsic form is small beside the penalty form
-        found = graph_directions(inner, outer, self.n_components, alpha=self.alpha)
+        result = graph_directions(inner, outer, self.n_components, alpha=self.alpha)
 
         # signs: the largest centred score of each direction is positive
-        scores = Z @ found.coef
-        peaks = np.argmax(np.abs(scores - scores.mean(axis=0)), axis=0)
+        scores = Z @ result.coef
+        centre = scores.mean(axis=0)
+        centred = scores - centre
+        peaks = np.argmax(np.abs(centred), axis=0)
         columns = np.arange(scores.shape[1])
-        signs = np.where((scores - scores.mean(axis=0))[peaks, columns] < 0, -1.0, 1.0)
+        signs = np.where(centred[peaks, columns] < 0, -1.0, 1.0)
 
-        self._project = Projection(features, found.coef * signs)
-        self._centre = scores.mean(axis=0) * signs
-        self.eigenvalues_ = found.values
+        self._project = Projection(features, result.coef * signs)
+        self._centre = centre * signs
+        self.eigenvalues_ = result.values
+        self.ridge_ = result.ridge
 
-        if len(found.values) < self.n_components:
-            reason = f"the number {len(found.values)} of directions that the graphs determine"
-            warn_fewer(self, asked=self.n_components, found=len(found.values), reason=reason)
-        self.ridge_ = found.ridge
+        n_directions = len(result.values)
+        if n_directions < self.n_components:
+            reason = f"the number {n_directions} of directions that the graphs determine"
+            warn_fewer(self, asked=self.n_components, found=n_directions, reason=reason)
         return self
 
     def score(self, X, y=None):
@@ -255,13 +260,16 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
         codes = None
         if y is not None and self.graph in ("class", "marginal"):
             codes = self._check_labels(X, y)
-        graph = neighbour_graph(_distances(gram, as_double(X)), n, self.n_neighbors, codes)
+        distances = _distances(gram, as_double(X))
+        graph = neighbour_graph(distances, n, self.n_neighbors, codes)
 
         # edges' mean squared length, relative to the spread of the embedding
         T = self._project(X)
-        spread = float(((T - T.mean(axis=0)) ** 2).sum())
+        centred_sq = (T - T.mean(axis=0)) ** 2
+        spread = float(centred_sq.sum())
         edges = max(float(graph.sum()), 1.0)
-        rough = float(np.trace(laplacian_form(graph, T))) / edges
+        form = laplacian_form(graph, T)
+        rough = float(np.trace(form)) / edges
         return -rough * n / spread if spread > 0 else 0.0
 
     def __sklearn_tags__(self):
@@ -291,31 +299,34 @@ class KernelGraphEmbedding(KernelProjectionMixin, Base):
     def _forms(self, X, y, train, codes, Z):
         """Intrinsic and penalty forms in the coordinates Z."""
         if callable(self.graph):
-            S, P = (self._check_weights(S, len(Z)) for S in self.graph(X, y))
+            given = self.graph(X, y)
+            S, P = (self._check_weights(weights, len(Z)) for weights in given)
             return laplacian_form(S, Z), laplacian_form(P, Z)
         if self.graph == "class":
             return class_forms(codes, Z)
+
         n = len(Z)
-        k = self.n_neighbors
-        graph = neighbour_graph(_distances(train.gram, train.X), n, k, codes)
+        distances = _distances(train.gram, train.X)
+        graph = neighbour_graph(distances, n, self.n_neighbors, codes)
+        intrinsic = laplacian_form(graph, Z)
         if codes is None:
             degrees = np.asarray(graph.sum(axis=1)).ravel()
-            return laplacian_form(graph, Z), centred_form(degrees, Z)
-        k = self.n_penalty_neighbors
-        penalty = neighbour_graph(_distances(train.gram, train.X), n, k, codes, False)
-        return laplacian_form(graph, Z), laplacian_form(penalty, Z)
+            return intrinsic, centred_form(degrees, Z)
+        distances = _distances(train.gram, train.X)
+        penalty = neighbour_graph(distances, n, self.n_penalty_neighbors, codes, False)
+        return intrinsic, laplacian_form(penalty, Z)
 
     def _check_weights(self, S, n):
-        S = (
-            sparse.csr_array(S, dtype=np.float64)
-            if sparse.issparse(S)
-            else np.asarray(S, float)
-        )
+        if sparse.issparse(S):
+            S = sparse.csr_array(S, dtype=np.float64)
+        else:
+            S = np.asarray(S, float)
         if S.shape != (n, n):
             raise ValueError(
                 f"graph returned a matrix of shape {S.shape}, but must return two of ({n}, {n})."
             )
-        if n and (S.min() < 0 or abs(S - S.T).max() > 1e-10 * abs(S).max()):
+        asymmetric = n > 0 and abs(S - S.T).max() > 1e-10 * abs(S).max()
+        if asymmetric or (n and S.min() < 0):
             raise ValueError("graph must return symmetric matrices without negative entries.")
         return S
 
@@ -326,7 +337,8 @@ def _distances(gram, X):
     second = gram.subset(X, slice(None))
     own = np.asarray(gram.diag(X), dtype=np.float64)
     for rows in row_blocks(n, 32 * n):
-        D = np.asarray(gram(take(X, rows), second), dtype=np.float64) * -2.0
+        D = np.asarray(gram(take(X, rows), second), dtype=np.float64)
+        D = D * -2.0
         D += own
         D += own[rows, None]
         yield rows, D

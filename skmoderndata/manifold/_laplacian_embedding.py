@@ -4,7 +4,6 @@ from numbers import Integral
 
 import numpy as np
 from scipy import sparse
-from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,8 +14,9 @@ from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.low_rank import TrainingSet, as_double
 from skmoderndata._kernelized.mixins import KernelSamples
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._samples.containers import count_samples, row_blocks, take
+from skmoderndata._samples.containers import count_samples, row_blocks, take, working_memory
 from skmoderndata._solvers.kernel.graph_embedding import kth_largest, smallest_laplacian
+from skmoderndata._validation import float_type
 
 
 class LaplacianEmbedding(
@@ -182,40 +182,41 @@ class LaplacianEmbedding(
             raise ValueError(f"{type(self).__name__} needs at least 2 samples, and found {n}.")
 
         w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        kept = np.flatnonzero(w > 0)
-        if len(kept) < 2:
+        weighted = np.flatnonzero(w > 0)
+        n_weighted = len(weighted)
+        if n_weighted < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least 2 samples of positive weight: "
-                f"n_samples={len(kept)}."
+                f"n_samples={n_weighted}."
             )
-        w = None if (w == 1).all() else w[kept]
+        w = None if (w == 1).all() else w[weighted]
 
-        train = TrainingSet(self, X, kept, w)
-        weights = np.ones(len(kept)) if w is None else w
+        train = TrainingSet(self, X, weighted, w)
+        weights = np.ones(n_weighted) if w is None else w
         K, last = self._graph(train, weights)
 
-        most = len(kept) - 1
-        if self.n_components > most:
-            reason = f"the number {most} of coordinates of {len(kept)} samples"
-            warn_fewer(self, asked=self.n_components, found=most, reason=reason)
-        self.eigenvalues_, T = smallest_laplacian(K, min(self.n_components, most), w)
+        k = min(self.n_components, n_weighted - 1)
+        if self.n_components > k:
+            reason = f"the number {k} of coordinates of {n_weighted} samples"
+            warn_fewer(self, asked=self.n_components, found=k, reason=reason)
+        self.eigenvalues_, T = smallest_laplacian(K, k, w)
 
         self.objective_ = 2 * float(self.eigenvalues_.sum())
-        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
         self._places = T
         self._weights = weights
         self._last = last
         self._gram = train.gram
         self._second = train.second()
-        self._largest = float((K @ weights).max())
+        degrees = K @ weights
+        self._largest = float(degrees.max())
 
         # samples of weight zero are placed as new ones
-        places = np.empty((n, T.shape[1]))
-        places[kept] = T
-        if len(kept) < n:
-            rest = np.setdiff1d(np.arange(n), kept)
-            places[rest] = self._place(take(X, rest))
-        self.embedding_ = places.astype(dtype, copy=False)
+        embedding = np.empty((n, T.shape[1]))
+        embedding[weighted] = T
+        if n_weighted < n:
+            others = np.setdiff1d(np.arange(n), weighted)
+            embedding[others] = self._place(take(X, others))
+        self.embedding_ = embedding.astype(float_type(X), copy=False)
         return self
 
     def transform(self, X):
@@ -234,8 +235,7 @@ class LaplacianEmbedding(
         check_is_fitted(self)
         X = checked_samples(self, X, reset=False)
         T = self._place(X)
-        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-        return T.astype(dtype, copy=False)
+        return T.astype(float_type(X), copy=False)
 
     def score(self, X, y=None):
         """Compute the negative mean squared distance between similar samples, for new samples.
@@ -259,14 +259,16 @@ class LaplacianEmbedding(
         check_is_fitted(self)
         X = checked_samples(self, X, reset=False)
         T = self._place(X)
+        places = self._places
         total = weight = 0.0
-        squares = (self._places**2).sum(axis=1)
-        for rows in row_blocks(len(T), 24 * len(self._places)):
+        squares = (places**2).sum(axis=1)
+        for rows in row_blocks(len(T), 24 * len(places)):
             K = self._similarities(take(X, rows))
-            D = (T[rows] ** 2).sum(axis=1)[:, None] + squares - 2 * T[rows] @ self._places.T
+            own = (T[rows] ** 2).sum(axis=1)
+            D = own[:, None] + squares - 2 * T[rows] @ places.T
             total += float(((K * D) @ self._weights).sum())
             weight += float((K @ self._weights).sum())
-        unit = 2 * self._places.shape[1] / float(self._weights.sum())
+        unit = 2 * places.shape[1] / float(self._weights.sum())
         return -total / (weight * unit) if weight > 0 else 0.0
 
     @property
@@ -283,8 +285,10 @@ class LaplacianEmbedding(
         n = len(train)
         k = self.n_neighbors
         every = k is None or weights.sum() <= k
-        fits = 24 * n * n <= get_config()["working_memory"] * 2**20
-        whole = train.matrix() if every or fits or train.gram.precomputed else None
+        fits = 24 * n * n <= working_memory()
+        whole = None
+        if every or fits or train.gram.precomputed:
+            whole = train.matrix()
         if every:
             self._refuse_negative(whole.min(), whole.max())
             return whole, np.zeros(n)
@@ -292,19 +296,24 @@ class LaplacianEmbedding(
         # the largest of each row, in blocks
         second = train.second()
         last = np.zeros(n)
-        kept = []
+        sparse_rows = []
         lowest = highest = 0.0
         for rows in row_blocks(n, 24 * n):
-            K = train.gram(take(train.X, rows), second) if whole is None else whole[rows]
+            if whole is None:
+                K = train.gram(take(train.X, rows), second)
+            else:
+                K = whole[rows]
             lowest = min(lowest, float(K.min()))
             highest = max(highest, float(K.max()))
             last[rows] = kth_largest(K, k, weights)
-            kept.append(sparse.csr_array(np.where(last[rows, None] <= K, K, 0.0)))
+            neighbours = np.where(last[rows, None] <= K, K, 0.0)
+            sparse_rows.append(sparse.csr_array(neighbours))
         self._refuse_negative(lowest, highest)
 
         # neighbours are neighbours of each other
-        S = sparse.vstack(kept, format="csr")
-        return S.maximum(S.T.tocsr()), last
+        S = sparse.vstack(sparse_rows, format="csr")
+        transposed = S.T.tocsr()
+        return S.maximum(transposed), last
 
     def _refuse_negative(self, lowest, highest):
         if lowest < -1e-10 * max(highest, -lowest):
@@ -319,14 +328,17 @@ class LaplacianEmbedding(
         if not self._last.any():
             return K
         own = kth_largest(K, self.n_neighbors, self._weights)
-        return np.where((self._last <= K) | (own[:, None] <= K), K, 0.0)
+        neighbours = (self._last <= K) | (own[:, None] <= K)
+        return np.where(neighbours, K, 0.0)
 
     def _place(self, X):
-        T = np.zeros((count_samples(X), len(self.eigenvalues_)))
-        for rows in row_blocks(len(T), 24 * len(self._places)):
+        n = count_samples(X)
+        weighted = self._weights[:, None] * self._places
+        T = np.zeros((n, len(self.eigenvalues_)))
+        for rows in row_blocks(n, 24 * len(self._places)):
             K = self._similarities(take(X, rows))
-            room = (K @ self._weights)[:, None] - self.eigenvalues_
-            safe = np.abs(room) > 1e-12 * self._largest
-            weighted = self._weights[:, None] * self._places
-            T[rows] = np.divide(K @ weighted, room, out=np.zeros_like(room), where=safe)
+            degrees = K @ self._weights
+            divisor = degrees[:, None] - self.eigenvalues_
+            safe = np.abs(divisor) > 1e-12 * self._largest
+            np.divide(K @ weighted, divisor, out=T[rows], where=safe)
         return T

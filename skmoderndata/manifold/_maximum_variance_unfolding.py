@@ -33,7 +33,7 @@ from skmoderndata._solvers.embeddings.unfolding import (
     unfold_softly,
     unfold_stated,
 )
-from skmoderndata._validation import validate_data
+from skmoderndata._validation import FLOATS, validate_data
 
 STATED = 30  # samples up to which solver="auto" states the form "equal" for cvxpy
 
@@ -246,35 +246,36 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self : MaximumVarianceUnfolding
             The fitted estimator.
         """
-        X = validate_data(self, X, dtype=[np.float64, np.float32])
+        X = validate_data(self, X, dtype=FLOATS)
         if self.max_rank is not None and self.max_rank < self.n_components:
             raise ValueError(
                 f"max_rank={self.max_rank} is less than n_components={self.n_components}."
             )
 
-        rows, first, index = np.unique(
-            X.astype(np.float64), axis=0, return_index=True, return_inverse=True
-        )
+        samples = X.astype(np.float64)
+        rows, first, index = np.unique(samples, axis=0, return_index=True, return_inverse=True)
         order = np.argsort(first)  # distinct samples in the order of the rows
         self._rows = rows[order]
         first = first[order]
-        index = np.argsort(order)[np.ravel(index)]
+        rank_of = np.argsort(order)
+        index = rank_of[np.ravel(index)]
 
         # graph of neighbours, on distinct samples
-        self._search = NearestNeighbors(n_jobs=self.n_jobs).fit(self._rows)
+        search = NearestNeighbors(n_jobs=self.n_jobs)
+        self._search = search.fit(self._rows)
         i, j = self._edges(self._rows)
         self.edges_ = np.column_stack([first[i], first[j]])
 
         if len(i):
-            found, unit = self._unfold(self._rows, i, j)
+            unfolding, unit = self._unfold(self._rows, i, j)
         else:  # all samples are equal
-            found = Unfolding(np.zeros((1, 1)), np.zeros(0), 0.0, 0.0, 0, True)
+            unfolding = Unfolding(np.zeros((1, 1)), np.zeros(0), 0.0, 0.0, 0, True)
             unit = 1.0
             self.alpha_ = 0.0
             self.edge_errors_ = np.zeros(0)
 
         # principal axes of the unfolded points
-        U, s, _ = np.linalg.svd(found.Y, full_matrices=False)
+        U, s, _ = np.linalg.svd(unfolding.Y, full_matrices=False)
         k = self.n_components
         rank = min(self.n_components, len(s))
         if k > len(X):
@@ -284,30 +285,27 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 stacklevel=2,
             )
 
-        Y = np.zeros((len(found.Y), k))
-        Y[:, :rank] = fix_signs(((U * s)[:, :rank]).T).T * unit
+        axes = (U * s)[:, :rank]
+        Y = np.zeros((len(unfolding.Y), k))
+        Y[:, :rank] = fix_signs(axes.T).T * unit
 
         self.eigenvalues_ = (s * unit) ** 2
         self.variance_ = float(self.eigenvalues_.sum())
-        self.dual_bound_ = float(found.bound * unit**2)
-        self.dual_gap_ = self._gap(found)
-        self.n_iter_ = found.n_iter
+        self.dual_bound_ = float(unfolding.bound * unit**2)
+        self.dual_gap_ = self._gap(unfolding)
+        self.n_iter_ = unfolding.n_iter
 
-        if not found.converged:
-            stated = self._solver(len(Y)) == "cvxpy"
-            error = (
-                f", largest edge error {np.abs(self.edge_errors_).max():.1e}" if stated else ""
-            )
-            warn_not_converged(
-                self,
-                reached=f"duality gap {self.dual_gap_:.1e} after {found.n_iter} steps{error}",
-                remedy='take constraints="soft"'
-                if stated
-                else "increase max_iter, max_rank, tol",
-            )
+        if not unfolding.converged:
+            reached = f"duality gap {self.dual_gap_:.1e} after {unfolding.n_iter} steps"
+            remedy = "increase max_iter, max_rank, tol"
+            if self._solver(len(Y)) == "cvxpy":
+                largest = np.abs(self.edge_errors_).max()
+                reached += f", largest edge error {largest:.1e}"
+                remedy = 'take constraints="soft"'
+            warn_not_converged(self, reached=reached, remedy=remedy)
 
         self._places = Y
-        self._factor = found.Y * unit
+        self._factor = unfolding.Y * unit
         self._index = index
         self.embedding_ = Y[index].astype(X.dtype, copy=False)
         return self
@@ -343,8 +341,9 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             Their positions.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        return self._place(X.astype(np.float64, copy=False))[0].astype(X.dtype, copy=False)
+        X = validate_data(self, X, dtype=FLOATS, reset=False)
+        Y, _, _ = self._place(X.astype(np.float64, copy=False))
+        return Y.astype(X.dtype, copy=False)
 
     def score(self, X, y=None):
         """Compute the negative mean relative error of squared distances to the neighbours.
@@ -364,9 +363,11 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         Z, distances, nearest = self._place(X)
-        found = np.sum((self._places[nearest] - Z[:, None]) ** 2, axis=2)
-        total = float(np.sum(distances**2))
-        return -float(np.abs(found - distances**2).sum()) / total if total > 0 else 0.0
+        steps = self._places[nearest] - Z[:, None]
+        squares = distances**2
+        errors = np.abs(np.sum(steps**2, axis=2) - squares)
+        total = float(np.sum(squares))
+        return -float(errors.sum()) / total if total > 0 else 0.0
 
     @property
     def kernel_(self):
@@ -391,11 +392,15 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         step = self._rows[nearest] - X[:, None]  # q x k x p
         G = np.einsum("qap,qbp->qab", step, step)
         trace = np.einsum("qaa->q", G)
-        G += np.eye(k) * np.where(trace > 0, 1e-3 * trace, 1.0)[:, None, None]
-        w = np.linalg.solve(G, np.ones((len(X), k, 1)))[..., 0]
+        # singular where neighbours are in few dimensions: a small ridge decides
+        ridge = np.where(trace > 0, 1e-3 * trace, 1.0)
+        G += np.eye(k) * ridge[:, None, None]
+        ones = np.ones((len(X), k, 1))
+        w = np.linalg.solve(G, ones)[..., 0]
         w /= w.sum(axis=1, keepdims=True)
         w[distances[:, 0] == 0] = np.eye(k)[0]
-        return np.einsum("qa,qac->qc", w, self._places[nearest]), distances, nearest
+        Y = np.einsum("qa,qac->qc", w, self._places[nearest])
+        return Y, distances, nearest
 
     def _solver(self, n):
         if self.solver != "auto":
@@ -407,16 +412,20 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         n = len(X)
         k = min(self.n_neighbors, n - 1)
         if k == 0:
-            return np.zeros(0, dtype=int), np.zeros(0, dtype=int)
+            none = np.zeros(0, dtype=int)
+            return none, none.copy()
 
         # with angles, neighbours of a sample are joined to each other
         A = self._search.kneighbors_graph(n_neighbors=k)
-        joined = A + A.T + (A.T @ A if self.angles else 0)
+        joined = A + A.T
+        if self.angles:
+            joined = joined + A.T @ A
         n_components, label = connected_components(joined, directed=False)
 
         if n_components > 1:
             sizes = np.sort(np.bincount(label))[::-1]
-            listed = ", ".join(map(str, sizes[:10])) + (", ..." if n_components > 10 else "")
+            listed = ", ".join(map(str, sizes[:10]))
+            listed += ", ..." if n_components > 10 else ""
             raise ValueError(
                 f"The graph of n_neighbors={self.n_neighbors} has {n_components} components, of "
                 f"{listed} samples: they could move apart without end. Increase n_neighbors, or "
@@ -425,7 +434,9 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
         edges = sparse.triu(joined, 1).tocoo()
         order = np.lexsort((edges.col, edges.row))
-        return edges.row[order].astype(int), edges.col[order].astype(int)
+        i = edges.row[order].astype(int)
+        j = edges.col[order].astype(int)
+        return i, j
 
     def _unfold(self, X, i, j):
         """Solve in units of the mean length of an edge; sets `alpha_` and `edge_errors_`."""
@@ -433,10 +444,12 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         # edges of mean length one
         lengths = np.linalg.norm(X[i] - X[j], axis=1)
         unit = float(lengths.mean())
-        graph = Graph(n, i, j, (lengths / unit) ** 2)
+        squares = (lengths / unit) ** 2
+        graph = Graph(n, i, j, squares)
 
         rng = check_random_state(self.random_state)
-        rank = min(n - 1, self.max_rank or max(self.n_components + 8, 4000 // n))
+        default_rank = max(self.n_components + 8, 4000 // n)
+        rank = min(n - 1, self.max_rank or default_rank)
         solver = self._solver(n)
         form = self.constraints
         if form == "equal" and solver != "cvxpy":
@@ -449,14 +462,16 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             start = smooth_start(graph, nu, self.n_basis, rank, rng)
 
         if solver == "cvxpy":
-            found = unfold_stated(graph, form, nu, tol=self.tol)
+            unfolding = unfold_stated(graph, form, nu, tol=self.tol)
         else:
             ascend = unfold_softly if form == "soft" else unfold_at_most
-            found = ascend(graph, start, nu, max_iter=self.max_iter, tol=self.tol)
+            unfolding = ascend(graph, start, nu, max_iter=self.max_iter, tol=self.tol)
 
         self.alpha_ = nu / unit**2 if form == "soft" else 0.0
-        self.edge_errors_ = graph.lengths(found.Y) / graph.d2 - 1
-        return found, unit
+        self.edge_errors_ = graph.lengths(unfolding.Y) / graph.d2 - 1
+        return unfolding, unit
 
-    def _gap(self, found):
-        return 0.0 if found.bound == 0 else gap_below(found.bound, found.value)
+    def _gap(self, unfolding):
+        if unfolding.bound == 0:
+            return 0.0
+        return gap_below(unfolding.bound, unfolding.value)

@@ -6,7 +6,7 @@ from scipy.sparse.linalg import eigsh
 from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics import pairwise_distances
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, warn_not_converged
@@ -18,7 +18,7 @@ from skmoderndata._solvers.embeddings.sammon import (
     sammon_descent,
     sammon_majorization,
 )
-from skmoderndata._validation import check_array, validate_data
+from skmoderndata._validation import FLOATS, check_array, validate_data
 
 SOLVERS = {"lbfgs": sammon_descent, "smacof": sammon_majorization}
 
@@ -190,7 +190,7 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         self : SammonMapping
             The fitted estimator.
         """
-        X = validate_data(self, X, dtype=[np.float64, np.float32])
+        X = validate_data(self, X, dtype=FLOATS)
         dtype = X.dtype
         X = X.astype(np.float64)
         n = len(X)
@@ -209,7 +209,8 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         # distinct samples alone: a zero distance cannot be divided by
         first, index, d = self._distinct(X)
         times = np.bincount(index)
-        self.n_zero_distances_ = int(np.sum(times * (times - 1)) // 2) + self._zeros(d, times)
+        copies = int(np.sum(times * (times - 1)) // 2)
+        self.n_zero_distances_ = copies + self._zeros(d, times)
 
         # distances of mean one
         n_pairs = int(np.count_nonzero(d))
@@ -221,20 +222,22 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             self._store(Y, 0.0, 0.0, np.zeros(1), 0)
         else:
             # the start asked for and random ones; the least stress wins
+            n = len(first)
             starts = [self._start(X[first], d, given, first, unit, rng)]
-            starts += [rng.normal(size=(len(first), k)) for _ in range(self.n_init - 1)]
+            starts += [rng.normal(size=(n, k)) for _ in range(self.n_init - 1)]
             solve = SOLVERS[self.solver]
-            found = [
-                solve(d, Y, max_iter=self.max_iter, tol=self.tol, run=self._run)
-                for Y in starts
-            ]
+            limits = {"max_iter": self.max_iter, "tol": self.tol, "run": self._run}
+            maps = [solve(d, Y, **limits) for Y in starts]
+            best = min(maps, key=lambda one: one.stress)
 
-            best = min(found, key=lambda one: one.stress)
             # axes: centred, by decreasing variance
             Y = best.Y - best.Y.mean(axis=0)
-            Y = fix_signs((Y @ np.linalg.svd(Y, full_matrices=False)[2].T).T).T * unit
-            if Y.shape[1] < k:  # fewer samples than dimensions
-                Y = np.hstack([Y, np.zeros((len(Y), k - Y.shape[1]))])
+            _, _, Vt = np.linalg.svd(Y, full_matrices=False)
+            axes = fix_signs((Y @ Vt.T).T)
+            Y = axes.T * unit
+            n_missing = k - Y.shape[1]  # fewer samples than dimensions
+            if n_missing:
+                Y = np.hstack([Y, np.zeros((n, n_missing))])
 
             self._store(Y, best.stress, best.gradient_norm, best.trace, best.n_iter)
             if not best.converged:
@@ -280,22 +283,20 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             Where the stress of each sample against the map is least.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        X = validate_data(self, X, dtype=FLOATS, reset=False)
         rows = X.astype(np.float64, copy=False)
-        Z = np.empty((len(X), self._places.shape[1]))
-        size = max(1, 2**22 // self._places.size)
-        unit = float(np.abs(self._places).max()) or 1.0  # of the map, not of these samples
+        places = self._places
+        Z = np.empty((len(X), places.shape[1]))
+        unit = float(np.abs(places).max()) or 1.0  # of the map, not of these samples
 
-        for a in range(0, len(X), size):
-            # as many rows as their distances leave room for
-            part = rows[a : a + size]
+        # as many rows as their distances leave memory for
+        size = max(1, 2**22 // places.size)
+        for block in gen_batches(len(X), size):
+            samples = rows[block]
             if self.metric == "precomputed":
-                self._check_positive(part)
-                d = part[:, self._rows]
-            else:
-                d = self._distances(part, self._rows)
-
-            Z[a : a + size] = place(d / unit, self._places / unit) * unit
+                self._check_positive(samples)
+            d = self._to_map(samples)
+            Z[block] = place(d / unit, places / unit) * unit
         return Z.astype(X.dtype, copy=False)
 
     def score(self, X, y=None):
@@ -315,15 +316,21 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         """
         Z = self.transform(X).astype(np.float64)
         X = np.asarray(X, dtype=np.float64)
-        d = (
-            X[:, self._rows]
-            if self.metric == "precomputed"
-            else self._distances(X, self._rows)
-        )
-        found = pairwise_distances(Z, self._places)
+        d = self._to_map(X)
+        mapped = pairwise_distances(Z, self._places)
+
+        # Sammon's stress, in units of the mean distance
         unit = float(d.mean()) or 1.0
         w = np.divide(unit, d, out=np.zeros_like(d), where=d > 0)
-        return -float(np.sum(w * ((d - found) / unit) ** 2) / max(np.sum(d / unit), 1e-300))
+        errors = ((d - mapped) / unit) ** 2
+        total = max(np.sum(d / unit), 1e-300)
+        return -float(np.sum(w * errors) / total)
+
+    def _to_map(self, X):
+        """Distances of samples to those of the map."""
+        if self.metric == "precomputed":
+            return X[:, self._rows]
+        return self._distances(X, self._rows)
 
     @property
     def _n_features_out(self):
@@ -331,7 +338,9 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = tags.input_tags.positive_only = self.metric == "precomputed"
+        pairwise = self.metric == "precomputed"
+        tags.input_tags.pairwise = pairwise
+        tags.input_tags.positive_only = pairwise
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -343,7 +352,8 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     def _run(self, function, *arguments):
         jobs = Parallel(n_jobs=self.n_jobs, require="sharedmem")
-        return jobs(delayed(function)(*one) for one in zip(*arguments, strict=True))
+        run = delayed(function)
+        return jobs(run(*one) for one in zip(*arguments, strict=True))
 
     def _distances(self, X, Y=None):
         params = self.metric_params or {}
@@ -358,17 +368,21 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         _, first, index = np.unique(D, axis=0, return_index=True, return_inverse=True)
         order = np.argsort(first)  # distinct samples in the order of the rows
         first = first[order]
-        index = np.argsort(order)[np.reshape(index, -1)]
+        rank_of = np.argsort(order)
+        index = rank_of[np.reshape(index, -1)]
 
         if self.metric == "precomputed":
             # equal rows at a distance are different samples
-            if (D[np.arange(n), first[index]] > 0).any():
+            apart = D[np.arange(n), first[index]] > 0
+            if apart.any():
                 first = np.arange(n)
                 index = np.arange(n)
-            return first, index, squareform(D[np.ix_(first, first)], checks=False)
+            D = D[np.ix_(first, first)]
+            return first, index, squareform(D, checks=False)
         if self.metric == "euclidean":
             return first, index, pdist(X[first])
-        return first, index, squareform(self._distances(X[first]), checks=False)
+        D = self._distances(X[first])
+        return first, index, squareform(D, checks=False)
 
     def _check_distances(self, D):
         n = len(D)
@@ -380,7 +394,9 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         self._check_positive(D)
 
         largest = D.max()
-        if np.abs(D - D.T).max() > 1e-8 * largest or np.abs(np.diag(D)).max() > 1e-8 * largest:
+        asymmetry = np.abs(D - D.T).max()
+        diagonal = np.abs(np.diag(D)).max()
+        if max(asymmetry, diagonal) > 1e-8 * largest:
             raise ValueError(
                 "SammonMapping got distances that are not symmetric, or not zero on the diagonal."
             )
@@ -398,9 +414,12 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
     def _zeros(self, d, times):
         """Pairs of different samples without distance, all copies counted."""
-        i, j = np.triu_indices(len(times), 1) if (d == 0).any() else ([], [])
-        at = np.flatnonzero(d == 0)
-        return int(np.sum(times[i[at]] * times[j[at]])) if len(at) else 0
+        zeros = np.flatnonzero(d == 0)
+        if len(zeros) == 0:
+            return 0
+        i, j = np.triu_indices(len(times), 1)
+        pairs = times[i[zeros]] * times[j[zeros]]
+        return int(np.sum(pairs))
 
     def _start(self, X, d, given, first, unit, rng):
         n = len(first)
@@ -413,18 +432,23 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         Y = np.zeros((n, k))
         # classical scaling; of vectors these are the principal components
         if self.metric == "euclidean":
-            U, s, _ = np.linalg.svd((X - X.mean(axis=0)) / unit, full_matrices=False)
-            found = (U * s)[:, :k]
+            centred = X - X.mean(axis=0)
+            U, s, _ = np.linalg.svd(centred / unit, full_matrices=False)
+            axes = (U * s)[:, :k]
         else:
             B = squareform(d) ** 2
-            B = -0.5 * (B - B.mean(axis=0) - B.mean(axis=1)[:, None] + B.mean())
+            means = B.mean(axis=0)
+            B = -0.5 * (B - means - B.mean(axis=1)[:, None] + B.mean())
             if n > 200 and k < n // 2:
-                s, U = eigsh(B, k, which="LA", v0=np.ones(n) + np.arange(n) / n)
+                v0 = np.ones(n) + np.arange(n) / n
+                s, U = eigsh(B, k, which="LA", v0=v0)
             else:
                 s, U = np.linalg.eigh(B)
-            found = (U * np.sqrt(np.maximum(s, 0)))[:, ::-1][:, :k]
+            roots = np.sqrt(np.maximum(s, 0))
+            axes = (U * roots)[:, ::-1][:, :k]
 
-        Y[:, : found.shape[1]] = found
+        Y[:, : axes.shape[1]] = axes
         flat = np.abs(Y).max(axis=0) < 1e-6  # a saddle: points would never leave the plane
-        Y[:, flat] = 1e-2 * rng.normal(size=(n, int(flat.sum())))
+        n_flat = int(flat.sum())
+        Y[:, flat] = 1e-2 * rng.normal(size=(n, n_flat))
         return Y

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from skmoderndata._samples.series import pack_series, warping_band
+from skmoderndata._samples.series import is_integer, pack_series, warping_band
 from skmoderndata._solvers.alignment.barycenters import average, soft_average
 from skmoderndata._solvers.alignment.corridors import Band
 from skmoderndata._solvers.alignment.warping import alignment_costs
@@ -77,14 +77,14 @@ def dtw_barycenter(
     name = "dtw_barycenter"
     band = warping_band(name, radius=radius, slanted=slanted)
     series, w, start = _prepare(name, X, weights, length, init, band, max_iter, tol)
-    found = average(series.arrays, w, start, band=band, max_iter=max_iter, tol=tol)
-    if not np.isfinite(found.objective):
+    result = average(series.arrays, w, start, band=band, max_iter=max_iter, tol=tol)
+    if not np.isfinite(result.objective):
         raise ValueError(
             f"{name}: radius={radius} admits no alignment of the start with some series, whose "
             "lengths differ by more; set slanted=True, or a larger radius."
         )
-    _warn_unless_converged(name, found, max_iter)
-    return found.center
+    _warn_unless_converged(name, result, max_iter)
+    return result.center
 
 
 def soft_dtw_barycenter(
@@ -139,18 +139,18 @@ def soft_dtw_barycenter(
     if not np.isfinite(gamma) or gamma <= 0:
         raise ValueError(f"{name}: gamma={gamma!r}; it must be above 0.")
     series, w, start = _prepare(name, X, weights, length, init, Band(), max_iter, tol)
-    found = soft_average(
+    result = soft_average(
         series.arrays, w, start, gamma=float(gamma), band=Band(), max_iter=max_iter, tol=tol
     )
-    _warn_unless_converged(name, found, max_iter)
-    return found.center
+    _warn_unless_converged(name, result, max_iter)
+    return result.center
 
 
-def _warn_unless_converged(name, found, max_iter):
-    if not found.converged:
+def _warn_unless_converged(name, result, max_iter):
+    if not result.converged:
         warnings.warn(
-            f"{name} stopped before it converged: after {found.n_iter} iterations the objective "
-            f"{found.objective:.6g} still decreases; increase max_iter={max_iter}, or tol.",
+            f"{name} stopped before it converged: after {result.n_iter} iterations the objective "
+            f"{result.objective:.6g} still decreases; increase max_iter={max_iter}, or tol.",
             ConvergenceWarning,
             stacklevel=3,
         )
@@ -160,8 +160,7 @@ def _prepare(name, X, weights, length, init, band, max_iter, tol):
     """Check the arguments; return the series, their weights, and the initial average."""
     series = pack_series(X, name)
     for what, value in (("max_iter", max_iter), ("length", length)):
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if value is not None and (not whole or value < 1):
+        if value is not None and (not is_integer(value) or value < 1):
             raise ValueError(f"{name}: {what}={value!r}; it must be an integer from 1 on.")
     if not tol >= 0:
         raise ValueError(f"{name}: tol={tol!r}; it must be at least 0.")
@@ -171,13 +170,15 @@ def _prepare(name, X, weights, length, init, band, max_iter, tol):
     if isinstance(init, str):
         if init != "medoid":
             raise ValueError(f'{name}: init={init!r}; it must be "medoid" or a series.')
-        start = series.one(medoid(series, w, band)).copy()
+        index = medoid(series, w, band)
+        start = series.one(index).copy()
     else:
         given = pack_series([init], f"{name}, init")
-        if given.values.shape[1] != series.values.shape[1]:
+        channels = series.values.shape[1]
+        if given.values.shape[1] != channels:
             raise ValueError(
                 f"{name}: init has {given.values.shape[1]} channels, and the series have "
-                f"{series.values.shape[1]}."
+                f"{channels}."
             )
         start = given.values
 
@@ -190,11 +191,13 @@ def _prepare(name, X, weights, length, init, band, max_iter, tol):
 def medoid(series, weights, band):
     """Return the index of the series with the smallest weighted cost to all others."""
     costs = alignment_costs(series.arrays, band=band, rooted=False)
-    return int((weights @ np.where(np.isfinite(costs), costs, 1e300)).argmin())
+    finite = np.where(np.isfinite(costs), costs, 1e300)
+    return int((weights @ finite).argmin())
 
 
 def _stretched(x, length):
     """Linear interpolation at another number of points."""
-    at = np.linspace(0, len(x) - 1, length)
+    new = np.linspace(0, len(x) - 1, length)
     old = np.arange(len(x))
-    return np.column_stack([np.interp(at, old, channel) for channel in x.T])
+    channels = [np.interp(new, old, channel) for channel in x.T]
+    return np.column_stack(channels)

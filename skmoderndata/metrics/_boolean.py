@@ -12,7 +12,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
     count_assignment_sets,
     nearest_patterns,
 )
-from skmoderndata._validation import check_array
+from skmoderndata._validation import check_array, dense
 
 BATCH = 2048
 MAX_SETS = 2**13
@@ -54,12 +54,20 @@ def match_sources(sources_true, sources_pred):
 
     # sources that the other list lacks count as empty ones
     k = max(len(A), len(B))
-    A, B = (np.vstack([M, np.zeros((k - len(M), M.shape[1]), dtype=bool)]) for M in (A, B))
+    A, B = (_with_empty_sources(M, k) for M in (A, B))
 
     # different bits of all pairs, and the matching of fewest
-    different = A.astype(float) @ ~B.T + ~A @ B.T.astype(float)
+    only_a = A.astype(float) @ ~B.T
+    only_b = ~A @ B.T.astype(float)
+    different = only_a + only_b
     rows, order = linear_sum_assignment(different)
-    return order, round(float(different[rows, order].sum()))
+    n_different = different[rows, order].sum()
+    return order, round(float(n_different))
+
+
+def _with_empty_sources(sources, k):
+    missing = (k - len(sources), sources.shape[1])
+    return np.vstack([sources, np.zeros(missing, dtype=bool)])
 
 
 def source_mismatch(sources_true, sources_pred):
@@ -89,7 +97,8 @@ def source_mismatch(sources_true, sources_pred):
     0.0
     """
     order, n_different = match_sources(sources_true, sources_pred)
-    return n_different / (len(order) * np.shape(sources_true)[1])
+    n_features = np.shape(sources_true)[1]
+    return n_different / (len(order) * n_features)
 
 
 def assignment_error(assignments_true, assignments_pred):
@@ -115,7 +124,8 @@ def assignment_error(assignments_true, assignments_pred):
     """
     check_consistent_length(assignments_true, assignments_pred)
     Z = _boolean(assignments_true, "assignments_true")
-    return source_mismatch(Z.T, _boolean(assignments_pred, "assignments_pred").T)
+    Z_pred = _boolean(assignments_pred, "assignments_pred")
+    return source_mismatch(Z.T, Z_pred.T)
 
 
 def boolean_reconstruction_error(X_true, X_pred):
@@ -246,19 +256,23 @@ def generalization_error(
         check_is_fitted(estimator)
 
         def predict(X, revealed):
-            Z = estimator.transform(np.where(revealed, X, np.nan))
+            observed = np.where(revealed, X, np.nan)
+            Z = estimator.transform(observed)
             return np.asarray(estimator.inverse_transform(Z)) > 0.5
     else:
         patterns = _union_patterns(estimator, X.shape[1], max_assignments)
 
         def predict(X, revealed):
-            return patterns[nearest_patterns(X, revealed, patterns)[0]]
+            nearest, *_ = nearest_patterns(X, revealed, patterns)
+            return patterns[nearest]
 
     wrong = hidden = 0
     for _ in range(n_repeats):
         for rows in gen_batches(len(X), BATCH):
-            revealed = rng.uniform(size=X[rows].shape) < reveal
-            wrong += np.count_nonzero((predict(X[rows], revealed) != X[rows]) & ~revealed)
+            bits = X[rows]
+            revealed = rng.uniform(size=bits.shape) < reveal
+            missed = (predict(bits, revealed) != bits) & ~revealed
+            wrong += np.count_nonzero(missed)
             hidden += np.count_nonzero(~revealed)
     return float(wrong / hidden) if hidden else 0.0
 
@@ -275,13 +289,14 @@ def _union_patterns(estimator, n_features, max_assignments):
         raise ValueError(f"X has {n_features} features, but the sources have {U.shape[1]}.")
     k = len(U)
     if max_assignments is None:
-        max_assignments = k if k < 60 and count_assignment_sets(k, k) <= MAX_SETS else 3
+        few = k < 60 and count_assignment_sets(k, k) <= MAX_SETS
+        max_assignments = k if few else 3
     return boolean_product(assignment_sets(k, max_assignments), U)
 
 
 def _boolean(X, name):
     X = check_array(X, dtype=None, ensure_min_samples=0, input_name=name, accept_sparse=True)
-    X = X.toarray() if sparse.issparse(X) else X
+    X = dense(X)
     if X.dtype == bool:
         return X
     if not np.isin(X, (0, 1)).all():
@@ -299,17 +314,20 @@ def _disagreements(X_true, X_pred):
 
     # sparse ones without forming arrays
     if sparse.issparse(X_true) and sparse.issparse(X_pred):
-        A, B = (sparse.csr_array(M).astype(bool) for M in (X_true, X_pred))
-        for M in (A, B):
-            M.eliminate_zeros()
+        A = sparse.csr_array(X_true).astype(bool)
+        B = sparse.csr_array(X_pred).astype(bool)
+        A.eliminate_zeros()
+        B.eliminate_zeros()
         both = A.multiply(B).nnz
-        return tuple(map(int, (A.nnz - both, B.nnz - both, A.nnz, A.shape[0] * A.shape[1])))
+        n_observed = A.shape[0] * A.shape[1]
+        return int(A.nnz - both), int(B.nnz - both), int(A.nnz), int(n_observed)
 
-    X_true = X_true.toarray() if sparse.issparse(X_true) else np.asarray(X_true)
+    X_true = np.asarray(dense(X_true))
     observed = np.ones(X_true.shape, dtype=bool)
     if X_true.dtype.kind == "f":
         observed = ~np.isnan(X_true)
 
     A = _boolean(np.where(observed, X_true, 0), "X_true")
     B = _boolean(X_pred, "X_pred") & observed
-    return tuple(int(np.count_nonzero(M)) for M in (A & ~B, B & ~A, A, observed))
+    counted = (A & ~B, B & ~A, A, observed)
+    return tuple(int(np.count_nonzero(M)) for M in counted)

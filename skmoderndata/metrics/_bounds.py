@@ -76,14 +76,17 @@ def rademacher_complexity(K, norm=1.0, *, method="trace", n_draws=1000, random_s
 
     # a bound by Jensen's inequality, or the mean over random signs
     if method == "trace":
-        return 2.0 * norm * float(np.sqrt(max(float(np.trace(K)), 0.0))) / n
+        trace = max(float(np.trace(K)), 0.0)
+        return 2.0 * norm * float(np.sqrt(trace)) / n
     if method != "monte_carlo":
         raise ValueError(f"method must be 'trace' or 'monte_carlo', got {method!r}.")
 
     rng = check_random_state(random_state)
-    signs = 2.0 * rng.randint(0, 2, size=(int(n_draws), n)) - 1.0
+    draws = rng.randint(0, 2, size=(int(n_draws), n))
+    signs = 2.0 * draws - 1.0
     values = np.einsum("ij,ij->i", signs @ K, signs)
-    return 2.0 * norm * float(np.sqrt(np.maximum(values, 0.0)).mean()) / n
+    norms = np.sqrt(np.maximum(values, 0.0))
+    return 2.0 * norm * float(norms.mean()) / n
 
 
 def center_of_mass_bound(n, radius, *, delta=0.05):
@@ -104,7 +107,9 @@ def center_of_mass_bound(n, radius, *, delta=0.05):
         Largest distance.
     """
     _check(n, delta)
-    return float(np.sqrt(2.0 * radius**2 / n) * (np.sqrt(2.0) + np.sqrt(np.log(1.0 / delta))))
+    expected = np.sqrt(2.0 * radius**2 / n)
+    deviation = np.sqrt(np.log(1.0 / delta))
+    return float(expected * (np.sqrt(2.0) + deviation))
 
 
 def kernel_pca_residual_bound(eigenvalues, diagonal, n_components, radius, *, delta=0.05):
@@ -128,13 +133,20 @@ def kernel_pca_residual_bound(eigenvalues, diagonal, n_components, radius, *, de
     bound : float
         Largest expected squared residual.
     """
-    values = np.sort(np.asarray(eigenvalues, dtype=np.float64))[::-1]
-    squares = float((np.asarray(diagonal, dtype=np.float64) ** 2).sum())
-    n = len(np.asarray(diagonal))
+    values = np.asarray(eigenvalues, dtype=np.float64)
+    values = np.sort(values)[::-1]
+    own = np.asarray(diagonal, dtype=np.float64)
+    squares = float((own**2).sum())
+    n = len(own)
     _check(n, delta)
-    t = np.arange(min(int(n_components), len(values)) + 1)
-    left_out = values.sum() - np.r_[0.0, np.cumsum(values)][t]
-    best = (left_out / n + 8.0 / n * np.sqrt((t + 1) * squares)).min()
+
+    # the best of all dimensions up to that of the projection
+    largest = min(int(n_components), len(values))
+    t = np.arange(largest + 1)
+    explained = np.r_[0.0, np.cumsum(values)][t]
+    left_out = values.sum() - explained
+    spread = np.sqrt((t + 1) * squares)
+    best = (left_out / n + 8.0 / n * spread).min()
     return float(best + 3.0 * radius**2 * _deviation(n, delta))
 
 
@@ -163,7 +175,8 @@ def novelty_bound(slack, gap, radius, n, *, delta=0.05):
         Largest probability.
     """
     _check(n, delta, gap=gap)
-    fit = slack / (gap * n) + 12.0 * radius**2 / (gap * np.sqrt(n))
+    complexity = 12.0 * radius**2 / (gap * np.sqrt(n))
+    fit = slack / (gap * n) + complexity
     return float(fit + 3.0 * _deviation(n, delta))
 
 
@@ -189,7 +202,8 @@ def margin_bound(slack, margin, trace, n, *, delta=0.05):
         Largest probability.
     """
     _check(n, delta, margin=margin)
-    return float((slack + 4.0 * np.sqrt(trace)) / (n * margin) + 3.0 * _deviation(n, delta))
+    fit = (slack + 4.0 * np.sqrt(trace)) / (n * margin)
+    return float(fit + 3.0 * _deviation(n, delta))
 
 
 def l2_margin_bound(dual_sq, ridge, margin, trace, n, *, delta=0.05):
@@ -216,9 +230,11 @@ def l2_margin_bound(dual_sq, ridge, margin, trace, n, *, delta=0.05):
         Largest probability.
     """
     _check(n, delta, margin=margin)
-    squared = ridge**2 * dual_sq / margin**4 + 8.0 * np.sqrt(trace) / margin
+    complexity = 8.0 * np.sqrt(trace) / margin
+    squared = ridge**2 * dual_sq / margin**4 + complexity
     hard = 4.0 * np.sqrt(trace + n * ridge) / margin
-    return float(min(squared, hard) / n + 3.0 * _deviation(n, delta / 2.0))
+    fit = min(squared, hard) / n
+    return float(fit + 3.0 * _deviation(n, delta / 2.0))
 
 
 def ridge_bound(mse, norm, trace, y_norm, radius, n, *, delta=0.05):
@@ -247,8 +263,10 @@ def ridge_bound(mse, norm, trace, y_norm, radius, n, *, delta=0.05):
         Largest expected squared error.
     """
     _check(n, delta)
-    rich = 16.0 * radius * norm / n * (norm * np.sqrt(trace) + y_norm)
-    return float(mse + rich + 12.0 * (radius * norm) ** 2 * _deviation(n, delta))
+    largest = norm * np.sqrt(trace) + y_norm
+    complexity = 16.0 * radius * norm / n * largest
+    loss_range = 12.0 * (radius * norm) ** 2
+    return float(mse + complexity + loss_range * _deviation(n, delta))
 
 
 def svr_bound(slack, norm, trace, threshold, epsilon, n, *, delta=0.05):
@@ -280,7 +298,8 @@ def svr_bound(slack, norm, trace, threshold, epsilon, n, *, delta=0.05):
     if not threshold > epsilon:
         raise ValueError(f"threshold={threshold} must be larger than epsilon={epsilon}.")
     fit = (slack + 4.0 * norm * np.sqrt(trace)) / n
-    return float(fit / (threshold - epsilon) + 3.0 * _deviation(n, delta))
+    probability = fit / (threshold - epsilon)
+    return float(probability + 3.0 * _deviation(n, delta))
 
 
 def mistake_bound(n_updates, n, *, delta=0.05):
@@ -303,7 +322,9 @@ def mistake_bound(n_updates, n, *, delta=0.05):
     _check(n, delta)
     if not 0 <= n_updates <= n / 2:
         raise ValueError(f"n_updates={n_updates} must be between 0 and n / 2 = {n / 2:g}.")
-    return float((n_updates * np.log(n) + np.log(n / (2.0 * delta))) / (n - n_updates))
+    confidence = np.log(n / (2.0 * delta))
+    words = n_updates * np.log(n) + confidence
+    return float(words / (n - n_updates))
 
 
 def compression_bound(n_support, n, *, delta=0.05):
@@ -326,7 +347,8 @@ def compression_bound(n_support, n, *, delta=0.05):
     _check(n, delta)
     if not 1 <= n_support < n:
         raise ValueError(f"n_support={n_support} must be between 1 and n - 1 = {n - 1}.")
-    words = n_support * np.log(np.e * n / n_support) + np.log(n / delta)
+    subsets = n_support * np.log(np.e * n / n_support)
+    words = subsets + np.log(n / delta)
     return float(words / (n - n_support))
 
 
@@ -369,9 +391,8 @@ def ranking_bound(slack, margin, trace, n, *, delta=0.05):
         Largest probability.
     """
     _check(n, delta, margin=margin)
-    return float(
-        (2.0 * slack + 8.0 * np.sqrt(trace)) / (n * margin) + 6.0 * _deviation(n, delta)
-    )
+    fit = (2.0 * slack + 8.0 * np.sqrt(trace)) / (n * margin)
+    return float(fit + 6.0 * _deviation(n, delta))
 
 
 def cca_bound(correlation, norm_a, norm_b, diagonal, radius, n, *, delta=0.05):
@@ -402,14 +423,18 @@ def cca_bound(correlation, norm_a, norm_b, diagonal, radius, n, *, delta=0.05):
     """
     _check(n, delta)
     size = norm_a**2 + norm_b**2
-    spread = float(np.sqrt((np.asarray(diagonal, dtype=np.float64) ** 2).sum()))
-    rich = 2.0 * size / n * spread + 3.0 * size * radius**2 * _deviation(n, delta)
-    return float(2.0 * (1.0 - correlation) + rich)
+    own = np.asarray(diagonal, dtype=np.float64)
+    spread = float(np.sqrt((own**2).sum()))
+    complexity = 2.0 * size / n * spread
+    deviation = 3.0 * size * radius**2 * _deviation(n, delta)
+    fit = 2.0 * (1.0 - correlation)
+    return float(fit + (complexity + deviation))
 
 
 def _deviation(n, delta):
     """Deviation of a mean of n numbers between 0 and 1 (McDiarmid)."""
-    return np.sqrt(np.log(2.0 / delta) / (2.0 * n))
+    variance = np.log(2.0 / delta) / (2.0 * n)
+    return np.sqrt(variance)
 
 
 def _check(n, delta, **positive):

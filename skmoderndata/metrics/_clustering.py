@@ -63,13 +63,24 @@ def clustering_distance(labels_a, labels_b):
     # the relabelling under which most objects agree
     together = contingency_matrix(a, b)
     rows, columns = linear_sum_assignment(together, maximize=True)
-    return 1 - float(together[rows, columns].sum()) / a.size
+    n_agree = float(together[rows, columns].sum())
+    return 1 - n_agree / a.size
 
 
 def _membership_distance(Z_a, Z_b):
-    A, B = (check_array(Z, dtype=None).astype(bool) for Z in (Z_a, Z_b))
+    A = check_array(Z_a, dtype=None).astype(bool)
+    B = check_array(Z_b, dtype=None).astype(bool)
     k = max(A.shape[1], B.shape[1])
-    A, B = (np.pad(Z, ((0, 0), (0, k - Z.shape[1]))).astype(float) for Z in (A, B))
+    A = _with_empty_clusters(A, k)
+    B = _with_empty_clusters(B, k)
+
+    # members of one cluster that are none of the other
     different = A.T @ (1 - B) + (1 - A).T @ B
     rows, columns = linear_sum_assignment(different)
-    return float(different[rows, columns].sum()) / A.size
+    n_different = different[rows, columns].sum()
+    return float(n_different) / A.size
+
+
+def _with_empty_clusters(Z, k):
+    missing = k - Z.shape[1]
+    return np.pad(Z, ((0, 0), (0, missing))).astype(float)

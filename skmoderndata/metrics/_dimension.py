@@ -88,16 +88,13 @@ def intrinsic_dimension(X, *, metric="euclidean", n_pairs=None, random_state=Non
             raise ValueError(
                 f'metric="precomputed" needs a square matrix of distances: X has shape {X.shape}.'
             )
-        d = X[np.triu_indices(n, 1)]
+        d = _of_pairs(X)
     elif n_pairs is None and n <= ALL_PAIRS:
-        d = (
-            pdist(X)
-            if euclidean
-            else pairwise_distances(X, metric=metric)[np.triu_indices(n, 1)]
-        )
+        d = pdist(X) if euclidean else _of_pairs(pairwise_distances(X, metric=metric))
     else:
         rng = check_random_state(random_state)
-        m = min(n_pairs or ALL_PAIRS**2 // 2, n * (n - 1) // 2)
+        n_all = n * (n - 1) // 2
+        m = min(n_pairs or ALL_PAIRS**2 // 2, n_all)
         d = _distances_of_pairs(X, m, metric, rng)
 
     scale = d.max()
@@ -114,7 +111,13 @@ def intrinsic_dimension(X, *, metric="euclidean", n_pairs=None, random_state=Non
     variance = d.var()
     if variance <= 1e-28:
         return float("inf")
-    return float((2.0 if euclidean else 0.5) * d.mean() ** 2 / variance)
+    factor = 2.0 if euclidean else 0.5
+    return float(factor * d.mean() ** 2 / variance)
+
+
+def _of_pairs(D):
+    """Entries of a square matrix above its diagonal."""
+    return D[np.triu_indices(len(D), 1)]
 
 
 def _distances_of_pairs(X, m, metric, rng):
@@ -125,29 +128,31 @@ def _distances_of_pairs(X, m, metric, rng):
     j = (i + rng.randint(1, n, size=m)) % n
 
     if not isinstance(metric, str):
-        return np.array(
-            [metric(X[a], X[b]) for a, b in zip(i, j, strict=True)], dtype=np.float64
-        )
+        pairs = zip(i, j, strict=True)
+        distances = [metric(X[a], X[b]) for a, b in pairs]
+        return np.array(distances, dtype=np.float64)
     d = np.empty(m)
     if metric in PAIRED_DISTANCES:
         for block in gen_batches(m, BLOCK_PAIRS):
-            d[block] = paired_distances(X[i[block]], X[j[block]], metric=metric)
+            first = X[i[block]]
+            second = X[j[block]]
+            d[block] = paired_distances(first, second, metric=metric)
         return d
 
     settled = {}  # parameters of the metric come from all samples
     if metric == "seuclidean":
         settled["V"] = X.var(axis=0, ddof=1)
     elif metric == "mahalanobis":
-        settled["VI"] = np.linalg.inv(np.cov(X.T)).T
+        covariance = np.cov(X.T)
+        settled["VI"] = np.linalg.inv(covariance).T
 
+    # the metric has no paired form: compute the pairs of one sample together
     order = np.argsort(i, kind="stable")
     stops = np.searchsorted(i[order], np.arange(n + 1))
-    for a in range(
-        n
-    ):  # the metric has no paired form: compute the pairs of one sample together
+    for a in range(n):
         pairs = order[stops[a] : stops[a + 1]]
         if len(pairs):
-            d[pairs] = pairwise_distances(X[a : a + 1], X[j[pairs]], metric=metric, **settled)[
-                0
-            ]
+            others = X[j[pairs]]
+            D = pairwise_distances(X[a : a + 1], others, metric=metric, **settled)
+            d[pairs] = D[0]
     return d

@@ -3,6 +3,7 @@
 import numpy as np
 
 from skmoderndata._samples.series import (
+    is_integer,
     pack_series,
     rooted_local,
     same_channels,
@@ -95,9 +96,8 @@ def dtw(
     >>> dtw([0, 0, 0, 0, 1, 1, 1, 1], [0, 1], radius=1)  # half as long, within one step
     0.0
     """
-    x, z, rule, costs, rooted = _prepare(
-        "dtw", x, z, local, band=band, radius=radius, max_slope=max_slope, slanted=slanted
-    )
+    limits = {"band": band, "radius": radius, "max_slope": max_slope, "slanted": slanted}
+    x, z, rule, costs, rooted = _prepare("dtw", x, z, local, **limits)
     if costs is None:
         cost = alignment_cost(x, z, band=rule, rooted=rooted)
     else:
@@ -157,9 +157,8 @@ def dtw_path(
     >>> path.tolist()
     [[0, 0], [1, 1], [1, 2], [2, 3]]
     """
-    x, z, rule, costs, rooted = _prepare(
-        "dtw", x, z, local, band=band, radius=radius, max_slope=max_slope, slanted=slanted
-    )
+    limits = {"band": band, "radius": radius, "max_slope": max_slope, "slanted": slanted}
+    x, z, rule, costs, rooted = _prepare("dtw", x, z, local, **limits)
     path, cost = aligned(x, z, band=rule, rooted=rooted, costs=costs)
     warn_no_alignment("dtw", np.array(cost))
     return path, _distance(cost, local, root)
@@ -222,16 +221,12 @@ def multiscale_dtw(
     >>> round(dtw(x, z), 3), round(multiscale_dtw(x, z, radius=5), 3)   # exact, and in linear time
     (2.419, 2.419)
     """
-    whole = isinstance(radius, int | np.integer) and not isinstance(radius, bool)
-    if not whole or radius < 0:
-        raise ValueError(
-            f"multiscale_dtw: radius={radius!r}; it must be an integer of at least 0."
-        )
-    rooted = rooted_local("multiscale_dtw", local)
-    x, z, rule, _, _ = _prepare(
-        "multiscale_dtw", x, z, local, band=band, radius=band_radius, max_slope=max_slope,
-        slanted=slanted,
-    )  # fmt: skip
+    name = "multiscale_dtw"
+    if not is_integer(radius) or radius < 0:
+        raise ValueError(f"{name}: radius={radius!r}; it must be an integer of at least 0.")
+    rooted = rooted_local(name, local)
+    limits = {"band": band, "radius": band_radius, "max_slope": max_slope, "slanted": slanted}
+    x, z, rule, _, _ = _prepare(name, x, z, local, **limits)
     _, cost = aligned_by_scales(x, z, radius=int(radius), band=rule, rooted=rooted)
     return _distance(cost, local, root)
 
@@ -312,10 +307,13 @@ def pairwise_dtw(
     if max_distance is not None:
         if not max_distance >= 0:
             raise ValueError(f"{name}: max_distance={max_distance!r}; it must be at least 0.")
-        cutoff = float(max_distance) ** 2 if squared else float(max_distance)
+        cutoff = float(max_distance)
+        if squared:
+            cutoff **= 2
 
     if callable(local):
-        costs = _by_costs(A, A if B is None else B, local, rule, cutoff)
+        others = A if B is None else B
+        costs = _by_costs(A, others, local, rule, cutoff)
     else:
         rooted = rooted_local(name, local)
         others = None if B is None else B.arrays
@@ -366,7 +364,8 @@ def lb_keogh(x, z, radius=None):
         )
     offsets = np.array([0, len(z)])
     lower, upper = envelopes(z, offsets, rule)
-    return float(np.sqrt(keogh_bounds(x, lower, upper)))
+    bound_sq = keogh_bounds(x, lower, upper)
+    return float(np.sqrt(bound_sq))
 
 
 def soft_dtw(x, z, gamma=1.0, *, gradient=False, debias=False):
@@ -413,10 +412,12 @@ def soft_dtw(x, z, gamma=1.0, *, gradient=False, debias=False):
         raise ValueError(f"{name}: gamma={gamma!r}; it must be above 0.")
     shape = np.shape(x)
     x, z, rule, _, _ = _prepare(name, x, z, "sqeuclidean")
-    value, slope = _soft(x, z, float(gamma), rule)
+    gamma = float(gamma)
+    value, slope = _soft(x, z, gamma, rule)
     if debias:
-        own, own_slope = _soft(x, x, float(gamma), rule)
-        value -= (own + _soft(z, z, float(gamma), rule)[0]) / 2
+        own_x, own_slope = _soft(x, x, gamma, rule)
+        own_z, _ = _soft(z, z, gamma, rule)
+        value -= (own_x + own_z) / 2
         slope = slope - own_slope  # both arguments x have the same derivative
     return (value, slope.reshape(shape)) if gradient else value
 
@@ -473,18 +474,21 @@ def functional_distance(x, z, p=2.0, *, period=1.0):
 
     # trapezia, or two triangles where the difference changes its sign
     u = np.pad(x - z, ((1, 1), (0, 0)))
-    size = np.abs(u)
-    total = np.zeros_like(u[1:-1])
-    for other in (slice(0, -2), slice(2, None)):
+    inner = u[1:-1]
+    size = np.abs(inner)
+    total = np.zeros_like(inner)
+    for other in (u[:-2], u[2:]):
         # signs and ratios instead of products, which could underflow
-        crossing = np.sign(u[1:-1]) * np.sign(u[other]) < 0
-        both = np.where(crossing, size[1:-1] + size[other], 1.0)
-        total += np.where(crossing, size[1:-1] * (size[1:-1] / both), size[1:-1]) * (
-            period / 2
-        )
+        crossing = np.sign(inner) * np.sign(other) < 0
+        both = np.where(crossing, size + np.abs(other), 1.0)
+        triangle = size * (size / both)
+        total += np.where(crossing, triangle, size) * (period / 2)
 
     scale = total.max()
-    return float(scale * ((total / scale) ** p).sum() ** (1 / p)) if scale > 0 else 0.0
+    if not scale > 0:
+        return 0.0
+    relative = (total / scale) ** p
+    return float(scale * relative.sum() ** (1 / p))
 
 
 def _prepare(name, x, z, local, *, band=None, radius=None, max_slope=2.0, slanted=True):
@@ -493,17 +497,21 @@ def _prepare(name, x, z, local, *, band=None, radius=None, max_slope=2.0, slante
     b = pack_series([z], f"{name}, z")
     same_channels(a, b, name)
     rule = warping_band(name, band, radius, max_slope, slanted)
+    x = a.values
+    z = b.values
     if callable(local):
-        return a.values, b.values, rule, _costs(local, a.values, b.values), False
-    return a.values, b.values, rule, None, rooted_local(name, local)
+        return x, z, rule, _costs(local, x, z), False
+    rooted = rooted_local(name, local)
+    return x, z, rule, None, rooted
 
 
 def _costs(local, x, z):
     """Compute local costs with a user function, and check them."""
+    expected = (len(x), len(z))
     costs = np.array(local(x, z), dtype=np.float64, order="C")
-    if costs.shape != (len(x), len(z)) or np.isnan(costs).any():
+    if costs.shape != expected or np.isnan(costs).any():
         raise ValueError(
-            f"dtw: local must return costs of shape {(len(x), len(z))}, none NaN, and returned "
+            f"dtw: local must return costs of shape {expected}, none NaN, and returned "
             f"shape {costs.shape}."
         )
     return costs
@@ -511,22 +519,27 @@ def _costs(local, x, z):
 
 def _distance(cost, local, root):
     squared = isinstance(local, str) and local == "sqeuclidean" and root
-    return float(np.sqrt(cost)) if squared else float(cost)
+    if squared:
+        cost = np.sqrt(cost)
+    return float(cost)
 
 
 def _by_costs(A, B, local, rule, cutoff):
     """Costs of all pairs, one at a time, with local costs from a user function."""
-    out = np.empty((len(A), len(B)))
+    totals = np.empty((len(A), len(B)))
     for i in range(len(A)):
+        x = A.one(i)
         for j in range(len(B)):
-            costs = _costs(local, A.one(i), B.one(j))
-            out[i, j] = aligned(A.one(i), B.one(j), band=rule, rooted=False, costs=costs)[1]
-    return np.where(out <= cutoff, out, np.inf)
+            z = B.one(j)
+            costs = _costs(local, x, z)
+            _, totals[i, j] = aligned(x, z, band=rule, rooted=False, costs=costs)
+    return np.where(totals <= cutoff, totals, np.inf)
 
 
 def _soft(x, z, gamma, rule):
     """Value and gradient of soft dynamic time warping."""
     slope = np.zeros_like(x)
     offsets = np.array([0, len(z)])
-    (value,) = soft_costs(x, z, offsets, np.ones(1), gamma, rule, slope)
+    weight = np.ones(1)
+    (value,) = soft_costs(x, z, offsets, weight, gamma, rule, slope)
     return float(value), slope

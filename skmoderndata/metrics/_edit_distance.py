@@ -48,9 +48,8 @@ def edit_distance(x, z, *, gap_cost=1.0, substitution_cost=1.0, normalize=False)
     >>> edit_distance(["to", "be"], ["not", "to", "be"])
     1.0
     """
-    D = edit_matrix(
-        [x], [z], gap_cost=gap_cost, substitution_cost=substitution_cost, normalize=normalize
-    )
+    costs = {"gap_cost": gap_cost, "substitution_cost": substitution_cost}
+    D = edit_matrix([x], [z], **costs, normalize=normalize)
     return float(D[0, 0])
 
 
@@ -91,12 +90,6 @@ def pairwise_edit_distance(
            [1., 0., 4.],
            [3., 4., 0.]])
     """
-    return edit_matrix(
-        X,
-        Z,
-        gap_cost=gap_cost,
-        substitution_cost=substitution_cost,
-        normalize=normalize,
-        n_jobs=n_jobs,
-        name="pairwise_edit_distance",
-    )
+    costs = {"gap_cost": gap_cost, "substitution_cost": substitution_cost}
+    name = "pairwise_edit_distance"
+    return edit_matrix(X, Z, **costs, normalize=normalize, n_jobs=n_jobs, name=name)

@@ -58,7 +58,9 @@ def kernel_alignment(K, target, *, centered=False):
         H = centred(H)
     a = np.linalg.norm(K)
     b = np.linalg.norm(H)
-    return float(np.vdot(K, H) / (a * b)) if a > 0 and b > 0 else 0.0
+    if not (a > 0 and b > 0):
+        return 0.0
+    return float(np.vdot(K, H) / (a * b))
 
 
 def kernel_distances(K, diag_X=None, diag_Y=None, *, squared=False):
@@ -138,7 +140,8 @@ def kernel_variance(K):
     0.5
     """
     K = _matrix(K, "K")
-    return float(max(K.trace() / len(K) - K.mean(), 0.0))
+    variance = K.trace() / len(K) - K.mean()
+    return float(max(variance, 0.0))
 
 
 def _matrix(K, name):
@@ -149,9 +152,8 @@ def _matrix(K, name):
 
 
 def _diagonal(values, n, name):
-    values = column_or_1d(
-        check_array(values, dtype=np.float64, ensure_2d=False, kernel_values=True)
-    )
+    values = check_array(values, dtype=np.float64, ensure_2d=False, kernel_values=True)
+    values = column_or_1d(values)
     if len(values) != n:
         raise ValueError(f"kernel_distances: {name} has {len(values)} entries, and needs {n}.")
     return values

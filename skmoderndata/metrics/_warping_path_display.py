@@ -100,11 +100,13 @@ class WarpingPathDisplay:
         path, cost = aligned(a.values, b.values, band=rule, rooted=rooted)
         warn_no_alignment(name, np.array(cost))
 
-        costs = ((a.values[:, None] - b.values[None]) ** 2).sum(axis=2)
+        differences = a.values[:, None] - b.values[None]
+        costs = (differences**2).sum(axis=2)
         if rooted:
             costs = np.sqrt(costs)
         distance = float(cost if rooted else np.sqrt(cost))
-        return cls(costs=costs, path=path, distance=distance).plot(ax, **kwargs)
+        display = cls(costs=costs, path=path, distance=distance)
+        return display.plot(ax, **kwargs)
 
     def plot(self, ax=None, **kwargs):
         """Plot the local costs and the path.

@@ -42,7 +42,7 @@ from skmoderndata._solvers.networks.ridge_path import (
     spectrum,
     statistics,
 )
-from skmoderndata._validation import check_array, validate_data
+from skmoderndata._validation import check_array, dense, validate_data
 
 BLOCK_ENTRIES = 2**19  # outputs of the first layer held at once: 4 MB stay in the cache
 WEIGHTS_ARE_NO_COPIES = {
@@ -407,8 +407,8 @@ class RidgeNetwork(LazySolution, Base):
         X = self._check(X, method)
         coef = self._coef
         shift = self._total.y_mean - self._total.h_mean @ coef
-        found = [self._outputs(X[a:b, :]) @ coef + shift for a, b in self._cuts(X.shape[0])]
-        values = found[0] if len(found) == 1 else namespace(shift).concat(found, axis=0)
+        blocks = [self._outputs(X[a:b, :]) @ coef + shift for a, b in self._cuts(X.shape[0])]
+        values = blocks[0] if len(blocks) == 1 else namespace(shift).concat(blocks, axis=0)
         return values, X.dtype
 
 
@@ -570,8 +570,8 @@ class NetworkClassifier(ClassifierMixin):
                     "class."
                 )
 
-        known = as_numpy(self.classes_)
-        strange = np.setdiff1d(y, known)
+        labels = as_numpy(self.classes_)
+        strange = np.setdiff1d(y, labels)
         if strange.size:
             raise ValueError(
                 f"y has the label {strange[0]!r}, which is not among the classes of the first "
@@ -579,19 +579,19 @@ class NetworkClassifier(ClassifierMixin):
             )
 
         # one column of +-1 for two classes, else one for each
-        codes = np.searchsorted(known, y)
-        K = len(known)
+        codes = np.searchsorted(labels, y)
+        K = len(labels)
         return np.where(codes[:, None] == np.arange(1 if K == 2 else 0, K), 1.0, -1.0)
 
     def _class_factors(self, y, w):
         """Weight of each sample's class; "balanced" counts samples by their own weights."""
         y = column_or_1d(y)
-        known = as_numpy(self.classes_)
+        labels = as_numpy(self.classes_)
         with np.errstate(divide="ignore"):  # the factor of a class without weight is infinite
             factors = compute_class_weight(
-                self.class_weight, classes=known, y=y, sample_weight=w
+                self.class_weight, classes=labels, y=y, sample_weight=w
             )
-        return np.where(np.isfinite(factors), factors, 1.0)[np.searchsorted(known, y)]
+        return np.where(np.isfinite(factors), factors, 1.0)[np.searchsorted(labels, y)]
 
     def _check_targets_of(self, other):
         if not np.array_equal(as_numpy(self.classes_), as_numpy(other.classes_)):
@@ -658,10 +658,10 @@ class RandomNetwork(RidgeNetwork):
     def _prune(self, X, Y, w):
         """Keep the neurons that forward selection chooses."""
         H = as_numpy(self._neurons(X)).astype(np.float64)
-        found = forward_selection(
+        selection = forward_selection(
             H, as_numpy(Y), as_numpy(w), max_columns=H.shape[1], intercept=self.fit_intercept
         )
-        chosen = np.sort(found.chosen)
+        chosen = np.sort(selection.chosen)
         if not len(chosen):
             chosen = np.arange(min(1, H.shape[1]))
 
@@ -688,7 +688,7 @@ class RandomNetwork(RidgeNetwork):
             return H
 
         xp = namespace(H)
-        inputs = X.toarray() if sparse.issparse(X) else X
+        inputs = dense(X)
         return xp.concat([inputs, xp.astype(H, inputs.dtype, copy=False)], axis=1)
 
     def _n_outputs(self):

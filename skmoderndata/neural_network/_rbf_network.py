@@ -152,13 +152,13 @@ class RadialNetwork(RidgeNetwork):
         width = np.mean(self._widths(np.unique(X[few], axis=0)))
         widths = np.full(len(candidates), width)
         P = self._functions(X, X[candidates], widths)
-        found = forward_selection(
+        selection = forward_selection(
             P, Y, w, max_columns=self.n_centers, intercept=self.fit_intercept
         )
-        chosen = found.chosen if len(found.chosen) else np.zeros(1, dtype=int)
+        chosen = selection.chosen if len(selection.chosen) else np.zeros(1, dtype=int)
 
         self.selected_ = candidates[chosen]
-        self.error_reduction_ = found.error_reduction
+        self.error_reduction_ = selection.error_reduction
         return X[self.selected_], widths[chosen]
 
     def _widths(self, centers):

@@ -8,7 +8,8 @@ from sklearn.utils import check_random_state
 
 from skmoderndata._solvers.dictionaries.fixed import unit_rows
 from skmoderndata._solvers.recovery import coherence as guarantees
-from skmoderndata._validation import check_atoms
+from skmoderndata._validation import check_atoms, dense
+from skmoderndata.sparse_coding._base import check_count
 
 
 def mutual_coherence(dictionary):
@@ -75,12 +76,12 @@ def welch_bound(n_features, n_atoms):
     >>> float(round(mutual_coherence(three), 9)), welch_bound(2, 3)
     (0.5, 0.5)
     """
-    for name, value in (("n_features", n_features), ("n_atoms", n_atoms)):
-        if not isinstance(value, Integral) or value < 1:
-            raise ValueError(f"{name}={value!r} must be an int of at least 1.")
-    n = int(n_features)
-    k = int(n_atoms)
-    return float(np.sqrt((k - n) / (n * (k - 1)))) if k > n else 0.0
+    n = check_count("n_features", n_features)
+    k = check_count("n_atoms", n_atoms)
+    if k <= n:
+        return 0.0
+    squared_cosine = (k - n) / (n * (k - 1))
+    return float(np.sqrt(squared_cosine))
 
 
 def babel_function(dictionary, n_terms=None):
@@ -112,7 +113,9 @@ def babel_function(dictionary, n_terms=None):
     if n_terms is not None and (not isinstance(n_terms, Integral) or n_terms < 1):
         raise ValueError(f"n_terms={n_terms!r} must be an int of at least 1, or None for all.")
     atoms = _unit_atoms(dictionary)
-    return guarantees.babel(atoms, atoms.shape[0] - 1 if n_terms is None else int(n_terms))
+    if n_terms is None:
+        n_terms = atoms.shape[0] - 1
+    return guarantees.babel(atoms, int(n_terms))
 
 
 def exact_recovery_bound(dictionary):
@@ -200,29 +203,29 @@ def exact_recovery_coefficient(dictionary, support):
     >>> round(exact_recovery_coefficient(D, [0, 1]), 4)
     -0.4142
     """
-    atoms = check_atoms(dictionary)
-    atoms = atoms.toarray() if sparse.issparse(atoms) else atoms
+    atoms = dense(check_atoms(dictionary))
 
     # numbers of atoms, which may count from the end
-    places = np.atleast_1d(np.asarray(support))
-    if places.ndim != 1 or (places.size and not np.issubdtype(places.dtype, np.integer)):
+    indices = np.atleast_1d(np.asarray(support))
+    whole = indices.size == 0 or np.issubdtype(indices.dtype, np.integer)
+    if indices.ndim != 1 or not whole:
         raise ValueError(f"support={support!r} must be a list of the numbers of atoms.")
 
     k = len(atoms)
-    if places.size and not -k <= places.min() <= places.max() < k:
+    if indices.size and not -k <= indices.min() <= indices.max() < k:
         raise ValueError(f"support={support!r} must have numbers below that of atoms, {k}.")
     inside = np.zeros(k, bool)
-    inside[places.astype(int)] = True
-    if inside.sum() < places.size:
+    inside[indices.astype(int)] = True
+    if inside.sum() < indices.size:
         raise ValueError(f"support={support!r} must name every atom once.")
 
     # zero atoms are left out: nobody chooses them
     used = atoms.any(axis=1)
     if not used[inside].all():
-        raise ValueError(
-            f"support has zero atoms, {np.flatnonzero(inside & ~used).tolist()}: remove them."
-        )
-    return guarantees.recovery_coefficient(unit_rows(atoms), np.flatnonzero(inside[used]))
+        zero_atoms = np.flatnonzero(inside & ~used).tolist()
+        raise ValueError(f"support has zero atoms, {zero_atoms}: remove them.")
+    support = np.flatnonzero(inside[used])
+    return guarantees.recovery_coefficient(unit_rows(atoms), support)
 
 
 def two_bases_recovery_bound(first, second):
@@ -256,21 +259,22 @@ def two_bases_recovery_bound(first, second):
     """
     bases = []
     for name, basis in (("first", first), ("second", second)):
-        rows = check_atoms(basis)
-        rows = rows.toarray() if sparse.issparse(rows) else rows
+        rows = dense(check_atoms(basis))
         n = len(rows)
-        if rows.shape[1] != n or not np.allclose(rows @ rows.conj().T, np.eye(n), atol=1e-8):
+        square = rows.shape[1] == n
+        if not square or not np.allclose(rows @ rows.conj().T, np.eye(n), atol=1e-8):
             raise ValueError(
                 f"{name} must be an orthonormal basis, a square matrix with rows of unit norm at "
                 "right angles; for other dictionaries there is exact_recovery_bound."
             )
         bases.append(rows)
 
-    if len(bases[0]) != len(bases[1]):
-        sizes = [len(basis) for basis in bases]
+    sizes = [len(basis) for basis in bases]
+    if sizes[0] != sizes[1]:
         raise ValueError(f"first and second must have equal numbers of features, got {sizes}.")
 
-    coherence = float(np.abs(bases[0] @ bases[1].conj().T).max())
+    cosines = np.abs(bases[0] @ bases[1].conj().T)
+    coherence = float(cosines.max())
     return _largest_below((np.sqrt(2) - 0.5) / coherence)
 
 
@@ -309,12 +313,14 @@ def smallest_recoverable_coefficient(dictionary, n_nonzero_coefs, residual_tol):
     >>> smallest_recoverable_coefficient(np.eye(4), 3, residual_tol=0.5)
     1.0
     """
-    if not isinstance(n_nonzero_coefs, Integral) or n_nonzero_coefs < 1:
-        raise ValueError(f"n_nonzero_coefs={n_nonzero_coefs!r} must be an int of at least 1.")
+    n_nonzero = check_count("n_nonzero_coefs", n_nonzero_coefs)
     if not 0 <= residual_tol < np.inf:
         raise ValueError(f"residual_tol={residual_tol} must be at least 0 and finite.")
-    left = 1.0 - (2 * int(n_nonzero_coefs) - 1) * _coherence(_unit_atoms(dictionary))
-    return 2.0 * float(residual_tol) / left if left > guarantees.MARGIN else np.inf
+    coherence = _coherence(_unit_atoms(dictionary))
+    slack = 1.0 - (2 * n_nonzero - 1) * coherence
+    if slack <= guarantees.MARGIN:
+        return np.inf
+    return 2.0 * float(residual_tol) / slack
 
 
 def restricted_isometry_constant(
@@ -356,8 +362,7 @@ def restricted_isometry_constant(
     >>> bounds.exact, round(bounds.upper, 6)
     (True, 0.8)
     """
-    atoms = check_atoms(dictionary)
-    atoms = atoms.toarray() if sparse.issparse(atoms) else atoms
+    atoms = dense(check_atoms(dictionary))
     if not isinstance(n_nonzero_coefs, Integral) or not 1 <= n_nonzero_coefs <= len(atoms):
         raise ValueError(
             f"n_nonzero_coefs={n_nonzero_coefs!r} must be an int between 1 and the number of "
@@ -375,17 +380,21 @@ def _unit_atoms(dictionary):
     if not sparse.issparse(atoms):
         return unit_rows(atoms)
     atoms = sparse.csr_array(atoms)
-    norms = np.sqrt(atoms.multiply(atoms).sum(axis=1))
+    squares = atoms.multiply(atoms)
+    norms = np.sqrt(squares.sum(axis=1))
     atoms = atoms[norms > 0]
     norms = norms[norms > 0]
-    atoms.data = atoms.data / np.repeat(norms, np.diff(atoms.indptr))
+    entries = np.diff(atoms.indptr)
+    atoms.data = atoms.data / np.repeat(norms, entries)
     return atoms
 
 
 def _coherence(atoms):
-    return float(min(1.0, guarantees.babel(atoms, 1)[0]))
+    coherence = guarantees.babel(atoms, 1)[0]
+    return float(min(1.0, coherence))
 
 
 def _largest_below(limit):
-    """Largest int that is less than `limit`, with room for rounding."""
-    return max(0, int(np.ceil(limit * (1 - guarantees.MARGIN))) - 1)
+    """Largest int that is less than `limit`, with a margin for rounding."""
+    inner = limit * (1 - guarantees.MARGIN)
+    return max(0, int(np.ceil(inner)) - 1)

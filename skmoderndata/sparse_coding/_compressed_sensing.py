@@ -4,9 +4,7 @@ from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
-from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -23,6 +21,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.containers import row_blocks, working_memory
 from skmoderndata._solvers.recovery.bases import resolve_basis
 from skmoderndata._solvers.recovery.measurements import (
     BASES,
@@ -36,7 +35,7 @@ from skmoderndata._solvers.recovery.measurements import (
     transform_measurements,
 )
 from skmoderndata._solvers.recovery.recovery import METHODS, recover
-from skmoderndata._validation import check_array, validate_data
+from skmoderndata._validation import FLOATS, check_array, dense, validate_data
 
 
 class RecoveredSignals(NamedTuple):
@@ -277,8 +276,10 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         """
         X = self._validate(X, reset=True)
         n = X.shape[1]
-        whole = isinstance(self.n_measurements, Integral)
-        m = int(self.n_measurements) if whole else max(1, round(self.n_measurements * n))
+        if isinstance(self.n_measurements, Integral):
+            m = int(self.n_measurements)
+        else:
+            m = max(1, round(self.n_measurements * n))
         if self.kind in FAST and m > n:
             raise ValueError(
                 f"n_measurements={m} rows of a transform of {n} features: there are {n}. Use "
@@ -287,7 +288,8 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
 
         # fast transforms exist for powers of two
         if "hadamard" in self.kind or self.kind == "single_pixel":
-            sizes = (n,) if self.kind != "hadamard" or self.shape is None else self.shape
+            separable = self.kind == "hadamard" and self.shape is not None
+            sizes = self.shape if separable else (n,)
             if any(int(size) & (int(size) - 1) for size in sizes):
                 raise ValueError(
                     f"kind={self.kind!r} needs a power of two features, got {n}: crop or pad the "
@@ -296,18 +298,17 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
 
         resolve_basis(self.basis, n, self.shape)
         self.n_measurements_ = m
-        self._seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+        # the seed alone recreates an operator
+        rng = check_random_state(self.random_state)
+        self._seed = rng.randint(np.iinfo(np.int32).max)
 
         self.components_ = None
         # random matrices are stored, as they are drawn; the others are operators
         if self.kind in RANDOM:
-            self.components_ = random_matrix(
-                self.kind,
-                m,
-                n,
-                density=float(self.density or 1 / 3),
-                rng=check_random_state(self._seed),
-            ).astype(X.dtype)
+            density = float(self.density or 1 / 3)
+            rng = check_random_state(self._seed)
+            matrix = random_matrix(self.kind, m, n, density=density, rng=rng)
+            self.components_ = matrix.astype(X.dtype)
 
         return self
 
@@ -325,18 +326,21 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
             Measurements.
         """
         check_is_fitted(self)
-        return self._measure(self._validate(X, reset=False))
+        X = self._validate(X, reset=False)
+        return self._measure(X)
 
     def _measure(self, X):
         if self.components_ is not None:
-            Y = X @ self.components_.T
-            return np.asarray(Y.toarray() if sparse.issparse(Y) else Y, dtype=X.dtype)
+            Y = dense(X @ self.components_.T)
+            return np.asarray(Y, dtype=X.dtype)
+
         operator = self._operator()
-        out = np.empty((X.shape[0], self.n_measurements_), dtype=X.dtype)
-        for rows in self._blocks(X.shape[0]):
-            part = X[rows].toarray() if sparse.issparse(X) else X[rows]
-            out[rows] = operator.forward(part.astype(np.float64))
-        return out
+        n = X.shape[0]
+        measured = np.empty((n, self.n_measurements_), dtype=X.dtype)
+        for rows in row_blocks(n, 8 * 6 * self.n_features_in_):
+            signals = dense(X[rows]).astype(np.float64)
+            measured[rows] = operator.forward(signals)
+        return measured
 
     def inverse_transform(self, X):
         """Recover signals from measurements.
@@ -369,7 +373,7 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
             for algorithms that solve no convex problem.
         """
         check_is_fitted(self)
-        Y = check_array(X, dtype=[np.float64, np.float32], estimator=self)
+        Y = check_array(X, dtype=FLOATS, estimator=self)
         dtype = Y.dtype
         if Y.shape[1] != self.n_measurements_:
             raise ValueError(
@@ -385,39 +389,33 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
             Y = decode(Y)
 
         basis = resolve_basis(self.basis, self.n_features_in_, self.shape)
-        found = recover(
+        effective = compose(operator, basis)
+        result = recover(
             Y,
-            compose(operator, basis),
+            effective,
             method=self.algorithm,
             n_nonzero=self.n_nonzero_coefs,
             residual_tol=self.residual_tol,
             positive=self.positive,
             tol=self.tol,
             max_iter=self.max_iter,
-            memory=get_config()["working_memory"] * 2**20,
+            memory=working_memory(),
             n_jobs=self.n_jobs,
         )
 
-        if not found.done.all():
-            warn_not_converged(
-                self,
-                reached=f"{np.count_nonzero(~found.done)} of {len(Y)} signals have not settled"
-                + (
-                    f", relative duality gap {np.nanmax(found.gap):.1e} (tol={self.tol:g})"
-                    if self.algorithm == "basis_pursuit"
-                    else ""
-                ),
-                remedy="increase max_iter or tol, or n_measurements",
-            )
+        unfinished = np.count_nonzero(~result.done)
+        if unfinished:
+            reached = f"{unfinished} of {len(Y)} signals have not settled"
+            if self.algorithm == "basis_pursuit":
+                largest = np.nanmax(result.gap)
+                reached += f", relative duality gap {largest:.1e} (tol={self.tol:g})"
+            remedy = "increase max_iter or tol, or n_measurements"
+            warn_not_converged(self, reached=reached, remedy=remedy)
 
-        signals = found.codes if basis is None else basis.forward(found.codes)
-        return RecoveredSignals(
-            signals.astype(dtype),
-            found.codes.astype(dtype),
-            found.residual,
-            found.gap,
-            found.n_iter,
-        )
+        codes = result.codes
+        signals = codes if basis is None else basis.forward(codes)
+        certificates = (result.residual, result.gap, result.n_iter)
+        return RecoveredSignals(signals.astype(dtype), codes.astype(dtype), *certificates)
 
     def score(self, X, y=None):
         """Compute the negative squared recovery error, relative to the squared norms of signals.
@@ -436,22 +434,39 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        dense = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
-        back = self.inverse_transform(self._measure(X)).astype(np.float64)
-        total = float(np.square(dense).sum())
-        return -float(np.square(back - dense).sum()) / total if total > 0 else 0.0
+        signals = np.asarray(dense(X), dtype=np.float64)
+        recovered = self.inverse_transform(self._measure(X)).astype(np.float64)
+
+        total = float(np.square(signals).sum())
+        error = float(np.square(recovered - signals).sum())
+        return -error / total if total > 0 else 0.0
 
     @property
     def operator_(self):
         """The measurements as a LinearOperator of shape (n_measurements, n_features)."""
         check_is_fitted(self)
         operator = self._operator()
+
+        def forward(X):
+            return operator.forward(np.asarray(X, dtype=float).T).T
+
+        def adjoint(Y):
+            return operator.adjoint(np.asarray(Y, dtype=float).T).T
+
+        def forward_one(x):
+            row = np.asarray(x, dtype=float).reshape(1, -1)
+            return operator.forward(row)[0]
+
+        def adjoint_one(y):
+            row = np.asarray(y, dtype=float).reshape(1, -1)
+            return operator.adjoint(row)[0]
+
         return LinearOperator(
             operator.shape,
-            matvec=lambda x: operator.forward(np.asarray(x, dtype=float).reshape(1, -1))[0],
-            rmatvec=lambda y: operator.adjoint(np.asarray(y, dtype=float).reshape(1, -1))[0],
-            matmat=lambda X: operator.forward(np.asarray(X, dtype=float).T).T,
-            rmatmat=lambda Y: operator.adjoint(np.asarray(Y, dtype=float).T).T,
+            matvec=forward_one,
+            rmatvec=adjoint_one,
+            matmat=forward,
+            rmatmat=adjoint,
             dtype=np.float64,
         )
 
@@ -464,18 +479,14 @@ class CompressedSensing(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         rng = check_random_state(self._seed)
         if self.kind == "single_pixel":
             return single_pixel_patterns(m, n, rng=rng)
-        shape = (n,) if self.shape is None else tuple(int(size) for size in self.shape)
-        return transform_measurements(self.kind, m, shape, decay=float(self.decay), rng=rng)
-
-    def _blocks(self, n_rows):
-        row_bytes = 8 * 6 * self.n_features_in_
-        size = max(1, int(get_config()["working_memory"] * 2**20 / row_bytes))
-        return [slice(first, first + size) for first in range(0, n_rows, size)]
+        shape = (n,)
+        if self.shape is not None:
+            shape = tuple(int(size) for size in self.shape)
+        decay = float(self.decay)
+        return transform_measurements(self.kind, m, shape, decay=decay, rng=rng)
 
     def _validate(self, X, reset):
-        return validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
+        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=FLOATS)
 
     @property
     def _n_features_out(self):

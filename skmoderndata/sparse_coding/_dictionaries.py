@@ -3,11 +3,11 @@
 from numbers import Integral
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import check_random_state
 
 from skmoderndata._solvers.dictionaries import fixed as builders
-from skmoderndata._validation import check_array, check_atoms
+from skmoderndata._validation import check_array, check_atoms, dense
+from skmoderndata.sparse_coding._base import check_count
 
 
 def dct_dictionary(shape, n_atoms=None):
@@ -45,24 +45,27 @@ def dct_dictionary(shape, n_atoms=None):
     if n_atoms is None:
         return _products([builders.cosines(n) for n in shape])
 
-    counts = (n_atoms,) * len(shape) if isinstance(n_atoms, Integral) else _tuple(n_atoms)
+    if isinstance(n_atoms, Integral):
+        counts = (n_atoms,) * len(shape)
+    else:
+        counts = _tuple(n_atoms)
     if not all(isinstance(c, Integral) for c in counts):
         raise ValueError(f"n_atoms={n_atoms} must be an int, or a tuple of them.")
-    if len(counts) != len(shape) or any(c < n for c, n in zip(counts, shape, strict=False)):
+    pairs = list(zip(shape, counts, strict=False))
+    if len(counts) != len(shape) or any(c < n for n, c in pairs):
         raise ValueError(
             f"n_atoms={n_atoms} must give for each axis at least the number of values, "
             f"shape={shape}."
         )
 
     # equally spaced frequencies of one or two values repeat
-    if any(c > n and n <= 2 for c, n in zip(counts, shape, strict=True)):
-        fewer = tuple(n if n <= 2 else c for c, n in zip(counts, shape, strict=True))
+    if any(c > n and n <= 2 for n, c in pairs):
+        fewer = tuple(n if n <= 2 else c for n, c in pairs)
         raise ValueError(
             f"n_atoms={n_atoms}: one or two values have no more than as many different cosines; "
             f"for shape={shape} use n_atoms={fewer}."
         )
 
-    pairs = zip(shape, counts, strict=True)
     return _products([builders.overcomplete_cosines(n, c) for n, c in pairs])
 
 
@@ -129,32 +132,36 @@ def wavelet_dictionary(shape, wavelet="haar", *, level=None):
     low_pass = _low_pass(wavelet)
     bases = []
     for n in _shape(shape):
-        most = (n & -n).bit_length() - 1  # how often n can be halved
-        if isinstance(wavelet, str) and wavelet == "haar" and level is None and n != 2**most:
+        halvings = (n & -n).bit_length() - 1  # how often n can be halved
+        full_haar = isinstance(wavelet, str) and wavelet == "haar" and level is None
+        if full_haar and n != 2**halvings:
             raise ValueError(
                 f"shape={shape}: {n} is no power of two, which a full Haar basis needs; give a "
-                f"level of at most {most}."
+                f"level of at most {halvings}."
             )
 
-        depth = most if level is None else level
+        depth = halvings if level is None else level
         if not isinstance(depth, Integral) or depth < 0:
             raise ValueError(
-                f"level={level} must be an int of at least 0; {n} values allow level 0 to {most}."
+                f"level={level} must be an int of at least 0; {n} values allow level 0 to "
+                f"{halvings}."
             )
-        if depth > most:
+        if depth > halvings:
             raise ValueError(
                 f"level={level} needs a multiple of {2**depth} values, got shape={shape}; {n} "
-                f"values allow level 0 to {most}."
+                f"values allow level 0 to {halvings}."
             )
 
-        bases.append(builders.wavelets(n, low_pass, depth))
+        basis = builders.wavelets(n, low_pass, depth)
+        bases.append(basis)
 
     return _products(bases)
 
 
 def _low_pass(wavelet):
     if isinstance(wavelet, str):
-        names = {"haar": 1, **{f"db{N}": N for N in range(1, 11)}}
+        names = {f"db{N}": N for N in range(1, 11)}
+        names["haar"] = 1
         if wavelet not in names:
             raise ValueError(
                 f"wavelet={wavelet!r} is not known: use 'haar', 'db1' to 'db10', or the taps of "
@@ -164,9 +171,11 @@ def _low_pass(wavelet):
 
     # taps orthonormal to themselves shifted by two
     taps = np.asarray(wavelet, dtype=np.float64)
-    if taps.ndim == 1 and taps.size % 2 == 0 and taps.size > 0:
-        products = [taps[2 * s :] @ taps[: taps.size - 2 * s] for s in range(taps.size // 2)]
-        if np.allclose(products, np.eye(1, len(products))[0], atol=1e-8):
+    n = taps.size
+    if taps.ndim == 1 and n % 2 == 0 and n > 0:
+        products = [taps[2 * s :] @ taps[: n - 2 * s] for s in range(n // 2)]
+        unit = np.eye(1, len(products))[0]
+        if np.allclose(products, unit, atol=1e-8):
             return taps
 
     raise ValueError(
@@ -226,7 +235,8 @@ def gabor_dictionary(
         raise ValueError(f"shape={shape} must have two numbers, those of a patch.")
 
     if isinstance(orientations, Integral):
-        orientations = np.pi * np.arange(_count("orientations", orientations)) / orientations
+        n_angles = check_count("orientations", orientations)
+        orientations = np.pi * np.arange(n_angles) / n_angles
     if not (0 < sigma < np.inf and 0 < aspect < np.inf):
         raise ValueError(f"sigma={sigma} and aspect={aspect} must be positive and finite.")
 
@@ -237,7 +247,7 @@ def gabor_dictionary(
         sigma=float(sigma),
         aspect=float(aspect),
         phases=_numbers("phases", phases),
-        stride=_count("stride", stride),
+        stride=check_count("stride", stride),
     )
 
     # atoms lose their mean, and what is left may be zero
@@ -275,23 +285,26 @@ def random_dictionary(n_features, n_atoms, *, data=None, random_state=None):
     >>> random_dictionary(64, 256, random_state=0).shape
     (256, 64)
     """
-    n_features = _count("n_features", n_features)
-    n_atoms = _count("n_atoms", n_atoms)
+    n_features = check_count("n_features", n_features)
+    n_atoms = check_count("n_atoms", n_atoms)
     rng = check_random_state(random_state)
     if data is None:
-        return builders.unit_rows(rng.normal(size=(n_atoms, n_features)))
+        directions = rng.normal(size=(n_atoms, n_features))
+        return builders.unit_rows(directions)
 
     data = check_array(data, dtype=np.float64)
     if data.shape[1] != n_features:
         raise ValueError(f"data has {data.shape[1]} features, and n_features={n_features}.")
 
     rows = np.unique(data, axis=0)
-    rows = rows[np.any(rows != 0, axis=1)]
+    nonzero = np.any(rows != 0, axis=1)
+    rows = rows[nonzero]
     if len(rows) < n_atoms:
         raise ValueError(
             f"data has only {len(rows)} different rows that are not zero, and n_atoms={n_atoms}."
         )
-    return builders.unit_rows(rows[rng.permutation(len(rows))[:n_atoms]])
+    drawn = rng.permutation(len(rows))[:n_atoms]
+    return builders.unit_rows(rows[drawn])
 
 
 def union_dictionary(*dictionaries):
@@ -317,25 +330,20 @@ def union_dictionary(*dictionaries):
     """
     if not dictionaries:
         raise ValueError("union_dictionary needs at least one dictionary.")
-    parts = [check_atoms(D) for D in dictionaries]
-    parts = [part.toarray() if sparse.issparse(part) else part for part in parts]
-    sizes = sorted({part.shape[1] for part in parts})
+    blocks = [dense(check_atoms(D)) for D in dictionaries]
+    sizes = sorted({block.shape[1] for block in blocks})
     if len(sizes) > 1:
         raise ValueError(f"The dictionaries have different numbers of features: {sizes}.")
-    return np.concatenate([builders.unit_rows(part) for part in parts])
-
-
-def _count(name, value):
-    if not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name}={value!r} must be an int of at least 1.")
-    return int(value)
+    blocks = [builders.unit_rows(block) for block in blocks]
+    return np.concatenate(blocks)
 
 
 def _numbers(name, values):
-    out = np.asarray(values, dtype=np.float64)
-    if out.ndim != 1 or out.size == 0 or not np.isfinite(out).all():
+    numbers = np.asarray(values, dtype=np.float64)
+    listed = numbers.ndim == 1 and numbers.size > 0
+    if not listed or not np.isfinite(numbers).all():
         raise ValueError(f"{name}={values!r} must be one or more finite numbers, in a list.")
-    return out
+    return numbers
 
 
 def _tuple(values):

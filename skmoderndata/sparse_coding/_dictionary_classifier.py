@@ -29,7 +29,7 @@ from skmoderndata._solvers.dictionaries.class_dictionaries import (
     discriminative_pass,
 )
 from skmoderndata._solvers.dictionaries.ksvd import learn_dictionary
-from skmoderndata._validation import validate_data
+from skmoderndata._validation import FLOATS, validate_data
 from skmoderndata.sparse_coding._base import warn_few_dimensions
 
 # over the discriminative passes the cost comes nearer to counting errors: lam grows to so many
@@ -203,7 +203,7 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         self : DictionaryClassifier
             The fitted estimator.
         """
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
+        X, y = validate_data(self, X, y, dtype=FLOATS)
         check_classification_targets(y)
         self.classes_, target = np.unique(y, return_inverse=True)
         n_classes = len(self.classes_)
@@ -213,27 +213,25 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
                 f"{n_classes} class."
             )
         if X.shape[1] <= self.n_nonzero_coefs:
-            warn_few_dimensions(
-                self,
-                found=f"X has {X.shape[1]} columns, and n_nonzero_coefs={self.n_nonzero_coefs} "
-                "atoms",
-                remedy="a smaller n_nonzero_coefs",
+            counts = (
+                f"X has {X.shape[1]} columns, and n_nonzero_coefs={self.n_nonzero_coefs} atoms"
             )
+            warn_few_dimensions(self, counts=counts, remedy="a smaller n_nonzero_coefs")
         data = _unit_rows(X)
         rng = check_random_state(self.random_state)
 
         passes = n_classes * self.max_iter + self.n_discriminative
         # matrices are small: more BLAS threads would slow each other down
         with FitProgress(self, X, y, max_passes=passes) as progress, one_blas_thread():
-            dictionaries = np.stack(
-                [self._represent(data[target == c], rng, progress) for c in range(n_classes)]
-            )
+            starts = [
+                self._represent(data[target == c], rng, progress) for c in range(n_classes)
+            ]
             dictionaries, n_passes = self._tell_apart(
-                data, target, dictionaries, rng, progress
+                data, target, np.stack(starts), rng, progress
             )
 
-        self.components_ = np.stack([fix_signs(D) for D in dictionaries])
-        self.components_ = self.components_.astype(X.dtype, copy=False)
+        dictionaries = np.stack([fix_signs(D) for D in dictionaries])
+        self.components_ = dictionaries.astype(X.dtype, copy=False)
         self.n_iter_ = self.max_iter + n_passes
         return self
 
@@ -242,16 +240,14 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         start = _start(data, self.n_components, rng)
         if not data.any():
             return start
-        return learn_dictionary(
-            data,
-            start,
-            lambda atoms, rows: code_class(
-                data[rows], atoms.rows, self.n_nonzero_coefs, self.n_jobs
-            ),
-            max_iter=self.max_iter,
-            rng=rng,
-            progress=progress,
-        ).atoms
+
+        def coder(atoms, rows):
+            return code_class(data[rows], atoms.rows, self.n_nonzero_coefs, self.n_jobs)
+
+        result = learn_dictionary(
+            data, start, coder, max_iter=self.max_iter, rng=rng, progress=progress
+        )
+        return result.atoms
 
     def _tell_apart(self, data, target, dictionaries, rng, progress):
         """Make passes that lower the discriminative cost, and set what is known of them."""
@@ -265,21 +261,25 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         # sharpness in units of a typical difference
         first = self.sharpness
         if first == "scale":
-            typical = float(np.median(np.abs(others.min(axis=1) - own)))
+            differences = np.abs(others.min(axis=1) - own)
+            typical = float(np.median(differences))
             first = 1.0 / max(typical, 1e-6)
 
-        growth = np.linspace(0, 1, max(2, self.n_discriminative))[: self.n_discriminative]
+        n_passes = self.n_discriminative
+        growth = np.linspace(0, 1, max(2, n_passes))[:n_passes]
         objective = []
         # sharper from pass to pass, with less weight on reconstruction
         for fraction in growth:
             progress.begin()
+            sharpness = first * SHARPER**fraction
+            weight = self.reconstruction * LOOSER ** (1 - fraction)
             step = discriminative_pass(
                 data,
                 target,
                 dictionaries,
                 n_nonzero=self.n_nonzero_coefs,
-                sharpness=first * SHARPER**fraction,
-                weight=self.reconstruction * LOOSER ** (1 - fraction),
+                sharpness=sharpness,
+                weight=weight,
                 rng=rng,
                 n_jobs=self.n_jobs,
             )
@@ -308,7 +308,8 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
             Labels.
         """
         residuals = self._residuals(X)
-        return self.classes_[np.argmin(residuals, axis=1)]
+        nearest = np.argmin(residuals, axis=1)
+        return self.classes_[nearest]
 
     def decision_function(self, X):
         """Compare the squared residuals for the dictionaries of the classes.
@@ -328,7 +329,8 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         if len(self.classes_) == 2:
             return residuals[:, 0] - residuals[:, 1]
         # how far a sample is from all dictionaries tells none of them
-        return residuals.mean(axis=1, keepdims=True) - residuals
+        mean = residuals.mean(axis=1, keepdims=True)
+        return mean - residuals
 
     def predict_proba(self, X):
         """Compute class probabilities from the model of the cost.
@@ -349,14 +351,11 @@ class DictionaryClassifier(CallbackSupportMixin, ClassifierMixin, Base):
 
     def _residuals(self, X):
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        X = validate_data(self, X, dtype=FLOATS, reset=False)
+        rows = _unit_rows(X)
+        dictionaries = self.components_.astype(np.float64, copy=False)
         with one_blas_thread():
-            return class_residuals(
-                _unit_rows(X),
-                self.components_.astype(np.float64, copy=False),
-                self.n_nonzero_coefs,
-                self.n_jobs,
-            )
+            return class_residuals(rows, dictionaries, self.n_nonzero_coefs, self.n_jobs)
 
 
 def _unit_rows(X):
@@ -369,10 +368,18 @@ def _unit_rows(X):
 def _start(data, k, rng):
     """Return initial atoms: distinct samples in random order, then random directions."""
     rows = data[rng.permutation(len(data))]
-    rows = rows[np.any(rows != 0, axis=1)]
-    keys = np.round(fix_signs(rows), 9) + 0.0
-    first = np.sort(np.unique(keys, axis=0, return_index=True)[1]) if len(rows) else []
+    nonzero = np.any(rows != 0, axis=1)
+    rows = rows[nonzero]
+
+    # the first of each set of samples that differ by sign or rounding only
+    first = []
+    if len(rows):
+        keys = np.round(fix_signs(rows), 9) + 0.0
+        _, first = np.unique(keys, axis=0, return_index=True)
+        first = np.sort(first)
     start = rows[first][:k]
-    more = rng.normal(size=(k - len(start), data.shape[1]))
-    more /= np.linalg.norm(more, axis=1, keepdims=True)
-    return np.concatenate([start, more])
+
+    missing = k - len(start)
+    directions = rng.normal(size=(missing, data.shape[1]))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    return np.concatenate([start, directions])

@@ -52,7 +52,8 @@ def real_measurements(Phi, y):
     if isinstance(Phi, LinearOperator):
         return _real_operator(Phi), stacked
     stack = sparse.vstack if sparse.issparse(Phi) else np.vstack
-    return stack([Phi.real, Phi.imag]), stacked
+    rows = stack([Phi.real, Phi.imag])
+    return rows, stacked
 
 
 def _real_operator(Phi):
@@ -65,7 +66,8 @@ def _real_operator(Phi):
         return np.concatenate([Z.real, Z.imag])
 
     def adjoint(R):
-        return (Phi.H @ (R[:m] + 1j * R[m:])).real
+        complex_rows = R[:m] + 1j * R[m:]
+        return (Phi.H @ complex_rows).real
 
     return LinearOperator(
         (2 * m, n), matvec=forward, rmatvec=adjoint, matmat=forward, rmatmat=adjoint,

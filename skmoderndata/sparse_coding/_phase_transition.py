@@ -59,7 +59,8 @@ def l1_phase_transition(delta, *, positive=False):
     array([0.189, 0.386, 0.678])
     """
     delta = np.asarray(delta, dtype=np.float64)
-    if delta.ndim != 1 or not ((delta > 0) & (delta <= 1)).all():
+    inside = (delta > 0) & (delta <= 1)
+    if delta.ndim != 1 or not inside.all():
         raise ValueError("delta must hold numbers above 0 and at most 1.")
     return l1_threshold(delta, positive=positive)
 
@@ -119,10 +120,12 @@ def phase_transition(
     >>> found.success
     array([[1., 0.]])
     """
-    delta, rho = (np.atleast_1d(np.asarray(grid, dtype=np.float64)) for grid in (delta, rho))
+    delta = np.atleast_1d(np.asarray(delta, dtype=np.float64))
+    rho = np.atleast_1d(np.asarray(rho, dtype=np.float64))
     for name, grid in (("delta", delta), ("rho", rho)):
-        if grid.ndim != 1 or not grid.size or not ((grid > 0) & (grid <= 1)).all():
+        if grid.ndim != 1 or not grid.size:
             raise ValueError(f"{name} must hold numbers above 0 and at most 1.")
+        _check_fractions(name, grid)
     if coefficients not in COEFFICIENTS:
         raise ValueError(f"coefficients={coefficients!r} must be one of {COEFFICIENTS}.")
     if n_trials < 1 or n_features < 1:
@@ -130,28 +133,22 @@ def phase_transition(
             f"n_trials={n_trials} and n_features={n_features} must be at least 1."
         )
 
-    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+    rng = check_random_state(random_state)
+    seed = rng.randint(np.iinfo(np.int32).max)
     names = estimator.get_params(deep=False)
     told = "n_nonzero_coefs" if "n_nonzero_coefs" in names else None
+    settings = (n_trials, coefficients, tol)
 
     # each cell draws its own problems, whatever runs beside it
     cells = [(i, j) for i in range(len(delta)) for j in range(len(rho))]
-    hits = Parallel(n_jobs=n_jobs)(
-        delayed(_recovered)(
-            estimator,
-            told,
-            n_features,
-            delta[i],
-            rho[j],
-            n_trials,
-            coefficients,
-            tol,
-            (seed, i, j),
-        )
+    draw = delayed(_recovered)
+    counts = Parallel(n_jobs=n_jobs)(
+        draw(estimator, told, n_features, delta[i], rho[j], *settings, (seed, i, j))
         for i, j in cells
     )
 
-    hits = np.array(hits, dtype=np.float64).reshape(len(delta), len(rho))
+    hits = np.array(counts, dtype=np.float64)
+    hits = hits.reshape(len(delta), len(rho))
     trials = np.full(len(rho), float(n_trials))
     border = np.array([half_success(rho, row, trials) for row in hits])
     return PhaseTransition(delta, rho, hits / n_trials, border)
@@ -172,14 +169,16 @@ def _recovered(estimator, told, n, delta, rho, n_trials, coefficients, tol, seed
             values = np.sign(values)
         elif coefficients == "positive":
             values = np.abs(values)
-        signal[rng.choice(n, s, replace=False)] = values
+        support = rng.choice(n, s, replace=False)
+        signal[support] = values
 
         # recovered: nearer than tol times the norm of the signal
         model = clone(estimator)
         if told is not None:
             model.set_params(**{told: s})
-        found = np.ravel(model.fit(X, X @ signal).coef_)
-        hits += bool(np.linalg.norm(found - signal) <= tol * np.linalg.norm(signal))
+        model.fit(X, X @ signal)
+        error = np.linalg.norm(np.ravel(model.coef_) - signal)
+        hits += bool(error <= tol * np.linalg.norm(signal))
     return hits
 
 
@@ -266,11 +265,14 @@ class PhaseTransitionDisplay:
         if theory is None:
             theory = "positive" if params.get("positive") is True else True
         _check_theory(theory)
-        found = phase_transition(estimator, **settings)
+        measured = phase_transition(estimator, **settings)
         if name is None:
+            name = type(estimator).__name__
             algorithm = params.get("algorithm")
-            name = type(estimator).__name__ + ("" if algorithm is None else f", {algorithm}")
-        return cls(**found._asdict(), theory=theory, estimator_name=name).plot(ax)
+            name += "" if algorithm is None else f", {algorithm}"
+
+        display = cls(**measured._asdict(), theory=theory, estimator_name=name)
+        return display.plot(ax)
 
     def plot(self, ax=None, *, name=None, theory=None, **kwargs):
         """Plot the fractions.
@@ -307,8 +309,8 @@ class PhaseTransitionDisplay:
 
         # one row or column is drawn twice, so that it has a width
         style = {"cmap": "gray", "vmin": 0, "vmax": 1, "shading": "nearest"} | kwargs
-        repeat = [2 if len(grid) == 1 else 1 for grid in (delta, rho)]
-        cells = np.repeat(np.repeat(success, repeat[0], axis=0), repeat[1], axis=1)
+        rows, columns = (2 if len(grid) == 1 else 1 for grid in (delta, rho))
+        cells = success.repeat(rows, axis=0).repeat(columns, axis=1)
         self.mesh_ = ax.pcolormesh(_spread(delta), _spread(rho), cells.T, **style)
         self.border_line_ = self.theory_line_ = None
 
@@ -320,23 +322,17 @@ class PhaseTransitionDisplay:
         if theory:
             low, high = _limits(delta)
             grid = np.linspace(max(low, 1e-3), min(high, 1.0), 100)
-            (self.theory_line_,) = ax.plot(
-                grid,
-                l1_phase_transition(grid, positive=theory == "positive"),
-                color="C3",
-                ls="--",
-                label="theory, least l1 norm"
-                + (", non-negative" if theory == "positive" else ""),
-            )
+            positive = theory == "positive"
+            threshold = l1_phase_transition(grid, positive=positive)
+            label = "theory, least l1 norm" + (", non-negative" if positive else "")
+            (self.theory_line_,) = ax.plot(grid, threshold, color="C3", ls="--", label=label)
 
         if border is not None or theory:
             ax.legend(loc="upper left", fontsize=8)
-        ax.set(
-            xlabel="measurements for each unknown",
-            ylabel="non-zeros for each measurement",
-            xlim=_limits(delta),
-            ylim=_limits(rho),
-        )
+        ax.set_xlabel("measurements for each unknown")
+        ax.set_ylabel("non-zeros for each measurement")
+        ax.set_xlim(_limits(delta))
+        ax.set_ylim(_limits(rho))
 
         name = self.estimator_name if name is None else name
         if name is not None:
@@ -348,20 +344,27 @@ class PhaseTransitionDisplay:
     def _ascending(self):
         """Check the fractions, and return them with `delta` and `rho` in ascending order."""
         for name, grid in (("delta", self.delta), ("rho", self.rho)):
-            if grid.ndim != 1 or len(np.unique(grid)) != grid.size or not grid.size:
+            different = len(np.unique(grid)) == grid.size
+            if grid.ndim != 1 or not different or not grid.size:
                 raise ValueError(f"{name} must hold different numbers, at least one.")
-            if not ((grid > 0) & (grid <= 1)).all():
-                raise ValueError(f"{name} must hold numbers above 0 and at most 1.")
+            _check_fractions(name, grid)
 
-        if self.success.shape != (len(self.delta), len(self.rho)):
+        expected = (len(self.delta), len(self.rho))
+        if self.success.shape != expected:
             raise ValueError(
                 f"success has the shape {self.success.shape}, and delta and rho make it "
-                f"{(len(self.delta), len(self.rho))}."
+                f"{expected}."
             )
         i = np.argsort(self.delta)
         j = np.argsort(self.rho)
         border = None if self.border is None else self.border[i]
-        return self.delta[i], self.rho[j], self.success[np.ix_(i, j)], border
+        success = self.success[np.ix_(i, j)]
+        return self.delta[i], self.rho[j], success, border
+
+
+def _check_fractions(name, grid):
+    if not ((grid > 0) & (grid <= 1)).all():
+        raise ValueError(f"{name} must hold numbers above 0 and at most 1.")
 
 
 def _check_theory(theory):
@@ -371,11 +374,16 @@ def _check_theory(theory):
 
 def _spread(grid):
     """Centres of the cells; a single value becomes two, so that it has a width."""
-    return grid if len(grid) > 1 else np.array([grid[0] - 0.01, grid[0] + 0.01])
+    if len(grid) > 1:
+        return grid
+    value = grid[0]
+    return np.array([value - 0.01, value + 0.01])
 
 
 def _limits(grid):
     grid = _spread(grid)
-    low = grid[0] - 0.5 * (grid[1] - grid[0])
-    high = grid[-1] + 0.5 * (grid[-1] - grid[-2])
+    first_step = grid[1] - grid[0]
+    last_step = grid[-1] - grid[-2]
+    low = grid[0] - 0.5 * first_step
+    high = grid[-1] + 0.5 * last_step
     return float(low), float(high)

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn import get_config
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,6 +18,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.containers import row_blocks, working_memory
 from skmoderndata._solvers.codes.routes import ROUTES, Task
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,
@@ -34,6 +34,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
 )
 from skmoderndata._solvers.dictionaries.fixed import overcomplete_cosines
 from skmoderndata._validation import (
+    FLOATS,
     check_array,
     check_codes,
     check_groups,
@@ -314,13 +315,14 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         self._labels = None  # 0, 1, ... for each atom
         if self.groups is not None:
             self._labels = check_groups(self.groups, k, member="atom", whole="the dictionary")
+        gram = gram_pays(k, 0, working_memory())
         self._atoms = prepare_atoms(
             self.components_,
             normalize=self.normalize or self._route().kind != "convex",
             # the split between equal atoms is arbitrary, unless they are in different groups
             distinct=self._labels is None,
             signed=self.positive_code,
-            gram=gram_pays(k, 0, _memory()),
+            gram=gram,
         )
         return self
 
@@ -338,7 +340,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             Codes; the code of a row depends on that row only.
         """
         coder = self._made_ready(X)
-        return coder._encode(coder._validate(X, reset=False), residuals=False).codes
+        X = coder._validate(X, reset=False)
+        return coder._encode(X, residuals=False).codes
 
     def encode(self, X):
         """Code signals and return the codes with their residual norms and certificates.
@@ -365,7 +368,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             - `n_iter`, the steps taken.
         """
         coder = self._made_ready(X)
-        return coder._encode(coder._validate(X, reset=False))
+        X = coder._validate(X, reset=False)
+        return coder._encode(X)
 
     def inverse_transform(self, X):
         """Reconstruct signals from codes.
@@ -382,7 +386,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         """
         atoms = self._atoms_in_rows()
         X = check_codes(X, len(atoms), estimator=self, accept_sparse="csr")
-        return np.asarray(X @ atoms.astype(X.dtype, copy=False))
+        atoms = atoms.astype(X.dtype, copy=False)
+        return np.asarray(X @ atoms)
 
     def score(self, X, y=None):
         """Compute the negative squared residuals, relative to the squared norms of the signals.
@@ -405,26 +410,27 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         """
         coder = self._made_ready(X)
         X = coder._validate(X, reset=False)
-        values = (X.data if sparse.issparse(X) else X).astype(np.float64)
+        values = X.data if sparse.issparse(X) else X
+        values = values.astype(np.float64)
         total = float(np.nansum(values**2))
-        missed = float(np.square(coder._encode(X).residual_norm).sum())
+        residuals = coder._encode(X).residual_norm
+        missed = float(np.square(residuals).sum())
         return -missed / total if total > 0 else 0.0
 
     def _validate(self, X, reset):
-        return validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan",
-        )  # fmt: skip
+        # NaN marks missing features
+        types = {"accept_sparse": "csr", "dtype": FLOATS, "ensure_all_finite": "allow-nan"}
+        return validate_data(self, X, reset=reset, **types)
 
     def _check_combination(self):
         name = type(self).__name__
         algorithm = self.transform_algorithm
         route = self._route()
         # bounds of the residual need an algorithm that stops by them
+        grouped = self.groups is not None and algorithm == "lasso"
         for bound in ("residual_tol", "residual_rtol"):
-            unbounded = not route.bounded
-            grouped = self.groups is not None and algorithm == "lasso"
-            if getattr(self, bound) is not None and (unbounded or grouped):
+            given = getattr(self, bound) is not None
+            if given and (grouped or not route.bounded):
                 where = " with groups" if grouped else ""
                 raise ValueError(
                     f"{name}(transform_algorithm={algorithm!r}) takes no {bound}{where}: leave it "
@@ -442,7 +448,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             raise ValueError(
                 f"{name}(transform_algorithm={algorithm!r}) has no positive version: use 'omp'."
             )
-        if self.positive_code and algorithm == "omp" and self.groups is not None:
+        grouped_omp = algorithm == "omp" and self.groups is not None
+        if self.positive_code and grouped_omp:
             raise ValueError(
                 f"{name}(transform_algorithm='omp') takes either groups or positive_code=True: "
                 "use 'htp' or 'subspace_pursuit' for both."
@@ -458,9 +465,7 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         if self.dictionary is None:
             n = X.shape[1]
             return overcomplete_cosines(n, 2 * n).astype(X.dtype, copy=False)
-        dictionary = check_array(
-            self.dictionary, dtype=[np.float64, np.float32], input_name="dictionary"
-        )
+        dictionary = self._given_dictionary()
         if dictionary.shape[1] != X.shape[1]:
             raise ValueError(
                 f"dictionary has atoms of {dictionary.shape[1]} features, and X has "
@@ -468,19 +473,26 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
             )
         return dictionary
 
+    def _given_dictionary(self):
+        return check_array(self.dictionary, dtype=FLOATS, input_name="dictionary")
+
     def _encode(self, X, residuals=True):
         """Codes of validated signals, sparse ones in stretches that fit in memory."""
         bounds = self._given_bounds(X.shape[0])
         if not sparse.issparse(X):
             return self._encode_dense(X, bounds, residuals)
-        parts = [
-            self._encode_dense(X[part].toarray(), bounds[part], residuals)
-            for part in _stretches(X, len(self.components_))
+
+        # float64: four arrays of the size of the signals, two of the size of the codes
+        row_bytes = 8 * (4 * X.shape[1] + 2 * len(self.components_))
+        blocks = [
+            self._encode_dense(X[rows].toarray(), bounds[rows], residuals)
+            for rows in row_blocks(X.shape[0], row_bytes)
         ]
+        all_codes, *certificates = zip(*blocks, strict=True)
         stack = sparse.vstack if self.code_format == "csr" else np.concatenate
-        codes = stack([part.codes for part in parts])
-        others = (np.concatenate(arrays) for arrays in list(zip(*parts, strict=True))[1:])
-        return Encoding(codes, *others)
+        codes = stack(all_codes)
+        certificates = [np.concatenate(arrays) for arrays in certificates]
+        return Encoding(codes, *certificates)
 
     def _encode_dense(self, X, bounds, residuals):
         dtype = X.dtype
@@ -493,27 +505,28 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
 
         # bounds leave a margin where codes are rounded to float32
         inner = bounds_for_rounding(bounds, X) if dtype == np.float32 else bounds
-        found = self._solve(X, mask, inner)
-        unfinished = int(np.count_nonzero(found.stop == MAX_ITER))
+        result = self._solve(X, mask, inner)
+        unfinished = np.count_nonzero(result.stop == MAX_ITER)
         if unfinished:
-            self._warn_unfinished(f"{unfinished} of {len(X)} signals", found.gap)
+            self._warn_unfinished(f"{unfinished} of {len(X)} signals", result.gap)
 
         if dtype == np.float32 and residuals:
             # what rounding has moved beyond the bound is no success
-            rounded = found.values.astype(dtype).astype(np.float64)
-            found = found._replace(values=rounded)
-            residual_sq = squared_residuals(found, X, self._atoms, mask)
-            missed = (bounds >= 0) & (found.stop == TOL) & (residual_sq > bounds**2)
-            stop = np.where(missed, STALL, found.stop)
-            found = found._replace(residual_sq=residual_sq, stop=stop)
+            rounded = result.values.astype(dtype).astype(np.float64)
+            result = result._replace(values=rounded)
+            residual_sq = squared_residuals(result, X, self._atoms, mask)
+            met = (bounds >= 0) & (result.stop == TOL)
+            missed = met & (residual_sq > bounds**2)
+            stop = np.where(missed, STALL, result.stop)
+            result = result._replace(residual_sq=residual_sq, stop=stop)
 
         k = len(self.components_)
-        codes = (to_csr if self.code_format == "csr" else to_dense)(found, k, dtype)
-        reasons = np.array(STOP_REASONS)[found.stop]
-        residual = np.sqrt(found.residual_sq)
-        return Encoding(
-            codes, np.diff(found.indptr), residual, reasons, found.gap, found.n_iter
-        )  # fmt: skip
+        as_format = to_csr if self.code_format == "csr" else to_dense
+        codes = as_format(result, k, dtype)
+        n_nonzero = np.diff(result.indptr)
+        residual = np.sqrt(result.residual_sq)
+        reasons = np.array(STOP_REASONS)[result.stop]
+        return Encoding(codes, n_nonzero, residual, reasons, result.gap, result.n_iter)
 
     def _warn_unfinished(self, which, gaps):
         algorithm = self.transform_algorithm
@@ -533,32 +546,36 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                 "increase transform_max_iter, or use another algorithm for much alike atoms"
             )
         else:
-            most = "transform_max_iter" if algorithm == "mp" else "transform_n_nonzero_coefs"
+            limit = "transform_max_iter" if algorithm == "mp" else "transform_n_nonzero_coefs"
             reached = (
                 f"the codes of {which} do not meet their bound, and steps have come to an end"
             )
-            remedy = f"raise {most} or the bound, or use another algorithm"
+            remedy = f"raise {limit} or the bound, or use another algorithm"
         warn_not_converged(self, reached=reached, remedy=remedy)
 
     def _solve(self, X, mask, bounds):
         """Codes whose residuals are at most `bounds` in norm, -1 for no bound."""
         bounded = self._bounded()
+        tol_sq = np.where(bounds < 0, -1.0, bounds**2)
         alpha = self.transform_alpha
         if alpha is None and not bounded:
             alpha = 1.0
+        if alpha is not None:
+            alpha = np.full(len(X), float(alpha))
+
         task = Task(
             atoms=self._atoms,
             mask=mask,
-            tol_sq=np.where(bounds < 0, -1.0, bounds**2),
+            tol_sq=tol_sq,
             bounded=bounded,
             n_nonzero=self.transform_n_nonzero_coefs,
-            alpha=None if alpha is None else np.full(len(X), float(alpha)),
+            alpha=alpha,
             groups=self._labels,
             positive=self.positive_code,
             tol=self.tol,
             max_iter=self.transform_max_iter,
             n_jobs=self.n_jobs,
-            memory=_memory(),
+            memory=working_memory(),
         )
         return self._route().solve(X, task)
 
@@ -567,7 +584,8 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         name = type(self).__name__
         given = self.residual_tol
         if given is None or np.ndim(given) == 0:
-            return np.full(n_signals, -1.0 if given is None else float(given))
+            bound = -1.0 if given is None else float(given)
+            return np.full(n_signals, bound)
         bounds = check_array(
             given, ensure_2d=False, dtype=np.float64, input_name="residual_tol"
         )
@@ -586,15 +604,15 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     def _made_ready(self, X):
         """Return the fitted coder; without `fit`, a copy with the given dictionary made ready."""
         check_is_fitted(self)
-        return self if hasattr(self, "components_") else clone(self).fit(X)
+        if hasattr(self, "components_"):
+            return self
+        return clone(self).fit(X)
 
     def _atoms_in_rows(self):
         check_is_fitted(self)
         if hasattr(self, "components_"):
             return self.components_
-        return check_array(
-            self.dictionary, dtype=[np.float64, np.float32], input_name="dictionary"
-        )
+        return self._given_dictionary()
 
     @property
     def _n_features_out(self):
@@ -607,15 +625,3 @@ class SparseCoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _memory():
-    """Bytes of `working_memory`."""
-    return get_config()["working_memory"] * 2**20
-
-
-def _stretches(X, n_atoms):
-    """Slices of rows that fit in memory with their codes."""
-    row_bytes = 8 * (4 * X.shape[1] + 2 * n_atoms)
-    step = max(1, int(_memory() / row_bytes))
-    return [slice(first, first + step) for first in range(0, X.shape[0], step)]

@@ -3,7 +3,6 @@
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
-from sklearn import get_config
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
@@ -19,10 +18,11 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.containers import working_memory
 from skmoderndata._solvers.recovery.bases import check_operator, resolve_basis, wrap_operator
 from skmoderndata._solvers.recovery.measurements import BASES, compose, from_matrix
 from skmoderndata._solvers.recovery.recovery import METHODS, recover
-from skmoderndata._validation import check_array, check_target, validate_data
+from skmoderndata._validation import FLOATS, check_array, check_target, validate_data
 
 
 class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
@@ -230,12 +230,14 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         """
         measure, y, dtype = self._measurements(X, y)
         basis = resolve_basis(self.basis, measure.shape[1], self.shape)
+        effective = compose(measure, basis)
+        # one signal in each row
         Y = y.reshape(len(y), -1).T.astype(np.float64)
 
         with FitProgress(self, X, y, max_passes=None, task_name="signal") as progress:
             result = recover(
                 Y,
-                compose(measure, basis),
+                effective,
                 method=self.algorithm,
                 n_nonzero=self.n_nonzero_coefs,
                 residual_tol=self.residual_tol,
@@ -243,7 +245,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
                 positive=self.positive,
                 tol=self.tol,
                 max_iter=self.max_iter,
-                memory=get_config()["working_memory"] * 2**20,
+                memory=working_memory(),
                 n_jobs=self.n_jobs,
                 progress=progress,
             )
@@ -251,27 +253,33 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         # signals from their codes in the basis
         codes = result.codes
         signals = codes if basis is None else basis.forward(codes)
-        flat = y.ndim == 1
-        self.codes_ = codes.astype(dtype)[0] if flat else codes.astype(dtype)
-        self.coef_ = signals.astype(dtype)[0] if flat else signals.astype(dtype)
+        self.codes_ = codes.astype(dtype)
+        self.coef_ = signals.astype(dtype)
+        self.residual_norm_ = result.residual
+        if y.ndim == 1:
+            self.codes_ = self.codes_[0]
+            self.coef_ = self.coef_[0]
+            self.residual_norm_ = float(result.residual[0])
 
         # certificate and work
-        self.residual_norm_ = float(result.residual[0]) if flat else result.residual
         self.dual_gap_ = float(result.gap.max())
-        self.n_iter_ = max(1, int(result.n_iter.max(initial=1)))
+        most_passes = int(result.n_iter.max(initial=1))
+        self.n_iter_ = max(1, most_passes)
 
-        if not result.done.all():
-            convex = self.algorithm == "basis_pursuit"
+        unfinished = np.count_nonzero(~result.done)
+        if unfinished and self.algorithm == "basis_pursuit":
+            residual = np.max(self.residual_norm_)
             warn_not_converged(
                 self,
-                reached=f"relative duality gap {self.dual_gap_:.1e}, residual "
-                f"{np.max(self.residual_norm_):.1e} (tol={self.tol:g})"
-                if convex
-                else f"the supports of {np.count_nonzero(~result.done)} of {len(Y)} signals have "
-                "not settled",
-                remedy="increase max_iter, tol or residual_tol"
-                if convex
-                else "lower n_nonzero_coefs, take more measurements, or use another algorithm",
+                reached=f"relative duality gap {self.dual_gap_:.1e}, residual {residual:.1e} "
+                f"(tol={self.tol:g})",
+                remedy="increase max_iter, tol or residual_tol",
+            )
+        elif unfinished:
+            warn_not_converged(
+                self,
+                reached=f"the supports of {unfinished} of {len(Y)} signals have not settled",
+                remedy="lower n_nonzero_coefs, take more measurements, or use another algorithm",
             )
         return self
 
@@ -292,9 +300,7 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
         if isinstance(X, LinearOperator):
             self._check_operator(X, reset=False)
             return X @ self.coef_.T
-        X = validate_data(
-            self, X, dtype=[np.float64, np.float32], accept_sparse="csr", reset=False
-        )
+        X = validate_data(self, X, dtype=FLOATS, accept_sparse="csr", reset=False)
         return safe_sparse_dot(X, self.coef_.T, dense_output=True)
 
     def _check_operator(self, X, reset):
@@ -309,8 +315,12 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
 
     def _measurements(self, X, y):
         """Operator of the measurements, measurements, and the type of results."""
-        arrays = [Z for Z in (X, y) if isinstance(Z, np.ndarray | list) or sparse.issparse(Z)]
-        if any(np.iscomplexobj(Z) for Z in arrays):
+        complex_given = any(
+            np.iscomplexobj(Z)
+            for Z in (X, y)
+            if isinstance(Z, np.ndarray | list) or sparse.issparse(Z)
+        )
+        if complex_given:
             raise ValueError(
                 "Complex data not supported: the unknowns are real. "
                 "sparse_coding.real_measurements(Phi, y) stacks the real and the imaginary parts "
@@ -322,23 +332,17 @@ class SparseRecovery(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Bas
             check_operator(X, "X")
             self._check_operator(X, reset=True)
             check_target(y, owner=type(self).__name__, numbers=True)
-            y = check_array(
-                y,
-                ensure_2d=False,
-                dtype=[np.float64, np.float32],
-                input_name="y",
-                estimator=self,
-            )
+            y = check_array(y, ensure_2d=False, dtype=FLOATS, input_name="y", estimator=self)
             if len(y) != X.shape[0]:
                 raise ValueError(f"X gives {X.shape[0]} measurements, and y has {len(y)}.")
             single = X.dtype == y.dtype == np.float32
-            return wrap_operator(X), y, np.dtype(np.float32 if single else np.float64)
+            dtype = np.dtype(np.float32 if single else np.float64)
+            return wrap_operator(X), y, dtype
 
-        X, y = validate_data(
-            self, X, y, dtype=[np.float64, np.float32], accept_sparse="csr",
-            multi_output=True, y_numeric=True,
-        )  # fmt: skip
-        return from_matrix(X.astype(np.float64)), y, X.dtype
+        targets = {"multi_output": True, "y_numeric": True}
+        X, y = validate_data(self, X, y, dtype=FLOATS, accept_sparse="csr", **targets)
+        measure = from_matrix(X.astype(np.float64))
+        return measure, y, X.dtype
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

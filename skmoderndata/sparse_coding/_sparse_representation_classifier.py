@@ -2,12 +2,12 @@
 
 import warnings
 from copy import copy
+from itertools import pairwise
 from numbers import Real
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import eigh
-from sklearn import get_config
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -29,7 +29,7 @@ from skmoderndata._kernelized.low_rank import (
 )
 from skmoderndata._kernelized.mixins import KernelSamples
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._samples.containers import count_samples, take
+from skmoderndata._samples.containers import count_samples, row_blocks, take, working_memory
 from skmoderndata._solvers.codes.bounded_lasso import bounded_lasso_codes
 from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
 from skmoderndata._solvers.codes.groups import group_lasso_codes
@@ -41,6 +41,7 @@ from skmoderndata._solvers.codes.signal_blocks import (
     prepare_atoms,
     to_csr,
 )
+from skmoderndata._validation import dense
 from skmoderndata.sparse_coding._base import warn_few_dimensions
 
 Fraction = Interval(Real, 0, 1, closed="neither")
@@ -296,13 +297,12 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             rows = self._coordinates(self.X_fit_)
         few = self.n_nonzero_coefs if self.algorithm == "omp" else FEW_DIMENSIONS
         if linear and X.shape[1] <= few:
-            warn_few_dimensions(
-                self,
-                found=f"X has {X.shape[1]} columns, and {few} training samples",
-                remedy="kernel='rbf'",
-            )
+            counts = f"X has {X.shape[1]} columns, and {few} training samples"
+            warn_few_dimensions(self, counts=counts, remedy="kernel='rbf'")
         self._atoms, self._order = self._ordered(rows)
-        self.components_ = self._atoms.rows[np.argsort(self._order)][: len(y)]
+        # atoms in the order of the samples, without single features
+        back = np.argsort(self._order)
+        self.components_ = self._atoms.rows[back][: len(y)]
         return self
 
     def _coordinates(self, X):
@@ -312,11 +312,14 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         else in the span of the pivots of an incomplete Cholesky factorisation.
         """
         n = count_samples(X)
-        if self.max_rank is not None or not (self._gram.precomputed or fits_in_memory(n, n)):
+        whole = self._gram.precomputed or fits_in_memory(n, n)
+        if self.max_rank is not None or not whole:
             # the factor, the atoms at unit norm, their order and temporaries: eight of its size
-            rank = self.max_rank or int(get_config()["working_memory"] * 2**20 // (64 * n))
-            self._features, found = low_rank_features(self._gram, X, rank=max(1, min(rank, n)))
-            outside = found.residual_trace / max(float(self._gram.diag(X).sum()), 1e-300)
+            rank = self.max_rank or int(working_memory() // (64 * n))
+            rank_bound = max(1, min(rank, n))
+            self._features, factored = low_rank_features(self._gram, X, rank=rank_bound)
+            trace = float(self._gram.diag(X).sum())
+            outside = factored.residual_trace / max(trace, 1e-300)
             if self.max_rank is None and outside > 1e-6:
                 warnings.warn(
                     f"{type(self).__name__} represents {n} samples in the span of {rank} of them, "
@@ -324,7 +327,7 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
                     "that, or increase working_memory with sklearn.set_config.",
                     stacklevel=3,
                 )
-            return found.factor
+            return factored.factor
 
         K = kernel_matrix(self._gram, X)
         K = (K + K.T) / 2
@@ -345,36 +348,41 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
 
         # eigenvectors of what is positive span the samples
         values, vectors = eigh(K)
-        positive = values > n * np.finfo(float).eps * max(values[-1], 1e-300)
+        smallest = n * np.finfo(float).eps * max(values[-1], 1e-300)
+        positive = values > smallest
+        samples = self._gram.subset(X, slice(None))
         if not positive.any():  # all samples are zero
-            self._features = Projection(
-                self._gram, np.zeros((n, 1)), self._gram.subset(X, slice(None))
-            )
+            self._features = Projection(self._gram, np.zeros((n, 1)), samples)
             return np.zeros((n, 1))
 
         roots = np.sqrt(values[positive])
-        to_span = scale[:, None] * vectors[:, positive] / roots
-        self._features = Projection(self._gram, to_span, self._gram.subset(X, slice(None)))
-        return vectors[:, positive] * roots
+        directions = vectors[:, positive]
+        to_span = scale[:, None] * directions / roots
+        self._features = Projection(self._gram, to_span, samples)
+        return directions * roots
 
     def _ordered(self, rows):
         """Atoms made ready, class after class; last, with occlusion, the single features."""
         order = np.argsort(self._class, kind="stable")
-        self._start = np.searchsorted(self._class[order], np.arange(len(self.classes_) + 1))
+        classes = np.arange(len(self.classes_) + 1)
+        self._start = np.searchsorted(self._class[order], classes)
         atoms = prepare_atoms(rows[order], distinct=True, gram=False)
         # codes refer to atoms of unit norm
         rows = atoms.rows
         if self.occlusion:
-            order = np.concatenate([order, len(order) + np.arange(rows.shape[1])])
-            rows = np.concatenate([rows, np.eye(rows.shape[1])])
+            p = rows.shape[1]
+            order = np.concatenate([order, len(order) + np.arange(p)])
+            rows = np.concatenate([rows, np.eye(p)])
         self._groups = gram = None
         if self.algorithm == "group_lasso":
-            extra = len(rows) - self._start[-1]
-            sizes = np.concatenate([np.diff(self._start), np.ones(extra, int)])
+            n_features = len(rows) - self._start[-1]
+            alone = np.ones(n_features, int)
+            sizes = np.concatenate([np.diff(self._start), alone])
             self._groups = np.repeat(np.arange(len(sizes)), sizes)
         elif gram_pays(len(rows), len(rows)):  # else the coders take rows of it on demand
             gram = rows @ rows.T
-        return Atoms(rows, np.ones(len(rows)), gram), order
+        norms = np.ones(len(rows))
+        return Atoms(rows, norms, gram), order
 
     def predict(self, X):
         """Labels of samples.
@@ -390,7 +398,8 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             Labels.
         """
         check_is_fitted(self)
-        return self.classes_[np.argmax(self._decide(X), axis=1)]
+        decisions = self._decide(X)
+        return self.classes_[np.argmax(decisions, axis=1)]
 
     def decision_function(self, X):
         """How well each class represents samples.
@@ -408,7 +417,9 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         """
         check_is_fitted(self)
         decision = self._decide(X)
-        return decision[:, 1] - decision[:, 0] if len(self.classes_) == 2 else decision
+        if len(self.classes_) > 2:
+            return decision
+        return decision[:, 1] - decision[:, 0]
 
     def concentration(self, X):
         """How far the codes of samples are concentrated on one class.
@@ -425,17 +436,17 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
             class, 0 for codes spread evenly, as of samples that belong to no class.
         """
         check_is_fitted(self)
-        parts = []
-        for rows, codes in self._codes(X):
-            del rows
-            sums = np.stack([abs(part).sum(axis=1) for part in self._by_class(codes)], axis=1)
+        c = len(self.classes_)
+        concentrations = []
+        for _, codes in self._codes(X):
+            sums = [abs(block).sum(axis=1) for block in self._by_class(codes)]
+            sums = np.stack(sums, axis=1)
             total = sums.sum(axis=1)
-            fraction = np.divide(
-                sums.max(axis=1), total, out=np.full(len(total), 1 / sums.shape[1]),
-                where=total > 0,
-            )  # fmt: skip
-            parts.append((sums.shape[1] * fraction - 1) / (sums.shape[1] - 1))
-        return np.concatenate(parts)
+            # codes that are zero are spread evenly
+            fraction = np.full(len(total), 1 / c)
+            np.divide(sums.max(axis=1), total, out=fraction, where=total > 0)
+            concentrations.append((c * fraction - 1) / (c - 1))
+        return np.concatenate(concentrations)
 
     def encode(self, X):
         """Codes of samples by the training samples.
@@ -453,31 +464,30 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
         """
         check_is_fitted(self)
         back = np.argsort(self._order)
-        codes = sparse.vstack([codes for _, codes in self._codes(X)])
-        return sparse.csr_array(codes)[:, back]
+        codes = [codes for _, codes in self._codes(X)]
+        return sparse.csr_array(sparse.vstack(codes))[:, back]
+
+    def _of_classes(self):
+        """Slices of the atoms of each class."""
+        return [slice(*ends) for ends in pairwise(self._start.tolist())]
 
     def _by_class(self, codes):
-        """Parts of codes that belong to each class."""
+        """Blocks of codes that belong to each class."""
         columns = codes.tocsc()
-        return [
-            columns[:, self._start[c] : self._start[c + 1]].tocsr()
-            for c in range(len(self.classes_))
-        ]
+        return [columns[:, atoms].tocsr() for atoms in self._of_classes()]
 
     def _codes(self, X):
         """Yield samples of unit norm in coordinates and their codes, in stretches."""
         X = checked_samples(self, X, reset=False)
         k, r = self._atoms.rows.shape
         row_bytes = 8 * (4 * k + 8 * r + 2 * len(self.classes_))
-        step = max(1, int(get_config()["working_memory"] * 2**20 / row_bytes))
 
-        for first in range(0, count_samples(X), step):
-            part = take(X, slice(first, first + step))
+        for stretch in row_blocks(count_samples(X), row_bytes):
+            block = take(X, stretch)
             if self._features is not None:
-                rows = self._features(part)
+                rows = self._features(block)
             else:  # the stretch fits into the working memory
-                part = part.toarray() if sparse.issparse(part) else part
-                rows = part.astype(np.float64)
+                rows = dense(block).astype(np.float64)
 
             # unit norm, without squares that overflow
             peak = np.abs(rows).max(axis=1, initial=0.0, keepdims=True)
@@ -490,71 +500,76 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     def _solve(self, rows):
         """Codes of samples of unit norm."""
         atoms = self._atoms
-        bound = np.full(
-            len(rows), -1.0 if self.residual_rtol is None else self.residual_rtol**2
-        )
+        bounded = self.residual_rtol is not None
+        bound = self.residual_rtol**2 if bounded else -1.0
+        bounds = np.full(len(rows), bound)
 
         if self.algorithm == "omp":
-            found = orthogonal_matching_pursuit(
+            codes = orthogonal_matching_pursuit(
                 rows,
                 atoms,
                 n_nonzero=self.n_nonzero_coefs,
-                tol_sq=bound,
+                tol_sq=bounds,
                 n_jobs=self.n_jobs,
             )
-            return to_csr(found, len(atoms.rows))
+            return to_csr(codes, len(atoms.rows))
 
         # alpha is a fraction of the value above which all codes are zero
         correlations = np.abs(rows @ atoms.rows.T)
-        given = {"tol": self.tol, "max_iter": self.max_iter, "n_jobs": self.n_jobs}
+        settings = {"tol": self.tol, "max_iter": self.max_iter, "n_jobs": self.n_jobs}
         tiny = np.finfo(float).tiny
-        if self.residual_rtol is not None:
-            found = bounded_lasso_codes(rows, atoms, tol_sq=bound, **given)
+        if bounded:
+            codes = bounded_lasso_codes(rows, atoms, tol_sq=bounds, **settings)
         elif self.algorithm == "lasso":
             largest = correlations.max(axis=1, initial=0.0)
-            found = lasso_codes(
-                rows, atoms, alpha=np.maximum(self.alpha * largest, tiny), **given
-            )
+            alpha = np.maximum(self.alpha * largest, tiny)
+            codes = lasso_codes(rows, atoms, alpha=alpha, **settings)
         else:
-            edges = np.searchsorted(self._groups, np.arange(self._groups[-1] + 1))
-            norms = np.sqrt(np.add.reduceat(correlations**2, edges, axis=1))
-            largest = (norms / np.sqrt(np.bincount(self._groups))).max(axis=1)
-            found = group_lasso_codes(
-                rows,
-                atoms,
-                alpha=np.maximum(self.alpha * largest, tiny),
-                groups=self._groups,
-                **given,
-            )
+            groups = self._groups
+            sizes = np.bincount(groups)
+            first = np.searchsorted(groups, np.arange(len(sizes)))
+            norms = np.sqrt(np.add.reduceat(correlations**2, first, axis=1))
+            largest = (norms / np.sqrt(sizes)).max(axis=1)
+            alpha = np.maximum(self.alpha * largest, tiny)
+            codes = group_lasso_codes(rows, atoms, alpha=alpha, groups=groups, **settings)
 
-        unfinished = found.stop == MAX_ITER
+        unfinished = codes.stop == MAX_ITER
         if unfinished.any():
+            penalty = "residual_rtol" if bounded else "alpha"
             warn_not_converged(
                 self,
                 reached=f"the codes of {np.count_nonzero(unfinished)} of {len(rows)} samples have "
-                f"a duality gap of up to {np.nanmax(found.gap):.1e} (tol={self.tol:g})",
-                remedy="increase max_iter, tol or "
-                + ("alpha" if self.residual_rtol is None else "residual_rtol"),
+                f"a duality gap of up to {np.nanmax(codes.gap):.1e} (tol={self.tol:g})",
+                remedy=f"increase max_iter, tol or {penalty}",
             )
 
-        return to_csr(found, len(atoms.rows))
+        return to_csr(codes, len(atoms.rows))
 
     def _decide(self, X):
         """Decisions for each class."""
         decisions = []
+        dictionary = self._atoms.rows
         n = int(self._start[-1])
         for rows, codes in self._codes(X):
-            parts = self._by_class(codes)
-            covered = rows - codes[:, n:] @ self._atoms.rows[n:] if self.occlusion else rows
-            decision = np.empty((len(rows), len(parts)))
-            for c, part in enumerate(parts):
+            blocks = self._by_class(codes)
+            # without what single features explain
+            covered = rows
+            if self.occlusion:
+                covered = rows - codes[:, n:] @ dictionary[n:]
+
+            decision = np.empty((len(rows), len(blocks)))
+            for c, atoms in enumerate(self._of_classes()):
+                block = blocks[c]
                 if self.rule == "energy":
-                    decision[:, c] = np.sqrt(part.multiply(part).sum(axis=1))
+                    energy = block.multiply(block).sum(axis=1)
+                    decision[:, c] = np.sqrt(energy)
                     continue
-                rest = covered - part @ self._atoms.rows[self._start[c] : self._start[c + 1]]
-                decision[:, c] = -np.linalg.norm(rest, axis=1)
+                residual = covered - block @ dictionary[atoms]
+                decision[:, c] = -np.linalg.norm(residual, axis=1)
+
             # with occlusion a code may hold single features alone
-            empty = np.flatnonzero(np.diff(codes[:, :n].indptr) == 0)
+            n_nonzero = np.diff(codes[:, :n].indptr)
+            empty = np.flatnonzero(n_nonzero == 0)
             if empty.size:
                 decision[empty] = self._nearest(rows[empty])
             decisions.append(decision)
@@ -563,14 +578,11 @@ class SparseRepresentationClassifier(KernelSamples, ClassifierMixin, Base):
     def _nearest(self, rows):
         """Decisions by the best single training sample of each class."""
         products = rows @ self._atoms.rows.T
-        best = np.stack(
-            [
-                products[:, self._start[c] : self._start[c + 1]].max(axis=1)
-                for c in range(len(self.classes_))
-            ],
-            axis=1,
-        )
+        largest = [products[:, atoms].max(axis=1) for atoms in self._of_classes()]
+        cosines = np.maximum(np.stack(largest, axis=1), 0.0)
+        if self.rule == "energy":
+            return cosines
 
         # unit norms: what one sample leaves is 1 - (x' d)^2
-        best = np.maximum(best, 0.0)
-        return best if self.rule == "energy" else -np.sqrt(np.maximum(1.0 - best**2, 0.0))
+        distances_sq = np.maximum(1.0 - cosines**2, 0.0)
+        return -np.sqrt(distances_sq)
