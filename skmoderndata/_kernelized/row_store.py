@@ -101,16 +101,16 @@ class RowStore:
             self.values[places] = self.compute(wanted)
             return
         self.n_evaluations += len(wanted) * self.n
-        for first in range(0, len(wanted), len(self.exponents)):
-            chosen = wanted[first : first + len(self.exponents)]
-            with one_blas_thread():
+        with one_blas_thread():
+            for first in range(0, len(wanted), len(self.exponents)):
+                chosen = wanted[first : first + len(self.exponents)]
                 E = self.writer.exponents(chosen, slice(None), self.exponents[: len(chosen)])
-            for place, exponents in zip(places[first:], E, strict=False):
-                # rounding makes exponents positive by less than single precision can tell
-                row = self.values[place]
-                np.exp(exponents, out=row, dtype=np.float32, casting="same_kind")
-                if self.plus:
-                    row += np.float32(self.plus)
+                for place, exponents in zip(places[first:], E, strict=False):
+                    # rounding makes exponents positive by less than single precision can tell
+                    row = self.values[place]
+                    np.exp(exponents, out=row, dtype=np.float32, casting="same_kind")
+                    if self.plus:
+                        row += np.float32(self.plus)
 
     def compute(self, wanted: Array) -> Array:
         """Compute rows in double precision, without storing them."""
