@@ -14,7 +14,7 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.margins.box_qp import box_state
 from skmoderndata._solvers.margins.coordinate_qp import coordinates_to_levels
 from skmoderndata._solvers.margins.core import Core
-from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, simplex_qp
+from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, half_gradient, simplex_qp
 from skmoderndata._typing import Array
 
 # units scored at a time, growing
@@ -143,7 +143,7 @@ def whole_set(
 
     # half the gradient, and rho = a' K' a
     spread = 0.1 * TIGHT if problem.n_units <= EXACT_UNITS else WHOLE_SPREAD
-    g: Array = signs * (Q @ (signs * a)) - 0.5 * v
+    g = half_gradient(Q, v, a, signs)
     rho = float(a @ (g + 0.5 * v))
     diagonal = Q.diagonal()
 

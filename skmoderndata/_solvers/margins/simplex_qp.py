@@ -73,7 +73,7 @@ def simplex_qp(
 
     # slow steps are worth a few factorisations on the support, which cost m^2 / 36 steps
     patience = min(MOST_STEPS, max(10 * m + 2000, m * m // 36))
-    g = y * (k @ (y * a)) - 0.5 * v if gradient is None else np.array(gradient)
+    g = half_gradient(k, v, a, y) if gradient is None else np.array(gradient)
     done = since = 0
     while done < patience:
         # 1. pairwise steps, on all indices or on few of them
@@ -95,8 +95,7 @@ def simplex_qp(
         # 2. the gradient anew, against rounding
         if since >= FRESH:
             a /= a.sum()
-            used = np.flatnonzero(a) if 2 * few <= m else slice(None)
-            g = y * ((y * a)[used] @ k[used]) - 0.5 * v
+            g = half_gradient(k, v, a, y)
             since = 0
         done += steps
         if steps == 0 or (steps < FRESH and _spread(g, a) <= tol):
@@ -108,6 +107,13 @@ def simplex_qp(
         a = active_set(k, v, a, tol=tol)
         g = k @ a - 0.5 * v
     return SimplexResult(a, g, _spread(g, a) <= 2.0 * tol)
+
+
+def half_gradient(K: Array, v: Array, a: Array, y: Array) -> Array:
+    """Half the gradient for the matrix `(y y') * K`, from the rows of the weights if few."""
+    support = np.flatnonzero(a)
+    used = support if 3 * len(support) <= len(a) else slice(None)
+    return np.asarray(y * ((y * a)[used] @ K[used]) - 0.5 * v)
 
 
 def cost_of_slack(K: Array, share: Array, slack: float) -> tuple[float, Array]:
