@@ -12,7 +12,7 @@ import numpy as np
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.margins.box_qp import box_state
-from skmoderndata._solvers.margins.coordinate_qp import coordinates_to_levels
+from skmoderndata._solvers.margins.coordinate_qp import coordinates_to_levels, take_weights
 from skmoderndata._solvers.margins.core import Core
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, half_gradient, simplex_qp
 from skmoderndata._typing import Array
@@ -217,7 +217,8 @@ def signed_rows_first(
     def gap(w: Array, g: Array) -> float:
         return float(problem.relative_gap(*on_simplex(w, g)))
 
-    state = box_state(store, start, **bounds, ridge=ridge, linear=-y, tube=0.0)
+    state = box_state(store, np.zeros(len(y)), **bounds, ridge=ridge, linear=-y, tube=0.0)
+    take_weights(store, state, start)
     left = max(1, max_iter - search.it.n_iter)
     found = coordinates_to_levels(store, state, gap, tol=tol, max_iter=left, progress=progress)
     problem.rows.n_evaluations += store.n_evaluations - known
