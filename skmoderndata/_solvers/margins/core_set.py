@@ -111,12 +111,14 @@ def core_set(
         problem, tol, eps, solver, max_core, max_iter, cache_size, start, rng, progress
     )
     hand_over = whole and tol >= SINGLE and problem.make_store is not None and not search.exact
-    search.crowded = hand_over and problem.has_stored  # other labels of these samples were
+    if hand_over:
+        # other labels of these samples were
+        search.crowd = 0.0 if problem.has_stored else CROWDED * problem.n_units
     if sampling is None:
         search.blocks(until_crowded=hand_over)
     else:
         search.sample(*sampling)
-    if hand_over and search.crowded and not search.stopped:
+    if search.crowded and not search.stopped:
         return signed_rows_first(problem, search, tol, max_iter, progress)
     return search.finish()
 
@@ -286,7 +288,7 @@ class _Search:
         self._ticks = iter(self.it)
         self.stopped = False
         self.full = False
-        self.crowded = False
+        self.crowd = np.inf  # so many weights are too many for a core set
         whole = problem.listed and problem.n_indices <= CVXPY_LIMIT
         if start is not None:
             first = start[0]
@@ -354,9 +356,10 @@ class _Search:
                 quiet = 0
                 self._join(indices, g, batch)
 
-    def _is_crowded(self, n_units: int) -> bool:
-        """Whether a fifth of so many units have weight."""
-        return bool(np.count_nonzero(self.core.a) > CROWDED * n_units)
+    @property
+    def crowded(self) -> bool:
+        """Whether so many units have weight that a core set is no saving."""
+        return bool(np.count_nonzero(self.core.a) > self.crowd)
 
     def blocks(self, *, until_crowded: bool = False) -> None:
         """Look at every unit once, in random blocks that grow.
@@ -364,12 +367,13 @@ class _Search:
         `until_crowded` ends it where a fifth of the units looked at have weight.
         """
         n = self.problem.n_units
-        self.crowded |= until_crowded and self._weighted_above(n)
         order = self.problem.order(self.rng)
         first = 0
         size = FIRST_BLOCK
         while first < n and not self.stopped and not self.crowded:
             units = np.sort(order[first : first + size])
+            if until_crowded:
+                self.crowd = CROWDED * (first + len(units))
             values = self.core.scorer()(units, exact=False)
 
             # the published rule: the run ends where a large block has few violators
@@ -379,13 +383,8 @@ class _Search:
             if rare:
                 return
             first += len(units)
-            self.crowded = until_crowded and self._weighted_above(first)
             size = min(LAST_BLOCK, size + size // 2)
             self.core.drop(self.problem.margin_unit(self.core.rho))
-
-    def _weighted_above(self, n: int) -> bool:
-        """Whether more than a fifth of n units have weight."""
-        return bool(np.count_nonzero(self.core.a) > CROWDED * n)
 
     def settle(self, units: Array, values: Array, *, exact: bool) -> None:
         """Add violators among units until there are none, scoring only those near the margin."""
@@ -395,7 +394,7 @@ class _Search:
         units = units[near]
         values = values[near]
         core = self.core
-        while len(units) and not self.stopped:
+        while len(units) and not self.stopped and not self.crowded:
             indices, g = self._violators(units, values)
             if len(indices) == 0:
                 return
@@ -467,6 +466,7 @@ class _Search:
         """Look at all points until none violates, and prove how far the optimum is."""
         problem = self.problem
         everything = slice(0, problem.n_units)
+        self.crowd = np.inf
 
         if self.exact and not self.stopped:
             self.core.polish()
