@@ -31,7 +31,6 @@ from skmoderndata._solvers.margins.ranking import (
 )
 from skmoderndata._typing import Array
 
-BLOCK_ROWS = 256  # of a symmetric matrix that is computed above its diagonal
 START_SAMPLE = 100  # points of which the first two are chosen
 LOOKED_AT = 100_000_000  # rows of lower grades that one search for further pairs goes through
 
@@ -114,18 +113,6 @@ class _Units:
     def kernel(self, a: Array, b: Array) -> Array:
         """Kernel values of units."""
         return self.rows.matrix(self.row(a), self.row(b))
-
-    def kernel_matrix(self) -> Array:
-        """Kernel values of all units; of a kernel that is one, blocks above the diagonal only."""
-        units = np.arange(self.n_units)
-        if not self.rows.definite:
-            return self.kernel(units, units)
-        K = np.empty((len(units), len(units)))
-        for first in range(0, len(units), BLOCK_ROWS):
-            last = first + BLOCK_ROWS
-            K[first:last, first:] = self.kernel(units[first:last], units[first:])
-            K[last:, first:last] = K[first:last, last:].T
-        return K
 
     def checked(self, K: Array, slack: Array) -> Array:
         """Return a square matrix with its diagonal part, refused where it is no kernel's."""
@@ -276,7 +263,7 @@ class SignedRows(_SignedUnits):
         """Matrix of all samples, their signs, and the weights of two that are near."""
         if not self._whole:
             every = np.arange(self.n_units)
-            K = self.kernel_matrix()
+            K = self.kernel(every, every)
             K += self.bias
             K /= self.scale
             self._whole.append(self.checked(K, self.slack(every)))
