@@ -46,19 +46,19 @@ def soft_ball(store: Rows, bounds: Array, *, solver: str, **limits: Any) -> Mach
         return relative_gap(value, _ball_dual(w, g, diagonal))
 
     if solver == "cvxpy":
-        found = by_cvxpy(store, box, 0.0, np.array([[0, n]]), [1.0], gap, limits["tol"])
+        result = by_cvxpy(store, box, 0.0, np.array([[0, n]]), [1.0], gap, limits["tol"])
     else:
         start = _filled(bounds, _order_of_distance(store))
         state = box_state(store, start, **box, tube=0.0)
-        found = box_qp(store, state, np.array([[0, n]]), gap, **limits)
+        result = box_qp(store, state, np.array([[0, n]]), gap, **limits)
     # in double precision, so that the radius fits distances computed later
-    values = store.product(found.w)
+    values = store.product(result.w)
     g = values - 0.5 * diagonal
-    r2, objective = ball_radius(found.w, g, diagonal, bounds)
-    reached = relative_gap(objective, _ball_dual(found.w, g, diagonal))
-    norm = max(float(found.w @ values), 0.0)
+    r2, objective = ball_radius(result.w, g, diagonal, bounds)
+    reached = relative_gap(objective, _ball_dual(result.w, g, diagonal))
+    norm = max(float(result.w @ values), 0.0)
     converged = reached <= limits["tol"]
-    return Machine(found.w, values, r2, norm, objective, reached, found.n_iter, converged)
+    return Machine(result.w, values, r2, norm, objective, reached, result.n_iter, converged)
 
 
 def ball_radius(w: Array, g: Array, diagonal: Array, bounds: Array) -> tuple[float, float]:
@@ -145,15 +145,22 @@ def nearest_hulls(
         return relative_gap(primal, scale, unit=primal)
 
     if solver == "cvxpy":
-        found = by_cvxpy(store, box, 0.0, pair, [1.0, -1.0], gap, limits["tol"])
+        result = by_cvxpy(store, box, 0.0, pair, [1.0, -1.0], gap, limits["tol"])
     else:
         start = np.zeros(n)
         start[first] = 1.0
         start[other] = -1.0
-        found = box_qp(store, box_state(store, start, **box, tube=0.0), pair, gap, **limits)
-    values, offset, norm, primal, scale = solution(found.w, found.gradient)
+        result = box_qp(store, box_state(store, start, **box, tube=0.0), pair, gap, **limits)
+    values, offset, norm, primal, scale = solution(result.w, result.gradient)
     return Machine(
-        scale * found.w, values, offset, norm, primal, found.gap, found.n_iter, found.converged
+        scale * result.w,
+        values,
+        offset,
+        norm,
+        primal,
+        result.gap,
+        result.n_iter,
+        result.converged,
     )
 
 
@@ -189,15 +196,15 @@ def squared_tube(
         return relative_gap(primal, dual, floor=1e-14 * float(y @ (y / ridge)))
 
     if solver == "cvxpy":
-        found = by_cvxpy(store, box, tube, np.array([[0, n]]), [0.0], gap, limits["tol"])
+        result = by_cvxpy(store, box, tube, np.array([[0, n]]), [0.0], gap, limits["tol"])
     elif tube == 0 and n <= DIRECT:
-        found = _bordered(store, y, ridge, gap, limits["tol"])
+        result = _bordered(store, y, ridge, gap, limits["tol"])
     else:
         state = box_state(store, np.zeros(n), **box, tube=tube)
-        found = box_qp(store, state, np.array([[0, n]]), gap, **limits)
-    values, offset, norm, primal, _ = solution(found.w, found.gradient)
+        result = box_qp(store, state, np.array([[0, n]]), gap, **limits)
+    values, offset, norm, primal, _ = solution(result.w, result.gradient)
     return Machine(
-        found.w, values, offset, norm, primal, found.gap, found.n_iter, found.converged
+        result.w, values, offset, norm, primal, result.gap, result.n_iter, result.converged
     )
 
 
@@ -214,10 +221,10 @@ def _bordered(store: Rows, y: Array, ridge: Array, gap: Any, tol: float) -> BoxR
     Q = _matrix(store)
     Q[np.diag_indices(len(Q))] += ridge
     factor = linalg.cho_factor(Q, lower=True, overwrite_a=True, check_finite=False)
-    part, ones = linalg.cho_solve(
+    unbalanced, ones = linalg.cho_solve(
         factor, np.stack([y, np.ones(len(y))], axis=1), check_finite=False
     ).T
-    a = part - float(part.sum()) / float(ones.sum()) * ones
+    a = unbalanced - float(unbalanced.sum()) / float(ones.sum()) * ones
     g = store.product(a) + ridge * a - y
     reached = gap(a, g)
     return BoxResult(a, g, reached, 1, reached <= tol)

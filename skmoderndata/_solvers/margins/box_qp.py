@@ -162,20 +162,20 @@ def box_qp(
         if it.residual > tol:
             at_end = level <= least and status == REACHED
             it.ended = status == STALLED or at_end or 0 <= max_iter <= count
-    found = BoxResult(state.w, state.g, it.residual, count, it.residual <= tol)
+    result = BoxResult(state.w, state.g, it.residual, count, it.residual <= tol)
 
     # 2. few samples: on to rounding
     if it.converged and len(state.w) <= POLISHED:
-        found = found._replace(w=state.w.copy(), gradient=state.g.copy())
+        result = result._replace(w=state.w.copy(), gradient=state.g.copy())
         level = 1e-13 * float(np.abs(state.g).max(initial=0.0))
         polish = STEPS_OF_POLISH * len(state.w)
         if max_iter >= 0:
             polish = min(polish, max_iter - count)
         count += _to_level(store, state, segments, level, turn, polish)[0]
         reached = gap(state.w, state.g)
-        if reached <= found.gap:  # steps lower the objective, but not always the gap
+        if reached <= result.gap:  # steps lower the objective, but not always the gap
             return BoxResult(state.w, state.g, reached, count, True)
-    return found._replace(n_iter=count)
+    return result._replace(n_iter=count)
 
 
 def next_level(gap: float, tol: float) -> float:
@@ -327,14 +327,14 @@ def least(g, plus, sign, first, last):
     sums = np.empty(size)
     bits = sums.view(np.int64)
     lowest = last_bits
-    place = size
+    index = size
     for q in range(size):
         sums[q] = sign * (g[q] + plus[q])
     for q in range(size):  # the bits of negative numbers count backwards
         lowest = min(lowest, bits[q] ^ ((bits[q] >> 63) & last_bits))
     for q in range(size):
-        place = min(place, q if bits[q] ^ ((bits[q] >> 63) & last_bits) == lowest else size)
-    return first + place
+        index = min(index, q if bits[q] ^ ((bits[q] >> 63) & last_bits) == lowest else size)
+    return first + index
 
 
 @jit
@@ -457,11 +457,11 @@ def pair_steps(values, slot, used, state, segments, limits):
     number of steps at most. Returns the steps, the segment and the status.
     """
     wall_off(state, slot, segments)
-    level, turn, clock, most = limits
+    level, turn, clock, max_steps = limits
     count = 0
     quiet = 0
     status = COUNTED
-    while count < most:
+    while count < max_steps:
         status = try_exchange(
             values, slot, used, state, segments, segments[turn], level, clock + count
         )

@@ -145,14 +145,14 @@ def _stored_to_level(store: Rows, state: BoxState, level: float) -> int:
     return total
 
 
-def bring_above(store: Rows, state: BoxState, level: float, most: int) -> None:
+def bring_above(store: Rows, state: BoxState, level: float, max_rows: int) -> None:
     """Bring the missing rows of the worst violators above `level`, at most a given number."""
     missing = np.flatnonzero(store.slot < 0)
     violation = projected_slopes(state)[missing]
     missing = missing[violation > level]
     violation = violation[violation > level]
-    if len(missing) > most:
-        missing = missing[np.argpartition(-violation, most - 1)[:most]]
+    if len(missing) > max_rows:
+        missing = missing[np.argpartition(-violation, max_rows - 1)[:max_rows]]
     if len(missing):
         store.bring(np.sort(missing))
 
@@ -211,8 +211,8 @@ def coordinate_steps(values, slot, used, state, order, omega, cut, clock):
     n_waiting = 0
     worst = 0.0
     count = 0
-    for place in range(len(order)):
-        i = order[place]
+    for position in range(len(order)):
+        i = order[position]
         d = state.diagonal[i]
         if d <= 0.0:
             continue
@@ -234,7 +234,7 @@ def coordinate_steps(values, slot, used, state, order, omega, cut, clock):
         if step == 0.0:
             continue
         count += 1
-        used[i] = clock + place
+        used[i] = clock + position
         w[i] = new
         g[i] += step * state.ridge[i]
 

@@ -115,10 +115,10 @@ class Core:
 
     def _self_products(self, new: Array) -> Array:
         """Diagonal of `K'`, by small blocks."""
-        parts = [
+        blocks = [
             new[s : s + DIAGONAL_BLOCK_ROWS] for s in range(0, len(new), DIAGONAL_BLOCK_ROWS)
         ]
-        own = [self.problem.gram(part, part).diagonal() for part in parts]
+        own = [self.problem.gram(block, block).diagonal() for block in blocks]
         return np.asarray(np.concatenate(own) + self.problem.slack(new))
 
     def _release(self) -> None:
@@ -134,11 +134,11 @@ class Core:
         if keep.all():
             return
 
-        kept = np.flatnonzero(keep)
+        retained = np.flatnonzero(keep)
         if self.held:
-            self._K[: len(kept), : len(kept)] = self.K[np.ix_(kept, kept)]
+            self._K[: len(retained), : len(retained)] = self.K[np.ix_(retained, retained)]
         else:
-            self._diagonal = self._diagonal[kept]
+            self._diagonal = self._diagonal[retained]
 
         self.n_drops += 1
         self.indices = self.indices[keep]
@@ -158,9 +158,9 @@ class Core:
             self.a = simplex_by_cvxpy(gram_factor(self.K), self.v)
             self.g = self.K @ self.a - 0.5 * self.v
         else:
-            found = simplex_qp(self._K, self.v, self.a, tol=tol, gradient=self.g)
-            self.a = found.a
-            self.g = found.gradient
+            result = simplex_qp(self._K, self.v, self.a, tol=tol, gradient=self.g)
+            self.a = result.a
+            self.g = result.gradient
         self._measure()
 
     def _solve_by_working_sets(self, tol: float) -> None:
@@ -186,8 +186,8 @@ class Core:
 
             # 2. the smaller problem, its gradient shifted by the fixed variables
             chosen = self._working_set(size)
-            part = self.indices[chosen]
-            K = self.problem.gram(part, part)
+            working_set = self.indices[chosen]
+            K = self.problem.gram(working_set, working_set)
             K[np.diag_indices(len(K))] = diagonal = self._diagonal[chosen]
 
             a = self.a[chosen]
@@ -202,8 +202,8 @@ class Core:
             # 3. all gradients, from the columns that changed
             change = a - self.a[chosen]
             moved = np.flatnonzero(change)
-            self.g += self.problem.products(self.indices, part[moved], change[moved])
-            self.g[chosen] += self.problem.slack(part) * change
+            self.g += self.problem.products(self.indices, working_set[moved], change[moved])
+            self.g[chosen] += self.problem.slack(working_set) * change
             self.a[chosen] = a
 
     def _working_set(self, size: int) -> Array:

@@ -157,10 +157,10 @@ def whole_set(
         solved = True
         while solved and aim > 2.0 * spread * max(unit, 0.0):  # the margin shrinks on the way
             aim = spread * unit
-            found = simplex_qp(Q, v, a, tol=aim, gradient=g, diagonal=diagonal, signs=signs)
-            a = found.a
-            g = found.gradient
-            solved = found.converged
+            result = simplex_qp(Q, v, a, tol=aim, gradient=g, diagonal=diagonal, signs=signs)
+            a = result.a
+            g = result.gradient
+            solved = result.converged
             rho = float(a @ (g + 0.5 * v))
             unit = problem.margin_unit(rho)
 
@@ -202,7 +202,7 @@ def signed_rows_first(
     y = problem.signs.astype(np.float64)
     core = search.core
     store = problem.stored()
-    known = store.n_evaluations
+    evaluations_before = store.n_evaluations
     start = np.zeros(len(y))
     start[core.indices] = core.a * y[core.indices] / (core.rho * problem.scale)
     ridge = problem.own * problem.scale
@@ -221,22 +221,24 @@ def signed_rows_first(
 
     state = box_state(store, np.zeros(len(y)), **bounds, ridge=ridge, linear=-y, tube=0.0)
     take_weights(store, state, start)
-    left = max(1, max_iter - search.it.n_iter)
-    found = coordinates_to_levels(store, state, gap, tol=tol, max_iter=left, progress=progress)
-    problem.rows.n_evaluations += store.n_evaluations - known
+    remaining = max(1, max_iter - search.it.n_iter)
+    result = coordinates_to_levels(
+        store, state, gap, tol=tol, max_iter=remaining, progress=progress
+    )
+    problem.rows.n_evaluations += store.n_evaluations - evaluations_before
 
-    values, used, a, rho = on_simplex(found.w, found.gradient)
-    lowest = float((y * values)[found.w == 0].min(initial=rho))
+    values, used, a, rho = on_simplex(result.w, result.gradient)
+    lowest = float((y * values)[result.w == 0].min(initial=rho))
     return CoreSetResult(
         core=used,
         weights=a,
         rho=rho,
-        gap=found.gap,
+        gap=result.gap,
         violation=relative_gap(rho, lowest, unit=rho) if rho > 0 else np.inf,
         values=values,
-        n_iter=search.it.n_iter + found.n_iter,
+        n_iter=search.it.n_iter + result.n_iter,
         n_passes=1,
-        converged=found.converged,
+        converged=result.converged,
         full=False,
         handed_over=True,
     )
@@ -296,12 +298,14 @@ class _Search:
             first = np.arange(problem.n_indices)
         else:
             first = problem.start(rng)
-        first, place = np.unique(np.concatenate([first, problem.fixed]), return_inverse=True)
+        first, position = np.unique(
+            np.concatenate([first, problem.fixed]), return_inverse=True
+        )
         self.core = Core(problem, first, solver, limit)
 
         if start is not None:
             weights = np.append(start[1], 0.0 * problem.fixed)
-            self.core.weigh(np.bincount(place, weights, minlength=len(first)))
+            self.core.weigh(np.bincount(position, weights, minlength=len(first)))
         self.solve()
 
     # tolerances
@@ -401,8 +405,10 @@ class _Search:
             a = core.a
             drops = core.n_drops
             # without a matrix every solution is work on the whole core set
-            most = MOST_ADDED if core.held else max(MOST_ADDED, len(core) // 8)
-            if not self._join(indices, g, min(most, max(FEWEST_ADDED, -(-len(indices) // 2)))):
+            limit = MOST_ADDED if core.held else max(MOST_ADDED, len(core) // 8)
+            if not self._join(
+                indices, g, min(limit, max(FEWEST_ADDED, -(-len(indices) // 2)))
+            ):
                 return
             if core.n_drops > drops:
                 values = core.scorer()(units, exact=exact)
@@ -419,15 +425,15 @@ class _Search:
 
     def _join(self, indices: Array, g: Array, count: int) -> bool:
         """Let the worst join and solve again; False when the run has to end."""
-        room = self.max_core - len(self.core)
-        if room <= 0:
+        n_free = self.max_core - len(self.core)
+        if n_free <= 0:
             self.core.drop(0.0)
-            room = self.max_core - len(self.core)
-            if room <= 0:
+            n_free = self.max_core - len(self.core)
+            if n_free <= 0:
                 self.full = self.stopped = True
                 return False
 
-        count = min(count, room, len(g))
+        count = min(count, n_free, len(g))
         worst = np.argpartition(g, count - 1)[:count] if count < len(g) else slice(None)
         self.core.add(np.unique(indices[worst]))
         return self.solve()

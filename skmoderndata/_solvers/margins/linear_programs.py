@@ -137,12 +137,14 @@ class ColumnGeneration:
     def _begin(self, costs: Array) -> None:
         """Take in the columns that tell the classes apart best for their costs."""
         problem = self.problem
-        found = problem.direction
-        if found is None:
+        direction = problem.direction
+        if direction is None:
             positive = problem.y > 0
-            found = problem.Z.T @ (1.0 / np.where(positive, positive.sum(), (~positive).sum()))
+            direction = problem.Z.T @ (
+                1.0 / np.where(positive, positive.sum(), (~positive).sum())
+            )
         with np.errstate(invalid="ignore"):
-            self._take(np.abs(found) / costs, found < 0)
+            self._take(np.abs(direction) / costs, direction < 0)
 
     def _priced(self, costs: Array) -> tuple[Array, Array]:
         """Solve, add columns that price out, and so on; there are at most 2 p columns."""
@@ -151,10 +153,10 @@ class ColumnGeneration:
 
         # columns of infinite cost are closed, those of finite cost get it
         inner = costs[self._features]
-        at = self._n_fixed + np.arange(inner.size)
-        self._close(at[np.isinf(inner)])
+        columns = self._n_fixed + np.arange(inner.size)
+        self._close(columns[np.isinf(inner)])
         inner = np.where(np.isinf(inner), 0.0, inner)
-        self._highs.changeColsCost(at.size, at.astype(np.int32), inner)
+        self._highs.changeColsCost(columns.size, columns.astype(np.int32), inner)
 
         scale = float(np.abs(costs[np.isfinite(costs)]).max(initial=0.0)) or 1.0
         # costs of zero (first phase): compare with rounding of the gradient, not with the cost
@@ -210,9 +212,11 @@ class ColumnGeneration:
             np.asarray(columns.data, dtype=np.float64),
         )
 
-    def _close(self, at: Array) -> None:
+    def _close(self, columns: Array) -> None:
         """Fix variables to zero."""
-        self._highs.changeColsBounds(at.size, at.astype(np.int32), 0.0 * at, 0.0 * at)
+        self._highs.changeColsBounds(
+            columns.size, columns.astype(np.int32), 0.0 * columns, 0.0 * columns
+        )
 
     def _run(self) -> tuple[Array, Array]:
         """Return the variables and the dual values of the rows, by steps from the last basis."""

@@ -178,8 +178,8 @@ def _bring_violators(
     for side, y, own, up, down in _slopes(upper, lower, segments):
         pairs = np.maximum(down - low[side, y], high[side, y] - up)
         least = low[1 - side, y] + signed[side, 0]
-        most = high[1 - side, y] + signed[side, 1]
-        fours = 0.5 * np.maximum(down - least, most - up)
+        largest = high[1 - side, y] + signed[side, 1]
+        fours = 0.5 * np.maximum(down - least, largest - up)
         np.maximum(violation[own], np.maximum(pairs, fours), out=violation[own])
     violation[store.slot >= 0] = 0.0
     bring_worst(store, violation, np.array(ends), level)
@@ -190,9 +190,9 @@ def _slopes(upper: BoxState, lower: BoxState, segments: Array) -> Iterator[Any]:
     """Yield side, threshold, samples, and their slopes when weights rise and when they fall."""
     for side, (state, own) in enumerate(((upper, segments[1:]), (lower, segments[:-1]))):
         for y, (first, last) in enumerate(own):
-            part = slice(first, last)
-            g = state.g[part]
-            yield side, y, part, g + state.up[part], g + state.down[part]
+            samples = slice(first, last)
+            g = state.g[samples]
+            yield side, y, samples, g + state.up[samples], g + state.down[samples]
 
 
 def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxState]:
@@ -200,25 +200,25 @@ def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxSt
     # sum of the weights of each threshold, in proportion to the smaller of its ranks
     n = len(bounds)
     sums = np.array([bounds[a:b].sum() for a, b in segments])
-    parts = np.minimum(sums[1:], sums[:-1])
-    parts = 0.5 * parts / parts.sum()
+    totals = np.minimum(sums[1:], sums[:-1])
+    totals = 0.5 * totals / totals.sum()
 
     # difference of the ranks' means, from some samples of each
     direction = np.zeros(n)
-    most = max(1, LOOKED_AT // len(segments))
+    limit = max(1, LOOKED_AT // len(segments))
     for y, (first, last) in enumerate(segments):
-        few = np.unique(np.linspace(first, last - 1, min(most, last - first)).astype(int))
-        part = (parts[y - 1] if y > 0 else 0.0) - (parts[y] if y < len(parts) else 0.0)
-        direction[few] = part / len(few)
+        few = np.unique(np.linspace(first, last - 1, min(limit, last - first)).astype(int))
+        total = (totals[y - 1] if y > 0 else 0.0) - (totals[y] if y < len(totals) else 0.0)
+        direction[few] = total / len(few)
     f = store.product(direction)
 
     # the worst samples take weights up to their bounds until the sum is reached
     weights = np.zeros((2, n))
-    for y, part in enumerate(parts):
+    for y, total in enumerate(totals):
         for row, (first, last), sign in ((0, segments[y + 1], 1.0), (1, segments[y], -1.0)):
             order = first + np.argsort(sign * f[first:last], kind="stable")
             before = np.concatenate([[0.0], np.cumsum(bounds[order])[:-1]])
-            weights[row, order] = sign * np.clip(part - before, 0.0, bounds[order])
+            weights[row, order] = sign * np.clip(total - before, 0.0, bounds[order])
 
     g = store.product(weights[0] + weights[1])
     none = np.zeros(n)
@@ -257,11 +257,11 @@ def by_faces(
     E = np.column_stack([sign[:, None] * np.eye(n_thresholds)[threshold], np.ones(len(v))])
 
     count = 0
-    most = FACES * n if budget < 0 else min(budget, FACES * n)
+    max_faces = FACES * n if budget < 0 else min(budget, FACES * n)
     sums = E.T @ v
     at_minimum = False
 
-    while count < most:
+    while count < max_faces:
         f = K @ np.bincount(sample, sign * v, minlength=n)
         # 1. on a minimum of the face: leave it for the steepest exchange
         if at_minimum:
@@ -288,9 +288,11 @@ def by_faces(
 
         # 3. ratio test: how far until the first bound
         with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(d[moved] > 0, high[moved] - v[moved], v[moved]) / np.abs(d[moved])
-        room[np.isnan(room)] = np.inf
-        nearest = float(room.min(initial=np.inf))
+            step_bounds = np.where(d[moved] > 0, high[moved] - v[moved], v[moved]) / np.abs(
+                d[moved]
+            )
+        step_bounds[np.isnan(step_bounds)] = np.inf
+        nearest = float(step_bounds.min(initial=np.inf))
 
         # 4. exact step, cut at the bound, which joins the face
         change = np.bincount(sample, sign * d, minlength=n)
@@ -300,7 +302,7 @@ def by_faces(
             full = -slope / curvature if curvature > 0 else np.inf
         step = min(full, nearest)
         v[moved] = np.clip(v[moved] + step * d[moved], 0.0, high[moved])
-        at_bound = moved[room <= step * (1 + 1e-12)]
+        at_bound = moved[step_bounds <= step * (1 + 1e-12)]
         v[at_bound] = np.where(d[at_bound] > 0, high[at_bound], 0.0)
         at_minimum = not at_minimum and step == full
         count += 1
@@ -308,8 +310,8 @@ def by_faces(
     # weights of the constraints back to those of both states
     a = np.bincount(sample, sign * v, minlength=n)
     upper.g[:] = largest * (K @ a)  # one array of both states
-    for state, part in ((upper, sign > 0), (lower, sign < 0)):
-        state.w[sample[part]] = sign[part] * v[part]
+    for state, members in ((upper, sign > 0), (lower, sign < 0)):
+        state.w[sample[members]] = sign[members] * v[members]
         mark_all(state, np.array([[0, n]]))
     return count
 
@@ -499,9 +501,9 @@ def ranking_steps(values, slot, used, upper, lower, whole, tops, bottoms, limits
 @jit
 def exchanges(values, slot, used, upper, lower, whole, tops, bottoms, limits):
     """Take the steps of `ranking_steps`, between walls."""
-    level, clock, most = limits
+    level, clock, max_steps = limits
     count = 0
-    while count < most:
+    while count < max_steps:
         # 1. two weights of a threshold
         moved = False
         for y in range(len(tops)):
@@ -569,9 +571,9 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
     curvature = d[i] + d[j] + d[k] + d[m] + 2.0 * (row_i[m] + row_j[k])
     curvature -= 2.0 * (row_i[j] + row_i[k] + row_j[m] + row_k[m])
 
-    room = min(upper.high[i] - upper.w[i], upper.w[k])
-    room = min(room, min(lower.w[j] - lower.low[j], -lower.w[m]))
-    step = room
+    step_bound = min(upper.high[i] - upper.w[i], upper.w[k])
+    step_bound = min(step_bound, min(lower.w[j] - lower.low[j], -lower.w[m]))
+    step = step_bound
     if curvature > 0.0 and falling - rising < step * curvature:
         step = (falling - rising) / curvature
 
@@ -584,7 +586,7 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
     for state, q, change in changes:
         w = state.w[q] + change
         if (
-            step == room
+            step == step_bound
         ):  # exactly to the bound, so that rounding leaves nothing in front of it
             width = state.high[q] - state.low[q]
             if state.high[q] - w < 1e-13 * width:
@@ -640,34 +642,36 @@ def thresholds_by_program(
     """Thresholds and margin of least loss for given values, a linear program."""
     n_b = len(segments) - 1
     # rows of the losses, slack beside them
-    lefts = []
+    blocks = []
     rights = []
     costs = []
     for y, (first, last) in enumerate(segments):
         for k, sign in ((y, 1.0), (y - 1, -1.0)):  # sign (f - b_k) + margin <= slack
             if 0 <= k < n_b:
-                lefts.append(np.tile(np.r_[-sign * np.eye(n_b)[k], 1.0], (last - first, 1)))
+                blocks.append(np.tile(np.r_[-sign * np.eye(n_b)[k], 1.0], (last - first, 1)))
                 rights.append(-sign * f[first:last])
                 costs.append(bounds[first:last])
-    left = np.concatenate(lefts)
+    constraints = np.concatenate(blocks)
     right = np.concatenate(rights)
     cost = np.concatenate(costs)
 
-    A: Any = sparse.hstack([sparse.csr_array(left), -sparse.eye_array(len(left))])
+    A: Any = sparse.hstack(
+        [sparse.csr_array(constraints), -sparse.eye_array(len(constraints))]
+    )
 
     # b_k <= b_(k + 1)
     if enforced and n_b > 1:
-        order = np.zeros((n_b - 1, n_b + 1 + len(left)))
+        order = np.zeros((n_b - 1, n_b + 1 + len(constraints)))
         order[np.arange(n_b - 1), np.arange(n_b - 1)] = 1.0
         order[np.arange(n_b - 1), np.arange(1, n_b)] = -1.0
         A = sparse.vstack([A, sparse.csr_array(order)])
         right = np.r_[right, np.zeros(n_b - 1)]
 
     c = np.r_[np.zeros(n_b), -1.0, cost]
-    limits = [(None, None)] * (n_b + 1) + [(0, None)] * len(left)
+    limits = [(None, None)] * (n_b + 1) + [(0, None)] * len(constraints)
     solver: Any = optimize.linprog
-    found = solver(c, A_ub=A.tocsr(), b_ub=right, bounds=limits)
+    result = solver(c, A_ub=A.tocsr(), b_ub=right, bounds=limits)
 
-    if found.x is None:
-        raise ValueError(f"The linear program of the thresholds failed: {found.message}")
-    return np.asarray(found.x[:n_b]), float(found.x[n_b])
+    if result.x is None:
+        raise ValueError(f"The linear program of the thresholds failed: {result.message}")
+    return np.asarray(result.x[:n_b]), float(result.x[n_b])
