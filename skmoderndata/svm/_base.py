@@ -19,7 +19,7 @@ from skmoderndata._kernelized.expansion import KernelRows, largest_diagonal, sur
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.machines import KernelMachine
 from skmoderndata._kernelized.row_store import RowStore
-from skmoderndata._samples.containers import take
+from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.margins.core_set import core_set
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT
 from skmoderndata._validation import check_magnitude
@@ -38,6 +38,7 @@ CORE_CONSTRAINTS = {
 }
 
 FEW_ROWS = 100  # of so many samples one has its kernel row in memory, at least
+DIAGONAL_ROWS = 2**15  # samples whose own kernel values are computed at a time
 SCALES_FROM_ROWS = 10_000  # samples from which the scales of the columns are estimated
 UNSCALED = 1e3  # ratio of standard deviations that impairs squared distances
 
@@ -56,11 +57,9 @@ class CoreVectors(KernelMachine):
 
     def _costs(self, weights):
         """Costs `2 C u` of samples with weights u; ValueError beyond the range of magnitudes."""
-        return check_magnitude(
-            2.0 * self.C * np.asarray(weights, dtype=np.float64),
-            owner=type(self).__name__,
-            input_name="C times sample_weight",
-        )
+        costs = 2.0 * self.C * np.asarray(weights, dtype=np.float64)
+        owner = type(self).__name__
+        return check_magnitude(costs, owner=owner, input_name="C times sample_weight")
 
     def _kernel_rows(self, X, weights=None, *, sure=False):
         """Return the kernel rows of the samples, and the largest `k(x, x)`."""
@@ -156,6 +155,18 @@ class CoreVectors(KernelMachine):
             elif self.solver == "cvxpy" and len(result.core) >= CVXPY_LIMIT:
                 remedy = "use solver='core_set'"
         warn_not_converged(self, reached=reached, remedy=remedy)
+
+
+def diagonal_by_blocks(gram, X):
+    """Kernel values of samples with themselves, for blocks of samples one after the other."""
+    if gram.precomputed:
+        return gram.diag(X)
+    n = count_samples(X)
+    values = np.empty(n)
+    for first in range(0, n, DIAGONAL_ROWS):
+        rows = slice(first, first + DIAGONAL_ROWS)
+        values[rows] = gram.diag(take(X, rows))
+    return values
 
 
 def check_convex(gram, slack, indices, limit=CVXPY_LIMIT):

@@ -409,7 +409,8 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         values_of_folds = [self._function_values(take(X, others))]
         held_out = [others]
         if len(others) < HELD_OUT_SAMPLES:
-            few = rows.matrix(ids, ids[np.linspace(0, len(ids) - 1, TOLD_APART).astype(int)])
+            spaced = np.linspace(0, len(ids) - 1, TOLD_APART).astype(int)
+            few = rows.matrix(ids, ids[spaced])
             scores = rows.values(rows.expansion(self.support_, self.dual_coef_), ids)
 
             for inside, outside in folds(few, scores):
@@ -417,7 +418,8 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
                 problem, result = self._solve(*shared, training, state)
                 support, coef, threshold = _function(problem, result)
                 # the margin of fewer samples is wider
-                values = rows.values(rows.expansion(training[support], coef), ids[outside])
+                function = rows.expansion(training[support], coef)
+                values = rows.values(function, ids[outside])
                 values_of_folds.append(values * (self.rho_ / threshold))
                 held_out.append(ids[outside])
         return np.concatenate(values_of_folds), weights[np.concatenate(held_out)]

@@ -435,7 +435,8 @@ def _graded(grades, query_ids, n):
     order = np.lexsort((grades, queries))
     q = queries[order]
     g = grades[order]
-    if not ((q[1:] == q[:-1]) & (g[1:] > g[:-1])).any():
+    of_one_query = q[1:] == q[:-1]
+    if not (of_one_query & (g[1:] > g[:-1])).any():
         raise ValueError(
             f"CoreVectorRanker needs a query with two different grades, got {n} sample(s) of "
             "equal grades within their queries."
@@ -445,16 +446,13 @@ def _graded(grades, query_ids, n):
 
 def _checked_pairs(pairs, n):
     pairs = np.asarray(pairs)
-    if (
-        pairs.ndim != 2
-        or pairs.shape[1] != 2
-        or len(pairs) == 0
-        or pairs.dtype.kind not in "iu"
-    ):
+    two_columns = pairs.ndim == 2 and pairs.shape[1] == 2
+    if not two_columns or len(pairs) == 0 or pairs.dtype.kind not in "iu":
         raise ValueError(
             "pairs must be an array of integers of shape (n_pairs, 2), got shape "
             f"{pairs.shape} of {pairs.dtype}."
         )
-    if pairs.min() < 0 or pairs.max() >= n or (pairs[:, 0] == pairs[:, 1]).any():
+    inside = pairs.min() >= 0 and pairs.max() < n
+    if not inside or (pairs[:, 0] == pairs[:, 1]).any():
         raise ValueError(f"pairs must name two different samples out of {n} in each row.")
     return pairs.astype(np.int64)

@@ -54,6 +54,7 @@ class Adatron(KernelMachine):
         if self.solver == "cvxpy":
             return by_cvxpy(store, box, tube, None, [], gap, self.tol)
         state = box_state(store, np.zeros(store.n), **box, tube=tube)
+        curvature = max(float(store.diagonal.max()), 1e-300)
         return coordinate_descent(
             store,
             state,
@@ -62,7 +63,7 @@ class Adatron(KernelMachine):
             omega=self.omega,
             tol=self.tol,
             max_iter=self.max_iter,
-            largest=1e6 / max(self.tol, 1e-6) / max(float(store.diagonal.max()), 1e-300),
+            largest=1e6 / max(self.tol, 1e-6) / curvature,
             shuffle=self.shuffle,
             progress=progress,
         )
@@ -297,7 +298,8 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
             for label in labels:
                 signs = np.where(codes == label, 1.0, -1.0)
                 results.append(self._separate(store, signs, ridge, rng, progress))
-        self._finish(gram, store, X, active, np.stack([one.w for one in results]), results)
+        coef = np.stack([one.w for one in results])
+        self._finish(gram, store, X, active, coef, results)
         return self
 
     def _separate(self, store, signs, ridge, rng, progress):
@@ -306,12 +308,9 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
         squared = self.loss == "squared_hinge"
         top = np.full(len(signs), np.inf) if hard or squared else 0.5 / ridge
         own = ridge if squared else np.zeros(len(signs))
-        box = {
-            "low": np.where(signs > 0, 0.0, -top),
-            "high": np.where(signs > 0, top, 0.0),
-            "ridge": own,
-            "linear": -signs,
-        }
+        low = np.where(signs > 0, 0.0, -top)
+        high = np.where(signs > 0, top, 0.0)
+        box = {"low": low, "high": high, "ridge": own, "linear": -signs}
 
         def gap(w, g):
             values = g - own * w + signs

@@ -250,9 +250,8 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         self.intercept_ = np.array([one.offset for one in machines]) - self._at_mean
         self.objective_ = float(sum(one.objective for one in machines))
         norms = np.array([one.norm for one in machines])
-        self.margin_ = np.divide(
-            1.0, np.sqrt(norms), out=np.zeros(len(norms)), where=norms > 0
-        )
+        zeros = np.zeros(len(norms))
+        self.margin_ = np.divide(1.0, np.sqrt(norms), out=zeros, where=norms > 0)
         self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
         if gram.kernel == "linear":
             self.coef_ = self._linear_weights()

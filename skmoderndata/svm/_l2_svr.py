@@ -191,9 +191,10 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
         # relative to the mean, so that large targets do not cancel; the offset is free
         mean = float(np.average(y[active], weights=weights[active]))
         with FitProgress(self, X, y, max_passes=None, task_name="level") as progress:
+            centred = np.asarray(y[active], dtype=np.float64) - mean
             machine = squared_tube(
                 store,
-                np.asarray(y[active], dtype=np.float64) - mean,
+                centred,
                 ridge,
                 float(self.epsilon),
                 solver=self.solver,

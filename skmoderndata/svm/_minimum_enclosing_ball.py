@@ -18,9 +18,9 @@ from skmoderndata._kernelized.expansion import Expansion, KernelRows
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.mixins import KernelSamples
 from skmoderndata._registry import MethodCard
-from skmoderndata._samples.containers import count_samples, take
+from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.margins.enclosing_ball import InputPoints, enclosing_ball
-from skmoderndata.svm._base import scale_first
+from skmoderndata.svm._base import diagonal_by_blocks, scale_first
 
 SURFACE_RELATIVE = (
     1e-9  # relative tolerance of the surface, so that no training sample is outside
@@ -261,9 +261,8 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         # in input space the radius is that of all samples, to rounding
         if linear:
             self.center_ = points.expansion(ball.support, ball.weights) + points.mean
-            self.radius_ = max(
-                self.radius_, float(np.sqrt(self._squares(X, heights_sq).max()))
-            )
+            furthest = float(np.sqrt(self._squares(X, heights_sq).max()))
+            self.radius_ = max(self.radius_, furthest)
         self.offset_ = -self.radius_ * (1.0 + SURFACE_RELATIVE)
 
         self.n_iter_ = ball.n_iter
@@ -351,17 +350,9 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
             distances_sq = _input_squares(X, self.center_)
         else:
             expansion = Expansion(self._gram, self._basis, self.dual_coef_)
-            diagonal = np.concatenate(
-                [
-                    np.asarray(self._gram.diag(take(X, slice(s, s + 2**15))), dtype=np.float64)
-                    for s in range(0, count_samples(X), 2**15)
-                ]
-                if not self._gram.precomputed
-                else [self._gram.diag(X)]
-            )
-            distances_sq = (
-                diagonal - 2.0 * expansion.values(X, n_jobs=self.n_jobs) + self._norm
-            )
+            values = expansion.values(X, n_jobs=self.n_jobs)
+            diagonal = diagonal_by_blocks(self._gram, X)
+            distances_sq = diagonal - 2.0 * values + self._norm
             np.maximum(distances_sq, 0.0, out=distances_sq)
         return distances_sq if heights_sq is None else distances_sq + heights_sq
 

@@ -10,9 +10,10 @@ from skmoderndata._compat import NON_NEGATIVE, Interval, StrOptions, fit_context
 from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS, KernelMachine
 from skmoderndata._kernelized.mixins import KernelOutlierMixin
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._samples.containers import count_samples, take
+from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.kernel.novelty import folds, outlier_threshold
 from skmoderndata._solvers.margins.box_machines import soft_ball
+from skmoderndata.svm._base import diagonal_by_blocks
 
 TOLD_APART = 16  # samples, by similarity to which copies are recognised
 SURFACE_RELATIVE = 1e-9  # relative tolerance within which samples are on the surface
@@ -247,7 +248,8 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
             self.center_ = center if gram.origin is None else gram.origin + center
         self._norm = ball.norm
         diagonal = store.diagonal
-        self._own = float(diagonal[0]) if np.ptp(diagonal) <= 1e-12 * diagonal.max() else None
+        constant = np.ptp(diagonal) <= 1e-12 * diagonal.max()
+        self._own = float(diagonal[0]) if constant else None
 
         self.radius_ = float(np.sqrt(ball.offset))
         self.objective_ = float(ball.objective)
@@ -304,13 +306,9 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         return -np.maximum(squares, 0.0)
 
     def _diagonal(self, X):
-        n = count_samples(X)
-        if self._gram.precomputed:
-            if self._own is not None:
-                return np.full(n, self._own)
-            return self._gram.diag(X)
-        blocks = [self._gram.diag(take(X, slice(s, s + 2**15))) for s in range(0, n, 2**15)]
-        return np.concatenate([np.asarray(block, dtype=np.float64) for block in blocks])
+        if self._gram.precomputed and self._own is not None:
+            return np.full(count_samples(X), self._own)
+        return diagonal_by_blocks(self._gram, X)
 
 
 def squares(diagonal, ball):

@@ -96,17 +96,10 @@ def box_state(
     """State of the program at weights w."""
     w = np.array(w, dtype=np.float64)
     g = store.product(w) + ridge * w + linear
-    state = BoxState(
-        w,
-        g,
-        np.empty(len(w)),
-        np.empty(len(w)),
-        store.diagonal + ridge,
-        ridge,
-        low,
-        high,
-        tube,
-    )
+    up = np.empty(len(w))
+    down = np.empty(len(w))
+    diagonal = store.diagonal + ridge
+    state = BoxState(w, g, up, down, diagonal, ridge, low, high, tube)
     mark_all(state, np.array([[0, len(w)]]))
     return state
 
@@ -242,10 +235,9 @@ def slopes(state: BoxState, segments: Array) -> tuple[Array, Array]:
     """Smallest slope upwards and largest slope downwards in each segment."""
     up = state.g + state.up
     down = state.g + state.down
-    return (
-        np.array([up[first:last].min() for first, last in segments]),
-        np.array([down[first:last].max() for first, last in segments]),
-    )
+    lowest = [up[first:last].min() for first, last in segments]
+    highest = [down[first:last].max() for first, last in segments]
+    return np.array(lowest), np.array(highest)
 
 
 @jit

@@ -126,7 +126,8 @@ class _Units:
         """Matrix of all indices, without signs, and equal weights."""
         every = np.arange(self.n_indices)
         ones = np.ones(self.n_indices)
-        return self.checked(self.gram(every, every), self.slack(every)), ones, ones / len(ones)
+        K = self.checked(self.gram(every, every), self.slack(every))
+        return K, ones, ones / len(ones)
 
     def function(self, units: Array, coef: Array) -> Callable[..., Array]:
         """Score samples by a sum of kernels at units, with the offset."""
@@ -270,8 +271,8 @@ class SignedRows(_SignedUnits):
         Q = self._whole[0]
         signs = self.signs.astype(np.float64)
         first = int(signs.argmax())
-        pair = [first, int(np.where(signs < 0, Q[first], -np.inf).argmax())]
-        a = np.bincount(pair, minlength=len(signs)) / 2.0
+        second = int(np.where(signs < 0, Q[first], -np.inf).argmax())
+        a = np.bincount([first, second], minlength=len(signs)) / 2.0
         return Q, signs, a
 
     def unit_values(self, g: Array, a: Array) -> Array:
@@ -368,16 +369,16 @@ class TubeRows(_SignedUnits):
         self.n_indices = 2 * self.n_units + 1
         self.fixed = np.array([2 * self.n_units])
 
-        self.largest_diagonal = (
-            1.0
-            + 1.0 / float(self.costs.min() * self.scale)
-            + 2.0 * float(np.abs(self.target).max())
-        )
+        own = 1.0 / float(self.costs.min() * self.scale)
+        linear = 2.0 * float(np.abs(self.target).max())
+        self.largest_diagonal = 1.0 + own + linear
         self.spread = float(np.std(y)) or 1.0
 
     def start(self, rng: np.random.RandomState) -> Array:
         """Pull the largest y up and the smallest down."""
-        return np.array([2 * int(self.y.argmax()), 2 * int(self.y.argmin()) + 1])
+        up = 2 * int(self.y.argmax())
+        down = 2 * int(self.y.argmin()) + 1
+        return np.array([up, down])
 
     def split(self, indices: Array) -> tuple[Array, Array]:
         """Units and signs; the idle index has sign zero."""
@@ -399,14 +400,16 @@ class TubeRows(_SignedUnits):
     def unit_values(self, g: Array, a: Array) -> Array:
         """Values at all samples, from the indices that pull up."""
         up = np.arange(0, 2 * self.n_units, 2)
-        return np.asarray(g[up] + 0.5 * self.linear(up) - self.slack(up) * a[up])
+        own = self.slack(up) * a[up]
+        return np.asarray(g[up] + 0.5 * self.linear(up) - own)
 
     def coefficients(self, core: Array, a: Array) -> tuple[Array, Array]:
         """Units and the weights of their kernels, in the scaled problem."""
         units, signs = self.split(core)
         used = signs != 0
         rows, position = np.unique(units[used], return_inverse=True)
-        return rows, np.bincount(position, (a * signs)[used], minlength=len(rows)) / self.scale
+        weights = np.bincount(position, (a * signs)[used], minlength=len(rows))
+        return rows, weights / self.scale
 
     def scorer(self, core: Array, a: Array) -> Callable[..., Array]:
         """Values of the function, in the scaled problem."""
@@ -423,7 +426,8 @@ class TubeRows(_SignedUnits):
         """Relative duality gap and the best width of the tube."""
         level = self.level
         scale = self.scale
-        norm = level**2 * scale * max(rho - float((a * a) @ self.slack(core)), 0.0)
+        own = float((a * a) @ self.slack(core))
+        norm = level**2 * scale * max(rho - own, 0.0)
         linear = 0.5 * level**2 * scale * float(self.linear(core) @ a)
         dual = linear - 0.5 * level**2 * scale * rho
         residuals = level * scale * (values - self.target)
@@ -459,7 +463,9 @@ class _Pairs(_Units):
         rows_b, position_b = np.unique(np.concatenate([up_b, down_b]), return_inverse=True)
         k = self.rows.matrix(rows_a, rows_b) / self.scale
         half = k[position_a[: len(a)]] - k[position_a[len(a) :]]
-        return np.asarray(half[:, position_b[: len(b)]] - half[:, position_b[len(b) :]])
+        up = half[:, position_b[: len(b)]]
+        down = half[:, position_b[len(b) :]]
+        return np.asarray(up - down)
 
     def slack(self, indices: Array) -> Array:
         """Return `1 / c`."""
@@ -615,11 +621,11 @@ class GradedRows(_Pairs):
         up = rows[there]
         down = side[there]
         a = a[there]
-        there = (self.queries[up] == self.queries[down]) & (
-            self.grades[up] > self.grades[down]
-        )
-        core = up * self.n_units + down
-        return (core[there], a[there]) if (a[there] > 0).any() else None
+        of_one_query = self.queries[up] == self.queries[down]
+        ranked = of_one_query & (self.grades[up] > self.grades[down])
+        core = (up * self.n_units + down)[ranked]
+        a = a[ranked]
+        return (core, a) if (a > 0).any() else None
 
     def start(self, rng: np.random.RandomState) -> Array:
         """Best and worst of two queries with different grades."""

@@ -204,9 +204,11 @@ def signed_rows_first(
     store = problem.stored()
     evaluations_before = store.n_evaluations
     start = np.zeros(len(y))
-    start[core.indices] = core.a * y[core.indices] / (core.rho * problem.scale)
+    signed = core.a * y[core.indices]
+    start[core.indices] = signed / (core.rho * problem.scale)
     ridge = problem.own * problem.scale
-    bounds = {"low": np.where(y < 0, -np.inf, 0.0), "high": np.where(y > 0, np.inf, 0.0)}
+    low = np.where(y < 0, -np.inf, 0.0)
+    high = np.where(y > 0, np.inf, 0.0)
 
     def on_simplex(w: Array, g: Array) -> tuple[Array, Array, Array, float]:
         """Values, support, weights and rho in the scaled problem."""
@@ -214,12 +216,15 @@ def signed_rows_first(
         total = float(np.abs(w).sum()) or 1.0
         unit = total * problem.scale
         values = (g - ridge * w + y) / unit
-        return values, used, np.abs(w[used]) / total, float(w @ g + w @ y) / (total * unit)
+        a = np.abs(w[used]) / total
+        rho = float(w @ g + w @ y) / (total * unit)
+        return values, used, a, rho
 
     def gap(w: Array, g: Array) -> float:
         return float(problem.relative_gap(*on_simplex(w, g)))
 
-    state = box_state(store, np.zeros(len(y)), **bounds, ridge=ridge, linear=-y, tube=0.0)
+    zero = np.zeros(len(y))
+    state = box_state(store, zero, low=low, high=high, ridge=ridge, linear=-y, tube=0.0)
     take_weights(store, state, start)
     remaining = max(1, max_iter - search.it.n_iter)
     result = coordinates_to_levels(
@@ -339,7 +344,7 @@ class _Search:
             aim = 0.5 * self.tau
             before = core.a
             core.solve(aim)
-            spread = float(core.g[core.a > 0].max() - core.g.min())
+            spread = core.spread
             if spread <= 0.5 * self.tau or self.solver == "cvxpy":
                 break
             if aim <= 0.5 * self.tau or np.array_equal(before, core.a):
@@ -406,9 +411,8 @@ class _Search:
             drops = core.n_drops
             # without a matrix every solution is work on the whole core set
             limit = MOST_ADDED if core.held else max(MOST_ADDED, len(core) // 8)
-            if not self._join(
-                indices, g, min(limit, max(FEWEST_ADDED, -(-len(indices) // 2)))
-            ):
+            half = -(-len(indices) // 2)
+            if not self._join(indices, g, min(limit, max(FEWEST_ADDED, half))):
                 return
             if core.n_drops > drops:
                 values = core.scorer()(units, exact=exact)

@@ -19,11 +19,11 @@ import numpy as np
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.margins.linear_programs import (
-    ZERO,
     Infeasible,
     Separation,
     Vertex,
     dense,
+    drop_rounding,
 )
 from skmoderndata._solvers.margins.zero_norm import price, support_gap
 from skmoderndata._typing import Array
@@ -149,7 +149,7 @@ class LeastSlack:
         w = np.zeros(self.problem.Z.shape[1])
         for j in self._used:
             w[j] = -multipliers[self._row[j]]
-        w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
+        drop_rounding(w)
         bias = -float(multipliers[0]) if self.problem.intercept else 0.0
         return self.dual()._replace(w=w, bias=bias)
 

@@ -13,6 +13,7 @@ from skmoderndata._solvers.margins.linear_programs import (
     CvxpyProgram,
     Infeasible,
     Separation,
+    mean_difference,
 )
 from skmoderndata._solvers.margins.zero_norm import (
     RescaledColumns,
@@ -244,10 +245,10 @@ def _posed(X: Any, task: Task, may: Array, form: Form) -> Separation:
     # difference of the means, along which w is one
     direction = None
     if form.centers:
-        direction = Z.T @ (
-            task.weight
-            / np.where(side > 0, task.weight[side > 0].sum(), task.weight[side < 0].sum())
-        )
+        positive_weight = task.weight[side > 0].sum()
+        negative_weight = task.weight[side < 0].sum()
+        shares = task.weight / np.where(side > 0, positive_weight, negative_weight)
+        direction = Z.T @ shares
         if form.penalized:
             direction[-1] = 0.0
         if not np.abs(direction[may]).max(initial=0.0) > 1e-12:
@@ -392,8 +393,7 @@ def _costs_by_centers(
     It has better local optima, and a plane that keeps a little distance from all samples in this
     form is feasible in the other as well, after scaling.
     """
-    positive = problem.y > 0
-    direction = problem.Z.T @ (1.0 / np.where(positive, positive.sum(), (~positive).sum()))
+    direction = mean_difference(problem)
     if not np.abs(direction[np.isfinite(costs)]).max(initial=0.0) > 1e-12:
         return costs
 
@@ -404,6 +404,5 @@ def _costs_by_centers(
     except Infeasible:
         return costs
     size = np.abs(result.w)
-    return np.where(
-        np.isfinite(costs), 1.0 / (START_MARGIN * (size.max() or 1.0) + size), np.inf
-    )
+    least = START_MARGIN * (size.max() or 1.0)
+    return np.where(np.isfinite(costs), 1.0 / (least + size), np.inf)

@@ -55,6 +55,18 @@ class Vertex(NamedTuple):
     dual_direction: float
 
 
+def drop_rounding(w: Array) -> None:
+    """Set weights to zero that are zero but for rounding, in place."""
+    w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
+
+
+def mean_difference(problem: Any) -> Array:
+    """Difference of the means of the two classes, from the samples times their signs."""
+    positive = problem.y > 0
+    counts = np.where(positive, positive.sum(), (~positive).sum())
+    return np.asarray(problem.Z.T @ (1.0 / counts))
+
+
 class ColumnGeneration:
     """Linear programs with few rows and many columns, solved by pricing with HiGHS.
 
@@ -130,7 +142,7 @@ class ColumnGeneration:
         # weights of the columns; what is zero by rounding is zero
         w = np.zeros(costs.size)
         np.add.at(w, self._features, self._signs * values[self._n_fixed :])
-        w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
+        drop_rounding(w)
         bias = float(values[n]) if self.problem.intercept else 0.0
         return Vertex(w, bias, dual[:n], float(dual[n:].sum()))
 
@@ -139,10 +151,7 @@ class ColumnGeneration:
         problem = self.problem
         direction = problem.direction
         if direction is None:
-            positive = problem.y > 0
-            direction = problem.Z.T @ (
-                1.0 / np.where(positive, positive.sum(), (~positive).sum())
-            )
+            direction = mean_difference(problem)
         with np.errstate(invalid="ignore"):
             self._take(np.abs(direction) / costs, direction < 0)
 
@@ -214,9 +223,8 @@ class ColumnGeneration:
 
     def _close(self, columns: Array) -> None:
         """Fix variables to zero."""
-        self._highs.changeColsBounds(
-            columns.size, columns.astype(np.int32), 0.0 * columns, 0.0 * columns
-        )
+        zeros = np.zeros(columns.size)
+        self._highs.changeColsBounds(columns.size, columns.astype(np.int32), zeros, zeros)
 
     def _run(self) -> tuple[Array, Array]:
         """Return the variables and the dual values of the rows, by steps from the last basis."""
@@ -269,7 +277,7 @@ class CvxpyProgram:
         up, down, bias = self._stated.variable
         w = np.zeros(costs.size)
         w[columns] = up.value - down.value
-        w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
+        drop_rounding(w)
 
         # duals of the margins and of the direction
         dual = [np.ravel(rows.dual_value) for rows in self._stated.constraint]

@@ -207,9 +207,11 @@ def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxSt
     direction = np.zeros(n)
     limit = max(1, LOOKED_AT // len(segments))
     for y, (first, last) in enumerate(segments):
-        few = np.unique(np.linspace(first, last - 1, min(limit, last - first)).astype(int))
-        total = (totals[y - 1] if y > 0 else 0.0) - (totals[y] if y < len(totals) else 0.0)
-        direction[few] = total / len(few)
+        size = min(limit, last - first)
+        few = np.unique(np.linspace(first, last - 1, size).astype(int))
+        from_below = totals[y - 1] if y > 0 else 0.0
+        from_above = totals[y] if y < len(totals) else 0.0
+        direction[few] = (from_below - from_above) / len(few)
     f = store.product(direction)
 
     # the worst samples take weights up to their bounds until the sum is reached
@@ -217,16 +219,19 @@ def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxSt
     for y, total in enumerate(totals):
         for row, (first, last), sign in ((0, segments[y + 1], 1.0), (1, segments[y], -1.0)):
             order = first + np.argsort(sign * f[first:last], kind="stable")
-            before = np.concatenate([[0.0], np.cumsum(bounds[order])[:-1]])
-            weights[row, order] = sign * np.clip(total - before, 0.0, bounds[order])
+            ordered = bounds[order]
+            before = np.concatenate([[0.0], np.cumsum(ordered)[:-1]])
+            weights[row, order] = sign * np.clip(total - before, 0.0, ordered)
 
     g = store.product(weights[0] + weights[1])
     none = np.zeros(n)
     states = []
     for w, low, high in ((weights[0], none, bounds), (weights[1], -bounds, none)):
-        state = BoxState(
-            w, g, np.empty(n), np.empty(n), store.diagonal, none, low.copy(), high.copy(), 0.0
-        )
+        up = np.empty(n)
+        down = np.empty(n)
+        own_low = low.copy()
+        own_high = high.copy()
+        state = BoxState(w, g, up, down, store.diagonal, none, own_low, own_high, 0.0)
         mark_all(state, np.array([[0, n]]))
         states.append(state)
     return states[0], states[1]
@@ -288,9 +293,8 @@ def by_faces(
 
         # 3. ratio test: how far until the first bound
         with np.errstate(divide="ignore", invalid="ignore"):
-            step_bounds = np.where(d[moved] > 0, high[moved] - v[moved], v[moved]) / np.abs(
-                d[moved]
-            )
+            to_bound = np.where(d[moved] > 0, high[moved] - v[moved], v[moved])
+            step_bounds = to_bound / np.abs(d[moved])
         step_bounds[np.isnan(step_bounds)] = np.inf
         nearest = float(step_bounds.min(initial=np.inf))
 
@@ -353,14 +357,17 @@ def _minimum_of_face(
     m = len(q)
     k = E.shape[1]
     system = np.zeros((m + k, m + k))
-    system[:m, :m] = np.outer(sign[q], sign[q]) * K[np.ix_(sample[q], sample[q])]
+    K_free = K[np.ix_(sample[q], sample[q])]
+    system[:m, :m] = np.outer(sign[q], sign[q]) * K_free
     system[:m, m:] = E[q]
     system[m:, :m] = E[q].T
     # quasi-definite: weights may have no unique minimum, a threshold may have no free weight
     system[np.diag_indices(m + k)] += np.repeat([RIDGE_RELATIVE, -RIDGE_RELATIVE], [m, k])
     f = K @ np.bincount(sample, sign * v, minlength=len(K))
     v = v.copy()
-    v[q] += np.linalg.solve(system, np.r_[-sign[q] * f[sample[q]], sums - E.T @ v])[:m]
+    slope = sign[q] * f[sample[q]]
+    right = np.r_[-slope, sums - E.T @ v]
+    v[q] += np.linalg.solve(system, right)[:m]
     return v
 
 
@@ -406,12 +413,15 @@ def _leaving(f: Array, sign: Array, threshold: Array, v: Array, high: Array) -> 
 
 def margin_of(upper: BoxState, lower: BoxState, segments: Array) -> float:
     """Margin of the function as it is: the middle between what rising and falling sums tell."""
-    g = upper.g
+    upper_up = upper.g + upper.up
+    upper_down = upper.g + upper.down
+    lower_up = upper.g + lower.up
+    lower_down = upper.g + lower.down
     rising = BLOCKED
     falling = -BLOCKED
     for (first, last), (start, stop) in pairwise(segments):
-        up = float((g + upper.up)[start:stop].min() - (g + lower.down)[first:last].max())
-        down = float((g + upper.down)[start:stop].max() - (g + lower.up)[first:last].min())
+        up = float(upper_up[start:stop].min() - lower_down[first:last].max())
+        down = float(upper_down[start:stop].max() - lower_up[first:last].min())
         rising = min(rising, up)
         falling = max(falling, down)
     both = 0.5 * (rising + falling) if rising < 0.1 * BLOCKED else falling

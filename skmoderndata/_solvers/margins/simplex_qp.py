@@ -79,7 +79,8 @@ def simplex_qp(
         # 1. pairwise steps, on all indices or on few of them
         few = max(3 * int(np.count_nonzero(a)) // 2, LEAST)
         if done >= m // 2 and 2 * few <= m:  # go on among the weights and the least gradients
-            some = np.argpartition(np.where(a > 0.0, -np.inf, g), few)[:few]
+            weights_first = np.where(a > 0.0, -np.inf, g)
+            some = np.argpartition(weights_first, few)[:few]
             weights = a[some]
             sub = k[np.ix_(some, some)]
             steps = pairwise_descent(
@@ -113,7 +114,8 @@ def half_gradient(K: Array, v: Array, a: Array, y: Array) -> Array:
     """Half the gradient for the matrix `(y y') * K`, from the rows of the weights if few."""
     support = np.flatnonzero(a)
     used = support if 3 * len(support) <= len(a) else slice(None)
-    return np.asarray(y * ((y * a)[used] @ K[used]) - 0.5 * v)
+    product = (y * a)[used] @ K[used]
+    return np.asarray(y * product - 0.5 * v)
 
 
 def cost_of_slack(K: Array, share: Array, slack: float) -> tuple[float, Array]:
@@ -316,7 +318,8 @@ def active_set(
         worse = np.flatnonzero(~free & (g < level - 0.5 * tol))
         if spread <= tol or len(worse) == 0:
             break
-        free[worse[np.argsort(g[worse])][: max(1, len(worse) // 2)]] = True
+        order = worse[np.argsort(g[worse])]
+        free[order[: max(1, len(worse) // 2)]] = True
     return best
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.margins.linear_programs import (
-    ZERO,
     Infeasible,
     Separation,
     Vertex,
     dense,
+    drop_rounding,
 )
 from skmoderndata._typing import Array
 
@@ -331,7 +331,7 @@ class RescaledColumns:
 
         w = np.zeros(costs.size)
         w[used] = z[used] * scaled
-        w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
+        drop_rounding(w)
 
         if price is None and float(scores(self.problem, w, bias).min()) < 1.0 - MARGIN_TOL:
             raise Infeasible
