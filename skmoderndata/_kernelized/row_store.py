@@ -112,17 +112,17 @@ class RowStore:
 
         self.n_evaluations += len(wanted) * self.n
         step = len(self.exponents)
-        for first in range(0, len(wanted), step):
-            chosen = wanted[first : first + step]
-            E = self.exponents[: len(chosen)]
-            with one_blas_thread():
+        with one_blas_thread():
+            for first in range(0, len(wanted), step):
+                chosen = wanted[first : first + step]
+                E = self.exponents[: len(chosen)]
                 self.writer.exponents(chosen, slice(None), E)
-            for slot, exponents in zip(slots[first:], E, strict=False):
-                # rounding makes exponents positive by less than single precision can tell
-                row = self.values[slot]
-                np.exp(exponents, out=row, dtype=np.float32, casting="same_kind")
-                if self.plus:
-                    row += np.float32(self.plus)
+                for slot, exponents in zip(slots[first:], E, strict=False):
+                    # rounding makes exponents positive by less than single precision can tell
+                    row = self.values[slot]
+                    np.exp(exponents, out=row, dtype=np.float32, casting="same_kind")
+                    if self.plus:
+                        row += np.float32(self.plus)
 
     def compute(self, wanted: Array) -> Array:
         """Compute rows in double precision, without storing them."""

@@ -20,7 +20,7 @@ from skmoderndata._kernelized.expansion import KernelRows, largest_diagonal, sur
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.machines import KernelMachine
 from skmoderndata._kernelized.row_store import RowStore
-from skmoderndata._samples.containers import take
+from skmoderndata._samples.containers import count_samples, take
 from skmoderndata._solvers.margins.core_set import core_set
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT
 from skmoderndata._validation import check_magnitude
@@ -39,6 +39,7 @@ CORE_CONSTRAINTS = {
 }
 
 FEW_ROWS = 100  # of so many samples one has its kernel row in memory, at least
+DIAGONAL_ROWS = 2**15  # samples whose own kernel values are computed at a time
 SCALES_FROM_ROWS = 10_000  # samples from which the scales of the columns are estimated
 UNSCALED = 1e3  # ratio of standard deviations that impairs squared distances
 
@@ -57,11 +58,9 @@ class CoreVectors(KernelMachine):
 
     def _costs(self, weights):
         """Costs `2 C u` of samples with weights u; ValueError beyond the range of magnitudes."""
-        return check_magnitude(
-            2.0 * self.C * np.asarray(weights, dtype=np.float64),
-            owner=type(self).__name__,
-            input_name="C times sample_weight",
-        )
+        costs = 2.0 * self.C * np.asarray(weights, dtype=np.float64)
+        owner = type(self).__name__
+        return check_magnitude(costs, owner=owner, input_name="C times sample_weight")
 
     def _kernel_rows(self, X, weights=None, *, sure=False):
         """Return the kernel rows of the samples, and the largest `k(x, x)`."""
@@ -80,9 +79,9 @@ class CoreVectors(KernelMachine):
         """State of the last call of `fit`, if `warm_start` is set."""
         return getattr(self, "_core", None) if self.warm_start else None
 
-    def _finished_by(self, found):
+    def _finished_by(self, results):
         """Name of the solver that finished any of the problems."""
-        handed_over = any(one.handed_over for one in found)
+        handed_over = any(one.handed_over for one in results)
         return "coordinate_descent" if handed_over else self.solver
 
     def _all_rows(self, rows, ids, bias):
@@ -92,18 +91,18 @@ class CoreVectors(KernelMachine):
             X = rows.X
             if ids is not None:
                 X = X[np.ix_(ids, ids)] if rows.gram.precomputed else take(X, ids)
-            found = RowStore(rows.gram, X, cache_size=self.cache_size, plus=bias)
-            if FEW_ROWS * len(found.values) < found.n:
+            row_store = RowStore(rows.gram, X, cache_size=self.cache_size, plus=bias)
+            if FEW_ROWS * len(row_store.values) < row_store.n:
                 warnings.warn(
                     f"{type(self).__name__}: more than a fifth of the samples are support "
                     f"vectors, and cache_size={self.cache_size:g} holds the kernel rows of "
-                    f"{len(found.values)} of {found.n} samples, so that rows are computed "
+                    f"{len(row_store.values)} of {row_store.n} samples, so that rows are computed "
                     "repeatedly. Set max_core to limit the support vectors, or increase "
                     "cache_size.",
                     UserWarning,
                     stacklevel=2,
                 )
-            return found
+            return row_store
 
         return store
 
@@ -113,7 +112,7 @@ class CoreVectors(KernelMachine):
         if self.solver == "cvxpy":
             max_core = min(max_core or CVXPY_LIMIT, CVXPY_LIMIT)
 
-        found = core_set(
+        result = core_set(
             problem,
             tol=self.tol,
             eps=eps,
@@ -128,35 +127,47 @@ class CoreVectors(KernelMachine):
         )
 
         if not surely_psd(problem.rows.gram):
-            check_convex(problem.gram, problem.slack, found.core[found.weights > 0])
-        return found
+            check_convex(problem.gram, problem.slack, result.core[result.weights > 0])
+        return result
 
-    def _store_work(self, rows, found):
+    def _store_work(self, rows, results):
         """Store the duality gap and the work: maxima and sums over several problems."""
-        self.dual_gap_ = float(max(one.gap for one in found))
-        self.n_iter_ = int(max(one.n_iter for one in found))
-        self.n_passes_ = int(sum(one.n_passes for one in found))
+        self.dual_gap_ = float(max(one.gap for one in results))
+        self.n_iter_ = int(max(one.n_iter for one in results))
+        self.n_passes_ = int(sum(one.n_passes for one in results))
         self.n_kernel_evaluations_ = int(rows.n_evaluations)
 
-    def _warn_above_tol(self, found, X, *, violation=False):
+    def _warn_above_tol(self, result, X, *, violation=False):
         """Warn that the search ended above `tol`, naming the gap and the parameter to change."""
         what = "pairs" if hasattr(self, "core_pairs_") else "samples"
         reached = (
-            f"with {len(found.core)} core {what} after {self.n_iter_} solutions the relative "
-            f"duality gap is {found.gap:.1e} (tol={self.tol:g})"
+            f"with {len(result.core)} core {what} after {self.n_iter_} solutions the relative "
+            f"duality gap is {result.gap:.1e} (tol={self.tol:g})"
         )
         if violation:
             reached += (
-                f" and the relative violation of the margin is up to {found.violation:.1e}"
+                f" and the relative violation of the margin is up to {result.violation:.1e}"
             )
         remedy = scale_first(X) or "increase max_iter or tol"
-        if found.full:
+        if result.full:
             remedy = "increase max_core"
-            if self.solver == "ball" and (self.max_core or np.inf) > len(found.core):
+            if self.solver == "ball" and (self.max_core or np.inf) > len(result.core):
                 remedy = "increase cache_size"
-            elif self.solver == "cvxpy" and len(found.core) >= CVXPY_LIMIT:
+            elif self.solver == "cvxpy" and len(result.core) >= CVXPY_LIMIT:
                 remedy = "use solver='core_set'"
         warn_not_converged(self, reached=reached, remedy=remedy)
+
+
+def diagonal_by_blocks(gram, X):
+    """Kernel values of samples with themselves, for blocks of samples one after the other."""
+    if gram.precomputed:
+        return gram.diag(X)
+    n = count_samples(X)
+    values = np.empty(n)
+    for first in range(0, n, DIAGONAL_ROWS):
+        rows = slice(first, first + DIAGONAL_ROWS)
+        values[rows] = gram.diag(take(X, rows))
+    return values
 
 
 def check_convex(gram, slack, indices, limit=CVXPY_LIMIT):

@@ -298,12 +298,12 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         rows, diagonal = self._kernel_rows(X, weights, sure=sure)
         rng = check_random_state(self.random_state)
         with one_blas_thread():
-            found, problems, multiples = self._separate(
+            results, problems, multiples = self._separate(
                 rows, diagonal, codes, weights, active, rng, y
             )
 
-        self._store(rows, found, problems, multiples, codes, active)
-        self._warn(found, X)
+        self._store(rows, results, problems, multiples, codes, active)
+        self._warn(results, X)
         return self
 
     def _weights(self, X, y, sample_weight):
@@ -330,7 +330,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
     def _separate(self, rows, diagonal, codes, weights, active, rng, y):
         """Solve one problem for two classes, otherwise one for each class."""
         bias = self.intercept_scaling**2 if self.fit_intercept else 0.0
-        kept = codes if active is None else codes[active]
+        active_codes = codes if active is None else codes[active]
         if weights is None:
             costs = self._costs(1.0)
         else:
@@ -343,7 +343,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         classes = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         earlier = self._earlier(len(classes))
         make_store = self._all_rows(rows, active, bias)
-        found = []
+        results = []
         problems = []
         multiples = []
         first = None
@@ -352,7 +352,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
             self, rows.X, y, max_passes=self.max_iter * len(classes), task_name="core set"
         ) as progress:
             for number, label in enumerate(classes):
-                signs = np.where(kept == label, 1, -1).astype(np.int8)
+                signs = np.where(active_codes == label, 1, -1).astype(np.int8)
                 if not (signs > 0).any():
                     raise ValueError(
                         f"{type(self).__name__}: class '{self.classes_[label]}' has no sample of "
@@ -380,10 +380,10 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
                     result.values, result.core[used], result.weights[used], result.rho
                 )
 
-                found.append(result._replace(values=result.values[:0]))
+                results.append(result._replace(values=result.values[:0]))
                 problems.append(problem)
                 multiples.append(multiple)
-        return found, problems, multiples
+        return results, problems, multiples
 
     def _check_ball(self, rows, weights):
         if not rows.gram.constant_diagonal or weights is not None:
@@ -399,20 +399,20 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         last = getattr(self, "_cores", None) if self.warm_start else None
         return [None] * count if last is None or len(last) != count else last
 
-    def _store(self, rows, found, problems, multiples, codes, active):
+    def _store(self, rows, results, problems, multiples, codes, active):
         def row(indices):
             return indices if active is None else active[indices]
 
         bias = problems[0].bias
-        support = [row(r.core[r.weights > 0]) for r in found]
+        support = [row(r.core[r.weights > 0]) for r in results]
         all_support = np.unique(np.concatenate(support))
-        self.core_indices_ = np.unique(np.concatenate([row(r.core) for r in found]))
+        self.core_indices_ = np.unique(np.concatenate([row(r.core) for r in results]))
         self._cores = [
-            p.state(r.core, r.weights) for p, r in zip(problems, found, strict=True)
+            p.state(r.core, r.weights) for p, r in zip(problems, results, strict=True)
         ]
-        dual_coef = np.zeros((len(found), len(all_support)))
-        self.intercept_ = np.zeros(len(found))
-        for k, (result, problem) in enumerate(zip(found, problems, strict=True)):
+        dual_coef = np.zeros((len(results), len(all_support)))
+        self.intercept_ = np.zeros(len(results))
+        for k, (result, problem) in enumerate(zip(results, problems, strict=True)):
             used = result.weights > 0
             # the scaled kernel is 1 / scale times the kernel
             signed = result.weights[used] * problem.signs[result.core[used]]
@@ -421,21 +421,21 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
             self.intercept_[k] = bias * coef.sum()
         self._keep_support(rows.gram, rows.X, all_support, dual_coef)
         scales = np.array([problem.scale for problem in problems])
-        self.rho_ = np.array([r.rho for r in found]) * scales
+        self.rho_ = np.array([r.rho for r in results]) * scales
         # a margin of zero, up to rounding, certifies nothing
         self.objective_ = float(np.sum(0.5 / self.rho_[self.rho_ > 0]))
         largest = np.array([p.largest_diagonal for p in problems])
         self.radius_ = np.sqrt(np.maximum(0.0, largest * scales - self.rho_))
-        self.margin_tolerance_ = np.array([r.violation for r in found])
+        self.margin_tolerance_ = np.array([r.violation for r in results])
         self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
-        self._store_work(rows, found)
-        self.solver_ = self._finished_by(found)
+        self._store_work(rows, results)
+        self.solver_ = self._finished_by(results)
         if rows.gram.kernel == "linear":
             coef = self.dual_coef_ @ self._basis
             self.coef_ = coef.toarray() if sparse.issparse(coef) else np.asarray(coef)
 
-    def _warn(self, found, X):
-        worst = max(found, key=lambda r: (not r.converged, r.gap))
+    def _warn(self, results, X):
+        worst = max(results, key=lambda r: (not r.converged, r.gap))
         if not worst.converged:
             self._warn_above_tol(worst, X, violation=True)
         elif self.radius_tol is not None and self.solver != "ball":

@@ -275,33 +275,33 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
             one_blas_thread(),
             FitProgress(self, X, y, max_passes=None, task_name="core set") as progress,
         ):
-            budget, known = self._budget(rows, ids, weights, rng)
+            budget, given = self._budget(rows, ids, weights, rng)
             shared = (rows, diagonal, weights, budget, rng, progress)
-            problem, found = self._solve(*shared, ids, self._last_core(), known)
+            problem, result = self._solve(*shared, ids, self._last_core(), given)
 
             # the machine; its threshold is the margin, or follows from held-out scores
-            place, coef, threshold = _function(problem, found)
-            self._keep_support(rows.gram, X, ids[place], coef)
+            support, coef, threshold = _function(problem, result)
+            self._keep_support(rows.gram, X, ids[support], coef)
             self.rho_ = self.offset_ = threshold
             if self.contamination != "auto":
-                state = problem.state(found.core, found.weights)
+                state = problem.state(result.core, result.weights)
                 scores, w = self._held_out(X, shared, ids, state)
                 if not len(scores):  # all samples are equal
                     scores = self._function_values(X)
                     w = weights
                 self.offset_ = outlier_threshold(scores, w, self.contamination)
 
-        self.core_indices_ = np.sort(ids[found.core])
-        margin = float(found.rho * problem.scale)
+        self.core_indices_ = np.sort(ids[result.core])
+        margin = float(result.rho * problem.scale)
         # the dual has the value -margin / 2, and the gap is relative to it
-        self.objective_ = 0.5 * margin * (found.gap - 1.0)
+        self.objective_ = 0.5 * margin * (result.gap - 1.0)
         self.cost_ = float(budget / weights[ids].sum() / peak)
         self.slack_ = min(1.0, 1.0 / (budget * margin)) if margin > 0 else 1.0
-        self._store_work(rows, [found])
-        self.solver_ = self._finished_by([found])
-        self._core = problem.state(found.core, found.weights)
-        if not found.converged:
-            self._warn_above_tol(found, X)
+        self._store_work(rows, [result])
+        self.solver_ = self._finished_by([result])
+        self._core = problem.state(result.core, result.weights)
+        if not result.converged:
+            self._warn_above_tol(result, X)
         return self
 
     def score_samples(self, X):
@@ -388,13 +388,13 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         budget, a = cost_of_slack(K, weights[ids] / weights[ids].sum(), self.slack)
         return budget / unit, (K, a) if len(ids) == every else None
 
-    def _solve(self, rows, diagonal, weights, budget, rng, progress, ids, last, known=None):
+    def _solve(self, rows, diagonal, weights, budget, rng, progress, ids, last, given=None):
         """Solve the problem of samples `ids`, whose costs sum to the budget."""
         costs = budget * weights[ids] / weights[ids].sum()
-        part = None if len(ids) == len(weights) else ids
-        make_store = self._all_rows(rows, part, 0.0)
+        subset = None if len(ids) == len(weights) else ids
+        make_store = self._all_rows(rows, subset, 0.0)
         problem = OneClassRows(
-            rows, costs, diagonal=diagonal, ids=part, make_store=make_store, known=known
+            rows, costs, diagonal=diagonal, ids=subset, make_store=make_store, given=given
         )
         return problem, self._search(problem, rng, progress, last=last)
 
@@ -407,28 +407,30 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         rows = shared[0]
         weights = shared[2]
         others = np.setdiff1d(np.flatnonzero(weights), ids)
-        found = [self._function_values(take(X, others))]
+        values_of_folds = [self._function_values(take(X, others))]
         held_out = [others]
         if len(others) < HELD_OUT_SAMPLES:
-            few = rows.matrix(ids, ids[np.linspace(0, len(ids) - 1, TOLD_APART).astype(int)])
+            spaced = np.linspace(0, len(ids) - 1, TOLD_APART).astype(int)
+            few = rows.matrix(ids, ids[spaced])
             scores = rows.values(rows.expansion(self.support_, self.dual_coef_), ids)
 
             for inside, outside in folds(few, scores):
-                part = ids[inside]
-                problem, result = self._solve(*shared, part, state)
-                place, coef, threshold = _function(problem, result)
+                training = ids[inside]
+                problem, result = self._solve(*shared, training, state)
+                support, coef, threshold = _function(problem, result)
                 # the margin of fewer samples is wider
-                values = rows.values(rows.expansion(part[place], coef), ids[outside])
-                found.append(values * (self.rho_ / threshold))
+                function = rows.expansion(training[support], coef)
+                values = rows.values(function, ids[outside])
+                values_of_folds.append(values * (self.rho_ / threshold))
                 held_out.append(ids[outside])
-        return np.concatenate(found), weights[np.concatenate(held_out)]
+        return np.concatenate(values_of_folds), weights[np.concatenate(held_out)]
 
 
-def _function(problem, found):
+def _function(problem, result):
     """Support vectors in order, their coefficients, and the threshold of the best function."""
-    used = found.weights > 0
-    place = found.core[used]
-    weights = found.weights[used]
-    multiple, threshold = problem.solution(found.values, place, weights, found.rho)
-    order = np.argsort(place)
-    return place[order], multiple * weights[order], threshold
+    used = result.weights > 0
+    support = result.core[used]
+    weights = result.weights[used]
+    multiple, threshold = problem.solution(result.values, support, weights, result.rho)
+    order = np.argsort(support)
+    return support[order], multiple * weights[order], threshold

@@ -268,24 +268,24 @@ class CoreVectorRanker(CoreVectors, Base):
             else:
                 grades, queries = _graded(self._grades(y, labels), query_ids, n)
                 problem = GradedRows(rows, grades, queries, 2.0 * self.C, diagonal=diagonal)
-            found, support, dual_coef, all_pairs = self._solve(rows, problem, rng, progress)
+            result, support, dual_coef, all_pairs = self._solve(rows, problem, rng, progress)
 
-        self.core_pairs_ = np.stack(problem.ends(found.core), axis=1)
+        self.core_pairs_ = np.stack(problem.ends(result.core), axis=1)
         used = dual_coef != 0
         self._keep_support(rows.gram, rows.X, support[used], dual_coef[used])
-        self._store_work(rows, [found])
-        self._core = problem.state(found.core, found.weights)
+        self._store_work(rows, [result])
+        self._core = problem.state(result.core, result.weights)
 
-        if all_pairs and found.full:
+        if all_pairs and result.full:
             warn_not_converged(
                 self,
                 reached=f"with {len(support)} basis functions, the limit of cache_size="
-                f"{self.cache_size:g}, the relative duality gap is {found.gap:.1e} "
+                f"{self.cache_size:g}, the relative duality gap is {result.gap:.1e} "
                 f"(tol={self.tol:g})",
                 remedy="increase cache_size, tol or the width of the kernel",
             )
-        elif not found.converged:
-            self._warn_above_tol(found, X)
+        elif not result.converged:
+            self._warn_above_tol(result, X)
         return self
 
     def predict(self, X):
@@ -354,23 +354,23 @@ class CoreVectorRanker(CoreVectors, Base):
             )
             if few.converged or progress.stopped:
                 return few, *_from_pairs(problem, few), False
-            found, support, dual_coef = self._on_samples(rows, problem, few, progress)
-            if found.converged or progress.stopped:
-                return found, support, dual_coef, True
+            result, support, dual_coef = self._on_samples(rows, problem, few, progress)
+            if result.converged or progress.stopped:
+                return result, support, dual_coef, True
 
         limit = MOST_PAIRS if core_set else None
-        found = self._search(problem, rng, progress, last=last, max_core=limit)
-        if not (found.full and core_set and self.max_core is None):
-            return found, *_from_pairs(problem, found), False
-        return *self._on_samples(rows, problem, found, progress), True
+        result = self._search(problem, rng, progress, last=last, max_core=limit)
+        if not (result.full and core_set and self.max_core is None):
+            return result, *_from_pairs(problem, result), False
+        return *self._on_samples(rows, problem, result, progress), True
 
-    def _on_samples(self, rows, problem, found, progress):
+    def _on_samples(self, rows, problem, few_pairs, progress):
         """Solve with all pairs, for a function that is a sum over an increasing set of samples."""
         n = rows.n_rows
-        most = min(n, max(2, int(self.cache_size * 2**20 / (8 * n))))
-        rank = min(FIRST_RANK, most)
+        largest = min(n, max(2, int(self.cache_size * 2**20 / (8 * n))))
+        rank = min(FIRST_RANK, largest)
         theta = None
-        n_iter = found.n_iter
+        n_iter = few_pairs.n_iter
         order = rows.gram.order(rows.X)
 
         while True:
@@ -388,20 +388,25 @@ class CoreVectorRanker(CoreVectors, Base):
             )
             theta = result.theta
             n_iter = n_iter + result.n_iter
-            if not result.exhausted or len(theta) < rank or rank == most or progress.stopped:
+            if (
+                not result.exhausted
+                or len(theta) < rank
+                or rank == largest
+                or progress.stopped
+            ):
                 break
             del cholesky
-            rank = GROWTH * rank if 2 * GROWTH * rank <= most else most
+            rank = GROWTH * rank if 2 * GROWTH * rank <= largest else largest
 
         # from coefficients of the factor to those of samples
         triangle = cholesky.factor[cholesky.pivots]
         coef = linalg.solve_triangular(triangle, theta, lower=True, trans="T")
 
         order = np.argsort(cholesky.pivots)
-        found = found._replace(
+        few_pairs = few_pairs._replace(
             gap=result.gap, converged=result.converged, full=result.exhausted, n_iter=n_iter
         )
-        return found, cholesky.pivots[order], coef[order]
+        return few_pairs, cholesky.pivots[order], coef[order]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -409,13 +414,13 @@ class CoreVectorRanker(CoreVectors, Base):
         return tags
 
 
-def _from_pairs(problem, found):
+def _from_pairs(problem, result):
     """Return the samples of the function on a core set, and their coefficients."""
-    active = found.weights > 0
-    core = found.core[active]
-    a = found.weights[active]
+    active = result.weights > 0
+    core = result.core[active]
+    a = result.weights[active]
     support, coef = problem.coefficients(core, a)
-    return support, problem.best_multiple(found.values, core, a, found.rho)[1] * coef
+    return support, problem.best_multiple(result.values, core, a, result.rho)[1] * coef
 
 
 def _graded(grades, query_ids, n):
@@ -431,7 +436,8 @@ def _graded(grades, query_ids, n):
     order = np.lexsort((grades, queries))
     q = queries[order]
     g = grades[order]
-    if not ((q[1:] == q[:-1]) & (g[1:] > g[:-1])).any():
+    of_one_query = q[1:] == q[:-1]
+    if not (of_one_query & (g[1:] > g[:-1])).any():
         raise ValueError(
             f"CoreVectorRanker needs a query with two different grades, got {n} sample(s) of "
             "equal grades within their queries."
@@ -441,16 +447,13 @@ def _graded(grades, query_ids, n):
 
 def _checked_pairs(pairs, n):
     pairs = np.asarray(pairs)
-    if (
-        pairs.ndim != 2
-        or pairs.shape[1] != 2
-        or len(pairs) == 0
-        or pairs.dtype.kind not in "iu"
-    ):
+    two_columns = pairs.ndim == 2 and pairs.shape[1] == 2
+    if not two_columns or len(pairs) == 0 or pairs.dtype.kind not in "iu":
         raise ValueError(
             "pairs must be an array of integers of shape (n_pairs, 2), got shape "
             f"{pairs.shape} of {pairs.dtype}."
         )
-    if pairs.min() < 0 or pairs.max() >= n or (pairs[:, 0] == pairs[:, 1]).any():
+    inside = pairs.min() >= 0 and pairs.max() < n
+    if not inside or (pairs[:, 0] == pairs[:, 1]).any():
         raise ValueError(f"pairs must name two different samples out of {n} in each row.")
     return pairs.astype(np.int64)

@@ -255,28 +255,28 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
                 ids=ids,
             )
             last = self._last_core()
-            found = self._search(problem, rng, progress, last=last)
+            result = self._search(problem, rng, progress, last=last)
 
         # the function in units of the targets
-        units, coef = problem.coefficients(found.core, found.weights)
+        units, coef = problem.coefficients(result.core, result.weights)
         used = coef != 0
         coef = (problem.scale * coef[used]) * level * spread
-        core = np.unique(found.core[found.core < 2 * problem.n_units] // 2)
+        core = np.unique(result.core[result.core < 2 * problem.n_units] // 2)
         self.core_indices_ = core if ids is None else ids[core]
         support = units[used] if ids is None else ids[units[used]]
 
         self._keep_support(rows.gram, rows.X, support, coef)
         self.intercept_ = float(coef.sum()) + center
-        active = found.weights > 0
+        active = result.weights > 0
         _, width = problem.solution(
-            found.values, found.core[active], found.weights[active], found.rho
+            result.values, result.core[active], result.weights[active], result.rho
         )
         self.epsilon_ = width * spread
-        self._store_work(rows, [found])
-        self._core = problem.state(found.core, found.weights)
+        self._store_work(rows, [result])
+        self._core = problem.state(result.core, result.weights)
 
-        if not found.converged:
-            self._warn_above_tol(found, X)
+        if not result.converged:
+            self._warn_above_tol(result, X)
         return self
 
 

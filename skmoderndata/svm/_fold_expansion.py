@@ -171,4 +171,5 @@ def _parts(machine):
 
 def reciprocal_roots(d):
     """Reciprocals of square roots, 0 for 0."""
-    return np.divide(1.0, np.sqrt(d), out=np.zeros(len(d)), where=d > 0)
+    zeros = np.zeros(len(d))
+    return np.divide(1.0, np.sqrt(d), out=zeros, where=d > 0)

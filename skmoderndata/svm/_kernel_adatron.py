@@ -55,6 +55,7 @@ class Adatron(KernelMachine):
         if self.solver == "cvxpy":
             return by_cvxpy(store, box, tube, None, [], gap, self.tol)
         state = box_state(store, np.zeros(store.n), **box, tube=tube)
+        curvature = max(float(store.diagonal.max()), 1e-300)
         return coordinate_descent(
             store,
             state,
@@ -63,12 +64,12 @@ class Adatron(KernelMachine):
             omega=self.omega,
             tol=self.tol,
             max_iter=self.max_iter,
-            largest=1e6 / max(self.tol, 1e-6) / max(float(store.diagonal.max()), 1e-300),
+            largest=1e6 / max(self.tol, 1e-6) / curvature,
             shuffle=self.shuffle,
             progress=progress,
         )
 
-    def _finish(self, gram, store, X, active, coef, found):
+    def _finish(self, gram, store, X, active, coef, results):
         """Store the support vectors, the offset contained in the kernel, and the certificate."""
         used = np.flatnonzero(np.atleast_2d(coef).any(axis=0))
         self._check_psd(gram, store, used, np.zeros(store.n))
@@ -80,9 +81,9 @@ class Adatron(KernelMachine):
             self.coef_ = weight.toarray() if sparse.issparse(weight) else np.asarray(weight)
 
         # the certificate of the worst problem
-        worst = max(found, key=lambda one: (not one.converged, one.gap))
+        worst = max(results, key=lambda one: (not one.converged, one.gap))
         self.dual_gap_ = float(worst.gap)
-        self.n_iter_ = max(1, *(one.n_iter for one in found))
+        self.n_iter_ = max(1, *(one.n_iter for one in results))
         if not worst.converged:
             hard = np.isinf(self.C) and worst.n_iter < self.max_iter
             warn_not_converged(
@@ -293,12 +294,13 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
 
         # one problem for two classes, otherwise one for each class
         labels = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        found = []
+        results = []
         with FitProgress(self, X, y, max_passes=None) as progress:
             for label in labels:
                 signs = np.where(codes == label, 1.0, -1.0)
-                found.append(self._separate(store, signs, ridge, rng, progress))
-        self._finish(gram, store, X, active, np.stack([one.w for one in found]), found)
+                results.append(self._separate(store, signs, ridge, rng, progress))
+        coef = np.stack([one.w for one in results])
+        self._finish(gram, store, X, active, coef, results)
         return self
 
     def _separate(self, store, signs, ridge, rng, progress):
@@ -307,12 +309,9 @@ class KernelAdatronClassifier(Adatron, MachineClassifierMixin, Base):
         squared = self.loss == "squared_hinge"
         top = np.full(len(signs), np.inf) if hard or squared else 0.5 / ridge
         own = ridge if squared else np.zeros(len(signs))
-        box = {
-            "low": np.where(signs > 0, 0.0, -top),
-            "high": np.where(signs > 0, top, 0.0),
-            "ridge": own,
-            "linear": -signs,
-        }
+        low = np.where(signs > 0, 0.0, -top)
+        high = np.where(signs > 0, top, 0.0)
+        box = {"low": low, "high": high, "ridge": own, "linear": -signs}
 
         def gap(w, g):
             values = g - own * w + signs
@@ -535,7 +534,7 @@ class KernelAdatronRegressor(Adatron, MachineRegressorMixin, Base):
         rng = check_random_state(self.random_state)
         gram, store = self._row_store(X, active, weights, plus=float(self.fit_intercept))
         with FitProgress(self, X, y, max_passes=None) as progress:
-            found = self._descend(store, box, tube, gap, rng, progress)
-        self._finish(gram, store, X, active, found.w, [found])
+            result = self._descend(store, box, tube, gap, rng, progress)
+        self._finish(gram, store, X, active, result.w, [result])
         self.intercept_ += centre
         return self

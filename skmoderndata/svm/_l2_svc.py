@@ -228,7 +228,7 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         # nearest points of the hulls of two classes, for each pair
         pairs = [(1, 0)] if len(counts) == 2 else list(combinations(range(len(counts)), 2))
         with FitProgress(self, X, y, max_passes=None, task_name="level") as progress:
-            found = [
+            machines = [
                 nearest_hulls(
                     store,
                     ridge,
@@ -242,24 +242,23 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
             ]
 
         # support vectors of any pair
-        coef = np.stack([one.coef for one in found])
+        coef = np.stack([one.coef for one in machines])
         used = np.flatnonzero(coef.any(axis=0))
-        for one in found:
+        for one in machines:
             self._check_psd(gram, store, np.flatnonzero(one.coef), ridge)
         self._keep_support(gram, X, order[used], coef[:, used])
 
-        self.intercept_ = np.array([one.offset for one in found]) - self._at_mean
-        self.objective_ = float(sum(one.objective for one in found))
-        norms = np.array([one.norm for one in found])
-        self.margin_ = np.divide(
-            1.0, np.sqrt(norms), out=np.zeros(len(norms)), where=norms > 0
-        )
+        self.intercept_ = np.array([one.offset for one in machines]) - self._at_mean
+        self.objective_ = float(sum(one.objective for one in machines))
+        norms = np.array([one.norm for one in machines])
+        zeros = np.zeros(len(norms))
+        self.margin_ = np.divide(1.0, np.sqrt(norms), out=zeros, where=norms > 0)
         self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
         if gram.kernel == "linear":
             self.coef_ = self._linear_weights()
 
-        worst = max(found, key=lambda one: (not one.converged, one.gap))
-        n_iter = max(one.n_iter for one in found)
+        worst = max(machines, key=lambda one: (not one.converged, one.gap))
+        n_iter = max(one.n_iter for one in machines)
         self._keep_work(worst.gap, n_iter, worst.converged)
         return self
 

@@ -192,9 +192,10 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
         # relative to the mean, so that large targets do not cancel; the offset is free
         mean = float(np.average(y[active], weights=weights[active]))
         with FitProgress(self, X, y, max_passes=None, task_name="level") as progress:
-            found = squared_tube(
+            centred = np.asarray(y[active], dtype=np.float64) - mean
+            machine = squared_tube(
                 store,
-                np.asarray(y[active], dtype=np.float64) - mean,
+                centred,
                 ridge,
                 float(self.epsilon),
                 solver=self.solver,
@@ -204,13 +205,13 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
             )
 
         # support vectors
-        used = np.flatnonzero(found.coef)
+        used = np.flatnonzero(machine.coef)
         self._check_psd(gram, store, used, ridge)
-        self._keep_support(gram, X, active[used], found.coef[used])
+        self._keep_support(gram, X, active[used], machine.coef[used])
 
-        self.intercept_ = float(found.offset + mean - self._at_mean)
-        self.objective_ = float(found.objective)
+        self.intercept_ = float(machine.offset + mean - self._at_mean)
+        self.objective_ = float(machine.objective)
         if gram.kernel == "linear":
             self.coef_ = np.ravel(self._linear_weights())
-        self._keep_work(found.gap, found.n_iter, found.converged)
+        self._keep_work(machine.gap, machine.n_iter, machine.converged)
         return self

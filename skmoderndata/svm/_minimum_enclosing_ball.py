@@ -19,9 +19,9 @@ from skmoderndata._kernelized.expansion import Expansion, KernelRows
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.mixins import KernelSamples
 from skmoderndata._registry import MethodCard
-from skmoderndata._samples.containers import count_samples, take
+from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.margins.enclosing_ball import InputPoints, enclosing_ball
-from skmoderndata.svm._base import scale_first
+from skmoderndata.svm._base import diagonal_by_blocks, scale_first
 
 SURFACE_RELATIVE = (
     1e-9  # relative tolerance of the surface, so that no training sample is outside
@@ -234,7 +234,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         width = X.shape[1] if linear else 0
 
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
-            found = enclosing_ball(
+            ball = enclosing_ball(
                 points,
                 heights_sq=heights_sq,
                 tol=self.tol,
@@ -248,32 +248,31 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
             )
 
         self._gram = gram
-        self.support_ = found.support
-        self.dual_coef_ = found.weights
-        self.core_indices_ = found.core
+        self.support_ = ball.support
+        self.dual_coef_ = ball.weights
+        self.core_indices_ = ball.core
         self._basis = gram.subset(X, self.support_)
         self.support_vectors_ = np.zeros((0, 0)) if gram.precomputed else self._basis
 
-        self.radius_ = found.radius
-        self.radius_lower_ = found.lower
-        self.dual_gap_ = found.gap
-        self._norm = found.norm
+        self.radius_ = ball.radius
+        self.radius_lower_ = ball.lower
+        self.dual_gap_ = ball.gap
+        self._norm = ball.norm
 
         # in input space the radius is that of all samples, to rounding
         if linear:
-            self.center_ = points.expansion(found.support, found.weights) + points.mean
-            self.radius_ = max(
-                self.radius_, float(np.sqrt(self._squares(X, heights_sq).max()))
-            )
+            self.center_ = points.expansion(ball.support, ball.weights) + points.mean
+            furthest = float(np.sqrt(self._squares(X, heights_sq).max()))
+            self.radius_ = max(self.radius_, furthest)
         self.offset_ = -self.radius_ * (1.0 + SURFACE_RELATIVE)
 
-        self.n_iter_ = found.n_iter
-        self.n_passes_ = found.n_passes
-        if not found.converged:
+        self.n_iter_ = ball.n_iter
+        self.n_passes_ = ball.n_passes
+        if not ball.converged:
             warn_not_converged(
                 self,
-                reached=f"after {found.n_iter} steps of solver={self.solver!r} the relative gap "
-                f"of the radius is {found.gap:.1e} (tol={self.tol:g})",
+                reached=f"after {ball.n_iter} steps of solver={self.solver!r} the relative gap "
+                f"of the radius is {ball.gap:.1e} (tol={self.tol:g})",
                 remedy=scale_first(X) or "increase max_iter or tol, or use solver='core_set'",
             )
         return self
@@ -349,20 +348,14 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
     def _squares(self, X, heights_sq=None):
         """Squared distances of validated samples from the centre."""
         if self._gram.kernel == "linear":
-            found = _input_squares(X, self.center_)
+            distances_sq = _input_squares(X, self.center_)
         else:
             expansion = Expansion(self._gram, self._basis, self.dual_coef_)
-            diagonal = np.concatenate(
-                [
-                    np.asarray(self._gram.diag(take(X, slice(s, s + 2**15))), dtype=np.float64)
-                    for s in range(0, count_samples(X), 2**15)
-                ]
-                if not self._gram.precomputed
-                else [self._gram.diag(X)]
-            )
-            found = diagonal - 2.0 * expansion.values(X, n_jobs=self.n_jobs) + self._norm
-            np.maximum(found, 0.0, out=found)
-        return found if heights_sq is None else found + heights_sq
+            values = expansion.values(X, n_jobs=self.n_jobs)
+            diagonal = diagonal_by_blocks(self._gram, X)
+            distances_sq = diagonal - 2.0 * values + self._norm
+            np.maximum(distances_sq, 0.0, out=distances_sq)
+        return distances_sq if heights_sq is None else distances_sq + heights_sq
 
 
 def _input_squares(X, center):

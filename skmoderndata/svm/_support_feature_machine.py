@@ -573,11 +573,11 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         )
 
     def _store(self, rounds, tasks, scaled):
-        found, hard = zip(*rounds, strict=True)
+        separations, hard = zip(*rounds, strict=True)
 
         # weights in units of the data
         n_features = scaled.unit.size
-        first = [rounds[0] for rounds in found]
+        first = [rounds[0] for rounds in separations]
         bias = np.array([result.bias for result in first])
         w = np.array([result.w for result in first])
         if self.penalize_intercept:
@@ -586,12 +586,12 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
         self.sfm_intercept_ = bias - w @ scaled.shift
 
         # rank of a feature: the first round that selects it
-        self.n_rounds_ = max(len(rounds) for rounds in found)
+        self.n_rounds_ = max(len(rounds) for rounds in separations)
         self.ranking_ = np.full(n_features, self.n_rounds_ + 1)
-        for rounds in found:
+        for rounds in separations:
             for number, result in enumerate(rounds, start=1):
-                at = np.flatnonzero(result.w[:n_features])
-                self.ranking_[at] = np.minimum(self.ranking_[at], number)
+                chosen = np.flatnonzero(result.w[:n_features])
+                self.ranking_[chosen] = np.minimum(self.ranking_[chosen], number)
 
         self.hard_margin_ = np.array(hard)
         soft = self.C if isinstance(self.C, Real) else _scale_C(tasks[0].side.size)

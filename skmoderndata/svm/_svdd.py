@@ -11,9 +11,10 @@ from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS, KernelMachine
 from skmoderndata._kernelized.mixins import KernelOutlierMixin
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._samples.containers import count_samples, take
+from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.kernel.novelty import folds, outlier_threshold
 from skmoderndata._solvers.margins.box_machines import soft_ball
+from skmoderndata.svm._base import diagonal_by_blocks
 
 TOLD_APART = 16  # samples, by similarity to which copies are recognised
 SURFACE_RELATIVE = 1e-9  # relative tolerance within which samples are on the surface
@@ -232,29 +233,30 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
                 "max_iter": self.max_iter,
                 "progress": progress,
             }
-            found = soft_ball(store, bounds, **limits)
-            furthest = found.offset
+            ball = soft_ball(store, bounds, **limits)
+            furthest = ball.offset
             if self.contamination is not None:
-                furthest = self._held_out(store, fractions, bounds, found, limits)
+                furthest = self._held_out(store, fractions, bounds, ball, limits)
 
         # support vectors
-        used = np.flatnonzero(found.coef)
+        used = np.flatnonzero(ball.coef)
         self._check_psd(gram, store, used, np.zeros(len(active)))
-        self._keep_support(gram, X, active[used], found.coef[used])
+        self._keep_support(gram, X, active[used], ball.coef[used])
 
         # centre, norms, and the threshold
         if gram.kernel == "linear":
             center = np.ravel(self._linear_weights())
             self.center_ = center if gram.origin is None else gram.origin + center
-        self._norm = found.norm
+        self._norm = ball.norm
         diagonal = store.diagonal
-        self._own = float(diagonal[0]) if np.ptp(diagonal) <= 1e-12 * diagonal.max() else None
+        constant = np.ptp(diagonal) <= 1e-12 * diagonal.max()
+        self._own = float(diagonal[0]) if constant else None
 
-        self.radius_ = float(np.sqrt(found.offset))
-        self.objective_ = float(found.objective)
+        self.radius_ = float(np.sqrt(ball.offset))
+        self.objective_ = float(ball.objective)
         rounding = SURFACE_RELATIVE * furthest + 1e-12 * float(diagonal.max())
         self.offset_ = -(furthest + self.margin + rounding)
-        self._keep_work(found.gap, found.n_iter, found.converged)
+        self._keep_work(ball.gap, ball.n_iter, ball.converged)
         return self
 
     def score(self, X, y=None):
@@ -278,22 +280,22 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         check_is_fitted(self)
         return float(np.mean(self._score_samples(checked_samples(self, X, reset=False))))
 
-    def _held_out(self, store, fractions, bounds, found, limits):
+    def _held_out(self, store, fractions, bounds, whole_ball, limits):
         """Squared distance beyond which `contamination` of the held-out samples are.
 
         A fold is held out by bounds of zero, so that all balls share the kernel rows.
         """
         n = len(bounds)
         few = np.linspace(0, n - 1, TOLD_APART).astype(int)
-        scores = squares(store.diagonal, found)
+        scores = squares(store.diagonal, whole_ball)
         there = np.ones(n, bool)
 
         for turn, (inside, outside) in enumerate(folds(store.compute(few).T, scores)):
             if turn == 0:
                 there[:] = False
-            part = np.zeros(n)
-            part[inside] = bounds[inside] * (bounds.sum() / bounds[inside].sum())
-            ball = soft_ball(store, part, **limits)
+            fold_bounds = np.zeros(n)
+            fold_bounds[inside] = bounds[inside] * (bounds.sum() / bounds[inside].sum())
+            ball = soft_ball(store, fold_bounds, **limits)
             scores[outside] = squares(store.diagonal, ball)[outside]
             there[outside] = True
         return -outlier_threshold(-scores[there], fractions[there], self.contamination)
@@ -305,13 +307,9 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         return -np.maximum(squares, 0.0)
 
     def _diagonal(self, X):
-        n = count_samples(X)
-        if self._gram.precomputed:
-            if self._own is not None:
-                return np.full(n, self._own)
-            return self._gram.diag(X)
-        parts = [self._gram.diag(take(X, slice(s, s + 2**15))) for s in range(0, n, 2**15)]
-        return np.concatenate([np.asarray(part, dtype=np.float64) for part in parts])
+        if self._gram.precomputed and self._own is not None:
+            return np.full(count_samples(X), self._own)
+        return diagonal_by_blocks(self._gram, X)
 
 
 def squares(diagonal, ball):

@@ -11,6 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import LinearSVC
 
+from skmoderndata._kernelized.gram import resolve_kernel
+from skmoderndata._kernelized.row_store import RowStore
+from skmoderndata._solvers.margins.box_qp import box_state
+from skmoderndata._solvers.margins.coordinate_qp import coordinate_steps, take_weights
 from skmoderndata.svm import CoreVectorMachine, CoreVectorOutlierDetector, _base
 
 N = 2100  # more than are solved without a search; rows in single precision
@@ -59,6 +63,53 @@ def test_linear_support_vector_machine(seed):
     assert ours.solver_ == "coordinate_descent"
     assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)  # the root of tol
     assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-3)
+
+
+def program(X, y, cache_size=500):
+    """Kernel rows and the state at weights of zero, with a ridge of a half."""
+    store = RowStore(resolve_kernel("rbf", X, gamma=0.3), X, cache_size=cache_size)
+    signs = 2.0 * y - 1.0
+    low = np.where(signs < 0, -np.inf, 0.0)
+    high = np.where(signs > 0, np.inf, 0.0)
+    ridge = np.full(len(y), 0.5)
+    zero = np.zeros(len(y))
+    return store, box_state(
+        store, zero, low=low, high=high, ridge=ridge, linear=-signs, tube=0.0
+    )
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("cache_size", [500, 0.5])  # 2100 and 128 rows, for 300 weights
+def test_gradient_of_the_first_weights(cache_size, seed):
+    X, y = overlapping(seed=seed)
+    store, state = program(X, y, cache_size)
+    w = np.zeros(N)
+    w[::7] = np.random.default_rng(seed).normal(size=300)
+    take_weights(store, state, w)
+    expected = rbf_kernel(X, gamma=0.3) @ w + 0.5 * w - (2.0 * y - 1.0)
+    assert_array_equal(state.w, w)
+    assert_allclose(state.g, expected, atol=1e-5)  # rows in single precision
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("count", [1, 3, 4, 5, 30])  # the gradient follows four together
+def test_steps_are_those_of_the_plain_loop(count, seed):
+    X, y = overlapping(30, seed=seed)
+    store, state = program(X, y)
+    store.bring(np.arange(30))
+    order = np.random.default_rng(seed).permutation(30)[:count]
+    for _ in range(3):
+        coordinate_steps(store.values, store.slot, store.used, state, order, 1.0, 0.0, 0)
+
+    K = rbf_kernel(X, gamma=0.3) + 0.5 * np.eye(30)
+    signs = 2.0 * y - 1.0
+    w = np.zeros(30)
+    for i in np.tile(order, 3):
+        best = w[i] - (K[i] @ w - signs[i]) / K[i, i]
+        w[i] = max(best, 0.0) if signs[i] > 0 else min(best, 0.0)
+    assert np.count_nonzero(w)
+    assert_allclose(state.w, w, atol=1e-12)
+    assert_allclose(state.g, K @ w - signs, atol=1e-12)
 
 
 @pytest.mark.certificate

@@ -322,7 +322,10 @@ def test_no_single_change_of_the_features_is_better(seed):
     without = exchange(LeastSlack(posed), [], may=banned)
     assert without.vertex.w[min(chosen)] == 0
     assert without.value >= found.value - 1e-6
-    assert np.count_nonzero(exchange(LeastSlack(posed), [], may=banned, most=1).vertex.w) <= 1
+    assert (
+        np.count_nonzero(exchange(LeastSlack(posed), [], may=banned, max_features=1).vertex.w)
+        <= 1
+    )
 
 
 @pytest.mark.certificate

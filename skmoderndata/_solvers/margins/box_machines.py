@@ -38,27 +38,29 @@ def soft_ball(store: Rows, bounds: Array, *, solver: str, **limits: Any) -> Mach
     bounds of at least one demand that every sample is inside.
     """
     n = len(bounds)
+    everybody = np.array([[0, n]])
     diagonal = store.diagonal
-    box = {"low": np.zeros(n), "high": bounds, "ridge": np.zeros(n), "linear": -0.5 * diagonal}
+    none = np.zeros(n)
+    box = {"low": none, "high": bounds, "ridge": none, "linear": -0.5 * diagonal}
 
     def gap(w: Array, g: Array) -> float:
         _, value = ball_radius(w, g, diagonal, bounds)
         return relative_gap(value, _ball_dual(w, g, diagonal))
 
     if solver == "cvxpy":
-        found = by_cvxpy(store, box, 0.0, np.array([[0, n]]), [1.0], gap, limits["tol"])
+        result = by_cvxpy(store, box, 0.0, everybody, [1.0], gap, limits["tol"])
     else:
         start = _filled(bounds, _order_of_distance(store))
         state = box_state(store, start, **box, tube=0.0)
-        found = box_qp(store, state, np.array([[0, n]]), gap, **limits)
+        result = box_qp(store, state, everybody, gap, **limits)
     # in double precision, so that the radius fits distances computed later
-    values = store.product(found.w)
+    values = store.product(result.w)
     g = values - 0.5 * diagonal
-    r2, objective = ball_radius(found.w, g, diagonal, bounds)
-    reached = relative_gap(objective, _ball_dual(found.w, g, diagonal))
-    norm = max(float(found.w @ values), 0.0)
+    r2, objective = ball_radius(result.w, g, diagonal, bounds)
+    reached = relative_gap(objective, _ball_dual(result.w, g, diagonal))
+    norm = max(float(result.w @ values), 0.0)
     converged = reached <= limits["tol"]
-    return Machine(found.w, values, r2, norm, objective, reached, found.n_iter, converged)
+    return Machine(result.w, values, r2, norm, objective, reached, result.n_iter, converged)
 
 
 def ball_radius(w: Array, g: Array, diagonal: Array, bounds: Array) -> tuple[float, float]:
@@ -89,17 +91,20 @@ def _ball_dual(w: Array, g: Array, diagonal: Array) -> float:
 def _order_of_distance(store: Rows) -> Array:
     """Order samples by their distance from the mean of a few, furthest first."""
     n = len(store.diagonal)
-    few = np.unique(np.linspace(0, n - 1, min(n, LOOKED_AT)).astype(int))
+    size = min(n, LOOKED_AT)
+    few = np.unique(np.linspace(0, n - 1, size).astype(int))
     weights = np.zeros(n)
     weights[few] = 1.0 / len(few)
-    return np.argsort(2.0 * store.product(weights) - store.diagonal, kind="stable")
+    nearness = 2.0 * store.product(weights) - store.diagonal
+    return np.argsort(nearness, kind="stable")
 
 
 def _filled(bounds: Array, order: Array) -> Array:
     """Weights of sum one, the first in `order` at their bounds."""
     w = np.zeros(len(bounds))
-    before = np.concatenate([[0.0], np.cumsum(bounds[order])[:-1]])
-    w[order] = np.clip(1.0 - before, 0.0, bounds[order])
+    ordered = bounds[order]
+    before = np.concatenate([[0.0], np.cumsum(ordered)[:-1]])
+    w[order] = np.clip(1.0 - before, 0.0, ordered)
     total: float = w.sum()
     w /= total
     return w
@@ -145,15 +150,22 @@ def nearest_hulls(
         return relative_gap(primal, scale, unit=primal)
 
     if solver == "cvxpy":
-        found = by_cvxpy(store, box, 0.0, pair, [1.0, -1.0], gap, limits["tol"])
+        result = by_cvxpy(store, box, 0.0, pair, [1.0, -1.0], gap, limits["tol"])
     else:
         start = np.zeros(n)
         start[first] = 1.0
         start[other] = -1.0
-        found = box_qp(store, box_state(store, start, **box, tube=0.0), pair, gap, **limits)
-    values, offset, norm, primal, scale = solution(found.w, found.gradient)
+        result = box_qp(store, box_state(store, start, **box, tube=0.0), pair, gap, **limits)
+    values, offset, norm, primal, scale = solution(result.w, result.gradient)
     return Machine(
-        scale * found.w, values, offset, norm, primal, found.gap, found.n_iter, found.converged
+        scale * result.w,
+        values,
+        offset,
+        norm,
+        primal,
+        result.gap,
+        result.n_iter,
+        result.converged,
     )
 
 
@@ -168,12 +180,9 @@ def squared_tube(
     The dual is `min 1/2 a' (K + diag(ridge)) a - y' a + tube |a|_1`, `sum a = 0`.
     """
     n = len(y)
-    box = {
-        "low": np.full(n, -np.inf),
-        "high": np.full(n, np.inf),
-        "ridge": ridge,
-        "linear": -y,
-    }
+    everybody = np.array([[0, n]])
+    unbounded = np.full(n, np.inf)
+    box = {"low": -unbounded, "high": unbounded, "ridge": ridge, "linear": -y}
 
     def solution(a: Array, g: Array) -> tuple[Array, float, float, float, float]:
         values = g - ridge * a + y
@@ -181,7 +190,8 @@ def squared_tube(
         excess = np.maximum(0.0, np.abs(y - values - offset) - tube)
         norm = max(float(a @ values), 0.0)
         primal = 0.5 * norm + 0.5 * float(excess @ (excess / ridge))
-        dual = 0.5 * float(a @ y) - 0.5 * float(a @ g) - tube * float(np.abs(a).sum())
+        width = tube * float(np.abs(a).sum())
+        dual = 0.5 * float(a @ y) - 0.5 * float(a @ g) - width
         return values, offset, norm, primal, dual
 
     def gap(a: Array, g: Array) -> float:
@@ -189,15 +199,15 @@ def squared_tube(
         return relative_gap(primal, dual, floor=1e-14 * float(y @ (y / ridge)))
 
     if solver == "cvxpy":
-        found = by_cvxpy(store, box, tube, np.array([[0, n]]), [0.0], gap, limits["tol"])
+        result = by_cvxpy(store, box, tube, everybody, [0.0], gap, limits["tol"])
     elif tube == 0 and n <= DIRECT:
-        found = _bordered(store, y, ridge, gap, limits["tol"])
+        result = _bordered(store, y, ridge, gap, limits["tol"])
     else:
         state = box_state(store, np.zeros(n), **box, tube=tube)
-        found = box_qp(store, state, np.array([[0, n]]), gap, **limits)
-    values, offset, norm, primal, _ = solution(found.w, found.gradient)
+        result = box_qp(store, state, everybody, gap, **limits)
+    values, offset, norm, primal, _ = solution(result.w, result.gradient)
     return Machine(
-        found.w, values, offset, norm, primal, found.gap, found.n_iter, found.converged
+        result.w, values, offset, norm, primal, result.gap, result.n_iter, result.converged
     )
 
 
@@ -214,10 +224,10 @@ def _bordered(store: Rows, y: Array, ridge: Array, gap: Any, tol: float) -> BoxR
     Q = _matrix(store)
     Q[np.diag_indices(len(Q))] += ridge
     factor = linalg.cho_factor(Q, lower=True, overwrite_a=True, check_finite=False)
-    part, ones = linalg.cho_solve(
-        factor, np.stack([y, np.ones(len(y))], axis=1), check_finite=False
-    ).T
-    a = part - float(part.sum()) / float(ones.sum()) * ones
+    right = np.stack([y, np.ones(len(y))], axis=1)
+    unbalanced, ones = linalg.cho_solve(factor, right, check_finite=False).T
+    offset = float(unbalanced.sum()) / float(ones.sum())
+    a = unbalanced - offset * ones
     g = store.product(a) + ridge * a - y
     reached = gap(a, g)
     return BoxResult(a, g, reached, 1, reached <= tol)

@@ -96,17 +96,10 @@ def box_state(
     """State of the program at weights w."""
     w = np.array(w, dtype=np.float64)
     g = store.product(w) + ridge * w + linear
-    state = BoxState(
-        w,
-        g,
-        np.empty(len(w)),
-        np.empty(len(w)),
-        store.diagonal + ridge,
-        ridge,
-        low,
-        high,
-        tube,
-    )
+    up = np.empty(len(w))
+    down = np.empty(len(w))
+    diagonal = store.diagonal + ridge
+    state = BoxState(w, g, up, down, diagonal, ridge, low, high, tube)
     mark_all(state, np.array([[0, len(w)]]))
     return state
 
@@ -162,20 +155,20 @@ def box_qp(
         if it.residual > tol:
             at_end = level <= least and status == REACHED
             it.ended = status == STALLED or at_end or 0 <= max_iter <= count
-    found = BoxResult(state.w, state.g, it.residual, count, it.residual <= tol)
+    result = BoxResult(state.w, state.g, it.residual, count, it.residual <= tol)
 
     # 2. few samples: on to rounding
     if it.converged and len(state.w) <= POLISHED:
-        found = found._replace(w=state.w.copy(), gradient=state.g.copy())
+        result = result._replace(w=state.w.copy(), gradient=state.g.copy())
         level = 1e-13 * float(np.abs(state.g).max(initial=0.0))
         polish = STEPS_OF_POLISH * len(state.w)
         if max_iter >= 0:
             polish = min(polish, max_iter - count)
         count += _to_level(store, state, segments, level, turn, polish)[0]
         reached = gap(state.w, state.g)
-        if reached <= found.gap:  # steps lower the objective, but not always the gap
+        if reached <= result.gap:  # steps lower the objective, but not always the gap
             return BoxResult(state.w, state.g, reached, count, True)
-    return found._replace(n_iter=count)
+    return result._replace(n_iter=count)
 
 
 def next_level(gap: float, tol: float) -> float:
@@ -242,10 +235,9 @@ def slopes(state: BoxState, segments: Array) -> tuple[Array, Array]:
     """Smallest slope upwards and largest slope downwards in each segment."""
     up = state.g + state.up
     down = state.g + state.down
-    return (
-        np.array([up[first:last].min() for first, last in segments]),
-        np.array([down[first:last].max() for first, last in segments]),
-    )
+    lowest = [up[first:last].min() for first, last in segments]
+    highest = [down[first:last].max() for first, last in segments]
+    return np.array(lowest), np.array(highest)
 
 
 @jit
@@ -327,14 +319,14 @@ def least(g, plus, sign, first, last):
     sums = np.empty(size)
     bits = sums.view(np.int64)
     lowest = last_bits
-    place = size
+    index = size
     for q in range(size):
         sums[q] = sign * (g[q] + plus[q])
     for q in range(size):  # the bits of negative numbers count backwards
         lowest = min(lowest, bits[q] ^ ((bits[q] >> 63) & last_bits))
     for q in range(size):
-        place = min(place, q if bits[q] ^ ((bits[q] >> 63) & last_bits) == lowest else size)
-    return first + place
+        index = min(index, q if bits[q] ^ ((bits[q] >> 63) & last_bits) == lowest else size)
+    return first + index
 
 
 @jit
@@ -457,11 +449,11 @@ def pair_steps(values, slot, used, state, segments, limits):
     number of steps at most. Returns the steps, the segment and the status.
     """
     wall_off(state, slot, segments)
-    level, turn, clock, most = limits
+    level, turn, clock, max_steps = limits
     count = 0
     quiet = 0
     status = COUNTED
-    while count < most:
+    while count < max_steps:
         status = try_exchange(
             values, slot, used, state, segments, segments[turn], level, clock + count
         )

@@ -38,13 +38,13 @@ def scaled_squared_hinge(
         return np.inf, 0.0
 
     def parts(s: float) -> tuple[float, float, float]:
-        rest = 1.0 - s * margins
-        inside = rest > 0
-        rest = rest[inside]
+        slack = 1.0 - s * margins
+        inside = slack > 0
+        slack = slack[inside]
         slope = margins[inside]
         cost = weights[inside]
-        weighted = cost * rest
-        value = 0.5 * (s * s * norm + float(weighted @ rest))
+        weighted = cost * slack
+        value = 0.5 * (s * s * norm + float(weighted @ slack))
         return value, s * norm - float(weighted @ slope), norm + float((cost * slope) @ slope)
 
     return best_multiple(parts, at_zero, start)
@@ -100,8 +100,8 @@ def tube_gap(
     outside = np.cumsum(weights[order])
     over = np.cumsum((weights * size)[order]) - level
     width = float((over / outside).max(initial=0.0))
-    rest = np.maximum(size - width, 0.0)
-    primal = 0.5 * norm + 0.5 * float((weights * rest) @ rest) + level * width
+    excess = np.maximum(size - width, 0.0)
+    primal = 0.5 * norm + 0.5 * float((weights * excess) @ excess) + level * width
     # residuals are in deviations of y, so this is rounding
     floor = 1e-14 * float(weights.sum())
     return relative_gap(primal, dual, unit=primal, floor=floor), width

@@ -12,6 +12,7 @@ from skmoderndata._jit import jit
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.margins.box_qp import (
     POLISHED,
+    ROWS_TOGETHER,
     STEPS_BETWEEN_GAPS,
     BoxResult,
     BoxState,
@@ -21,6 +22,7 @@ from skmoderndata._solvers.margins.box_qp import (
 )
 from skmoderndata._typing import Array
 
+STEPS_TOGETHER = 4  # which the gradient follows in one pass over memory
 LONGER = 500  # passes after the tolerance is met, with few samples
 NEW_ROWS = 8  # of so many stored rows one may be replaced after a pass
 
@@ -130,10 +132,10 @@ def _stored_to_level(store: Rows, state: BoxState, level: float) -> int:
     one, in a quarter of the time.
     """
     stored = np.flatnonzero(store.slot >= 0)
-    most = max(STEPS_BETWEEN_GAPS, 100 * len(state.w))
+    enough = max(STEPS_BETWEEN_GAPS, 100 * len(state.w))
     worst = float(projected_slopes(state)[stored].max(initial=0.0))
     total = 0
-    while worst > level and total < most:
+    while worst > level and total < enough:
         cut = max(level, 0.5 * worst)
         worst, count = coordinate_steps(
             store.values, store.slot, store.used, state, stored, 1.0, cut, store.clock
@@ -143,67 +145,122 @@ def _stored_to_level(store: Rows, state: BoxState, level: float) -> int:
     return total
 
 
-def bring_above(store: Rows, state: BoxState, level: float, most: int) -> None:
+def bring_above(store: Rows, state: BoxState, level: float, max_rows: int) -> None:
     """Bring the missing rows of the worst violators above `level`, at most a given number."""
     missing = np.flatnonzero(store.slot < 0)
     violation = projected_slopes(state)[missing]
     missing = missing[violation > level]
     violation = violation[violation > level]
-    if len(missing) > most:
-        missing = missing[np.argpartition(-violation, most - 1)[:most]]
+    if len(missing) > max_rows:
+        missing = missing[np.argpartition(-violation, max_rows - 1)[:max_rows]]
     if len(missing):
         store.bring(np.sort(missing))
 
 
-def projected_slopes(state: BoxState) -> Array:
+def take_weights(store: Rows, state: BoxState, w: Array) -> None:
+    """Set the weights, which are zero, to w; their rows are brought, and the gradient follows.
+
+    It is as accurate as after steps to these weights. In double precision the rows would be
+    computed twice.
+    """
+    support = np.flatnonzero(w)
+    for first in range(0, len(support), ROWS_TOGETHER):
+        chosen = support[first : first + ROWS_TOGETHER]
+        store.used[chosen] = store.clock + 1  # of a full store others are thrown away
+        store.bring(chosen[store.slot[chosen] < 0])
+        state.g[:] += w[chosen] @ store.values[store.slot[chosen]]
+    state.g[:] += state.ridge * w
+    state.w[:] = w
+
+
+@jit
+def projected_slopes(state):
     """How far each weight is from the minimum of f in it alone, times the curvature."""
-    d = np.where(state.diagonal > 0.0, state.diagonal, np.inf)  # without curvature no step
-    target = state.w - state.g / d
-    target = np.sign(target) * np.maximum(np.abs(target) - state.tube / d, 0.0)
-    return np.abs(np.clip(target, state.low, state.high) - state.w) * state.diagonal
+    violation = np.zeros(len(state.w))
+    for i in range(len(violation)):
+        if state.diagonal[i] > 0.0:  # without curvature no step
+            violation[i] = projected_slope(state, i, minimum_along(state, i, state.g[i]))
+    return violation
+
+
+@jit
+def minimum_along(state, i, g_i):
+    """Minimum of f in one weight but for its bounds, times the curvature: a soft threshold."""
+    target = state.w[i] * state.diagonal[i] - g_i
+    return max(target - state.tube, 0.0) + min(target + state.tube, 0.0)
+
+
+@jit
+def projected_slope(state, i, target):
+    """How far a weight is from `target` or the bound before it, times the curvature."""
+    d = state.diagonal[i]
+    return abs(min(max(target, state.low[i] * d), state.high[i] * d) - state.w[i] * d)
 
 
 @jit
 def coordinate_steps(values, slot, used, state, order, omega, cut, clock):
     """Step along the weights of `order` whose slopes exceed `cut`; their rows are stored.
 
-    Returns the largest slope met, and the number of steps.
+    The gradient follows four steps together, in .4 to .5 of the time; where a slope is looked at,
+    the steps that wait are added to it. Returns the largest slope met, and the number of steps.
     """
     w = state.w
     g = state.g
+    slots = np.zeros(STEPS_TOGETHER, np.int64)  # of the steps that wait
+    steps = np.zeros(STEPS_TOGETHER)
+    n_waiting = 0
     worst = 0.0
     count = 0
-    for place in range(len(order)):
-        i = order[place]
+    for position in range(len(order)):
+        i = order[position]
         d = state.diagonal[i]
         if d <= 0.0:
             continue
 
-        # 1. the minimum in this weight: the soft threshold, for the term tube |w|, and the bounds
-        target = w[i] - g[i] / d
-        edge = state.tube / d
-        if target > edge:
-            target -= edge
-        elif target < -edge:
-            target += edge
-        else:
-            target = 0.0
-        best = min(max(target, state.low[i]), state.high[i])
-        slope = abs(best - w[i]) * d
+        # 1. the gradient in this weight, and the minimum
+        g_i = g[i]
+        for k in range(n_waiting):
+            g_i += steps[k] * values[slots[k], i]
+        target = minimum_along(state, i, g_i)
+        slope = projected_slope(state, i, target)
         worst = max(worst, slope)
         if slope <= cut:
             continue
 
         # 2. omega times the way there
-        new = min(max(w[i] + omega * (target - w[i]), state.low[i]), state.high[i])
+        new = w[i] + omega * (target / d - w[i])
+        new = min(max(new, state.low[i]), state.high[i])
         step = new - w[i]
         if step == 0.0:
             continue
         count += 1
-        used[i] = clock + place
-        row = values[slot[i]]
-        for q in range(len(g)):
-            g[q] += step * row[q]
-        g[i] += step * state.ridge[i]
+        used[i] = clock + position
         w[i] = new
+        g[i] += step * state.ridge[i]
+
+        # 3. the gradient in all weights
+        slots[n_waiting] = slot[i]
+        steps[n_waiting] = step
+        n_waiting += 1
+        if n_waiting == STEPS_TOGETHER:
+            add_rows(values, slots, steps, g)
+            n_waiting = 0
+
+    if n_waiting:
+        slots[n_waiting:] = slots[0]  # the row of a slot that is free may hold anything
+        steps[n_waiting:] = 0.0
+        add_rows(values, slots, steps, g)
     return worst, count
+
+
+@jit
+def add_rows(values, slots, steps, g):
+    """Add four rows, times their steps, to the gradient in one pass over it."""
+    row_0 = values[slots[0]]
+    row_1 = values[slots[1]]
+    row_2 = values[slots[2]]
+    row_3 = values[slots[3]]
+    step_0, step_1, step_2, step_3 = steps
+    for q in range(len(g)):
+        first_two = step_0 * row_0[q] + step_1 * row_1[q]
+        g[q] += first_two + (step_2 * row_2[q] + step_3 * row_3[q])

@@ -68,6 +68,11 @@ class Core:
         """The block of `K'`."""
         return self._K[: len(self), : len(self)]
 
+    @property
+    def spread(self) -> float:
+        """How far half the gradient is from equal where weights are, and from least."""
+        return float(self.g[self.a > 0].max() - self.g.min())
+
     def add(self, new: Array) -> None:
         """Let indices join, with weight zero (equal weights if there is none)."""
         new = np.asarray(new, np.int64)
@@ -115,10 +120,10 @@ class Core:
 
     def _self_products(self, new: Array) -> Array:
         """Diagonal of `K'`, by small blocks."""
-        parts = [
+        blocks = [
             new[s : s + DIAGONAL_BLOCK_ROWS] for s in range(0, len(new), DIAGONAL_BLOCK_ROWS)
         ]
-        own = [self.problem.gram(part, part).diagonal() for part in parts]
+        own = [self.problem.gram(block, block).diagonal() for block in blocks]
         return np.asarray(np.concatenate(own) + self.problem.slack(new))
 
     def _release(self) -> None:
@@ -134,11 +139,11 @@ class Core:
         if keep.all():
             return
 
-        kept = np.flatnonzero(keep)
+        retained = np.flatnonzero(keep)
         if self.held:
-            self._K[: len(kept), : len(kept)] = self.K[np.ix_(kept, kept)]
+            self._K[: len(retained), : len(retained)] = self.K[np.ix_(retained, retained)]
         else:
-            self._diagonal = self._diagonal[kept]
+            self._diagonal = self._diagonal[retained]
 
         self.n_drops += 1
         self.indices = self.indices[keep]
@@ -158,9 +163,9 @@ class Core:
             self.a = simplex_by_cvxpy(gram_factor(self.K), self.v)
             self.g = self.K @ self.a - 0.5 * self.v
         else:
-            found = simplex_qp(self._K, self.v, self.a, tol=tol, gradient=self.g)
-            self.a = found.a
-            self.g = found.gradient
+            result = simplex_qp(self._K, self.v, self.a, tol=tol, gradient=self.g)
+            self.a = result.a
+            self.g = result.gradient
         self._measure()
 
     def _solve_by_working_sets(self, tol: float) -> None:
@@ -180,14 +185,13 @@ class Core:
         for _ in range(MOST_WORKING_SETS):
             # 1. end: the gradient spreads little, or working sets have long changed nothing
             self._measure()
-            spread = float(self.g[self.a > 0].max() - self.g.min())
-            if spread <= tol or idle > MOST_IDLE:
+            if self.spread <= tol or idle > MOST_IDLE:
                 return
 
             # 2. the smaller problem, its gradient shifted by the fixed variables
             chosen = self._working_set(size)
-            part = self.indices[chosen]
-            K = self.problem.gram(part, part)
+            working_set = self.indices[chosen]
+            K = self.problem.gram(working_set, working_set)
             K[np.diag_indices(len(K))] = diagonal = self._diagonal[chosen]
 
             a = self.a[chosen]
@@ -202,15 +206,14 @@ class Core:
             # 3. all gradients, from the columns that changed
             change = a - self.a[chosen]
             moved = np.flatnonzero(change)
-            self.g += self.problem.products(self.indices, part[moved], change[moved])
-            self.g[chosen] += self.problem.slack(part) * change
+            self.g += self.problem.products(self.indices, working_set[moved], change[moved])
+            self.g[chosen] += self.problem.slack(working_set) * change
             self.a[chosen] = a
 
     def _working_set(self, size: int) -> Array:
         """Variables on which to solve next."""
-        violation = np.where(
-            self.a > 0, np.abs(self.g - self.level), np.maximum(0.0, self.level - self.g)
-        )
+        below = self.level - self.g
+        violation = np.where(self.a > 0, np.abs(below), np.maximum(0.0, below))
         free = np.flatnonzero((violation > 0) | (self.a > 0))
         if len(free) <= size:
             return free
@@ -244,10 +247,10 @@ class Core:
         """Solve for the weights of the support to rounding, where that keeps the optimum."""
         if not self.held or len(self) < 2:
             return
-        spread = float(self.g[self.a > 0].max() - self.g.min())
+        rounding = max(self.spread, 1e-13 * self.rho)
         a = active_set(self.K, self.v, self.a, tol=0.0, max_iter=20)
         g = self.K @ a - 0.5 * self.v
-        if float(g[a > 0].max() - g.min()) <= max(spread, 1e-13 * self.rho):
+        if float(g[a > 0].max() - g.min()) <= rounding:
             self.weigh(a)
 
     def scorer(self) -> Callable[..., Array]:
@@ -281,7 +284,8 @@ def append_rows(K: Array, block: Array, slack: Array, m: int) -> None:
 
     # new with old; new among themselves, where rounding has two values
     own = block[:, m:]
-    if float(np.abs(own - own.T).max()) > 1e-5 * max(1e-300, size):
+    asymmetry = float(np.abs(own - own.T).max())
+    if asymmetry > 1e-5 * max(1e-300, size):
         raise ValueError("The kernel is not symmetric: k(x, z) differs from k(z, x).")
     K[m:total, :m] = block[:, :m]
     K[:m, m:total] = block[:, :m].T
@@ -293,7 +297,8 @@ def append_rows(K: Array, block: Array, slack: Array, m: int) -> None:
     apart = -2.0 * K[m:total, :total]
     apart += diagonal
     apart += diagonal[m:, None]
-    if float(apart.min()) < -1e-6 * max(1e-300, float(np.abs(diagonal).max())):
+    largest = max(1e-300, float(np.abs(diagonal).max()))
+    if float(apart.min()) < -1e-6 * largest:
         raise ValueError(
             "The kernel is not positive semi-definite: k(x, x) + k(z, z) - 2 k(x, z) is "
             "negative for two samples. Use another kernel, or smaller costs, which add to "

@@ -79,9 +79,9 @@ class _Units:
 
     def state(self, core: Array, a: Array) -> tuple[Array, Array, Array]:
         """Rows of the data in a core set, the side of each, and the weights."""
-        known = core < self.sides * self.n_units
-        units, side = np.divmod(core[known], self.sides)
-        return self.row(units), side, a[known]
+        of_units = core < self.sides * self.n_units
+        units, side = np.divmod(core[of_units], self.sides)
+        return self.row(units), side, a[of_units]
 
     def begin(self, rows: Array, side: Array, a: Array) -> tuple[Array, Array] | None:
         """Core set from `state`, of these or other samples; None where it says nothing."""
@@ -126,7 +126,8 @@ class _Units:
         """Matrix of all indices, without signs, and equal weights."""
         every = np.arange(self.n_indices)
         ones = np.ones(self.n_indices)
-        return self.checked(self.gram(every, every), self.slack(every)), ones, ones / len(ones)
+        K = self.checked(self.gram(every, every), self.slack(every))
+        return K, ones, ones / len(ones)
 
     def function(self, units: Array, coef: Array) -> Callable[..., Array]:
         """Score samples by a sum of kernels at units, with the offset."""
@@ -270,8 +271,8 @@ class SignedRows(_SignedUnits):
         Q = self._whole[0]
         signs = self.signs.astype(np.float64)
         first = int(signs.argmax())
-        pair = [first, int(np.where(signs < 0, Q[first], -np.inf).argmax())]
-        a = np.bincount(pair, minlength=len(signs)) / 2.0
+        second = int(np.where(signs < 0, Q[first], -np.inf).argmax())
+        a = np.bincount([first, second], minlength=len(signs)) / 2.0
         return Q, signs, a
 
     def unit_values(self, g: Array, a: Array) -> Array:
@@ -309,19 +310,19 @@ class OneClassRows(SignedRows):
         diagonal: float,
         ids: Array | None = None,
         make_store: Callable[[], Any] | None = None,
-        known: tuple[Array, Array] | None = None,
+        given: tuple[Array, Array] | None = None,
     ) -> None:
         signs = np.ones(len(costs), np.int8)
         super().__init__(
             rows, signs, costs, bias=0.0, diagonal=diagonal, ids=ids, make_store=make_store
         )
-        self.known = known  # matrix and weights from elsewhere
+        self.given = given  # matrix and weights from elsewhere
 
     def whole(self) -> tuple[Array, Array, Array]:
         """Matrix of all samples, ones, and first weights."""
-        if self.known is None:
+        if self.given is None:
             return super().whole()
-        return self.known[0], np.ones(self.n_units), self.known[1]
+        return self.given[0], np.ones(self.n_units), self.given[1]
 
     def solution(
         self, values: Array, core: Array, a: Array, rho: float
@@ -368,16 +369,16 @@ class TubeRows(_SignedUnits):
         self.n_indices = 2 * self.n_units + 1
         self.fixed = np.array([2 * self.n_units])
 
-        self.largest_diagonal = (
-            1.0
-            + 1.0 / float(self.costs.min() * self.scale)
-            + 2.0 * float(np.abs(self.target).max())
-        )
+        own = 1.0 / float(self.costs.min() * self.scale)
+        linear = 2.0 * float(np.abs(self.target).max())
+        self.largest_diagonal = 1.0 + own + linear
         self.spread = float(np.std(y)) or 1.0
 
     def start(self, rng: np.random.RandomState) -> Array:
         """Pull the largest y up and the smallest down."""
-        return np.array([2 * int(self.y.argmax()), 2 * int(self.y.argmin()) + 1])
+        up = 2 * int(self.y.argmax())
+        down = 2 * int(self.y.argmin()) + 1
+        return np.array([up, down])
 
     def split(self, indices: Array) -> tuple[Array, Array]:
         """Units and signs; the idle index has sign zero."""
@@ -399,14 +400,16 @@ class TubeRows(_SignedUnits):
     def unit_values(self, g: Array, a: Array) -> Array:
         """Values at all samples, from the indices that pull up."""
         up = np.arange(0, 2 * self.n_units, 2)
-        return np.asarray(g[up] + 0.5 * self.linear(up) - self.slack(up) * a[up])
+        own = self.slack(up) * a[up]
+        return np.asarray(g[up] + 0.5 * self.linear(up) - own)
 
     def coefficients(self, core: Array, a: Array) -> tuple[Array, Array]:
         """Units and the weights of their kernels, in the scaled problem."""
         units, signs = self.split(core)
         used = signs != 0
-        found, place = np.unique(units[used], return_inverse=True)
-        return found, np.bincount(place, (a * signs)[used], minlength=len(found)) / self.scale
+        rows, position = np.unique(units[used], return_inverse=True)
+        weights = np.bincount(position, (a * signs)[used], minlength=len(rows))
+        return rows, weights / self.scale
 
     def scorer(self, core: Array, a: Array) -> Callable[..., Array]:
         """Values of the function, in the scaled problem."""
@@ -423,7 +426,8 @@ class TubeRows(_SignedUnits):
         """Relative duality gap and the best width of the tube."""
         level = self.level
         scale = self.scale
-        norm = level**2 * scale * max(rho - float((a * a) @ self.slack(core)), 0.0)
+        own = float((a * a) @ self.slack(core))
+        norm = level**2 * scale * max(rho - own, 0.0)
         linear = 0.5 * level**2 * scale * float(self.linear(core) @ a)
         dual = linear - 0.5 * level**2 * scale * rho
         residuals = level * scale * (values - self.target)
@@ -455,11 +459,13 @@ class _Pairs(_Units):
         """Return `K'` without its diagonal part."""
         (up_a, down_a) = self.ends(a)
         (up_b, down_b) = self.ends(b)
-        left, place_a = np.unique(np.concatenate([up_a, down_a]), return_inverse=True)
-        right, place_b = np.unique(np.concatenate([up_b, down_b]), return_inverse=True)
-        k = self.rows.matrix(left, right) / self.scale
-        half = k[place_a[: len(a)]] - k[place_a[len(a) :]]
-        return np.asarray(half[:, place_b[: len(b)]] - half[:, place_b[len(b) :]])
+        rows_a, position_a = np.unique(np.concatenate([up_a, down_a]), return_inverse=True)
+        rows_b, position_b = np.unique(np.concatenate([up_b, down_b]), return_inverse=True)
+        k = self.rows.matrix(rows_a, rows_b) / self.scale
+        half = k[position_a[: len(a)]] - k[position_a[len(a) :]]
+        up = half[:, position_b[: len(b)]]
+        down = half[:, position_b[len(b) :]]
+        return np.asarray(up - down)
 
     def slack(self, indices: Array) -> Array:
         """Return `1 / c`."""
@@ -468,9 +474,9 @@ class _Pairs(_Units):
     def coefficients(self, core: Array, a: Array) -> tuple[Array, Array]:
         """Rows and the weights of their kernels, in the scaled problem."""
         up, down = self.ends(core)
-        found, place = np.unique(np.concatenate([up, down]), return_inverse=True)
-        weights = np.bincount(place, np.concatenate([a, -a]), minlength=len(found))
-        return found, weights / self.scale
+        rows, position = np.unique(np.concatenate([up, down]), return_inverse=True)
+        weights = np.bincount(position, np.concatenate([a, -a]), minlength=len(rows))
+        return rows, weights / self.scale
 
     def row_scorer(self, core: Array, a: Array) -> Callable[..., Array]:
         """Values of the function at rows."""
@@ -478,8 +484,8 @@ class _Pairs(_Units):
 
     def products(self, indices: Array, core: Array, a: Array) -> Array:
         """Return `f_i - f_j` for pairs, without the diagonal part."""
-        rows, place = np.unique(np.concatenate(self.ends(indices)), return_inverse=True)
-        f = self.row_scorer(core, a)(rows, exact=True)[place]
+        rows, position = np.unique(np.concatenate(self.ends(indices)), return_inverse=True)
+        f = self.row_scorer(core, a)(rows, exact=True)[position]
         return np.asarray(f[: len(indices)] - f[len(indices) :])
 
     def norm(self, a: Array, rho: float) -> float:
@@ -523,8 +529,8 @@ class GivenPairs(_Pairs):
 
         def score(units: Array | slice, *, exact: bool) -> Array:
             pairs = self.pairs[units]
-            rows, place = np.unique(pairs, return_inverse=True)
-            values = at_rows(rows, exact=exact)[place].reshape(pairs.shape)
+            rows, position = np.unique(pairs, return_inverse=True)
+            values = at_rows(rows, exact=exact)[position].reshape(pairs.shape)
             return np.asarray(values[:, 0] - values[:, 1])
 
         return score
@@ -575,25 +581,25 @@ class GradedRows(_Pairs):
     def active(self, f: Array) -> ActivePairs:
         """Pairs that are not in order by a margin of one."""
         by = self.by_query
-        found = graded_pairs(self.queries[by], self.grades[by], f[by])
+        pairs = graded_pairs(self.queries[by], self.grades[by], f[by])
         back = np.argsort(by)
 
-        return found._replace(
-            fold=found.fold[back],
-            degree=found.degree[back],
-            laplacian=lambda v: found.laplacian(v[by])[back],
+        return pairs._replace(
+            fold=pairs.fold[back],
+            degree=pairs.degree[back],
+            laplacian=lambda v: pairs.laplacian(v[by])[back],
         )
 
     def draw(self, rng: np.random.RandomState, size: int) -> Array:
         """Rows of random queries; of long ones, part."""
-        found: list[Array] = []
-        while sum(map(len, found)) < size:
+        rows: list[Array] = []
+        while sum(map(len, rows)) < size:
             q = self.queries[rng.randint(self.n_units)]
             inside = self.by_query[self.starts_of[q] : self.ends_of[q]]
             if len(inside) > size:
                 inside = inside[rng.randint(0, len(inside), size=size)]
-            found.append(inside)
-        return np.unique(np.concatenate(found))
+            rows.append(inside)
+        return np.unique(np.concatenate(rows))
 
     def order(self, rng: np.random.RandomState) -> Array:
         """Shuffle the queries, and the rows of each."""
@@ -615,11 +621,11 @@ class GradedRows(_Pairs):
         up = rows[there]
         down = side[there]
         a = a[there]
-        there = (self.queries[up] == self.queries[down]) & (
-            self.grades[up] > self.grades[down]
-        )
-        core = up * self.n_units + down
-        return (core[there], a[there]) if (a[there] > 0).any() else None
+        of_one_query = self.queries[up] == self.queries[down]
+        ranked = of_one_query & (self.grades[up] > self.grades[down])
+        core = (up * self.n_units + down)[ranked]
+        a = a[ranked]
+        return (core, a) if (a > 0).any() else None
 
     def start(self, rng: np.random.RandomState) -> Array:
         """Best and worst of two queries with different grades."""
@@ -640,28 +646,34 @@ class GradedRows(_Pairs):
         # grade order within the query: the highest of a lower grade in one pass
         rows = self.numbers(units)
         order = np.lexsort((self.grades[rows], self.queries[rows]))
-        place = rows[order]
-        queries = self.queries[place]
-        grades = self.grades[place]
+        sorted_rows = rows[order]
+        queries = self.queries[sorted_rows]
+        grades = self.grades[sorted_rows]
         f = values[order]
         partner, top = worst_below(queries, grades, f)
         # the pairs of the core set are not looked for: where the worst is one, the next
-        pair = place * self.n_units + np.where(partner >= 0, place[partner], place)
+        pair = sorted_rows * self.n_units + np.where(
+            partner >= 0, sorted_rows[partner], sorted_rows
+        )
 
-        known = np.flatnonzero(np.isin(pair, self.core) & (partner >= 0))
-        if len(known):
-            most = max(1, LOOKED_AT // len(rows))
-            if len(known) > most:  # those that matter most; the others wait
-                others = np.argsort((f - top)[known])[most:]
-                partner[known[others]] = -1
-                top[known[others]] = -np.inf
-                known = np.delete(known, others)
+        in_core = np.flatnonzero(np.isin(pair, self.core) & (partner >= 0))
+        if len(in_core):
+            limit = max(1, LOOKED_AT // len(rows))
+            if len(in_core) > limit:  # those that matter most; the others wait
+                others = np.argsort((f - top)[in_core])[limit:]
+                partner[in_core[others]] = -1
+                top[in_core[others]] = -np.inf
+                in_core = np.delete(in_core, others)
             core = np.sort(self.core)
-            next_below(known, place, queries, grades, f, core, self.n_units, partner, top)
+            next_below(
+                in_core, sorted_rows, queries, grades, f, core, self.n_units, partner, top
+            )
 
         indices = np.empty(len(rows), np.int64)
         g = np.empty(len(rows))
-        indices[order] = place * self.n_units + np.where(partner >= 0, place[partner], place)
+        indices[order] = sorted_rows * self.n_units + np.where(
+            partner >= 0, sorted_rows[partner], sorted_rows
+        )
         g[order] = values[order] - top
         return indices, g
 

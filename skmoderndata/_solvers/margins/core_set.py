@@ -12,9 +12,9 @@ import numpy as np
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.margins.box_qp import box_state
-from skmoderndata._solvers.margins.coordinate_qp import coordinates_to_levels
+from skmoderndata._solvers.margins.coordinate_qp import coordinates_to_levels, take_weights
 from skmoderndata._solvers.margins.core import Core
-from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, simplex_qp
+from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, half_gradient, simplex_qp
 from skmoderndata._typing import Array
 
 # units scored at a time, growing
@@ -111,12 +111,14 @@ def core_set(
         problem, tol, eps, solver, max_core, max_iter, cache_size, start, rng, progress
     )
     hand_over = whole and tol >= SINGLE and problem.make_store is not None and not search.exact
-    search.crowded = hand_over and problem.has_stored  # other labels of these samples were
+    if hand_over:
+        # other labels of these samples were
+        search.crowd = 0.0 if problem.has_stored else CROWDED * problem.n_units
     if sampling is None:
         search.blocks(until_crowded=hand_over)
     else:
         search.sample(*sampling)
-    if hand_over and search.crowded and not search.stopped:
+    if search.crowded and not search.stopped:
         return signed_rows_first(problem, search, tol, max_iter, progress)
     return search.finish()
 
@@ -143,7 +145,7 @@ def whole_set(
 
     # half the gradient, and rho = a' K' a
     spread = 0.1 * TIGHT if problem.n_units <= EXACT_UNITS else WHOLE_SPREAD
-    g: Array = signs * (Q @ (signs * a)) - 0.5 * v
+    g = half_gradient(Q, v, a, signs)
     rho = float(a @ (g + 0.5 * v))
     diagonal = Q.diagonal()
 
@@ -155,10 +157,10 @@ def whole_set(
         solved = True
         while solved and aim > 2.0 * spread * max(unit, 0.0):  # the margin shrinks on the way
             aim = spread * unit
-            found = simplex_qp(Q, v, a, tol=aim, gradient=g, diagonal=diagonal, signs=signs)
-            a = found.a
-            g = found.gradient
-            solved = found.converged
+            result = simplex_qp(Q, v, a, tol=aim, gradient=g, diagonal=diagonal, signs=signs)
+            a = result.a
+            g = result.gradient
+            solved = result.converged
             rho = float(a @ (g + 0.5 * v))
             unit = problem.margin_unit(rho)
 
@@ -200,11 +202,13 @@ def signed_rows_first(
     y = problem.signs.astype(np.float64)
     core = search.core
     store = problem.stored()
-    known = store.n_evaluations
+    evaluations_before = store.n_evaluations
     start = np.zeros(len(y))
-    start[core.indices] = core.a * y[core.indices] / (core.rho * problem.scale)
+    signed = core.a * y[core.indices]
+    start[core.indices] = signed / (core.rho * problem.scale)
     ridge = problem.own * problem.scale
-    bounds = {"low": np.where(y < 0, -np.inf, 0.0), "high": np.where(y > 0, np.inf, 0.0)}
+    low = np.where(y < 0, -np.inf, 0.0)
+    high = np.where(y > 0, np.inf, 0.0)
 
     def on_simplex(w: Array, g: Array) -> tuple[Array, Array, Array, float]:
         """Values, support, weights and rho in the scaled problem."""
@@ -212,28 +216,34 @@ def signed_rows_first(
         total = float(np.abs(w).sum()) or 1.0
         unit = total * problem.scale
         values = (g - ridge * w + y) / unit
-        return values, used, np.abs(w[used]) / total, float(w @ g + w @ y) / (total * unit)
+        a = np.abs(w[used]) / total
+        rho = float(w @ g + w @ y) / (total * unit)
+        return values, used, a, rho
 
     def gap(w: Array, g: Array) -> float:
         return float(problem.relative_gap(*on_simplex(w, g)))
 
-    state = box_state(store, start, **bounds, ridge=ridge, linear=-y, tube=0.0)
-    left = max(1, max_iter - search.it.n_iter)
-    found = coordinates_to_levels(store, state, gap, tol=tol, max_iter=left, progress=progress)
-    problem.rows.n_evaluations += store.n_evaluations - known
+    zero = np.zeros(len(y))
+    state = box_state(store, zero, low=low, high=high, ridge=ridge, linear=-y, tube=0.0)
+    take_weights(store, state, start)
+    remaining = max(1, max_iter - search.it.n_iter)
+    result = coordinates_to_levels(
+        store, state, gap, tol=tol, max_iter=remaining, progress=progress
+    )
+    problem.rows.n_evaluations += store.n_evaluations - evaluations_before
 
-    values, used, a, rho = on_simplex(found.w, found.gradient)
-    lowest = float((y * values)[found.w == 0].min(initial=rho))
+    values, used, a, rho = on_simplex(result.w, result.gradient)
+    lowest = float((y * values)[result.w == 0].min(initial=rho))
     return CoreSetResult(
         core=used,
         weights=a,
         rho=rho,
-        gap=found.gap,
+        gap=result.gap,
         violation=relative_gap(rho, lowest, unit=rho) if rho > 0 else np.inf,
         values=values,
-        n_iter=search.it.n_iter + found.n_iter,
+        n_iter=search.it.n_iter + result.n_iter,
         n_passes=1,
-        converged=found.converged,
+        converged=result.converged,
         full=False,
         handed_over=True,
     )
@@ -285,7 +295,7 @@ class _Search:
         self._ticks = iter(self.it)
         self.stopped = False
         self.full = False
-        self.crowded = False
+        self.crowd = np.inf  # so many weights are too many for a core set
         whole = problem.listed and problem.n_indices <= CVXPY_LIMIT
         if start is not None:
             first = start[0]
@@ -293,12 +303,14 @@ class _Search:
             first = np.arange(problem.n_indices)
         else:
             first = problem.start(rng)
-        first, place = np.unique(np.concatenate([first, problem.fixed]), return_inverse=True)
+        first, position = np.unique(
+            np.concatenate([first, problem.fixed]), return_inverse=True
+        )
         self.core = Core(problem, first, solver, limit)
 
         if start is not None:
             weights = np.append(start[1], 0.0 * problem.fixed)
-            self.core.weigh(np.bincount(place, weights, minlength=len(first)))
+            self.core.weigh(np.bincount(position, weights, minlength=len(first)))
         self.solve()
 
     # tolerances
@@ -332,7 +344,7 @@ class _Search:
             aim = 0.5 * self.tau
             before = core.a
             core.solve(aim)
-            spread = float(core.g[core.a > 0].max() - core.g.min())
+            spread = core.spread
             if spread <= 0.5 * self.tau or self.solver == "cvxpy":
                 break
             if aim <= 0.5 * self.tau or np.array_equal(before, core.a):
@@ -353,9 +365,10 @@ class _Search:
                 quiet = 0
                 self._join(indices, g, batch)
 
-    def _is_crowded(self, n_units: int) -> bool:
-        """Whether a fifth of so many units have weight."""
-        return bool(np.count_nonzero(self.core.a) > CROWDED * n_units)
+    @property
+    def crowded(self) -> bool:
+        """Whether so many units have weight that a core set is no saving."""
+        return bool(np.count_nonzero(self.core.a) > self.crowd)
 
     def blocks(self, *, until_crowded: bool = False) -> None:
         """Look at every unit once, in random blocks that grow.
@@ -363,12 +376,13 @@ class _Search:
         `until_crowded` ends it where a fifth of the units looked at have weight.
         """
         n = self.problem.n_units
-        self.crowded |= until_crowded and self._weighted_above(n)
         order = self.problem.order(self.rng)
         first = 0
         size = FIRST_BLOCK
         while first < n and not self.stopped and not self.crowded:
             units = np.sort(order[first : first + size])
+            if until_crowded:
+                self.crowd = CROWDED * (first + len(units))
             values = self.core.scorer()(units, exact=False)
 
             # the published rule: the run ends where a large block has few violators
@@ -378,13 +392,8 @@ class _Search:
             if rare:
                 return
             first += len(units)
-            self.crowded = until_crowded and self._weighted_above(first)
             size = min(LAST_BLOCK, size + size // 2)
             self.core.drop(self.problem.margin_unit(self.core.rho))
-
-    def _weighted_above(self, n: int) -> bool:
-        """Whether more than a fifth of n units have weight."""
-        return bool(np.count_nonzero(self.core.a) > CROWDED * n)
 
     def settle(self, units: Array, values: Array, *, exact: bool) -> None:
         """Add violators among units until there are none, scoring only those near the margin."""
@@ -394,15 +403,16 @@ class _Search:
         units = units[near]
         values = values[near]
         core = self.core
-        while len(units) and not self.stopped:
+        while len(units) and not self.stopped and not self.crowded:
             indices, g = self._violators(units, values)
             if len(indices) == 0:
                 return
             a = core.a
             drops = core.n_drops
             # without a matrix every solution is work on the whole core set
-            most = MOST_ADDED if core.held else max(MOST_ADDED, len(core) // 8)
-            if not self._join(indices, g, min(most, max(FEWEST_ADDED, -(-len(indices) // 2)))):
+            limit = MOST_ADDED if core.held else max(MOST_ADDED, len(core) // 8)
+            half = -(-len(indices) // 2)
+            if not self._join(indices, g, min(limit, max(FEWEST_ADDED, half))):
                 return
             if core.n_drops > drops:
                 values = core.scorer()(units, exact=exact)
@@ -419,15 +429,15 @@ class _Search:
 
     def _join(self, indices: Array, g: Array, count: int) -> bool:
         """Let the worst join and solve again; False when the run has to end."""
-        room = self.max_core - len(self.core)
-        if room <= 0:
+        n_free = self.max_core - len(self.core)
+        if n_free <= 0:
             self.core.drop(0.0)
-            room = self.max_core - len(self.core)
-            if room <= 0:
+            n_free = self.max_core - len(self.core)
+            if n_free <= 0:
                 self.full = self.stopped = True
                 return False
 
-        count = min(count, room, len(g))
+        count = min(count, n_free, len(g))
         worst = np.argpartition(g, count - 1)[:count] if count < len(g) else slice(None)
         self.core.add(np.unique(indices[worst]))
         return self.solve()
@@ -466,6 +476,7 @@ class _Search:
         """Look at all points until none violates, and prove how far the optimum is."""
         problem = self.problem
         everything = slice(0, problem.n_units)
+        self.crowd = np.inf
 
         if self.exact and not self.stopped:
             self.core.polish()

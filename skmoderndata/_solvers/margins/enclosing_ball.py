@@ -50,8 +50,8 @@ class InputPoints:
 
     def rows(self, indices: Array | slice) -> Array:
         """Dense rows, less the mean."""
-        found = self.X[indices]
-        dense: Array = np.array(found.toarray() if self.sparse else found, np.float64)
+        samples = self.X[indices]
+        dense: Array = np.array(samples.toarray() if self.sparse else samples, np.float64)
         dense -= self.mean
         return dense
 
@@ -232,8 +232,8 @@ def _core_set(
         now = float(a @ v[core]) - float(a @ K @ a)
         unit = float(K.diagonal().max()) or 1.0
         goal = 0.1 * it.tol * max(now, 0.0) / unit
-        found = simplex_qp(np.ascontiguousarray(K / unit), v[core] / unit, a, tol=goal)
-        a = found.a / found.a.sum()
+        result = simplex_qp(np.ascontiguousarray(K / unit), v[core] / unit, a, tol=goal)
+        a = result.a / result.a.sum()
         if len(core) <= POLISHED:
             a = _polished(K / unit, v[core] / unit, a)
 

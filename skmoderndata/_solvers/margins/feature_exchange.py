@@ -19,11 +19,11 @@ import numpy as np
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.margins.linear_programs import (
-    ZERO,
     Infeasible,
     Separation,
     Vertex,
     dense,
+    drop_rounding,
 )
 from skmoderndata._solvers.margins.zero_norm import price, support_gap
 from skmoderndata._typing import Array
@@ -115,9 +115,9 @@ class LeastSlack:
         self._use(set(features))
         self._highs.run()
         status = self._highs.getModelStatus()
-        known = (self._status.kOptimal, self._status.kUnbounded, self._status.kInfeasible)
+        decided = (self._status.kOptimal, self._status.kUnbounded, self._status.kInfeasible)
 
-        if status not in known:  # numerical trouble: once more, from cold
+        if status not in decided:  # numerical trouble: once more, from cold
             self._highs.clearSolver()
             self._highs.run()
             status = self._highs.getModelStatus()
@@ -148,7 +148,7 @@ class LeastSlack:
         w = np.zeros(self.problem.Z.shape[1])
         for j in self._used:
             w[j] = -multipliers[self._row[j]]
-        w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
+        drop_rounding(w)
         bias = -float(multipliers[0]) if self.problem.intercept else 0.0
         return self.dual()._replace(w=w, bias=bias)
 
@@ -173,20 +173,22 @@ class LeastSlack:
         column = dense(problem.Z[:, [j]])[:, 0]
         if problem.direction is not None:
             column = np.append(column, problem.direction[j])
-        at = np.flatnonzero(column).astype(np.int32)
+        entries = np.flatnonzero(column).astype(np.int32)
         self._row[j] = len(self._row) + int(problem.intercept)
-        self._highs.addRow(-problem.alpha, problem.alpha, at.size, at, column[at])
+        self._highs.addRow(
+            -problem.alpha, problem.alpha, entries.size, entries, column[entries]
+        )
 
 
 class _Sets:
     """A set of features S with `|S| + H(S)`, and the steps that lower it."""
 
     def __init__(
-        self, program: LeastSlack, may: Array, features: list[int], most: int
+        self, program: LeastSlack, may: Array, features: list[int], max_features: int
     ) -> None:
         self.program = program
         self.may = may
-        self.most = most
+        self.max_features = max_features
         self.problem = problem = program.problem
         squares = problem.Z.power(2) if hasattr(problem.Z, "power") else problem.Z**2
         norms = np.sqrt(np.asarray(squares.sum(axis=0)).ravel())
@@ -235,7 +237,7 @@ class _Sets:
 
     def add(self) -> None:
         """Take in the best of the features of steepest descent, if it is worth its price."""
-        if len(self.features) >= self.most:
+        if len(self.features) >= self.max_features:
             return
         self.least = self.program.solve(self.features)
         self._better(self.features, self.features, self.least - 1.0)
@@ -289,7 +291,7 @@ def exchange(
     features: Iterable[int],
     *,
     may: Array,
-    most: int = 0,
+    max_features: int = 0,
     max_iter: int = 50,
     progress: Progress | None = None,
 ) -> Exchanged:
@@ -303,7 +305,7 @@ def exchange(
         The first set.
     may : ndarray of bool of shape (p,)
         Features that may be in a set.
-    most : int
+    max_features : int
         Largest number of features; 0 sets no limit.
     max_iter : int
         Largest number of passes; each tries to drop, to add and to exchange features.
@@ -315,7 +317,7 @@ def exchange(
     Infeasible
         When no set was found on which the constraints can be met.
     """
-    sets = _Sets(program, may, [int(j) for j in features], most or may.size)
+    sets = _Sets(program, may, [int(j) for j in features], max_features or may.size)
     values: list[float] = []
     sizes: list[int] = []
 
@@ -348,7 +350,7 @@ def exchange(
 
 
 def followed(
-    problem: Separation, *, cost: float, may: Array, most: int = 0, max_iter: int = 50
+    problem: Separation, *, cost: float, may: Array, max_features: int = 0, max_iter: int = 50
 ) -> list[int]:
     """Return the features found while slack becomes dearer, beginning with none.
 
@@ -381,6 +383,8 @@ def followed(
         # each stage begins with the features of the one before
         easier = problem._replace(slack_cost=level * shape, alpha=alpha)
         program = LeastSlack(easier)
-        found = exchange(program, features, may=may, most=most, max_iter=max_iter)
-        features = [int(j) for j in np.flatnonzero(found.vertex.w)]
+        result = exchange(
+            program, features, may=may, max_features=max_features, max_iter=max_iter
+        )
+        features = [int(j) for j in np.flatnonzero(result.vertex.w)]
     return features

@@ -13,6 +13,7 @@ from skmoderndata._solvers.margins.linear_programs import (
     CvxpyProgram,
     Infeasible,
     Separation,
+    mean_difference,
 )
 from skmoderndata._solvers.margins.zero_norm import (
     RescaledColumns,
@@ -128,11 +129,13 @@ def feature_rounds(
 
     if several and effective_n_jobs(search.n_jobs) > 1:
         progress.begin()
-        found = Parallel(n_jobs=search.n_jobs)(delayed(_rounds_of_task)(*one) for one in todo)
+        results = Parallel(n_jobs=search.n_jobs)(
+            delayed(_rounds_of_task)(*one) for one in todo
+        )
         progress.end()
     else:
-        found = [_rounds_of_task(*one, progress=progress) for one in todo]
-    return list(found)
+        results = [_rounds_of_task(*one, progress=progress) for one in todo]
+    return list(results)
 
 
 def _rounds_of_task(
@@ -148,14 +151,14 @@ def _rounds_of_task(
 ) -> tuple[list[SparseSeparation], bool]:
     """Results of the rounds of task k, and whether slack was forbidden."""
     auto = n_rounds == "auto"
-    most = MAX_ROUNDS if auto else int(n_rounds)
+    max_rounds = MAX_ROUNDS if auto else int(n_rounds)
     allowed = usable.copy()
     n_features = usable.size - form.penalized
-    found: list[SparseSeparation] = []
+    results: list[SparseSeparation] = []
 
     # the first round even without a usable feature: its answer is the larger class
-    while len(found) < most and (not found or allowed[:n_features].any()):
-        if found and progress is not None and progress.stopped:
+    while len(results) < max_rounds and (not results or allowed[:n_features].any()):
+        if results and progress is not None and progress.stopped:
             break
 
         # a machine on the features that are left; without slack there may be none
@@ -163,7 +166,7 @@ def _rounds_of_task(
             problem = _posed(X, task, allowed, form)
             result = _best_of_starts(problem, allowed, search, rng, progress)
         except (Infeasible, NoDirection) as error:
-            if found:
+            if results:
                 break
             if isinstance(error, NoDirection) or form.C is not None or form.soft_C is None:
                 raise type(error)(k) from None
@@ -171,17 +174,17 @@ def _rounds_of_task(
             continue
 
         # rounds end where nothing is chosen, or what is chosen says no more than chance
-        if found and not result.w.any():
+        if results and not result.w.any():
             break
-        if found and auto and not _worth(X, task, allowed, form, result, search, rng):
+        if results and auto and not _worth(X, task, allowed, form, result, search, rng):
             break
 
         # chosen features are out of the next rounds
-        found.append(result)
+        results.append(result)
         allowed &= result.w == 0
         allowed[n_features:] = True  # the constant column stays
 
-    return found, form.C is None
+    return results, form.C is None
 
 
 def _best_of_starts(
@@ -200,7 +203,7 @@ def _best_of_starts(
     seeds = rng.randint(2**31 - 1, size=search.n_init).tolist()
     starts = [np.where(may, max(1.0, problem.alpha), np.inf)]
     starts += [_random_costs(may, problem.slack_cost is not None, seed) for seed in seeds[1:]]
-    jobs = [(problem, costs, at > 0, search) for at, costs in enumerate(starts)]
+    jobs = [(problem, costs, number > 0, search) for number, costs in enumerate(starts)]
 
     if effective_n_jobs(search.n_jobs) > 1 and len(jobs) > 1:
         if progress is not None:
@@ -242,10 +245,10 @@ def _posed(X: Any, task: Task, may: Array, form: Form) -> Separation:
     # difference of the means, along which w is one
     direction = None
     if form.centers:
-        direction = Z.T @ (
-            task.weight
-            / np.where(side > 0, task.weight[side > 0].sum(), task.weight[side < 0].sum())
-        )
+        positive_weight = task.weight[side > 0].sum()
+        negative_weight = task.weight[side < 0].sum()
+        shares = task.weight / np.where(side > 0, positive_weight, negative_weight)
+        direction = Z.T @ shares
         if form.penalized:
             direction[-1] = 0.0
         if not np.abs(direction[may]).max(initial=0.0) > 1e-12:
@@ -275,15 +278,15 @@ def _worth(
 ) -> bool:
     """Whether a further round needs less than it would with permuted labels."""
     # a problem that is not separable needs more than all features
-    most = float(may.sum() + 1)
+    largest = float(may.sum() + 1)
     sizes = []
     for _ in range(N_PERMUTATIONS):
         problem = _posed(X, task.permuted(rng), may, form)
         try:
             sizes.append(one_start(problem, np.where(may, 1.0, np.inf), False, search).value)
         except Infeasible:
-            sizes.append(most)
-    return bool(result.value < np.quantile(np.minimum(sizes, most), QUANTILE))
+            sizes.append(largest)
+    return bool(result.value < np.quantile(np.minimum(sizes, largest), QUANTILE))
 
 
 def one_start(
@@ -337,7 +340,11 @@ def _improved(
     guided: bool,
 ) -> SparseSeparation:
     """Exchange features of the last program, and of sets found while slack becomes dearer."""
-    limits: dict[str, Any] = {"may": may, "most": search.enough, "max_iter": search.max_iter}
+    limits: dict[str, Any] = {
+        "may": may,
+        "max_features": search.enough,
+        "max_iter": search.max_iter,
+    }
     features = np.flatnonzero(result.w)
     starts: list[Any] = [features]
     if guided:
@@ -352,11 +359,11 @@ def _improved(
         if enough or (progress is not None and progress.stopped):
             continue
         try:
-            found = exchange(program, start, progress=progress, **limits)
+            exchanged = exchange(program, start, progress=progress, **limits)
         except Infeasible:  # neither this set has a solution nor those next to it
             continue
-        if best is None or found.value < best.value:
-            best = found
+        if best is None or exchanged.value < best.value:
+            best = exchanged
 
     if best is None:
         return result
@@ -372,9 +379,9 @@ def _improved(
     )
 
 
-def _largest(w: Array, most: int) -> Array:
+def _largest(w: Array, count: int) -> Array:
     """Return the indices of non-zero weights, of the largest ones if there are too many."""
-    order = np.argsort(-np.abs(w), kind="stable")[:most]
+    order = np.argsort(-np.abs(w), kind="stable")[:count]
     return np.sort(order[w[order] != 0])
 
 
@@ -386,18 +393,16 @@ def _costs_by_centers(
     It has better local optima, and a plane that keeps a little distance from all samples in this
     form is feasible in the other as well, after scaling.
     """
-    positive = problem.y > 0
-    direction = problem.Z.T @ (1.0 / np.where(positive, positive.sum(), (~positive).sum()))
+    direction = mean_difference(problem)
     if not np.abs(direction[np.isfinite(costs)]).max(initial=0.0) > 1e-12:
         return costs
 
     # costs that favour the weights of that form
     near = problem._replace(margin=START_MARGIN, direction=direction)
     try:
-        found = reweighted_l1(near, make(near), start=costs, **settings)
+        result = reweighted_l1(near, make(near), start=costs, **settings)
     except Infeasible:
         return costs
-    size = np.abs(found.w)
-    return np.where(
-        np.isfinite(costs), 1.0 / (START_MARGIN * (size.max() or 1.0) + size), np.inf
-    )
+    size = np.abs(result.w)
+    least = START_MARGIN * (size.max() or 1.0)
+    return np.where(np.isfinite(costs), 1.0 / (least + size), np.inf)

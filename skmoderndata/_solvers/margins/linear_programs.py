@@ -55,6 +55,18 @@ class Vertex(NamedTuple):
     dual_direction: float
 
 
+def drop_rounding(w: Array) -> None:
+    """Set weights to zero that are zero but for rounding, in place."""
+    w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
+
+
+def mean_difference(problem: Any) -> Array:
+    """Difference of the means of the two classes, from the samples times their signs."""
+    positive = problem.y > 0
+    counts = np.where(positive, positive.sum(), (~positive).sum())
+    return np.asarray(problem.Z.T @ (1.0 / counts))
+
+
 class ColumnGeneration:
     """Linear programs with few rows and many columns, solved by pricing with HiGHS.
 
@@ -129,19 +141,18 @@ class ColumnGeneration:
         # weights of the columns; what is zero by rounding is zero
         w = np.zeros(costs.size)
         np.add.at(w, self._features, self._signs * values[self._n_fixed :])
-        w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
+        drop_rounding(w)
         bias = float(values[n]) if self.problem.intercept else 0.0
         return Vertex(w, bias, dual[:n], float(dual[n:].sum()))
 
     def _begin(self, costs: Array) -> None:
         """Take in the columns that tell the classes apart best for their costs."""
         problem = self.problem
-        found = problem.direction
-        if found is None:
-            positive = problem.y > 0
-            found = problem.Z.T @ (1.0 / np.where(positive, positive.sum(), (~positive).sum()))
+        direction = problem.direction
+        if direction is None:
+            direction = mean_difference(problem)
         with np.errstate(invalid="ignore"):
-            self._take(np.abs(found) / costs, found < 0)
+            self._take(np.abs(direction) / costs, direction < 0)
 
     def _priced(self, costs: Array) -> tuple[Array, Array]:
         """Solve, add columns that price out, and so on; there are at most 2 p columns."""
@@ -150,10 +161,10 @@ class ColumnGeneration:
 
         # columns of infinite cost are closed, those of finite cost get it
         inner = costs[self._features]
-        at = self._n_fixed + np.arange(inner.size)
-        self._close(at[np.isinf(inner)])
+        columns = self._n_fixed + np.arange(inner.size)
+        self._close(columns[np.isinf(inner)])
         inner = np.where(np.isinf(inner), 0.0, inner)
-        self._highs.changeColsCost(at.size, at.astype(np.int32), inner)
+        self._highs.changeColsCost(columns.size, columns.astype(np.int32), inner)
 
         scale = float(np.abs(costs[np.isfinite(costs)]).max(initial=0.0)) or 1.0
         # costs of zero (first phase): compare with rounding of the gradient, not with the cost
@@ -209,9 +220,10 @@ class ColumnGeneration:
             np.asarray(columns.data, dtype=np.float64),
         )
 
-    def _close(self, at: Array) -> None:
+    def _close(self, columns: Array) -> None:
         """Fix variables to zero."""
-        self._highs.changeColsBounds(at.size, at.astype(np.int32), 0.0 * at, 0.0 * at)
+        zeros = np.zeros(columns.size)
+        self._highs.changeColsBounds(columns.size, columns.astype(np.int32), zeros, zeros)
 
     def _run(self) -> tuple[Array, Array]:
         """Return the variables and the dual values of the rows, by steps from the last basis."""
@@ -264,7 +276,7 @@ class CvxpyProgram:
         up, down, bias = self._stated.variable
         w = np.zeros(costs.size)
         w[columns] = up.value - down.value
-        w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
+        drop_rounding(w)
 
         # duals of the margins and of the direction
         dual = [np.ravel(rows.dual_value) for rows in self._stated.constraint]

@@ -178,8 +178,8 @@ def _bring_violators(
     for side, y, own, up, down in _slopes(upper, lower, segments):
         pairs = np.maximum(down - low[side, y], high[side, y] - up)
         least = low[1 - side, y] + signed[side, 0]
-        most = high[1 - side, y] + signed[side, 1]
-        fours = 0.5 * np.maximum(down - least, most - up)
+        largest = high[1 - side, y] + signed[side, 1]
+        fours = 0.5 * np.maximum(down - least, largest - up)
         np.maximum(violation[own], np.maximum(pairs, fours), out=violation[own])
     violation[store.slot >= 0] = 0.0
     bring_worst(store, violation, np.array(ends), level)
@@ -190,9 +190,9 @@ def _slopes(upper: BoxState, lower: BoxState, segments: Array) -> Iterator[Any]:
     """Yield side, threshold, samples, and their slopes when weights rise and when they fall."""
     for side, (state, own) in enumerate(((upper, segments[1:]), (lower, segments[:-1]))):
         for y, (first, last) in enumerate(own):
-            part = slice(first, last)
-            g = state.g[part]
-            yield side, y, part, g + state.up[part], g + state.down[part]
+            samples = slice(first, last)
+            g = state.g[samples]
+            yield side, y, samples, g + state.up[samples], g + state.down[samples]
 
 
 def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxState]:
@@ -200,33 +200,38 @@ def _start(store: Rows, segments: Array, bounds: Array) -> tuple[BoxState, BoxSt
     # sum of the weights of each threshold, in proportion to the smaller of its ranks
     n = len(bounds)
     sums = np.array([bounds[a:b].sum() for a, b in segments])
-    parts = np.minimum(sums[1:], sums[:-1])
-    parts = 0.5 * parts / parts.sum()
+    totals = np.minimum(sums[1:], sums[:-1])
+    totals = 0.5 * totals / totals.sum()
 
     # difference of the ranks' means, from some samples of each
     direction = np.zeros(n)
-    most = max(1, LOOKED_AT // len(segments))
+    limit = max(1, LOOKED_AT // len(segments))
     for y, (first, last) in enumerate(segments):
-        few = np.unique(np.linspace(first, last - 1, min(most, last - first)).astype(int))
-        part = (parts[y - 1] if y > 0 else 0.0) - (parts[y] if y < len(parts) else 0.0)
-        direction[few] = part / len(few)
+        size = min(limit, last - first)
+        few = np.unique(np.linspace(first, last - 1, size).astype(int))
+        from_below = totals[y - 1] if y > 0 else 0.0
+        from_above = totals[y] if y < len(totals) else 0.0
+        direction[few] = (from_below - from_above) / len(few)
     f = store.product(direction)
 
     # the worst samples take weights up to their bounds until the sum is reached
     weights = np.zeros((2, n))
-    for y, part in enumerate(parts):
+    for y, total in enumerate(totals):
         for row, (first, last), sign in ((0, segments[y + 1], 1.0), (1, segments[y], -1.0)):
             order = first + np.argsort(sign * f[first:last], kind="stable")
-            before = np.concatenate([[0.0], np.cumsum(bounds[order])[:-1]])
-            weights[row, order] = sign * np.clip(part - before, 0.0, bounds[order])
+            ordered = bounds[order]
+            before = np.concatenate([[0.0], np.cumsum(ordered)[:-1]])
+            weights[row, order] = sign * np.clip(total - before, 0.0, ordered)
 
     g = store.product(weights[0] + weights[1])
     none = np.zeros(n)
     states = []
     for w, low, high in ((weights[0], none, bounds), (weights[1], -bounds, none)):
-        state = BoxState(
-            w, g, np.empty(n), np.empty(n), store.diagonal, none, low.copy(), high.copy(), 0.0
-        )
+        up = np.empty(n)
+        down = np.empty(n)
+        own_low = low.copy()
+        own_high = high.copy()
+        state = BoxState(w, g, up, down, store.diagonal, none, own_low, own_high, 0.0)
         mark_all(state, np.array([[0, n]]))
         states.append(state)
     return states[0], states[1]
@@ -257,11 +262,11 @@ def by_faces(
     E = np.column_stack([sign[:, None] * np.eye(n_thresholds)[threshold], np.ones(len(v))])
 
     count = 0
-    most = FACES * n if budget < 0 else min(budget, FACES * n)
+    max_faces = FACES * n if budget < 0 else min(budget, FACES * n)
     sums = E.T @ v
     at_minimum = False
 
-    while count < most:
+    while count < max_faces:
         f = K @ np.bincount(sample, sign * v, minlength=n)
         # 1. on a minimum of the face: leave it for the steepest exchange
         if at_minimum:
@@ -288,9 +293,10 @@ def by_faces(
 
         # 3. ratio test: how far until the first bound
         with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(d[moved] > 0, high[moved] - v[moved], v[moved]) / np.abs(d[moved])
-        room[np.isnan(room)] = np.inf
-        nearest = float(room.min(initial=np.inf))
+            to_bound = np.where(d[moved] > 0, high[moved] - v[moved], v[moved])
+            step_bounds = to_bound / np.abs(d[moved])
+        step_bounds[np.isnan(step_bounds)] = np.inf
+        nearest = float(step_bounds.min(initial=np.inf))
 
         # 4. exact step, cut at the bound, which joins the face
         change = np.bincount(sample, sign * d, minlength=n)
@@ -300,7 +306,7 @@ def by_faces(
             full = -slope / curvature if curvature > 0 else np.inf
         step = min(full, nearest)
         v[moved] = np.clip(v[moved] + step * d[moved], 0.0, high[moved])
-        at_bound = moved[room <= step * (1 + 1e-12)]
+        at_bound = moved[step_bounds <= step * (1 + 1e-12)]
         v[at_bound] = np.where(d[at_bound] > 0, high[at_bound], 0.0)
         at_minimum = not at_minimum and step == full
         count += 1
@@ -308,8 +314,8 @@ def by_faces(
     # weights of the constraints back to those of both states
     a = np.bincount(sample, sign * v, minlength=n)
     upper.g[:] = largest * (K @ a)  # one array of both states
-    for state, part in ((upper, sign > 0), (lower, sign < 0)):
-        state.w[sample[part]] = sign[part] * v[part]
+    for state, members in ((upper, sign > 0), (lower, sign < 0)):
+        state.w[sample[members]] = sign[members] * v[members]
         mark_all(state, np.array([[0, n]]))
     return count
 
@@ -351,14 +357,17 @@ def _minimum_of_face(
     m = len(q)
     k = E.shape[1]
     system = np.zeros((m + k, m + k))
-    system[:m, :m] = np.outer(sign[q], sign[q]) * K[np.ix_(sample[q], sample[q])]
+    K_free = K[np.ix_(sample[q], sample[q])]
+    system[:m, :m] = np.outer(sign[q], sign[q]) * K_free
     system[:m, m:] = E[q]
     system[m:, :m] = E[q].T
     # quasi-definite: weights may have no unique minimum, a threshold may have no free weight
     system[np.diag_indices(m + k)] += np.repeat([RIDGE_RELATIVE, -RIDGE_RELATIVE], [m, k])
     f = K @ np.bincount(sample, sign * v, minlength=len(K))
     v = v.copy()
-    v[q] += np.linalg.solve(system, np.r_[-sign[q] * f[sample[q]], sums - E.T @ v])[:m]
+    slope = sign[q] * f[sample[q]]
+    right = np.r_[-slope, sums - E.T @ v]
+    v[q] += np.linalg.solve(system, right)[:m]
     return v
 
 
@@ -404,12 +413,15 @@ def _leaving(f: Array, sign: Array, threshold: Array, v: Array, high: Array) -> 
 
 def margin_of(upper: BoxState, lower: BoxState, segments: Array) -> float:
     """Margin of the function as it is: the middle between what rising and falling sums tell."""
-    g = upper.g
+    upper_up = upper.g + upper.up
+    upper_down = upper.g + upper.down
+    lower_up = upper.g + lower.up
+    lower_down = upper.g + lower.down
     rising = BLOCKED
     falling = -BLOCKED
     for (first, last), (start, stop) in pairwise(segments):
-        up = float((g + upper.up)[start:stop].min() - (g + lower.down)[first:last].max())
-        down = float((g + upper.down)[start:stop].max() - (g + lower.up)[first:last].min())
+        up = float(upper_up[start:stop].min() - lower_down[first:last].max())
+        down = float(upper_down[start:stop].max() - lower_up[first:last].min())
         rising = min(rising, up)
         falling = max(falling, down)
     both = 0.5 * (rising + falling) if rising < 0.1 * BLOCKED else falling
@@ -499,9 +511,9 @@ def ranking_steps(values, slot, used, upper, lower, whole, tops, bottoms, limits
 @jit
 def exchanges(values, slot, used, upper, lower, whole, tops, bottoms, limits):
     """Take the steps of `ranking_steps`, between walls."""
-    level, clock, most = limits
+    level, clock, max_steps = limits
     count = 0
-    while count < most:
+    while count < max_steps:
         # 1. two weights of a threshold
         moved = False
         for y in range(len(tops)):
@@ -569,9 +581,9 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
     curvature = d[i] + d[j] + d[k] + d[m] + 2.0 * (row_i[m] + row_j[k])
     curvature -= 2.0 * (row_i[j] + row_i[k] + row_j[m] + row_k[m])
 
-    room = min(upper.high[i] - upper.w[i], upper.w[k])
-    room = min(room, min(lower.w[j] - lower.low[j], -lower.w[m]))
-    step = room
+    step_bound = min(upper.high[i] - upper.w[i], upper.w[k])
+    step_bound = min(step_bound, min(lower.w[j] - lower.low[j], -lower.w[m]))
+    step = step_bound
     if curvature > 0.0 and falling - rising < step * curvature:
         step = (falling - rising) / curvature
 
@@ -584,7 +596,7 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
     for state, q, change in changes:
         w = state.w[q] + change
         if (
-            step == room
+            step == step_bound
         ):  # exactly to the bound, so that rounding leaves nothing in front of it
             width = state.high[q] - state.low[q]
             if state.high[q] - w < 1e-13 * width:
@@ -640,34 +652,36 @@ def thresholds_by_program(
     """Thresholds and margin of least loss for given values, a linear program."""
     n_b = len(segments) - 1
     # rows of the losses, slack beside them
-    lefts = []
+    blocks = []
     rights = []
     costs = []
     for y, (first, last) in enumerate(segments):
         for k, sign in ((y, 1.0), (y - 1, -1.0)):  # sign (f - b_k) + margin <= slack
             if 0 <= k < n_b:
-                lefts.append(np.tile(np.r_[-sign * np.eye(n_b)[k], 1.0], (last - first, 1)))
+                blocks.append(np.tile(np.r_[-sign * np.eye(n_b)[k], 1.0], (last - first, 1)))
                 rights.append(-sign * f[first:last])
                 costs.append(bounds[first:last])
-    left = np.concatenate(lefts)
+    constraints = np.concatenate(blocks)
     right = np.concatenate(rights)
     cost = np.concatenate(costs)
 
-    A: Any = sparse.hstack([sparse.csr_array(left), -sparse.eye_array(len(left))])
+    A: Any = sparse.hstack(
+        [sparse.csr_array(constraints), -sparse.eye_array(len(constraints))]
+    )
 
     # b_k <= b_(k + 1)
     if enforced and n_b > 1:
-        order = np.zeros((n_b - 1, n_b + 1 + len(left)))
+        order = np.zeros((n_b - 1, n_b + 1 + len(constraints)))
         order[np.arange(n_b - 1), np.arange(n_b - 1)] = 1.0
         order[np.arange(n_b - 1), np.arange(1, n_b)] = -1.0
         A = sparse.vstack([A, sparse.csr_array(order)])
         right = np.r_[right, np.zeros(n_b - 1)]
 
     c = np.r_[np.zeros(n_b), -1.0, cost]
-    limits = [(None, None)] * (n_b + 1) + [(0, None)] * len(left)
+    limits = [(None, None)] * (n_b + 1) + [(0, None)] * len(constraints)
     solver: Any = optimize.linprog
-    found = solver(c, A_ub=A.tocsr(), b_ub=right, bounds=limits)
+    result = solver(c, A_ub=A.tocsr(), b_ub=right, bounds=limits)
 
-    if found.x is None:
-        raise ValueError(f"The linear program of the thresholds failed: {found.message}")
-    return np.asarray(found.x[:n_b]), float(found.x[n_b])
+    if result.x is None:
+        raise ValueError(f"The linear program of the thresholds failed: {result.message}")
+    return np.asarray(result.x[:n_b]), float(result.x[n_b])

@@ -71,10 +71,10 @@ def _prank(K, function, thresholds, late, ranks, time, budget):
 
     # values of the function before the pass
     values = np.zeros(n)
-    kept = 0
+    n_support = 0
     for j in range(m):
         if coef[j] != 0.0:
-            kept += 1
+            n_support += 1
             for i in range(n):
                 values[i] += coef[j] * K[i, j]
 
@@ -94,7 +94,7 @@ def _prank(K, function, thresholds, late, ranks, time, budget):
         function.born[column] = now
         coef[column] += change
         function.late[column] += change * now
-        kept += 1
+        n_support += 1
         for q in range(i, n):
             values[q] += change * K[q, column]
 
@@ -105,7 +105,7 @@ def _prank(K, function, thresholds, late, ranks, time, budget):
             late[y] += move * now
 
         # 4. drop the oldest coefficient
-        if kept > budget >= 0:
+        if n_support > budget >= 0:
             oldest = -1
             for j in range(m):
                 if coef[j] != 0.0 and (oldest < 0 or function.born[j] < function.born[oldest]):
@@ -113,7 +113,7 @@ def _prank(K, function, thresholds, late, ranks, time, budget):
             for q in range(i, n):
                 values[q] -= coef[oldest] * K[q, oldest]
             coef[oldest] = function.late[oldest] = 0.0
-            kept -= 1
+            n_support -= 1
     return count
 
 
@@ -164,9 +164,9 @@ def _perceptron(K, values, function, steps, time, budget, smallest):
     n, m = K.shape
     coef = function.coef
     count = 0
-    kept = 0
+    n_support = 0
     for j in range(m):
-        kept += 1 if coef[j] != 0.0 else 0
+        n_support += 1 if coef[j] != 0.0 else 0
 
     for i in range(n):
         # 1. a mistake?
@@ -183,12 +183,12 @@ def _perceptron(K, values, function, steps, time, budget, smallest):
             function.born[column] = np.sqrt(max(K[i, column], 0.0))
         coef[column] += steps[i]
         function.late[column] += steps[i] * now
-        kept += 1
+        n_support += 1
         for q in range(i, n):
             values[q] += steps[i] * K[q, column]
 
         # 3. drop the oldest coefficient, or the smallest
-        if kept > budget >= 0:
+        if n_support > budget >= 0:
             worst = -1
             least = np.inf
             for j in range(m):
@@ -200,7 +200,7 @@ def _perceptron(K, values, function, steps, time, budget, smallest):
             for q in range(i, n):
                 values[q] -= coef[worst] * K[q, worst]
             coef[worst] = function.late[worst] = 0.0
-            kept -= 1
+            n_support -= 1
     return count
 
 

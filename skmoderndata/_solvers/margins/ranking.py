@@ -260,7 +260,9 @@ def graded_pairs(queries: Array, grades: Array, f: Array) -> ActivePairs:
 
     def sums(W: Array) -> list[Array]:
         """Sum over the active partners below, and over those above."""
-        return [sums_below(*place, np.ascontiguousarray(W[way]))[way] for way, *place in ways]
+        return [
+            sums_below(*columns, np.ascontiguousarray(W[way]))[way] for way, *columns in ways
+        ]
 
     below, above = sums(np.stack([np.ones(len(f)), f, f * f], axis=1))
     count = below[:, 0]
@@ -329,10 +331,10 @@ def worst_below(queries, grades, values):
 
 
 @jit
-def next_below(known, place, queries, grades, values, core, n, partner, top):
+def next_below(in_core, sorted_rows, queries, grades, values, core, n, partner, top):
     """Replace the partners of some rows by the highest whose pair is not in `core`, sorted."""
-    for row in known:
-        i = place[row]
+    for row in in_core:
+        i = sorted_rows[row]
 
         begin = row
         while begin > 0 and queries[begin - 1] == queries[row]:
@@ -344,9 +346,9 @@ def next_below(known, place, queries, grades, values, core, n, partner, top):
             if grades[k] == grades[row]:
                 break
             if values[k] > best:
-                pair = i * n + place[k]
-                at = np.searchsorted(core, pair)
-                if at == len(core) or core[at] != pair:
+                pair = i * n + sorted_rows[k]
+                index = np.searchsorted(core, pair)
+                if index == len(core) or core[index] != pair:
                     best = values[k]
                     who = k
         partner[row] = who

@@ -73,30 +73,30 @@ def simplex_qp(
 
     # slow steps are worth a few factorisations on the support, which cost m^2 / 36 steps
     patience = min(MOST_STEPS, max(10 * m + 2000, m * m // 36))
-    g = y * (k @ (y * a)) - 0.5 * v if gradient is None else np.array(gradient)
+    g = half_gradient(k, v, a, y) if gradient is None else np.array(gradient)
     done = since = 0
     while done < patience:
         # 1. pairwise steps, on all indices or on few of them
         few = max(3 * int(np.count_nonzero(a)) // 2, LEAST)
         if done >= m // 2 and 2 * few <= m:  # go on among the weights and the least gradients
-            some = np.argpartition(np.where(a > 0.0, -np.inf, g), few)[:few]
-            part = a[some]
+            weights_first = np.where(a > 0.0, -np.inf, g)
+            some = np.argpartition(weights_first, few)[:few]
+            weights = a[some]
             sub = k[np.ix_(some, some)]
             steps = pairwise_descent(
-                sub, y[some], diagonal[some], part, g[some], few, tol, FRESH
+                sub, y[some], diagonal[some], weights, g[some], few, tol, FRESH
             )
-            a[some] = part
+            a[some] = weights
             since = FRESH
         else:
-            most = FRESH if done else max(m // 2, LEAST)
-            steps = pairwise_descent(K, y, diagonal, a, g, m, tol, most)
+            max_steps = FRESH if done else max(m // 2, LEAST)
+            steps = pairwise_descent(K, y, diagonal, a, g, m, tol, max_steps)
             since += steps
 
         # 2. the gradient anew, against rounding
         if since >= FRESH:
             a /= a.sum()
-            used = np.flatnonzero(a) if 2 * few <= m else slice(None)
-            g = y * ((y * a)[used] @ k[used]) - 0.5 * v
+            g = half_gradient(k, v, a, y)
             since = 0
         done += steps
         if steps == 0 or (steps < FRESH and _spread(g, a) <= tol):
@@ -108,6 +108,14 @@ def simplex_qp(
         a = active_set(k, v, a, tol=tol)
         g = k @ a - 0.5 * v
     return SimplexResult(a, g, _spread(g, a) <= 2.0 * tol)
+
+
+def half_gradient(K: Array, v: Array, a: Array, y: Array) -> Array:
+    """Half the gradient for the matrix `(y y') * K`, from the rows of the weights if few."""
+    support = np.flatnonzero(a)
+    used = support if 3 * len(support) <= len(a) else slice(None)
+    product = (y * a)[used] @ K[used]
+    return np.asarray(y * product - 0.5 * v)
 
 
 def cost_of_slack(K: Array, share: Array, slack: float) -> tuple[float, Array]:
@@ -131,13 +139,13 @@ def cost_of_slack(K: Array, share: Array, slack: float) -> tuple[float, Array]:
         own = 1.0 / (cost * share)
         K[np.diag_indices(len(K))] = total = diagonal + own
         aim = max(SLACK_TOL, 1e-2 * min(1.0, abs(excess))) * mean
-        found = simplex_qp(K, v, a, tol=aim, gradient=kernel_part + own * a, diagonal=total)
-        a = found.a
-        kernel_part = found.gradient - own * found.a
+        result = simplex_qp(K, v, a, tol=aim, gradient=kernel_part + own * a, diagonal=total)
+        a = result.a
+        kernel_part = result.gradient - own * result.a
 
         # 2. is the slack what was asked for?
         norm = float(a @ kernel_part)
-        rho = float(a @ found.gradient)
+        rho = float(a @ result.gradient)
         excess = float(np.log(cost * rho * slack)) if rho > 0 else 9.0
         if abs(excess) <= SLACK_TOL:
             break
@@ -310,7 +318,8 @@ def active_set(
         worse = np.flatnonzero(~free & (g < level - 0.5 * tol))
         if spread <= tol or len(worse) == 0:
             break
-        free[worse[np.argsort(g[worse])][: max(1, len(worse) // 2)]] = True
+        order = worse[np.argsort(g[worse])]
+        free[order[: max(1, len(worse) // 2)]] = True
     return best
 
 
@@ -329,11 +338,11 @@ def _on_support(K: Array, v: Array, support: Array) -> tuple[Array, float]:
         except linalg.LinAlgError:
             continue
 
-        unit, part = linalg.cho_solve(factor, right, check_finite=False).T
-        total = float(unit.sum())
-        if np.isfinite(total) and total > 0 and np.isfinite(part).all():
-            level = (1.0 - float(part.sum())) / total
-            solution = part + level * unit
+        of_ones, of_linear = linalg.cho_solve(factor, right, check_finite=False).T
+        total = float(of_ones.sum())
+        if np.isfinite(total) and total > 0 and np.isfinite(of_linear).all():
+            level = (1.0 - float(of_linear.sum())) / total
+            solution = of_linear + level * of_ones
             if abs(float(solution.sum()) - 1.0) <= 1e-6:  # else it is all rounding
                 return solution, level
     return np.full(len(support), 1.0 / len(support)), 0.0

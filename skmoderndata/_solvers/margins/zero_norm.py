@@ -10,11 +10,11 @@ import numpy as np
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.margins.linear_programs import (
-    ZERO,
     Infeasible,
     Separation,
     Vertex,
     dense,
+    drop_rounding,
 )
 from skmoderndata._typing import Array
 
@@ -199,7 +199,7 @@ def stationarity_gap(
     violated by more than the gap gets the violation instead.
     """
     # the primal value of w, scaled into the constraints where that can be
-    left = scores(problem, w, bias)
+    margins = scores(problem, w, bias)
     finite = np.isfinite(costs)
     length = float(costs[finite] @ np.abs(w[finite]))
     violation = 0.0
@@ -209,17 +209,17 @@ def stationarity_gap(
         violation = relative_gap(abs(along - 1.0), 0.0, unit=1.0)
         if along > 0:
             length = length / along
-            left = left / along
+            margins = margins / along
 
     if problem.slack_cost is not None:
-        primal = length + float(problem.slack_cost @ np.maximum(problem.margin - left, 0.0))
+        primal = length + float(problem.slack_cost @ np.maximum(problem.margin - margins, 0.0))
     elif problem.margin > 0:
-        least = float(left.min())
+        least = float(margins.min())
         primal = length / least if least > 0 else np.inf
         violation = max(violation, relative_gap(problem.margin, least, unit=1.0))
     else:
         primal = length
-        violation = max(violation, relative_gap(0.0, float(left.min()), unit=1.0))
+        violation = max(violation, relative_gap(0.0, float(margins.min()), unit=1.0))
 
     # the dual value, scaled until no column prices out
     u = _balanced(problem, dual)
@@ -331,7 +331,7 @@ class RescaledColumns:
 
         w = np.zeros(costs.size)
         w[used] = z[used] * scaled
-        w[np.abs(w) <= ZERO * np.abs(w).max(initial=0.0)] = 0.0
+        drop_rounding(w)
 
         if price is None and float(scores(self.problem, w, bias).min()) < 1.0 - MARGIN_TOL:
             raise Infeasible
@@ -345,10 +345,10 @@ def _wide_svm(X: Array, y: Array, price: Array, *, intercept: bool) -> tuple[Arr
     if p <= n:
         return squared_hinge_svm(X, y, price, intercept=intercept)
     values, vectors = np.linalg.eigh(X @ X.T)
-    kept = values > max(values[-1], 0.0) * n * np.finfo(np.float64).eps
-    root = np.sqrt(values[kept])
-    v, bias = squared_hinge_svm(vectors[:, kept] * root, y, price, intercept=intercept)
-    return X.T @ (vectors[:, kept] @ (v / root)), bias
+    retained = values > max(values[-1], 0.0) * n * np.finfo(np.float64).eps
+    root = np.sqrt(values[retained])
+    v, bias = squared_hinge_svm(vectors[:, retained] * root, y, price, intercept=intercept)
+    return X.T @ (vectors[:, retained] @ (v / root)), bias
 
 
 def squared_hinge_svm(
@@ -374,10 +374,10 @@ def squared_hinge_svm(
     for _ in range(max_iter):
         lacking = 1.0 - y * (A @ theta)
         active = lacking > 0
-        part = A[active]
+        rows = A[active]
         cost = weight[active]
-        gradient = ridge * theta - 2.0 * part.T @ (cost * y[active] * lacking[active])
-        hessian = 2.0 * (part.T * cost) @ part + np.diag(ridge)
+        gradient = ridge * theta - 2.0 * rows.T @ (cost * y[active] * lacking[active])
+        hessian = 2.0 * (rows.T * cost) @ rows + np.diag(ridge)
         # an intercept without loss on either side has no curvature: least norm step
         step = np.linalg.lstsq(hessian, gradient, rcond=1e-14)[0]
         length = 1.0
