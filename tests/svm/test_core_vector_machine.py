@@ -667,9 +667,9 @@ def test_core_without_a_matrix_keeps_its_gradient(sizes, seed):
         assert_allclose(core.a.sum(), 1, rtol=1e-12)
 
     assert not core.held
-    look = core.g.copy()
-    core.look()
-    assert_allclose(core.g, look, atol=1e-13)
+    followed = core.g.copy()
+    core.refresh()
+    assert_allclose(core.g, followed, atol=1e-13)
 
 
 @pytest.mark.invariance

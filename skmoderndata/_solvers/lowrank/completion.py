@@ -314,7 +314,7 @@ def solve_rows(X: Any, Vt: Array, penalty: Array, weight: Array) -> Array:
     B = np.ascontiguousarray(Vt.T * weight, dtype=np.float64)
 
     values = X.data.astype(np.float64)
-    known = sparse.csr_array((np.ones(values.size), X.indices, X.indptr), shape=(n, p))
+    observed = sparse.csr_array((np.ones(values.size), X.indices, X.indptr), shape=(n, p))
     right = sparse.csr_array((values, X.indices, X.indptr), shape=(n, p)) @ B
 
     # normal equations of blocks of rows, from the products of pairs of components
@@ -324,7 +324,7 @@ def solve_rows(X: Any, Vt: Array, penalty: Array, weight: Array) -> Array:
     for first in range(0, n, size):
         block = slice(first, first + size)
         G = np.empty((len(scores[block]), r, r))
-        G[:, lower[0], lower[1]] = G[:, lower[1], lower[0]] = known[block] @ pairs
+        G[:, lower[0], lower[1]] = G[:, lower[1], lower[0]] = observed[block] @ pairs
         G += ridge * np.eye(r)
         singular = np.zeros(len(G), dtype=bool)
 
@@ -333,8 +333,9 @@ def solve_rows(X: Any, Vt: Array, penalty: Array, weight: Array) -> Array:
             singular = spread[:, 0] <= 1e-8 * spread[:, -1]
             G[singular] = np.eye(r)
 
+        # ``G a = B' x`` for all rows of the block; the singular ones by their cells themselves
         scores[block] = np.linalg.solve(G, right[block][:, :, None])[:, :, 0]
-        for i in first + np.flatnonzero(singular):  # no normal equations here
+        for i in first + np.flatnonzero(singular):
             cells = slice(X.indptr[i], X.indptr[i + 1])
             rows = np.vstack([B[X.indices[cells]], np.sqrt(ridge) * np.eye(r)])
             target = np.append(values[cells], np.zeros(r))

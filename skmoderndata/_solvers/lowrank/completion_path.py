@@ -130,10 +130,10 @@ class CompletionTask(NamedTuple):
         size = float(np.abs(table.data).max())  # its tolerances are absolute
         cells = table.rows, table.columns
         M = np.zeros(table.shape)
-        known = np.zeros(table.shape, bool)
+        observed = np.zeros(table.shape, bool)
         M[cells] = table.data / size
-        known[cells] = True
-        stated = matrix_completion(M, known, lam / size)
+        observed[cells] = True
+        stated = matrix_completion(M, observed, lam / size)
         solved = solve_for_factors(stated, size, "solver='thresholding'")
         factors = Factors(*(a.astype(table.data.dtype) for a in solved))
         dual = table.data - table.known(factors)
@@ -237,11 +237,11 @@ class CompletionTask(NamedTuple):
 
             # prediction of the hidden cells, debiased as the imputer does
             factors = result.factors
-            left = factors.U * factors.s
+            scores = factors.U * factors.s
             if self.debias:
                 penalty = self.penalty(table, factors, lam)[1]
-                left = solve_rows(table.X, factors.Vt, penalty, np.ones(factors.s.size))
-            errors[k] = norm(entries(left, factors.Vt, rows, columns) - values) ** 2
+                scores = solve_rows(table.X, factors.Vt, penalty, np.ones(factors.s.size))
+            errors[k] = norm(entries(scores, factors.Vt, rows, columns) - values) ** 2
 
             # beyond the minimum noise enters: the rank grows fast, and the cost with it. End
             # there, but not on a plateau at constant rank, below which a weaker component
@@ -263,9 +263,9 @@ def _smooth_argmin(path: Array, errors: Array) -> float:
     k = int(np.argmin(errors))
     if k == 0 or k == errors.size - 1 or not np.isfinite(errors[k + 1]):
         return float(path[k])
-    left, middle, right = errors[k - 1 : k + 2]
-    curvature = left - 2 * middle + right
-    shift = 0.5 * (left - right) / curvature if curvature > 0 else 0.0
+    before, least, after = errors[k - 1 : k + 2]
+    curvature = before - 2 * least + after
+    shift = 0.5 * (before - after) / curvature if curvature > 0 else 0.0
     return float(path[k] * (path[k + 1] / path[k]) ** shift)
 
 
@@ -283,10 +283,10 @@ def _refit_singular_values(table: Table, factors: Factors) -> Array:
     g = np.zeros(r)
     block = max(1, 2**22 // r)  # rows of the design matrix held at a time
     for start in range(0, values.size, block):
-        part = slice(start, start + block)
-        D = (factors.U[rows[part]] * factors.Vt.T[columns[part]]).astype(np.float64)
+        cells = slice(start, start + block)
+        D = (factors.U[rows[cells]] * factors.Vt.T[columns[cells]]).astype(np.float64)
         G += D.T @ D
-        g += D.T @ values[part]
+        g += D.T @ values[cells]
     return linalg.lstsq(G, g, check_finite=False)[0]
 
 

@@ -190,8 +190,8 @@ class _Watch:
         if clipped.mean() > MOST_CLIPPED:
             return False
         block = _block(self.X.shape, rank, seed=n_iter)
-        found = probe(self.X, L, clipped, rank, self.evidence, block)
-        self.verdict = judge(found, self.evidence.scale, ratio, same_rank=same_rank)
+        fit = probe(self.X, L, clipped, rank, self.evidence, block)
+        self.verdict = judge(fit, self.evidence.scale, ratio, same_rank=same_rank)
         return self.verdict is False
 
 
@@ -287,12 +287,12 @@ def leading_vectors(X: Array, rank: int) -> Array:
     return X.T @ eigen_range(X @ X.T, n - rank, n)[1]
 
 
-def judge(found: Probe, scale: float, ratio: float, *, same_rank: bool) -> bool | None:
+def judge(fit: Probe, scale: float, ratio: float, *, same_rank: bool) -> bool | None:
     """Exact (True), noisy (False), or not yet to be told (None)."""
-    is_met = found.late < EXACT_RELATIVE * scale and found.exact_columns >= MOST_COLUMNS
+    is_met = fit.late < EXACT_RELATIVE * scale and fit.exact_columns >= MOST_COLUMNS
     if is_met and ratio > SAFE_RATIO:
         return True
-    stalled = found.late > STALLED * found.early and found.late > NO_GAIN * found.before
-    if stalled and same_rank and found.late > FLOOR_RELATIVE * scale:
+    stalled = fit.late > STALLED * fit.early and fit.late > NO_GAIN * fit.before
+    if stalled and same_rank and fit.late > FLOOR_RELATIVE * scale:
         return False
     return None

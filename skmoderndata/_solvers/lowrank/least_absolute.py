@@ -90,15 +90,15 @@ def _interior_point(
         return np.linalg.solve(G, right[:, :, None])[:, :, 0]
 
     # start: least squares, with slacks away from zero
-    known = observed.astype(float)
+    counted = observed.astype(float)
     size = np.maximum(np.abs(X).sum(axis=1, keepdims=True), 1.0)
-    count = np.maximum(known.sum(axis=1, keepdims=True), 1)
-    G = gram(known)
+    count = np.maximum(counted.sum(axis=1, keepdims=True), 1)
+    G = gram(counted)
     deficient = np.linalg.eigvalsh(G)[:, 0] <= 1e-10
     a = solve(G, X @ V)
     e = X - a @ V.T
 
-    start = np.maximum((known * np.abs(e)).sum(axis=1, keepdims=True), 1e-3 * size) / count
+    start = np.maximum((counted * np.abs(e)).sum(axis=1, keepdims=True), 1e-3 * size) / count
     s = np.maximum(e, 0) + start
     t = np.maximum(-e, 0) + start
     u = np.ones_like(X)
@@ -106,15 +106,15 @@ def _interior_point(
 
     for n_iter in range(max_iter + 1):
         # 1. gap of each row; those that are done stand still
-        gap = (known * (s * u + t * w)).sum(axis=1, keepdims=True)
+        gap = (counted * (s * u + t * w)).sum(axis=1, keepdims=True)
         active = gap > tol * size
         if n_iter == max_iter or not active.any():
             break
 
         # 2. equations of the predictor and the corrector
-        y = known * (w - u) / 2
+        y = counted * (w - u) / 2
         e = X - a @ V.T - width * y
-        D = known / (width + s / u + t / w)
+        D = counted / (width + s / u + t / w)
         G = gram(D)
         target = 0.0
         ds = 0.0
@@ -137,7 +137,7 @@ def _interior_point(
             # 3. centring, by how far the predictor came [Mehrotra 1992]
             if not is_corrector:
                 after = (s + step * ds) * (u - step * dy) + (t + step * dt) * (w + step * dy)
-                ratio = (known * after).sum(axis=1, keepdims=True) / np.maximum(gap, TINY)
+                ratio = (counted * after).sum(axis=1, keepdims=True) / np.maximum(gap, TINY)
                 target = ratio**3 * gap / (2 * count)
 
         # 4. the longest step inside

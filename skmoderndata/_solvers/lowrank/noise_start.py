@@ -42,14 +42,14 @@ def start_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomState
 
     # enough as it is?
     fit = rough_pursuit(block, sigma, lam=lam, solver=solver, rng=rng)
-    known = ~np.isnan(block)
-    beyond = np.abs(block - (fit.U * fit.s) @ fit.Vt)[known] > BEYOND * sigma
+    observed = ~np.isnan(block)
+    beyond = np.abs(block - (fit.U * fit.s) @ fit.Vt)[observed] > BEYOND * sigma
     best = _refitted(block, fit, sigma) if beyond.mean() > BEYOND_SHARE else None
     if best is None:
         return sigma
 
     # from one quarter to the next, at least two: the first may change nothing
-    hidden = known & (rng.random_sample(block.shape) < HIDDEN_SHARE)
+    hidden = observed & (rng.random_sample(block.shape) < HIDDEN_SHARE)
     error = hidden_error(block, best, hidden)
     trial = sigma
     for i in range(TRIALS):
@@ -73,14 +73,14 @@ def _refitted(block: Array, fit: PursuitResult, sigma: float) -> Refit | None:
     return refit(block, low_rank, fit.Vt.T, sigma=sigma, threshold=CUT)
 
 
-def hidden_error(block: Array, found: Refit, hidden: Array) -> float:
+def hidden_error(block: Array, fitted: Refit, hidden: Array) -> float:
     """Median error in the hidden cells of least squares on the other trusted ones.
 
     From the components of the refit, which have seen the hidden cells: enough steps forget them.
     The median disregards the hidden cells that are wrong themselves.
     """
-    trusted = ~np.isnan(block) & ~found.outlying & ~hidden
-    start = linalg.qr(found.B, mode="economic")[0]
+    trusted = ~np.isnan(block) & ~fitted.outlying & ~hidden
+    start = linalg.qr(fitted.B, mode="economic")[0]
     A, B = fit_trusted(block, trusted, start, n_steps=STEPS)
     errors = np.abs(block - A @ B.T)[hidden & live_columns(block)]
     return float(np.median(errors)) if len(errors) else 0.0

@@ -57,45 +57,45 @@ def decompose_noisy(
 
     # 2. the refit, unless it explains the cells worse
     table = X / scale
-    found = None
+    fitted = None
     if refits:
         start = convex.Vt.T
-        found = refit(
+        fitted = refit(
             table, L, start, sigma=sigma, threshold=threshold, known_noise=known_noise
         )
-    if found is None or not explains_more(table, found, convex, lam=lam, sigma=sigma):
+    if fitted is None or not explains_more(table, fitted, convex, lam=lam, sigma=sigma):
         return _as_it_is(X, convex, scale, sigma, threshold, known_noise=known_noise)
 
     # 3. once more, with weights by the noise that the refit has found
     final = scale
     if not known_noise and scale.max() > scale.min():
-        divisors = column_scale(table, found.noise_scale, found.noise_std)
+        divisors = column_scale(table, fitted.noise_scale, fitted.noise_std)
         again = None
         if divisors is not None:
             final = scale * divisors
-            low_rank = (found.A @ found.B.T) / divisors
-            start = found.B / divisors[:, None]
+            low_rank = (fitted.A @ fitted.B.T) / divisors
+            start = fitted.B / divisors[:, None]
             again = refit(
                 X / final,
                 low_rank,
                 linalg.qr(start, mode="economic")[0],
-                sigma=found.noise_std,
+                sigma=fitted.noise_std,
                 threshold=threshold,
             )
-        found, final = (found, scale) if again is None else (again, final)
+        fitted, final = (fitted, scale) if again is None else (again, final)
 
-    factors = _in_units(found.A, found.B, final)
-    noise = found.noise_scale * final
-    return NoisyTable(*factors, found.outlying, found.noise_std, noise, convex, scale, True)
+    factors = _in_units(fitted.A, fitted.B, final)
+    noise = fitted.noise_scale * final
+    return NoisyTable(*factors, fitted.outlying, fitted.noise_std, noise, convex, scale, True)
 
 
 def explains_more(
-    table: Array, found: Refit, convex: PursuitResult, *, lam: float, sigma: float
+    table: Array, fitted: Refit, convex: PursuitResult, *, lam: float, sigma: float
 ) -> bool:
     """Whether the Huber loss of the refit is at most that of as many convex components."""
     width = noise_width(sigma, table.shape)
-    rank = found.A.shape[1]
-    refitted = found.A @ found.B.T
+    rank = fitted.A.shape[1]
+    refitted = fitted.A @ fitted.B.T
     pursued = (convex.U[:, :rank] * convex.s[:rank]) @ convex.Vt[:rank]
     losses = [float(np.nansum(huber(table - L, lam, width))) for L in (refitted, pursued)]
     return losses[0] <= losses[1]
@@ -125,5 +125,5 @@ def _in_units(A: Array, B: Array, scale: Array) -> tuple[Array, Array, Array]:
     """Singular value decomposition of ``A B' diag(scale)``."""
     Q, R = linalg.qr(A, mode="economic")
     V, T = linalg.qr(B * scale[:, None], mode="economic")
-    left, s, right = linalg.svd(R @ T.T)
-    return Q @ left, s, right @ V.T
+    U, s, Vt = linalg.svd(R @ T.T)
+    return Q @ U, s, Vt @ V.T

@@ -39,8 +39,8 @@ def mean_deviations(X: Array) -> Array:
     """Mean absolute deviations from the medians of the columns; 0 where nothing is known."""
     X = X[spaced_rows(X, SCALE_ROWS)]
     deviations = np.abs(X - masked_quantile(X, 0.5))
-    known = np.count_nonzero(~np.isnan(X), axis=0)
-    return np.asarray(np.nansum(deviations, axis=0) / np.maximum(known, 1))
+    n_observed = np.count_nonzero(~np.isnan(X), axis=0)
+    return np.asarray(np.nansum(deviations, axis=0) / np.maximum(n_observed, 1))
 
 
 def live_columns(X: Array) -> Array:

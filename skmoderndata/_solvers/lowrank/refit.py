@@ -95,12 +95,12 @@ def refit(
 
             # 3. noise of the cells that are left, of the table and of each column
             if not known_noise:
-                kept = observed & ~outlying
-                used = rank * (n + p - rank) / max(int(kept.sum()), 1)
+                retained = observed & ~outlying
+                used = rank * (n + p - rank) / max(int(retained.sum()), 1)
                 freedom = max(1 - used, LEAST_FREEDOM)
-                sigma = _scale(residual, kept & counted, counted, cut) / np.sqrt(freedom)
+                sigma = _scale(residual, retained & counted, counted, cut) / np.sqrt(freedom)
                 noise = column_noise(
-                    residual, kept, sigma, weight=COLUMN_WEIGHT, freedom=freedom
+                    residual, retained, sigma, weight=COLUMN_WEIGHT, freedom=freedom
                 )
 
             # 4. cells beyond it
@@ -118,9 +118,9 @@ def refit(
 
     # tails heavier than Gaussian: the cells that they take back widen the noise in turn
     for _ in range(0 if known_noise else TAIL_ROUNDS):
-        kept = observed & ~outlying
+        retained = observed & ~outlying
         noise = column_noise(
-            residual, kept, sigma, weight=COLUMN_WEIGHT, freedom=freedom, tails=True
+            residual, retained, sigma, weight=COLUMN_WEIGHT, freedom=freedom, tails=True
         )
         outlying = observed & (np.abs(residual) > threshold * noise)
     return Refit(A, B, outlying, float(sigma), noise)
@@ -138,8 +138,8 @@ def fit_doubtful(
     L = L.copy()
     for table, low_rank, basis in ((X, L, B), (X.T, L.T, A)):
         within = (np.abs(table - low_rank) <= bound).sum(axis=1)
-        known = np.count_nonzero(~np.isnan(table), axis=1)
-        doubtful = np.flatnonzero(within < (1 - LOST_SHARE) * known)
+        n_observed = np.count_nonzero(~np.isnan(table), axis=1)
+        doubtful = np.flatnonzero(within < (1 - LOST_SHARE) * n_observed)
         better = doubtful[:0]
         if len(doubtful):
             components = linalg.qr(basis, mode="economic")[0].T
@@ -154,10 +154,10 @@ def fit_doubtful(
     return L, anew
 
 
-def _scale(residual: Array, kept: Array, counted: Array, cut: float) -> float:
-    """Robust scale of the kept cells, at least .6 of that of all cells."""
-    of_kept = truncation_factor(cut) * MEDIAN_TO_STD * median_size(residual, kept)
-    return max(of_kept, ALL_CELLS_FLOOR * MEDIAN_TO_STD * median_size(residual, counted))
+def _scale(residual: Array, retained: Array, counted: Array, cut: float) -> float:
+    """Robust scale of the retained cells, at least .6 of that of all cells."""
+    of_retained = truncation_factor(cut) * MEDIAN_TO_STD * median_size(residual, retained)
+    return max(of_retained, ALL_CELLS_FLOOR * MEDIAN_TO_STD * median_size(residual, counted))
 
 
 def keep_half(trusted: Array, observed: Array, sizes: Array, rank: int) -> Array:
@@ -167,10 +167,10 @@ def keep_half(trusted: Array, observed: Array, sizes: Array, rank: int) -> Array
     """
     trusted = trusted.copy()
     sizes = np.abs(sizes)
-    for mask, known, size in ((trusted, observed, sizes), (trusted.T, observed.T, sizes.T)):
-        n_known = known.sum(axis=1)
-        wanted = np.maximum((n_known + 1) // 2, np.minimum(2 * rank + 1, n_known))
+    for mask, cells, size in ((trusted, observed, sizes), (trusted.T, observed.T, sizes.T)):
+        n_observed = cells.sum(axis=1)
+        wanted = np.maximum((n_observed + 1) // 2, np.minimum(2 * rank + 1, n_observed))
         for i in np.flatnonzero(mask.sum(axis=1) < wanted):
-            order = np.where(known[i], size[i], np.inf).argsort(kind="stable")
+            order = np.where(cells[i], size[i], np.inf).argsort(kind="stable")
             mask[i, order[: wanted[i]]] = True
     return trusted

@@ -155,7 +155,7 @@ def _noisy_terms(
     if sigma == 0.0:  # more than half of the cells are met exactly
         terms = _exact_terms(X, solve(X, 0.0), settings)
     else:
-        found = decompose_noisy(
+        split = decompose_noisy(
             X,
             solve,
             lam=lam,
@@ -164,18 +164,18 @@ def _noisy_terms(
             refits=settings.polish is not False,
             known_noise=settings.noise_std is not None,
         )
-        residual = X - (found.U * found.s) @ found.Vt
+        residual = X - (split.U * split.s) @ split.Vt
         terms = TableTerms(
-            U=found.U,
-            s=found.s,
-            Vt=found.Vt,
-            sparse=np.where(found.outlying, residual, 0.0),
-            support=found.outlying,
-            noise_std=found.noise_std,
-            noise_scale=found.noise_scale,
-            column_scale=found.scale,
-            convex=found.convex,
-            polished=found.refitted,
+            U=split.U,
+            s=split.s,
+            Vt=split.Vt,
+            sparse=np.where(split.outlying, residual, 0.0),
+            support=split.outlying,
+            noise_std=split.noise_std,
+            noise_scale=split.noise_scale,
+            column_scale=split.scale,
+            convex=split.convex,
+            polished=split.refitted,
         )
 
     n_iter = sum(spent) if settings.solver != "cvxpy" else terms.convex.n_iter

@@ -142,6 +142,8 @@ def _stored_to_level(store: Rows, state: BoxState, level: float) -> int:
         )
         store.clock += len(stored)
         total += count
+        if count == 0:  # a step that rounds to zero
+            break
     return total
 
 

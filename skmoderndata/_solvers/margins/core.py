@@ -102,7 +102,7 @@ class Core:
         self.g = np.concatenate([self.g, g])
 
         if m == 0:
-            self.look()
+            self.refresh()
 
     def _append(self, new: Array, linear: Array) -> Array:
         """Write the rows of new indices into the matrix; return half their gradient."""
@@ -224,12 +224,12 @@ class Core:
         top = weighted[self.g[weighted].argmax()]  # without weight no step can be taken
         return np.union1d(np.append(worst, top), others)
 
-    def weigh(self, a: Array) -> None:
+    def set_weights(self, a: Array) -> None:
         """Take given weights."""
         self.a = a / a.sum()
-        self.look()
+        self.refresh()
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Compute half the gradient anew."""
         if self.held:
             self.g = self.K @ self.a - 0.5 * self.v
@@ -251,7 +251,7 @@ class Core:
         a = active_set(self.K, self.v, self.a, tol=0.0, max_iter=20)
         g = self.K @ a - 0.5 * self.v
         if float(g[a > 0].max() - g.min()) <= rounding:
-            self.weigh(a)
+            self.set_weights(a)
 
     def scorer(self) -> Callable[..., Array]:
         """Score units by the current weights."""

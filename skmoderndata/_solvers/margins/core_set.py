@@ -50,6 +50,17 @@ class CoreSetResult(NamedTuple):
     handed_over: bool = False  # solved on all samples, by steps along single weights
 
 
+class SearchSettings(NamedTuple):
+    """What a search for a core set is asked for; see `core_set`."""
+
+    tol: float  # relative duality gap
+    eps: float | None  # of the radius, by the published rule
+    solver: str  # of the problem on the core set
+    max_core: int | None  # points
+    max_iter: int  # solutions on the core set
+    cache_size: float  # megabytes, of the matrix of the core set
+
+
 def core_set(
     problem: Any,
     *,
@@ -107,9 +118,8 @@ def core_set(
     ):
         return whole_set(problem, tol, max_iter, start, progress)
 
-    search = _Search(
-        problem, tol, eps, solver, max_core, max_iter, cache_size, start, rng, progress
-    )
+    settings = SearchSettings(tol, eps, solver, max_core, max_iter, cache_size)
+    search = _Search(problem, settings, start, rng, progress)
     hand_over = whole and tol >= SINGLE and problem.make_store is not None and not search.exact
     if hand_over:
         # other labels of these samples were
@@ -255,62 +265,61 @@ class _Search:
     def __init__(
         self,
         problem: Any,
-        tol: float,
-        eps: float | None,
-        solver: str,
-        max_core: int | None,
-        max_iter: int,
-        cache_size: float,
+        settings: SearchSettings,
         start: tuple[Array, Array] | None,
         rng: np.random.RandomState,
         progress: Progress | None,
     ) -> None:
         self.problem = problem
-        self.tol = tol
-        self.eps = eps
-        self.solver = solver
-        self.asked = tol
-        self.max_core = problem.n_indices if max_core is None else max(max_core, 2)
+        self.settings = settings
+        self.rng = rng
 
         # room for matrices: the ball method knows no other, the cone solver needs the whole one
-        limit = int((cache_size * 2**20 / 8) ** 0.5)  # rows of the largest matrix
-        if solver == "ball":
-            self.max_core = max(2, min(self.max_core, limit))
-        elif solver == "cvxpy":
-            limit = max(limit, CVXPY_LIMIT)
+        self.max_core = problem.n_indices
+        if settings.max_core is not None:
+            self.max_core = max(settings.max_core, 2)
+        max_rows = int((settings.cache_size * 2**20 / 8) ** 0.5)  # of the largest matrix
+        if settings.solver == "ball":
+            self.max_core = max(2, min(self.max_core, max_rows))
+        elif settings.solver == "cvxpy":
+            max_rows = max(max_rows, CVXPY_LIMIT)
 
-        self.rng = rng
-        self.n_passes = 0
-        # small problems are solved to rounding, with the least violation
+        # tolerances, which fall; small problems are solved to rounding, with the least violation
+        self.tol = settings.tol
         self.share = 0.5  # tolerated violation in margins
         self.kappa = float(problem.largest_diagonal)
         self.ball_eps = 0.5
         few = EXACT_UNITS if problem.listed else WHOLE**0.5
-        self.exact = problem.n_units <= few and eps is None and solver == "core_set"
+        by_gap = settings.eps is None and settings.solver == "core_set"
+        self.exact = by_gap and problem.n_units <= few
         if self.exact:
             self.share = 0.01
-            self.tol = min(tol, TIGHT)
+            self.tol = min(self.tol, TIGHT)
 
-        self.it = Iterations(max_iter, -1.0, progress)
+        # why a search ends
+        self.it = Iterations(settings.max_iter, -1.0, progress)
         self._ticks = iter(self.it)
+        self.n_passes = 0
         self.stopped = False
         self.full = False
         self.crowd = np.inf  # so many weights are too many for a core set
+
+        # the first core set
         whole = problem.listed and problem.n_indices <= CVXPY_LIMIT
         if start is not None:
             first = start[0]
-        elif solver == "cvxpy" and whole:
+        elif settings.solver == "cvxpy" and whole:
             first = np.arange(problem.n_indices)
         else:
             first = problem.start(rng)
         first, position = np.unique(
             np.concatenate([first, problem.fixed]), return_inverse=True
         )
-        self.core = Core(problem, first, solver, limit)
+        self.core = Core(problem, first, settings.solver, max_rows)
 
         if start is not None:
             weights = np.append(start[1], 0.0 * problem.fixed)
-            self.core.weigh(np.bincount(position, weights, minlength=len(first)))
+            self.core.set_weights(np.bincount(position, weights, minlength=len(first)))
         self.solve()
 
     # tolerances
@@ -318,13 +327,13 @@ class _Search:
     @property
     def tau(self) -> float:
         """Violation of `g` that is tolerated."""
-        if self.solver == "ball":
+        if self.settings.solver == "ball":
             slack = 2.0 * self.ball_eps + self.ball_eps**2
             # level minus threshold: near points satisfy 2 g >= norm - slack kappa
             return self.core.level - 0.5 * (self.core.rho - slack * self.kappa)
-        if self.eps is not None:
+        if self.settings.eps is not None:
             radius_sq = max(self.kappa - 2.0 * self.core.level + self.core.rho, 0.0)
-            return (self.eps + 0.5 * self.eps**2) * radius_sq
+            return (self.settings.eps + 0.5 * self.settings.eps**2) * radius_sq
         return float(self.share * self.problem.margin_unit(self.core.rho))
 
     def solve(self) -> bool:
@@ -336,7 +345,7 @@ class _Search:
             return False
 
         core = self.core
-        if self.solver == "ball":
+        if self.settings.solver == "ball":
             core.solve(self.ball_eps, self.kappa)
             return True
 
@@ -345,7 +354,7 @@ class _Search:
             before = core.a
             core.solve(aim)
             spread = core.spread
-            if spread <= 0.5 * self.tau or self.solver == "cvxpy":
+            if spread <= 0.5 * self.tau or self.settings.solver == "cvxpy":
                 break
             if aim <= 0.5 * self.tau or np.array_equal(before, core.a):
                 break  # as good as rounding allows
@@ -386,16 +395,16 @@ class _Search:
             values = self.core.scorer()(units, exact=False)
 
             # the published rule: the run ends where a large block has few violators
-            rare = self.eps is not None and len(units) >= 4 * FIRST_BLOCK
+            rare = self.settings.eps is not None and len(units) >= 4 * FIRST_BLOCK
             rare = rare and len(self._violators(units, values)[0]) <= RARE * len(units)
-            self.settle(units, values, exact=False)
+            self.add_violators(units, values, exact=False)
             if rare:
                 return
             first += len(units)
             size = min(LAST_BLOCK, size + size // 2)
             self.core.drop(self.problem.margin_unit(self.core.rho))
 
-    def settle(self, units: Array, values: Array, *, exact: bool) -> None:
+    def add_violators(self, units: Array, values: Array, *, exact: bool) -> None:
         """Add violators among units until there are none, scoring only those near the margin."""
         reach = self.problem.margin_unit(self.core.rho)
         indices, g = self.problem.candidates(units, values)
@@ -407,6 +416,7 @@ class _Search:
             indices, g = self._violators(units, values)
             if len(indices) == 0:
                 return
+
             a = core.a
             drops = core.n_drops
             # without a matrix every solution is work on the whole core set
@@ -446,15 +456,15 @@ class _Search:
 
     def _has_ended(self, values: Array, gap: float) -> bool:
         """Stop by the gap, by the fraction of violators, or with nobody outside of the ball."""
-        if self.solver != "ball" and self.eps is None:
+        if self.settings.solver != "ball" and self.settings.eps is None:
             return gap <= self.tol
         n_violators = len(self._violators(slice(0, self.problem.n_units), values)[0])
 
-        if self.solver == "ball":
+        if self.settings.solver == "ball":
             # nothing outside of the ball widened by eps, which falls with the gap
-            goal = 1e-12 if self.eps is None else self.eps
+            goal = 1e-12 if self.settings.eps is None else self.settings.eps
             if n_violators == 0 and self.ball_eps > goal:
-                if self.eps is None and gap <= self.tol:
+                if self.settings.eps is None and gap <= self.tol:
                     return True
                 self.ball_eps = max(goal, 0.25 * self.ball_eps)
                 return False
@@ -480,13 +490,12 @@ class _Search:
 
         if self.exact and not self.stopped:
             self.core.polish()
-        while True:
+        for self.n_passes in range(1, MOST_PASSES + 2):
             # 1. one pass over all units: gap, and the furthest violator of the core's level
             core = self.core
             if not core.held:
-                core.look()
+                core.refresh()
             values = core.scorer()(everything, exact=True)
-            self.n_passes += 1
             active = core.a > 0
             gap = problem.relative_gap(values, core.indices[active], core.a[active], core.rho)
             indices, g = problem.candidates(everything, values)
@@ -507,7 +516,7 @@ class _Search:
 
             # 3. nobody violates and the gap is open: solve on the core set to more digits
             if len(self._violators(everything, values)[0]) == 0:
-                if self.solver != "ball" and not self._ask_more_digits():
+                if self.settings.solver != "ball" and not self._ask_more_digits():
                     break
                 if not self.solve():
                     continue
@@ -518,7 +527,7 @@ class _Search:
             reach = problem.margin_unit(core.rho)
             near = problem.involved(np.arange(len(g)), g < core.level + reach, indices)
             units = np.flatnonzero(near)
-            self.settle(units, values[units], exact=True)
+            self.add_violators(units, values[units], exact=True)
             core.drop(reach)
 
         core = self.core
@@ -534,6 +543,6 @@ class _Search:
             n_iter=max(1, self.it.n_iter),
             n_passes=self.n_passes,
             # a problem solved to rounding may not come nearer than rounding allows
-            converged=converged or (self.exact and gap <= self.asked),
+            converged=converged or (self.exact and gap <= self.settings.tol),
             full=self.full,
         )
