@@ -308,6 +308,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         std : ndarray of shape (n_samples,) or (n_samples, n_targets)
             Standard deviations, with `return_std`.
         """
+        check_is_fitted(self)
         noise = self.noise_level_ if include_noise else 0.0
         means = []
         spreads = []
