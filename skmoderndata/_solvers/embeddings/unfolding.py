@@ -250,11 +250,14 @@ def unfold_at_most(
         it.residual = gap_below(bound, float((best**2).sum()))
 
         # 4. as good as feasible, and not the optimum: leave a saddle, or multipliers are late;
-        # else raise the penalty where the violation does not halve
+        # else raise the penalty where the violation does not halve, and is more of the gap than
+        # the bound, which a large penalty spoils
+        spread = float(((Y - Y.mean(axis=0)) ** 2).sum())
+        is_infeasible = spread - float((best**2).sum()) > new_bound - spread
         kicked = violation <= tol < it.residual and not kicked
         if kicked:
             Y = leave_saddle(graph, Y, w)
-        elif violation > 0.5 * before:
+        elif violation > 0.5 * before and is_infeasible:
             nu = min(3 * nu, top)
 
         before = violation

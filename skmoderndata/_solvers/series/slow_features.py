@@ -406,6 +406,7 @@ def _by_cholesky(C: Array, A: Array, rank_tol: float) -> tuple[Array, Array] | N
     except linalg.LinAlgError:
         return None
     rcond, _ = linalg.lapack.dpocon(L, norm, uplo="L")
+    del L  # which would be a sixth matrix below
     # 1 / cond in the 1-norm bounds the ratio of the eigenvalues from below; LAPACK's estimate
     # may be a few times too large
     if not rcond > 10 * rank_tol:
