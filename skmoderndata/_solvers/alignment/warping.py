@@ -148,6 +148,7 @@ def _compare(
             row[:] = np.inf
             row[0] = 0.0
 
+        # row by row, until the corridor ends or no lane can come below the cutoff
         ended = False
         for i in range(first, n):
             if cells <= 0:
@@ -168,6 +169,7 @@ def _compare(
                 ended = True
                 break
 
+        # the last cell of each lane, where the corridor reaches it
         for k in range(width):
             if not ended and low[n - 1] < lengths[k] <= high[n - 1]:
                 total = row[lengths[k], k]
@@ -195,6 +197,7 @@ def _compare_one_by_one(
     for p in range(position[0], len(rows)):
         x = values[offsets[rows[p]] : offsets[rows[p] + 1]]
         for k in range(position[2], widths[p]):
+            # one pair, from the row where the last piece stopped
             z = targets[begins[k] : begins[k + 1]]
             first = position[1]
             fill_corridor(len(x), len(z), band, low, high)

@@ -70,6 +70,7 @@ class CompletionTask(NamedTuple):
         if self.solver == "cvxpy":
             return self.finish(table, lam, self.conic(table, lam))
 
+        # a penalty, or a bound on the rank: then from a small penalty to least squares
         if lam > 0 or self.max_rank is not None:
             result = self.descend(table, lam or 1e-3 * lam_max, lam_max)
             if lam > 0:
@@ -78,6 +79,7 @@ class CompletionTask(NamedTuple):
             solution = self.finish(table, lam, result._replace(factors=factors))
             return solution._replace(gap=math.inf, converged=True)
 
+        # neither: the table itself, or the least nuclear norm that meets its cells
         if table.full:
             U, s, Vt = linalg.svd(table.matrix(table.data), full_matrices=False)
             factors = Factors(U, s, Vt).leading(

@@ -126,6 +126,7 @@ def nearest_hulls(
     """
     n = len(ridge)
     (first, last), (other, end) = pair
+    # the box: weights of one class are positive, those of the other negative
     inside = np.zeros(n, bool)
     inside[first:last] = inside[other:end] = True
     y = np.zeros(n)
@@ -136,6 +137,7 @@ def nearest_hulls(
     box = {"low": low, "high": high, "ridge": ridge, "linear": np.zeros(n)}
 
     def solution(v: Array, g: Array) -> tuple[Array, float, float, float, float]:
+        # in units of the margin: scores one at the nearest points of both hulls
         between = float(v @ g)  # squared distance of the points
         scale = 2.0 / between if between > 0.0 else 0.0
         values = scale * (g - ridge * v)
@@ -152,6 +154,7 @@ def nearest_hulls(
     if solver == "cvxpy":
         result = by_cvxpy(store, box, 0.0, pair, [1.0, -1.0], gap, limits["tol"])
     else:
+        # from a sample of each class
         start = np.zeros(n)
         start[first] = 1.0
         start[other] = -1.0
@@ -185,6 +188,7 @@ def squared_tube(
     box = {"low": -unbounded, "high": unbounded, "ridge": ridge, "linear": -y}
 
     def solution(a: Array, g: Array) -> tuple[Array, float, float, float, float]:
+        # scores of the samples, the best offset for them, and both objectives
         values = g - ridge * a + y
         offset = tube_offset(a, g, tube)
         excess = np.maximum(0.0, np.abs(y - values - offset) - tube)
@@ -200,6 +204,7 @@ def squared_tube(
 
     if solver == "cvxpy":
         result = by_cvxpy(store, box, tube, everybody, [0.0], gap, limits["tol"])
+    # no tube: a linear system
     elif tube == 0 and n <= DIRECT:
         result = _bordered(store, y, ridge, gap, limits["tol"])
     else:

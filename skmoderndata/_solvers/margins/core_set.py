@@ -213,6 +213,7 @@ def signed_rows_first(
     core = search.core
     store = problem.stored()
     evaluations_before = store.n_evaluations
+    # weights of the core set in units of the whole problem, with signs
     start = np.zeros(len(y))
     signed = core.a * y[core.indices]
     start[core.indices] = signed / (core.rho * problem.scale)
@@ -233,6 +234,7 @@ def signed_rows_first(
     def gap(w: Array, g: Array) -> float:
         return float(problem.relative_gap(*on_simplex(w, g)))
 
+    # steps along single weights from these, over all samples
     zero = np.zeros(len(y))
     state = box_state(store, zero, low=low, high=high, ridge=ridge, linear=-y, tube=0.0)
     take_weights(store, state, start)

@@ -250,6 +250,7 @@ def sums_below(queries, grades, rank, first, W):
 def graded_pairs(queries: Array, grades: Array, f: Array) -> ActivePairs:
     """Active pairs of rows that are sorted by query and grade."""
     f = f - f.mean()
+    # active partners, by their place among the sorted scores
     ways = []
     for way in (slice(None), slice(None, None, -1)):  # lower grades, then higher ones
         sign = 1.0 if way.step is None else -1.0
@@ -265,6 +266,7 @@ def graded_pairs(queries: Array, grades: Array, f: Array) -> ActivePairs:
         ]
 
     below, above = sums(np.stack([np.ones(len(f)), f, f * f], axis=1))
+    # squared hinge and its gradient: from numbers, sums and squares of the partners' scores
     count = below[:, 0]
     r_below = below[:, 0] * (1.0 - f) + below[:, 1]
     r_above = above[:, 0] * (1.0 + f) - above[:, 1]

@@ -119,6 +119,7 @@ def _unit_rows(codes, offsets, first, others, n_symbols, own, out, position, wor
     minus = words[1].copy()
     for k in range(position[0], out.shape[0]):
         s = codes[offsets[first + k] : offsets[first + k + 1]]
+        # bits: where each symbol stands in s
         for i in range(len(s)):
             peq[s[i], i // BITS] |= np.uint64(1) << np.uint64(i % BITS)
 
@@ -141,6 +142,7 @@ def _unit_rows(codes, offsets, first, others, n_symbols, own, out, position, wor
             position[2] = 0
             out[k, j] = distance
 
+        # only these bits were set
         position[1] = 0
         for i in range(len(s)):
             peq[s[i], i // BITS] = np.uint64(0)
