@@ -3,9 +3,7 @@
 import numpy as np
 
 from skmoderndata._jit import jit
-from skmoderndata._solvers.boolean_data.boolean import (
-    popcount,
-)
+from skmoderndata._solvers.boolean_data.boolean import popcount
 
 
 @jit
@@ -41,12 +39,7 @@ def next_concept(columns, uncovered, n):
             # ones that the concept of the smaller extent would cover
             gain = np.int64(0)
             for d in range(p):
-                inside = True
-                for w in range(n_words):
-                    if trial[w] & ~columns[d, w]:
-                        inside = False
-                        break
-                if inside:
+                if is_subset(trial, columns[d]):
                     for w in range(n_words):
                         gain += popcount(trial[w] & uncovered[d, w])
 
@@ -62,14 +55,19 @@ def next_concept(columns, uncovered, n):
         for w in range(n_words):
             extent[w] = best_extent[w]
         for d in range(p):
-            intent[d] = True
-            for w in range(n_words):
-                if extent[w] & ~columns[d, w]:
-                    intent[d] = False
-                    break
+            intent[d] = is_subset(extent, columns[d])
 
     for d in range(p):
         if intent[d]:
             for w in range(n_words):
                 uncovered[d, w] &= ~extent[w]
     return intent, best_gain
+
+
+@jit
+def is_subset(some, others):
+    """Whether all bits of the first words are among those of the second."""
+    for w in range(len(some)):
+        if some[w] & ~others[w]:
+            return False
+    return True
