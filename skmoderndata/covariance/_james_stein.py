@@ -169,6 +169,9 @@ class JamesStein(Base):
         mine = {**self.get_params(), "n_features_in_": self.n_features_in_}
         theirs = {**other.get_params(), "n_features_in_": other.n_features_in_}
         differ = [name for name in mine if not np.array_equal(mine[name], theirs[name])]
+        names = [vars(one).get("feature_names_in_") for one in (self, other)]
+        if all(given is not None for given in names) and not np.array_equal(*names):
+            differ.append("feature_names_in_")
         if differ:
             raise ValueError(
                 f"JamesStein cannot merge: {', '.join(differ)} differ. Fit both with the same "

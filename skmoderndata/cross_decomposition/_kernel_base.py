@@ -148,7 +148,8 @@ class KernelViews(MultiviewTransformer):
             X = take_samples(view, samples.rows[v], kernel)
             shift = None
             if kernel in ("linear", "rbf") and isinstance(X, np.ndarray):
-                # these kernels are shift-invariant, and centred samples lose fewer digits
+                # a shift of all samples leaves the centred matrix of these kernels as it is, and
+                # centred samples lose fewer digits
                 if w is None:
                     shift = X.mean(axis=0, dtype=np.float64)
                 else:
@@ -212,7 +213,7 @@ class ViewKernel(NamedTuple):
     """Kernel of one view, and the mean that is subtracted from its samples."""
 
     gram: Gram
-    shift: Any  # None if the kernel is not shift-invariant
+    shift: Any  # None where it would change the centred kernel matrix, or samples are sparse
 
     def prepare(self, X):
         """Convert samples to double precision, and subtract the mean."""

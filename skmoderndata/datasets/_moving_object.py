@@ -98,9 +98,7 @@ def make_moving_object(
     angle = np.pi / 2 * np.arange(4) + spread
     angle += turn
     radius = size * rng.uniform(1, 2, size=(n_objects, 4))
-    down = radius * np.sin(angle)
-    right = radius * np.cos(angle)
-    offsets = np.stack([down, right], axis=-1)
+    offsets = radius[:, :, None] * np.stack([np.sin(angle), np.cos(angle)], axis=-1)
     heights = np.array([rng.permutation(_HEIGHTS) for _ in range(n_objects)])
     border = np.array(shape) - 1.0
 

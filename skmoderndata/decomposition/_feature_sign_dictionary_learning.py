@@ -373,7 +373,6 @@ class FeatureSignDictionaryLearning(
             The estimator.
         """
         first = not hasattr(self, "components_")
-
         X = self._validate(X, reset=first)
         w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         data, observed = self._observed(X)
@@ -382,9 +381,10 @@ class FeatureSignDictionaryLearning(
                 f"{type(self).__name__}.partial_fit takes no missing entries; use fit."
             )
 
+        # the last atoms, or those of `init` from rows that count
         rng = check_random_state(self.random_state)
         if first:
-            D = self._start(data, rng)
+            D = self._start(data[w > 0], rng)
         else:
             D = self.components_.astype(np.float64)
 
@@ -396,8 +396,8 @@ class FeatureSignDictionaryLearning(
             S += self.forget * S_before
             T += self.forget * T_before
 
-        value = coded_objective(codes, self.alpha, w)
         # atoms from the sums: they may have any norm up to one
+        value = coded_objective(codes, self.alpha, w)
         improve = update_positive_atoms if self.positive_dict else update_atoms
         size = max(value, 1e-300)
         update = improve(S, T, D, size=size)
@@ -409,6 +409,8 @@ class FeatureSignDictionaryLearning(
         self._statistics = S * np.outer(norms, norms), T * norms[:, None]
         values = codes.values * norms[codes.indices]
         scaled = codes._replace(values=values)
+
+        # atoms without a code become signals that are coded badly
         coded = np.diag(S) > 0
         signs = (self.positive_dict, self.positive_code)
         replaced = replace_unused(data, D, scaled, coded, w, self.alpha, *signs)
@@ -423,6 +425,8 @@ class FeatureSignDictionaryLearning(
         self.multipliers_ = update.multipliers
         self.n_replaced_ = np.array([replaced])
         self.n_iter_ = 1 if first else self.n_iter_ + 1
+        if hasattr(self, "codes_"):  # of atoms that have changed
+            del self.codes_
 
         return self
 

@@ -181,6 +181,10 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
         model = classes_of(codes, w, np.ones(2))
         G = mean_differences(model, np.full(2, 0.5))
 
+        # an earlier fit by the other solver may have left them
+        for name in ("dual_coef_", "landmarks_"):
+            vars(self).pop(name, None)
+
         # directions by features of low rank, or by coefficients of samples
         if is_low_rank(self.solver, train.gram, len(train)):
             features, result = train.low_rank(self.max_rank)
@@ -191,7 +195,7 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
             solution = dual_directions(train.matrix(), model, G, alpha=self.alpha)
             self._project = Projection(train.gram, solution.coef, train.second())
 
-        self._settle(solution, model, n=count_samples(X), kept=train.kept)
+        self._place_threshold(solution, model, n=count_samples(X), kept=train.kept)
         self.classes_ = classes
         return self
 
@@ -216,7 +220,7 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _settle(self, solution, model, *, n, kept):
+    def _place_threshold(self, solution, model, *, n, kept):
         """Turn the direction towards the second class, and place the threshold."""
         scores = solution.scores[:, 0]
         means = np.bincount(model.codes, model.weights * scores) / model.mass
@@ -224,12 +228,12 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
             self._project.coef = -self._project.coef
             means = -means
 
-        self.criterion_ = 4 * float(
-            solution.values[0]
-        )  # each mean is half the gap from their middle
+        # each mean is half the gap from their middle: the squared gap is four times the value
+        self.criterion_ = 4 * float(solution.values[0])
         self.ridge_ = solution.ridge
 
-        # threshold in the middle, moved for unequal classes
+        # threshold in the middle; for unequal classes that of normal distributions, whose
+        # variance is one half, as the denominator of the criterion is one
         centre = means.mean()
         gap = means[1] - means[0]
         if self.threshold == "prior" and gap > 0:

@@ -384,6 +384,7 @@ class BasisPursuit(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base)
             if closer is None:
                 break
 
+            # taken where it is certified for the bound that is asked for
             coef = closer.coef
             gap = pursuit_gap(A, y, coef, closer.dual, bound=bound, positive=self.positive)
             if gap > max(enough, result.gap):

@@ -97,7 +97,9 @@ class RadialNetwork(RidgeNetwork):
             setattr(self, name, move_array(vars(self)[name], X))
 
     def _place(self, X, Y, w, rng):
+        """Centres, given or from the samples of positive weight, and their widths."""
         used = np.flatnonzero(w)
+
         # centres that are given, or chosen among the samples
         if not isinstance(self.centers, str):
             centers = check_array(

@@ -60,9 +60,9 @@ class SpectrumCorrector(KernelMatrixStep):
     ``fit_transform(S)`` differs from ``fit(S).transform(S)`` for "shift", but not otherwise.
 
     The similarity between two new samples is not determined by the training matrix; `between`
-    gives the one in which the rows' features are those used here. Cost ``n^3``. Eigenvalues are
-    all computed; eigenvectors only of the negative or of the positive ones, whichever are fewer
-    ("clip", "flip"), and in `between` those that it needs.
+    gives the one in which the rows' features are those used here. Cost ``n^3``: one complete
+    eigendecomposition, and a product with the eigenvectors of the negative or of the positive
+    eigenvalues, whichever are fewer ("clip", "flip"). All eigenvectors are kept for `between`.
 
     References
     ----------

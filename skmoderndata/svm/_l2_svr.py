@@ -209,9 +209,12 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
         self._check_psd(gram, store, used, ridge)
         self._keep_support(gram, X, active[used], machine.coef[used])
 
+        # the function in units of y
         self.intercept_ = float(machine.offset + mean - self._at_mean)
         self.objective_ = float(machine.objective)
         if gram.kernel == "linear":
             self.coef_ = np.ravel(self._linear_weights())
+        elif hasattr(self, "coef_"):
+            del self.coef_
         self._keep_work(machine.gap, machine.n_iter, machine.converged)
         return self

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.covariance import EmpiricalCovariance
@@ -207,3 +208,12 @@ def test_positive_part_stops_at_the_target():
 def test_messages(parameters, n, message):
     with pytest.raises(ValueError, match=message):
         JamesStein(**parameters).fit(rows(0, n=n))
+
+
+@pytest.mark.edge
+def test_merge_refuses_other_columns():
+    X = pd.DataFrame(np.arange(20.0).reshape(4, 5), columns=list("abcde"))
+    model = JamesStein().fit(X)
+    with pytest.raises(ValueError, match="cannot merge: feature_names_in_ differ"):
+        model.merge(JamesStein().fit(X[list("edcba")]))
+    assert model.merge(JamesStein().fit(X.to_numpy())).n_samples_seen_ == 8

@@ -560,3 +560,22 @@ def test_a_callback_that_stops_the_fit_is_no_reason_to_warn(seed):
     X, _, _ = planted(seed, 60)
     model = FeatureSignDictionaryLearning(5, alpha=0.1, random_state=seed)
     assert model.set_callbacks(StopAtOnce()).fit(X).n_iter_ == 1
+
+
+@pytest.mark.invariance
+def test_first_batch_without_rows_of_weight_zero(seed):
+    X, _, _ = planted(seed, 150, noise=0.1)
+    w = np.repeat([0.0, 1.0], 75)
+    model = FeatureSignDictionaryLearning(10, alpha=0.2, random_state=seed)
+    expected = model.partial_fit(X[75:]).components_
+    model = FeatureSignDictionaryLearning(10, alpha=0.2, random_state=seed)
+    # sums of 150 and of 75 rows round differently
+    assert_allclose(model.partial_fit(X, sample_weight=w).components_, expected, atol=1e-9)
+
+
+@pytest.mark.edge
+def test_partial_fit_leaves_no_codes_of_earlier_atoms():
+    X, _, _ = planted(0, 150, noise=0.1)
+    model = FeatureSignDictionaryLearning(10, alpha=0.2, max_iter=2, tol=0, store_codes=True)
+    assert hasattr(model.fit(X), "codes_")
+    assert not hasattr(model.partial_fit(X), "codes_")

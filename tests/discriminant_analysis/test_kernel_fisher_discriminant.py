@@ -266,3 +266,16 @@ def test_samples_far_from_the_origin_are_refused(estimator, kernel, solver, seed
     model.fit(X + 1e3, y)
     with pytest.raises(ValueError, match="cannot resolve these samples"):
         model.fit(X + 1e8, y)
+
+
+@pytest.mark.edge
+def test_another_solver_leaves_no_attributes_of_the_last():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    y = X[:, 0] > 0
+    model = KernelFisherDiscriminant(solver="exact").fit(X, y)
+    model.set_params(solver="low_rank").fit(X, y)
+    assert hasattr(model, "landmarks_")
+    assert not hasattr(model, "dual_coef_")
+    model.set_params(solver="exact").fit(X, y)
+    assert hasattr(model, "dual_coef_")
+    assert not hasattr(model, "landmarks_")

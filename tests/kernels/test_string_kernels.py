@@ -810,3 +810,11 @@ def test_threads_that_call_a_kernel_leave_no_trace(kernel, seed):
     )
     for rows, part in zip(blocks, found, strict=True):
         assert_array_equal(part, K[rows])
+
+
+@pytest.mark.edge
+def test_more_gaps_than_symbols_cost_nothing():
+    words = ["cat", "gattac", "a"]
+    expected = RestrictedGapWeighted(3, 3)(words)
+    # patterns of positions beyond the longest sequence would be 2e17
+    assert_array_equal(RestrictedGapWeighted(3, 10**17)(words), expected)

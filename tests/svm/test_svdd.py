@@ -313,3 +313,16 @@ def test_a_gap_above_the_tolerance_warns(machine, tol, seed):
         machine.fit(X, y)
     warned = any(issubclass(w.category, ConvergenceWarning) for w in caught)
     assert warned == (machine.dual_gap_ > tol)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    ("machine", "attribute"), [(L2SVR(), "coef_"), (L2SVC(), "coef_"), (SVDD(), "center_")]
+)
+def test_another_kernel_leaves_no_linear_weights(machine, attribute):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    y = np.sign(X[:, 0])
+    machine.set_params(kernel="linear").fit(X, y)
+    assert hasattr(machine, attribute)
+    machine.set_params(kernel="rbf").fit(X, y)
+    assert not hasattr(machine, attribute)

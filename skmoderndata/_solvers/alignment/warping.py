@@ -11,9 +11,8 @@ from skmoderndata._solvers.common import pieces
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
-Packed = tuple[
-    Array, Array
-]  # values of all series, one after the other, and where each begins
+# values of all series, one after the other, and where each begins
+Packed = tuple[Array, Array]
 
 LANES = 64  # series that are compared with one at a time; 8 lanes take 2.3 times as long
 FEW_LANES = 5  # below so many, one pair at a time is faster: 8 times with one lane
@@ -258,13 +257,15 @@ def alignment_costs(
     batches = lane_batches(np.diff(columns[1])[order], whole=not band.needs_lengths)
 
     def one(start: int, stop: int) -> tuple[Array, Array, Array]:
+        # pairs of the batch, its longest series first: of a matrix with itself each pair is
+        # computed once, so the shorter ones, the last lanes, are left out
         those = order[start:stop][::-1]
-        # of a matrix with itself each pair is computed once, so the last lanes are left out
         here = rows[: stop - 1] if same else rows
         widths = np.full(len(here), stop - start)
         if same:
             widths = np.minimum(widths, stop - 1 - np.arange(len(here)))
 
+        # all lanes at once, or one after the other where there are few
         few = len(those) < FEW_LANES
         compare = _compare_one_by_one if few else _compare
         lanes = one_after_another(columns, those) if few else side_by_side(columns, those)
@@ -281,6 +282,7 @@ def alignment_costs(
     results = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
         joblib.delayed(one)(start, stop) for start, stop in batches
     )
+    # of a matrix with itself a block is infinite where its mirror image holds the cost
     costs = np.full((len(rows), len(order)), np.inf)
     for here, those, block in results:
         if same:

@@ -35,16 +35,8 @@ MAX_TRIES = 4  # sources that it may replace
 REFIT_ROUNDS = 50  # of sources, error rates and sets in turn, at most
 ERROR_RATE_ROUNDS = 20  # of EM for the error rates alone
 ERROR_RATE_TOL = 1e-4  # change of the fraction of noisy bits at which they end
-ASSOCIATIONS = (
-    0.2,
-    0.3,
-    0.4,
-    0.5,
-    0.6,
-    0.7,
-    0.8,
-    0.9,
-)  # of co-occurrence, from which it is made
+# thresholds of co-occurrence, from which the newcomer is made
+ASSOCIATIONS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 SAMPLE = 1000  # rows that show at which temperature the sources separate
 SEPARATE = 0.01  # mean distance of two sources, per feature, from which they count as separate
 
@@ -427,7 +419,7 @@ def replace_sources(
     rng: np.random.RandomState,
     progress: WatchedProgress | None = None,
 ) -> tuple[Model, Statistics]:
-    """Exchange a source that is hardly missed for one that the residual bits ask for.
+    """Exchange sources that are hardly missed, one by one, for what the residual bits ask for.
 
     A local optimum with many sources often has one that is idle or repeats another, and lacks a
     true one. Sources are tried in ascending order of the likelihood that is lost without them;
@@ -438,12 +430,13 @@ def replace_sources(
     rows = data.take(np.sort(rng.choice(n, MAX_ROWS, replace=False))) if n > MAX_ROWS else data
     words = pack_bits(rows.X)
     hidden = 0 if rows.observed is None else pack_rows(~rows.observed)
-    tried = set()
+    tried = set()  # sources as they were, and the one that was to leave
 
     for _ in range(2 * len(model.beta)):
         if _stopped(progress):
             break
 
+        # log-likelihood of a covered 1, and minus that of a covered 0, over the uncovered one
         U = model.beta < 0.5
         (q1, q0) = rates_of(model)
         if q1 <= q0:

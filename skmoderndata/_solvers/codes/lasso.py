@@ -207,7 +207,8 @@ def block_coder(
             some = np.flatnonzero(nonzero)
         out.done[some] = False
 
-        # routes in turn, for the codes that the one before did not finish
+        # routes in turn, for the codes that the one before did not finish; a bound is for the
+        # first one, which has all signals and so the caller's `alpha` itself
         for route in ROUTES[settings.method]:
             if some.size:
                 _run(route, signals, out, some, G)

@@ -286,8 +286,8 @@ def variance_unfolding(
 ) -> Statement:
     """``max tr K  s.t.  K psd, sum K = 0, K_ii + K_jj - 2 K_ij = d2_ij`` on the edges i, j.
 
-    [Weinberger and Saul 2004]; ``<=`` in the form "at_most", and in the form "soft" instead minus
-    nu times the sum of squared differences.
+    [Weinberger and Saul 2004]; ``<=`` in the form "at_most". The form "soft" has no constraints on
+    the edges, and subtracts nu times the sum of squared differences.
     """
     import cvxpy
 

@@ -386,16 +386,20 @@ def exchange(state, row_i, row_j, i, j, step, segments):
     w = state.w
     up = room_up(state, i)
     down = room_down(state, j)
+
+    # gradient: the step times the difference of two columns of K + diag(ridge)
     for s in range(len(segments)):
         first, last = segments[s]
-        g_here = g[first:last]
-        here_i = row_i[first:last]
-        here_j = row_j[first:last]
+        g_segment = g[first:last]
+        K_i = row_i[first:last]
+        K_j = row_j[first:last]
         for q in range(last - first):
-            g_here[q] += step * (here_i[q] - here_j[q])
+            g_segment[q] += step * (K_i[q] - K_j[q])
     g[i] += step * state.ridge[i]
     g[j] -= step * state.ridge[j]
-    # exactly to the bound, or to the edge of the tube, so that rounding leaves nothing before it
+
+    # weights: exactly to the bound, or to the edge of the tube, so that rounding leaves nothing
+    # before it
     end_i = 0.0 if w[i] < 0.0 < state.tube else state.high[i]
     end_j = 0.0 if w[j] > 0.0 < state.tube else state.low[j]
     w[i] = w[i] + step if step < up else end_i

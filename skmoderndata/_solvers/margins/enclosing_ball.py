@@ -170,6 +170,7 @@ def enclosing_ball(
     tiny = 1e-30 * float(ball.v.max(initial=0.0))
     it = Iterations(1 if solver == "cvxpy" else max_iter, tol, progress)
 
+    # weights of the centre
     core: Array | None = None
     looked = None
     if solver == "core_set":

@@ -589,7 +589,7 @@ class Normalized(_OfKernel):
                 "samples; fix its parameters by bounds 'fixed', or take smaller samples."
             )
 
-        # of k r r', and of the roots
+        # d(r k r') = r dk r' - K (dk(x, x) / k(x, x) + dk(z, z) / k(z, z)) / 2
         squares = r**2
         d = _diagonal_of(gradient) * squares[:, None]
         roots = r[:, None] * r

@@ -157,7 +157,9 @@ class RestrictedGapWeighted(SequenceKernel):
         rows = []
         words = []
         weights = []
-        max_gaps = self.max_gaps if self.p > 1 else 0  # one symbol has no gap inside
+        # one symbol has no gap inside, and the longest row bounds the others
+        longest = int(np.diff(X.offsets).max(initial=self.p))
+        max_gaps = min(self.max_gaps, longest - self.p) if self.p > 1 else 0
         n_inner = max(0, self.p - 2)  # symbols between the first and the last
         for gaps in range(max_gaps + 1):
             # windows of this span, with all choices of inner symbols
