@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from scipy.spatial import procrustes
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_swiss_roll
@@ -14,6 +15,7 @@ from sklearn.manifold import Isomap
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
+import skmoderndata._solvers.embeddings.unfolding as unfolding_module
 from skmoderndata._solvers.embeddings.unfolding import (
     Graph,
     dual_bound,
@@ -371,3 +373,27 @@ def test_points_are_centred(solver, constraints, seed):
     deviation = np.sqrt(model.variance_ / len(X))
     assert np.abs(model.embedding_.mean(axis=0)).max() <= 1e-12 * deviation
     assert np.abs(model.kernel_.sum(axis=0)).max() <= 1e-11 * model.variance_
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("dense_up_to", [0, 1500])
+@pytest.mark.parametrize("n_negative", [0, 1, 5])
+def test_lowest_eigenvector_of_sum_zero_whatever_the_signs(
+    monkeypatch, n_negative, dense_up_to
+):
+    """Weights of the soft form may be negative: then the vector of ones is not the lowest."""
+    monkeypatch.setattr(unfolding_module, "DENSE_UP_TO", dense_up_to)
+    rng = np.random.default_rng(0)
+    i, j = np.nonzero(np.triu(rng.random((40, 40)) < 0.2, 1))
+    w = rng.random(len(i))
+    w[:n_negative] = -3.0
+    L = np.zeros((40, 40))
+    for a, b, weight in zip(i, j, w, strict=True):
+        L[[a, b], [b, a]] -= weight
+        L[[a, b], [a, b]] += weight
+
+    value, v = unfolding_module.lowest_beyond_ones(sparse.csr_array(L))
+    outside = L + 1e3 * np.ones((40, 40))
+    assert_allclose(value, np.linalg.eigvalsh(outside)[0], rtol=1e-9)
+    assert_allclose(L @ v, value * v, atol=1e-9)
+    assert_allclose(v.sum(), 0, atol=1e-9)

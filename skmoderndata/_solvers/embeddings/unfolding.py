@@ -149,20 +149,34 @@ def best_bound(graph: Graph, w: Array, nu: float | None) -> tuple[float, Array]:
 
 def second_eigenvalue(L: Any) -> float:
     """Least eigenvalue of a Laplacian on the vectors of sum zero."""
+    try:
+        return lowest_beyond_ones(L)[0]
+    except ArpackError:
+        return -np.inf
+
+
+def lowest_beyond_ones(L: Any) -> tuple[float, Array]:
+    """Least eigenvalue of a Laplacian on the vectors of sum zero, and its eigenvector.
+
+    Weights may be negative, and eigenvalues with them. Shifted by less than the least one, which
+    the negative weights bound, the sparse matrix has the lowest eigenvalues as the nearest ones.
+    """
     n = L.shape[0]
     if n <= DENSE_UP_TO:
         D = L.toarray()
         largest = float(np.abs(D).sum(axis=1).max())
         lift = 2 * largest / n  # moves the vector of ones away
-        (lowest,) = eigh(D + lift, eigvals_only=True, subset_by_index=[0, 0])
-        return float(lowest)
-    try:
-        least = eigsh(L, k=2, sigma=-1e-3, which="LM", return_eigenvectors=False)
-    except ArpackError:
-        return -np.inf
-    low = np.sort(least)
+        lowest, V = eigh(D + lift, subset_by_index=[0, 0])
+        return float(lowest[0]), V[:, 0]
+
+    positive = L - sparse.diags_array(L.diagonal())
+    negative_weights = positive.maximum(0).sum(axis=1)
+    shift = 1e-3 + 2 * float(negative_weights.max())
+    values, V = eigsh(L, k=2, sigma=-shift, which="LM")
+    low, high = np.argsort(values)
     rounding = 1e-8 * abs(L.diagonal()).max()
-    return float(low[1] if abs(low[0]) < rounding else low[0])
+    chosen = high if abs(values[low]) < rounding else low
+    return float(values[chosen]), V[:, chosen]
 
 
 def unfold_softly(
@@ -330,20 +344,15 @@ def tightened(graph: Graph, Y: Array, w: Array) -> Array:
 
 
 def leave_saddle(graph: Graph, Y: Array, w: Array) -> Array:
-    """Move points along the eigenvector of ``L_w`` whose eigenvalue, the second, is below 1.
+    """Move points along the eigenvector of ``L_w`` of sum zero whose eigenvalue is below 1.
 
     There ``|Y|^2`` rises with the least column, once columns are turned to be orthogonal (Boumal,
     Voroninski and Bandeira 2016).
     """
-    L = graph.laplacian(w)
-    if graph.n <= DENSE_UP_TO:
-        values, V = eigh(L.toarray(), subset_by_index=[0, 1])
-    else:
-        try:
-            values, V = eigsh(L, k=2, sigma=-1e-3, which="LM")
-        except ArpackError:
-            return Y
-    v = V[:, np.argsort(values)[1]]
+    try:
+        v = lowest_beyond_ones(graph.laplacian(w))[1]
+    except ArpackError:
+        return Y
 
     # orthogonal columns
     centred = Y - Y.mean(axis=0)
