@@ -201,6 +201,31 @@ def all_or_nothing(method):
     return whole
 
 
+_FITTING = "_is_fitting"  # while a fit runs, which may call that of a parent
+
+
+def from_scratch(fit):
+    """Decorate `fit`: nothing of an earlier fit is left, say `coef_` of another kernel.
+
+    With `warm_start` all of it stays. A fit within a fit leaves what the outer one has set.
+    """
+
+    @functools.wraps(fit)
+    def fresh(estimator, *args, **kwargs):
+        state = vars(estimator)
+        if _FITTING in state or getattr(estimator, "warm_start", False):
+            return fit(estimator, *args, **kwargs)
+
+        for name in [key for key in state if key.endswith("_") and not key.startswith("_")]:
+            del state[name]
+        state[_FITTING] = True
+        result = fit(estimator, *args, **kwargs)
+        del vars(estimator)[_FITTING]
+        return result
+
+    return fresh
+
+
 def fit_context(*, prefer_skip_nested_validation=True):
     """Decorate `fit`: check parameters, tear callbacks down, leave no half-fitted object."""
 
@@ -208,6 +233,7 @@ def fit_context(*, prefer_skip_nested_validation=True):
         context = _sklearn_fit_context(
             prefer_skip_nested_validation=prefer_skip_nested_validation
         )
-        return context(all_or_nothing(fit))
+        starts_anew = fit.__name__ in ("fit", "fit_transform", "fit_predict")
+        return context(all_or_nothing(from_scratch(fit) if starts_anew else fit))
 
     return decorator

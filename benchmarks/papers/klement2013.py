@@ -81,7 +81,7 @@ def _descent(quick):
     from skmoderndata.svm import SupportFeatureMachine
 
     kept = []
-    for draw in work((300, 3 if quick else 10), np.random.default_rng(0)):
+    for draw in work((100, 300, 5, 0.0, 3 if quick else 10), np.random.default_rng(0)):
         model = SupportFeatureMachine(None, alpha=0.0, refit=False).fit(draw.X, draw.y)
         kept.append(float(np.diff(model.objective_history_[0]).max()))
     return [

@@ -181,10 +181,6 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
         model = classes_of(codes, w, np.ones(2))
         G = mean_differences(model, np.full(2, 0.5))
 
-        # an earlier fit by the other solver may have left them
-        for name in ("dual_coef_", "landmarks_"):
-            vars(self).pop(name, None)
-
         # directions by features of low rank, or by coefficients of samples
         if is_low_rank(self.solver, train.gram, len(train)):
             features, result = train.low_rank(self.max_rank)

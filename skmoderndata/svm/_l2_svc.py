@@ -256,8 +256,6 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         self.n_support_ = np.bincount(codes[self.support_], minlength=len(self.classes_))
         if gram.kernel == "linear":
             self.coef_ = self._linear_weights()
-        elif hasattr(self, "coef_"):
-            del self.coef_
 
         worst = max(machines, key=lambda one: (not one.converged, one.gap))
         n_iter = max(one.n_iter for one in machines)

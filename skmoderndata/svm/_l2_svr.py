@@ -214,7 +214,5 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
         self.objective_ = float(machine.objective)
         if gram.kernel == "linear":
             self.coef_ = np.ravel(self._linear_weights())
-        elif hasattr(self, "coef_"):
-            del self.coef_
         self._keep_work(machine.gap, machine.n_iter, machine.converged)
         return self

@@ -247,8 +247,6 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         if gram.kernel == "linear":
             center = np.ravel(self._linear_weights())
             self.center_ = center if gram.origin is None else gram.origin + center
-        elif hasattr(self, "center_"):
-            del self.center_
         self._norm = ball.norm
         diagonal = store.diagonal
         constant = np.ptp(diagonal) <= 1e-12 * diagonal.max()
