@@ -5,6 +5,7 @@ memory, the compiled coders do the work; otherwise the same algorithms run on pr
 its transpose alone (`operator_pursuit`, `l1_recovery`).
 """
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -250,7 +251,9 @@ def _each(
         progress.begin()
         codes.append(next(results))
         if progress.end():
-            results.close()
+            with warnings.catch_warnings():  # joblib tells of signals whose codes nobody takes
+                warnings.simplefilter("ignore", UserWarning)
+                results.close()
             break
     return codes
 
