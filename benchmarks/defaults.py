@@ -80,23 +80,33 @@ ELSEWHERE = {
 # why a class is behind its relative by more than the margin; the page prints it
 COPIES = "`NMF()` keeps as many components as the table has columns, and copies it"
 REASONS = {
-    "BooleanKMeans": "its centres are Boolean, so that they can be read as roles; means are not",
+    "BooleanKMeans": "its centres are Boolean, so that they can be read as roles; means are "
+    "not",
     "BridgeRegression": "its penalty is a fourth of that of `Lasso()`, and exponents differ",
     "ConvexNMF": "its components are means of rows, two by default; `NMF()` keeps all columns",
+    "DTWNeighborsClassifier": "aligns values of different times, which standardised columns make "
+    "incomparable; ahead on raw ones",
     "DictionaryClassifier": "made for 20 columns and more, and says so in a warning",
     "DiscreteBasis": COPIES,
     "FormalConceptFactorization": COPIES,
-    "KernelCCA": "regularised by the variance of a whole view: columns of small units are lost",
+    "KernelCCA": "regularised by the variance of a whole view: columns of small units are "
+    "lost",
     "KernelGraphEmbedding": "two components by default, 100 those of `Nystroem()`",
     "KernelPLSSVD": "maximises the covariance, and is judged here by the correlation",
     "LaplacianEmbedding": "two components, as those of `Isomap()`, which keeps distances",
     "MultiAssignmentClustering": COPIES,
     "ProbabilisticLSA": "models counts, and these tables hold none",
+    "RBFNetworkRegressor": "one width for all columns: those of large units decide; ahead on "
+    "standardised ones",
     "RoleMiner": COPIES,
     "RoundedSVD": COPIES,
+    "SVDD": "leaves a tenth of the rows outside, `OneClassSVM()` half: more are kept, fewer "
+    "outliers found",
     "SemiNMF": "two components by default; `NMF()` keeps all columns",
     "SparseNMF": "two components by default; `NMF()` keeps all columns",
     "SparseRepresentationClassifier": "made for 20 columns and more, and says so in a warning",
+    "TimeSeriesKMeans": "aligns values of different times, which standardised columns make "
+    "incomparable; equal on raw ones",
 }
 
 
@@ -433,7 +443,7 @@ def page(rows):
     lines += ["", "## Behind, and why", ""]
     for row in filter(behind, rows):
         table = f" Most on {row[6]}." if row[6] else ""
-        lines.append(f"- **{row[0]}**: {REASONS.get(row[0], 'not known.')}{table}")
+        lines.append(f"- **{row[0]}**: {REASONS.get(row[0], 'not known')}.{table}")
     lines += ["", "## Not in the table", ""]
     lines += [f"- {name}: {reason}." for name, reason in ELSEWHERE.items()]
 
