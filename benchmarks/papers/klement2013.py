@@ -22,7 +22,7 @@ def _relevant(quick):
             draws, machine(C=None)(draws)
         )  # separable without error, as in the papers
         theirs = quality(draws, l1_machine(draws))
-        setting = f"100 samples, 5 relevant of {p}, C=None, {len(draws)} draws"
+        setting = f"100 samples, 5 relevant of {p}, {len(draws)} draws"
 
         found += [
             # selection
@@ -148,6 +148,9 @@ ENTRY = Entry(
     "concavity (Weston et al. 2003). The other values are those of the specification of this "
     "project.",
     remarks="The tables of both papers were not at hand: problems of the same kind, drawn here. "
-    "The weights of the integer program are at most 100.",
+    "The weights of the integer program are at most 100. By default the sizes of the weights cost as "
+    "well, and slack is paid for: in two of ten draws with 1000 features the optimum has four of the "
+    "five relevant ones, also where it is told these five, and one of them predicts worse for it.",
     values=values,
+    not_reached=("100 samples, 5 relevant of 1000, 10 draws",),
 )
