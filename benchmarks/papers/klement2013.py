@@ -148,7 +148,8 @@ ENTRY = Entry(
     remarks="The tables of both papers were not at hand: problems of the same kind, drawn here. "
     "The weights of the integer program are at most 100. By default the sizes of the weights "
     "cost, too, and slack is paid for: in two of ten draws with 1000 features the optimum has "
-    "four of the five relevant ones, also where only these five are given, and predicts worse for it.",
+    "four of the five relevant ones, also where only these five are given, and predicts worse "
+    "for it.",
     values=values,
     not_reached=("100 samples, 5 relevant of 1000, 10 draws",),
 )
