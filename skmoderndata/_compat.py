@@ -201,6 +201,11 @@ def all_or_nothing(method):
     return whole
 
 
+def working_memory() -> int:
+    """Bytes of scikit-learn's `working_memory`."""
+    return int(sklearn.get_config()["working_memory"] * 2**20)
+
+
 _FITTING = "_is_fitting"  # while a fit runs, which may call that of a parent
 
 

@@ -5,11 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn import get_config
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.multiclass import check_classification_targets
 
-from skmoderndata._compat import check_sample_weight
+from skmoderndata._compat import check_sample_weight, working_memory
 from skmoderndata._kernelized.checks import checked_samples_and_target, resolved_gram
 from skmoderndata._kernelized.gram import Columns, Gram, all_equal
 from skmoderndata._samples.containers import count_samples, row_blocks, take
@@ -200,8 +199,7 @@ class Projection:
                 values[rows] = Z @ self.coef
             return values
 
-        working_memory = int(get_config()["working_memory"] * 2**20)
-        n_bytes = min(BLOCK_BYTES, working_memory)
+        n_bytes = min(BLOCK_BYTES, working_memory())
         row_bytes = 8 * max(1, len(self.coef))
         for rows in row_blocks(len(values), row_bytes, n_bytes=n_bytes):
             block = as_double(take(X, rows))

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._typing import Array
+from skmoderndata._validation import float_type
 
 
 class KernelSamples:
@@ -130,8 +131,7 @@ class KernelProjectionMixin(
         """
         check_is_fitted(self)
         X = checked_samples(self, X, reset=False)
-        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-        return (self._project(X) - self._centre).astype(dtype, copy=False)
+        return (self._project(X) - self._centre).astype(float_type(X), copy=False)
 
     @property
     def _n_features_out(self) -> int:

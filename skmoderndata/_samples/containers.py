@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn import get_config
 
+from skmoderndata._compat import working_memory
 from skmoderndata._typing import Array
 
 DENSE_ENTRIES = 2**20  # entries of a sparse table that are made dense at a time
@@ -137,11 +137,6 @@ def take(X: Any, indices: Any) -> Any:
         return X[indices]
     samples: Sequence[Any] = X
     return [samples[i] for i in indices]
-
-
-def working_memory() -> int:
-    """Bytes of scikit-learn's `working_memory`."""
-    return int(get_config()["working_memory"] * 2**20)
 
 
 def row_blocks(n_rows: int, row_bytes: int, *, n_bytes: int | None = None) -> Iterator[slice]:

@@ -6,7 +6,6 @@ from numbers import Real
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn import get_config
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,6 +19,7 @@ from skmoderndata._compat import (
     Interval,
     StrOptions,
     fit_context,
+    working_memory,
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.boolean_data.boolean import (
@@ -496,12 +496,13 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
             n_first = count_assignment_sets(k, largest, allow_empty=self.allow_empty)
 
         needed = TABLES * 8 * n_first * n_features
-        if needed > get_config()["working_memory"] * 2**20:
+        if needed > working_memory():
+            remedy = "lower n_clusters" if pruned else "set algorithm='pruned'"
             raise ValueError(
                 f"n_clusters={self.n_clusters} with max_assignments={self._max_assignments()} "
-                f"makes {n_first} assignment sets and tables of {needed // 2**30} GiB for "
+                f"makes {n_first} assignment sets and tables of {needed / 2**20:.0f} MiB for "
                 f"{n_features} features, above scikit-learn's working_memory: lower "
-                "max_assignments, or set algorithm='pruned'."
+                f"max_assignments, {remedy}, or increase working_memory with sklearn.set_config."
             )
 
         return assignment_sets(k, largest, allow_empty=self.allow_empty), pruned

@@ -3,7 +3,6 @@
 from numbers import Integral
 
 import numpy as np
-from sklearn import get_config
 from sklearn.utils import check_random_state
 
 from skmoderndata._compat import (
@@ -12,6 +11,7 @@ from skmoderndata._compat import (
     NON_NEGATIVE,
     POSITIVE,
     StrOptions,
+    working_memory,
 )
 from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
 from skmoderndata._solvers.codes.signal_blocks import prepare_atoms
@@ -155,7 +155,7 @@ def average_codes(estimator, image, observed, grid, sigma):
             grid,
             atoms,
             lambda patches, seen: code_patches(estimator, patches, seen, ready, sigma),
-            max_bytes=min(BAND_BYTES, get_config()["working_memory"] * 2**20),
+            max_bytes=min(BAND_BYTES, working_memory()),
         )
 
 

@@ -95,8 +95,6 @@ class RidgeNetwork(LazySolution, Base):
         self : object
             The fitted estimator.
         """
-        self._forget_solution("_total", *self._SEARCH)
-
         X, Y, w = self._start(X, y, sample_weight, classes=None, reset=True)
         self._open(X, Y, w, check_random_state(self.random_state))
 

@@ -19,9 +19,10 @@ from skmoderndata._compat import (
     RealNotInt,
     StrOptions,
     fit_context,
+    working_memory,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._samples.containers import row_blocks, working_memory
+from skmoderndata._samples.containers import row_blocks
 from skmoderndata._solvers.recovery.bases import resolve_basis
 from skmoderndata._solvers.recovery.measurements import (
     BASES,

@@ -16,9 +16,10 @@ from skmoderndata._compat import (
     NamedOptions,
     StrOptions,
     fit_context,
+    working_memory,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._samples.containers import row_blocks, working_memory
+from skmoderndata._samples.containers import row_blocks
 from skmoderndata._solvers.codes.routes import ROUTES, Task
 from skmoderndata._solvers.codes.signal_blocks import (
     MAX_ITER,

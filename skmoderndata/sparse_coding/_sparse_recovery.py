@@ -16,9 +16,9 @@ from skmoderndata._compat import (
     CallbackSupportMixin,
     StrOptions,
     fit_context,
+    working_memory,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._samples.containers import working_memory
 from skmoderndata._solvers.recovery.bases import check_operator, resolve_basis, wrap_operator
 from skmoderndata._solvers.recovery.measurements import BASES, compose, from_matrix
 from skmoderndata._solvers.recovery.recovery import METHODS, recover

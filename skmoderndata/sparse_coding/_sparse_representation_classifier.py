@@ -13,7 +13,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, warn_not_converged
-from skmoderndata._compat import AT_LEAST_ONE, N_JOBS, Interval, StrOptions, fit_context
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    N_JOBS,
+    Interval,
+    StrOptions,
+    fit_context,
+    working_memory,
+)
 from skmoderndata._compat import NON_NEGATIVE as AT_LEAST_ZERO
 from skmoderndata._kernelized.checks import (
     checked_samples,
@@ -29,7 +36,7 @@ from skmoderndata._kernelized.low_rank import (
 )
 from skmoderndata._kernelized.mixins import KernelSamples
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._samples.containers import count_samples, row_blocks, take, working_memory
+from skmoderndata._samples.containers import count_samples, row_blocks, take
 from skmoderndata._solvers.codes.bounded_lasso import bounded_lasso_codes
 from skmoderndata._solvers.codes.greedy import orthogonal_matching_pursuit
 from skmoderndata._solvers.codes.groups import group_lasso_codes

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from sklearn import get_config
 
+from skmoderndata._compat import working_memory
 from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._typing import Array
 
@@ -189,7 +189,7 @@ def blocks(
     seen: Observations, bytes_per_sequence: int
 ) -> Iterator[tuple[slice, Observations]]:
     """Yield consecutive sequences whose passes stay within scikit-learn's working memory."""
-    budget = get_config()["working_memory"] * 2**20
+    budget = working_memory()
     per_step = 8.0 * seen.table.shape[1]
     ends = seen.offsets[1:] * per_step + np.arange(1, len(seen.offsets)) * bytes_per_sequence
 

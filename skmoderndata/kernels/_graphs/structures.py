@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn import get_config
 from sklearn.base import clone
 
+from skmoderndata._compat import working_memory
 from skmoderndata._registry import KernelCard
 from skmoderndata._samples.containers import as_samples, as_vectors
 from skmoderndata._samples.keys import key_of_sample
@@ -176,9 +176,8 @@ class Convolution(BaseKernel):
             tables = self._tables(kind, left, None if Y is None else right)
 
             # blocks of left decompositions within the working memory; sums do not depend on them
-            n_bytes = get_config()["working_memory"] * 2**20
             row_bytes = 16 * max(1, len(right.entries[0]))
-            step = max(1, int(n_bytes // (row_bytes * left.largest_count)))
+            step = max(1, working_memory() // (row_bytes * left.largest_count))
             for start in range(0, n, step):
                 rows = slice(start, start + step)
                 counts = left.counts[rows]
@@ -522,9 +521,8 @@ class WeisfeilerLehman(BaseKernel):
         return counts[:n], None if Y is None else counts[n:]
 
     def _gram(self, X: Graphs, Y: Graphs | None) -> Array:
-        n_bytes = int(get_config()["working_memory"] * 2**20)
         A, B = self._counts(X, Y)
-        return gram_of_counts(A, B, n_bytes=n_bytes)
+        return gram_of_counts(A, B, n_bytes=working_memory())
 
     def _diag(self, X: Graphs) -> Array:
         counts, _ = self._counts(X, None)

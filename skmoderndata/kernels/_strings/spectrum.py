@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn import get_config
 
+from skmoderndata._compat import working_memory
 from skmoderndata._registry import KernelCard
 from skmoderndata._samples.sequences import Packed, joined, one_alphabet, over_alphabet
 from skmoderndata._solvers.sequences.mismatch import (
@@ -123,11 +123,10 @@ class SpectrumKernel(SequenceKernel):
         raise NotImplementedError
 
     def _gram(self, X: Packed, Y: Packed | None) -> Array:
-        n_bytes = int(get_config()["working_memory"] * 2**20)
         K = np.zeros((len(X), len(X if Y is None else Y)))
         for q, weight in self.length_weights():
             A, B = spectra(X, Y, range(q), q)
-            K += weight * gram_of_counts(A, B, n_bytes=n_bytes)
+            K += weight * gram_of_counts(A, B, n_bytes=working_memory())
         return K
 
     def _diag(self, X: Packed) -> Array:
@@ -490,8 +489,7 @@ class Mismatch(SequenceKernel):
     def _dense(self, n: int, n_windows: int, sigma: int) -> bool:
         """Whether dense counts of all words are cheaper than spectra with gaps (times in ns)."""
         n_words = float(sigma) ** self.p
-        working_memory = get_config()["working_memory"] * 2**20
-        if 8 * n_words * n > working_memory:
+        if 8 * n_words * n > working_memory():
             return False
         n_patterns = sum(1 for _ in position_patterns(self.p, 2 * self.m))
         dense = n_words * n * (2 * self.p * self.m + n / 30)
