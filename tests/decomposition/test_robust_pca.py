@@ -23,6 +23,7 @@ from sklearn.pipeline import make_pipeline
 
 from skmoderndata._solvers.common.convex_problems import robust_pca, solve
 from skmoderndata._solvers.lowrank.least_absolute import robust_scores
+from skmoderndata._solvers.lowrank.noise_proof import proves_noise
 from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     duality_gap,
     huber,
@@ -761,6 +762,54 @@ def test_exact_or_noisy(shape, share, sigma, seed):
         assert error(model.low_rank_, L) < 1e-3  # the tolerance above
         assert model.noise_std_ == 0
         assert not model.noise_scale_.any()
+
+
+def large(shape, rank, share, sigma, missing, seed):
+    """Entries of a low rank of one standard deviation, errors up to ten, and noise."""
+    rng = np.random.default_rng(seed)
+    L = rng.normal(size=(shape[0], rank)) @ rng.normal(size=(rank, shape[1])) / np.sqrt(rank)
+    wrong = rng.random(shape) < share
+    X = L + sigma * rng.normal(size=shape) + wrong * rng.uniform(-10, 10, shape)
+    X[rng.random(shape) < missing] = np.nan
+    return X
+
+
+def proved(X):
+    weight = (np.mean(~np.isnan(X)) * max(X.shape)) ** -0.5
+    rng = np.random.RandomState(0)
+    return proves_noise(X, lam=weight, solver="auto", rng=rng)
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("shape", [(700, 500), (400, 1200)])
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_a_part_of_a_large_table_proves_noise_and_no_exact_rank(
+    shape, missing, seed, monkeypatch
+):
+    monkeypatch.setattr("skmoderndata._solvers.lowrank.noise_proof.LARGE", 0)
+    assert proved(large(shape, 3, 0.05, 0.01, missing, seed))
+    assert not proved(large(shape, 3, 0.05, 0.0, missing, seed))
+
+    # ranks that pursuit of the whole recovers, and a block of it does not
+    n = min(shape)
+    assert not proved(large(shape, n // 10, 0.05, 0.0, missing, seed))
+    assert not proved(large(shape, n // 7, 0.0, 0.0, missing, seed))
+
+    # Boolean cells say nothing on noise; small tables are pursued at once
+    assert not proved((large(shape, 3, 0.0, 0.1, 0.0, seed) > 2).astype(float))
+    monkeypatch.undo()
+    assert not proved(large(shape, 3, 0.05, 0.01, missing, seed))
+
+
+@pytest.mark.recovery
+def test_a_large_table_with_noise_is_decomposed_without_pursuit(monkeypatch):
+    X = large((500, 400), 2, 0.02, 0.05, 0.0, 0)
+    slow = RobustPCA(tol=1e-4).fit(X)
+    monkeypatch.setattr("skmoderndata._solvers.lowrank.noise_proof.LARGE", 0)
+    quick = RobustPCA(tol=1e-4).fit(X)
+    assert quick.algorithm_ == slow.algorithm_ == "stable"
+    assert quick.n_iter_ < slow.n_iter_
+    assert_allclose(quick.low_rank_, slow.low_rank_, atol=1e-3)
 
 
 @pytest.mark.recovery

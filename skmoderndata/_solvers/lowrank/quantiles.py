@@ -17,15 +17,25 @@ def spaced_rows(X: Array, n_rows: int) -> slice:
 
 def masked_quantile(X: Array, share: float) -> Array:
     """Quantiles of the columns without their NaN; NaN where nothing is known."""
+    return masked_quantiles(X, (share,))[0]
+
+
+def masked_quantiles(X: Array, shares: tuple[float, ...]) -> list[Array]:
+    """Several quantiles of the columns, from one sort of them."""
     # NaN are sorted to the end: positions are counted among the known cells only
     ordered = np.sort(X.T, axis=1)
-    position = np.maximum(share * (np.count_nonzero(~np.isnan(X), axis=0) - 1), 0)
-    below = np.floor(position).astype(int)
-    above = np.ceil(position).astype(int)
+    last = np.count_nonzero(~np.isnan(X), axis=0) - 1
     columns = np.arange(X.shape[1])
-    low = ordered[columns, below]
-    high = ordered[columns, above]
-    return np.asarray(low + (position - below) * (high - low))
+
+    quantiles = []
+    for share in shares:
+        position = np.maximum(share * last, 0)
+        below = np.floor(position).astype(int)
+        above = np.ceil(position).astype(int)
+        low = ordered[columns, below]
+        high = ordered[columns, above]
+        quantiles.append(np.asarray(low + (position - below) * (high - low)))
+    return quantiles
 
 
 def median_deviations(X: Array) -> Array:

@@ -7,6 +7,7 @@ import numpy as np
 from skmoderndata._solvers.common.convex_problems import robust_pca, solve_for_factors
 from skmoderndata._solvers.common.iterate import WatchedProgress
 from skmoderndata._solvers.lowrank.exact_or_noisy import exact_or_noisy
+from skmoderndata._solvers.lowrank.noise_proof import proves_noise
 from skmoderndata._solvers.lowrank.noise_start import start_noise
 from skmoderndata._solvers.lowrank.noisy_table import decompose_noisy
 from skmoderndata._solvers.lowrank.principal_component_pursuit import (
@@ -39,6 +40,11 @@ class TableSettings(NamedTuple):
         """How singular values are thresholded where cvxpy does not solve the problem."""
         return "auto" if self.solver == "cvxpy" else self.solver
 
+    @property
+    def decides(self) -> bool:
+        """Whether the cells tell if they are exact."""
+        return self.algorithm == "auto" and self.noise_std is None
+
 
 class TableTerms(NamedTuple):
     """Low rank ``U s Vt``, the errors, and the convex problem whose answer is certified."""
@@ -67,6 +73,8 @@ def decompose_table(
     is_noisy = settings.algorithm == "stable" or (
         settings.algorithm == "auto" and settings.noise_std
     )
+    if settings.decides:
+        is_noisy = proves_noise(X, lam=settings.lam, solver=settings.svt_solver, rng=rng)
     if settings.noise_std == 0 or not is_noisy:
         result, is_exact = _pursue(X, settings, progress, rng)
         if is_exact:
@@ -82,15 +90,14 @@ def _pursue(
     rng: np.random.RandomState,
 ) -> tuple[PursuitResult, bool]:
     """Run principal component pursuit; tell whether the cells are exact."""
-    decides = settings.algorithm == "auto" and settings.noise_std is None
     by_cvxpy = settings.solver == "cvxpy"
-    if by_cvxpy and not decides:
+    if by_cvxpy and not settings.decides:
         return _by_cvxpy(X, settings.lam, 0.0, settings.tol), True
 
     result, is_exact = exact_or_noisy(
         X,
         lam=settings.lam,
-        decide=decides,
+        decide=settings.decides,
         solver=settings.svt_solver,
         schedule=settings.schedule,
         tol=0.1 * settings.tol,

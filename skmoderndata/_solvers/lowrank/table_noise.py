@@ -11,6 +11,7 @@ from skmoderndata._solvers.lowrank.quantiles import (
     MEDIAN_TO_STD,
     SCALE_ROWS,
     masked_quantile,
+    masked_quantiles,
     mean_deviations,
     median_deviations,
     median_size,
@@ -35,13 +36,21 @@ def noise_width(sigma: float, shape: tuple[int, int]) -> float:
     return sigma * float(np.sqrt(2 * max(shape)))
 
 
-def noise_scale(block: Array, *, lam: float, solver: str, rng: np.random.RandomState) -> float:
+def noise_scale(
+    block: Array,
+    *,
+    lam: float,
+    solver: str,
+    rng: np.random.RandomState,
+    rounds: int = ROUNDS,
+    most_components: int | None = None,
+) -> float:
     """Estimate the standard deviation of dense noise on a low-rank matrix with gross errors.
 
     Fixed point of "stable pursuit with the present estimate, then 1.4826 times the median
     absolute residual", from above, so that every round works at low rank and loose tolerance.
     Where there are many errors the estimate is too high, as pursuit shrinks the low rank: it is a
-    start for others.
+    start for others. NaN where pursuit needs more than `most_components`.
     """
     counted = ~np.isnan(block)
     if not counted.any():
@@ -51,7 +60,7 @@ def noise_scale(block: Array, *, lam: float, solver: str, rng: np.random.RandomS
     residual = block - float(np.median(block[counted]))
     sigma = np.inf
     first = 0.0
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         new = MEDIAN_TO_STD * median_size(residual, counted)
         first = max(first, new)
         if new <= ZERO_RELATIVE * first:
@@ -61,6 +70,8 @@ def noise_scale(block: Array, *, lam: float, solver: str, rng: np.random.RandomS
 
         sigma = new
         fit = rough_pursuit(block, sigma, lam=lam, solver=solver, rng=rng)
+        if most_components is not None and len(fit.s) > most_components:
+            return np.nan
         residual = block - (fit.U * fit.s) @ fit.Vt
     return sigma
 
@@ -115,9 +126,10 @@ def column_noise(
     sizes = np.where(trusted[rows], np.abs(residual[rows]), np.nan)
     n_cells = np.count_nonzero(trusted[rows], axis=0)
 
+    shares = CORE + TAILS if tails else CORE
     scale = np.zeros(residual.shape[1])
-    for share in CORE + TAILS if tails else CORE:
-        quantile = masked_quantile(sizes, share) / ndtri(0.5 + share / 2)
+    for share, size in zip(shares, masked_quantiles(sizes, shares), strict=True):
+        quantile = size / ndtri(0.5 + share / 2)
         counts = (share in CORE) | ((1 - share) * n_cells >= 2)
         scale = np.where(counts, np.fmax(scale, quantile), scale)
     scale /= np.sqrt(freedom)
