@@ -1,5 +1,6 @@
 """Support feature machine: classification with a minimum number of features."""
 
+import warnings
 from numbers import Real
 from typing import NamedTuple
 
@@ -621,6 +622,13 @@ class SupportFeatureMachine(CallbackSupportMixin, SelectorMixin, ClassifierMixin
             self.coef_ = self.sfm_coef_.copy()
             self.intercept_ = self.sfm_intercept_.copy()
 
+        if not self.coef_.any():
+            warnings.warn(
+                f"{type(self).__name__} selects no feature, and predicts the same class "
+                f"everywhere: none saves the slack that it costs at C={soft:.3g}; increase C.",
+                UserWarning,
+                stacklevel=3,
+            )
         if not all(result.converged for result in first):
             warn_not_converged(
                 self,

@@ -882,3 +882,32 @@ assert SupportFeatureMachine(C=None).fit(X, y).get_support().sum() == 3
 def test_after_other_programs_on_two_threads():
     """HiGHS has one scheduler in a process, and refuses another number of threads than its."""
     subprocess.run([sys.executable, "-c", ON_TWO_THREADS], check=True)
+
+
+PRINTS_NOTHING = """
+import numpy as np
+from skmoderndata.svm import SupportFeatureMachine
+
+X = np.arange(12.0).reshape(6, 2) % 5
+SupportFeatureMachine().fit(X, X[:, 0] > 1)
+"""
+
+
+@pytest.mark.edge
+def test_prints_nothing():
+    """The first call of HiGHS in a process prints its licence, unless told before."""
+    run = subprocess.run(
+        [sys.executable, "-c", PRINTS_NOTHING], check=True, capture_output=True, text=True
+    )
+    assert run.stdout == ""
+
+
+@pytest.mark.edge
+def test_no_feature_is_said():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4))
+    y = rng.random(200) < 0.3
+    with pytest.warns(UserWarning, match="selects no feature.*increase C"):
+        model = SupportFeatureMachine().fit(X, y)
+    assert not model.coef_.any()
+    assert not model.predict(X).any()

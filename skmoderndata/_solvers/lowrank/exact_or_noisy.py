@@ -240,9 +240,10 @@ def probe(
 ) -> Probe:
     """Fit the cells of a block that pursuit meets by least squares of its rank.
 
-    Three rounds of 3 + 2 alternating steps, of which each leaves out, besides the clipped cells,
-    those that the last one did not explain. Alternating regressions need so few; steps that only
-    fill in the cells that are left out converge linearly, which looks like a floor.
+    Up to three rounds of 3 alternating steps, and 2 more unless these meet the cells. Each round
+    leaves out, besides the clipped cells, those that the last one did not explain. Alternating
+    regressions need so few; steps that only fill in the cells that are left out converge
+    linearly, which looks like a floor.
     """
     cells = np.ix_(*block)
     X = X[cells]
@@ -259,11 +260,12 @@ def probe(
     for _ in range(PROBE_ROUNDS):
         tried = trusted
         A, B = fit_trusted(X, tried, B, n_steps=EARLY_STEPS)
-        early = median_size(X - A @ B.T, tried & live)
-
-        A, B = fit_trusted(X, tried, B, n_steps=LATE_STEPS)
         residuals = np.abs(X - A @ B.T)
-        late = median_size(residuals, tried & live)
+        early = late = median_size(residuals, tried & live)
+        if early >= EXACT_RELATIVE * evidence.scale:
+            A, B = fit_trusted(X, tried, B, n_steps=LATE_STEPS)
+            residuals = np.abs(X - A @ B.T)
+            late = median_size(residuals, tried & live)
         if late < EXACT_RELATIVE * evidence.scale:
             break
         trusted = observed & ~clipped & ~(residuals > GROSS * late)

@@ -24,6 +24,7 @@ from skmoderndata._solvers.margins.linear_programs import (
     Vertex,
     dense,
     drop_rounding,
+    quiet_highs,
 )
 from skmoderndata._solvers.margins.zero_norm import price, support_gap
 from skmoderndata._typing import Array
@@ -74,15 +75,7 @@ class LeastSlack:
         n = self.problem.y.size
         self._inf = highspy.kHighsInf
         self._status = highspy.HighsModelStatus
-        self._highs: Any = highspy.Highs()
-        options: dict[str, bool | int | float | str] = {
-            "output_flag": False,
-            "presolve": "off",
-            "primal_feasibility_tolerance": 1e-9,
-            "dual_feasibility_tolerance": 1e-9,
-        }
-        for name, value in options.items():
-            self._highs.setOptionValue(name, value)
+        self._highs: Any = quiet_highs()
 
         # minimise - r sum u - t
         costs = np.full(n, -problem.margin)

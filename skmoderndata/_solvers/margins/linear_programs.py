@@ -16,6 +16,7 @@ PRICE_TOL = (
     1e-9  # fraction of its cost below minus which the reduced cost of a column prices out
 )
 FEASIBLE = 1e-6  # sum of artificial variables below which a hard problem counts as feasible
+PRIMAL = 4  # simplex of HiGHS that stays feasible after new columns and new costs
 ZERO = 1e-9  # weights below this fraction of the largest are zero
 
 
@@ -67,6 +68,29 @@ def mean_difference(problem: Any) -> Array:
     return np.asarray(problem.Z.T @ (1.0 / counts))
 
 
+def quiet_highs() -> Any:
+    """Return a solver that prints nothing, with tight tolerances and without presolve."""
+    import highspy
+
+    class QuietHighs(highspy.Highs):
+        """Silent before anything is called: the first call prints the licence."""
+
+        def enableCallbacks(self) -> None:
+            self.silent()
+            super().enableCallbacks()
+
+    highs = QuietHighs()
+    options: dict[str, bool | float | str] = {
+        "output_flag": False,
+        "presolve": "off",
+        "primal_feasibility_tolerance": 1e-9,
+        "dual_feasibility_tolerance": 1e-9,
+    }
+    for name, value in options.items():
+        highs.setOptionValue(name, value)
+    return highs
+
+
 class ColumnGeneration:
     """Linear programs with few rows and many columns, solved by pricing with HiGHS.
 
@@ -87,17 +111,9 @@ class ColumnGeneration:
         self._present = np.zeros((2, p), dtype=bool)  # by sign
         self._done = highspy.HighsModelStatus.kOptimal
 
-        # HiGHS, primal simplex
-        self._highs: Any = highspy.Highs()
-        options: dict[str, bool | int | float | str] = {
-            "output_flag": False,
-            "presolve": "off",
-            "simplex_strategy": 4,  # primal: feasible after new columns and new costs
-            "primal_feasibility_tolerance": 1e-9,
-            "dual_feasibility_tolerance": 1e-9,
-        }
-        for name, value in options.items():
-            self._highs.setOptionValue(name, value)
+        # the solver
+        self._highs: Any = quiet_highs()
+        self._highs.setOptionValue("simplex_strategy", PRIMAL)
 
         # margin rows, and one for the direction
         lower = np.full(n, problem.margin)
