@@ -27,6 +27,7 @@ from skmoderndata._validation import check_codes, validate_data
 
 FOLDS = 5  # groups of columns that `score` predicts in turn
 EXACT_RESIDUAL = 1e-5  # of new exact rows, relative to the root mean square of a row
+MOST_MARKED = 0.5  # of exact entries: pursuit never recovers beside so many errors
 CVXPY_LIMIT = 200  # rows plus columns up to which solver="cvxpy" is allowed
 
 
@@ -560,6 +561,17 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             warnings.warn(
                 f"{type(self).__name__} found no component above the noise (noise_std_="
                 f"{self.noise_std_:.3g}): low_rank_ is mean_, and transform returns no columns.",
+                UserWarning,
+                stacklevel=3,
+            )
+        marked = np.count_nonzero(terms.support) / terms.support.size
+        decided = self.algorithm == "auto" and self.noise_std is None
+        if decided and self.algorithm_ == "pcp" and marked > MOST_MARKED:
+            warnings.warn(
+                f"{type(self).__name__} takes the entries as exact, as those of columns with few "
+                f"values seem to be, and {marked:.0%} of them as errors: this is no low rank with "
+                "few errors. Give noise_std, or take a method for Boolean tables, such as "
+                "MultiAssignmentClustering.",
                 UserWarning,
                 stacklevel=3,
             )

@@ -850,6 +850,18 @@ def test_cells_that_are_all_noise_or_without_noise(seed):
 
 
 @pytest.mark.edge
+def test_answers_of_yes_and_no_are_no_low_rank(seed):
+    """Columns of two values say nothing on noise; that most entries are marked is said."""
+    rng = np.random.default_rng(seed)
+    X = (rng.random((300, 30)) < rng.uniform(0.2, 0.4, 30)).astype(float)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    with pytest.warns(UserWarning, match="of them as errors.*MultiAssignmentClustering"):
+        model = RobustPCA().fit(X)
+    assert model.algorithm_ == "pcp"
+    assert model.support_.mean() > 0.5
+
+
+@pytest.mark.edge
 def test_noise_that_is_given_is_taken(seed):
     X, _, _ = noisy(seed=seed)
     model = RobustPCA(noise_std=0.1, tol=1e-4).fit(X)
