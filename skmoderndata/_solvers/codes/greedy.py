@@ -1,4 +1,4 @@
-"""Greedy sparse coding of many signals with one dictionary.
+"""Orthogonal matching pursuit: greedy sparse codes of many signals with one dictionary.
 
 Signals `x` and atoms `d_j` are rows; a code `a` stands for the signal ``a D = sum_j a_j d_j``.
 """
@@ -201,7 +201,7 @@ def _masked(signals: Signals, mask: Array) -> Signals:
 
 @jit
 def _omp(signals, codes, G, row_of, max_rows, n_nonzero, optimised):
-    """Pursuit by a progressive Cholesky factorisation."""
+    """Orthogonal matching pursuit by a progressive Cholesky factorisation."""
     (m, k) = signals.b.shape
     n = signals.x.shape[1]
     cap = codes.chosen.shape[1]

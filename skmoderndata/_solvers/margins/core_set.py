@@ -504,10 +504,9 @@ class _Search:
             lowest = float(g[~core.inside(indices)].min(initial=core.level))
 
             unit = problem.margin_unit(core.rho)
-            converged = gap <= self.tol
-
             if unit <= 0 or self.n_passes > MOST_PASSES:  # below zero: the kernel is none
                 violation = np.inf
+                converged = gap <= self.tol
                 break
             violation = relative_gap(core.level, lowest, unit=unit)
 
