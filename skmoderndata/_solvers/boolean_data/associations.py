@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skmoderndata._jit import jit
+from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.boolean_data.boolean import (
     MAX_SETS,
     MAX_WORDS,
@@ -20,17 +20,15 @@ from skmoderndata._solvers.boolean_data.boolean import (
 NO_SETS = all_sets(1)[:0]  # a local search in place of all sets
 
 
-@jit
-def _total_gains(words, candidates, bonus, penalty):
-    """Gain of each candidate for all rows together, and the number of ones in the rows."""
+@jit_leaf
+def _total_gains(words, candidates, bonus, penalty, totals, sizes, counts):
+    """Add the gain of each candidate in all rows to `totals`; return the ones in the rows."""
     n_words, width = candidates.shape
-    sizes = np.zeros(width, dtype=np.int64)
-    for w in range(n_words):
-        for c in range(width):
+    for c in range(width):
+        sizes[c] = 0
+        for w in range(n_words):
             sizes[c] += popcount(candidates[w, c])
 
-    totals = np.zeros(width)
-    counts = np.empty(width, dtype=np.int64)
     n_ones = 0
     for i in range(len(words)):
         for c in range(width):
@@ -42,10 +40,10 @@ def _total_gains(words, candidates, bonus, penalty):
                 counts[c] += popcount(candidates[w, c] & row) << 32
         for c in range(width):
             totals[c] += cover_gain(counts[c], bonus, penalty)
-    return totals, n_ones
+    return n_ones
 
 
-@jit
+@jit_leaf
 def _sharing(candidates, chosen, near, index):
     """Write candidates that share bits with `chosen` to `near` and `index`; return how many."""
     n_near = 0
@@ -59,7 +57,7 @@ def _sharing(candidates, chosen, near, index):
     return n_near
 
 
-@jit
+@jit_leaf
 def _rows_that_gain(words, covered, chosen, bonus, penalty, used):
     """Write the rows that gain from a component to `used`.
 
@@ -101,17 +99,20 @@ def greedy_basis(words, candidates, k, bonus, penalty):
     Z = np.zeros((n, k), dtype=np.bool_)
     covered = np.zeros_like(words)
 
-    near = np.zeros(
-        (n_words, width), dtype=np.uint64
-    )  # candidates that share bits with a choice
-    near[:, :n_candidates] = candidates.T
-    totals, missed = _total_gains(words, near, bonus, penalty)
-    totals = totals[:n_candidates]
-    extra = 0
+    # candidates that share bits with a choice, at first all
+    near = np.zeros((n_words, width), dtype=np.uint64)
+    for c in range(n_candidates):
+        for w in range(n_words):
+            near[w, c] = candidates[c, w]
 
     # counts of the near candidates in a row, before and after a choice
     old = np.empty(width, dtype=np.int64)
     new = np.empty(width, dtype=np.int64)
+
+    totals = np.zeros(width)
+    missed = _total_gains(words, near, bonus, penalty, totals, old, new)
+    totals = totals[:n_candidates]
+    extra = 0
     index = np.empty(n_candidates, dtype=np.int64)
     used = np.empty(n, dtype=np.int64)
     change = np.empty(width)
@@ -126,8 +127,10 @@ def greedy_basis(words, candidates, k, bonus, penalty):
         chosen = candidates[best]
         n_near = _sharing(candidates, chosen, near, index)
         width = (n_near + 7) // 8 * 8
-        near[:, n_near:width] = 0
-        change[:width] = 0.0
+        for c in range(width):
+            change[c] = 0.0
+            for w in range(n_words if c >= n_near else 0):
+                near[w, c] = 0
 
         # 3. rows that gain from it take it
         n_used, ones, zeros = _rows_that_gain(words, covered, chosen, bonus, penalty, used)
