@@ -15,6 +15,7 @@ from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._solvers.trees.interning import children, productions
 from skmoderndata._typing import Array
 
+FIRST_CELLS = 2**12  # of the tables, which grow
 CELLS_OF_PAIRS = 4  # cells of others that a pair of nodes is worth
 CELLS_OF_LOGARITHMS = 16  # and a pair with logarithms
 
@@ -152,10 +153,10 @@ def _with_child(value, delta, slope, cell, logarithm):
     """Extend the product Delta of a pair, or the sum s, by the children that have a cell."""
     d = delta[cell]
     if slope is None:
-        return value + _softplus(d) if logarithm else value * (1.0 + d)
-    if logarithm:
-        return value + slope[cell] * np.exp(d - _softplus(d))
-    return value + slope[cell] * d / (1.0 + d)
+        return value * (1.0 + d) if logarithm is None else value + _softplus(d)
+    if logarithm is None:
+        return value + slope[cell] * d / (1.0 + d)
+    return value + slope[cell] * np.exp(d - _softplus(d))
 
 
 @jit_leaf
@@ -167,7 +168,8 @@ def _sum_over_pairs(
     Fills the cells of `delta`, or, unless `slope` is None, those of ``s = d log Delta / d log
     decay = 1 + sum_c s_c Delta_c / (1 + Delta_c)`` from a full `delta`. `sums` are those of ``s
     Delta`` and of Delta. With `logarithm`, the cells of `delta` are logarithms, and both sums are
-    relative to the largest Delta, whose logarithm is ``sums[2]``. `single` is the value of a pair
+    relative to the largest Delta, whose logarithm is ``sums[2]``; None, which is another type, leaves
+    them out of what is compiled. `single` is the value of a pair
     without common children: ``decay``, its logarithm, or 1 for s.
 
     Goes on from node ``position[1]`` of tree i for about so many cells, and sets it to the next
@@ -213,7 +215,7 @@ def _sum_over_pairs(
 
             # 2. the sums, with logarithms relative to the largest term
             term = delta[cell]
-            if logarithm:
+            if logarithm is not None:
                 if term > top:
                     shrink = np.exp(top - term)
                     sum_of_slopes *= shrink
@@ -226,7 +228,7 @@ def _sum_over_pairs(
             cell += 1
             g += 1
 
-        cells -= (CELLS_OF_LOGARITHMS if logarithm else CELLS_OF_PAIRS) * (cell - begin)
+        cells -= (CELLS_OF_PAIRS if logarithm is None else CELLS_OF_LOGARITHMS) * (cell - begin)
         _settle(delta, matches.base[v - start], begin, cell)
 
     sums[0] = sum_of_slopes
@@ -272,7 +274,7 @@ def _row_of_all(nodes, i, start, stop, decay, logarithm, out, position, sums, ta
             if position[1] == 0:
                 _clear(sums)
             cells = _sum_over_pairs(
-                nodes, i, j, matches, decay, False, delta, None, position, sums, cells
+                nodes, i, j, matches, decay, None, delta, None, position, sums, cells
             )
             if position[1] < size:
                 return False
@@ -327,10 +329,14 @@ def _row_of_slopes(
         if position[1] == 0:
             _clear(sums)
         if position[2] == 0:
-            single = np.log(decay) if logarithm else decay
-            cells = _sum_over_pairs(
-                nodes, i, j, matches, single, logarithm, delta, None, position, sums, cells
-            )
+            if logarithm:
+                cells = _sum_over_pairs(
+                    nodes, i, j, matches, np.log(decay), True, delta, None, position, sums, cells
+                )
+            else:
+                cells = _sum_over_pairs(
+                    nodes, i, j, matches, decay, None, delta, None, position, sums, cells
+                )
             if position[1] < size:
                 return False
             position[1] = 0
@@ -338,9 +344,14 @@ def _row_of_slopes(
             _clear(sums)
 
         # 2. their derivatives
-        cells = _sum_over_pairs(
-            nodes, i, j, matches, 1.0, logarithm, delta, slope, position, sums, cells
-        )
+        if logarithm:
+            cells = _sum_over_pairs(
+                nodes, i, j, matches, 1.0, True, delta, slope, position, sums, cells
+            )
+        else:
+            cells = _sum_over_pairs(
+                nodes, i, j, matches, 1.0, None, delta, slope, position, sums, cells
+            )
         if position[1] < size:
             return False
 
@@ -405,7 +416,7 @@ def _row_in_pieces(row: Any, n_tables: int) -> Callable[..., None]:
     ) -> None:
         position = np.zeros(4, dtype=np.int64)
         sums = np.zeros(3)
-        tables = np.empty((n_tables, 0))
+        tables = np.empty((n_tables, FIRST_CELLS))
 
         def go_on(cells: int) -> bool:
             nonlocal tables
