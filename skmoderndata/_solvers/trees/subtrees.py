@@ -168,9 +168,9 @@ def _sum_over_pairs(
     Fills the cells of `delta`, or, unless `slope` is None, those of ``s = d log Delta / d log
     decay = 1 + sum_c s_c Delta_c / (1 + Delta_c)`` from a full `delta`. `sums` are those of ``s
     Delta`` and of Delta. With `logarithm`, the cells of `delta` are logarithms, and both sums are
-    relative to the largest Delta, whose logarithm is ``sums[2]``; None, which is another type, leaves
-    them out of what is compiled. `single` is the value of a pair
-    without common children: ``decay``, its logarithm, or 1 for s.
+    relative to the largest Delta, whose logarithm is ``sums[2]``; None, another type, leaves them
+    out of what is compiled. `single` is the value of a pair without common children: ``decay``,
+    its logarithm, or 1 for s.
 
     Goes on from node ``position[1]`` of tree i for about so many cells, and sets it to the next
     node. Returns the cells that remain.
@@ -228,7 +228,9 @@ def _sum_over_pairs(
             cell += 1
             g += 1
 
-        cells -= (CELLS_OF_PAIRS if logarithm is None else CELLS_OF_LOGARITHMS) * (cell - begin)
+        cells -= (CELLS_OF_PAIRS if logarithm is None else CELLS_OF_LOGARITHMS) * (
+            cell - begin
+        )
         _settle(delta, matches.base[v - start], begin, cell)
 
     sums[0] = sum_of_slopes
@@ -331,7 +333,17 @@ def _row_of_slopes(
         if position[2] == 0:
             if logarithm:
                 cells = _sum_over_pairs(
-                    nodes, i, j, matches, np.log(decay), True, delta, None, position, sums, cells
+                    nodes,
+                    i,
+                    j,
+                    matches,
+                    np.log(decay),
+                    True,
+                    delta,
+                    None,
+                    position,
+                    sums,
+                    cells,
                 )
             else:
                 cells = _sum_over_pairs(
