@@ -554,6 +554,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             self._row_names = row_names
 
     def _warn(self, terms, shape):
+        # fewer components than asked for, or none
         if self.n_components is not None and self.n_components > min(shape):
             reason = f"the smaller side {min(shape)} of X"
             warn_fewer(self, asked=self.n_components, found=self.n_components_, reason=reason)
@@ -564,6 +565,8 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 UserWarning,
                 stacklevel=3,
             )
+
+        # exact entries, most of which are errors
         marked = np.count_nonzero(terms.support) / terms.support.size
         decided = self.algorithm == "auto" and self.noise_std is None
         if decided and self.algorithm_ == "pcp" and marked > MOST_MARKED:
@@ -575,6 +578,8 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 UserWarning,
                 stacklevel=3,
             )
+
+        # the convex problem
         result = terms.convex
         if not result.converged:
             warn_not_converged(

@@ -26,6 +26,7 @@ from skmoderndata.metrics._dtw import (
 from skmoderndata.metrics._edit_distance import edit_distance, pairwise_edit_distance
 from skmoderndata.metrics._hmm import hmm_log_likelihood
 from skmoderndata.metrics._kernels import kernel_alignment, kernel_distances, kernel_variance
+from skmoderndata.metrics._rank import optimal_rank
 from skmoderndata.metrics._warping_path_display import WarpingPathDisplay
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "lb_keogh",
     "match_sources",
     "multiscale_dtw",
+    "optimal_rank",
     "pairwise_dtw",
     "pairwise_edit_distance",
     "rademacher_complexity",

@@ -44,6 +44,24 @@ def _total_gains(words, candidates, bonus, penalty, totals, sizes, counts):
 
 
 @jit_leaf
+def _transpose(candidates, near):
+    """Write candidates side by side, word by word."""
+    for c in range(len(candidates)):
+        for w in range(candidates.shape[1]):
+            near[w, c] = candidates[c, w]
+
+
+@jit_leaf
+def _clear(change, near, n_near, width):
+    """Set the changes to zero, and the candidates that fill up the width."""
+    for c in range(width):
+        change[c] = 0.0
+    for w in range(len(near)):
+        for c in range(n_near, width):
+            near[w, c] = 0
+
+
+@jit_leaf
 def _sharing(candidates, chosen, near, index):
     """Write candidates that share bits with `chosen` to `near` and `index`; return how many."""
     n_near = 0
@@ -101,9 +119,7 @@ def greedy_basis(words, candidates, k, bonus, penalty):
 
     # candidates that share bits with a choice, at first all
     near = np.zeros((n_words, width), dtype=np.uint64)
-    for c in range(n_candidates):
-        for w in range(n_words):
-            near[w, c] = candidates[c, w]
+    _transpose(candidates, near)
 
     # counts of the near candidates in a row, before and after a choice
     old = np.empty(width, dtype=np.int64)
@@ -127,10 +143,7 @@ def greedy_basis(words, candidates, k, bonus, penalty):
         chosen = candidates[best]
         n_near = _sharing(candidates, chosen, near, index)
         width = (n_near + 7) // 8 * 8
-        for c in range(width):
-            change[c] = 0.0
-            for w in range(n_words if c >= n_near else 0):
-                near[w, c] = 0
+        _clear(change, near, n_near, width)
 
         # 3. rows that gain from it take it
         n_used, ones, zeros = _rows_that_gain(words, covered, chosen, bonus, penalty, used)

@@ -85,9 +85,13 @@ def _decompose_block(
     lam *= block_weight(X, block)
 
     # where pursuit settles
-    most = int(PURSUED_RANK * side)
     sigma = noise_scale(
-        block, lam=lam, solver=solver, rng=rng, rounds=ROUNDS, most_components=most
+        block,
+        lam=lam,
+        solver=solver,
+        rng=rng,
+        rounds=ROUNDS,
+        most_components=int(PURSUED_RANK * side),
     )
     if not sigma > 0:
         return None

@@ -332,23 +332,15 @@ def _row_of_slopes(
             _clear(sums)
         if position[2] == 0:
             if logarithm:
+                single = np.log(decay)
                 cells = _sum_over_pairs(
-                    nodes,
-                    i,
-                    j,
-                    matches,
-                    np.log(decay),
-                    True,
-                    delta,
-                    None,
-                    position,
-                    sums,
-                    cells,
+                    nodes, i, j, matches, single, True, delta, None, position, sums, cells
                 )
             else:
                 cells = _sum_over_pairs(
                     nodes, i, j, matches, decay, None, delta, None, position, sums, cells
                 )
+
             if position[1] < size:
                 return False
             position[1] = 0
