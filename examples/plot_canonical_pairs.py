@@ -20,9 +20,7 @@ from skmoderndata.cross_decomposition import CanonicalLoadingsDisplay, Regulariz
 from skmoderndata.model_selection import canonical_permutation_test
 
 exercise, body = load_linnerud(return_X_y=True, as_frame=True)
-test = canonical_permutation_test(
-    RegularizedCCA(3, alpha=0), exercise, body, random_state=0
-)
+test = canonical_permutation_test(RegularizedCCA(3, alpha=0), exercise, body, random_state=0)
 for j, (r, p) in enumerate(zip(test.correlations, test.p_values, strict=True)):
     print(f"pair {j}: correlation {r:.2f}, p = {p:.3f}")
 print(f"{test.n_pairs} pair at the level 0.05")
@@ -36,7 +34,10 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained"
 left.violinplot(test.null_distribution, positions=range(3), showextrema=False)
 left.plot(test.correlations, "ko", label="data")
 left.plot(
-    np.quantile(test.null_distribution, 0.95, axis=0), "r_", markersize=25, label="95 % of chance"
+    np.quantile(test.null_distribution, 0.95, axis=0),
+    "r_",
+    markersize=25,
+    label="95 % of chance",
 )
 left.set(xlabel="pair", ylabel="correlation", xticks=range(3), ylim=(0, 1))
 left.legend()
@@ -53,5 +54,7 @@ right.set_title("First pair")
 cca = RegularizedCCA(1).fit(exercise, body)
 for quantile in (0.9, 0.1):
     weight, waist, pulse = cca.predict(exercise.quantile(quantile).to_frame().T)[0]
-    print(f"quantile {quantile}: {weight:.0f} pounds, waist {waist:.1f} inches, pulse {pulse:.0f}")
+    print(
+        f"quantile {quantile}: {weight:.0f} pounds, waist {waist:.1f} inches, pulse {pulse:.0f}"
+    )
 plt.show()

@@ -103,8 +103,8 @@ class CanonicalLoadingsDisplay:
         Parameters
         ----------
         estimator : estimator with ``fit(X, Y)`` and ``transform(X, Y)``
-            `RegularizedCCA`, `KernelCCA`, `MultisetCCA` or another analysis of two views; a clone is
-            fitted. A penalty chosen by ``alpha="auto"`` is that of all rows in every sample.
+            `RegularizedCCA`, `KernelCCA`, `MultisetCCA` or another analysis of two views; a clone
+            is fitted. A penalty chosen by ``alpha="auto"`` is that of all rows in every sample.
         X : array-like of shape (n_samples, n_features)
             First view. The names of a DataFrame are those of the plot.
         Y : array-like of shape (n_samples,) or (n_samples, n_targets)
@@ -149,7 +149,9 @@ class CanonicalLoadingsDisplay:
         samples = Parallel(n_jobs=n_jobs)(run(again, X, Y, scores, seed) for seed in seeds)
 
         ends = ((1 - level) / 2, (1 + level) / 2)
-        intervals = [np.nanquantile(values, ends, axis=0) for values in zip(*samples, strict=True)]
+        intervals = [
+            np.nanquantile(values, ends, axis=0) for values in zip(*samples, strict=True)
+        ]
         lower, upper = (list(side) for side in zip(*intervals, strict=True))
         display = cls(
             loadings=loadings,
@@ -222,7 +224,7 @@ class CanonicalLoadingsDisplay:
 
 
 def _bootstrap_loadings(estimator, X, Y, scores, seed):
-    """Loadings of both views in one bootstrap sample, matched with the pairs of the fit."""
+    """Compute loadings of both views in one bootstrap sample, matched with the pairs of the fit."""
     n = len(X)
     rows = np.random.RandomState(seed).randint(n, size=n)
     model = clone(estimator).fit(X[rows], Y[rows])

@@ -116,9 +116,9 @@ def canonical_permutation_test(
 
     Notes
     -----
-    Rows have to be exchangeable: independent of each other, not in sequences or groups. The columns'
-    means are removed; other nuisance variables have to be removed before, for which a permutation
-    test needs more care [1]_.
+    Rows have to be exchangeable: independent of each other, not in sequences or groups. Means of
+    the columns are removed; other nuisance variables have to be removed before, for which a
+    permutation test needs more care [1]_.
 
     *Linear analyses.* `correlations` are the regularised correlations, as in
     `regularized_correlations_`. The views are whitened once; a permutation costs the product of
@@ -231,7 +231,7 @@ def _best_penalty(values):
 
 
 def _linear_coordinates(estimator, X, Y):
-    """Rotated coordinates of two tables, for the penalty of the estimator or for each of "auto"."""
+    """Rotated coordinates of two tables, for one penalty or for each of "auto"."""
     scale = getattr(estimator, "scale", True)
     views = []
     for name, view in (("X", X), ("Y", Y)):

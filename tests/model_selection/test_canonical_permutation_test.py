@@ -128,7 +128,9 @@ MOST_FALSE = 9
 @pytest.mark.parametrize("heavy", [False, True])
 @pytest.mark.parametrize("alpha", [0.0, 0.5, "auto"])
 def test_false_pairs_are_rare(alpha, heavy):
-    runs = n_found(RegularizedCCA(2, alpha=alpha), lambda s: two_views(s, 0, heavy=heavy), 60, 39)
+    runs = n_found(
+        RegularizedCCA(2, alpha=alpha), lambda s: two_views(s, 0, heavy=heavy), 60, 39
+    )
     assert (runs > 0).sum() <= MOST_FALSE
 
 
@@ -190,7 +192,8 @@ def test_n_jobs_and_seed(cca, monkeypatch):
     )
     settings = {"n_permutations": 19, "random_state": 3}
     one, two = (
-        canonical_permutation_test(cca, X, Y, n_jobs=n_jobs, **settings) for n_jobs in (None, 2)
+        canonical_permutation_test(cca, X, Y, n_jobs=n_jobs, **settings)
+        for n_jobs in (None, 2)
     )
     assert_array_equal(one.null_distribution, two.null_distribution)
     assert len(np.unique(one.null_distribution[:, 0])) == 19
@@ -250,7 +253,10 @@ def test_level_decides_the_number_of_pairs():
     [
         (lambda X, Y: (X[:-1], Y), "99 and 100 rows; both need the same samples"),
         (lambda X, Y: (np.where(X > X[3, 2], np.nan, X), Y), "NaN .* impute them, or leave"),
-        (lambda X, Y: (X[:15], Y[:15]), "takes 16 rows at least, or a RegularizedCCA with alpha"),
+        (
+            lambda X, Y: (X[:15], Y[:15]),
+            "takes 16 rows at least, or a RegularizedCCA with alpha",
+        ),
         (lambda X, Y: (np.ones_like(X), Y), "all columns of X are constant"),
         (lambda X, Y: (X, np.ones(100)), "all columns of Y are constant"),
     ],

@@ -20,7 +20,9 @@ from skmoderndata._typing import Array
 
 DENSE_UP_TO = 40  # directions; at 80 decompositions take five times as long as power steps
 POWER_STEPS = 30  # of the leading singular vectors without a fold
-GAIN_RELATIVE = 1e-3  # squared gain, relative to the largest, below which directions are left out
+GAIN_RELATIVE = (
+    1e-3  # squared gain, relative to the largest, below which directions are left out
+)
 
 
 class Coordinates(NamedTuple):
