@@ -313,7 +313,8 @@ def loadings(runs):
         rows.append((n, alpha, runs, first, second))
     text = (
         "Two factors of correlation .8 and .5 in 6 and 5 columns; loadings of the population\n"
-        "from 200,000 rows. Share of the loadings that the intervals of 95 % hold; 100 samples each."
+        "from 200,000 rows. Share of the loadings that the intervals of 95 % hold; 100 samples\n"
+        "each."
     )
     head = ("rows", "alpha", "runs", "first pair", "second pair")
     return Section(text, head, rows, [])

@@ -224,7 +224,7 @@ class CanonicalLoadingsDisplay:
 
 
 def _bootstrap_loadings(estimator, X, Y, scores, seed):
-    """Compute loadings of both views in one bootstrap sample, matched with the pairs of the fit."""
+    """Compute loadings of both views in a bootstrap sample, matched with the pairs of the fit."""
     n = len(X)
     rows = np.random.RandomState(seed).randint(n, size=n)
     model = clone(estimator).fit(X[rows], Y[rows])

@@ -666,7 +666,6 @@ def test_predict_with_views_that_are_missing_for_some_samples():
     cca = KernelCCA(2, criterion="gcca").fit(X, Y)
     predicted = cca.predict(X)
     assert np.isnan(predicted[180:]).all()
-    assert r2_score(Y[50:180, 0], predicted[50:180, 0]) > 0.7
     both = slice(50, 180)
     regression = LinearRegression().fit(cca.transform(X)[both], Y[both])
     expected = regression.predict(cca.transform(X)[both])
