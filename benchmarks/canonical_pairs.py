@@ -297,20 +297,10 @@ def loadings(runs):
     for n, alpha in ((100, 0.0), (400, 0.0), (100, 0.1), (400, 0.1)):
         cca = RegularizedCCA(2, alpha=alpha)
         truth = _population_loadings(cca)
-        held = np.zeros((2, runs))
-        for run in range(runs):
-            X, Y = _two_factors(run, n)
-            display = _Intervals.from_estimator(cca, X, Y, n_bootstraps=100, random_state=run)
-            for component in range(2):
-                inside = [
-                    _inside(low[:, component], high[:, component], true[:, component])
-                    for low, high, true in zip(
-                        display.lower, display.upper, truth, strict=True
-                    )
-                ]
-                held[component, run] = np.concatenate(inside).mean()
-        first, second = (float(share) for share in held.mean(axis=1))
+        held = [_shares_held(cca, *_two_factors(run, n), truth, run) for run in range(runs)]
+        first, second = (float(share) for share in np.mean(held, axis=0))
         rows.append((n, alpha, runs, first, second))
+
     text = (
         "Two factors of correlation .8 and .5 in 6 and 5 columns; loadings of the population\n"
         "from 200,000 rows. Share of the loadings that the intervals of 95 % hold; 100 samples\n"
@@ -318,6 +308,17 @@ def loadings(runs):
     )
     head = ("rows", "alpha", "runs", "first pair", "second pair")
     return Section(text, head, rows, [])
+
+
+def _shares_held(cca, X, Y, truth, seed):
+    """Share of the loadings of each pair that lie in their intervals."""
+    display = _Intervals.from_estimator(cca, X, Y, n_bootstraps=100, random_state=seed)
+    shares = []
+    for component in range(2):
+        views = zip(display.lower, display.upper, truth, strict=True)
+        inside = [_inside(*(values[:, component] for values in view)) for view in views]
+        shares.append(np.concatenate(inside).mean())
+    return shares
 
 
 class _Intervals(CanonicalLoadingsDisplay):

@@ -63,8 +63,8 @@ def held_out_correlations(pair: Coordinates, orders: Array, k: int, fold: Array)
     folds, so that an overfit one shows in no correlation.
     """
     folds = [np.flatnonzero(fold == f) for f in range(int(fold.max()) + 1)]
-    found = [_across_folds(pair, order, k, folds) for order in orders]
-    return np.array(found).reshape(len(orders), k)
+    correlations = [_across_folds(pair, order, k, folds) for order in orders]
+    return np.array(correlations).reshape(len(orders), k)
 
 
 def _across_folds(pair: Coordinates, order: Array, k: int, folds: list[Array]) -> Array:
