@@ -236,6 +236,7 @@ def power(runs):
         "correlation of the data with the j-th of the permutations, and remove no pair: where\n"
         "there is one, they find a second one whether it is there or not."
     )
+
     kinds = ("alpha=0", "refits", 'alpha="auto"')
     head = (
         "columns",
@@ -243,6 +244,7 @@ def power(runs):
         "rho",
         *(f"{k}: {s}" for k in kinds for s in ("found", "more")),
     )
+
     figures = [
         (
             "a first pair found at most .02 less often than by refits",
