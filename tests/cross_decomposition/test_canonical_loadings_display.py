@@ -26,7 +26,8 @@ def _close():
 def two_views(seed, n=200):
     rng = np.random.default_rng(seed)
     common = rng.normal(size=(n, 2)) * (2, 1)
-    X = common @ [[1, 1, 0, 0], [0, 0, 1, 0]] + 0.5 * rng.normal(size=(n, 4))
+    # equal and opposite: which column has the largest weight, and so the sign, changes
+    X = common @ [[1, -1, 0, 0], [0, 0, 1, 0]] + 0.5 * rng.normal(size=(n, 4))
     Y = common @ [[1, 0, 0], [0, 1, 0]] + 0.5 * rng.normal(size=(n, 3))
     return X, Y
 

@@ -8,7 +8,7 @@ from sklearn.cross_decomposition import CCA, PLSSVD
 from sklearn.datasets import load_linnerud
 from sklearn.gaussian_process.kernels import RBF
 
-from skmoderndata._solvers.kernel.canonical import penalty, whiten_features
+from skmoderndata._solvers.kernel.canonical import ALPHAS, penalty, whiten_features
 from skmoderndata._solvers.kernel.canonical_permutations import (
     Coordinates,
     held_out_correlations,
@@ -108,6 +108,21 @@ def test_p_values_are_counts_with_their_running_maximum(seed):
     assert_allclose(test.correlations, canonical_correlations(X, Y)[0], atol=1e-10)
     assert test.null_distribution.shape == (50, 6)
     assert test.n_pairs == (test.p_values <= 0.05).sum()
+
+
+@pytest.mark.oracle
+def test_automatic_penalty_is_searched_in_each_permutation(seed):
+    X, Y = two_views(seed, 1, n=50)
+    settings = {"n_permutations": 30, "random_state": seed}
+    auto = canonical_permutation_test(RegularizedCCA(2, alpha="auto"), X, Y, **settings)
+    deviations = []
+    for alpha in ALPHAS:
+        one = canonical_permutation_test(RegularizedCCA(2, alpha=alpha), X, Y, **settings)
+        values = np.vstack([one.statistics, one.null_distribution])
+        deviations.append((values - values.mean(axis=0)) / values.std(axis=0))
+    expected = np.max(deviations, axis=0)
+    assert_allclose(auto.statistics, expected[0], rtol=1e-7)
+    assert_allclose(auto.null_distribution, expected[1:], rtol=1e-7)
 
 
 @pytest.mark.certificate
