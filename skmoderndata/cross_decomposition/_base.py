@@ -6,6 +6,7 @@ import numpy as np
 from scipy import linalg, sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import assert_all_finite
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_fewer, warn_not_converged
@@ -437,9 +438,23 @@ class MultiviewTransformer(
         return tags
 
 
+def _predicts_vectors(estimator):
+    """Whether the second view holds vectors, which can be predicted: for `available_if`."""
+    if not estimator._second_view_has_vectors():
+        raise AttributeError(
+            f"{type(estimator).__name__}.predict needs a second view of vectors, and its kernel "
+            "takes kernel values or other samples: give a kernel object or a name for vectors."
+        )
+    return True
+
+
 class SecondViewPredictor:
     """Mixin of two-view methods that predict the second view from scores of the first."""
 
+    def _second_view_has_vectors(self):
+        return True
+
+    @available_if(_predicts_vectors)
     def predict(self, X):
         """Predict the second view of samples from their first.
 
@@ -464,11 +479,6 @@ class SecondViewPredictor:
                 f"{name}.predict needs two views, and {self.n_views_} were fitted: fit the views "
                 "from which to predict side by side as the first, and the other as the second."
             )
-        if self.prediction_coef_ is None:
-            raise ValueError(
-                f"{name}.predict needs a second view of vectors, and received kernel values or "
-                "other samples: pass its vectors, with a kernel object or the name of a kernel."
-            )
 
         views = self._take_views(X, None, reset=False)
         if views[0] is None:
@@ -478,10 +488,10 @@ class SecondViewPredictor:
         Y = Y.astype(scores.dtype, copy=False)
         return Y.ravel() if self._predict_1d else Y
 
-    def _store_prediction(self, views, samples, scores, *, vectors=True):
+    def _store_prediction(self, views, samples, scores):
         """Set the regression of the second view on the training scores of the first."""
         self.prediction_coef_ = self.prediction_intercept_ = None
-        if len(views) == 2 and vectors:
+        if len(views) == 2 and self._second_view_has_vectors():
             fitted = least_squares_of(views[1], scores[0], samples)
             self.prediction_coef_, self.prediction_intercept_ = fitted
 
@@ -489,7 +499,7 @@ class SecondViewPredictor:
 def is_one_dimensional(y):
     """Whether a second view is a single column, given as one number for each sample."""
     if isinstance(y, list | tuple):
-        return bool(y) and np.ndim(y[0]) == 0 and not isinstance(y[0], str | bytes)
+        return bool(y) and not np.iterable(y[0])
     return getattr(y, "ndim", None) == 1
 
 

@@ -296,8 +296,7 @@ class KernelCCA(SecondViewPredictor, KernelViews):
             tol=self.tol,
         )
         self._store(kernels, solution, progress)
-        vectors = has_vectors(self._kernel_of(1))
-        self._store_prediction(views, samples, solution.scores, vectors=vectors)
+        self._store_prediction(views, samples, solution.scores)
 
         # the regularised correlations are the objective; those of the scores are what is reported
         pairs = solution.pairs
@@ -311,6 +310,9 @@ class KernelCCA(SecondViewPredictor, KernelViews):
         iterative = self.criterion == "sumcor" and len(views) > 2
         if iterative and self.residual_ > self.tol:
             warn_of_moving(self)
+
+    def _second_view_has_vectors(self):
+        return has_vectors(self._kernel_of(1))
 
     def _allows_missing(self):
         return self.criterion == "gcca"
