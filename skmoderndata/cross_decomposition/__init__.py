@@ -1,5 +1,8 @@
 """Canonical correlation and partial least squares of two or more views, also with kernels."""
 
+from skmoderndata.cross_decomposition._canonical_loadings_display import (
+    CanonicalLoadingsDisplay,
+)
 from skmoderndata.cross_decomposition._kernel_cca import KernelCCA
 from skmoderndata.cross_decomposition._kernel_pls_regression import KernelPLSRegression
 from skmoderndata.cross_decomposition._kernel_plssvd import KernelPLSSVD
@@ -10,6 +13,7 @@ from skmoderndata.cross_decomposition._principal_components_regression import (
 from skmoderndata.cross_decomposition._regularized_cca import RegularizedCCA
 
 __all__ = [
+    "CanonicalLoadingsDisplay",
     "KernelCCA",
     "KernelPLSRegression",
     "KernelPLSSVD",

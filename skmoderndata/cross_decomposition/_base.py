@@ -3,9 +3,10 @@
 from numbers import Integral
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import assert_all_finite
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_fewer, warn_not_converged
@@ -112,6 +113,7 @@ class MultiviewTransformer(
         views = self._take_views(X, y, reset=True)
         samples = self._samples(views, sample_weight)
         self.n_views_ = len(views)
+        self._predict_1d = self.view_slices is None and is_one_dimensional(y)
         with FitProgress(self, X, y, max_passes=None, task_name="pass") as progress:
             self._fit_views(views, samples, progress)
         return self
@@ -434,6 +436,94 @@ class MultiviewTransformer(
         tags.input_tags.sparse = self._sparse_views
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _predicts_vectors(estimator):
+    """Whether the second view holds vectors, which can be predicted: for `available_if`."""
+    if not estimator._second_view_has_vectors():
+        raise AttributeError(
+            f"{type(estimator).__name__}.predict needs a second view of vectors, and its kernel "
+            "takes kernel values or other samples: give a kernel object or a name for vectors."
+        )
+    return True
+
+
+class SecondViewPredictor:
+    """Mixin of two-view methods that predict the second view from scores of the first."""
+
+    def _second_view_has_vectors(self):
+        return True
+
+    @available_if(_predicts_vectors)
+    def predict(self, X):
+        """Predict the second view of samples from their first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            First view; with `view_slices` an array with the columns of all views, of which those
+            of the first are used.
+
+        Returns
+        -------
+        Y : ndarray of shape (n_samples, n_targets) or (n_samples,)
+            Least squares of the second view on the training scores of the first, ``transform(X) @
+            prediction_coef_ + prediction_intercept_``: its conditional expectation under a linear
+            relation with these scores. The penalty acts through the scores; the slopes are not
+            shrunk. One-dimensional if the second view was.
+        """
+        check_is_fitted(self)
+        name = type(self).__name__
+        if self.n_views_ != 2:
+            raise ValueError(
+                f"{name}.predict needs two views, and {self.n_views_} were fitted: fit the views "
+                "from which to predict side by side as the first, and the other as the second."
+            )
+
+        views = self._take_views(X, None, reset=False)
+        if views[0] is None:
+            raise ValueError(f"{name}.predict needs the first view, and received None.")
+        scores = self._checked_scores(0, views[0])
+        Y = scores @ self.prediction_coef_ + self.prediction_intercept_
+        Y = Y.astype(scores.dtype, copy=False)
+        return Y.ravel() if self._predict_1d else Y
+
+    def _store_prediction(self, views, samples, scores):
+        """Set the regression of the second view on the training scores of the first."""
+        self.prediction_coef_ = self.prediction_intercept_ = None
+        if len(views) == 2 and self._second_view_has_vectors():
+            fitted = least_squares_of(views[1], scores[0], samples)
+            self.prediction_coef_, self.prediction_intercept_ = fitted
+
+
+def is_one_dimensional(y):
+    """Whether a second view is a single column, given as one number for each sample."""
+    if isinstance(y, list | tuple):
+        return bool(y) and not np.iterable(y[0])
+    return getattr(y, "ndim", None) == 1
+
+
+def least_squares_of(Y, scores, samples):
+    """Slopes and intercepts of the columns of Y on scores of the other view, by least squares."""
+    # samples that have both views
+    rows = np.intersect1d(*samples.rows)
+    T = samples.spread(scores, 0)[rows]
+    Y = Y[rows]
+    w = np.ones(len(rows)) if samples.weights is None else samples.weights[rows]
+    root = np.sqrt(w)[:, None]
+
+    # means in double precision; a sparse Y stays sparse
+    mean_of_scores = w @ T / w.sum()
+    mean = np.asarray(w @ Y.astype(np.float64)).ravel() / w.sum()
+    U, s, Vt = linalg.svd(root * (T - mean_of_scores), full_matrices=False)
+    keep = s > max(T.shape) * np.finfo(np.float64).eps * s.max(initial=0.0)
+    basis = root * U[:, keep]
+    if sparse.issparse(Y):
+        products = (Y.T @ basis).T - np.outer(basis.sum(axis=0), mean)
+    else:
+        products = basis.T @ (Y - mean)
+    coef = (Vt[keep].T / s[keep]) @ products
+    return coef, mean - mean_of_scores @ coef
 
 
 def cut_columns(X, view_slices, name):

@@ -560,6 +560,11 @@ def _unweighted(scores, weights):
     return scores / np.sqrt(weights)[:, None]
 
 
+def has_vectors(kernel):
+    """Whether a kernel takes rows of numbers that are no kernel values themselves."""
+    return not is_precomputed(kernel) and not is_structured(kernel)
+
+
 def is_precomputed(kernel):
     """Whether samples are given by their kernel values."""
     return isinstance(kernel, str) and kernel == "precomputed"

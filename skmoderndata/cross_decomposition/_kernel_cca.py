@@ -11,13 +11,14 @@ from skmoderndata._solvers.kernel.canonical import RULES
 from skmoderndata.cross_decomposition._base import (
     LABELS,
     PAIRS,
+    SecondViewPredictor,
     mean_correlations,
     warn_of_moving,
 )
-from skmoderndata.cross_decomposition._kernel_base import KernelViews
+from skmoderndata.cross_decomposition._kernel_base import KernelViews, has_vectors
 
 
-class KernelCCA(KernelViews):
+class KernelCCA(SecondViewPredictor, KernelViews):
     r"""Estimate functions of two or more views with maximum correlation, by kernels.
 
     For two views with centred kernel matrices :math:`K_a, K_b` of n samples, `fit` solves,
@@ -111,6 +112,11 @@ class KernelCCA(KernelViews):
         Fraction of the trace of each kernel matrix outside the low-rank approximation.
     solver_ : str
         "exact", "low_rank" or "nystroem".
+    prediction_coef_ : ndarray of shape (n_components_, n_targets) or None
+        Slopes of `predict`: least squares of the second view on the scores of the first;
+        None if there are more than two views, or if the second is no table of vectors.
+    prediction_intercept_ : ndarray of shape (n_targets,) or None
+        Constants of `predict`.
     residual_ : float
         Certificate: the largest violation of the stationarity conditions, relative to the largest
         correlation.
@@ -290,6 +296,7 @@ class KernelCCA(KernelViews):
             tol=self.tol,
         )
         self._store(kernels, solution, progress)
+        self._store_prediction(views, samples, solution.scores)
 
         # the regularised correlations are the objective; those of the scores are what is reported
         pairs = solution.pairs
@@ -303,6 +310,9 @@ class KernelCCA(KernelViews):
         iterative = self.criterion == "sumcor" and len(views) > 2
         if iterative and self.residual_ > self.tol:
             warn_of_moving(self)
+
+    def _second_view_has_vectors(self):
+        return has_vectors(self._kernel_of(1))
 
     def _allows_missing(self):
         return self.criterion == "gcca"

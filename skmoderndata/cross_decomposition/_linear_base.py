@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._solvers.kernel.canonical import (
+    ALPHAS,
     CentredRows,
     Pairs,
     Samples,
@@ -27,7 +28,6 @@ from skmoderndata.cross_decomposition._base import (
     weighted_mean,
 )
 
-ALPHAS = np.r_[1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 0.9, 0.99]  # of "auto"
 N_FOLDS = 5
 
 

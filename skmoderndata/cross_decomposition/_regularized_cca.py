@@ -4,7 +4,7 @@ import numpy as np
 
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
 from skmoderndata._registry import MethodCard
-from skmoderndata.cross_decomposition._base import AGAINST_CCA, PAIRS
+from skmoderndata.cross_decomposition._base import AGAINST_CCA, PAIRS, SecondViewPredictor
 from skmoderndata.cross_decomposition._linear_base import (
     LinearViews,
     alpha_of_folds,
@@ -12,7 +12,7 @@ from skmoderndata.cross_decomposition._linear_base import (
 )
 
 
-class RegularizedCCA(LinearViews):
+class RegularizedCCA(SecondViewPredictor, LinearViews):
     r"""Estimate linear functions of two views with maximum correlation and shrunk covariances.
 
     For centred views with covariances :math:`C_{aa}, C_{bb}, C_{ab}`, `fit` solves, successively
@@ -62,6 +62,10 @@ class RegularizedCCA(LinearViews):
         Standard deviations of the columns (with divisor n), ones with ``scale=False``.
     ranks_ : ndarray of shape (2,)
         Ranks of the centred views.
+    prediction_coef_ : ndarray of shape (n_components_, n_targets)
+        Slopes of `predict`: least squares of the second view on the scores of the first.
+    prediction_intercept_ : ndarray of shape (n_targets,)
+        Constants of `predict`.
     residual_ : float
         Certificate: the largest violation of the stationarity conditions, relative to the largest
         correlation.
@@ -115,6 +119,8 @@ class RegularizedCCA(LinearViews):
     0.99
     >>> round(cca.score(X[60:], Y[60:]), 1), round(plain.score(X[60:], Y[60:]), 1)
     (0.9, 0.1)
+    >>> cca.predict(X[60:]).shape                        # the second view that is expected
+    (60, 25)
     """
 
     _card = MethodCard(
@@ -167,4 +173,5 @@ class RegularizedCCA(LinearViews):
             progress=progress,
         )
         self._store(solution, samples, progress)
+        self._store_prediction(views, samples, solution.scores)
         self.alpha_ = np.array(alphas, dtype=np.float64)

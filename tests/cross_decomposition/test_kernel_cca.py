@@ -9,7 +9,8 @@ from scipy import sparse
 from sklearn.cross_decomposition import CCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF, GenericKernelMixin, Kernel
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import r2_score
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -634,3 +635,52 @@ def test_weights_with_precomputed_kernels_of_three_views(criterion, seed):
     assert_allclose(values, twin.regularized_correlations_, rtol=1e-8)
     for A, B in zip(scores, twin.transform([K[:, index] for K in kernels]), strict=True):
         assert_allclose(A, B, atol=1e-6 * np.abs(B).max())  # rounding over the gap of values
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("solver", ["exact", "low_rank", "nystroem"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_predict_is_least_squares_on_the_scores(seed, solver, weighted):
+    X, Y, _ = circle(60, seed)
+    weight = np.random.default_rng(seed).integers(0, 3, 60).astype(float) if weighted else None
+    cca = KernelCCA(2, solver=solver, random_state=0).fit(X, Y, sample_weight=weight)
+    regression = LinearRegression().fit(cca.transform(X), Y, sample_weight=weight)
+    new, *_ = circle(20, seed + 1)
+    assert_allclose(cca.predict(new), regression.predict(cca.transform(new)), atol=1e-8)
+
+
+@pytest.mark.recovery
+def test_predict_sees_curved_relations():
+    X, Y, _ = circle(300, 0)
+    predicted = KernelCCA(3).fit(X[:200], Y[:200]).predict(X[200:])
+    assert r2_score(Y[200:, 0], predicted[:, 0]) > 0.8
+    linear = KernelCCA(2, kernel="linear").fit(X[:200], Y[:200]).predict(X[200:])
+    assert r2_score(Y[200:, 0], linear[:, 0]) < 0.2
+
+
+@pytest.mark.recovery
+def test_predict_with_views_that_are_missing_for_some_samples():
+    X, Y, _ = circle(200, 0)
+    Y[:50] = np.nan
+    X[180:] = np.nan
+    cca = KernelCCA(2, criterion="gcca").fit(X, Y)
+    predicted = cca.predict(X)
+    assert np.isnan(predicted[180:]).all()
+    both = slice(50, 180)
+    regression = LinearRegression().fit(cca.transform(X)[both], Y[both])
+    expected = regression.predict(cca.transform(X)[both])
+    assert_allclose(predicted[both], expected, atol=1e-8)
+
+
+@pytest.mark.edge
+def test_predict_that_is_refused():
+    X, Y, Z = circle(30, 0)
+    with pytest.raises(ValueError, match="predict needs two views, and 3 were fitted"):
+        KernelCCA(1).fit([X, Y, Z]).predict(X)
+    cca = KernelCCA(1, kernel="precomputed").fit(rbf_kernel(X), rbf_kernel(Y))
+    with pytest.raises(AttributeError) as raised:
+        cca.predict(rbf_kernel(X))
+    assert "needs a second view of vectors" in str(raised.value.__cause__ or raised.value)
+    assert not hasattr(cca, "predict")
+    of_vectors = KernelCCA(1, kernel=["precomputed", "rbf"]).fit(rbf_kernel(X), Y)
+    assert of_vectors.predict(rbf_kernel(X)).shape == Y.shape

@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.cross_decomposition import CCA, PLSSVD
 from sklearn.datasets import load_breast_cancer, load_digits, load_linnerud, load_wine
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 
@@ -323,3 +324,53 @@ def test_chosen_alpha_of_awkward_views():
     few[0] = 1  # constant without its first row
     assert np.isfinite(RegularizedCCA(1).fit(few, Y).alpha_).all()
     assert RegularizedCCA(1, alpha=[0.1, 0.2]).fit(X, Y).alpha_.tolist() == [0.1, 0.2]
+
+
+@pytest.mark.oracle
+def test_predict_with_all_pairs_is_linear_regression(seed):
+    X, Y = two_views(seed)
+    new, _ = two_views(seed + 1)
+    cca = RegularizedCCA(4, alpha=0).fit(X, Y)
+    expected = LinearRegression().fit(X, Y).predict(new)
+    assert_allclose(cca.predict(new), expected, atol=1e-8)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
+def test_predict_is_least_squares_on_the_scores(seed, alpha):
+    X, Y = two_views(seed)
+    new, _ = two_views(seed + 1)
+    weight = np.random.default_rng(seed).integers(0, 3, 80).astype(float)
+    cca = RegularizedCCA(2, alpha=alpha).fit(X, Y, sample_weight=weight)
+    regression = LinearRegression().fit(cca.transform(X), Y, sample_weight=weight)
+    assert_allclose(cca.predict(new), regression.predict(cca.transform(new)), atol=1e-9)
+
+
+@pytest.mark.invariance
+def test_predict_of_sparse_views_of_columns_and_of_a_single_column(seed):
+    X, Y = two_views(seed)
+    expected = RegularizedCCA(2, alpha=0.1).fit(X, Y).predict(X)
+    tables = sparse.csr_array(X), sparse.csr_array(Y)
+    of_sparse = RegularizedCCA(2, alpha=0.1).fit(*tables).predict(tables[0])
+    assert_allclose(of_sparse, expected, atol=1e-6)  # covariances in place of singular vectors
+    both = np.hstack([X, Y])
+    side_by_side = RegularizedCCA(2, alpha=0.1, view_slices=[(0, 5), (5, 9)]).fit(both)
+    assert_allclose(side_by_side.predict(both), expected)
+
+    one = RegularizedCCA(1).fit(X, Y[:, 0])
+    table = RegularizedCCA(1).fit(X, Y[:, :1])
+    assert one.predict(X).shape == (80,)
+    assert_allclose(one.predict(X), table.predict(X)[:, 0])
+    single = RegularizedCCA(1).fit(X.astype(np.float32), Y.astype(np.float32))
+    assert single.predict(X.astype(np.float32)).dtype == np.float32
+
+
+@pytest.mark.recovery
+def test_predict_explains_new_samples():
+    X, Y = two_views(0, n=400, noise=0.5)
+    predicted = RegularizedCCA(2).fit(X[:200], Y[:200]).predict(X[200:])
+    score = r2_score(Y[200:], predicted)
+    assert score > 0.5
+    # which takes the scores of Y for those of X, as if they correlated perfectly
+    plain = CCA(2, max_iter=5000).fit(X[:200], Y[:200]).predict(X[200:])
+    assert score >= r2_score(Y[200:], plain)

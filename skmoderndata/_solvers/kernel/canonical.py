@@ -44,6 +44,7 @@ INDEFINITE = (
     1e-8  # eigenvalues below minus this fraction of the largest are no rounding errors
 )
 PAIRS_TOL = 1e-10  # of Lanczos iterations that take the place of eigendecompositions
+ALPHAS = np.r_[1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 0.9, 0.99]  # of "auto"
 TINY = float(np.finfo(np.float64).tiny)
 
 

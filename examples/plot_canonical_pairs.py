@@ -1,0 +1,60 @@
+"""
+=====================================
+How many canonical pairs are relations?
+=====================================
+
+Twenty men, three exercises and three measures of the body: canonical correlation analysis always
+returns three pairs. How many of them are more than chance, what do they consist of, and what does
+one view say about the other?
+"""
+
+# %%
+# Permutations of the rows tell what the largest correlation is without any relation; then the
+# first pair is removed from both views, and the same is asked of what remains.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_linnerud
+
+from skmoderndata.cross_decomposition import CanonicalLoadingsDisplay, RegularizedCCA
+from skmoderndata.model_selection import canonical_permutation_test
+
+exercise, body = load_linnerud(return_X_y=True, as_frame=True)
+test = canonical_permutation_test(RegularizedCCA(3, alpha=0), exercise, body, random_state=0)
+for j, (r, p) in enumerate(zip(test.correlations, test.p_values, strict=True)):
+    print(f"pair {j}: correlation {r:.2f}, p = {p:.3f}")
+print(f"{test.n_pairs} pair at the level 0.05")
+
+# %%
+# The left picture shows the correlations beside what permutations give: for twenty men a
+# correlation of .2 is much less than chance gives. On the right is what the first pair consists
+# of. An interval that contains zero belongs to a column that may have no part in it.
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+left.violinplot(test.null_distribution, positions=range(3), showextrema=False)
+left.plot(test.correlations, "ko", label="data")
+left.plot(
+    np.quantile(test.null_distribution, 0.95, axis=0),
+    "r_",
+    markersize=25,
+    label="95 % of chance",
+)
+left.set(xlabel="pair", ylabel="correlation", xticks=range(3), ylim=(0, 1))
+left.legend()
+
+display = CanonicalLoadingsDisplay.from_estimator(
+    RegularizedCCA(1, alpha=0), exercise, body, random_state=0, ax=right
+)
+right.set_title("First pair")
+
+# %%
+# With that one pair, the body that is expected of a man who does many sit-ups and chins, and of
+# one who does few:
+
+cca = RegularizedCCA(1).fit(exercise, body)
+for quantile in (0.9, 0.1):
+    weight, waist, pulse = cca.predict(exercise.quantile(quantile).to_frame().T)[0]
+    print(
+        f"quantile {quantile}: {weight:.0f} pounds, waist {waist:.1f} inches, pulse {pulse:.0f}"
+    )
+plt.show()

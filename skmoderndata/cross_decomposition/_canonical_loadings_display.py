@@ -1,0 +1,304 @@
+"""Plot of the loadings of a canonical pair, with bootstrap intervals."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from skmoderndata._validation import check_array
+
+_MAX_SEED = 2**31 - 1
+
+
+class CanonicalLoadingsDisplay:
+    """Plot of the loadings of canonical pairs, with bootstrap intervals.
+
+    The loading of a column is its correlation with the scores of its own view.
+
+    Parameters
+    ----------
+    loadings : list of two ndarray of shape (n_features_of_view, n_components)
+        Loadings of the two views.
+
+    lower, upper : list of two ndarray of shape (n_features_of_view, n_components)
+        Ends of their intervals.
+
+    feature_names : list of two lists of str, default=None
+        Names of the columns of the two views; None numbers them.
+
+    level : float, default=0.95
+        Confidence level of the intervals, between 0 and 1, named in the legend.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where the intervals are.
+
+    figure_ : matplotlib Figure
+        The figure that holds it.
+
+    errorbars_ : list of two matplotlib ErrorbarContainer
+        Loadings of each view with their intervals.
+
+    See Also
+    --------
+    RegularizedCCA : Estimates the pairs of two views.
+    skmoderndata.model_selection.canonical_permutation_test : How many pairs there are.
+
+    Notes
+    -----
+    Signs and order of pairs are arbitrary, and change from one bootstrap sample to the next. The
+    pairs of each sample are therefore matched with those of the fit: one to one, by the largest
+    sum of absolute correlations of their scores on all rows (the assignment problem), with the
+    sign of that correlation. Pairs of nearly equal correlation mix, and their intervals are wide.
+
+    The intervals hold quantiles of the bootstrap. In small samples overfit pairs have loadings
+    nearer to zero than those of the population, and the intervals contain them less often than
+    the level says; test the number of pairs first, and read intervals of these pairs only.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_linnerud
+    >>> from skmoderndata.cross_decomposition import CanonicalLoadingsDisplay, RegularizedCCA
+    >>> exercise, body = load_linnerud(return_X_y=True, as_frame=True)
+    >>> display = CanonicalLoadingsDisplay.from_estimator(
+    ...     RegularizedCCA(1, alpha=0), exercise, body, random_state=0
+    ... )  # doctest: +SKIP
+    >>> display = CanonicalLoadingsDisplay(
+    ...     loadings=[[[0.7], [0.9]], [[-0.6]]],
+    ...     lower=[[[0.4], [0.6]], [[-0.9]]],
+    ...     upper=[[[0.9], [1.0]], [[-0.2]]],
+    ... )
+    >>> display.level
+    0.95
+    """
+
+    def __init__(self, *, loadings, lower, upper, feature_names=None, level=0.95):
+        self.loadings = loadings
+        self.lower = lower
+        self.upper = upper
+        self.feature_names = feature_names
+        self.level = level
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator,
+        X,
+        Y,
+        *,
+        n_bootstraps=200,
+        level=0.95,
+        component=0,
+        random_state=None,
+        n_jobs=None,
+        ax=None,
+        **kwargs,
+    ):
+        """Fit two views and bootstrap samples of their rows, and plot the loadings of a pair.
+
+        Parameters
+        ----------
+        estimator : estimator with ``fit(X, Y)`` and ``transform(X, Y)``
+            `RegularizedCCA`, `KernelCCA`, `MultisetCCA` or another analysis of two views; a clone
+            is fitted. A penalty chosen by ``alpha="auto"`` is that of all rows in every sample.
+        X : array-like of shape (n_samples, n_features)
+            First view. The names of a DataFrame are those of the plot.
+        Y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Second view, with the same samples in the same order.
+        n_bootstraps : int, default=200
+            Number of bootstrap samples, at least 2.
+        level : float, default=0.95
+            Confidence level of the intervals, between 0 and 1.
+        component : int, default=0
+            Number of the pair that is plotted.
+        random_state : int, RandomState instance or None, default=None
+            Draws the samples.
+        n_jobs : int, default=None
+            Number of samples treated at the same time, through joblib. The result does not
+            depend on it.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        **kwargs : dict
+            Passed on to :meth:`matplotlib.axes.Axes.errorbar`.
+
+        Returns
+        -------
+        display : CanonicalLoadingsDisplay
+            With `loadings`, `lower`, `upper`, `ax_` and `figure_`.
+        """
+        _check_numbers(n_bootstraps, level)
+        feature_names = [_names(view) for view in (X, Y)]
+        X, Y = _tables(X, Y)
+        rng = check_random_state(random_state)
+
+        # all rows, with the penalty that the samples will have
+        fitted = clone(estimator).fit(X, Y)
+        again = clone(estimator)
+        if hasattr(fitted, "alpha_"):
+            again.set_params(alpha=list(fitted.alpha_))
+        scores = fitted.transform(X, Y)
+        loadings = [_correlations(V, T) for V, T in zip((X, Y), scores, strict=True)]
+
+        # samples, each with its own seed
+        seeds = rng.randint(_MAX_SEED, size=n_bootstraps)
+        run = delayed(_bootstrap_loadings)
+        samples = Parallel(n_jobs=n_jobs)(run(again, X, Y, scores, seed) for seed in seeds)
+
+        ends = ((1 - level) / 2, (1 + level) / 2)
+        intervals = [
+            np.nanquantile(values, ends, axis=0) for values in zip(*samples, strict=True)
+        ]
+        lower, upper = (list(side) for side in zip(*intervals, strict=True))
+        display = cls(
+            loadings=loadings,
+            lower=lower,
+            upper=upper,
+            feature_names=feature_names,
+            level=level,
+        )
+        return display.plot(ax, component=component, **kwargs)
+
+    def plot(self, ax=None, *, component=0, **kwargs):
+        """Plot the loadings of one pair.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        component : int, default=0
+            Number of the pair.
+        **kwargs : dict
+            Passed on to :meth:`matplotlib.axes.Axes.errorbar`.
+
+        Returns
+        -------
+        self : CanonicalLoadingsDisplay
+            With `ax_` and `figure_`.
+        """
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise ImportError(
+                "CanonicalLoadingsDisplay needs matplotlib: pip install 'skmoderndata[plot]'."
+            ) from error
+
+        loadings, lower, upper = (
+            [np.asarray(view, dtype=np.float64) for view in views]
+            for views in (self.loadings, self.lower, self.upper)
+        )
+        k = loadings[0].shape[1]
+        if not 0 <= component < k:
+            raise ValueError(
+                f"component={component} should be between 0 and {k - 1}, as there are {k} pairs."
+            )
+        if ax is None:
+            n_columns = sum(map(len, loadings))
+            _, ax = plt.subplots(figsize=(6, 1.5 + 0.25 * n_columns), layout="constrained")
+        style = {"fmt": "o", "capsize": 3, "markersize": 4} | kwargs
+
+        # columns from top to bottom, first view first
+        self.errorbars_ = []
+        labels = []
+        for v, values in enumerate(loadings):
+            at = len(labels) + np.arange(len(values))
+            value, low, high = (view[v][:, component] for view in (loadings, lower, upper))
+            # an overfit loading may lie outside the quantiles of the samples
+            widths = np.maximum([value - low, high - value], 0.0)
+            name = f"view {v + 1}, intervals of {self.level:.0%}"
+            self.errorbars_.append(ax.errorbar(value, at, xerr=widths, label=name, **style))
+            names = self.feature_names and self.feature_names[v]
+            labels += list(names or (f"view {v + 1}: {j}" for j in range(len(values))))
+
+        ax.axvline(0.0, color="0.6", linewidth=1, zorder=0)
+        ax.set_yticks(range(len(labels)), labels)
+        ax.set_ylim(len(labels) - 0.5, -0.5)
+        ax.set(xlim=(-1.05, 1.05), xlabel=f"Loading on pair {component}")
+        ax.legend(loc="best")
+        self.ax_ = ax
+        self.figure_ = ax.figure
+        return self
+
+
+def _bootstrap_loadings(estimator, X, Y, scores, seed):
+    """Compute loadings of both views in a bootstrap sample, matched with the pairs of the fit."""
+    n = len(X)
+    rows = np.random.RandomState(seed).randint(n, size=n)
+    model = clone(estimator).fit(X[rows], Y[rows])
+    own = model.transform(X, Y)
+    index, signs = matched_pairs(scores, own)
+
+    loadings = []
+    for V, T in zip((X, Y), own, strict=True):
+        values = np.full((V.shape[1], scores[0].shape[1]), np.nan)
+        present = index >= 0
+        columns = _correlations(V[rows], T[rows])[:, index[present]]
+        values[:, present] = columns * signs[present]
+        loadings.append(values)
+    return loadings
+
+
+def matched_pairs(scores, others):
+    """Match pairs by the correlations of their scores on the same rows.
+
+    Returns
+    -------
+    index : ndarray of shape (n_components,)
+        Column of `others` for each column of `scores`, -1 where there is none.
+    signs : ndarray of shape (n_components,)
+        Sign of the correlation.
+    """
+    similarity = sum(_correlations(A, B) for A, B in zip(scores, others, strict=True))
+    rows, columns = linear_sum_assignment(np.abs(similarity), maximize=True)
+    index = np.full(len(similarity), -1)
+    signs = np.ones(len(similarity))
+    index[rows] = columns
+    signs[rows] = np.where(similarity[rows, columns] < 0, -1.0, 1.0)
+    return index, signs
+
+
+def _correlations(A, B):
+    """Correlations (columns of A, columns of B), 0 where a column is constant."""
+    A, B = (_unit_columns(np.asarray(M, dtype=np.float64)) for M in (A, B))
+    return A.T @ B
+
+
+def _unit_columns(M):
+    """Centred columns of unit norm, zero where they are constant."""
+    centred = M - M.mean(axis=0)
+    centred[:, np.ptp(M, axis=0) == 0] = 0.0
+    norms = np.linalg.norm(centred, axis=0)
+    return centred / np.where(norms > 0, norms, 1.0)
+
+
+def _tables(X, Y):
+    """Both views as tables of finite numbers with the same rows."""
+    if np.ndim(Y) == 1:
+        Y = np.asarray(Y).reshape(-1, 1)
+    X = check_array(X, dtype=np.float64, input_name="X", ensure_min_samples=3)
+    Y = check_array(Y, dtype=np.float64, input_name="Y", ensure_min_samples=3)
+    if len(X) != len(Y):
+        raise ValueError(
+            f"CanonicalLoadingsDisplay: the views have {len(X)} and {len(Y)} rows; both need the "
+            "same samples in the same order."
+        )
+    return X, Y
+
+
+def _names(view):
+    """Names of the columns of a DataFrame, or of a Series."""
+    columns = getattr(view, "columns", None)
+    if columns is not None:
+        return [str(name) for name in columns]
+    name = getattr(view, "name", None)
+    return None if name is None else [str(name)]
+
+
+def _check_numbers(n_bootstraps, level):
+    if not isinstance(n_bootstraps, Integral) or n_bootstraps < 2:
+        raise ValueError(f"n_bootstraps={n_bootstraps!r} should be an integer of at least 2.")
+    if not isinstance(level, Real) or not 0 < level < 1:
+        raise ValueError(f"level={level!r} should be between 0 and 1.")
