@@ -76,7 +76,7 @@ def quiet_highs() -> Any:
         """Silent before anything is called: the first call prints the licence."""
 
         def enableCallbacks(self) -> None:
-            self.silent()
+            self.setOptionValue("output_flag", False)
             super().enableCallbacks()
 
     highs = QuietHighs()
