@@ -217,9 +217,8 @@ def _sum_over_pairs(
             term = delta[cell]
             if logarithm is not None:
                 if term > top:
-                    shrink = np.exp(top - term)
-                    sum_of_slopes *= shrink
-                    total *= shrink
+                    sum_of_slopes *= np.exp(top - term)
+                    total *= np.exp(top - term)
                     top = term
                 term = np.exp(term - top)
             total += term
@@ -228,9 +227,8 @@ def _sum_over_pairs(
             cell += 1
             g += 1
 
-        cells -= (CELLS_OF_PAIRS if logarithm is None else CELLS_OF_LOGARITHMS) * (
-            cell - begin
-        )
+        worth = CELLS_OF_PAIRS if logarithm is None else CELLS_OF_LOGARITHMS
+        cells -= worth * (cell - begin)
         _settle(delta, matches.base[v - start], begin, cell)
 
     sums[0] = sum_of_slopes
