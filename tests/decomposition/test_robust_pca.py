@@ -18,7 +18,7 @@ from sklearn.datasets import (
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
 from skmoderndata._solvers.common.convex_problems import robust_pca, solve
@@ -819,6 +819,20 @@ def test_real_tables_are_noisy(load, standardised):
     X = load().data
     X = X / X.std(axis=0) if standardised else X
     assert RobustPCA(tol=1e-4).fit(X).algorithm_ == "stable"
+
+
+@pytest.mark.recovery
+def test_noise_of_a_table_of_which_just_over_half_is_zero():
+    """The median cell is met exactly, and the columns that are not mostly zero tell the noise."""
+    X = load_digits().data[:300]
+    folds = StratifiedKFold(3).split(X, load_digits().target[:300])
+    tables = [X[rows] for rows, _ in folds]
+    assert np.mean(tables[2] == 0) > 0.5 > np.mean(tables[0] == 0)
+    for table in tables:
+        model = RobustPCA(tol=1e-4).fit(table)
+        assert model.algorithm_ == "stable"
+        assert model.support_.mean() < 0.04
+        assert 8 <= model.rank_ <= 12
 
 
 @pytest.mark.recovery

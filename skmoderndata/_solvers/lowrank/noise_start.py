@@ -37,6 +37,13 @@ def start_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomState
     block = random_block(X, rng)
     lam *= block_weight(X, block)
     sigma = noise_scale(block, lam=lam, solver=solver, rng=rng)
+
+    # most cells alike: the columns that are not tell the noise, less well
+    live = live_columns(block)
+    is_silent = sigma == 0 and live.any() and not live.all()
+    if is_silent:
+        part = block[:, live]
+        sigma = noise_scale(part, lam=lam * block_weight(block, part), solver=solver, rng=rng)
     if sigma == 0:
         return sigma
 
@@ -44,7 +51,7 @@ def start_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomState
     fit = rough_pursuit(block, sigma, lam=lam, solver=solver, rng=rng)
     observed = ~np.isnan(block)
     beyond = np.abs(block - (fit.U * fit.s) @ fit.Vt)[observed] > BEYOND * sigma
-    best = _refitted(block, fit, sigma) if beyond.mean() > BEYOND_SHARE else None
+    best = _refitted(block, fit, sigma) if is_silent or beyond.mean() > BEYOND_SHARE else None
     if best is None:
         return sigma
 
