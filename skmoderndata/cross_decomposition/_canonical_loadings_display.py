@@ -63,7 +63,7 @@ class CanonicalLoadingsDisplay:
     --------
     >>> from sklearn.datasets import load_linnerud
     >>> from skmoderndata.cross_decomposition import CanonicalLoadingsDisplay, RegularizedCCA
-    >>> exercise, body = load_linnerud(return_X_y=True, as_frame=True)
+    >>> exercise, body = load_linnerud(return_X_y=True)
     >>> display = CanonicalLoadingsDisplay.from_estimator(
     ...     RegularizedCCA(1, alpha=0), exercise, body, random_state=0
     ... )  # doctest: +SKIP
