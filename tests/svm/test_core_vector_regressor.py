@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
-from sklearn.datasets import make_friedman1
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.datasets import load_diabetes, load_wine, make_friedman1
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR
 
 from skmoderndata.svm import CoreVectorRegressor
 from tests.oracles import core_set as oracle
@@ -80,7 +82,7 @@ def test_mean_distance_to_the_tube(distance, seed):
 @pytest.mark.parametrize("tol", [0.2, 0.02, 1e-5])
 def test_tolerance_is_reached(tol, seed):
     X, y = wave(3000, seed=seed)
-    settings = {"gamma": 0.3, "random_state": seed}
+    settings = {"C": 10, "tube_distance": 0.03, "gamma": 0.3, "random_state": seed}
     model = CoreVectorRegressor(tol=tol, **settings).fit(X, y)
     best = CoreVectorRegressor(tol=1e-8, **settings).fit(X, y)
     assert model.dual_gap_ <= tol
@@ -101,7 +103,8 @@ def test_tolerance_is_reached(tol, seed):
 @pytest.mark.recovery
 def test_noisy_wave(seed):
     X, y = wave(3000, seed=seed)
-    model = CoreVectorRegressor(gamma=0.3, random_state=seed).fit(X, y)
+    settings = {"C": 10, "tube_distance": 0.03, "gamma": 0.3, "random_state": seed}
+    model = CoreVectorRegressor(**settings).fit(X, y)
     grid = np.linspace(-10, 10, 500)[:, None]
     error = model.predict(grid) - np.sinc(grid[:, 0] / np.pi)
     assert np.sqrt(np.mean(error**2)) < 0.03
@@ -234,3 +237,34 @@ def test_working_sets_give_the_answer_of_the_whole_matrix(seed):
     assert parts.dual_gap_ <= 1e-6
     assert_allclose(parts.predict(X), whole.predict(X), atol=1e-3)  # root of tol
     assert_allclose(parts.epsilon_, whole.epsilon_, rtol=1e-2)
+
+
+def heavy_tails(n=1500):
+    """A smooth function of two of eight columns, with errors that hardly have a variance."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 8))
+    return X, X[:, 0] + np.sin(2 * X[:, 1]) + 0.5 * rng.standard_t(2.5, size=n)
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize(
+    "table",
+    [
+        load_diabetes(return_X_y=True),
+        (load_wine().data[:, :-1], load_wine().data[:, -1]),
+        make_friedman1(1500, noise=2, random_state=0),
+        make_friedman1(1500, noise=0.1, random_state=0),
+        heavy_tails(),
+    ],
+    ids=["diabetes", "wine", "friedman", "friedman, little noise", "heavy tails"],
+)
+def test_defaults_regress_on_plain_tables(table):
+    folds = KFold(5, shuffle=True, random_state=0)
+    relative = TransformedTargetRegressor(SVR(), transformer=StandardScaler())
+
+    ours, theirs = (
+        cross_val_score(make_pipeline(StandardScaler(), model), *table, cv=folds).mean()
+        for model in (CoreVectorRegressor(), relative)
+    )
+
+    assert ours > theirs - 0.05
