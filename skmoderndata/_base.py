@@ -7,6 +7,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 from sklearn.utils.parallel import Parallel, delayed
 
+from skmoderndata._advice import meant_option, parameters_are_named
+from skmoderndata._compat import InvalidParameterError
 from skmoderndata._version import __version__
 
 DOCUMENTATION = "https://skmoderndata.github.io/skmoderndata"  # as in pyproject.toml
@@ -19,6 +21,22 @@ class Base(BaseEstimator):
     _doc_link_template = (
         f"{DOCUMENTATION}/generated/api/{{estimator_module}}.{{estimator_name}}.html"
     )
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls):
+            cls.__init__ = parameters_are_named(cls.__init__)
+
+    def _validate_params(self):
+        """Check the parameters as scikit-learn does; say which option is meant."""
+        try:
+            super()._validate_params()
+        except InvalidParameterError as error:
+            value = getattr(self, str(error).split("'")[1])
+            meant = meant_option(value, str(error)) if isinstance(value, str) else None
+            if meant is None:
+                raise
+            raise InvalidParameterError(f"{error} Did you mean {meant!r}?") from None
 
     def __getstate__(self):
         return {**super().__getstate__(), "_skmoderndata_version": __version__}

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import (
     HasMethods,
     Hidden,
     Interval,
+    InvalidParameterError,
     Options,
     RealNotInt,
     StrOptions,
@@ -44,6 +45,7 @@ except ImportError:  # the interface moved: estimators go on without progress
 
 
 __all__ = [
+    "InvalidParameterError",
     "AT_LEAST_ONE",
     "CallbackSupportMixin",
     "HasMethods",

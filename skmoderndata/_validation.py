@@ -10,6 +10,7 @@ from sklearn.base import is_regressor
 from sklearn.utils import check_array as sklearn_check_array
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
+from skmoderndata._advice import text_is_named
 from skmoderndata._compat import as_numpy, check_sample_weight
 
 # magnitudes whose squares, and sums of them, are safe
@@ -59,7 +60,8 @@ def validate_data(
 
     if given_y:
         check_target(y, owner=name, numbers=numbers)
-    out = sklearn_validate_data(estimator, X, y, reset=reset, **checks)
+    with text_is_named(X):
+        out = sklearn_validate_data(estimator, X, y, reset=reset, **checks)
 
     if not given_X:
         return out
@@ -84,7 +86,8 @@ def check_array(
     **checks: Any,
 ) -> Any:
     """`sklearn.utils.check_array` with the policies of `validate_data`."""
-    X = tidy(sklearn_check_array(X, input_name=input_name, estimator=estimator, **checks))
+    with text_is_named(X):
+        X = tidy(sklearn_check_array(X, input_name=input_name, estimator=estimator, **checks))
     owner = None if estimator is None else type(estimator).__name__
     return check_magnitude(
         X,

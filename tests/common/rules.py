@@ -22,7 +22,7 @@ LAZY_MODULES = ("cvxpy", "numba", "matplotlib")
 
 # who may import whom, from the bottom up
 LAYERS = (
-    ("_compat", "_registry", "_jit", "_typing", "_version"),
+    ("_advice", "_compat", "_registry", "_jit", "_typing", "_version"),
     ("_base", "_solvers", "_validation"),
     ("_samples",),
     ("kernels", "datasets"),

@@ -42,8 +42,10 @@ def start_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomState
     live = live_columns(block)
     is_silent = sigma == 0 and live.any() and not live.all()
     if is_silent:
-        part = block[:, live]
-        sigma = noise_scale(part, lam=lam * block_weight(block, part), solver=solver, rng=rng)
+        live_block = block[:, live]
+        sigma = noise_scale(
+            live_block, lam=lam * block_weight(block, live_block), solver=solver, rng=rng
+        )
     if sigma == 0:
         return sigma
 

@@ -1,0 +1,121 @@
+"""What a parameter, an option or a column that does not fit was probably meant to be."""
+
+import difflib
+import functools
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+# names in papers and other libraries, and parameters that mean it here, the likeliest first
+PARAMETERS = {
+    "alpha_H": ("sparseness_components", "alpha"),
+    "alpha_W": ("sparseness_codes", "sparseness_components", "alpha"),
+    "bandwidth": ("gamma", "sigma", "width"),
+    "eps": ("epsilon", "tol"),
+    "k": ("n_clusters", "n_components", "n_neighbors", "n_nonzero_coefs"),
+    "lam": ("alpha", "C", "penalty"),
+    "lambda_": ("alpha", "C", "penalty"),
+    "lmbda": ("alpha", "C", "penalty"),
+    "max_iterations": ("max_iter",),
+    "n_atoms": ("n_components",),
+    "n_epochs": ("max_iter",),
+    "n_iter": ("max_iter",),
+    "n_roles": ("n_components", "n_clusters"),
+    "n_sources": ("n_clusters", "n_components"),
+    "n_topics": ("n_components",),
+    "rank": ("n_components", "max_rank"),
+    "rng": ("random_state",),
+    "seed": ("random_state",),
+    "sigma": ("gamma", "width", "noise_std"),
+    "sparsity": ("n_nonzero_coefs", "sparseness_components", "sparseness_codes"),
+}
+OPTIONS = {
+    "chi-squared": "chi2",
+    "exponential": "laplacian",
+    "gauss": "rbf",
+    "gaussian": "rbf",
+    "squared_exponential": "rbf",
+    "tanh": "sigmoid",
+}
+
+
+def meant_parameter(name: str, available: Sequence[str]) -> str | None:
+    """Which of the available parameters a name from elsewhere, or a misspelt one, means."""
+    for parameter in PARAMETERS.get(name, ()):
+        if parameter in available:
+            return parameter
+    return next(iter(difflib.get_close_matches(name, available, n=1, cutoff=0.7)), None)
+
+
+def parameters_are_named(init: Any) -> Any:
+    """Decorate `__init__`: refuse a parameter that is not there by the name of one that is."""
+
+    @functools.wraps(init)
+    def named(self, /, *args, **parameters):
+        try:
+            init(self, *args, **parameters)
+        except TypeError:
+            available = type(self)._get_param_names()
+            for name in parameters.keys() - set(available):
+                meant = meant_parameter(name, available)
+                hint = f"did you mean {meant!r}?" if meant else f"there are {available}"
+                raise TypeError(
+                    f"{type(self).__name__} has no parameter {name!r}: {hint}"
+                ) from None
+            raise
+
+    return named
+
+
+def meant_option(value: str, message: str) -> str | None:
+    """Which of the options that a message of scikit-learn lists in quotes a value means."""
+    options = re.findall(r"'([^']*)'", message.rpartition("Got ")[0])
+    meant = OPTIONS.get(value.lower(), value.lower())
+    return next(iter(difflib.get_close_matches(meant, options, n=1, cutoff=0.7)), None)
+
+
+@contextmanager
+def text_is_named(X: Any) -> Iterator[None]:
+    """Name the columns of X that hold text, where the conversion to numbers fails."""
+    try:
+        yield
+    except ValueError as error:
+        columns = text_columns(X) if "could not convert string" in str(error) else []
+        if not columns:
+            raise
+        raise ValueError(f"{error}. {_remedy(X, columns)}") from error
+
+
+def text_columns(X: Any) -> list:
+    """Names (or else numbers) of the columns of a table that hold text that is no number."""
+    names = getattr(X, "columns", None)
+    table = np.asarray(X, dtype=object)
+    if table.ndim != 2:
+        return []
+    names = range(table.shape[1]) if names is None else list(names)
+    return [
+        name for name, column in zip(names, table.T, strict=True) if any(map(_is_text, column))
+    ]
+
+
+def _is_text(value: Any) -> bool:
+    if not isinstance(value, str):
+        return False
+    try:
+        float(value)
+    except ValueError:
+        return True
+    return False
+
+
+def _remedy(X: Any, columns: list) -> str:
+    named = ", ".join(repr(column) for column in columns[:5])
+    if len(columns) > 5:
+        named += f" and {len(columns) - 5} more"
+    text = f"Text is in {named} of the columns of X: drop or encode it (OneHotEncoder)."
+
+    pairs = len(columns) == 2 and np.shape(X)[1] <= 3
+    return f"{text} A list of pairs becomes a table by pandas.crosstab." if pairs else text

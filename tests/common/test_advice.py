@@ -1,0 +1,104 @@
+"""Messages name what was probably meant: parameters, options, columns of text."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skmoderndata._advice import OPTIONS, PARAMETERS, meant_option, meant_parameter
+from skmoderndata._registry import all_estimators
+from skmoderndata.cluster import KernelKMeans, MultiAssignmentClustering
+from skmoderndata.decomposition import RobustPCA, SparseNMF
+from skmoderndata.svm import CoreVectorMachine
+
+TEXT = [["anna", "read"], ["anna", "write"], ["bo", "read"]]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "given", "meant"),
+    [
+        (RobustPCA, "lam", "alpha"),
+        (RobustPCA, "rank", "n_components"),
+        (SparseNMF, "alpha_W", "sparseness_codes"),
+        (SparseNMF, "n_component", "n_components"),
+        (CoreVectorMachine, "sigma", "gamma"),
+        (KernelKMeans, "k", "n_clusters"),
+    ],
+)
+def test_a_parameter_from_elsewhere_is_translated(estimator, given, meant):
+    with pytest.raises(TypeError, match=rf"no parameter '{given}': did you mean '{meant}'"):
+        estimator(**{given: 1})
+
+
+def test_a_parameter_like_no_other_shows_all():
+    with pytest.raises(
+        TypeError, match=r"no parameter 'xyzzy': there are .'algorithm', 'alpha'"
+    ):
+        RobustPCA(xyzzy=1)
+
+
+def test_construction_clone_and_pickle_of_every_class_stay():
+    for estimator in all_estimators():
+        required = getattr(estimator, "_required_parameters", ())
+        if required:
+            continue
+        model = estimator()
+        again = pickle.loads(pickle.dumps(clone(model)))
+        assert again.get_params().keys() == estimator(**model.get_params()).get_params().keys()
+
+
+def test_every_translation_leads_to_a_parameter_of_some_class():
+    available = {
+        name for estimator in all_estimators() for name in estimator._get_param_names()
+    }
+    for name, candidates in PARAMETERS.items():
+        assert meant_parameter(name, sorted(available)) in available
+        assert set(candidates) & available
+
+
+@pytest.mark.parametrize("value", ["gaussian", "Gauss", "RBF", "squared_exponential", "rbff"])
+def test_an_option_from_elsewhere_is_translated(value):
+    with pytest.raises(ValueError, match=rf"Got '{value}' instead. Did you mean 'rbf'?"):
+        KernelKMeans(kernel=value).fit(np.eye(3))
+
+
+def test_an_option_like_no_other_is_left_alone():
+    with pytest.raises(ValueError, match=r"Got 'wavelet' instead.$"):
+        KernelKMeans(kernel="wavelet").fit(np.eye(3))
+    with pytest.raises(ValueError, match=r"Got -1 instead.$"):
+        KernelKMeans(n_clusters=-1).fit(np.eye(3))
+
+
+def test_options_in_the_list_are_not_the_value_itself():
+    message = "The 'kernel' parameter must be a str among {'rbf', 'chi2'}. Got 'rbff' instead."
+    assert meant_option("rbff", message) == "rbf"
+    assert all(
+        meant_option(name, f"among {{{meant!r}}}. Got x") for name, meant in OPTIONS.items()
+    )
+
+
+def test_columns_of_text_are_named():
+    pandas = pytest.importorskip("pandas")
+    numbers = np.arange(12.0).reshape(4, 3)
+    frame = pandas.DataFrame(numbers, columns=["age", "city", "12"]).astype({"city": object})
+    frame["city"] = ["Rome", "Oslo", "7", "Rome"]
+
+    with pytest.raises(
+        ValueError, match=r"float: 'Rome'. Text is in 'city' of the columns of X"
+    ):
+        SparseNMF().fit(frame)
+    with pytest.raises(ValueError, match=r"Text is in 1 of the columns of X: drop or encode"):
+        RobustPCA().fit(frame.to_numpy())
+    with pytest.raises(ValueError, match=r"Text is in 0, 1, 2, 3, 4 and 3 more"):
+        SparseNMF().fit(np.full((3, 8), "x", dtype=object))
+
+
+@pytest.mark.parametrize("estimator", [MultiAssignmentClustering(2), SparseNMF(2)])
+def test_a_list_of_pairs_is_told_how_it_becomes_a_table(estimator):
+    with pytest.raises(ValueError, match=r"list of pairs becomes a table by pandas.crosstab"):
+        estimator.fit(np.array(TEXT, dtype=object))
+    with pytest.raises(ValueError, match=r"pandas.crosstab"):
+        estimator.fit(np.array([[*row, 1.0] for row in TEXT], dtype=object))
+    with pytest.raises(ValueError, match=r"\(OneHotEncoder\)\.$"):
+        estimator.fit(np.array([[*row, 1.0, 2.0] for row in TEXT], dtype=object))
