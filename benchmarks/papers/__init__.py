@@ -4,7 +4,7 @@
 each holds an `ENTRY`. Nothing is quoted from memory: every value says where it was read.
 """
 
-from benchmarks.papers._entry import PRINTED, SPECIFICATION, THEORY, Entry, Value, value
+from benchmarks.papers._entry import OWN_TARGET, PRINTED, THEORY, Entry, Value, value
 from benchmarks.peers.discover import find
 
 
@@ -13,4 +13,4 @@ def find_entries():
     return find("benchmarks.papers", "ENTRY")
 
 
-__all__ = ["PRINTED", "SPECIFICATION", "THEORY", "Entry", "Value", "find_entries", "value"]
+__all__ = ["PRINTED", "OWN_TARGET", "THEORY", "Entry", "Value", "find_entries", "value"]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 PRINTED = "printed"
-SPECIFICATION = "project specification"
+OWN_TARGET = "own target"
 THEORY = "theory"
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.papers import PRINTED, SPECIFICATION, Entry, value
+from benchmarks.papers import OWN_TARGET, PRINTED, Entry, value
 
 
 def values(quick):
@@ -23,7 +23,7 @@ def _specified(n_lags, degree, least):
             setting,
             "correlation with the driving force",
             f"at least {least}",
-            SPECIFICATION,
+            OWN_TARGET,
             correlation,
             holds=correlation >= least,
         )
