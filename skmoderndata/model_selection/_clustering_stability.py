@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import random_table
-from sklearn.base import ClusterMixin, clone
+from sklearn.base import ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.utils import check_random_state, get_tags, indexable
@@ -26,22 +26,18 @@ from skmoderndata._compat import (
 )
 from skmoderndata._registry import MethodCard
 from skmoderndata._validation import check_magnitude, tidy
+from skmoderndata.model_selection._base import (
+    MAX_SEED,
+    BestEstimatorMixin,
+    Seeded,
+    best_has,
+    works_on_pairs,
+)
 
 NO_STRUCTURE = 0.3  # largest stability below which `fit` warns
-_MAX_SEED = 2**31 - 1
 
 
-def _delegate_has(name):
-    """Whether the clusterer, fitted or not, has the method: for `available_if`."""
-
-    def check(stability):
-        getattr(stability._clusterer(), name)  # else its AttributeError
-        return True
-
-    return check
-
-
-class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
+class ClusteringStability(CallbackSupportMixin, BestEstimatorMixin, ClusterMixin, Base):
     r"""Choose the number of clusters by the stability of clusterings of random halves.
 
     For each number k, the objects are split at random into two halves, both are clustered, and a
@@ -259,15 +255,15 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
         self : ClusteringStability
             The fitted estimator.
         """
-        estimator = self._clusterer(fitted=False)
+        estimator = self._unfitted()
         self._check_parts(estimator, X)
         (X,) = indexable(self._check(X))
         values = self._check_range(n_samples=_number_of_rows(X))
-        classifier = None if self.classifier is None else _Seeded(self.classifier)
+        classifier = None if self.classifier is None else Seeded(self.classifier)
 
         # the same halves for every number of clusters
         rng = check_random_state(self.random_state)
-        seeds = rng.randint(_MAX_SEED, size=self.n_splits)
+        seeds = rng.randint(MAX_SEED, size=self.n_splits)
 
         measured = []
         progress = FitProgress(self, X, y, max_passes=len(values), task_name="n_clusters")
@@ -275,7 +271,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
         with progress, Parallel(n_jobs=self.n_jobs) as parallel:
             for k in values:
                 progress.begin()
-                clusterer = _Seeded(estimator, **{self.param_name: int(k)})
+                clusterer = Seeded(estimator, **{self.param_name: int(k)})
                 splits = parallel(
                     split(X, clusterer, classifier, self.n_random, seed=seed) for seed in seeds
                 )
@@ -285,7 +281,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
                     break
 
         self._keep(values[: len(measured)], np.array(measured))
-        best = _Seeded(estimator, **{self.param_name: self.best_k_})
+        best = Seeded(estimator, **{self.param_name: self.best_k_})
         self._refit(best.draw(rng), X)
         return self
 
@@ -318,14 +314,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
 
     def _refit(self, best, X):
         self.labels_ = _fit_labels(best, X)
-        self.best_estimator_ = best
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(best, name):
-                setattr(self, name, getattr(best, name))
-            elif hasattr(self, name):
-                delattr(self, name)  # of an earlier fit
-        if hasattr(self, "_sklearn_output_config") and hasattr(best, "set_output"):
-            best.set_output(**self._sklearn_output_config)
+        self._keep_best(best)
 
     def _check(self, X):
         """Check the magnitudes of numbers; the clusterer checks other objects."""
@@ -341,13 +330,11 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
                 X = type(X)((X.data, indices, indptr), shape=X.shape)
         elif not _is_table(X):
             return X
-        pairwise = _works_on_pairs(self._clusterer(fitted=False))
+        pairwise = works_on_pairs(self._unfitted())
         check_magnitude(X, owner=type(self).__name__, kernel_values=pairwise)
         return X
 
-    def _clusterer(self, *, fitted=True):
-        if fitted and hasattr(self, "best_estimator_"):
-            return self.best_estimator_
+    def _unfitted(self):
         return KMeans(n_init=3) if self.estimator is None else self.estimator
 
     def _check_parts(self, estimator, X):
@@ -363,7 +350,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
 
         if not (hasattr(estimator, "fit_predict") or hasattr(estimator, "predict")):
             raise TypeError(f"ClusteringStability needs a clusterer; {who} cannot predict.")
-        if not _works_on_pairs(estimator):
+        if not works_on_pairs(estimator):
             return
 
         # matrices over pairs: both halves and what lies between them
@@ -413,59 +400,7 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
 
         return values[values <= largest]
 
-    @available_if(_delegate_has("predict"))
-    def predict(self, X):
-        """Predict the clusters of new objects with `best_estimator_`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Objects.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,) or (n_samples, best_k_)
-            Labels or memberships.
-        """
-        check_is_fitted(self)
-        return self.best_estimator_.predict(self._check(X))
-
-    @available_if(_delegate_has("transform"))
-    def transform(self, X):
-        """Transform objects with `best_estimator_`, for example to distances from the centres.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Objects.
-
-        Returns
-        -------
-        X_new : array of shape (n_samples, n_columns)
-            What `best_estimator_` returns.
-        """
-        check_is_fitted(self)
-        return self.best_estimator_.transform(self._check(X))
-
-    @available_if(_delegate_has("transform"))
-    def fit_transform(self, X, y=None):
-        """Choose the number of clusters, then transform with the best clusterer.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Objects.
-        y : None
-            Not used, present by convention.
-
-        Returns
-        -------
-        X_new : array of shape (n_samples, n_columns)
-            What `best_estimator_` returns.
-        """
-        return self.fit(X, y).transform(X)
-
-    @available_if(_delegate_has("score"))
+    @available_if(best_has("score"))
     def score(self, X, y=None):
         """Compute the score of `best_estimator_` on new objects.
 
@@ -487,48 +422,11 @@ class ClusteringStability(CallbackSupportMixin, ClusterMixin, Base):
         check_is_fitted(self)
         return self.best_estimator_.score(self._check(X))
 
-    @available_if(_delegate_has("get_feature_names_out"))
-    def get_feature_names_out(self, input_features=None):
-        """Return the names of the columns of `transform` of `best_estimator_`.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Names of the input features.
-
-        Returns
-        -------
-        feature_names_out : ndarray of str objects
-            Names of the output columns.
-        """
-        check_is_fitted(self)
-        return self.best_estimator_.get_feature_names_out(input_features)
-
-    @available_if(_delegate_has("set_output"))
-    def set_output(self, *, transform=None):
-        """Choose the container that `transform` returns.
-
-        Parameters
-        ----------
-        transform : {"default", "pandas", "polars"}, default=None
-            Kind of container; None leaves the choice as it is.
-
-        Returns
-        -------
-        self : ClusteringStability
-            The estimator.
-        """
-        if transform is not None:
-            self._sklearn_output_config = {"transform": transform}  # `clone` copies this name
-            if hasattr(self, "best_estimator_"):
-                self.best_estimator_.set_output(transform=transform)
-        return self
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        inner = get_tags(self._clusterer(fitted=False))
+        inner = get_tags(self._unfitted())
         tags.input_tags = inner.input_tags
-        tags.input_tags.pairwise = _works_on_pairs(self._clusterer(fitted=False))
+        tags.input_tags.pairwise = works_on_pairs(self._unfitted())
         tags.transformer_tags = inner.transformer_tags
         tags.non_deterministic = inner.non_deterministic
         return tags
@@ -551,33 +449,6 @@ def _take(X, rows):
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     return X[rows] if hasattr(X, "shape") else [X[i] for i in rows]
-
-
-def _works_on_pairs(estimator):
-    """Whether X is a square matrix over pairs: not every clusterer that takes one has the tag."""
-    if get_tags(estimator).input_tags.pairwise:
-        return True
-    values = estimator.get_params(deep=False).values()
-    return any(isinstance(value, str) and value == "precomputed" for value in values)
-
-
-class _Seeded:
-    """Clones of an estimator in which every part without a seed of its own is given one."""
-
-    def __init__(self, estimator, **parameters):
-        self.estimator = clone(estimator).set_params(**parameters)
-        self.pairwise = _works_on_pairs(self.estimator)
-        self.unseeded = [
-            name
-            for name, value in sorted(
-                self.estimator.get_params().items(), key=lambda pair: pair[0]
-            )
-            if value is None and name.rpartition("__")[2] == "random_state"
-        ]
-
-    def draw(self, rng):
-        seeds = {name: int(rng.randint(_MAX_SEED)) for name in self.unseeded}
-        return clone(self.estimator).set_params(**seeds)
 
 
 def _fit_labels(estimator, X):

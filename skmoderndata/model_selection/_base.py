@@ -1,0 +1,161 @@
+"""What the searches share: seeds for the parts of an estimator, methods of the best one."""
+
+from sklearn.base import clone
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+MAX_SEED = 2**31 - 1
+
+
+def best_has(name):
+    """Whether the estimator, fitted or not, has the method: for `available_if`."""
+
+    def check(search):
+        getattr(search._inner(), name)  # else its AttributeError
+        return True
+
+    return check
+
+
+class BestEstimatorMixin:
+    """Methods of `best_estimator_`.
+
+    A search defines `_unfitted()`, the estimator that it was given, and may check samples in
+    `_check(X)`.
+    """
+
+    def _inner(self):
+        """Return the best estimator; before the fit, the one that was given."""
+        return self.best_estimator_ if hasattr(self, "best_estimator_") else self._unfitted()
+
+    def _check(self, X):
+        return X
+
+    def _keep_best(self, best):
+        """Keep the best estimator, the features that it has seen, and the container it returns."""
+        self.best_estimator_ = best
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(best, name):
+                setattr(self, name, getattr(best, name))
+            elif hasattr(self, name):
+                delattr(self, name)  # of an earlier fit
+
+        if hasattr(self, "_sklearn_output_config") and hasattr(best, "set_output"):
+            best.set_output(**self._sklearn_output_config)
+
+    @available_if(best_has("predict"))
+    def predict(self, X):
+        """Predict new samples with `best_estimator_`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        prediction : ndarray of shape (n_samples,) or (n_samples, n_columns)
+            What `best_estimator_` predicts, such as labels or memberships.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.predict(self._check(X))
+
+    @available_if(best_has("transform"))
+    def transform(self, X):
+        """Transform samples with `best_estimator_`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        X_new : array of shape (n_samples, n_columns)
+            What `best_estimator_` returns.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.transform(self._check(X))
+
+    @available_if(best_has("transform"))
+    def fit_transform(self, X, y=None):
+        """Search, then transform the samples with `best_estimator_`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Samples.
+        y : None
+            Not used, present by convention.
+
+        Returns
+        -------
+        X_new : array of shape (n_samples, n_columns)
+            What `best_estimator_` returns.
+        """
+        return self.fit(X, y).transform(X)
+
+    @available_if(best_has("get_feature_names_out"))
+    def get_feature_names_out(self, input_features=None):
+        """Return the names of the columns of `transform` of `best_estimator_`.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the input features.
+
+        Returns
+        -------
+        feature_names_out : ndarray of str objects
+            Names of the output columns.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.get_feature_names_out(input_features)
+
+    @available_if(best_has("set_output"))
+    def set_output(self, *, transform=None):
+        """Choose the container that `transform` returns.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, default=None
+            Kind of container; None leaves the choice as it is.
+
+        Returns
+        -------
+        self : estimator
+            The search.
+        """
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}  # `clone` copies this name
+            if hasattr(self, "best_estimator_"):
+                self.best_estimator_.set_output(transform=transform)
+        return self
+
+
+def works_on_pairs(estimator):
+    """Whether X is a square matrix over pairs: not every clusterer that takes one has the tag."""
+    if get_tags(estimator).input_tags.pairwise:
+        return True
+    values = estimator.get_params(deep=False).values()
+    return any(isinstance(value, str) and value == "precomputed" for value in values)
+
+
+class Seeded:
+    """Clones of an estimator in which every part without a seed of its own is given one."""
+
+    def __init__(self, estimator, **parameters):
+        self.estimator = clone(estimator).set_params(**parameters)
+        self.pairwise = works_on_pairs(self.estimator)
+        self.unseeded = [
+            name
+            for name, value in sorted(
+                self.estimator.get_params().items(), key=lambda pair: pair[0]
+            )
+            if value is None and name.rpartition("__")[2] == "random_state"
+        ]
+
+    def draw(self, rng):
+        seeds = {name: int(rng.randint(MAX_SEED)) for name in self.unseeded}
+        return clone(self.estimator).set_params(**seeds)
