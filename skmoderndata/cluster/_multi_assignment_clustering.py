@@ -205,6 +205,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
             baseline_params={"max_iter": 1000, "random_state": 0},
         ),
     )
+    _ENTRY_SCORE = "boolean_error"  # of EntrySearchCV, unless another is given
     _parameter_constraints = {
         "n_clusters": [AT_LEAST_ONE],
         "max_assignments": [AT_LEAST_ONE, None],

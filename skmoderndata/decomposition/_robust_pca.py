@@ -236,6 +236,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             baseline_grid={"n_components": (8, 12, 16, 24)},
         ),
     )
+    _ENTRY_SCORE = "neg_mean_absolute_error"  # of EntrySearchCV, unless another is given
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, None],
         "alpha": [POSITIVE, None],

@@ -1,0 +1,640 @@
+"""Search of parameters by entries of the table that are hidden."""
+
+import traceback
+import warnings
+from collections.abc import Callable
+from numbers import Integral
+
+import numpy as np
+from scipy import sparse
+from sklearn import get_config
+from sklearn.base import MetaEstimatorMixin
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from skmoderndata._base import Base, FitProgress
+from skmoderndata._compat import (
+    N_JOBS,
+    CallbackSupportMixin,
+    HasMethods,
+    Interval,
+    StrOptions,
+    fit_context,
+)
+from skmoderndata._validation import check_array
+from skmoderndata.model_selection._base import (
+    MAX_SEED,
+    BestEstimatorMixin,
+    Seeded,
+    best_has,
+)
+
+# parameters that say how large a model is; the rule prefers small ones
+SIZES = ("n_components", "n_clusters", "n_nonzero_coefs", "max_rank")
+WORKING = (
+    "SparseNMF, SemiNMF, RobustPCA, NuclearNormImputer, KSVD, SparseCoder, "
+    "FeatureSignDictionaryLearning, MultiAssignmentClustering, an imputer of scikit-learn, or a "
+    "pipeline such as make_pipeline(SimpleImputer(), PCA())"
+)
+TINY = np.finfo(float).tiny
+LOWEST_PROBABILITY = 1e-6  # so that one hidden entry does not decide a likelihood
+
+
+class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin, Base):
+    r"""Choose the number of components, and other parameters, by entries that are hidden.
+
+    The known entries of X are cut into folds at random. For each fold and each candidate the
+    entries of the fold are hidden as NaN, the estimator is fitted to what is left, and its
+    reconstruction is compared with what was hidden:
+
+    .. math::
+        \mathrm{score} = - \frac{1}{K} \sum_{k=1}^K
+        \frac{\sum_{(i,j) \in \mathrm{fold}\ k} w_{ij}\, \ell(x_{ij}, \hat x_{ij})}
+        {\sum_{(i,j) \in \mathrm{fold}\ k} w_{ij}}.
+
+    Held-out rows cannot decide a number of components: they are coded again, and more components
+    code them better. A component that fits noise does not predict an entry that it has not seen
+    [1]_, [2]_.
+
+    Parameters
+    ----------
+    estimator : transformer or Pipeline
+        Takes NaN as unknown entries, and has `inverse_transform`; or an imputer. In a pipeline,
+        scalers may precede it, and an imputer may precede an estimator that refuses NaN.
+
+    param_grid : dict or list of dicts
+        Values of the parameters to compare, as `GridSearchCV` takes them.
+
+    cv : int or iterable of Boolean arrays of X's shape, default=5
+        Number of folds of entries; or for each fold which entries to hide.
+
+    scoring : str or callable, default=None
+        "neg_mean_squared_error", "neg_mean_absolute_error", "boolean_error" (minus the fraction
+        of entries on the wrong side of 1/2), "neg_log_loss" (of probabilities for entries of 0
+        and 1), "neg_kl" (Kullback-Leibler divergence of counts, per entry); or
+        ``f(true, expected, weight)``, larger for better. None takes what suits the estimator:
+        absolute errors for `RobustPCA`, whose data hold gross ones, Boolean errors for Boolean
+        factorisations, and squares for all others.
+
+    refit : bool, default=True
+        Whether to fit the chosen candidate to all known entries.
+
+    rule : {"one_standard_error", "best"}, default="one_standard_error"
+        "one_standard_error" takes, of the candidates whose mean score is within one standard
+        error of the best, the one with the smallest number of components, clusters or
+        non-zeros; among equals the first in the order of the grid. "best" takes the best mean.
+
+    n_jobs : int, default=None
+        Number of folds treated at the same time, through joblib.
+
+    random_state : int, RandomState instance or None, default=None
+        Draws the folds, and seeds those parts of `estimator` whose own `random_state` is None:
+        alike for all candidates, so that differences come from the parameters.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        Parameters that were chosen.
+
+    best_index_ : int
+        Their row in `cv_results_`.
+
+    best_score_ : float
+        Their mean score.
+
+    best_estimator_ : estimator
+        Fitted to all known entries, if `refit`.
+
+    cv_results_ : dict of arrays
+        For each candidate "params", "param_NAME", "split0_test_score" and so on,
+        "mean_test_score", "std_test_score", "standard_error", "rank_test_score".
+
+    n_splits_ : int
+        Number of folds.
+
+    scoring_ : str or callable
+        The score that was used.
+
+    n_features_in_ : int
+        Number of features.
+
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, when `best_estimator_` tells them.
+
+    See Also
+    --------
+    EntrySearchDisplay : Picture of the curve.
+    skmoderndata.metrics.optimal_rank : Rank of a complete table with equal noise, without refits.
+    ClusteringStability : Number of clusters.
+    sklearn.model_selection.GridSearchCV : Holds out rows; right for parameters of predictors.
+
+    Notes
+    -----
+    No row and no column is hidden whole: where a fold would hide all known entries of one, a
+    random one of them stays known in every fold; it is never scored. The only known entry of a
+    row or column is never hidden.
+
+    The standard error is that of the mean over folds, from their standard deviation. Folds share
+    the entries that they are fitted to, so it is a yardstick rather than an error bar.
+
+    A candidate that cannot be fitted scores NaN, with a warning; if none can, `fit` fails. The
+    cost is one fit for each candidate and fold, and one more. Progress is reported after each
+    candidate; a callback that stops the search leaves out those that remain.
+
+    References
+    ----------
+    .. [1] S. Wold, "Cross-validatory estimation of the number of components in factor and
+       principal components models", Technometrics 20(4), 1978, pp. 397-405.
+    .. [2] A. B. Owen and P. O. Perry, "Bi-cross-validation of the SVD and the nonnegative matrix
+       factorization", Annals of Applied Statistics 3(2), 2009, pp. 564-594.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skmoderndata.decomposition import SemiNMF
+    >>> from skmoderndata.model_selection import EntrySearchCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.gamma(1, size=(100, 3)) @ rng.normal(size=(3, 20))
+    >>> X += 0.3 * rng.normal(size=X.shape)
+    >>> search = EntrySearchCV(SemiNMF(), {"n_components": [1, 2, 3, 4, 5]}, random_state=0)
+    >>> search.fit(X).best_params_
+    {'n_components': 3}
+    >>> search.transform(X).shape
+    (100, 3)
+    """
+
+    _parameter_constraints = {
+        "estimator": [HasMethods(["fit", "set_params"])],
+        "param_grid": [dict, list],
+        "cv": [
+            Interval(Integral, 2, None, closed="left"),
+            "array-like",
+            HasMethods("__iter__"),
+        ],
+        "scoring": [
+            StrOptions(
+                {
+                    "neg_mean_squared_error",
+                    "neg_mean_absolute_error",
+                    "boolean_error",
+                    "neg_log_loss",
+                    "neg_kl",
+                }
+            ),
+            callable,
+            None,
+        ],
+        "refit": ["boolean"],
+        "rule": [StrOptions({"one_standard_error", "best"})],
+        "n_jobs": N_JOBS,
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator,
+        param_grid,
+        *,
+        cv=5,
+        scoring=None,
+        refit=True,
+        rule="one_standard_error",
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.rule = rule
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # the estimator checks its own parameters when it is fitted
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y=None, *, entry_weight=None, **params):
+        """Compare the candidates on hidden entries, and fit the chosen one to all.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Table; NaN are unknown entries.
+        y : None
+            Not used, present by convention.
+        entry_weight : array-like of shape (n_samples, n_features), default=None
+            Weights of the entries, in the fit and in the score; 0 means unknown.
+        **params : dict
+            Further arguments of the `fit` of the estimator, such as `sample_weight`.
+
+        Returns
+        -------
+        self : EntrySearchCV
+            The fitted search.
+        """
+        candidates = list(ParameterGrid(self.param_grid))
+        self._check_estimator(entry_weight)
+        table, weight = self._check_table(X, entry_weight)
+        params = self._fit_params(params)
+
+        # the same folds and seeds for every candidate
+        rng = check_random_state(self.random_state)
+        known = ~np.isnan(table) & (weight > 0)
+        folds = self._folds(known, rng)
+        fit_seed = rng.randint(MAX_SEED)
+        self.scoring_ = self._scoring()
+        score = SCORES.get(self.scoring_, self.scoring_)
+
+        measured = []
+        progress = FitProgress(self, X, y, max_passes=len(candidates), task_name="candidate")
+        one_fold = delayed(_one_fold)
+        with progress, Parallel(n_jobs=self.n_jobs) as parallel:
+            for values in candidates:
+                progress.begin()
+                seeded = Seeded(self.estimator, **values)
+                outcomes = parallel(
+                    one_fold(
+                        seeded.draw(check_random_state(fit_seed)),
+                        _hidden(X, table, fold | ~known),
+                        table,
+                        weight,
+                        fold,
+                        score,
+                        _with_weight(params, self.estimator, entry_weight, weight),
+                    )
+                    for fold in folds
+                )
+                measured.append(_scores(outcomes, values))
+
+                if progress.end():
+                    break
+
+        self._keep(candidates[: len(measured)], np.array(measured, dtype=float))
+        if self.refit:
+            best = Seeded(self.estimator, **self.best_params_).draw(
+                check_random_state(fit_seed)
+            )
+            params = _with_weight(params, self.estimator, entry_weight, weight)
+            self._keep_best(best.fit(_hidden(X, table, ~known), **params))
+        else:
+            self.n_features_in_ = table.shape[1]
+        return self
+
+    def _keep(self, candidates, scores):
+        self.n_splits_ = scores.shape[1]
+        self.cv_results_ = _results(candidates, scores)
+        mean = self.cv_results_["mean_test_score"]
+        margin = self.cv_results_["standard_error"] if self.rule != "best" else 0 * mean
+
+        self.best_index_ = _choose(candidates, mean, margin)
+        self.best_params_ = candidates[self.best_index_]
+        self.best_score_ = float(mean[self.best_index_])
+
+    def _unfitted(self):
+        return self.estimator
+
+    def _inner(self):
+        if hasattr(self, "best_params_") and not hasattr(self, "best_estimator_"):
+            raise AttributeError("no estimator was fitted to all entries: set refit=True")
+        return super()._inner()
+
+    def _steps(self):
+        """Return the steps of a pipeline, or the estimator alone."""
+        steps = getattr(self.estimator, "steps", [(None, self.estimator)])
+        return [step for _, step in steps if step is not None and step != "passthrough"]
+
+    def _scoring(self):
+        if self.scoring is not None:
+            return self.scoring
+        return getattr(self._steps()[-1], "_ENTRY_SCORE", "neg_mean_squared_error")
+
+    def _check_estimator(self, entry_weight):
+        """Refuse what cannot say anything of hidden entries."""
+        # gaps reach a step unless an imputer comes before it
+        for step in self._steps():
+            if _is_imputer(step):
+                break
+            if not get_tags(step).input_tags.allow_nan:
+                raise ValueError(
+                    f"{type(step).__name__} refuses NaN, and entries are hidden as NaN: put an "
+                    f"imputer before it in a pipeline, or take {WORKING}."
+                )
+
+        for step in self._steps():
+            if not (_is_imputer(step) or hasattr(step, "inverse_transform")):
+                raise ValueError(
+                    f"{type(step).__name__} has no inverse_transform, which is to say what the "
+                    f"hidden entries are: take {WORKING}."
+                )
+
+        last = self._steps()[-1]
+        if entry_weight is not None and not has_fit_parameter(last, "entry_weight"):
+            raise ValueError(
+                f"The fit of {type(last).__name__} takes no entry_weight: leave it out, or set "
+                "entries that do not count to NaN."
+            )
+
+    def _check_table(self, X, entry_weight):
+        """Return the entries as numbers, and their weights."""
+        if sparse.issparse(X):
+            raise ValueError(
+                "EntrySearchCV hides entries as NaN, which sparse matrices cannot hold apart from "
+                "zeros: give X.toarray()."
+            )
+        table = check_array(
+            X,
+            dtype=float,
+            ensure_all_finite="allow-nan",
+            estimator=self,
+            ensure_min_features=2,
+        )
+        if entry_weight is None:
+            return table, np.ones_like(table)
+
+        weight = check_array(
+            entry_weight, dtype=float, input_name="entry_weight", estimator=self
+        )
+        if weight.shape != table.shape or weight.min() < 0:
+            raise ValueError(
+                f"entry_weight must hold numbers of at least 0 in the shape of X, {table.shape}: "
+                f"got shape {weight.shape} and the least weight {weight.min():.3g}."
+            )
+        return table, weight
+
+    def _fit_params(self, params):
+        """Return the arguments of the estimator's fit, routed if scikit-learn is set to."""
+        if not (params and get_config()["enable_metadata_routing"]):
+            return params
+        return dict(process_routing(self, "fit", **params).estimator.fit)
+
+    def _folds(self, known, rng):
+        """Return for each fold which entries to hide."""
+        if isinstance(self.cv, Integral):
+            fold = entry_folds(known, self.cv, rng)
+            folds = [fold == k for k in range(self.cv)]
+        else:
+            masks = [np.asarray(mask, dtype=bool) for mask in self.cv]
+            if any(mask.shape != known.shape for mask in masks):
+                raise ValueError(f"cv must hold Boolean arrays of X's shape, {known.shape}.")
+            folds = [mask & known for mask in masks]
+
+        sizes = [int(fold.sum()) for fold in folds]
+        if not sizes or min(sizes) == 0:
+            raise ValueError(
+                f"There are too few known entries: {int(known.sum())} for {len(folds)} folds that "
+                "leave one in each row and column. Take fewer folds, or leave out rows and "
+                "columns with few known entries."
+            )
+        return folds
+
+    @available_if(best_has("inverse_transform"))
+    def inverse_transform(self, X):
+        """Reconstruct samples from their codes with `best_estimator_`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+            Codes.
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+            Reconstruction.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.inverse_transform(X)
+
+    @available_if(best_has("score"))
+    def score(self, X, y=None):
+        """Compute the score of `best_estimator_` on other rows.
+
+        That score does not compare numbers of components: rows are coded again by each.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+        y : None
+            Not used, present by convention.
+
+        Returns
+        -------
+        score : float
+            Higher is better.
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.score(X)
+
+    def get_metadata_routing(self):
+        """Return which further arguments of `fit` go to the estimator.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            As scikit-learn describes it.
+        """
+        router = MetadataRouter(owner=self).add_self_request(self)
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return router.add(estimator=self.estimator, method_mapping=mapping)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags = inner.input_tags
+        tags.input_tags.sparse = False
+        tags.transformer_tags = inner.transformer_tags
+        return tags
+
+
+def entry_folds(known, n_folds, rng):
+    """Cut the known entries into folds at random, such that none hides a row or column whole.
+
+    Parameters
+    ----------
+    known : ndarray of bool of shape (n_samples, n_features)
+        Which entries there are.
+    n_folds : int
+        Number of folds, of equal sizes up to the entries that always stay.
+    rng : RandomState
+        Draws the folds.
+
+    Returns
+    -------
+    fold : ndarray of int of shape (n_samples, n_features)
+        Number of the fold of each entry; -1 for unknown ones and those that are never hidden.
+    """
+    fold = np.full(known.shape, -1)
+    n_known = int(known.sum())
+    fold[known] = rng.permutation(np.arange(n_known) % n_folds)
+
+    # where one fold has all that is known of a row or column, a random one of these stays
+    priority = np.where(known, rng.random_sample(known.shape), -1.0)
+    for axis in (1, 0):
+        lowest = np.where(known, fold, n_folds).min(axis=axis)
+        highest = fold.max(axis=axis)
+        lines = np.flatnonzero((lowest == highest) & (highest >= 0))
+        staying = priority.argmax(axis=axis)[lines]
+        where = (lines, staying) if axis == 1 else (staying, lines)
+        fold[where] = -1
+    return fold
+
+
+def squared_error(true, expected, weight):
+    """Return minus the mean squared error."""
+    return -np.average((true - expected) ** 2, weights=weight)
+
+
+def absolute_error(true, expected, weight):
+    """Return minus the mean absolute error."""
+    return -np.average(np.abs(true - expected), weights=weight)
+
+
+def boolean_error(true, expected, weight):
+    """Return minus the fraction of entries on the wrong side of one half."""
+    return -np.average((true > 0.5) != (expected > 0.5), weights=weight)
+
+
+def log_loss(true, expected, weight):
+    """Return the mean log-likelihood of entries of 0 and 1, given their probabilities."""
+    p = np.clip(expected, LOWEST_PROBABILITY, 1 - LOWEST_PROBABILITY)
+    return np.average(np.where(true > 0.5, np.log(p), np.log1p(-p)), weights=weight)
+
+
+def kullback_leibler(true, expected, weight):
+    """Return minus the mean divergence of counts, ``x log(x / e) - x + e``."""
+    if true.min() < 0:
+        raise ValueError("neg_kl compares counts, and X has negative entries: take squares.")
+    expected = np.maximum(expected, LOWEST_PROBABILITY)
+    ratio = np.log(np.maximum(true, TINY) / expected)
+    return -np.average(np.where(true > 0, true * ratio, 0.0) - true + expected, weights=weight)
+
+
+SCORES: dict[str, Callable] = {
+    "neg_mean_squared_error": squared_error,
+    "neg_mean_absolute_error": absolute_error,
+    "boolean_error": boolean_error,
+    "neg_log_loss": log_loss,
+    "neg_kl": kullback_leibler,
+}
+
+
+def _is_imputer(step):
+    """Whether a step fills gaps and keeps what is known, so that nothing is to be inverted."""
+    return "impute" in type(step).__module__.split(".")
+
+
+def _hidden(X, table, gaps):
+    """X with NaN where there are gaps; a data frame stays one."""
+    if hasattr(X, "iloc"):
+        return X.astype(float).mask(gaps)
+    return np.where(gaps, np.nan, table)
+
+
+def _with_weight(params, estimator, entry_weight, weight):
+    """Arguments of the fit, with the weights of entries if there are any."""
+    if entry_weight is None:
+        return params
+    steps = getattr(estimator, "steps", None)
+    name = "entry_weight" if steps is None else f"{steps[-1][0]}__entry_weight"
+    return params | {name: weight}
+
+
+def reconstruction(estimator, X, **params):
+    """Fit an estimator or pipeline to a table with gaps; return all entries as it sees them."""
+    table = estimator.fit_transform(X, **params)
+    steps = getattr(estimator, "steps", [(None, estimator)])
+    for _, step in reversed(steps):
+        if step is None or step == "passthrough" or _is_imputer(step):
+            continue
+        table = step.inverse_transform(table)
+    return np.asarray(table, dtype=float)
+
+
+def _one_fold(estimator, X, table, weight, fold, score, params):
+    """Score of one candidate on one fold; or the error, told in words, if it cannot be fitted."""
+    try:
+        expected = reconstruction(estimator, X, **params)
+    except Exception as error:
+        return error.with_traceback(None), traceback.format_exc()
+
+    if expected.shape != table.shape:
+        raise ValueError(
+            f"{type(estimator).__name__} reconstructs a table of shape {expected.shape}, and X "
+            f"has shape {table.shape}: columns that are dropped or added cannot be compared."
+        )
+    if np.isnan(expected[fold]).any():
+        raise ValueError(
+            f"{type(estimator).__name__} leaves NaN where entries were hidden, so that it says "
+            f"nothing of them: take {WORKING}."
+        )
+    return float(score(table[fold], expected[fold], weight[fold]))
+
+
+def _scores(outcomes, values):
+    """Scores of the folds of a candidate; all NaN, with a warning, if a fit failed."""
+    errors = [outcome for outcome in outcomes if isinstance(outcome, tuple)]
+    if not errors:
+        return outcomes
+    error, told = errors[0]
+    warnings.warn(
+        f"EntrySearchCV cannot fit {values}: {type(error).__name__}: {error}\n{told}",
+        FitFailedWarning,
+        stacklevel=4,
+    )
+    return [np.nan] * len(outcomes)
+
+
+def _results(candidates, scores):
+    """Return what the search measured, in columns."""
+    n_splits = scores.shape[1]
+    mean = scores.mean(axis=1)
+    if np.isnan(mean).all():
+        raise ValueError(
+            "None of the candidates in param_grid can be fitted; the warnings say why. The first "
+            f"was {candidates[0]}."
+        )
+
+    deviation = scores.std(axis=1, ddof=1) if n_splits > 1 else np.zeros_like(mean)
+    worst_last = np.where(np.isnan(mean), -np.inf, mean)
+    rank = 1 + (worst_last[None, :] > worst_last[:, None]).sum(axis=1)
+    names = sorted({name for values in candidates for name in values})
+    return {
+        "params": candidates,
+        **{f"param_{name}": _column(candidates, name) for name in names},
+        **{f"split{k}_test_score": scores[:, k] for k in range(n_splits)},
+        "mean_test_score": mean,
+        "std_test_score": scores.std(axis=1),
+        "standard_error": deviation / np.sqrt(n_splits),
+        "rank_test_score": rank.astype(np.int32),
+    }
+
+
+def _column(candidates, name):
+    """Values of one parameter, masked where a candidate does not have it."""
+    column = np.ma.masked_all(len(candidates), dtype=object)
+    for index, values in enumerate(candidates):
+        if name in values:
+            column[index] = values[name]
+    return column
+
+
+def _choose(candidates, mean, margin):
+    """Index of the smallest candidate within the margin of the best; the first among equals."""
+    best = int(np.nanargmax(mean))
+    within = np.flatnonzero(mean >= mean[best] - margin[best])
+    return int(min(within, key=lambda index: (_size(candidates[index]), index)))
+
+
+def _size(values):
+    """Numbers of components, clusters and non-zeros of a candidate, to be compared in order."""
+    sizes = {name.rpartition("__")[2]: value for name, value in values.items()}
+    return tuple(np.inf if sizes.get(name) is None else sizes[name] for name in SIZES)

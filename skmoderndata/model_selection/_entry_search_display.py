@@ -1,0 +1,174 @@
+"""Plot of a search by hidden entries."""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+
+class EntrySearchDisplay:
+    """Plot of the score of hidden entries against one parameter.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_values,)
+        Values of the parameter.
+
+    scores : array-like of shape (n_values,)
+        Mean score for each.
+
+    standard_error : array-like of shape (n_values,)
+        Its standard error.
+
+    chosen : object, default=None
+        Value that was chosen.
+
+    param_name : str, default=None
+        Name of the parameter, shown at the axis.
+
+    score_name : str, default=None
+        Name of the score, shown at the axis.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where the curve is.
+
+    figure_ : matplotlib Figure
+        The figure that holds it.
+
+    errorbar_ : matplotlib ErrorbarContainer
+        The curve with its standard errors.
+
+    chosen_line_ : matplotlib Line2D
+        The mark at `chosen`.
+
+    See Also
+    --------
+    EntrySearchCV : Measures the scores.
+
+    Examples
+    --------
+    >>> from skmoderndata.model_selection import EntrySearchDisplay
+    >>> display = EntrySearchDisplay.from_estimator(search)  # doctest: +SKIP
+    >>> display = EntrySearchDisplay(
+    ...     values=[1, 2, 3], scores=[-0.9, -0.4, -0.4], standard_error=[0.1, 0.1, 0.1], chosen=2
+    ... )
+    >>> display.chosen
+    2
+    """
+
+    def __init__(
+        self, *, values, scores, standard_error, chosen=None, param_name=None, score_name=None
+    ):
+        self.values = values
+        self.scores = scores
+        self.standard_error = standard_error
+        self.chosen = chosen
+        self.param_name = param_name
+        self.score_name = score_name
+
+    @classmethod
+    def from_estimator(cls, estimator, *, param_name=None, ax=None, **kwargs):
+        """Plot the curve of a fitted search.
+
+        With several parameters in the grid, the others are those of the best candidate.
+
+        Parameters
+        ----------
+        estimator : EntrySearchCV
+            Fitted.
+        param_name : str, default=None
+            Parameter to plot; None takes the only one of which there are several values.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        **kwargs : dict
+            Passed on to :meth:`matplotlib.axes.Axes.errorbar`.
+
+        Returns
+        -------
+        display : EntrySearchDisplay
+            With `ax_` and `figure_`.
+        """
+        check_is_fitted(estimator)
+        results = estimator.cv_results_
+        name = _one_parameter(results["params"]) if param_name is None else param_name
+        others = {key: v for key, v in estimator.best_params_.items() if key != name}
+
+        # candidates that differ from the best in this parameter only
+        rows = [
+            index
+            for index, params in enumerate(results["params"])
+            if name in params
+            and {key: v for key, v in params.items() if key != name} == others
+        ]
+        if not rows:
+            raise ValueError(f"{name!r} is no parameter of the candidates with {others}.")
+
+        display = cls(
+            values=[results["params"][index][name] for index in rows],
+            scores=results["mean_test_score"][rows],
+            standard_error=results["standard_error"][rows],
+            chosen=estimator.best_params_.get(name),
+            param_name=name,
+            score_name=str(estimator.scoring_),
+        )
+        return display.plot(ax, **kwargs)
+
+    def plot(self, ax=None, **kwargs):
+        """Plot the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        **kwargs : dict
+            Passed on to :meth:`matplotlib.axes.Axes.errorbar`.
+
+        Returns
+        -------
+        self : EntrySearchDisplay
+            With `ax_` and `figure_`.
+        """
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError as error:
+            raise ImportError(
+                "EntrySearchDisplay needs matplotlib: pip install 'skmoderndata[plot]'."
+            ) from error
+
+        if ax is None:
+            _, ax = plt.subplots()
+        numbers = all(isinstance(value, (int, float, np.number)) for value in self.values)
+        places = list(self.values) if numbers else list(range(len(self.values)))
+        style = {"fmt": "o-", "capsize": 3, "markersize": 4} | kwargs
+        self.errorbar_ = ax.errorbar(places, self.scores, yerr=self.standard_error, **style)
+
+        # a ring around what was chosen
+        ring = {"markersize": 12, "fillstyle": "none", "linestyle": "none", "marker": "o"}
+        chosen = [i for i, value in enumerate(self.values) if value == self.chosen]
+        (self.chosen_line_,) = ax.plot(
+            [places[i] for i in chosen],
+            [self.scores[i] for i in chosen],
+            color=self.errorbar_.lines[0].get_color(),
+            label=f"{self.chosen} chosen",
+            **ring,
+        )
+
+        ax.set_xticks(places, [str(value) for value in self.values])
+        ax.set(xlabel=self.param_name, ylabel=self.score_name)
+        ax.legend(loc="best")
+        self.ax_ = ax
+        self.figure_ = ax.figure
+        return self
+
+
+def _one_parameter(candidates):
+    """Name of the only parameter of which there are several values."""
+    names = sorted({name for params in candidates for name in params})
+    several = [
+        name for name in names if len({repr(params.get(name)) for params in candidates}) > 1
+    ]
+    if len(several) != 1:
+        raise ValueError(
+            f"The grid has several parameters, {several or names}: choose one by param_name."
+        )
+    return several[0]
