@@ -71,6 +71,13 @@ def sources(seed, noise=0.1):
     return make_boolean_sources(*SHAPE, 5, noise=noise, random_state=seed)[0].astype(float)
 
 
+TEXT = """# How many components?
+
+How often does `EntrySearchCV` find the number of components that was planted? Twenty tables of
+each kind, grids of 1 to 8 (sources: 2 to 8), five folds, defaults otherwise, one core.
+`GridSearchCV` holds out rows and takes the best `score`.
+
+"""
 ONE_TO_EIGHT = list(range(1, 9))
 CASES = {
     "SparseNMF": Case(
@@ -183,23 +190,8 @@ def as_page(rows):
         "seconds a choice",
         "to reach",
     )
-    lines = [f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows)]
-    return "\n".join(
-        [
-            "# How many components?",
-            "",
-            "How often does `EntrySearchCV` find the number of components that was planted?",
-            "Twenty tables of each kind, grids of 1 to 8 (sources: 2 to 8), five folds, defaults",
-            "otherwise, one core. `GridSearchCV` holds out rows and takes the best `score`.",
-            "",
-            *lines,
-            "",
-            "```bash",
-            f"{COMMAND} --write-docs",
-            "```",
-            "",
-        ]
-    )
+    table = [f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows)]
+    return TEXT + "\n".join([*table, "", "```bash", f"{COMMAND} --write-docs", "```", ""])
 
 
 if __name__ == "__main__":

@@ -451,6 +451,9 @@ class FeatureSignDictionaryLearning(
     def score(self, X, y=None):
         """Compute the negative squared residuals, relative to the squared norms of the signals.
 
+        More atoms score higher, as the signals are coded again: the score does not decide their
+        number.
+
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)

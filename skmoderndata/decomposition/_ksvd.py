@@ -522,6 +522,9 @@ class KSVD(
     def score(self, X, y=None):
         """Compute the negative squared residuals, relative to the squared norms of the signals.
 
+        More atoms score higher, as the signals are coded again: the score does not decide their
+        number.
+
         Parameters
         ----------
         X, y

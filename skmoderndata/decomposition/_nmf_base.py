@@ -314,8 +314,8 @@ class AlternatingFactorization(
     def score(self, X, y=None, sample_weight=None):
         """Compute the negative relative reconstruction error.
 
-        The score increases with `n_components` and with less sparseness. To choose these, replace
-        entries by NaN and compare them with the output of `inverse_transform`.
+        The score increases with `n_components` and with less sparseness, as the rows are coded
+        again: `skmoderndata.model_selection.EntrySearchCV` chooses these, by hidden entries.
 
         Parameters
         ----------
