@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 from sklearn.utils.parallel import Parallel, delayed
 
+from skmoderndata._blocks_input import take_blocks
 from skmoderndata._version import __version__
 
 DOCUMENTATION = "https://skmoderndata.github.io/skmoderndata"  # as in pyproject.toml
@@ -19,6 +20,10 @@ class Base(BaseEstimator):
     _doc_link_template = (
         f"{DOCUMENTATION}/generated/api/{{estimator_module}}.{{estimator_name}}.html"
     )
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        take_blocks(cls)
 
     def __getstate__(self):
         return {**super().__getstate__(), "_skmoderndata_version": __version__}

@@ -23,7 +23,9 @@ LAZY_MODULES = ("cvxpy", "numba", "matplotlib")
 # who may import whom, from the bottom up
 LAYERS = (
     ("_compat", "_registry", "_jit", "_typing", "_version"),
-    ("_base", "_solvers", "_validation"),
+    ("_solvers", "_validation"),
+    ("_blocks_input",),
+    ("_base",),
     ("_samples",),
     ("kernels", "datasets"),
     ("_kernelized",),
