@@ -35,7 +35,6 @@ ROW_METHODS = (
     "score_samples",
     "decision_function",
     "decompose",
-    "encode",
     "outlier_scores",
 )
 FITS = ("fit", "partial_fit", "fit_transform", "fit_predict")
@@ -103,7 +102,9 @@ def in_blocks(X: Any) -> bool:
 
 
 def _is_array(value: Any) -> bool:
-    return not isinstance(value, str) and (hasattr(value, "shape") or hasattr(value, "__len__"))
+    return not isinstance(value, str) and (
+        hasattr(value, "shape") or hasattr(value, "__len__")
+    )
 
 
 # Fits
@@ -183,7 +184,9 @@ def blocks_of(estimator: Any, X: Any, *aligned: Any, **checks: Any) -> ArrayBloc
             "shape (n_samples, n_features)."
         )
     if blocks.shape[0] == 0:
-        raise ValueError(f"Found array with 0 sample(s) while a minimum of 1 is required by {name}.")
+        raise ValueError(
+            f"Found array with 0 sample(s) while a minimum of 1 is required by {name}."
+        )
 
     row = _one_row(blocks.arrays[0]) if names is None else names.iloc[:1]
     validate_data(estimator, row, **{"reset": True, **checks, "ensure_min_samples": 1})
@@ -245,6 +248,11 @@ def _map_rows(estimator: Any, method: Any, name: str, X: Any, options: dict[str,
         raise TypeError(
             f"{owner} does not take a table in blocks, as {_why_not(estimator, name)}: give "
             "X.compute() if all rows fit into memory."
+        )
+    if options.get("return_cov"):
+        raise TypeError(
+            f"{owner}: return_cov=True asks for a value of each pair of rows, of which a table in "
+            "blocks has too many: set return_std=True, or give some rows in memory."
         )
     if isinstance(X, list | tuple):
         raise TypeError(f"{owner} takes one table in blocks, not several: give the first one.")
@@ -317,7 +325,9 @@ def _answer_of_block(block: Block, model: Any, name: str, options: Any, config: 
             answers = _answers(getattr(model, name)(rows, **options))
     except ValueError as error:
         bad = _first_bad_row(rows, allow_nan=False)
-        where = f"in rows from {block.first:,} on" if bad is None else f"row {block.first + bad:,}"
+        where = (
+            f"in rows from {block.first:,} on" if bad is None else f"row {block.first + bad:,}"
+        )
         raise ValueError(f"X, {where}: {error}") from error
     if len(answers) == 1:
         return answers[0]

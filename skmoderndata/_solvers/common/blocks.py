@@ -326,14 +326,14 @@ class DaskBlocks(ArrayBlocks):
         if width is not None:
             shape = {"chunks": (lengths, (width,))}
         if meta is None:
-            meta = np.empty((0,) if width is None else (0, 0), dtype)
+            meta = np.empty((0,) if width is None else (0, width), dtype)
         once = delayed((function, shared), pure=False, traverse=False)  # not once for a block
         return da.map_blocks(
             _map_block,
             X,
             once=once,
             cuts=np.cumsum([0, *lengths]),
-            width=width,
+            nothing=meta,
             dtype=dtype,
             meta=meta,
             **shape,
@@ -494,9 +494,7 @@ def _checked(total: Any) -> Any:
     return total
 
 
-def _map_block(
-    rows: Any, *, once: Any, cuts: Any, width: int | None, block_id: Any = None
-) -> Any:
+def _map_block(rows: Any, *, once: Any, cuts: Any, nothing: Any, block_id: Any = None) -> Any:
     """Return the rows of the answer for a block, if there are as many as asked for."""
     function, shared = once
     first = cuts[block_id[0]]
@@ -506,9 +504,15 @@ def _map_block(
             f"The block from row {first:,} on should have {n_rows} rows and has "
             f"{rows.shape[0]}: the chunks of X are not what they say."
         )
+    if rows.shape[0] == 0:
+        return nothing
+
     result = function(Block(first, (rows,)), *shared)
-    if width is not None and result.shape[1] != width:
-        raise ValueError(f"A block gave {result.shape[1]} columns, and not {width}.")
+    if result.shape[1:] != nothing.shape[1:]:
+        raise ValueError(
+            f"The block from row {first:,} on gave rows of shape {result.shape[1:]}, and not "
+            f"{nothing.shape[1:]}."
+        )
     return result
 
 
