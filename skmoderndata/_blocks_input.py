@@ -4,9 +4,11 @@
 table; a `fit` takes it if the card says so, and refuses it with what to do otherwise.
 """
 
+import contextlib
 import copy
 import functools
 import inspect
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,7 @@ from skmoderndata._solvers.common.blocks import (
     is_dask,
     is_on_disk,
 )
-from skmoderndata._validation import validate_data
+from skmoderndata._validation import check_magnitude, tidy, validate_data
 
 # methods with a row of the answer for each row, where the rows are independent
 ROW_METHODS = (
@@ -193,20 +195,43 @@ def blocks_of(estimator: Any, X: Any, *aligned: Any, **checks: Any) -> ArrayBloc
     return blocks
 
 
-def refuse_not_finite(X: Any, *, allow_nan: bool = False) -> None:
-    """Raise `BadRow` for the first row of a block that holds an infinity, or NaN.
+def check_entries(X: Any, *, owner: str, allow_nan: bool = False) -> None:
+    """Raise `BadRow` where rows of a block hold what `validate_data` refuses.
 
     Parameters
     ----------
     X : ndarray or sparse matrix
         Rows of a block.
+    owner : str
+        What messages name.
     allow_nan : bool, default=False
         Whether NaN passes.
     """
     row = _first_bad_row(X, allow_nan)
     if row is not None:
         what = "infinity" if allow_nan else "NaN or infinity"
-        raise BadRow(row, f"Input X contains {what} in row {{row}}.")
+        raise BadRow(row, f"Input X of {owner} contains {what} in row {{row}}.")
+    with rows_named():
+        check_magnitude(X, owner=owner)
+
+
+@contextlib.contextmanager
+def rows_named() -> Iterator[None]:
+    """Turn errors of a block into those of its rows, of which the first block is reported."""
+    try:
+        yield
+    except BadRow:
+        raise
+    except ValueError as error:
+        raise BadRow(0, f"In the rows of X from {{row}} on: {error}") from error
+
+
+def block_of(X: Any) -> Any:
+    """Rows of a block as an array, or as a tidy matrix of sparse rows."""
+    if sparse.issparse(X):
+        return tidy(X.tocsr())
+    rows = np.asarray(X)
+    return rows.astype(np.float64) if rows.dtype.kind == "O" else rows
 
 
 def _first_bad_row(X: Any, allow_nan: bool) -> int | None:

@@ -124,10 +124,10 @@ def test_one_block_gives_what_the_function_gives():
     assert as_blocks(with_zeros).sum(lambda block: (block.arrays[0],))[0] is with_zeros
 
 
-def smooth(block, state, rate):
+def smooth(block, rate):
     """State of each row: a smoothed copy of it; the sum is that of the states."""
     rows = block.arrays[0]
-    state = rate * rows if state is None else (1 - rate) * state + rate * rows
+    state = rate * rows if block.state is None else (1 - rate) * block.state + rate * rows
     return state, (state.sum(axis=0), np.array([block.first]))
 
 
@@ -147,6 +147,21 @@ def test_step_hands_its_state_to_the_next_pass(lengths, scheduler):
             assert_allclose(total[0], state.sum(axis=0), rtol=1e-12)
             assert_array_equal(total[0], same[0])
             assert total[1] == sum(blocks.cuts[:-1])
+
+
+@pytest.mark.parametrize("kind", ["memory", "dask"])
+def test_state_may_replace_the_rows(kind):
+    X = table()
+    blocks = module.ArrayBlocks((X,), [0, 40, 100]) if kind == "memory" else None
+    blocks = as_blocks(in_dask(X, (40, 60))) if blocks is None else blocks
+    halves, _ = blocks.step(smooth, 0.5)
+
+    def total(block):
+        return block.state.sum(axis=0), len(block.arrays), block.first
+
+    rows, n_arrays, first = halves.without_arrays().sum(total)
+    assert_allclose(rows, X.sum(axis=0) / 2, rtol=1e-12)
+    assert (n_arrays, first) == (0, 40)
 
 
 def test_step_leaves_the_blocks_before_as_they_were():
@@ -291,7 +306,7 @@ def test_bad_row_of_a_step_is_named():
     X = table()
     X[98] = np.inf
     with pytest.raises(ValueError, match="row 98"):
-        as_blocks(in_dask(X, (50, 50))).step(lambda block, state: (state, finite(block)))
+        as_blocks(in_dask(X, (50, 50))).step(lambda block: (None, finite(block)))
 
 
 @pytest.mark.edge

@@ -1,6 +1,6 @@
 """Multi-assignment clustering of Boolean data: annealed EM on tables over assignment sets."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from skmoderndata._solvers.boolean_data.boolean import (
     unions,
     unpack_rows,
 )
+from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
 from skmoderndata._solvers.common.iterate import Iterations, WatchedProgress
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._typing import Array
@@ -47,6 +48,15 @@ class Data(NamedTuple):
     X: Any
     observed: Array | None
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return self.X.shape
+
+    def sum(self, function: Callable[..., Any], *shared: Any) -> Any:
+        """Return ``function(data, *shared)``: a table in memory is one block."""
+        return function(self, *shared)
+
     def blocks(self, n_sets: int) -> Iterator[tuple[slice, Any, Array | None]]:
         """Yield row slices, their ones and their observed bits as float32, in bounded memory."""
         n, p = self.X.shape
@@ -59,6 +69,53 @@ class Data(NamedTuple):
     def take(self, rows: Array) -> "Data":
         """Return some of the rows."""
         return Data(self.X[rows], None if self.observed is None else self.observed[rows])
+
+
+class BitBlocks(NamedTuple):
+    """Boolean rows in blocks; in passes, their packed bits stand for them."""
+
+    rows: ArrayBlocks  # as they were given
+    packed: ArrayBlocks  # their bits and the mask of observed ones, packed, as the states
+    read: Callable[[Any], Data]  # rows as they were given -> bits
+
+    @classmethod
+    def of(
+        cls, rows: ArrayBlocks, read: Callable[[Any], Data], look: Callable[[Any], Any]
+    ) -> "tuple[BitBlocks, Any]":
+        """Pack the bits in one pass, and add up what `look` gives for the rows of a block."""
+        packed, (looks,) = rows.step(_pack, read, look)
+        return cls(rows, packed.without_arrays(), read), looks
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return self.rows.shape  # type: ignore[return-value]
+
+    def sum(self, function: Callable[..., Any], *shared: Any) -> Any:
+        """Add up the tuples ``function(data, *shared)`` of the blocks."""
+        return self.packed.sum(_on_bits, function, self.shape[1], shared)
+
+    def take(self, rows: Array) -> Data:
+        """Return some of the rows, in memory."""
+        return self.read(self.rows.sample(rows)[0])
+
+
+def _pack(block: Block, read: Any, look: Any) -> tuple[Any, tuple[Any]]:
+    """Return the bits of a block, packed unless sparse, and what `look` gives for it."""
+    seen = look(block.arrays[0])
+    data = read(block.arrays[0])
+    if sparse.issparse(data.X):
+        return data, (seen,)
+    observed = None if data.observed is None else pack_rows(data.observed)
+    return Data(pack_rows(data.X), observed), (seen,)
+
+
+def _on_bits(block: Block, function: Any, p: int, shared: tuple[Any, ...]) -> Any:
+    bits, observed = block.state
+    if not sparse.issparse(bits):
+        bits = unpack_rows(bits, p)
+        observed = None if observed is None else unpack_rows(observed, p)
+    return function(Data(bits, observed), *shared)
 
 
 class Model(NamedTuple):
@@ -104,7 +161,7 @@ class Settings(NamedTuple):
 
 
 def one_start(
-    data: Data,
+    data: Data | BitBlocks,
     sets: Array,
     settings: Settings,
     *,
@@ -123,8 +180,8 @@ def one_start(
         # 1. annealing, the first levels on a sample
         model = start(data, sets, settings.n_clusters, noise=settings.noise, rng=rng)
         first = 0
-        if data.X.shape[0] > 2 * SAMPLE:
-            sample = data.take(np.sort(rng.choice(data.X.shape[0], SAMPLE, replace=False)))
+        if data.shape[0] > 2 * SAMPLE:
+            sample = data.take(np.sort(rng.choice(data.shape[0], SAMPLE, replace=False)))
             model, first = _coincident(sample, model, settings)
         model, n_iter = anneal(data, model, settings, first=first, progress=progress)
 
@@ -178,8 +235,17 @@ def likelihood_blocks(
         yield rows, X, seen, q
 
 
-def expectation(data: Data, model: Model, temperature: float) -> Statistics:
+def expectation(data: Data | BitBlocks, model: Model, temperature: float) -> Statistics:
     """Soft assignment at a temperature, reduced to counts; 0 means the best set only."""
+    ones, seen_by_set, free_energy, certain = data.sum(_expected_counts, model, temperature)
+    doubt = 1 - certain / data.shape[0]
+    return Statistics(ones, np.maximum(seen_by_set - ones, 0.0), free_energy, doubt)
+
+
+def _expected_counts(
+    data: Data, model: Model, temperature: float
+) -> tuple[Array, Array, float, float]:
+    """Ones and observed bits of each set, the free energy, and how certain the sets are."""
     shape = (data.X.shape[1], len(model.sets))
     ones = np.zeros(shape)
     free_energy = 0.0
@@ -210,8 +276,13 @@ def expectation(data: Data, model: Model, temperature: float) -> Statistics:
         ones += X.T @ q
         seen_by_set = seen_by_set + (q.sum(axis=0) if seen is None else seen.T @ q)
 
-    doubt = 1 - certain / data.X.shape[0]
-    return Statistics(ones, np.maximum(seen_by_set - ones, 0.0), free_energy, doubt)
+    return ones, seen_by_set, free_energy, certain
+
+
+def _bit_counts(data: Data) -> tuple[Array, Any]:
+    """Ones of each column, and its observed bits."""
+    seen = data.X.shape[0] if data.observed is None else data.observed.sum(axis=0)
+    return np.asarray(data.X.sum(axis=0), dtype=float).ravel(), seen
 
 
 def one_hot(index: Array, width: int) -> Array:
@@ -260,7 +331,7 @@ def maximization(
 
 
 def start(
-    data: Data,
+    data: Data | BitBlocks,
     sets: Array,
     n_clusters: int,
     *,
@@ -268,14 +339,14 @@ def start(
     rng: np.random.RandomState,
 ) -> Model:
     """All sources near the mean row, each leaning towards one random row."""
-    n, D = data.X.shape
-    seen = n if data.observed is None else data.observed.sum(axis=0)
-    mean = np.asarray(data.X.sum(axis=0), dtype=float).ravel() / np.maximum(seen, 1)
+    n, D = data.shape
+    ones, seen = data.sum(_bit_counts)
+    mean = ones / np.maximum(seen, 1)
 
     # a random row for each source
     chosen = rng.choice(n, size=n_clusters, replace=n < n_clusters)
-    picked = data.X[chosen]
-    rows = picked.toarray() if sparse.issparse(data.X) else picked
+    picked = data.take(chosen).X
+    rows = picked.toarray() if sparse.issparse(picked) else picked
     jitter = 0.02 * rng.uniform(-1, 1, size=(n_clusters, D))
 
     beta = 1 - (0.5 * mean + 0.25 * rows + jitter)
@@ -285,7 +356,7 @@ def start(
 
 
 def anneal(
-    data: Data,
+    data: Data | BitBlocks,
     model: Model,
     settings: Settings,
     *,
@@ -322,7 +393,7 @@ def anneal(
 
 
 def _level(
-    data: Data,
+    data: Data | BitBlocks,
     model: Model,
     settings: Settings,
     temperature: float,
@@ -381,7 +452,7 @@ def active_sets(sets: Array, statistics: Statistics, settings: Settings) -> Arra
 
 
 def boolean_refit(
-    data: Data,
+    data: Data | BitBlocks,
     model: Model,
     *,
     noise: str | None,
@@ -412,7 +483,7 @@ def boolean_refit(
 
 
 def replace_sources(
-    data: Data,
+    data: Data | BitBlocks,
     model: Model,
     statistics: Statistics,
     settings: Settings,
@@ -426,8 +497,11 @@ def replace_sources(
     the newcomer is the set of associated features that gains most on the bits that the others
     leave over. The exchange stays if the likelihood rises after a refit.
     """
-    n, p = data.X.shape
-    rows = data.take(np.sort(rng.choice(n, MAX_ROWS, replace=False))) if n > MAX_ROWS else data
+    n, p = data.shape
+    if n > MAX_ROWS:
+        rows = data.take(np.sort(rng.choice(n, MAX_ROWS, replace=False)))
+    else:
+        rows = data if isinstance(data, Data) else data.take(np.arange(n))
     words = pack_bits(rows.X)
     hidden = 0 if rows.observed is None else pack_rows(~rows.observed)
     tried = set()  # sources as they were, and the one that was to leave
@@ -516,7 +590,7 @@ def _best_candidate(
     return unpack_rows(best, p)[0], largest
 
 
-def soft_error_rates(data: Data, model: Model, *, noise: str | None) -> Model:
+def soft_error_rates(data: Data | BitBlocks, model: Model, *, noise: str | None) -> Model:
     """Refit the error rates of Boolean sources, all sets of a row being weighed by EM.
 
     The best set of a row fits some of its noise, so that counts of best sets make the fraction of

@@ -97,17 +97,18 @@ class Refusal(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Neighbouring rows: the number of the first, and their part of each array."""
+    """Neighbouring rows: the number of the first, their part of each array, their state."""
 
     first: int
     arrays: tuple[Any, ...]
+    state: Any = None
 
 
 class Pass(NamedTuple):
-    """What runs on every block: a function, with or without state, and what it needs."""
+    """What runs on every block: a function, whether it makes a new state, and what it needs."""
 
     function: Callable[..., Any]
-    has_state: bool
+    makes_state: bool
     shared: tuple[Any, ...]
 
 
@@ -189,7 +190,7 @@ class ArrayBlocks:
     def step(self, function: Callable[..., Any], *shared: Any) -> tuple["ArrayBlocks", Any]:
         """Return blocks in a new state, and a sum.
 
-        ``function(block, state, *shared)`` gives both for a block; the first state is None.
+        ``function(block, *shared)`` gives both for a block, whose `state` is None at first.
         """
         one_pass = Pass(function, True, shared)
         states: list[Any] = []
@@ -201,6 +202,10 @@ class ArrayBlocks:
 
         total = _checked(_tree(leaf, len(self.states), _add))
         return ArrayBlocks(self.arrays, self.cuts, states), total
+
+    def without_arrays(self) -> "ArrayBlocks":
+        """Return the blocks with nothing but their state, which says all that is needed."""
+        return ArrayBlocks((), self.cuts, self.states)
 
     def sample(self, indices: Any) -> tuple[Any, ...]:
         """Return some rows of each array, in memory."""
@@ -237,7 +242,7 @@ class ArrayBlocks:
     def _run(self, one_pass: Pass, i: int) -> tuple[Any, Any]:
         block = self._block(i)
         n_rows = self.cuts[i + 1] - self.cuts[i]
-        return _run_block(one_pass, block.first, n_rows, self.states[i], block.arrays)
+        return _run_block(one_pass, block._replace(state=self.states[i]), n_rows)
 
 
 class DaskBlocks(ArrayBlocks):
@@ -300,6 +305,18 @@ class DaskBlocks(ArrayBlocks):
             *[save(state, f"{own.path}/{i}.pickle") for i, state in enumerate(self.states)]
         )
         return self._with(list(persist(*[load(path) for path in paths])), self.n_passes, own)
+
+    def without_arrays(self) -> "DaskBlocks":
+        """Return the blocks with nothing but their state, which says all that is needed."""
+        chunks: list[tuple[Any, ...]] = [()] * len(self.chunks)
+        return DaskBlocks(
+            (),
+            self.cuts,
+            self.states,
+            chunks=chunks,
+            n_passes=self.n_passes,
+            folder=self.folder,
+        )
 
     def sample(self, indices: Any) -> tuple[Any, ...]:
         """Return some rows of each array, in memory."""
@@ -416,24 +433,22 @@ def _dask_blocks(X: Any, aligned: tuple[Any, ...], known_rows: bool) -> DaskBloc
 # What runs on the workers
 
 
-def _run_block(one_pass: Pass, first: int, n_rows: int, state: Any, arrays: Any) -> Any:
+def _run_block(one_pass: Pass, block: Block, n_rows: int) -> Any:
     """Return the state and the sums of a block, or the refusal of a row in place of the sums."""
-    for array in arrays:
+    for array in block.arrays:
         if array.shape[0] != n_rows:
-            return state, Refusal(
-                first,
+            return block.state, Refusal(
+                block.first,
                 f"The block from row {{row}} on should have {n_rows} rows and has "
                 f"{array.shape[0]}: the chunks of X are not what they say, call "
                 "X.compute_chunk_sizes() on an array of unknown lengths.",
             )
 
-    block = Block(first, tuple(arrays))
     try:
-        if one_pass.has_state:
-            return one_pass.function(block, state, *one_pass.shared)
-        return None, one_pass.function(block, *one_pass.shared)
+        result = one_pass.function(block, *one_pass.shared)
     except BadRow as bad:
-        return state, Refusal(first + bad.row, bad.message)
+        return block.state, Refusal(block.first + bad.row, bad.message)
+    return result if one_pass.makes_state else (block.state, result)
 
 
 def _run_group(one_pass: Pass, cuts: Any, before: Any, chunks: Any) -> Any:
@@ -442,7 +457,8 @@ def _run_group(one_pass: Pass, cuts: Any, before: Any, chunks: Any) -> Any:
 
     def leaf(i: int) -> Any:
         state = None if before is None else before[0][i]
-        state, sums = _run_block(one_pass, cuts[i], cuts[i + 1] - cuts[i], state, chunks[i])
+        block = Block(cuts[i], tuple(chunks[i]), state)
+        state, sums = _run_block(one_pass, block, cuts[i + 1] - cuts[i])
         states.append(state)
         return sums
 
@@ -490,7 +506,7 @@ def _add(*sums: Any) -> Any:
 
 def _checked(total: Any) -> Any:
     if isinstance(total, Refusal):
-        raise ValueError(total.message.format(row=f"{total.row:,}"))
+        raise ValueError(total.message.replace("{row}", f"{total.row:,}"))
     return total
 
 
