@@ -185,13 +185,15 @@ def blocks_of(estimator: Any, X: Any, *aligned: Any, **checks: Any) -> ArrayBloc
             f"Expected 2D array, got {len(blocks.shape)}D array instead: {name} needs a table of "
             "shape (n_samples, n_features)."
         )
-    if blocks.shape[0] == 0:
+    at_least = checks.pop("ensure_min_samples", 1)
+    if blocks.shape[0] < at_least:
         raise ValueError(
-            f"Found array with 0 sample(s) while a minimum of 1 is required by {name}."
+            f"Found array with {blocks.shape[0]} sample(s) while a minimum of {at_least} is "
+            f"required by {name}."
         )
 
     row = _one_row(blocks.arrays[0]) if names is None else names.iloc[:1]
-    validate_data(estimator, row, **{"reset": True, **checks, "ensure_min_samples": 1})
+    validate_data(estimator, row, reset=True, **checks)
     return blocks
 
 

@@ -119,7 +119,7 @@ def test_table_on_a_disk(kind, tmp_path, monkeypatch):
     rows = on_disk(tmp_path, X, limit) if kind == "map" else LikeHDF5(X)
     fitted = model().fit(rows)
     here = model().fit(X)
-    assert_same_model(fitted, here)
+    assert_same_model(fitted, here, rtol=1e-5)  # rows that two sets explain equally well
     assert_array_equal(fitted.assignments_, here.assignments_)
 
 
