@@ -10,14 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import run_starts
-from skmoderndata._blocks_input import (
-    FitsBlocks,
-    block_of,
-    blocks_of,
-    check_entries,
-    in_blocks,
-    rows_named,
-)
+from skmoderndata._blocks_input import FitsBlocks, in_blocks
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     N_JOBS,
@@ -58,12 +51,7 @@ from skmoderndata._solvers.boolean_data.multi_assignment import (
     with_empty_sources,
 )
 from skmoderndata._solvers.common.blocks import is_dask
-from skmoderndata._validation import (
-    BitCounts,
-    bits_of,
-    validate_boolean,
-    warn_default_threshold,
-)
+from skmoderndata._validation import validate_boolean
 from skmoderndata.cluster._base import BooleanComponents
 
 MAX_ROWS_COMPARED = 10_000  # of a table in blocks, to count those that differ
@@ -462,24 +450,11 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
 
     def _check(self, X, *, reset):
         if in_blocks(X):
-            return self._check_blocks(X)
+            return self._bits_in_blocks(X, allow_nan=True)
         bits, missing = validate_boolean(
             self, X, threshold=self.threshold, reset=reset, allow_nan=True
         )
         return Data(bits, None if missing is None else ~missing)
-
-    def _check_blocks(self, X):
-        """Bits of a table in blocks, packed in a first pass."""
-        name = type(self).__name__
-        rows = blocks_of(
-            self, X, dtype="numeric", accept_sparse="csr", ensure_all_finite=False
-        )
-        read = partial(_read_bits, threshold=self.threshold, owner=name)
-        look = partial(_look_at, threshold=self.threshold, owner=name)
-        data, counts = BitBlocks.of(rows, read, look)
-        if self.threshold is not None:
-            warn_default_threshold(self, counts, self.threshold)
-        return data
 
     def _max_assignments(self):
         if self.max_assignments is None:
@@ -596,19 +571,6 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
             best[rows] = (log_p >= peak - 1e-4).argmax(axis=1)
             total += float(peak.sum())
         return model.sets[best], total
-
-
-def _read_bits(X, *, threshold, owner):
-    """Bits of rows of a table in blocks."""
-    with rows_named():
-        bits, missing = bits_of(block_of(X), threshold=threshold, owner=owner)
-    return Data(bits, None if missing is None else ~missing)
-
-
-def _look_at(X, *, threshold, owner):
-    """Refuse rows that the table must not hold, and count what its numbers are."""
-    check_entries(X, owner=owner, allow_nan=True)
-    return BitCounts((), 0, 0) if threshold is None else BitCounts.of(block_of(X), threshold)
 
 
 def _soft_counts(data, model):

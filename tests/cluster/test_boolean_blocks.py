@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from skmoderndata import _blocks_input
 from skmoderndata._solvers.common import blocks as solver_blocks
-from skmoderndata.cluster import MultiAssignmentClustering
+from skmoderndata.cluster import BooleanKMeans, MultiAssignmentClustering
 from tests.solvers.test_blocks import LikeHDF5, in_dask, on_disk
 
 da = pytest.importorskip("dask.array")
@@ -180,7 +180,7 @@ def test_numbers_out_of_range_are_refused():
     def spoil(X):
         X[450, 1] = 1e200
 
-    with pytest.raises(ValueError, match="rows of X from 200 on.*magnitude 1.0e\\+200"):
+    with pytest.raises(ValueError, match=r"rows of X from 200 on.*magnitude 1.0e\+200"):
         model().fit(in_blocks_of_numbers(spoil))
 
 
@@ -194,10 +194,10 @@ def test_threshold_left_at_its_default_is_warned_about():
         UserWarning, match="more than two values, and threshold was left"
     ) as one:
         model().fit(rows)
-    with pytest.warns(UserWarning) as other:
+    with pytest.warns(UserWarning, match="more than two values") as other:
         model().fit(rows.compute())
     assert str(one[0].message) == str(other[0].message)
-    with pytest.raises(ValueError, match="rows of X from 200 on.*needs 0 and 1 only"):
+    with pytest.raises(ValueError, match=r"rows of X from 200 on.*needs 0 and 1 only"):
         model(threshold=None).fit(rows)
 
 
@@ -233,6 +233,81 @@ def test_failed_fit_changes_nothing():
         fitted.fit(in_blocks_of_numbers(spoil))
     assert fitted.log_likelihood_ == before
     assert fitted.assignments_.shape == (600, 4)
+
+
+def assert_same_centers(one, other):
+    assert_array_equal(one.cluster_centers_, other.cluster_centers_)
+    assert one.inertia_ == other.inertia_
+    assert one.reconstruction_err_ == other.reconstruction_err_
+    assert one.n_iter_ == other.n_iter_
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+@pytest.mark.parametrize("lengths", CUTS, ids=lambda lengths: str(len(lengths)))
+def test_boolean_k_means_is_the_same_whatever_the_cuts(lengths, init, seed, no_whole_table):
+    X = access(seed=seed)
+    clusters = BooleanKMeans(7, init=init, n_init=2, random_state=seed)
+    rows = in_dask(X, lengths)
+    for scheduler in ("synchronous", "threads"):
+        with dask.config.set(scheduler=scheduler):
+            assert_same_centers(clone(clusters).fit(rows), clone(clusters).fit(X))
+
+
+@pytest.mark.invariance
+def test_boolean_k_means_from_given_centres():
+    X = access()
+    clusters = BooleanKMeans(3, init=X[:3])
+    assert_same_centers(clone(clusters).fit(in_dask(X, (200, 400))), clone(clusters).fit(X))
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+def test_boolean_k_means_with_empty_clusters(init):
+    X = np.repeat(np.eye(4, 20, dtype=bool), [30, 20, 1, 1], axis=0)
+    clusters = BooleanKMeans(6, init=init, n_init=3, random_state=0)
+    lazy = clone(clusters).fit(in_dask(X, (25, 1, 26)))
+    assert_same_centers(lazy, clone(clusters).fit(X))
+    far = BooleanKMeans(3, init=np.ones((3, 20), bool))  # two of them get no row
+    assert_same_centers(clone(far).fit(in_dask(X, (25, 1, 26))), clone(far).fit(X))
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("kind", ["map", "HDF5"])
+def test_boolean_k_means_of_a_table_on_a_disk(kind, tmp_path, monkeypatch):
+    X = access()
+    limit = 100 * X[0].nbytes
+    monkeypatch.setattr(_blocks_input, "BLOCK_BYTES", limit)
+    monkeypatch.setattr(solver_blocks, "BLOCK_BYTES", limit)
+    rows = on_disk(tmp_path, X, limit) if kind == "map" else LikeHDF5(X)
+    fitted = BooleanKMeans(4, random_state=0).fit(rows)
+    here = BooleanKMeans(4, random_state=0).fit(X)
+    assert_same_centers(fitted, here)
+    assert_array_equal(fitted.labels_, here.labels_)
+    assert_array_equal(fitted.assignments_, here.assignments_)
+
+
+def test_labels_of_a_dask_array_are_predicted(no_whole_table):
+    X = access()
+    rows = in_dask(X, (200, 400))
+    fitted = BooleanKMeans(4, random_state=0).fit(rows)
+    with pytest.raises(AttributeError, match=r"labels_.*predict\(X\)"):
+        _ = fitted.labels_
+    with pytest.raises(AttributeError, match=r"assignments_.*transform\(X\)"):
+        _ = fitted.assignments_
+    labels = BooleanKMeans(4, random_state=0).fit_predict(rows)
+    assert isinstance(labels, da.Array)
+    (labels,) = dask.compute(labels)
+    assert_array_equal(labels, BooleanKMeans(4, random_state=0).fit_predict(X))
+
+
+@pytest.mark.edge
+def test_boolean_k_means_names_missing_bits():
+    def spoil(X):
+        X[450, 1] = np.nan
+
+    with pytest.raises(ValueError, match="BooleanKMeans contains NaN or infinity in row 450"):
+        BooleanKMeans().fit(in_blocks_of_numbers(spoil))
 
 
 @pytest.mark.slow

@@ -1,11 +1,12 @@
 """Multi-assignment clustering of Boolean data: annealed EM on tables over assignment sets."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from skmoderndata._solvers.boolean_data.bit_blocks import BLOCK_FLOATS, BitBlocks, Data
 from skmoderndata._solvers.boolean_data.boolean import (
     assignment_sets,
     associated_features,
@@ -18,7 +19,6 @@ from skmoderndata._solvers.boolean_data.boolean import (
     unions,
     unpack_rows,
 )
-from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
 from skmoderndata._solvers.common.iterate import Iterations, WatchedProgress
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._typing import Array
@@ -28,7 +28,6 @@ NOISE_RANGE = 1e-3  # the fraction of noisy bits likewise
 CERTAIN = 1e-6  # a Boolean model without noise errs with this probability
 MAX_PATTERNS = 2**12  # columns of sources are searched exhaustively up to 12 sources
 MAX_ACTIVE = 2000  # assignment sets kept by a pruned search
-BLOCK_FLOATS = 2**18  # of rows held at once as floats: one MiB
 NEGLIGIBLE = -60.0  # logarithm of a probability that counts as exp(-60): subnormals are slow
 DECIDED = 1e-6  # mean probability of all sets but the best below which annealing has ended
 MAX_ROWS = 2000  # rows in which a newcomer among the sources is looked for
@@ -40,82 +39,6 @@ ERROR_RATE_TOL = 1e-4  # change of the fraction of noisy bits at which they end
 ASSOCIATIONS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 SAMPLE = 1000  # rows that show at which temperature the sources separate
 SEPARATE = 0.01  # mean distance of two sources, per feature, from which they count as separate
-
-
-class Data(NamedTuple):
-    """Boolean rows, dense or sparse, and which of their bits are observed (None: all)."""
-
-    X: Any
-    observed: Array | None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of rows and columns."""
-        return self.X.shape
-
-    def sum(self, function: Callable[..., Any], *shared: Any) -> Any:
-        """Return ``function(data, *shared)``: a table in memory is one block."""
-        return function(self, *shared)
-
-    def blocks(self, n_sets: int) -> Iterator[tuple[slice, Any, Array | None]]:
-        """Yield row slices, their ones and their observed bits as float32, in bounded memory."""
-        n, p = self.X.shape
-        size = max(64, BLOCK_FLOATS // (p + 2 * n_sets))
-        for first in range(0, n, size):
-            rows = slice(first, min(first + size, n))
-            seen = None if self.observed is None else self.observed[rows].astype(np.float32)
-            yield rows, self.X[rows].astype(np.float32), seen
-
-    def take(self, rows: Array) -> "Data":
-        """Return some of the rows."""
-        return Data(self.X[rows], None if self.observed is None else self.observed[rows])
-
-
-class BitBlocks(NamedTuple):
-    """Boolean rows in blocks; in passes, their packed bits stand for them."""
-
-    rows: ArrayBlocks  # as they were given
-    packed: ArrayBlocks  # their bits and the mask of observed ones, packed, as the states
-    read: Callable[[Any], Data]  # rows as they were given -> bits
-
-    @classmethod
-    def of(
-        cls, rows: ArrayBlocks, read: Callable[[Any], Data], look: Callable[[Any], Any]
-    ) -> "tuple[BitBlocks, Any]":
-        """Pack the bits in one pass, and add up what `look` gives for the rows of a block."""
-        packed, (looks,) = rows.step(_pack, read, look)
-        return cls(rows, packed.without_arrays(), read), looks
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of rows and columns."""
-        return self.rows.shape  # type: ignore[return-value]
-
-    def sum(self, function: Callable[..., Any], *shared: Any) -> Any:
-        """Add up the tuples ``function(data, *shared)`` of the blocks."""
-        return self.packed.sum(_on_bits, function, self.shape[1], shared)
-
-    def take(self, rows: Array) -> Data:
-        """Return some of the rows, in memory."""
-        return self.read(self.rows.sample(rows)[0])
-
-
-def _pack(block: Block, read: Any, look: Any) -> tuple[Any, tuple[Any]]:
-    """Return the bits of a block, packed unless sparse, and what `look` gives for it."""
-    seen = look(block.arrays[0])
-    data = read(block.arrays[0])
-    if sparse.issparse(data.X):
-        return data, (seen,)
-    observed = None if data.observed is None else pack_rows(data.observed)
-    return Data(pack_rows(data.X), observed), (seen,)
-
-
-def _on_bits(block: Block, function: Any, p: int, shared: tuple[Any, ...]) -> Any:
-    bits, observed = block.state
-    if not sparse.issparse(bits):
-        bits = unpack_rows(bits, p)
-        observed = None if observed is None else unpack_rows(observed, p)
-    return function(Data(bits, observed), *shared)
 
 
 class Model(NamedTuple):
