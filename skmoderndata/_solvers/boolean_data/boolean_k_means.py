@@ -239,16 +239,19 @@ def lloyd_of_blocks(data, centers, max_iter):
         n_iter += 1
 
         # centres: bits of more than half of the rows, empty clusters filled
-        filled, filled_size = counts, size
+        filled = counts
+        filled_size = size
         if (size == 0).any():
             filled, filled_size = _fill_from_blocks(data, centers, counts, size)
         centers = pack_rows(2 * filled > filled_size[:, None])
         if (filled_size == 0).any():
             centers[filled_size == 0] = rows_at(data, [0])
 
-        before = counts, size
-        counts, size, inertia = data.sum_words(_assigned, centers, p)
-        converged = np.array_equal(size, before[1]) and np.array_equal(counts, before[0])
+        # what the labels amount to: where it stays the same, so do they
+        new_counts, new_size, inertia = data.sum_words(_assigned, centers, p)
+        converged = np.array_equal(new_size, size) and np.array_equal(new_counts, counts)
+        counts = new_counts
+        size = new_size
     return Clusters(centers, None, float(inertia), n_iter, converged)
 
 
@@ -262,21 +265,18 @@ def _assigned(first, words, centers, p):
     return counts, size, (cost + count_ones(words)).sum()
 
 
-class Farthest(tuple):
+class Farthest:
     """The rows farthest from their centre: (minus the distance, number, label, packed row)."""
 
-    def __new__(cls, rows, n_rows):
-        """Keep so many, the first of equally far ones."""
-        largest = super().__new__(cls, sorted(rows, key=lambda row: row[:2])[:n_rows])
-        largest.n_rows = n_rows
-        return largest
+    def __init__(self, rows, n_rows):
+        self.rows = sorted(rows, key=lambda row: row[:2])[
+            :n_rows
+        ]  # the first of equally far ones
+        self.n_rows = n_rows
 
     def __add__(self, other):
         """Return the farthest of both."""
-        return Farthest([*self, *other], self.n_rows)
-
-    def __reduce__(self):
-        return Farthest, (list(self), self.n_rows)
+        return Farthest([*self.rows, *other.rows], self.n_rows)
 
 
 def _fill_from_blocks(data, centers, counts, size):
@@ -285,7 +285,7 @@ def _fill_from_blocks(data, centers, counts, size):
     (farthest,) = data.sum_words(_farthest, centers, len(empty))
     counts = counts.copy()
     size = size.copy()
-    far = [row for row in farthest if row[0] < 0]
+    far = [row for row in farthest.rows if row[0] < 0]
     for cluster, (_, _, label, words) in zip(empty, far, strict=False):
         bits = unpack_rows(words[None], data.shape[1])[0].astype(np.int64)
         counts[label] -= bits

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from skmoderndata._solvers.boolean_data.bit_blocks import BLOCK_FLOATS, BitBlocks, Data
 from skmoderndata._solvers.boolean_data.boolean import (
@@ -268,8 +267,8 @@ def start(
 
     # a random row for each source
     chosen = rng.choice(n, size=n_clusters, replace=n < n_clusters)
-    picked = data.take(chosen).X
-    rows = picked.toarray() if sparse.issparse(picked) else picked
+    picked: Any = data.take(chosen).X
+    rows = picked if isinstance(picked, np.ndarray) else picked.toarray()
     jitter = 0.02 * rng.uniform(-1, 1, size=(n_clusters, D))
 
     beta = 1 - (0.5 * mean + 0.25 * rows + jitter)
