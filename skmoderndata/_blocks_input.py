@@ -156,7 +156,7 @@ def _refusal(estimator: Any, name: str, X: Any) -> str:
     else:
         remedies.append("a random sample of the rows")
     text = f"{cls.__name__}.{name} does not take a Dask array: give {', or '.join(remedies)}."
-    if estimator._card.rows == "independent":
+    if estimator._card.rows == "independent" and estimator._card.samples == "rows":
         text += " Once fitted, the methods that give a row for each row take Dask arrays."
     return text
 
@@ -271,7 +271,9 @@ class FitsBlocks:
 def _map_rows(estimator: Any, method: Any, name: str, X: Any, options: dict[str, Any]) -> Any:
     """Answer for each row of a table, lazy for one of Dask."""
     owner = f"{type(estimator).__name__}.{name}"
-    if estimator._card.rows != "independent" or name not in ROW_METHODS:
+    card = estimator._card
+    of_rows = card.rows == "independent" and card.samples == "rows"
+    if not of_rows or name not in ROW_METHODS:
         raise TypeError(
             f"{owner} does not take a table in blocks, as {_why_not(estimator, name)}: give "
             "X.compute() if all rows fit into memory."
@@ -321,9 +323,12 @@ def _map_rows(estimator: Any, method: Any, name: str, X: Any, options: dict[str,
 
 
 def _why_not(estimator: Any, name: str) -> str:
-    if estimator._card.rows == "independent":
-        return "it does not answer for each row by itself"
-    return estimator._card.rows
+    card = estimator._card
+    if card.rows != "independent":
+        return str(card.rows)
+    if card.samples != "rows":
+        return f"it works on {card.samples}, not on the rows of a table"
+    return "it does not answer for each row by itself"
 
 
 def _one_row(X: Any) -> Any:

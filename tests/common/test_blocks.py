@@ -19,6 +19,7 @@ from skmoderndata._blocks_input import ROW_METHODS
 from skmoderndata._solvers.common import blocks as solver_blocks
 from skmoderndata.decomposition import RobustPCA
 from skmoderndata.gaussian_process import SparseGaussianProcessRegressor
+from skmoderndata.image import DictionaryDenoiser
 from skmoderndata.linear_model import KernelPerceptron
 from skmoderndata.preprocessing import SeriesFormatter, TimeDelayEmbedding
 from tests.common import rules
@@ -173,6 +174,16 @@ def test_samples_of_other_kinds_are_refused_too(cls, lazy_only):
     if not cls._card.fits_blocks:
         with pytest.raises((TypeError, ValueError), match="Dask array"):
             cls().fit(X, np.zeros(40))
+
+
+@pytest.mark.edge
+def test_rows_of_an_image_are_no_samples(lazy_only):
+    image = np.random.default_rng(0).uniform(size=(24, 24))
+    for name in ("fit", "transform"):
+        with pytest.raises(TypeError, match="Dask array|image, not on the rows"):
+            getattr(DictionaryDenoiser(), name)(in_dask(image))
+    with pytest.raises(TypeError, match="series, not on the rows of a table"):
+        SeriesFormatter().transform(in_dask(image))
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
