@@ -9,11 +9,14 @@ import copy
 import functools
 import inspect
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import sklearn
 from scipy import sparse
+from sklearn.base import clone, is_classifier
+from sklearn.utils import check_random_state
 
 from skmoderndata._compat import output_container
 from skmoderndata._solvers.common.blocks import (
@@ -25,7 +28,7 @@ from skmoderndata._solvers.common.blocks import (
     is_dask,
     is_on_disk,
 )
-from skmoderndata._validation import check_magnitude, tidy, validate_data
+from skmoderndata._validation import check_magnitude, check_target, tidy, validate_data
 
 # methods with a row of the answer for each row, where the rows are independent
 ROW_METHODS = (
@@ -122,7 +125,8 @@ def _fit_in_blocks(estimator: Any, method: Any, name: str, bound: dict[str, Any]
 
     if not any(is_dask(value) for value in _flat(arguments.values())):
         return method(estimator, **arguments)
-    if not card.fits_blocks or name == "partial_fit" or isinstance(X, list | tuple):
+    takes_blocks = card.fits_blocks and name != "partial_fit"
+    if not takes_blocks or not in_blocks(X) or isinstance(X, list | tuple):
         raise TypeError(_refusal(estimator, name, X))
     if name == "fit_predict":  # labels of the training rows are not kept
         return estimator.fit(**arguments).predict(X)
@@ -246,6 +250,80 @@ def _first_bad_row(X: Any, allow_nan: bool) -> int | None:
     if sparse.issparse(X):
         return int(sparse.coo_array(X).row[bad].min())
     return int(np.flatnonzero(bad.reshape(len(values), -1).any(axis=1))[0])
+
+
+class Merged:
+    """A fitted estimator, to which `+` adds the rows of another one by `merge`."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def __add__(self, other: "Merged") -> "Merged":
+        return Merged(copy.deepcopy(self.model).merge(other.model))
+
+
+def fit_by_merge(estimator: Any, X: Any, **aligned: Any) -> Any:
+    """Fit a copy to each block, merge them, and keep what the merged one has learned.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        Its sums over rows add up: it has `merge`.
+    X : Dask array or Dask data frame of shape (n_samples, n_features)
+        Rows.
+    **aligned : array or None
+        What `fit` takes with an entry for each row, by name.
+    """
+    aligned = {name: rows for name, rows in aligned.items() if rows is not None}
+    rows = [values if is_dask(values) else np.asarray(values) for values in aligned.values()]
+    accept_sparse = estimator.__sklearn_tags__().input_tags.sparse
+    blocks = blocks_of(estimator, X, *rows, dtype="numeric", accept_sparse=accept_sparse)
+
+    # the same random numbers in each block, and the same classes
+    model = clone(estimator)
+    if not isinstance(model.get_params().get("random_state", 0), Integral):
+        rng = check_random_state(estimator.random_state)
+        model.set_params(random_state=int(rng.randint(2**31 - 1)))
+    classes = None
+    if is_classifier(estimator):
+        (labels,) = blocks.sum(_labels_of_block)
+        classes = labels.classes
+
+    (merged,) = blocks.sum(_fit_block, model, tuple(aligned), classes)
+    learned = {**vars(merged.model), **estimator.get_params(deep=False)}
+    names = {key: value for key, value in vars(estimator).items() if key.endswith("_in_")}
+    vars(estimator).update({**learned, **names})
+    return estimator
+
+
+class Labels:
+    """The labels of some rows, and with `+` those of others."""
+
+    def __init__(self, classes: Any) -> None:
+        self.classes = classes
+
+    def __add__(self, other: "Labels") -> "Labels":
+        return Labels(np.union1d(self.classes, other.classes))
+
+
+def _labels_of_block(block: Block) -> tuple[Labels]:
+    with rows_named():
+        check_target(block.arrays[1], owner="fit")
+        return (Labels(np.unique(block.arrays[1])),)
+
+
+def _fit_block(
+    block: Block, model: Any, names: tuple[str, ...], classes: Any
+) -> tuple[Merged]:
+    X = block_of(block.arrays[0])
+    check_entries(X, owner=type(model).__name__)
+    aligned = dict(zip(names, block.arrays[1:], strict=True))
+    if classes is not None:
+        aligned["classes"] = classes
+    with rows_named():
+        model = clone(model)
+        fit = model.partial_fit if hasattr(model, "partial_fit") else model.fit
+        return (Merged(fit(X, **aligned)),)
 
 
 class FitsBlocks:

@@ -180,7 +180,7 @@ def test_samples_of_other_kinds_are_refused_too(cls, lazy_only):
 def test_rows_of_an_image_are_no_samples(lazy_only):
     image = np.random.default_rng(0).uniform(size=(24, 24))
     for name in ("fit", "transform"):
-        with pytest.raises(TypeError, match="Dask array|image, not on the rows"):
+        with pytest.raises(TypeError, match=r"Dask array|image, not on the rows"):
             getattr(DictionaryDenoiser(), name)(in_dask(image))
     with pytest.raises(TypeError, match="series, not on the rows of a table"):
         SeriesFormatter().transform(in_dask(image))
