@@ -7,10 +7,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
-from skmoderndata._blocks_input import blocks_of, check_entries
+from skmoderndata._blocks_input import blocks_of, check_entries, in_blocks
 from skmoderndata._compat import NON_NEGATIVE, StrOptions, all_or_nothing, fit_context
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._validation import check_array, validate_data
 
 
@@ -146,7 +145,7 @@ class JamesStein(Base):
         self : JamesStein
             The fitted estimator.
         """
-        if is_dask(X):
+        if in_blocks(X):
             (spread,) = blocks_of(self, X, dtype=np.float64).sum(_spread_of_block)
             self._shrink(*spread)
             return self
