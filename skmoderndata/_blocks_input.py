@@ -77,14 +77,23 @@ def _in_blocks(method: Any, name: str) -> Any:
 
     @functools.wraps(method)
     def take(estimator: Any, *args: Any, **kwargs: Any) -> Any:
-        if not any(map(in_blocks, args)) and not any(map(in_blocks, kwargs.values())):
+        given = (*args, *kwargs.values())
+        if not any(map(in_blocks, given)):
             return method(estimator, *args, **kwargs)
 
+        # a table on a disk may be read as a whole where there is no other way
+        lazy = any(is_dask(value) for value in _flat(given))
+        if name in FITS:
+            if lazy:
+                return _fit_in_blocks(estimator, method, name, args, kwargs)
+            return method(estimator, *args, **kwargs)
         bound = inspect.signature(method).bind(estimator, *args, **kwargs).arguments
         _, X, *others = bound.values()
-        if name in FITS:
-            return _fit_in_blocks(estimator, method, name, bound)
-        if not in_blocks(X) or any(map(_is_array, others)):
+        alone = in_blocks(X) and not any(map(_is_array, others))
+        if not lazy and not (alone and _is_of_rows(estimator, name) and len(X.shape) == 2):
+            return method(estimator, *args, **kwargs)
+
+        if not alone:
             raise TypeError(
                 f"{type(estimator).__name__}.{name} takes one table in blocks, and nothing else "
                 "that has a row for each of its rows: call compute() of what goes with it, and "
@@ -115,22 +124,15 @@ def _is_array(value: Any) -> bool:
 # Fits
 
 
-def _fit_in_blocks(estimator: Any, method: Any, name: str, bound: dict[str, Any]) -> Any:
-    """Fit to a table in blocks where the class can; a table on a disk may be read as a whole."""
-    card = estimator._card
-    arguments = dict(bound)
-    self_name, X_name = list(arguments)[:2]
-    del arguments[self_name]
-    X = arguments[X_name]
-
-    if not any(is_dask(value) for value in _flat(arguments.values())):
-        return method(estimator, **arguments)
-    takes_blocks = card.fits_blocks and name != "partial_fit"
-    if not takes_blocks or not in_blocks(X) or isinstance(X, list | tuple):
+def _fit_in_blocks(estimator: Any, method: Any, name: str, args: Any, kwargs: Any) -> Any:
+    """Fit to a Dask array where the class can."""
+    X = args[0] if args else kwargs.get("X")
+    takes_blocks = estimator._card.fits_blocks and name != "partial_fit"
+    if not takes_blocks or not is_dask(X):
         raise TypeError(_refusal(estimator, name, X))
     if name == "fit_predict":  # labels of the training rows are not kept
-        return estimator.fit(**arguments).predict(X)
-    return method(estimator, **arguments)
+        return estimator.fit(*args, **kwargs).predict(X)
+    return method(estimator, *args, **kwargs)
 
 
 def _flat(values: Any) -> Any:
@@ -349,9 +351,7 @@ class FitsBlocks:
 def _map_rows(estimator: Any, method: Any, name: str, X: Any, options: dict[str, Any]) -> Any:
     """Answer for each row of a table, lazy for one of Dask."""
     owner = f"{type(estimator).__name__}.{name}"
-    card = estimator._card
-    of_rows = card.rows == "independent" and card.samples == "rows"
-    if not of_rows or name not in ROW_METHODS:
+    if not _is_of_rows(estimator, name):
         raise TypeError(
             f"{owner} does not take a table in blocks, as {_why_not(estimator, name)}: give "
             "X.compute() if all rows fit into memory."
@@ -398,6 +398,13 @@ def _map_rows(estimator: Any, method: Any, name: str, X: Any, options: dict[str,
         rows[:, start] if answer.ndim == 1 else rows[:, start:end]
         for answer, start, end in zip(example, ends[:-1], ends[1:], strict=True)
     )
+
+
+def _is_of_rows(estimator: Any, name: str) -> bool:
+    """Whether a method answers for each row of a table by itself."""
+    card = estimator._card
+    independent = card.rows == "independent" and card.samples == "rows"
+    return independent and name in ROW_METHODS
 
 
 def _why_not(estimator: Any, name: str) -> str:

@@ -202,6 +202,23 @@ def test_targets_in_dask_are_named():
 
 
 @pytest.mark.edge
+def test_tables_on_a_disk_are_read_as_a_whole_where_there_is_no_other_way(
+    monkeypatch, tmp_path
+):
+    X = sample()
+    monkeypatch.setattr(_blocks_input, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(solver_blocks, "BLOCK_BYTES", 100)
+    np.save(tmp_path / "X.npy", X)
+    rows = np.load(tmp_path / "X.npy", mmap_mode="r")
+    model = RobustPCA(n_components=2).fit(rows)
+    assert model.score(rows) == model.score(X)
+    embedding = TimeDelayEmbedding().fit(rows)
+    assert_array_equal(embedding.transform(rows), embedding.transform(X))
+    process = fitted(SparseGaussianProcessRegressor(random_state=0), X)
+    assert process.score(rows, X[:, 0]) == pytest.approx(process.score(X, X[:, 0]))
+
+
+@pytest.mark.edge
 def test_answers_that_couple_rows_are_refused():
     X = sample()
     model = fitted(SparseGaussianProcessRegressor(random_state=0), X)
