@@ -15,8 +15,9 @@ from tests.solvers.test_blocks import LikeHDF5, in_dask, on_disk
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
+Delayed = pytest.importorskip("dask.delayed").Delayed
 
-CUTS = [(600,), (1, 599), (200, 0, 1, 399), (7,) * 85 + (5,)]
+CUTS = [(600,), (1, 599), (200, 0, 1, 399), (50,) * 12]
 
 
 def access(n=600, p=24, k=4, noise=0.1, seed=0):
@@ -148,6 +149,25 @@ def test_answers_are_lazy():
     assert isinstance(memberships, da.Array)
     assert_array_equal(memberships.compute(), fitted.predict(X))
     assert_allclose(fitted.predict_proba(rows).compute(), fitted.predict_proba(X), atol=1e-12)
+
+
+def test_no_result_is_larger_than_twice_a_block(monkeypatch):
+    """What reaches the driver are counts for the assignment sets, whatever the rows."""
+    X = access(6000)
+    block = 1500 * 24 * 8
+    sizes = []
+    compute = Delayed.compute
+
+    def noted(self, **options):
+        result = compute(self, **options)
+        sizes.append(len(pickle.dumps(result)))
+        return result
+
+    monkeypatch.setattr(Delayed, "compute", noted)
+    model(n_init=1).fit(in_dask(X.astype(float), (1500,) * 4))
+    BooleanKMeans(4, n_init=1, random_state=0).fit(in_dask(X.astype(float), (1500,) * 4))
+    assert len(sizes) > 20
+    assert max(sizes) < 2 * block
 
 
 def test_data_frame_gives_names():
