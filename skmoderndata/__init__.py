@@ -14,12 +14,16 @@ from pathlib import Path
 
 from skmoderndata._version import __version__ as __version__
 
-_FUNCTIONS = ("all_estimators", "all_kernels")
+_FUNCTIONS = {  # name -> private module
+    "all_estimators": "_registry",
+    "all_kernels": "_registry",
+    "blocks_config": "_solvers.common.blocks",
+}
 
 
 def __getattr__(name):
     if name in _FUNCTIONS:
-        return getattr(importlib.import_module("skmoderndata._registry"), name)
+        return getattr(importlib.import_module(f"skmoderndata.{_FUNCTIONS[name]}"), name)
     if name == "__all__":  # `from skmoderndata import *` loads all classes
         return sorted(["__version__", *_FUNCTIONS, *_classes()])
 

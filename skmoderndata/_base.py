@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning, InconsistentVersionWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from skmoderndata._advice import meant_option, parameters_are_named
+from skmoderndata._blocks_input import take_blocks
 from skmoderndata._compat import InvalidParameterError
 from skmoderndata._version import __version__
 
@@ -24,6 +25,7 @@ class Base(BaseEstimator):
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
+        take_blocks(cls)
         if "__init__" in vars(cls):
             cls.__init__ = parameters_are_named(cls.__init__)
 

@@ -20,6 +20,7 @@ from sklearn.utils._param_validation import (
     StrOptions,
     validate_params,
 )
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import _check_sample_weight as _sklearn_check_sample_weight
 
@@ -67,6 +68,7 @@ __all__ = [
     "get_array_namespace",
     "move_array",
     "namespace",
+    "output_container",
     "svm_training_samples",
     "validate_params",
 ]
@@ -109,6 +111,11 @@ def check_sample_weight(sample_weight: Any, X: Any, **options: Any) -> Any:
     if _ZEROS_PASS and not as_numpy(weights).any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
     return weights
+
+
+def output_container(transformer):
+    """Container that `set_output` or the configuration asks for: "default", "pandas", ..."""
+    return _get_output_config("transform", transformer)["dense"]
 
 
 def svm_training_samples(machine):

@@ -65,6 +65,11 @@ class MethodCard:
         Why there is no comparison, as one sentence; empty when there is one.
     samples : {"rows", "series", "strings", "image"}
         What `fit` takes: rows of a table, a collection of series or of strings, or one image.
+    rows : str
+        "independent" if answers for a row depend on that row only; else the reason why not, as
+        the end of "does not take a table in blocks, as ...".
+    fits_blocks : bool
+        Whether `fit` takes tables in blocks: Dask arrays and data frames.
     """
 
     family: str
@@ -76,6 +81,8 @@ class MethodCard:
     comparison: Comparison | None = None
     no_comparison: str = ""
     samples: str = "rows"
+    rows: str = "independent"
+    fits_blocks: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 import inspect
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -402,6 +402,24 @@ def validate_boolean(estimator, X, *, threshold, reset, allow_nan=False):
         ensure_all_finite="allow-nan" if allow_nan else True,
     )
 
+    bits, missing = bits_of(X, threshold=threshold, owner=type(estimator).__name__)
+    if reset and threshold is not None and _is_default(estimator, threshold):
+        warn_default_threshold(estimator, BitCounts.of(X, threshold), threshold)
+    return bits, missing
+
+
+def bits_of(X, *, threshold, owner):
+    """Return numbers as Boolean, and the mask of unobserved bits, as `validate_boolean` does.
+
+    Parameters
+    ----------
+    X : ndarray or csr matrix of shape (n_samples, n_features)
+        Numbers or Booleans.
+    threshold : float or None
+        A bit is set where `X > threshold`; None requires that X contains only 0 and 1.
+    owner : str
+        What error messages name.
+    """
     values = X.data if sparse.issparse(X) else X
     # NaN marks unobserved bits, of dense arrays only
     missing = None
@@ -410,7 +428,7 @@ def validate_boolean(estimator, X, *, threshold, reset, allow_nan=False):
         if unobserved.any():
             if sparse.issparse(X):
                 raise ValueError(
-                    f"{type(estimator).__name__} does not take NaN in sparse input: "
+                    f"{owner} does not take NaN in sparse input: "
                     "give a dense array, where NaN marks an unobserved bit."
                 )
             missing = unobserved
@@ -421,7 +439,7 @@ def validate_boolean(estimator, X, *, threshold, reset, allow_nan=False):
     elif threshold is None:
         if not (np.isin(values, (0, 1)) | (values != values)).all():
             raise ValueError(
-                f"{type(estimator).__name__}(threshold=None) needs 0 and 1 only: set "
+                f"{owner}(threshold=None) needs 0 and 1 only: set "
                 "`threshold`, above which a value counts as 1."
             )
         bits = values == 1
@@ -432,8 +450,6 @@ def validate_boolean(estimator, X, *, threshold, reset, allow_nan=False):
                 "stored into 1: use threshold >= 0, or dense input."
             )
         bits = values > threshold
-        if reset:
-            _warn_default_threshold(estimator, X, values, bits, threshold)
     if not sparse.issparse(X):
         return bits, missing
 
@@ -443,31 +459,68 @@ def validate_boolean(estimator, X, *, threshold, reset, allow_nan=False):
     return X, None
 
 
-def _warn_default_threshold(estimator, X, values, bits, threshold):
+class BitCounts(NamedTuple):
+    """What the numbers of a table are; those of neighbouring rows add up."""
+
+    values: tuple[
+        float, ...
+    ]  # the smallest, the largest, and one between them if there is one
+    n_above: int  # numbers above the threshold
+    n_observed: int
+
+    @classmethod
+    def of(cls, X, threshold):
+        """Look at the entries of X, of which a sparse matrix does not store its zeros."""
+        values = X.data if sparse.issparse(X) else X
+        if values.dtype == bool or values.size == 0:
+            return cls((), 0, 0)
+        low, high = (float(bound) for bound in (np.nanmin(values), np.nanmax(values)))
+        between = (values > low) & (values < high)
+        seen = {low, high, *values[between][:1].tolist()}
+        n_observed = np.count_nonzero(values == values)
+
+        if sparse.issparse(X) and X.nnz < X.shape[0] * X.shape[1]:
+            seen.add(0.0)
+            n_observed = X.shape[0] * X.shape[1]
+        return cls(_three(seen), np.count_nonzero(values > threshold), n_observed)
+
+    def __add__(self, other):
+        """Return those of the rows of both."""
+        return BitCounts(
+            _three({*self.values, *other.values}),
+            self.n_above + other.n_above,
+            self.n_observed + other.n_observed,
+        )
+
+
+def _three(values):
+    """Return the smallest, the largest and one between them, as far as there are so many."""
+    ordered = sorted(values)
+    return tuple(ordered if len(ordered) < 3 else (ordered[0], ordered[1], ordered[-1]))
+
+
+def _is_default(estimator, threshold):
+    return threshold == inspect.signature(type(estimator)).parameters["threshold"].default
+
+
+def warn_default_threshold(estimator, counts, threshold):
     """Warn that numbers were cut at a threshold that nobody chose."""
     name = type(estimator).__name__
-    if threshold != inspect.signature(type(estimator)).parameters["threshold"].default:
-        return
-    if values.size == 0:
+    if not counts.values or not _is_default(estimator, threshold):
         return
 
-    # entries that a sparse matrix does not store are zeros; NaN is no value
-    some_zero = sparse.issparse(X) and X.nnz < X.shape[0] * X.shape[1]
-    low, high = (float(bound) for bound in (np.nanmin(values), np.nanmax(values)))
-    if some_zero:
-        low = min(low, 0.0)
-        high = max(high, 0.0)
-    between = ((values > low) & (values < high)).any() or (some_zero and low < 0 < high)
+    low = counts.values[0]
+    high = counts.values[-1]
+    between = len(counts.values) > 2
     alike = low < high and (high <= threshold or low > threshold)
     if not between and not alike:
         return
 
-    total = X.shape[0] * X.shape[1] if some_zero else np.count_nonzero(values == values)
     what = "more than two values" if between else f"the values {low:g} and {high:g}"
     warnings.warn(
         f"{name}: X holds {what}, and threshold was left at its default: the "
-        f"{np.count_nonzero(bits) / total:.1%} of the entries above {threshold:g} became 1. Set "
-        f"threshold, give X > {threshold:g} yourself, or set threshold=None, which refuses "
+        f"{counts.n_above / counts.n_observed:.1%} of the entries above {threshold:g} became 1. "
+        f"Set threshold, give X > {threshold:g} yourself, or set threshold=None, which refuses "
         "anything but 0 and 1.",
         stacklevel=6,
     )

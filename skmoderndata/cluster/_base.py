@@ -1,10 +1,20 @@
 """Base of the Boolean factorisations: memberships from Boolean components."""
 
+from functools import partial
+
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
+from skmoderndata._blocks_input import (
+    block_of,
+    blocks_of,
+    check_entries,
+    in_blocks,
+    rows_named,
+)
 from skmoderndata._compat import fit_context
+from skmoderndata._solvers.boolean_data.bit_blocks import BitBlocks, Data
 from skmoderndata._solvers.boolean_data.boolean import (
     best_cover,
     boolean_product,
@@ -12,7 +22,13 @@ from skmoderndata._solvers.boolean_data.boolean import (
     pack_bits,
     pack_rows,
 )
-from skmoderndata._validation import check_memberships, validate_boolean
+from skmoderndata._validation import (
+    BitCounts,
+    bits_of,
+    check_memberships,
+    validate_boolean,
+    warn_default_threshold,
+)
 
 NO_LABELS = dict.fromkeys(
     ("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
@@ -76,6 +92,17 @@ class BooleanComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         Z = check_memberships(Z, len(self.components_), called=self._factors)
         return boolean_product(Z, self.components_)
 
+    def _bits_in_blocks(self, X, *, allow_nan=False):
+        """Bits of a table in blocks, packed in a first pass."""
+        name = type(self).__name__
+        rows = blocks_of(self, X, dtype="numeric", accept_sparse="csr")
+        read = partial(_read_bits, threshold=self.threshold, owner=name)
+        look = partial(_look_at, threshold=self.threshold, owner=name, allow_nan=allow_nan)
+        data, counts = BitBlocks.of(rows, read, look)
+        if self.threshold is not None:
+            warn_default_threshold(self, counts, self.threshold)
+        return data
+
     @property
     def _n_features_out(self):
         return len(self.components_)
@@ -85,6 +112,19 @@ class BooleanComponents(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base)
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _read_bits(X, *, threshold, owner):
+    """Bits of rows of a table in blocks."""
+    with rows_named():
+        bits, missing = bits_of(block_of(X), threshold=threshold, owner=owner)
+    return Data(bits, None if missing is None else ~missing)
+
+
+def _look_at(X, *, threshold, owner, allow_nan):
+    """Refuse rows that the table must not hold, and count what its numbers are."""
+    check_entries(X, owner=owner, allow_nan=allow_nan)
+    return BitCounts((), 0, 0) if threshold is None else BitCounts.of(block_of(X), threshold)
 
 
 class BooleanFactors(BooleanComponents):
@@ -111,7 +151,10 @@ class BooleanFactors(BooleanComponents):
         self : object
             The fitted estimator.
         """
-        bits, _ = validate_boolean(self, X, threshold=self.threshold, reset=True)
+        if self._card.fits_blocks and in_blocks(X):
+            bits = self._bits_in_blocks(X)
+        else:
+            bits, _ = validate_boolean(self, X, threshold=self.threshold, reset=True)
         self._find(bits, X, y)
         return self
 

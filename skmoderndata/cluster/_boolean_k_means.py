@@ -8,20 +8,30 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import FitProgress, warn_not_converged
+from skmoderndata._blocks_input import FitsBlocks
 from skmoderndata._compat import AT_LEAST_ONE, CallbackSupportMixin, StrOptions
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.boolean_data.bit_blocks import BitBlocks
 from skmoderndata._solvers.boolean_data.boolean import (
     nearest_packed,
     pack_bits,
     pack_rows,
     unpack_rows,
 )
-from skmoderndata._solvers.boolean_data.boolean_k_means import lloyd, random_rows, spread_rows
+from skmoderndata._solvers.boolean_data.boolean_k_means import (
+    lloyd,
+    lloyd_of_blocks,
+    random_rows,
+    random_rows_of_blocks,
+    spread_rows,
+    spread_rows_of_blocks,
+)
+from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._validation import check_array
 from skmoderndata.cluster._base import BooleanFactors
 
 
-class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
+class BooleanKMeans(CallbackSupportMixin, FitsBlocks, ClusterMixin, BooleanFactors):
     r"""k-means for Boolean data: Hamming distance and majority centres, on packed bits.
 
     Minimises the number of bits in which rows differ from the Boolean centre of their cluster,
@@ -57,9 +67,10 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
     cluster_centers_ : ndarray of bool of shape (n_clusters, n_features)
         The same array.
     labels_ : ndarray of int of shape (n_samples,)
-        Cluster of each training row.
+        Cluster of each training row. Not kept for a Dask array, of which `predict` gives them.
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
-        The labels as Boolean memberships, with one True per row.
+        The labels as Boolean memberships, with one True per row; of a Dask array `transform`
+        gives them.
     inertia_ : float
         Sum of the Hamming distances of the training rows to their centres.
     reconstruction_err_ : float
@@ -81,7 +92,9 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
     -----
     Rows are packed 64 bits to a word, distances are population counts, and majorities are taken
     by bit-sliced counters: a pass costs about ``n p K / 64`` word operations and the data need
-    ``n p / 8`` bytes. Sparse input is packed in blocks of rows.
+    ``n p / 8`` bytes. Sparse input is packed in blocks of rows. Dask arrays and tables on a disk
+    are read once, and their packed rows remain where they were read; the answer is the same, and
+    each centre of "k-means++" takes three passes.
 
     The inertia never increases from one pass to the next, and a start ends when no label changes.
     The result is a local optimum, without a certificate of global optimality. Ties are resolved as
@@ -116,6 +129,7 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
         family="Boolean data",
         cite=("lloyd1982least", "huang1998extensions", "arthur2007kmeans"),
         cost="T n p k / 64",
+        fits_blocks=True,
         checks=(
             {"random_state": 0},
             {"n_clusters": 2, "init": "random", "n_init": 3, "random_state": 0},
@@ -139,6 +153,7 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
     }
 
     _factors = "clusters"  # what error messages call them
+    _of_rows = {"labels_": "predict", "assignments_": "transform"}
 
     def __init__(
         self,
@@ -158,7 +173,8 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
         self.random_state = random_state
 
     def _find(self, bits, X, y):
-        words = pack_bits(bits)
+        blocks = isinstance(bits, BitBlocks)
+        words = bits if blocks else pack_bits(bits)
         given = None if isinstance(self.init, str) else self._given_centers()
         n_init = self.n_init if given is None else 1
         rng = check_random_state(self.random_state)
@@ -171,32 +187,36 @@ class BooleanKMeans(CallbackSupportMixin, ClusterMixin, BooleanFactors):
                 if given is not None:
                     centers = given
                 elif self.init == "random":
-                    centers = random_rows(words, self.n_clusters, rng)
+                    draw = random_rows_of_blocks if blocks else random_rows
+                    centers = draw(words, self.n_clusters, rng)
                 else:
-                    centers = spread_rows(words, self.n_clusters, rng)
+                    draw = spread_rows_of_blocks if blocks else spread_rows
+                    centers = draw(words, self.n_clusters, rng)
 
-                start = lloyd(words, centers, self.max_iter)
-                if best is None or start[2] < best[2]:
+                run = lloyd_of_blocks if blocks else lloyd
+                start = run(words, centers, self.max_iter)
+                if best is None or start.inertia < best.inertia:
                     best = start
 
                 if progress.end():
                     break
 
-        centers, labels, inertia, self.n_iter_, converged = best
-        if not converged:
+        if not best.converged:
             warn_not_converged(
                 self,
-                reached=f"labels were still changing, at an inertia of {inertia:.0f}, after "
+                reached=f"labels were still changing, at an inertia of {best.inertia:.0f}, after "
                 f"max_iter={self.max_iter} passes",
                 remedy="increase max_iter",
             )
 
-        self.components_ = unpack_rows(centers, self.n_features_in_)
+        self.components_ = unpack_rows(best.centers, self.n_features_in_)
         self.cluster_centers_ = self.components_
-        self.labels_ = labels
-        self.assignments_ = self._one_hot(self.labels_)
-        self.inertia_ = inertia
-        self.reconstruction_err_ = self.inertia_ / (len(words) * self.n_features_in_)
+        self.n_iter_ = best.n_iter
+        self.inertia_ = best.inertia
+        self.reconstruction_err_ = self.inertia_ / (bits.shape[0] * self.n_features_in_)
+        if not is_dask(X):
+            self.labels_ = self.predict(X) if blocks else best.labels
+            self.assignments_ = self._one_hot(self.labels_)
 
     def predict(self, X):
         """Predict the nearest centre of each row.

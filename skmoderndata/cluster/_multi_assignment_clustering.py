@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import run_starts
+from skmoderndata._blocks_input import FitsBlocks, in_blocks
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     N_JOBS,
@@ -33,6 +34,7 @@ from skmoderndata._solvers.boolean_data.gibbs import gibbs
 from skmoderndata._solvers.boolean_data.multi_assignment import (
     MAX_ACTIVE,
     MAX_PATTERNS,
+    BitBlocks,
     Data,
     Model,
     Settings,
@@ -48,13 +50,15 @@ from skmoderndata._solvers.boolean_data.multi_assignment import (
     union_counts,
     with_empty_sources,
 )
+from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._validation import validate_boolean
 from skmoderndata.cluster._base import BooleanComponents
 
+MAX_ROWS_COMPARED = 10_000  # of a table in blocks, to count those that differ
 TABLES = 6  # tables over features and assignment sets in memory at once
 
 
-class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
+class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanComponents):
     r"""Overlapping clusters of Boolean data: each object is the OR of several sources.
 
     Maximises the likelihood of the observed bits over sources, noise and one assignment set
@@ -122,7 +126,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
     emission_proba_ : ndarray of shape (n_clusters, n_features)
         Probability that a source emits 1; 0 or 1 after `refit`.
     assignments_ : ndarray of bool of shape (n_samples, n_clusters)
-        Sources of each training object; the smallest of equally likely sets.
+        Sources of each training object; the smallest of equally likely sets. Not kept for a Dask
+        array, of which `predict` gives them.
     epsilon_ : float
         Estimated fraction of noisy bits; with `noise="flip"`, the fraction of inverted bits.
     noise_rate_ : float
@@ -185,6 +190,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         family="Boolean data",
         cite=("streich2009multi", "frank2012multi"),
         cost="T n p S, for S assignment sets",
+        fits_blocks=True,
         checks=(
             {"n_clusters": 2, "n_init": 1, "random_state": 0},
             {"n_clusters": 3, "max_assignments": 1, "noise": "flip", "random_state": 0},
@@ -226,6 +232,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
     }
 
     _factors = "sources"  # what error messages call them
+    _of_rows = {"assignments_": "predict"}
 
     def __init__(
         self,
@@ -270,9 +277,10 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask array of shape (n_samples, n_features)
             Boolean data, or numbers that `threshold` converts to bits. In a dense array NaN marks
-            unobserved bits.
+            unobserved bits. Dask arrays and tables on a disk are read block by block, once: packed
+            bits remain; `refine="gibbs"` does not take them.
         y : None
             Not used, present by convention.
 
@@ -282,9 +290,15 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
             The fitted estimator.
         """
         data = self._check(X, reset=True)
+        blocks = isinstance(data, BitBlocks)
+        if blocks and self.refine == "gibbs":
+            raise ValueError(
+                "refine='gibbs' samples all rows in memory and takes no table in blocks: set "
+                "refine=None."
+            )
         k = self._needed_sources(data)
-        sets, pruned = self._choose_sets(k, data.X.shape[1])
-        schedule = self._schedule(data.X.shape[1])
+        sets, pruned = self._choose_sets(k, data.shape[1])
+        schedule = self._schedule(data.shape[1])
 
         rng = check_random_state(self.random_state)
         seeds = rng.randint(2**31 - 1, size=self.n_init)
@@ -309,6 +323,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
             task_name="pass",
             max_passes=None,  # a refit ends when nothing improves
             n_jobs=self.n_jobs,
+            prefer="threads" if blocks else None,  # which hand their passes to Dask
         )
 
         best = max(results, key=lambda result: result.log_likelihood)
@@ -326,7 +341,10 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
             model = with_empty_sources(model, self.n_clusters)
 
         self._keep(model, statistics, -statistics.free_energy, best.n_iter)
-        self.assignments_ = self._assign(data)[0]
+        if not blocks:
+            self.assignments_ = self._assign(data)[0]
+        elif not is_dask(X):
+            self.assignments_ = self.predict(X)
         return self
 
     @fit_context()
@@ -432,6 +450,8 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
         return self._assign(self._check(X, reset=False))[0]
 
     def _check(self, X, *, reset):
+        if in_blocks(X):
+            return self._bits_in_blocks(X, allow_nan=True)
         bits, missing = validate_boolean(
             self, X, threshold=self.threshold, reset=reset, allow_nan=True
         )
@@ -450,12 +470,16 @@ class MultiAssignmentClustering(CallbackSupportMixin, BooleanComponents):
             return self.n_clusters
 
         # distinct rows, counted among the first ones where these are enough
-        n_rows = data.X.shape[0]
+        n_rows = data.shape[0]
+        blocks = isinstance(data, BitBlocks)
+        if blocks:
+            n_rows = min(n_rows, MAX_ROWS_COMPARED)
         head = 4 * self.n_clusters
         for n in (head, n_rows) if head < n_rows else (n_rows,):
-            words = pack_bits(data.X[:n])
-            if data.observed is not None:
-                words = np.hstack([words, pack_rows(data.observed[:n])])
+            first = data.take(np.arange(n) if blocks else slice(n))
+            words = pack_bits(first.X)
+            if first.observed is not None:
+                words = np.hstack([words, pack_rows(first.observed)])
             n_distinct = len(distinct_rows(words)[0])
             if n_distinct >= self.n_clusters:
                 return self.n_clusters

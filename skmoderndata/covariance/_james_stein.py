@@ -1,11 +1,13 @@
 """Shrinkage of many means towards a common target."""
 
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
+from skmoderndata._blocks_input import blocks_of, check_entries, in_blocks
 from skmoderndata._compat import NON_NEGATIVE, StrOptions, all_or_nothing, fit_context
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._validation import check_array, validate_data
@@ -107,6 +109,7 @@ class JamesStein(Base):
         family="many means",
         cite=("james1961estimation", "efron1975data", "bock1975minimax"),
         cost="n p",
+        fits_blocks=True,
         checks=({}, {"target": "zero", "noise_variance": 1.0}, {"positive_part": False}),
         comparison=Comparison(
             baseline="sklearn.covariance.EmpiricalCovariance",
@@ -132,7 +135,7 @@ class JamesStein(Base):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or Dask array of shape (n_samples, n_features)
             One repeated observation of all quantities in each row.
         y : None
             Not used, present by convention.
@@ -142,6 +145,10 @@ class JamesStein(Base):
         self : JamesStein
             The fitted estimator.
         """
+        if in_blocks(X):
+            (spread,) = blocks_of(self, X, dtype=np.float64).sum(_spread_of_block)
+            self._shrink(*spread)
+            return self
         X = validate_data(self, X, dtype=np.float64)
         raw = X.mean(axis=0)
         self._shrink(len(X), raw, float(np.sum((X - raw) ** 2)))
@@ -179,11 +186,9 @@ class JamesStein(Base):
             )
 
         # means and sums of squares of both parts together
-        a = self.n_samples_seen_
-        b = other.n_samples_seen_
-        step = other.raw_location_ - self.raw_location_
-        squares = self._squares + other._squares + float(step @ step) * a * b / (a + b)
-        self._shrink(a + b, self.raw_location_ + step * (b / (a + b)), squares)
+        mine = _Spread(self.n_samples_seen_, self.raw_location_, self._squares)
+        theirs = _Spread(other.n_samples_seen_, other.raw_location_, other._squares)
+        self._shrink(*(mine + theirs))
         return self
 
     def _shrink(self, n, raw, squares):
@@ -297,3 +302,25 @@ def _vector(values, m, name):
             f"{name} has shape {values.shape}, but there are {m} means: give one number for each."
         )
     return values.copy()
+
+
+class _Spread(NamedTuple):
+    """Number of rows, their mean, and the sum of their squared distances from it."""
+
+    n: int
+    mean: np.ndarray
+    squares: float
+
+    def __add__(self, other):
+        """Return those of the rows of both [Chan 1983]."""
+        n = self.n + other.n
+        step = other.mean - self.mean
+        squares = self.squares + other.squares + float(step @ step) * self.n * other.n / n
+        return _Spread(n, self.mean + step * (other.n / n), squares)
+
+
+def _spread_of_block(block):
+    X = np.asarray(block.arrays[0], dtype=np.float64)
+    check_entries(X, owner="JamesStein")
+    mean = X.mean(axis=0)
+    return (_Spread(len(X), mean, float(np.sum((X - mean) ** 2))),)

@@ -5,12 +5,22 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
+from skmoderndata._blocks_input import check_entries, in_blocks, rows_named
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.series.expansion import PolynomialExpansion
 from skmoderndata._solvers.series.slow_features import SlowMoments
 
+TIMES = (
+    "times must be finite and increase from row to row within a sequence: sort the rows of each "
+    "sequence, and give its rows one id in sequence_ids."
+)
+RANGE = (
+    "{}: squares of the expanded features leave the range of float64. Rescale X, for example with "
+    "StandardScaler."
+)
 CONSTANT = "{}: every{} feature is constant, so no output has unit variance. Check X."
 
 
@@ -77,15 +87,66 @@ def check_rows(
             previous[0] = -np.inf if after.last_time is None else after.last_time
 
         if not (np.isfinite(times) & (times > previous)).all():
-            raise ValueError(
-                "times must be finite and increase from row to row within a sequence: sort the "
-                "rows of each sequence, and give its rows one id in sequence_ids."
-            )
+            raise ValueError(TIMES)
 
     if after is not None and (times is None) != (after.last_time is None):
         raise ValueError("times must be given in every call of partial_fit, or in none.")
 
     return RowFacts(ids, valid, times, new_sequence)
+
+
+def aligned_rows(values):
+    """Check what has an entry for each row, which may be a Dask array."""
+    return values if in_blocks(values) else column_or_1d(values)
+
+
+def is_frozen(expansion):
+    """Whether a transformer stays as it is when it is fitted."""
+    return isinstance(expansion, FrozenEstimator)
+
+
+def moments_of_block(block, facts, owner, empty, prepare, chunk_rows):
+    """Moments of the rows of a block, as a tuple of one.
+
+    Parameters
+    ----------
+    block : Block
+        Rows, and what has an entry for each of them.
+    facts : tuple of str
+        Names of these, as `check_rows` takes them.
+    owner : str
+        What messages name.
+    empty : SlowMoments
+        Moments of no row.
+    prepare : pair of ndarray or None
+        Mean and components of the whitened input.
+    chunk_rows : int or None
+        Rows expanded at once.
+    """
+    X = block.arrays[0]
+    check_entries(X, owner=owner, allow_nan=True)
+    X = np.asarray(X, dtype=np.float32 if X.dtype == np.float32 else np.float64)
+    expansion = empty.expansion
+    with rows_named():
+        rows = check_rows(X, **dict(zip(facts, block.arrays[1:], strict=True)))
+        polynomial = prepare is None and isinstance(expansion, PolynomialExpansion)
+        if polynomial and not expansion.in_range(X[rows.valid]):
+            raise ValueError(RANGE.format(owner))
+
+    def whiten(chunk):
+        return chunk if prepare is None else (chunk - prepare[0]) @ prepare[1].T
+
+    moments = empty.copy()
+    with np.errstate(over="ignore", invalid="ignore"):
+        moments.update(
+            X,
+            sequence_ids=rows.ids,
+            valid=rows.valid,
+            times=rows.times,
+            chunk_rows=chunk_rows,
+            prepare=whiten,
+        )
+    return (moments,)
 
 
 class CallableExpansion:
@@ -136,22 +197,31 @@ class CallableExpansion:
 
 def whiten_input(model, X, valid):
     """Mean and principal components of the input, as set by `pre_pca`, scaled to unit variance."""
-    number = isinstance(model.pre_pca, Integral)
-    if model.pre_pca > X.shape[1] or not (number or model.pre_pca < 1):
-        raise ValueError(
-            f"pre_pca={model.pre_pca!r} must be a number of components, at most the "
-            f"{X.shape[1]} features of X, or a fraction of the variance between 0 and 1."
-        )
-
-    # principal components of the input
+    check_pre_pca(model, X.shape[1])
     moments = SlowMoments(PolynomialExpansion(X.shape[1], 1))
     moments.update(X, valid=valid)
+    return whiten_moments(model, moments, np.finfo(X.dtype).eps)
+
+
+def check_pre_pca(model, n_features):
+    """Refuse a `pre_pca` that is neither a number of components nor a fraction."""
+    number = isinstance(model.pre_pca, Integral)
+    if model.pre_pca > n_features or not (number or model.pre_pca < 1):
+        raise ValueError(
+            f"pre_pca={model.pre_pca!r} must be a number of components, at most the "
+            f"{n_features} features of X, or a fraction of the variance between 0 and 1."
+        )
+
+
+def whiten_moments(model, moments, eps):
+    """Do the same from the moments of the input, whose rounding errors are relative to `eps`."""
+    number = isinstance(model.pre_pca, Integral)
     # the default LAPACK driver may not converge if columns have very different scales
     variance, V = linalg.eigh(moments.covariance(), driver="evd")
     variance = variance[::-1]
     V = V[:, ::-1]
 
-    floor = (32 * np.finfo(X.dtype).eps * np.abs(moments.mean).max()) ** 2
+    floor = (32 * eps * np.abs(moments.mean).max()) ** 2
 
     # directions above rounding, as many as asked
     rank = int(np.count_nonzero(variance > max(1e-12 * variance[0], floor)))

@@ -1,5 +1,6 @@
 """Slow feature analysis."""
 
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, LazySolution, warn_fewer
+from skmoderndata._blocks_input import blocks_of, in_blocks
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     POSITIVE,
@@ -32,12 +34,21 @@ from skmoderndata._solvers.series.slow_features import (
 from skmoderndata._validation import FLOATS, validate_data
 from skmoderndata.decomposition._slow_base import (
     CONSTANT,
+    RANGE,
+    TIMES,
     CallableExpansion,
+    aligned_rows,
+    check_pre_pca,
     check_rows,
     check_states_add_up,
+    is_frozen,
     mean_slowness,
+    moments_of_block,
     whiten_input,
+    whiten_moments,
 )
+
+ROWS_SEEN = 1000  # of a table in blocks, to see what an expansion makes of a row
 
 
 class SlowFeatureAnalysis(
@@ -210,6 +221,7 @@ class SlowFeatureAnalysis(
             "chan1983algorithms",
         ),
         cost="2 n D^2 + 10 D^3, D expanded features",
+        fits_blocks=True,
         checks=(
             {},
             {"degree": 2, "n_components": 2},
@@ -283,8 +295,10 @@ class SlowFeatureAnalysis(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows in temporal order. Rows with NaN are omitted, together with their steps.
+        X : array-like or Dask array of shape (n_samples, n_features)
+            Rows in temporal order. Rows with NaN are omitted, together with their steps. Dask
+            arrays and tables on a disk are read block by block, in one pass; `pre_pca`, and
+            rounding errors to correct, take one more each.
 
         y : Ignored
             Not used, present by convention.
@@ -306,6 +320,8 @@ class SlowFeatureAnalysis(
         self : object
             Fitted estimator.
         """
+        if in_blocks(X):
+            return self._fit_blocks(X, sequence_ids, sample_mask, times)
         X = self._check(X, reset=True, ensure_min_samples=2)
         self._forget_solution("_moments")
         rows = check_rows(X, sequence_ids, sample_mask, times)
@@ -313,7 +329,62 @@ class SlowFeatureAnalysis(
         n_chunks = -(-len(X) // self._chunk_rows())
         with FitProgress(self, X, y, max_passes=n_chunks, task_name="chunk") as progress:
             self._update(self._moments, X, rows, progress=progress)
-            self._solve(X, rows)
+            self._solve(partial(self._measure, X, rows))
+        return self
+
+    def _fit_blocks(self, X, sequence_ids, sample_mask, times):
+        """Add up the moments of blocks, of which neighbours are joined by `merge`."""
+        facts = {"sequence_ids": sequence_ids, "sample_mask": sample_mask, "times": times}
+        facts = {name: rows for name, rows in facts.items() if rows is not None}
+        blocks = blocks_of(
+            self, X, *map(aligned_rows, facts.values()), dtype=FLOATS, ensure_min_samples=2
+        )
+        self._refuse_both()
+        if hasattr(self.expansion, "transform") and not is_frozen(self.expansion):
+            raise ValueError(
+                "expansion would be fitted to all rows, which a table in blocks does not allow: "
+                "fit it to some rows, and give sklearn.frozen.FrozenEstimator(expansion)."
+            )
+        single = blocks.arrays[0].dtype == np.float32
+        eps = float(np.finfo(np.float32 if single else np.float64).eps)
+        add_up = partial(blocks.sum, moments_of_block, tuple(facts), type(self).__name__)
+        self._forget_solution("_moments")
+
+        # the input whitened, which takes a pass of its own
+        n_inputs = blocks.shape[1]
+        self.input_mean_ = self.input_components_ = None
+        if self.pre_pca is not None:
+            check_pre_pca(self, n_inputs)
+            (moments,) = add_up(SlowMoments(PolynomialExpansion(n_inputs, 1)), None, None)
+            self._refuse_no_row(moments)
+            self.input_mean_, self.input_components_ = whiten_moments(self, moments, eps)
+            n_inputs = len(self.input_components_)
+        prepare = None if self.pre_pca is None else (self.input_mean_, self.input_components_)
+
+        # polynomials, or any expansion, which is known by what it makes of a row
+        self.expansion_ = self.expansion
+        if self.expansion is None:
+            self._expansion = PolynomialExpansion(n_inputs, self.degree, self.include_bias)
+        else:
+            rows = blocks.sample(np.arange(min(blocks.shape[0], ROWS_SEEN)))[0]
+            rows = rows[~np.isnan(rows).any(axis=1)]
+            if len(rows) == 0:
+                raise ValueError(f"The first {ROWS_SEEN} rows of X hold NaN: leave them out.")
+            self._expansion = CallableExpansion(
+                self.expansion, self._prepare(rows[:1]), self.include_bias
+            )
+
+        # moments, and those of the outputs where rounding errors are to be corrected
+        chunk_rows = self._chunk_rows()
+        (moments,) = add_up(SlowMoments(self._expansion, self.lag), prepare, chunk_rows)
+        self._refuse_no_row(moments)
+        if not moments.times_increase:
+            raise ValueError(TIMES)
+        self._input_eps = 0.0
+        self._keep(moments, eps)
+        self._solve(
+            lambda outputs: add_up(SlowMoments(outputs, self.lag), prepare, chunk_rows)[0]
+        )
         return self
 
     def _knows_input_of_expansion(self):
@@ -555,13 +626,20 @@ class SlowFeatureAnalysis(
         names = vars(self).get("feature_names_in_")
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names)
 
-    def _start(self, X, valid, *, may_be_empty=False):
-        """Choose the expansion and initialise the moments."""
+    def _refuse_both(self):
         if self.expansion is not None and self.degree != 1:
             raise ValueError(
                 f"degree={self.degree} and expansion={self.expansion!r} were both given: "
                 "leave one of them at its default."
             )
+
+    def _refuse_no_row(self, moments):
+        if moments.n_samples == 0:
+            raise ValueError(_NO_ROW.format(type(self).__name__))
+
+    def _start(self, X, valid, *, may_be_empty=False):
+        """Choose the expansion and initialise the moments."""
+        self._refuse_both()
         if not valid.any() and not may_be_empty:
             raise ValueError(_NO_ROW.format(type(self).__name__))
 
@@ -577,7 +655,7 @@ class SlowFeatureAnalysis(
             self._expansion = PolynomialExpansion(n_inputs, self.degree, self.include_bias)
             used = X if valid.all() else X[valid]
             if self.pre_pca is None and not self._expansion.in_range(used):
-                raise ValueError(_RANGE.format(type(self).__name__))
+                raise ValueError(RANGE.format(type(self).__name__))
         else:
             sample = self._prepare(X[valid])
             self.expansion_ = self.expansion
@@ -609,6 +687,12 @@ class SlowFeatureAnalysis(
             prepare=self._prepare,
         )
 
+    def _measure(self, X, rows, outputs):
+        """Moments of the outputs, in a second pass."""
+        measured = SlowMoments(outputs, self.lag)
+        self._accumulate(measured, X, rows)
+        return measured
+
     def _update(self, moments, X, rows, progress=None):
         with np.errstate(over="ignore", invalid="ignore"):
             self._accumulate(moments, X, rows, progress)
@@ -616,17 +700,18 @@ class SlowFeatureAnalysis(
 
     def _keep(self, moments, input_eps):
         if not moments.is_finite():
-            raise ValueError(_RANGE.format(type(self).__name__))
+            raise ValueError(RANGE.format(type(self).__name__))
         self._moments = moments
         self._input_eps = input_eps
         self.n_samples_seen_ = moments.n_samples
         self.n_steps_ = moments.n_steps
         self.n_sequences_ = moments.n_sequences
 
-    def _solve(self, X=None, rows=None):
+    def _solve(self, measure=None):
         """Decompose the moments; the only place that sets the solution.
 
-        If the rows are given, a second pass over them corrects significant rounding errors.
+        With `measure`, which gives the moments of outputs in a second pass over the rows,
+        significant rounding errors are corrected.
         """
         moments = self._moments
         who = type(self).__name__
@@ -666,10 +751,8 @@ class SlowFeatureAnalysis(
         components = solution.components
         delta = solution.delta_values
         rounding = np.finfo(np.float64).eps * solution.amplification
-        if X is not None and rounding > 3e-9 * min(0.1, delta[0]):
-            outputs = LinearOutputs(self._expansion, mean, components)
-            measured = SlowMoments(outputs, self.lag)
-            self._accumulate(measured, X, rows)
+        if measure is not None and rounding > 3e-9 * min(0.1, delta[0]):
+            measured = measure(LinearOutputs(self._expansion, mean, components))
             rotation, delta = polish_directions(measured.covariance(), measured.step_moment())
             components = fix_signs(rotation @ components)
 
@@ -708,8 +791,4 @@ class SlowFeatureAnalysis(
         return out
 
 
-_RANGE = (
-    "{}: squares of the expanded features leave the range of float64. Rescale X, for example with "
-    "StandardScaler."
-)
 _NO_ROW = "{} found no usable row: every row contains NaN or is masked."

@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skmoderndata._base import Base, LazySolution
+from skmoderndata._blocks_input import fit_by_merge
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     N_JOBS,
@@ -29,6 +30,7 @@ from skmoderndata._compat import (
     move_array,
     namespace,
 )
+from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.networks.forward_selection import forward_selection
 from skmoderndata._solvers.networks.hidden_layers import ACTIVATIONS, draw_weights
 from skmoderndata._solvers.networks.ridge_path import (
@@ -83,8 +85,9 @@ class RidgeNetwork(LazySolution, Base):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training data.
+        X : array-like, sparse matrix or Dask array of shape (n_samples, n_features)
+            Training data. A Dask array is fitted block by block, as by `partial_fit`: with
+            `alpha="loo"` the penalty is chosen as there.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -95,6 +98,14 @@ class RidgeNetwork(LazySolution, Base):
         self : object
             The fitted estimator.
         """
+        if is_dask(X):
+            self._check_additive("fit to a Dask array")
+            if getattr(self, "class_weight", None) == "balanced":
+                raise ValueError(
+                    f"{type(self).__name__}.fit to a Dask array cannot balance classes: give "
+                    "class_weight as a dictionary."
+                )
+            return fit_by_merge(self, X, y=y, sample_weight=sample_weight)
         X, Y, w = self._start(X, y, sample_weight, classes=None, reset=True)
         self._open(X, Y, w, check_random_state(self.random_state))
 

@@ -141,6 +141,7 @@ class ELMRegressor(NetworkRegressor, RandomNetwork):
         family="networks",
         cite=("huang2006extreme", "allen1974relationship", "miche2010opelm"),
         cost="n L^2 + L^3, L outputs of the first layer",
+        fits_blocks=True,
         checks=(
             {"n_hidden": 50, "random_state": 0},
             {"n_hidden": 20, "activation": "relu", "fit_intercept": False, "random_state": 0},
@@ -305,6 +306,7 @@ class ELMClassifier(NetworkClassifier, RandomNetwork):
         family="networks",
         cite=("huang2006extreme", "allen1974relationship", "miche2010opelm"),
         cost="n L^2 + L^3, L outputs of the first layer",
+        fits_blocks=True,
         checks=(
             {"n_hidden": 50, "random_state": 0},
             {"n_hidden": 20, "activation": "relu", "fit_intercept": False, "random_state": 0},

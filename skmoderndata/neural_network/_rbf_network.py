@@ -326,6 +326,7 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
         family="networks",
         cite=("moody1989fast", "chen1991orthogonal", "allen1974relationship"),
         cost="n k^2 + k^3, k centres",
+        fits_blocks=True,
         checks=(
             {"n_centers": 8, "random_state": 0},
             {"n_centers": 5, "centers": "ols", "basis": "linear", "random_state": 0},
@@ -508,6 +509,7 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
         family="networks",
         cite=("moody1989fast", "chen1991orthogonal", "allen1974relationship"),
         cost="n k^2 + k^3, k centres",
+        fits_blocks=True,
         checks=(
             {"n_centers": 8, "random_state": 0},
             {"n_centers": 5, "centers": "ols", "basis": "linear", "random_state": 0},

@@ -123,6 +123,7 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
         family="networks",
         cite=("pao1994learning", "allen1974relationship"),
         cost="n L^2 + L^3, L outputs of the first layer",
+        fits_blocks=True,
         checks=(
             {"n_hidden": 50, "random_state": 0},
             {"n_hidden": 20, "activation": "relu", "fit_intercept": False, "random_state": 0},
@@ -286,6 +287,7 @@ class RVFLClassifier(NetworkClassifier, RandomNetwork):
         family="networks",
         cite=("pao1994learning", "allen1974relationship"),
         cost="n L^2 + L^3, L outputs of the first layer",
+        fits_blocks=True,
         checks=(
             {"n_hidden": 50, "random_state": 0},
             {"n_hidden": 20, "activation": "relu", "fit_intercept": False, "random_state": 0},

@@ -121,6 +121,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         family="time series",
         cite=("simon2006unfolding", "takens1981detecting", "fraser1986independent"),
         cost="n p n_lags; lag='auto': n p log n",
+        rows="rows are time and a window holds earlier ones",
         checks=(
             {},
             {"lag": "auto", "n_lags": 2},

@@ -14,8 +14,8 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from skmoderndata._solvers.common.blocks import entries_at
 from skmoderndata._solvers.common.convex_problems import matrix_completion, solve
+from skmoderndata._solvers.common.products import entries_at
 from skmoderndata._solvers.lowrank import completion
 from skmoderndata.datasets import make_ratings
 from skmoderndata.impute import NuclearNormImputer

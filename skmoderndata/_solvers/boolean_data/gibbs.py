@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from skmoderndata._solvers.boolean_data.bit_blocks import Data
 from skmoderndata._solvers.boolean_data.boolean import assignment_sets
 from skmoderndata._solvers.boolean_data.multi_assignment import (
     CERTAIN,
-    Data,
     Model,
     Statistics,
     boolean_model,

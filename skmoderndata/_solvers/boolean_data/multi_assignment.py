@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
+from skmoderndata._solvers.boolean_data.bit_blocks import BLOCK_FLOATS, BitBlocks, Data
 from skmoderndata._solvers.boolean_data.boolean import (
     assignment_sets,
     associated_features,
@@ -27,7 +27,6 @@ NOISE_RANGE = 1e-3  # the fraction of noisy bits likewise
 CERTAIN = 1e-6  # a Boolean model without noise errs with this probability
 MAX_PATTERNS = 2**12  # columns of sources are searched exhaustively up to 12 sources
 MAX_ACTIVE = 2000  # assignment sets kept by a pruned search
-BLOCK_FLOATS = 2**18  # of rows held at once as floats: one MiB
 NEGLIGIBLE = -60.0  # logarithm of a probability that counts as exp(-60): subnormals are slow
 DECIDED = 1e-6  # mean probability of all sets but the best below which annealing has ended
 MAX_ROWS = 2000  # rows in which a newcomer among the sources is looked for
@@ -39,26 +38,6 @@ ERROR_RATE_TOL = 1e-4  # change of the fraction of noisy bits at which they end
 ASSOCIATIONS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 SAMPLE = 1000  # rows that show at which temperature the sources separate
 SEPARATE = 0.01  # mean distance of two sources, per feature, from which they count as separate
-
-
-class Data(NamedTuple):
-    """Boolean rows, dense or sparse, and which of their bits are observed (None: all)."""
-
-    X: Any
-    observed: Array | None
-
-    def blocks(self, n_sets: int) -> Iterator[tuple[slice, Any, Array | None]]:
-        """Yield row slices, their ones and their observed bits as float32, in bounded memory."""
-        n, p = self.X.shape
-        size = max(64, BLOCK_FLOATS // (p + 2 * n_sets))
-        for first in range(0, n, size):
-            rows = slice(first, min(first + size, n))
-            seen = None if self.observed is None else self.observed[rows].astype(np.float32)
-            yield rows, self.X[rows].astype(np.float32), seen
-
-    def take(self, rows: Array) -> "Data":
-        """Return some of the rows."""
-        return Data(self.X[rows], None if self.observed is None else self.observed[rows])
 
 
 class Model(NamedTuple):
@@ -104,7 +83,7 @@ class Settings(NamedTuple):
 
 
 def one_start(
-    data: Data,
+    data: Data | BitBlocks,
     sets: Array,
     settings: Settings,
     *,
@@ -123,8 +102,8 @@ def one_start(
         # 1. annealing, the first levels on a sample
         model = start(data, sets, settings.n_clusters, noise=settings.noise, rng=rng)
         first = 0
-        if data.X.shape[0] > 2 * SAMPLE:
-            sample = data.take(np.sort(rng.choice(data.X.shape[0], SAMPLE, replace=False)))
+        if data.shape[0] > 2 * SAMPLE:
+            sample = data.take(np.sort(rng.choice(data.shape[0], SAMPLE, replace=False)))
             model, first = _coincident(sample, model, settings)
         model, n_iter = anneal(data, model, settings, first=first, progress=progress)
 
@@ -178,8 +157,17 @@ def likelihood_blocks(
         yield rows, X, seen, q
 
 
-def expectation(data: Data, model: Model, temperature: float) -> Statistics:
+def expectation(data: Data | BitBlocks, model: Model, temperature: float) -> Statistics:
     """Soft assignment at a temperature, reduced to counts; 0 means the best set only."""
+    ones, seen_by_set, free_energy, certain = data.sum(_expected_counts, model, temperature)
+    doubt = 1 - certain / data.shape[0]
+    return Statistics(ones, np.maximum(seen_by_set - ones, 0.0), free_energy, doubt)
+
+
+def _expected_counts(
+    data: Data, model: Model, temperature: float
+) -> tuple[Array, Array, float, float]:
+    """Ones and observed bits of each set, the free energy, and how certain the sets are."""
     shape = (data.X.shape[1], len(model.sets))
     ones = np.zeros(shape)
     free_energy = 0.0
@@ -210,8 +198,13 @@ def expectation(data: Data, model: Model, temperature: float) -> Statistics:
         ones += X.T @ q
         seen_by_set = seen_by_set + (q.sum(axis=0) if seen is None else seen.T @ q)
 
-    doubt = 1 - certain / data.X.shape[0]
-    return Statistics(ones, np.maximum(seen_by_set - ones, 0.0), free_energy, doubt)
+    return ones, seen_by_set, free_energy, certain
+
+
+def _bit_counts(data: Data) -> tuple[Array, Any]:
+    """Ones of each column, and its observed bits."""
+    seen = data.X.shape[0] if data.observed is None else data.observed.sum(axis=0)
+    return np.asarray(data.X.sum(axis=0), dtype=float).ravel(), seen
 
 
 def one_hot(index: Array, width: int) -> Array:
@@ -260,7 +253,7 @@ def maximization(
 
 
 def start(
-    data: Data,
+    data: Data | BitBlocks,
     sets: Array,
     n_clusters: int,
     *,
@@ -268,14 +261,14 @@ def start(
     rng: np.random.RandomState,
 ) -> Model:
     """All sources near the mean row, each leaning towards one random row."""
-    n, D = data.X.shape
-    seen = n if data.observed is None else data.observed.sum(axis=0)
-    mean = np.asarray(data.X.sum(axis=0), dtype=float).ravel() / np.maximum(seen, 1)
+    n, D = data.shape
+    ones, seen = data.sum(_bit_counts)
+    mean = ones / np.maximum(seen, 1)
 
     # a random row for each source
     chosen = rng.choice(n, size=n_clusters, replace=n < n_clusters)
-    picked = data.X[chosen]
-    rows = picked.toarray() if sparse.issparse(data.X) else picked
+    picked: Any = data.take(chosen).X
+    rows = picked if isinstance(picked, np.ndarray) else picked.toarray()
     jitter = 0.02 * rng.uniform(-1, 1, size=(n_clusters, D))
 
     beta = 1 - (0.5 * mean + 0.25 * rows + jitter)
@@ -285,7 +278,7 @@ def start(
 
 
 def anneal(
-    data: Data,
+    data: Data | BitBlocks,
     model: Model,
     settings: Settings,
     *,
@@ -322,7 +315,7 @@ def anneal(
 
 
 def _level(
-    data: Data,
+    data: Data | BitBlocks,
     model: Model,
     settings: Settings,
     temperature: float,
@@ -381,7 +374,7 @@ def active_sets(sets: Array, statistics: Statistics, settings: Settings) -> Arra
 
 
 def boolean_refit(
-    data: Data,
+    data: Data | BitBlocks,
     model: Model,
     *,
     noise: str | None,
@@ -412,7 +405,7 @@ def boolean_refit(
 
 
 def replace_sources(
-    data: Data,
+    data: Data | BitBlocks,
     model: Model,
     statistics: Statistics,
     settings: Settings,
@@ -426,8 +419,11 @@ def replace_sources(
     the newcomer is the set of associated features that gains most on the bits that the others
     leave over. The exchange stays if the likelihood rises after a refit.
     """
-    n, p = data.X.shape
-    rows = data.take(np.sort(rng.choice(n, MAX_ROWS, replace=False))) if n > MAX_ROWS else data
+    n, p = data.shape
+    if n > MAX_ROWS:
+        rows = data.take(np.sort(rng.choice(n, MAX_ROWS, replace=False)))
+    else:
+        rows = data if isinstance(data, Data) else data.take(np.arange(n))
     words = pack_bits(rows.X)
     hidden = 0 if rows.observed is None else pack_rows(~rows.observed)
     tried = set()  # sources as they were, and the one that was to leave
@@ -516,7 +512,7 @@ def _best_candidate(
     return unpack_rows(best, p)[0], largest
 
 
-def soft_error_rates(data: Data, model: Model, *, noise: str | None) -> Model:
+def soft_error_rates(data: Data | BitBlocks, model: Model, *, noise: str | None) -> Model:
     """Refit the error rates of Boolean sources, all sets of a row being weighed by EM.
 
     The best set of a row fits some of its noise, so that counts of best sets make the fraction of

@@ -1,26 +1,543 @@
-"""Rows for compiled functions: in bounded stretches, and multiplied at single entries."""
+"""Rows in blocks: one solver for an array, a table on a disk and a Dask array.
 
-from collections.abc import Iterator
+A pass is a function of a block and a sum over the blocks. `as_blocks` cuts what it is given;
+`ArrayBlocks` runs a pass in this process, `DaskBlocks` on Dask, which nothing else here knows.
 
-from skmoderndata._jit import jit
-from skmoderndata._typing import Array
+>>> import numpy as np
+>>> blocks = as_blocks(np.arange(6.0).reshape(3, 2))
+>>> blocks.sum(lambda block: (len(block.arrays[0]), block.arrays[0].sum(axis=0)))
+(3, array([6., 9.]))
+"""
+
+import contextlib
+import contextvars
+import itertools
+import pickle
+import shutil
+import sys
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
 
 # multiplications in one compiled call, so that an interrupt is heard after seconds
 WORK = 2**31
+BLOCK_BYTES = 2**26  # of a table on a disk in memory at once
+TREE_WIDTH = 4  # sums added at a time: rounding depends on the cuts only
+MAX_TASKS = 200  # of a pass on Dask; beyond, a task takes several neighbours
+PASSES_PER_CHECKPOINT = 20  # what is repeated at most after the loss of a worker
+
+_checkpoint_dir: contextvars.ContextVar[str | None] = contextvars.ContextVar(
+    "checkpoint_dir", default=None
+)
 
 
-def row_blocks(n_rows: int, cost: float) -> Iterator[slice]:
-    """Yield stretches of rows of `cost` multiplications each that make bounded calls."""
-    size = max(1, int(WORK / max(cost, 1.0)))
+def row_blocks(n_rows: int, cost: float, *, limit: float = WORK) -> Iterator[slice]:
+    """Yield stretches of rows of `cost` each, multiplications or bytes, below the limit."""
+    size = max(1, int(limit / max(cost, 1.0)))
     for first in range(0, n_rows, size):
         yield slice(first, min(first + size, n_rows))
 
 
-@jit
-def entries_at(rows: Array, columns: Array, left: Array, right: Array, out: Array) -> None:
-    """Write the entries of `left @ right.T` at the cells `(rows, columns)`."""
-    for k in range(rows.size):
-        total = 0.0
-        for c in range(left.shape[1]):
-            total += left[rows[k], c] * right[columns[k], c]
-        out[k] = total
+@contextlib.contextmanager
+def blocks_config(*, checkpoint_dir: Any = None) -> Iterator[None]:
+    """Set how fits on Dask arrays run, within a `with` statement.
+
+    Parameters
+    ----------
+    checkpoint_dir : str or path-like, default=None
+        Folder that all workers see. Methods whose passes change a state of each row write it there
+        every 20 passes, so that a lost worker repeats 20 passes at most, and not all of them. What
+        is written is removed after the fit. None writes nothing. Methods that only add up sums
+        have no such state.
+
+    Raises
+    ------
+    NotADirectoryError
+        If the folder does not exist.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import skmoderndata
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with skmoderndata.blocks_config(checkpoint_dir=folder):
+    ...         pass  # model.fit(X)
+    """
+    if checkpoint_dir is not None and not Path(checkpoint_dir).is_dir():
+        raise NotADirectoryError(
+            f"checkpoint_dir={str(checkpoint_dir)!r} is not a folder: make one that all workers "
+            "see."
+        )
+    token = _checkpoint_dir.set(None if checkpoint_dir is None else str(checkpoint_dir))
+    try:
+        yield
+    finally:
+        _checkpoint_dir.reset(token)
+
+
+class BadRow(ValueError):
+    """Raised by the function of a pass: a row of its block, and a message with {row}."""
+
+    def __init__(self, row: int, message: str) -> None:
+        super().__init__(row, message)
+        self.row = row
+        self.message = message
+
+
+class Refusal(NamedTuple):
+    """A bad row as a value: the first one wins every sum."""
+
+    row: int
+    message: str
+
+
+class Block(NamedTuple):
+    """Neighbouring rows: the number of the first, their part of each array, their state."""
+
+    first: int
+    arrays: tuple[Any, ...]
+    state: Any = None
+
+
+class Pass(NamedTuple):
+    """What runs on every block: a function, whether it makes a new state, and what it needs."""
+
+    function: Callable[..., Any]
+    makes_state: bool
+    shared: tuple[Any, ...]
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a collection of Dask, which is then imported already."""
+    dask = sys.modules.get("dask")
+    return dask is not None and bool(dask.is_dask_collection(X))
+
+
+def is_on_disk(X: Any) -> bool:
+    """Whether X is a memory map, or an array of zarr or HDF5."""
+    if isinstance(X, np.ndarray):
+        return isinstance(X, np.memmap)
+    if hasattr(X, "__array_ufunc__"):  # an array in memory, or one of Dask
+        return False
+    return all(hasattr(X, name) for name in ("shape", "dtype", "chunks"))
+
+
+def as_blocks(X: Any, *aligned: Any, known_rows: bool = True) -> "ArrayBlocks":
+    """Cut X, and what has an entry for each of its rows, into blocks.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, memory map, array of zarr or HDF5, Dask array or Dask data frame
+        What is in memory makes one block, what is on a disk blocks of 64 MiB, and Dask keeps its
+        chunks of rows.
+    *aligned : array
+        Targets, weights, a second view, ids of sequences: cut as X is.
+    known_rows : bool, default=True
+        Whether a Dask array must know the lengths of its chunks; only `map_rows` needs none.
+
+    Raises
+    ------
+    ValueError
+        If the lengths differ, or if those of the chunks are unknown.
+    """
+    if any(is_dask(array) for array in (X, *aligned)):
+        return _dask_blocks(X, aligned, known_rows)
+
+    n = X.shape[0]
+    for array in aligned:
+        _check_length(n, array.shape[0])
+    cuts = [0, n]
+    if any(is_on_disk(array) for array in (X, *aligned)):
+        row_bytes = np.dtype(X.dtype).itemsize * np.prod(X.shape[1:], dtype=float)
+        cuts = [0, *(rows.stop for rows in row_blocks(n, row_bytes, limit=BLOCK_BYTES))]
+    return ArrayBlocks((X, *aligned), cuts)
+
+
+def _check_length(n: int, n_other: int) -> None:
+    if n_other != n:
+        raise ValueError(f"X has {n} rows, and what goes with them {n_other}: give as many.")
+
+
+class ArrayBlocks:
+    """Blocks of arrays that can be cut: in memory, sparse, or on a disk."""
+
+    def __init__(
+        self, arrays: Sequence[Any], cuts: Sequence[int], states: list[Any] | None = None
+    ) -> None:
+        self.arrays = tuple(arrays)
+        self.cuts = list(cuts)
+        self.states = [None] * (len(self.cuts) - 1) if states is None else states
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Numbers of rows and columns of the first array."""
+        shape: tuple[int, ...] = self.arrays[0].shape
+        return shape
+
+    def sum(self, function: Callable[..., Any], *shared: Any) -> Any:
+        """Add up the tuples that ``function(block, *shared)`` gives, in a fixed order.
+
+        Entries need ``+`` only. One block gives its tuple as it is.
+        """
+        one_pass = Pass(function, False, shared)
+        return _checked(_tree(lambda i: self._run(one_pass, i)[1], len(self.states), _add))
+
+    def step(self, function: Callable[..., Any], *shared: Any) -> tuple["ArrayBlocks", Any]:
+        """Return blocks in a new state, and a sum.
+
+        ``function(block, *shared)`` gives both for a block, whose `state` is None at first.
+        """
+        one_pass = Pass(function, True, shared)
+        states: list[Any] = []
+
+        def leaf(i: int) -> Any:
+            state, sums = self._run(one_pass, i)
+            states.append(state)
+            return sums
+
+        total = _checked(_tree(leaf, len(self.states), _add))
+        return ArrayBlocks(self.arrays, self.cuts, states), total
+
+    def without_arrays(self) -> "ArrayBlocks":
+        """Return the blocks with nothing but their state, which says all that is needed."""
+        return ArrayBlocks((), self.cuts, self.states)
+
+    def sample(self, indices: Any) -> tuple[Any, ...]:
+        """Return some rows of each array, in memory."""
+        rows, inverse = np.unique(np.asarray(indices), return_inverse=True)
+        return tuple(
+            # files are read in the order of their rows
+            array[rows][inverse] if is_on_disk(array) else array[indices]
+            for array in self.arrays
+        )
+
+    def map_rows(
+        self,
+        function: Callable[..., Any],
+        *shared: Any,
+        dtype: Any,
+        width: int | None,
+        meta: Any = None,
+    ) -> Any:
+        """Return ``function(block, *shared)`` for all rows, a vector where `width` is None."""
+        results = [function(self._block(i), *shared) for i in range(len(self.states))]
+        if sparse.issparse(results[0]):
+            return sparse.vstack(results, format="csr", dtype=dtype)
+        return np.concatenate(results).astype(dtype, copy=False)
+
+    def _block(self, i: int) -> Block:
+        first, last = self.cuts[i : i + 2]
+        return Block(first, tuple(self._cut(X, first, last) for X in self.arrays))
+
+    def _cut(self, X: Any, first: int, last: int) -> Any:
+        if is_on_disk(X):
+            return np.asarray(X[first:last])
+        return X if len(self.states) == 1 else X[first:last]
+
+    def _run(self, one_pass: Pass, i: int) -> tuple[Any, Any]:
+        block = self._block(i)
+        n_rows = self.cuts[i + 1] - self.cuts[i]
+        return _run_block(one_pass, block._replace(state=self.states[i]), n_rows)
+
+
+class DaskBlocks(ArrayBlocks):
+    """Blocks of Dask arrays: their chunks of rows, or groups of these where there are many."""
+
+    def __init__(
+        self,
+        arrays: Sequence[Any],
+        cuts: Sequence[int],
+        states: list[Any] | None = None,
+        *,
+        chunks: list[tuple[Any, ...]] | None = None,
+        n_passes: int = 0,
+        folder: Any = None,
+    ) -> None:
+        self.arrays = tuple(arrays)
+        self.cuts = list(cuts)
+        n = len(self.cuts) - 1
+        self.group = 1
+        while n > MAX_TASKS * self.group:
+            self.group *= TREE_WIDTH
+        # what makes each block, and the pairs (states, sums) of the pass before
+        self.chunks = _chunks(self.arrays) if chunks is None else chunks
+        self.states = [None] * -(-n // self.group) if states is None else states
+        self.n_passes = n_passes
+        self.folder = folder  # of the last checkpoint, as long as it is needed
+
+    def sum(self, function: Callable[..., Any], *shared: Any) -> Any:
+        """Add up the tuples that ``function(block, *shared)`` gives, in a fixed order."""
+        sums = self._tasks(_sum_of_group, Pass(function, False, shared))
+        return _checked(_dask_tree(sums).compute())
+
+    def step(self, function: Callable[..., Any], *shared: Any) -> tuple["DaskBlocks", Any]:
+        """Return blocks in a new state, which stays where it is made, and a sum."""
+        from dask.base import persist
+        from dask.delayed import delayed
+
+        # the state and the sums are one object, of which a further task takes the sums: the state
+        # stays on its worker
+        pairs = self._tasks(_run_group, Pass(function, True, shared))
+        sums = [delayed(_second, pure=False)(pair) for pair in pairs]
+        *states, total = persist(*pairs, _dask_tree(sums))
+        blocks = self._with(states, self.n_passes + 1)
+        result = _checked(total.compute())
+
+        checkpoint_dir = _checkpoint_dir.get()
+        if checkpoint_dir is not None and blocks.n_passes % PASSES_PER_CHECKPOINT == 0:
+            blocks = blocks.checkpoint(checkpoint_dir)
+        return blocks, result
+
+    def checkpoint(self, folder: str) -> "DaskBlocks":
+        """Write the states below a folder; from here on their recipe is to read them."""
+        from dask.base import compute, persist
+        from dask.delayed import delayed
+
+        own = _Folder(folder)
+        save = delayed(_save, pure=False)
+        load = delayed(_load, pure=False)
+        paths = compute(
+            *[save(state, f"{own.path}/{i}.pickle") for i, state in enumerate(self.states)]
+        )
+        return self._with(list(persist(*[load(path) for path in paths])), self.n_passes, own)
+
+    def without_arrays(self) -> "DaskBlocks":
+        """Return the blocks with nothing but their state, which says all that is needed."""
+        chunks: list[tuple[Any, ...]] = [()] * len(self.chunks)
+        return DaskBlocks(
+            (),
+            self.cuts,
+            self.states,
+            chunks=chunks,
+            n_passes=self.n_passes,
+            folder=self.folder,
+        )
+
+    def sample(self, indices: Any) -> tuple[Any, ...]:
+        """Return some rows of each array, in memory."""
+        from dask.base import compute
+
+        rows, inverse = np.unique(np.asarray(indices), return_inverse=True)
+        return tuple(array[inverse] for array in compute(*[X[rows] for X in self.arrays]))
+
+    def map_rows(
+        self,
+        function: Callable[..., Any],
+        *shared: Any,
+        dtype: Any,
+        width: int | None,
+        meta: Any = None,
+    ) -> Any:
+        """Return ``function(block, *shared)`` for all rows, as a Dask array; nothing runs yet."""
+        import dask.array as da
+        from dask.delayed import delayed
+
+        X = self.arrays[0]
+        lengths = X.chunks[0]
+        shape: dict[str, Any] = {"drop_axis": 1}
+        if width is not None:
+            shape = {"chunks": (lengths, (width,))}
+        if meta is None:
+            meta = np.empty((0,) if width is None else (0, width), dtype)
+        once = delayed((function, shared), pure=False, traverse=False)  # not once for a block
+        return da.map_blocks(
+            _map_block,
+            X,
+            once=once,
+            cuts=np.cumsum([0, *lengths]),
+            nothing=meta,
+            dtype=dtype,
+            meta=meta,
+            **shape,
+        )
+
+    def _with(self, states: list[Any], n_passes: int, folder: Any = None) -> "DaskBlocks":
+        folder = self.folder if folder is None else folder
+        return DaskBlocks(
+            self.arrays,
+            self.cuts,
+            states,
+            chunks=self.chunks,
+            n_passes=n_passes,
+            folder=folder,
+        )
+
+    def _tasks(self, run_group: Callable[..., Any], one_pass: Pass) -> list[Any]:
+        from dask.delayed import delayed
+
+        # once a pass, not once a block
+        once = delayed(one_pass, pure=False, traverse=False)
+        run = delayed(run_group, pure=False)
+        tasks = []
+        for i, state in enumerate(self.states):
+            first = i * self.group
+            cuts = self.cuts[first : first + self.group + 1]
+            tasks.append(run(once, cuts, state, self.chunks[first : first + self.group]))
+        return tasks
+
+
+class _Folder:
+    """A folder of its own below another, removed together with the last blocks that need it."""
+
+    def __init__(self, parent: str) -> None:
+        self.path = tempfile.mkdtemp(dir=parent, prefix="skmoderndata-")
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+def _chunks(arrays: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """Tasks of Dask that make each block of the arrays, those of no rows left out."""
+    columns = []
+    for X in arrays:
+        tasks = X.to_delayed().reshape(-1)
+        columns.append([task for task, n in zip(tasks, X.chunks[0], strict=True) if n > 0])
+    return list(zip(*columns, strict=True))
+
+
+def _dask_blocks(X: Any, aligned: tuple[Any, ...], known_rows: bool) -> DaskBlocks:
+    import dask.array as da
+
+    if hasattr(X, "to_dask_array"):  # a data frame
+        X = X.to_dask_array(lengths=True if known_rows else None)
+    X = X if isinstance(X, da.Array) else da.asarray(X)
+    lengths = X.chunks[0]
+    if known_rows and np.isnan(X.shape[0]):
+        raise ValueError(
+            "X is a Dask array that does not know the lengths of its chunks: call "
+            "X.compute_chunk_sizes() first."
+        )
+    if X.ndim > 1 and X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+
+    arrays = [X]
+    for array in aligned:
+        if hasattr(array, "to_dask_array"):
+            array = array.to_dask_array(lengths=True)
+        array = da.asarray(array)
+        if np.isnan(array.shape[0]):
+            raise ValueError(
+                "What goes with X is a Dask array that does not know the lengths of its chunks: "
+                "call compute_chunk_sizes() of it first."
+            )
+        _check_length(X.shape[0], array.shape[0])
+        arrays.append(array.rechunk((lengths, *[-1] * (array.ndim - 1))))
+
+    cuts = [0, *itertools.accumulate(n for n in lengths if n > 0)] if known_rows else [0]
+    return DaskBlocks(arrays, cuts, chunks=None if known_rows else [])
+
+
+# What runs on the workers
+
+
+def _run_block(one_pass: Pass, block: Block, n_rows: int) -> Any:
+    """Return the state and the sums of a block, or the refusal of a row in place of the sums."""
+    for array in block.arrays:
+        if array.shape[0] != n_rows:
+            return block.state, Refusal(
+                block.first,
+                f"The block from row {{row}} on should have {n_rows} rows and has "
+                f"{array.shape[0]}: the chunks of X are not what they say, call "
+                "X.compute_chunk_sizes() on an array of unknown lengths.",
+            )
+
+    try:
+        result = one_pass.function(block, *one_pass.shared)
+    except BadRow as bad:
+        return block.state, Refusal(block.first + bad.row, bad.message)
+    return result if one_pass.makes_state else (block.state, result)
+
+
+def _run_group(one_pass: Pass, cuts: Any, before: Any, chunks: Any) -> Any:
+    """Return the states and the sum of neighbouring blocks."""
+    states = []
+
+    def leaf(i: int) -> Any:
+        state = None if before is None else before[0][i]
+        block = Block(cuts[i], tuple(chunks[i]), state)
+        state, sums = _run_block(one_pass, block, cuts[i + 1] - cuts[i])
+        states.append(state)
+        return sums
+
+    total = _tree(leaf, len(chunks), _add)
+    return states, total
+
+
+def _sum_of_group(one_pass: Pass, cuts: Any, before: Any, chunks: Any) -> Any:
+    return _run_group(one_pass, cuts, before, chunks)[1]
+
+
+def _second(pair: Any) -> Any:
+    return pair[1]
+
+
+def _dask_tree(sums: list[Any]) -> Any:
+    from dask.delayed import delayed
+
+    return _tree(sums.__getitem__, len(sums), delayed(_add, pure=False))
+
+
+def _tree(leaf: Callable[[int], Any], n: int, add: Callable[..., Any]) -> Any:
+    """Add the n leaves, `TREE_WIDTH` at a time; depth first, so that few sums are alive."""
+
+    def node(first: int, width: int) -> Any:
+        if width == 1:
+            return leaf(first)
+        step = width // TREE_WIDTH
+        sums = [node(i, step) for i in range(first, min(first + width, n), step)]
+        return sums[0] if len(sums) == 1 else add(*sums)
+
+    width = 1
+    while width < n:
+        width *= TREE_WIDTH
+    return node(0, width)
+
+
+def _add(*sums: Any) -> Any:
+    """Add tuples entry by entry; of refusals the first row remains."""
+    refusals = [entry for entry in sums if isinstance(entry, Refusal)]
+    if refusals:
+        return min(refusals, key=lambda refusal: refusal.row)
+    return tuple(sum(entries[1:], entries[0]) for entries in zip(*sums, strict=True))
+
+
+def _checked(total: Any) -> Any:
+    if isinstance(total, Refusal):
+        raise ValueError(total.message.replace("{row}", f"{total.row:,}"))
+    return total
+
+
+def _map_block(rows: Any, *, once: Any, cuts: Any, nothing: Any, block_id: Any = None) -> Any:
+    """Return the rows of the answer for a block, if there are as many as asked for."""
+    function, shared = once
+    first = cuts[block_id[0]]
+    n_rows = cuts[block_id[0] + 1] - first
+    if rows.shape[0] != n_rows and np.isfinite(n_rows):
+        raise ValueError(
+            f"The block from row {first:,} on should have {n_rows} rows and has "
+            f"{rows.shape[0]}: the chunks of X are not what they say."
+        )
+    if rows.shape[0] == 0:
+        return nothing
+
+    result = function(Block(first, (rows,)), *shared)
+    if result.shape[1:] != nothing.shape[1:]:
+        raise ValueError(
+            f"The block from row {first:,} on gave rows of shape {result.shape[1:]}, and not "
+            f"{nothing.shape[1:]}."
+        )
+    return result
+
+
+def _save(pair: Any, path: str) -> str:
+    with open(path, "wb") as file:
+        pickle.dump(pair, file, protocol=5)
+    return path
+
+
+def _load(path: str) -> Any:
+    with open(path, "rb") as file:
+        return pickle.load(file)

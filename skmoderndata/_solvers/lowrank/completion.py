@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
-from skmoderndata._solvers.common.blocks import entries_at
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.common.products import entries_at
 from skmoderndata._solvers.lowrank.svt import operator, svt, top_singular_pair
 from skmoderndata._typing import Array
 

@@ -53,6 +53,7 @@ class SlowMoments:
         self._first_id: Any = None
         self._last_id: Any = None
         self._starts_new = False  # whether the first row was said to begin a new sequence
+        self.times_increase = True  # as far as parts have been merged
 
     def copy(self) -> "SlowMoments":
         """Return moments that can be updated without touching these."""
@@ -143,6 +144,9 @@ class SlowMoments:
         # does the first sequence of `other` go on from the last one here?
         linked = follows and self.is_continued_by(other)
         n_before = self.n_sequences - linked
+        self.times_increase &= other.times_increase
+        if linked and self.last_time is not None and other.first_time is not None:
+            self.times_increase &= other.first_time > self.last_time
         # the sequences of `other` are numbered as those after `n_before` others
         head, tail = (e._replace(runs=e.runs + n_before) for e in (other._head, other._tail))
         self._join(head, tail)
@@ -157,6 +161,12 @@ class SlowMoments:
             self._move_mean(other.mean, other.n_samples)
 
         return self
+
+    def __add__(self, other: "SlowMoments") -> "SlowMoments":
+        """Return the moments of these rows and of those that come after them."""
+        # times that do not increase are reported in the end, by `times_increase`
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            return self.copy().merge(other)
 
     def covariance(self) -> Array:
         """Covariance of the valid rows, divided by their number."""

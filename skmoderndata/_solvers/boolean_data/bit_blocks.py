@@ -1,0 +1,103 @@
+"""Boolean rows in memory, and in blocks whose packed bits stand for them."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from skmoderndata._solvers.boolean_data.boolean import pack_bits, pack_rows, unpack_rows
+from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
+from skmoderndata._typing import Array
+
+BLOCK_FLOATS = 2**18  # of rows held at once as floats: one MiB
+
+
+class Data(NamedTuple):
+    """Boolean rows, dense or sparse, and which of their bits are observed (None: all)."""
+
+    X: Any
+    observed: Array | None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return self.X.shape
+
+    def sum(self, function: Callable[..., Any], *shared: Any) -> Any:
+        """Return ``function(data, *shared)``: a table in memory is one block."""
+        return function(self, *shared)
+
+    def blocks(self, n_sets: int) -> Iterator[tuple[slice, Any, Array | None]]:
+        """Yield row slices, their ones and their observed bits as float32, in bounded memory."""
+        n, p = self.X.shape
+        size = max(64, BLOCK_FLOATS // (p + 2 * n_sets))
+        for first in range(0, n, size):
+            rows = slice(first, min(first + size, n))
+            seen = None if self.observed is None else self.observed[rows].astype(np.float32)
+            yield rows, self.X[rows].astype(np.float32), seen
+
+    def take(self, rows: Array) -> "Data":
+        """Return some of the rows."""
+        return Data(self.X[rows], None if self.observed is None else self.observed[rows])
+
+
+class BitBlocks(NamedTuple):
+    """Boolean rows in blocks; in passes, their packed bits stand for them."""
+
+    rows: ArrayBlocks  # as they were given
+    packed: ArrayBlocks  # their bits and the mask of observed ones, packed, as the states
+    read: Callable[[Any], Data]  # rows as they were given -> bits
+
+    @classmethod
+    def of(
+        cls, rows: ArrayBlocks, read: Callable[[Any], Data], look: Callable[[Any], Any]
+    ) -> "tuple[BitBlocks, Any]":
+        """Pack the bits in one pass, and add up what `look` gives for the rows of a block."""
+        packed, (looks,) = rows.step(_pack, read, look)
+        return cls(rows, packed.without_arrays(), read), looks
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return self.rows.shape  # type: ignore[return-value]
+
+    def sum(self, function: Callable[..., Any], *shared: Any) -> Any:
+        """Add up the tuples ``function(data, *shared)`` of the blocks."""
+        return self.packed.sum(_on_bits, function, self.shape[1], shared)
+
+    def sum_words(self, function: Callable[..., Any], *shared: Any) -> Any:
+        """Add up the tuples ``function(first, words, *shared)`` of packed rows."""
+        return self.packed.sum(_on_words, function, shared)
+
+    def take(self, rows: Array) -> Data:
+        """Return some of the rows, in memory."""
+        return self.read(self.rows.sample(rows)[0])
+
+
+def _pack(block: Block, read: Any, look: Any) -> tuple[Any, tuple[Any]]:
+    """Return the bits of a block, packed unless sparse, and what `look` gives for it."""
+    seen = look(block.arrays[0])
+    data = read(block.arrays[0])
+    if sparse.issparse(data.X):
+        return data, (seen,)
+    observed = None if data.observed is None else pack_rows(data.observed)
+    return Data(pack_rows(data.X), observed), (seen,)
+
+
+def _on_bits(block: Block, function: Any, p: int, shared: tuple[Any, ...]) -> Any:
+    bits, observed = block.state
+    if not sparse.issparse(bits):
+        bits = unpack_rows(bits, p)
+        observed = None if observed is None else unpack_rows(observed, p)
+    return function(Data(bits, observed), *shared)
+
+
+def packed_words(block: Block) -> Array:
+    """Packed rows of a block whose state are bits."""
+    bits = block.state.X
+    return pack_bits(bits) if sparse.issparse(bits) else bits
+
+
+def _on_words(block: Block, function: Any, shared: tuple[Any, ...]) -> Any:
+    return function(block.first, packed_words(block), *shared)
