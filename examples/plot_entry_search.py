@@ -3,9 +3,9 @@ How many components? Hidden entries decide
 ==========================================
 
 More components code every row better, also rows that were held out: `GridSearchCV` takes the
-largest number of a grid. Entries that were hidden are another matter, as a component that fits noise does
-not predict what it has not seen. Thirteen chemical measurements of 178 wines from three growers, in
-units of their standard deviations above the least.
+largest number of a grid. Entries that were hidden are another matter, as a component that fits
+noise does not predict what it has not seen. Thirteen chemical measurements of 178 wines from three
+growers, in units of their standard deviations above the least.
 """
 
 # %%
