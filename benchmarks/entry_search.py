@@ -167,6 +167,7 @@ def measure(name, case, n_seeds):
     right = chosen.count(case.planted)
     reached = right >= case.least * n_seeds / 20 and np.median(seconds) <= MOST_SECONDS
     wrong = sorted(set(chosen) - {case.planted})
+    target = f"{case.least} of 20: {'yes' if reached else '**no**'}"
     row = (
         name,
         case.told,
@@ -174,7 +175,7 @@ def measure(name, case, n_seeds):
         ", ".join(f"{k} ({chosen.count(k)})" for k in wrong) or "-",
         f"{by_rows.count(case.planted)} of {n_seeds}" if by_rows else "-",
         f"{np.median(seconds):.1f}",
-        (f"{case.least} of 20: " + ("yes" if reached else "**no**")) if case.least else "-",
+        target if case.least else "-",
     )
     return row, reached
 

@@ -12,18 +12,30 @@ from skmoderndata._validation import check_atoms, dense
 from skmoderndata.sparse_coding._base import check_count
 
 
-def mutual_coherence(dictionary):
+def mutual_coherence(dictionary, other=None):
     r"""Largest cosine between two atoms, :math:`\mu = \max_{i \ne j} |\langle d_i, d_j \rangle|`.
+
+    With `other` the largest cosine between an atom of each,
+    :math:`\max_{i, j} |\langle d_i, e_j \rangle|`. For two orthonormal bases of n values it
+    lies in :math:`[1 / \sqrt{n}, 1]`; :math:`\sqrt{n}` times it is the coherence of measurements
+    and basis in compressed sensing [1]_.
 
     Parameters
     ----------
     dictionary : {array-like, sparse matrix} of shape (n_atoms, n_features)
         Atoms of any norm, real or complex; zero atoms are ignored.
+    other : {array-like, sparse matrix} of shape (n_others, n_features), default=None
+        Atoms to compare with; None compares those of `dictionary` with each other.
 
     Returns
     -------
     coherence : float
         Between 0 (orthogonal) and 1 (two atoms the same); 0 for one atom.
+
+    Raises
+    ------
+    ValueError
+        If the atoms of `other` have another number of values.
 
     See Also
     --------
@@ -31,14 +43,33 @@ def mutual_coherence(dictionary):
     babel_function : Generalisation to sums of several inner products.
     exact_recovery_bound : Implication for sparse recovery.
 
+    References
+    ----------
+    .. [1] Candes and Romberg, Sparsity and incoherence in compressive sampling, Inverse Problems
+       23(3), 2007, pp. 969-985.
+
     Examples
     --------
     >>> import numpy as np
-    >>> from skmoderndata.sparse_coding import mutual_coherence
+    >>> from skmoderndata.sparse_coding import fourier_dictionary, mutual_coherence
     >>> float(round(mutual_coherence([[1, 0], [0, 1], [1, 1]]), 4))
     0.7071
+    >>> waves = fourier_dictionary(16, complex_valued=True)
+    >>> float(round(mutual_coherence(waves, np.eye(16)), 4))    # the least, 1 / sqrt(16)
+    0.25
     """
-    return _coherence(_unit_atoms(dictionary))
+    atoms = _unit_atoms(dictionary)
+    if other is None:
+        return _coherence(atoms)
+
+    others = _unit_atoms(other)
+    if others.shape[1] != atoms.shape[1]:
+        raise ValueError(
+            f"The atoms of dictionary have {atoms.shape[1]} values and those of other "
+            f"{others.shape[1]}: compare atoms of equal length."
+        )
+    cosines = abs(atoms @ others.conj().T)
+    return float(min(1.0, cosines.max())) if 0 not in cosines.shape else 0.0
 
 
 def welch_bound(n_features, n_atoms):

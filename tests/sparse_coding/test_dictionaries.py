@@ -116,6 +116,22 @@ def test_coherence_and_babel_function_by_definition(seed):
     assert_allclose(babel_function(D, 3), expected[:3], rtol=1e-12)
 
 
+@pytest.mark.oracle
+def test_coherence_of_two_dictionaries(seed):
+    rng = np.random.default_rng(seed)
+    D = rng.normal(size=(9, 5))
+    E = rng.normal(size=(4, 5)) + 1j * rng.normal(size=(4, 5))
+    cosines = [
+        abs(np.vdot(e, d)) / np.linalg.norm(d) / np.linalg.norm(e) for d in D for e in E
+    ]
+    assert_allclose(mutual_coherence(D, E), max(cosines), rtol=1e-12)
+    assert_allclose(mutual_coherence(E, D), max(cosines), rtol=1e-12)
+    assert_allclose(mutual_coherence(sparse.csr_array(D), D[:2]), 1, rtol=1e-12)
+    assert mutual_coherence(D, np.zeros((2, 5))) == 0
+    with pytest.raises(ValueError, match="have 5 values and those of other 3"):
+        mutual_coherence(D, np.eye(3))
+
+
 @pytest.mark.paper
 def test_coherence_of_spikes_with_cosines_and_fourier():
     """Mutual coherence sqrt(2 / n) and 1 / sqrt(n): Donoho and Huo 2001."""
@@ -125,6 +141,7 @@ def test_coherence_of_spikes_with_cosines_and_fourier():
     F = fourier_dictionary(n, complex_valued=True)
     both = np.concatenate([np.eye(n), F])
     assert_allclose(mutual_coherence(both), 1 / np.sqrt(n), rtol=1e-12)
+    assert_allclose(mutual_coherence(F, np.eye(n)), 1 / np.sqrt(n), rtol=1e-12)
     k = 2 * n
     assert mutual_coherence(D) >= np.sqrt((k - n) / (n * (k - 1)))
 
