@@ -1,0 +1,27 @@
+"""Objectives with weights of entries, term by term: a term of weight w is added w times."""
+
+import numpy as np
+
+
+def repeated_squares(X, fit, weights):
+    """Half of the sum of squared residuals, each added as often as its weight says."""
+    total = 0.0
+    for i, j in np.ndindex(*X.shape):
+        for _ in range(int(weights[i, j])):
+            total += (X[i, j] - fit[i, j]) ** 2 / 2
+    return total
+
+
+def sparse_nmf(model, X, weights):
+    """Objective of SparseNMF with the plain l1 penalty of the codes, and a ridge."""
+    codes = model.transform(X, entry_weight=weights)
+    total = repeated_squares(X, codes @ model.components_, weights)
+    for code in codes:
+        total += model.alpha * sum(code)
+    return total + model.ridge_ / 2 * (model.components_**2).sum()
+
+
+def semi_nmf(model, X, weights):
+    """Objective of SemiNMF."""
+    codes = model.transform(X, entry_weight=weights)
+    return repeated_squares(X, codes @ model.components_, weights)
