@@ -403,16 +403,63 @@ def check_entry_weight(entry_weight: Any, X: Any, *, owner: str) -> Any:
     weights = sklearn_check_array(
         entry_weight, dtype=np.float64, input_name="entry_weight", ensure_all_finite=False
     )
+    _refuse_shape(weights, X, owner)
+    _refuse_weights(weights, X.dtype, owner)
+    return None if (weights == 1).all() else weights
+
+
+def check_stored_weight(entry_weight: Any, X: Any, *, owner: str) -> Any:
+    """Check weights of the stored entries of a sparse table, the others of which are missing.
+
+    Parameters
+    ----------
+    entry_weight : array-like or sparse matrix of shape (n_samples, n_features) or None
+        Weights; entries that a sparse matrix does not store have weight 0.
+    X : csr_array of shape (n_samples, n_features)
+        The validated table, with sorted indices.
+    owner : str
+        Named in messages.
+
+    Returns
+    -------
+    weights : ndarray of float64 of shape (nnz,) or None
+        In the order of ``X.data``.
+
+    Raises
+    ------
+    ValueError
+        As `check_entry_weight` does, of weights of stored entries.
+    """
+    if entry_weight is None:
+        return None
+    weights = sklearn_check_array(
+        entry_weight,
+        dtype=np.float64,
+        accept_sparse="csr",
+        input_name="entry_weight",
+        ensure_all_finite=False,
+    )
+    _refuse_shape(weights, X, owner)
+
+    # the weight of each stored entry
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    if sparse.issparse(weights):
+        weights = sparse.csr_matrix(weights)
+    weights = np.asarray(weights[rows, X.indices]).ravel()
+    if weights.size:
+        _refuse_weights(weights, X.dtype, owner)
+    return weights
+
+
+def _refuse_shape(weights: Any, X: Any, owner: str) -> None:
     if weights.shape != X.shape:
         raise ValueError(
             f"{owner} got entry_weight of shape {weights.shape}, and X has shape {X.shape}: give "
             "one weight for each entry of X."
         )
-    refuse_weights(weights, owner)
-    return None if (weights == 1).all() else weights
 
 
-def refuse_weights(weights: Any, owner: str) -> None:
+def _refuse_weights(weights: Any, dtype: Any, owner: str) -> None:
     """Raise an error where weights are not finite, negative, too large, or all zero."""
     if not np.isfinite(weights).all():
         raise ValueError(
@@ -428,7 +475,9 @@ def refuse_weights(weights: Any, owner: str) -> None:
         raise ValueError(
             f"{owner} got entry_weight of zeros only: at least one entry needs a positive weight."
         )
-    check_magnitude(weights, owner=owner, input_name="entry_weight")
+    with np.errstate(over="ignore", under="ignore"):
+        used = weights.astype(np.float32) if dtype == np.float32 else weights
+    check_magnitude(used, owner=owner, input_name="entry_weight")
 
 
 def weigh_entries(X: Any, entry_weight: Any, *, owner: str) -> tuple[Any, Any]:

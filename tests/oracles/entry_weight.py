@@ -12,6 +12,14 @@ def repeated_squares(X, fit, weights):
     return total
 
 
+def nuclear_norm(model, X, weights):
+    """Objective of NuclearNormImputer, in its units; the known cells are repeated."""
+    fit = model.row_scores_ @ model.components_
+    Z = (X - model.mean_) / model.scale_
+    nuclear = np.linalg.svd(fit, compute_uv=False).sum()
+    return repeated_squares(Z, fit, weights) + model.alpha_ * nuclear
+
+
 def sparse_nmf(model, X, weights):
     """Objective of SparseNMF with the plain l1 penalty of the codes, and a ridge."""
     codes = model.transform(X, entry_weight=weights)

@@ -108,18 +108,24 @@ def robust_pca(X: Array, lam: float, *, delta: float = 0.0) -> Statement:
     return Statement(cp.Problem(cp.Minimize(objective), [equations]), L, equations)
 
 
-def matrix_completion(M: Array, observed: Array, lam: float) -> Statement:
+def matrix_completion(
+    M: Array, observed: Array, lam: float, weights: Array | None = None
+) -> Statement:
     """``min 1/2 |P(M - L)|_F^2 + lam |L|_*``; for ``lam = 0`` ``min |L|_*  s.t.  P(L) = P(M)``.
 
-    P keeps the observed entries [Mazumder, Hastie and Tibshirani 2010, (8); Candes and Recht 2009,
-    (1.5)].
+    P keeps the observed entries, times the roots of `weights` in the first problem [Mazumder,
+    Hastie and Tibshirani 2010, (8); Candes and Recht 2009, (1.5)].
     """
     import cvxpy
 
     cp: Any = cvxpy
     L = cp.Variable(M.shape)
     mask = observed.astype(float)
-    residual = np.where(observed, M, 0.0) - cp.multiply(mask, L)
+    filled = np.where(observed, M, 0.0)
+    if weights is not None:
+        mask = np.sqrt(np.where(observed, weights, 0.0))
+        filled = mask * filled
+    residual = filled - cp.multiply(mask, L)
 
     # with noise
     if lam > 0:
