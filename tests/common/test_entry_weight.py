@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skmoderndata._registry import all_estimators
-from skmoderndata.decomposition import SemiNMF, SparseNMF
+from skmoderndata.decomposition import RobustPCA, SemiNMF, SparseNMF
 from skmoderndata.impute import NuclearNormImputer
 from tests.oracles import entry_weight as oracle
 
@@ -77,7 +77,24 @@ CASES = {
         real_table,
         oracle.nuclear_norm,
     ),
+    "RobustPCA pcp": (
+        RobustPCA(algorithm="pcp", tol=1e-8, max_iter=20_000),
+        real_table,
+        oracle.pursuit,
+    ),
+    "RobustPCA stable": (
+        RobustPCA(algorithm="stable", noise_std=0.2, polish=False, tol=1e-8, max_iter=20_000),
+        real_table,
+        oracle.stable_pursuit,
+    ),
+    "RobustPCA cvxpy": (
+        RobustPCA(algorithm="pcp", solver="cvxpy"),
+        real_table,
+        oracle.pursuit,
+    ),
     # their answers are no minima of the objective
+    "RobustPCA": (RobustPCA(tol=1e-4), real_table, None),
+    "RobustPCA polished": (RobustPCA(noise_std=0.2, center=True, tol=1e-4), real_table, None),
     "NuclearNormImputer auto": (NuclearNormImputer(max_iter=100, tol=1e-3), real_table, None),
     "NuclearNormImputer rank": (NuclearNormImputer(2, alpha=0.0), real_table, None),
 }

@@ -20,6 +20,32 @@ def nuclear_norm(model, X, weights):
     return repeated_squares(Z, fit, weights) + model.alpha_ * nuclear
 
 
+def pursuit(model, X, weights):
+    """Objective of RobustPCA for exact cells: every magnitude of an error is repeated."""
+    total = np.linalg.svd(model.low_rank_, compute_uv=False).sum()
+    for i, j in np.ndindex(*X.shape):
+        for _ in range(int(weights[i, j])):
+            total += model.alpha_ * abs(X[i, j] - model.low_rank_[i, j])
+    return total
+
+
+def stable_pursuit(model, X, weights):
+    """Objective of RobustPCA for noisy cells: every squared residual is repeated."""
+    mean = weights[weights > 0].mean()
+    delta = model.noise_std_ * np.sqrt(2 * max(X.shape) * mean)
+    total = np.linalg.svd(model.low_rank_, compute_uv=False).sum()
+    for i, j in np.ndindex(*X.shape):
+        if weights[i, j]:
+            residual = X[i, j] - model.low_rank_[i, j]
+            # the best error is what exceeds the slope
+            step = model.alpha_ * delta / int(weights[i, j])
+            error = np.sign(residual) * max(abs(residual) - step, 0)
+            total += model.alpha_ * abs(error)
+            for _ in range(int(weights[i, j])):
+                total += (residual - error) ** 2 / (2 * delta)
+    return total
+
+
 def sparse_nmf(model, X, weights):
     """Objective of SparseNMF with the plain l1 penalty of the codes, and a ridge."""
     codes = model.transform(X, entry_weight=weights)

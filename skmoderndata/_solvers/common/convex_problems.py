@@ -82,12 +82,13 @@ def basis_pursuit_denoising(
     return Statement(problem, a, near)
 
 
-def robust_pca(X: Array, lam: float, *, delta: float = 0.0) -> Statement:
+def robust_pca(X: Array, lam: float | Array, *, delta: float | Array = 0.0) -> Statement:
     """``min |L|_* + lam |S|_1  s.t.  L + S = X`` on the entries of X that are not NaN.
 
     With `delta` above 0 the constraint is a term ``|X - L - S|_F^2 / (2 delta)``, and there is no
-    multiplier. cvxpy turns the nuclear norm, the sum of the singular values, into half the trace
-    of a semidefinite completion [Candes, Li, Ma and Wright 2011, (1.1)].
+    multiplier. Both may be arrays of the shape of X, for weights of the entries. cvxpy turns the
+    nuclear norm, the sum of the singular values, into half the trace of a semidefinite completion
+    [Candes, Li, Ma and Wright 2011, (1.1)].
     """
     import cvxpy
 
@@ -95,12 +96,17 @@ def robust_pca(X: Array, lam: float, *, delta: float = 0.0) -> Statement:
     observed = (~np.isnan(X)).astype(float)
     L = cp.Variable(X.shape)
     S = cp.Variable(X.shape)
-    objective = cp.normNuc(L) + lam * cp.sum(cp.abs(S))
+    weighted = np.ndim(lam) > 0
+    errors = cp.sum(cp.multiply(lam, cp.abs(S))) if weighted else lam * cp.sum(cp.abs(S))
+    objective = cp.normNuc(L) + errors
     residual = np.nan_to_num(X) - cp.multiply(observed, L + S)
 
     # quadratic loss
-    if delta > 0:
-        objective += cp.sum_squares(residual) / (2 * delta)
+    if np.any(np.asarray(delta) > 0):
+        if weighted:
+            objective += cp.sum_squares(cp.multiply(delta**-0.5, residual)) / 2
+        else:
+            objective += cp.sum_squares(residual) / (2 * delta)
         return Statement(cp.Problem(cp.Minimize(objective)), L, None)
 
     # exact entries, whose multipliers are the dual
