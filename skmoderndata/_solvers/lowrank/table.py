@@ -1,6 +1,6 @@
 """A table as low rank plus gross errors, exact or with noise in every cell."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -89,7 +89,9 @@ def decompose_table(
         else:
             is_exact = True
         if is_exact and weights is not None:
-            result = _pursue_weighted(X, weights, settings, n_passes, progress, rng)
+            loss = weighted_widths(settings.lam, 0.0, weights)
+            result = _solve_certified(X, *loss, settings, n_passes, progress, rng)
+            result = result._replace(n_iter=result.n_iter + n_passes)
         if is_exact:
             return _exact_terms(X, result, settings, weights)
     return _noisy_terms(X, settings, n_passes, progress, rng, weights)
@@ -123,23 +125,22 @@ def _pursue(
     return result, is_exact
 
 
-def _pursue_weighted(
-    X: Array,
-    weights: Array,
+def _solve_certified(
+    table: Array,
+    slope: float | Array,
+    width: float | Array,
     settings: TableSettings,
     n_passes: int,
     progress: WatchedProgress | None,
     rng: np.random.RandomState,
 ) -> PursuitResult:
-    """Solve for exact cells with weights of their errors; `n_passes` have been spent before."""
-    lam = settings.lam * weights
-    zeros = np.zeros(X.shape)
+    """Solve the convex problem of a table to the tolerance; `n_passes` have been spent before."""
     if settings.solver == "cvxpy":
-        return _by_cvxpy(X, lam, zeros, settings.tol)
-    result = principal_component_pursuit(
-        X,
-        lam=lam,
-        delta=zeros,
+        return _by_cvxpy(table, slope, width, settings.tol)
+    return principal_component_pursuit(
+        table,
+        lam=slope,
+        delta=width,
         solver=settings.solver,
         schedule="balanced" if settings.schedule == "auto" else settings.schedule,
         tol=0.1 * settings.tol,
@@ -148,7 +149,6 @@ def _pursue_weighted(
         progress=progress,
         rng=rng,
     )
-    return result._replace(n_iter=result.n_iter + n_passes)
 
 
 def _exact_terms(
@@ -177,47 +177,26 @@ def _noisy_terms(
     weights: Array | None,
 ) -> TableTerms:
     """Decompose into low rank, errors and noise; `n_passes` have been spent before."""
-    # weights in units of their mean, in which the usual width of the loss fits them
-    unit = 1.0
-    if weights is not None:
-        unit = float(np.sqrt(weights[~np.isnan(X)].mean()))
-        weights = weights / unit**2
-
     # noise, and the convex problem that is solved for a table with it
     lam = settings.lam
+    relative, unit = _relative_weights(X, weights)
     sigma = None if settings.noise_std is None else settings.noise_std / unit
-    if sigma is None:
-        how: dict[str, Any] = {"lam": lam, "solver": settings.svt_solver, "rng": rng}
-        if weights is None:
-            sigma = start_noise(X, **how)
-        else:
-            sigma = weighted_noise(X, weights, **how)
+    solver = settings.svt_solver
+    if sigma is None and relative is not None:
+        sigma = weighted_noise(X, relative, lam=lam, solver=solver, rng=rng)
+    elif sigma is None:
+        sigma = start_noise(X, lam=lam, solver=solver, rng=rng)
     spent = [n_passes]
 
     def solve(table: Array, delta: float) -> PursuitResult:
-        errors = weights if weights is None or delta > 0 else weights * unit**2
-        slope, width = weighted_widths(lam, delta, errors)
-        if settings.solver == "cvxpy":
-            return _by_cvxpy(table, slope, width, settings.tol)
-        result = principal_component_pursuit(
-            table,
-            lam=slope,
-            delta=width,
-            solver=settings.solver,
-            schedule="balanced" if settings.schedule == "auto" else settings.schedule,
-            tol=0.1 * settings.tol,
-            tol_gap=settings.tol,
-            max_iter=max(settings.max_iter - sum(spent), 1),
-            progress=progress,
-            rng=rng,
-        )
+        loss = weighted_widths(lam, delta, relative if delta > 0 else weights)
+        result = _solve_certified(table, *loss, settings, sum(spent), progress, rng)
         spent.append(result.n_iter)
         return result
 
     # exact after all, or noisy
     if sigma == 0.0:  # more than half of the cells are met exactly
-        errors = None if weights is None else weights * unit**2
-        terms = _exact_terms(X, solve(X, 0.0), settings, errors)
+        terms = _exact_terms(X, solve(X, 0.0), settings, weights)
     else:
         split = decompose_noisy(
             X,
@@ -227,8 +206,10 @@ def _noisy_terms(
             threshold=settings.threshold,
             refits=settings.polish is not False,
             known_noise=settings.noise_std is not None,
-            weights=weights,
+            weights=relative,
         )
+
+        # noise and residuals in the unit of the table
         residual = X - (split.U * split.s) @ split.Vt
         terms = TableTerms(
             U=split.U,
@@ -245,6 +226,18 @@ def _noisy_terms(
 
     n_iter = sum(spent) if settings.solver != "cvxpy" else terms.convex.n_iter
     return terms._replace(convex=terms.convex._replace(n_iter=n_iter))
+
+
+def _relative_weights(X: Array, weights: Array | None) -> tuple[Array | None, float]:
+    """Weights over their mean, which the usual width of the loss fits, and the root of the mean.
+
+    That is the unit of the noise: the noise of a cell of weight one is so many times that of a
+    cell of mean weight.
+    """
+    if weights is None:
+        return None, 1.0
+    mean = float(weights[~np.isnan(X)].mean())
+    return weights / mean, float(np.sqrt(mean))
 
 
 def _polished(
