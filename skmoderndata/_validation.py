@@ -591,7 +591,7 @@ def _warn_default_threshold(estimator, X, values, bits, threshold):
     name = type(estimator).__name__
     if threshold != inspect.signature(type(estimator)).parameters["threshold"].default:
         return
-    if values.size == 0:
+    if not (values == values).any():
         return
 
     # entries that a sparse matrix does not store are zeros; NaN is no value

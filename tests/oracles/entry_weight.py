@@ -46,6 +46,19 @@ def stable_pursuit(model, X, weights):
     return total
 
 
+def discrete_basis(model, X, weights):
+    """Cost of DiscreteBasis over the sum of the weights, each wrong bit repeated."""
+    covered = model.inverse_transform(model.transform(X, entry_weight=weights))
+    total = 0.0
+    for i, j in np.ndindex(*X.shape):
+        for _ in range(int(weights[i, j])):
+            if X[i, j] > 0 and not covered[i, j]:
+                total += model.bonus
+            if X[i, j] <= 0 and covered[i, j]:
+                total += model.penalty
+    return total / weights.sum()
+
+
 def sparse_nmf(model, X, weights):
     """Objective of SparseNMF with the plain l1 penalty of the codes, and a ridge."""
     codes = model.transform(X, entry_weight=weights)
