@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from skmoderndata._registry import all_estimators
 from skmoderndata.cluster import DiscreteBasis
-from skmoderndata.decomposition import RobustPCA, SemiNMF, SparseNMF
+from skmoderndata.decomposition import ProbabilisticLSA, RobustPCA, SemiNMF, SparseNMF
 from skmoderndata.impute import NuclearNormImputer
 from tests.oracles import entry_weight as oracle
 
@@ -36,8 +36,17 @@ def bits(rng, shape=(24, 9)):
     return np.where(noisy, rng.uniform(size=shape) < 0.5, clean).astype(float)
 
 
+def counts(rng, shape=(24, 9)):
+    """Words of mixtures of two topics."""
+    mixtures = rng.dirichlet([0.5, 0.5], size=shape[0])
+    topics = rng.dirichlet(np.full(shape[1], 0.5), size=2)
+    return rng.poisson(30 * mixtures @ topics).astype(float)
+
+
 def value(model):
     """Objective that a model reports."""
+    if isinstance(model, ProbabilisticLSA):
+        return -model.log_likelihood_
     if isinstance(model, DiscreteBasis):
         return model.costs_.min()
     return model.objective_
@@ -108,6 +117,11 @@ CASES = {
         RobustPCA(algorithm="pcp", solver="cvxpy"),
         real_table,
         oracle.pursuit,
+    ),
+    "ProbabilisticLSA": (
+        ProbabilisticLSA(2, random_state=0, tol=1e-9, max_iter=5000),
+        counts,
+        oracle.probabilistic_lsa,
     ),
     "DiscreteBasis": (DiscreteBasis(3, penalty=1.5), bits, oracle.discrete_basis),
     # their answers are no minima of the objective

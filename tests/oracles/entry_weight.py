@@ -46,6 +46,21 @@ def stable_pursuit(model, X, weights):
     return total
 
 
+def probabilistic_lsa(model, X, weights):
+    """Minus the log-likelihood of ProbabilisticLSA per token: each word is there c times.
+
+    The c copies of a word are observed as one.
+    """
+    P = model.transform(X, entry_weight=weights) @ model.components_
+    total = 0.0
+    for x, c, p in zip(X, weights, P, strict=True):
+        copies = np.repeat(p, c)
+        for count, copy, each in zip(np.repeat(x, c), copies, np.repeat(c, c), strict=True):
+            if count > 0:
+                total -= count * np.log(each * copy / copies.sum())
+    return total / (weights * X).sum()
+
+
 def discrete_basis(model, X, weights):
     """Cost of DiscreteBasis over the sum of the weights, each wrong bit repeated."""
     covered = model.inverse_transform(model.transform(X, entry_weight=weights))
