@@ -370,6 +370,152 @@ def check_n_components(
         )
 
 
+def check_entry_weight(entry_weight: Any, X: Any, *, owner: str) -> Any:
+    """Check weights of entries; return them as an array, or None where nothing is weighted.
+
+    Parameters
+    ----------
+    entry_weight : array-like of shape (n_samples, n_features) or None
+        Weight of the term of each entry, finite and at least zero.
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        The validated data.
+    owner : str
+        Named in messages.
+
+    Returns
+    -------
+    weights : ndarray of float64 of shape (n_samples, n_features) or None
+        None where no weights were given, or all of them are 1.
+
+    Raises
+    ------
+    ValueError
+        If the shape is another one than that of X, or a weight is negative, not finite, out of
+        [1e-100, 1e100], or all are zero; if either of the two is sparse.
+    """
+    if entry_weight is None:
+        return None
+    if sparse.issparse(X) or sparse.issparse(entry_weight):
+        which = "X" if sparse.issparse(X) else "entry_weight"
+        raise ValueError(
+            f"{owner} takes entry_weight with dense arrays only, and {which} is sparse: pass "
+            f"{which}.toarray(), or weigh whole rows by sample_weight where fit has it."
+        )
+
+    # finite numbers, as many as in X
+    weights = sklearn_check_array(
+        entry_weight, dtype=np.float64, input_name="entry_weight", ensure_all_finite=False
+    )
+    _refuse_shape(weights, X, owner)
+    _refuse_weights(weights, X.dtype, owner)
+    return None if (weights == 1).all() else weights
+
+
+def check_stored_weight(entry_weight: Any, X: Any, *, owner: str) -> Any:
+    """Check weights of the stored entries of a sparse table, the others of which are missing.
+
+    Parameters
+    ----------
+    entry_weight : array-like or sparse matrix of shape (n_samples, n_features) or None
+        Weights; entries that a sparse matrix does not store have weight 0.
+    X : csr_array of shape (n_samples, n_features)
+        The validated table, with sorted indices.
+    owner : str
+        Named in messages.
+
+    Returns
+    -------
+    weights : ndarray of float64 of shape (nnz,) or None
+        In the order of ``X.data``.
+
+    Raises
+    ------
+    ValueError
+        As `check_entry_weight` does, of weights of stored entries.
+    """
+    if entry_weight is None:
+        return None
+    weights = sklearn_check_array(
+        entry_weight,
+        dtype=np.float64,
+        accept_sparse="csr",
+        input_name="entry_weight",
+        ensure_all_finite=False,
+    )
+    _refuse_shape(weights, X, owner)
+
+    # the weight of each stored entry
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    if sparse.issparse(weights):
+        weights = sparse.csr_matrix(weights)
+    weights = np.asarray(weights[rows, X.indices]).ravel()
+    if weights.size:
+        _refuse_weights(weights, X.dtype, owner)
+    return weights
+
+
+def _refuse_shape(weights: Any, X: Any, owner: str) -> None:
+    if weights.shape != X.shape:
+        raise ValueError(
+            f"{owner} got entry_weight of shape {weights.shape}, and X has shape {X.shape}: give "
+            "one weight for each entry of X."
+        )
+
+
+def _refuse_weights(weights: Any, dtype: Any, owner: str) -> None:
+    """Raise an error where weights are not finite, negative, too large, or all zero."""
+    if not np.isfinite(weights).all():
+        raise ValueError(
+            f"{owner} got entry_weight with NaN or infinity: give weight 0 to an entry that is "
+            "missing."
+        )
+    if weights.size and weights.min() < 0:
+        raise ValueError(
+            f"{owner} got entry_weight with a least weight of {weights.min():.3g}: weights must "
+            "be at least 0, where 0 means that the entry is missing."
+        )
+    if not weights.any():
+        raise ValueError(
+            f"{owner} got entry_weight of zeros only: at least one entry needs a positive weight."
+        )
+    with np.errstate(over="ignore", under="ignore"):
+        used = weights.astype(np.float32) if dtype == np.float32 else weights
+    check_magnitude(used, owner=owner, input_name="entry_weight")
+
+
+def weigh_entries(X: Any, entry_weight: Any, *, owner: str) -> tuple[Any, Any]:
+    """Check weights of entries; return X with NaN at those of weight 0, and the weights.
+
+    Thereby weight 0 is the same as NaN, and weights of 0 and 1 alone are a mask.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        Validated numbers; NaN marks missing entries. It is copied before NaN is written to it.
+    entry_weight : array-like of shape (n_samples, n_features) or None
+        Weights as `check_entry_weight` takes them.
+    owner : str
+        Named in messages.
+
+    Returns
+    -------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        With NaN at every entry of weight 0.
+    weights : ndarray of float64 of shape (n_samples, n_features) or None
+        0 at every NaN; None where all entries that are not NaN have weight 1.
+    """
+    weights = check_entry_weight(entry_weight, X, owner=owner)
+    if weights is None:
+        return X, None
+    unknown = weights == 0
+    if unknown.any():
+        X = np.where(unknown, X.dtype.type(np.nan), X)
+    missing = np.isnan(X)
+    if (missing | (weights == 1)).all():
+        return X, None
+    return X, np.where(missing, 0.0, weights)
+
+
 def validate_boolean(estimator, X, *, threshold, reset, allow_nan=False):
     """Check Boolean data and return it as Boolean, with the mask of unobserved bits.
 
@@ -472,7 +618,7 @@ class BitCounts(NamedTuple):
     def of(cls, X, threshold):
         """Look at the entries of X, of which a sparse matrix does not store its zeros."""
         values = X.data if sparse.issparse(X) else X
-        if values.dtype == bool or values.size == 0:
+        if values.dtype == bool or not (values == values).any():
             return cls((), 0, 0)
         low, high = (float(bound) for bound in (np.nanmin(values), np.nanmax(values)))
         between = (values > low) & (values < high)

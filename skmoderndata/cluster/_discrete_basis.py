@@ -3,18 +3,22 @@
 from numbers import Real
 
 import numpy as np
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import FitProgress
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     POSITIVE,
     CallbackSupportMixin,
+    fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.boolean_data.associations import all_sets_fit, greedy_basis, race
 from skmoderndata._solvers.boolean_data.boolean import (
     associated_features,
     best_cover,
+    boolean_product,
     cooccurrence,
     count_differences,
     pack_bits,
@@ -22,8 +26,18 @@ from skmoderndata._solvers.boolean_data.boolean import (
     transpose_packed,
     unpack_rows,
 )
-from skmoderndata._validation import check_array
+from skmoderndata._solvers.boolean_data.weighted_basis import (
+    bit_gains,
+    distinct_sets,
+    weighted_associations,
+    weighted_cover,
+    weighted_greedy,
+    weighted_refit,
+)
+from skmoderndata._validation import check_array, check_entry_weight, validate_boolean
 from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
+
+REFITTED = 3  # thresholds of the cheapest greedy searches, where bits have weights
 
 
 class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
@@ -36,8 +50,10 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         + w^- \, \#\{x_{id} = 0, \hat x_{id} = 1\}, \qquad
         \hat x_{id} = \bigvee_k z_{ik} \wedge u_{kd},
 
-    the discrete basis problem [1]_, which is NP-hard. Candidates are the rows of the matrix of
-    associations: candidate j contains the features that at least a fraction
+    the discrete basis problem [1]_, which is NP-hard. A bit that is not observed (NaN in a dense
+    array) enters neither sum; with weights of the bits (`entry_weight` of `fit`) each wrong bit
+    counts by its weight, and weight 0 means that a bit is not observed. Candidates are the rows of
+    the matrix of associations: candidate j contains the features that at least a fraction
     `association_threshold` of the objects with feature j also have. The greedy search selects K
     times the candidate that lowers the cost most, where an object uses it only if this lowers the
     cost. Then memberships and components are refitted alternately.
@@ -70,10 +86,11 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         Chosen value of `association_threshold`.
     costs_ : ndarray of shape (n_thresholds,)
         Cost of the result for each value of `association_threshold`, divided by the number of
-        bits. With several values, the refit of a value with a much larger cost is stopped early.
-        With `refit=False`, the costs of the greedy searches, whose memberships are not optimal.
+        bits, or by the sum of their weights. With several values, the refit of a value with a
+        much larger cost is stopped early. With `refit=False`, the costs of the greedy searches,
+        whose memberships are not optimal.
     reconstruction_err_ : float
-        Fraction of the training bits that differ from the reconstruction.
+        Fraction of the training bits that differ from the reconstruction, by weights.
     n_refits_ : int
         Number of rounds of the refit that lowered the cost.
     n_features_in_ : int
@@ -104,6 +121,11 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
     components, or when its cost is too large to become the smallest. It generalises the iterated
     version of [1]_, which changes the memberships only. There is no certificate of global
     optimality.
+
+    Weights and bits that are not observed have no place in packed words: then matrix products do
+    the same search, in ``n p^2 k`` operations for each threshold, and the refit over all sets, for
+    the three thresholds of the cheapest greedy searches. An association is the fraction of the
+    rows in which both features are observed, by the products of the weights of the two bits.
 
     Ties are broken by the lowest index. Equality with the threshold counts as association, as
     printed in [1]_, so that ``association_threshold=1`` gives the implications that always hold.
@@ -172,6 +194,194 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
         self.refit = refit
         self.threshold = threshold
 
+    # else a request of `fit` would have to be repeated for `transform` and `predict`
+    __metadata_request__transform = {"entry_weight": UNUSED}
+    __metadata_request__predict = {"entry_weight": UNUSED}
+
+    @fit_context()
+    def fit(self, X, y=None, *, entry_weight=None):
+        """Estimate components, and the memberships of the rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Boolean data, or numbers that `threshold` converts to bits; NaN in a dense array marks
+            bits that are not observed.
+        y : None
+            Not used, present by convention.
+        entry_weight : array-like of shape (n_samples, n_features), default=None
+            Weights of wrong bits of a dense array, at least 0; weight 0 is the same as NaN. None
+            means 1.
+
+        Returns
+        -------
+        self : DiscreteBasis
+            The fitted estimator.
+        """
+        bits, missing = validate_boolean(
+            self, X, threshold=self.threshold, reset=True, allow_nan=True
+        )
+        weights = self._bit_weights(bits, missing, entry_weight)
+        if weights is None:
+            self._find(bits, X, y)
+        else:
+            self._find_weighted(bits, weights, X, y)
+        return self
+
+    def fit_transform(self, X, y=None, *, entry_weight=None):
+        """Fit, and return the memberships of the rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Boolean data, as in `fit`.
+        y : None
+            Not used, present by convention.
+        entry_weight : array-like of shape (n_samples, n_features), default=None
+            Weights of the bits, as in `fit`.
+
+        Returns
+        -------
+        assignments : ndarray of bool of shape (n_samples, n_clusters)
+            Memberships, as from ``fit(X, entry_weight=W).transform(X, entry_weight=W)``.
+        """
+        return self.fit(X, y, entry_weight=entry_weight).transform(
+            X, entry_weight=entry_weight
+        )
+
+    def transform(self, X, *, entry_weight=None):
+        """Compute the memberships of rows, as `assignments_` for the training rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; NaN in a dense array marks bits that are not observed.
+        entry_weight : array-like of shape (n_samples, n_features), default=None
+            Weights of the bits of these rows. They are for direct calls: metadata routing takes
+            them to `fit`, `fit_transform` and `score`.
+
+        Returns
+        -------
+        assignments : ndarray of bool of shape (n_samples, n_clusters)
+            Memberships. In a tie between sets of components, the smallest set is chosen.
+        """
+        check_is_fitted(self)
+        return self._memberships(X, entry_weight)
+
+    def predict(self, X, *, entry_weight=None):
+        """Compute the memberships of rows, as `transform` does.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; NaN in a dense array marks bits that are not observed.
+        entry_weight : array-like of shape (n_samples, n_features), default=None
+            Weights of the bits of these rows, as in `transform`.
+
+        Returns
+        -------
+        assignments : ndarray of bool of shape (n_samples, n_clusters)
+            Memberships.
+        """
+        check_is_fitted(self)
+        return self._memberships(X, entry_weight)
+
+    def score(self, X, y=None, *, entry_weight=None):
+        """Compute the negative fraction of bits that differ between rows and their reconstruction.
+
+        The score tends to increase with `n_clusters`, also on new rows;
+        `skmoderndata.metrics.generalization_error` is a better criterion for the number of
+        clusters.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; NaN in a dense array marks bits that are not observed.
+        y : None
+            Not used, present by convention.
+        entry_weight : array-like of shape (n_samples, n_features), default=None
+            Weights of the bits, in the memberships and in the fraction.
+
+        Returns
+        -------
+        score : float
+            Between -1 and 0; higher is better.
+        """
+        check_is_fitted(self)
+        bits, missing = validate_boolean(
+            self, X, threshold=self.threshold, reset=False, allow_nan=True
+        )
+        weights = self._bit_weights(bits, missing, entry_weight)
+        if weights is None:
+            words = pack_bits(bits)
+            return -self._fraction_wrong(words, self._cover(words))
+        Z = self._weighted_cover(bits, weights)
+        return -_weighted_fraction(bits, weights, Z, self.components_)
+
+    def _memberships(self, X, entry_weight=None):
+        bits, missing = validate_boolean(
+            self, X, threshold=self.threshold, reset=False, allow_nan=True
+        )
+        weights = self._bit_weights(bits, missing, entry_weight)
+        if weights is None:
+            return self._cover(pack_bits(bits))
+        return self._weighted_cover(bits, weights)
+
+    def _bit_weights(self, bits, missing, entry_weight):
+        """Weights of the bits, 0 where none is observed; None where all are 1."""
+        weights = check_entry_weight(entry_weight, bits, owner=type(self).__name__)
+        if missing is None:
+            return weights
+        weights = np.where(missing, 0.0, 1.0 if weights is None else weights)
+        if not weights.any():
+            raise ValueError(
+                f"{type(self).__name__} needs at least one observed bit, and all of X are NaN or "
+                "have weight 0."
+            )
+        return weights
+
+    def _weighted_cover(self, bits, weights):
+        gains = bit_gains(bits, weights, self.bonus, self.penalty)
+        return weighted_cover(gains, self.components_)
+
+    def _find_weighted(self, bits, weights, X, y):
+        """Search with real gains of the bits, as `_find` does with packed ones."""
+        thresholds = self._thresholds()
+        gains = bit_gains(bits, weights, float(self.bonus), float(self.penalty))
+        fractions = weighted_associations(bits, weights)
+
+        # different thresholds often give the same components
+        by_components = {}
+        keys = []
+        n_passes = len(thresholds)
+        with FitProgress(self, X, y, max_passes=n_passes, task_name="threshold") as progress:
+            for tau in thresholds:
+                progress.begin()
+                candidates = distinct_sets(fractions, tau)
+                greedy = weighted_greedy(gains, candidates, self.n_clusters)
+                keys.append(greedy.components.tobytes())
+                by_components.setdefault(keys[-1], (greedy, float(tau)))
+                if progress.end():
+                    break
+
+        # a refit of the cheapest ones
+        order = sorted(by_components, key=lambda key: by_components[key][0].cost)
+        for key in order[:REFITTED] if self.refit else ():
+            greedy, tau = by_components[key]
+            by_components[key] = (weighted_refit(gains, greedy), tau)
+        best, self.association_threshold_ = min(
+            by_components.values(), key=lambda answer: answer[0].cost
+        )
+
+        self.components_ = best.components
+        self.n_refits_ = best.n_rounds
+        self.assignments_ = weighted_cover(gains, best.components, start=best.memberships)
+        costs = [by_components[key][0].cost for key in keys]
+        self.costs_ = np.array(costs) / weights.sum()
+        self.reconstruction_err_ = _weighted_fraction(
+            bits, weights, self.assignments_, best.components
+        )
+
     def _find(self, bits, X, y):
         thresholds = self._thresholds()
         n, p = bits.shape
@@ -230,3 +440,14 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
                 f"{self.association_threshold}."
             )
         return thresholds
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _weighted_fraction(bits, weights, Z, components):
+    """Fraction of the bits that differ from their reconstruction, by weights."""
+    wrong = bits != boolean_product(Z, components)
+    return float(weights[wrong].sum() / weights.sum())

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
@@ -29,6 +30,7 @@ from skmoderndata._validation import (
     check_magnitude,
     check_n_components,
     validate_data,
+    weigh_entries,
 )
 
 AGAINST_NMF = Comparison(
@@ -160,11 +162,14 @@ class AlternatingFactorization(
     and `_solve`; see `SparseNMF`.
     """
 
+    # else a request of `fit` would have to be repeated for `transform`
+    __metadata_request__transform = {"entry_weight": UNUSED}
+
     _nonnegative = False  # the components
     _codes_over_rows = False  # whether the codes are constrained over rows
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None, *, entry_weight=None):
         """Fit both factors to `X`.
 
         Parameters
@@ -175,13 +180,17 @@ class AlternatingFactorization(
             Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows in the objective; a row of weight 2 counts as two rows.
+        entry_weight : array-like of shape (n_samples, n_features), default=None
+            Weights of the squared residuals of the entries of a dense `X`, at least 0; they
+            multiply those of the rows, and penalties of codes have the weights of rows only.
+            Weight 0 is the same as NaN. None means 1.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        X = self._validate(X, reset=True)
+        X, cells = self._validate(X, entry_weight, reset=True)
         weights = check_weights(sample_weight, X)
         start = given_start(self, X.shape[1], nonnegative=self._nonnegative)
 
@@ -189,11 +198,12 @@ class AlternatingFactorization(
         counted = X
         if weights is not None and not weights.all():
             counted = X[weights > 0]
+            cells = None if cells is None else cells[weights > 0]
             weights = weights[weights > 0]
         check_n_components(self, counted.shape)
         self._check(counted, weights)
 
-        data = Data.of(counted, weights)
+        data = Data.of(counted, weights, cells)
         sides = self._sides()
         rng = check_random_state(self.random_state)
         n_init = 1 if start is not None else self.n_init
@@ -243,7 +253,7 @@ class AlternatingFactorization(
         if not hasattr(self, "components_"):
             return self.fit(X, y, sample_weight)
 
-        X = self._validate(X, reset=False)
+        X, _ = self._validate(X, None, reset=False)
         if self._codes_over_rows:
             raise ValueError(
                 f"{type(self).__name__}(codes_axis='component') cannot add rows to codes of given "
@@ -252,14 +262,14 @@ class AlternatingFactorization(
 
         if self._sums is None or (not sparse.issparse(X) and np.isnan(X).any()):
             raise ValueError(
-                f"{type(self).__name__}.partial_fit accepts no missing entries, because these "
-                "need separate sums for every column; use fit."
+                f"{type(self).__name__}.partial_fit accepts no missing entries, nor weights of "
+                "entries, because these need separate sums for every column; use fit."
             )
 
         self._add_rows(X, self._codes(X), check_weights(sample_weight, X))
         return self
 
-    def fit_transform(self, X, y=None, sample_weight=None):
+    def fit_transform(self, X, y=None, sample_weight=None, *, entry_weight=None):
         """Fit, and return the codes of the training rows, as ``fit(X).transform(X)``.
 
         Parameters
@@ -270,21 +280,27 @@ class AlternatingFactorization(
             Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows in the objective.
+        entry_weight : array-like of shape (n_samples, n_features), default=None
+            Weights of the squared residuals of the entries, as in `fit`, for components and codes.
 
         Returns
         -------
         codes : ndarray of shape (n_samples, n_components_)
             Codes.
         """
-        return self.fit(X, y, sample_weight).transform(X)
+        self.fit(X, y, sample_weight, entry_weight=entry_weight)
+        return self.transform(X, entry_weight=entry_weight)
 
-    def transform(self, X):
+    def transform(self, X, *, entry_weight=None):
         """Compute the codes that minimise the objective for the fitted components.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows; NaN marks missing entries of a dense array.
+        entry_weight : array-like of shape (n_samples, n_features), default=None
+            Weights of the squared residuals of the entries of these rows, as in `fit`. They are
+            for direct calls: metadata routing takes them to `fit`, `fit_transform` and `score`.
 
         Returns
         -------
@@ -293,8 +309,8 @@ class AlternatingFactorization(
             entries.
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
-        return narrowed(self._codes(X), X.dtype, self, "codes")
+        X, cells = self._validate(X, entry_weight, reset=False)
+        return narrowed(self._codes(X, cells), X.dtype, self, "codes")
 
     def inverse_transform(self, X):
         """Reconstruct rows from codes.
@@ -311,7 +327,7 @@ class AlternatingFactorization(
         """
         return decode(self, X)
 
-    def score(self, X, y=None, sample_weight=None):
+    def score(self, X, y=None, sample_weight=None, *, entry_weight=None):
         """Compute the negative relative reconstruction error.
 
         The score increases with `n_components` and with less sparseness, as the rows are coded
@@ -325,30 +341,35 @@ class AlternatingFactorization(
             Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
+        entry_weight : array-like of shape (n_samples, n_features), default=None
+            Weights of the entries, in the codes and in both norms.
 
         Returns
         -------
         score : float
-            ``-|X - codes @ components_|_F / |X|_F`` over observed entries; 0 for zeros.
+            ``-|X - codes @ components_|_F / |X|_F`` over observed entries, squares weighted; 0 for
+            zeros.
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
-        data = Data.of(X, check_weights(sample_weight, X))
+        X, cells = self._validate(X, entry_weight, reset=False)
+        data = Data.of(X, check_weights(sample_weight, X), cells)
         if data.sum_sq == 0:
             return 0.0
-        error = squared_error(data, self._codes(X), self._dictionary())
+        error = squared_error(data, self._codes(X, cells), self._dictionary())
         return -float(np.sqrt(error / data.sum_sq))
 
-    def _validate(self, X, *, reset):
-        return validate_rows(self, X, reset=reset)
+    def _validate(self, X, entry_weight, *, reset):
+        """Check rows and weights of entries; return both, as `weigh_entries` does."""
+        X = validate_rows(self, X, reset=reset)
+        return weigh_entries(X, entry_weight, owner=type(self).__name__)
 
     def _dictionary(self):
         return np.ascontiguousarray(self.components_.T, dtype=np.float64)
 
-    def _codes(self, X):
-        """Codes of validated rows, in float64."""
+    def _codes(self, X, cells=None):
+        """Codes of validated rows, in float64; `cells` are weights of entries."""
         side = Side() if self._codes_over_rows else self._sides()[0]  # rows are independent
-        return codes_for(Data.of(X), self._dictionary(), side)
+        return codes_for(Data.of(X, None, cells), self._dictionary(), side)
 
     def _store(self, data, result, *, keep_order, dtype):
         W = result.codes
@@ -377,7 +398,7 @@ class AlternatingFactorization(
 
         self._sums = None
         # sums with which partial_fit continues
-        if data.observed is None:
+        if data.observed is None and data.cells is None:
             _, S, T = next(data.terms(W, False))
             penalty = penalty_value(self._sides()[0], W, data.weights)
             self._sums = SummedData(S, T, data.sum_sq, penalty)

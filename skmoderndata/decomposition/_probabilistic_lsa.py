@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, run_starts, warn_not_converged
@@ -28,7 +29,18 @@ from skmoderndata._solvers.factors.latent_semantics import (
     gap,
     log_likelihood,
 )
-from skmoderndata._validation import FLOATS, check_codes, check_n_components, validate_data
+from skmoderndata._solvers.factors.weighted_topics import (
+    fit_weighted_topics,
+    weighted_gap,
+    weighted_log_likelihood,
+)
+from skmoderndata._validation import (
+    FLOATS,
+    check_codes,
+    check_n_components,
+    validate_data,
+    weigh_entries,
+)
 from skmoderndata.decomposition._nmf_base import check_weights
 
 BOUND = 1e-6  # largest possible gain of better mixtures for given topics, in nats per token
@@ -46,7 +58,17 @@ class ProbabilisticLSA(
         \sum_{d, w} x_{dw} \log \sum_z P(z \mid d)\, P(w \mid z)
 
     over mixtures :math:`P(z \mid d)` and topics :math:`P(w \mid z)`, which is non-negative
-    factorisation with the Kullback-Leibler divergence, up to scaling.
+    factorisation with the Kullback-Leibler divergence, up to scaling. A count that is missing (NaN
+    in a dense array) is in no sum, nor in the normalisation of what is observed of its document.
+    With weights :math:`c_{dw}` of the counts (`entry_weight` of `fit`) `fit` maximises
+
+    .. math::
+        \sum_{d, w} c_{dw} x_{dw} \log
+        \frac{c_{dw} P(w \mid d)}{\sum_v c_{dv} P(v \mid d)}, \qquad
+        P(w \mid d) = \sum_z P(z \mid d)\, P(w \mid z),
+
+    which is factorisation with weights of the terms of the Kullback-Leibler divergence; weight 0
+    means that a count is missing.
 
     Parameters
     ----------
@@ -86,8 +108,8 @@ class ProbabilisticLSA(
     topic_weights_ : ndarray of shape (n_components,)
         Probability of each topic in the training documents.
     log_likelihood_ : float
-        Log-likelihood of the training counts, in nats per token, for the stored topics and the
-        mixtures of `transform`; after `partial_fit`, that of the last batch.
+        Log-likelihood of the training counts, in nats per (weighted) token, for the stored topics
+        and the mixtures of `transform`; after `partial_fit`, that of the last batch.
     log_likelihood_gap_ : float
         Upper bound, in nats per token, on the gain from better mixtures for these topics, or
         better topics for these mixtures, with the topics, mixtures and counts of
@@ -116,7 +138,10 @@ class ProbabilisticLSA(
     Notes
     -----
     A pass takes ``6 k`` operations for each non-zero count, and no memory except for the
-    parameters. Steps of expectation maximisation are extrapolated unless the likelihood decreases.
+    parameters. Missing counts and weights add ``4 n p k`` operations and are for maximum
+    likelihood only, without tempering; mixtures and topics are then updated in turn, without
+    extrapolation. Otherwise steps of expectation maximisation are extrapolated unless the
+    likelihood decreases.
     The likelihood has many local maxima: use a larger `n_init`.
 
     `tempering` never holds out all counts of a document or of a word. The stored topics come from
@@ -209,28 +234,35 @@ class ProbabilisticLSA(
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    # else a request of `fit` would have to be repeated for `transform`
+    __metadata_request__transform = {"entry_weight": UNUSED}
+
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None, *, entry_weight=None):
         """Estimate the topics.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Counts of words, one document per row; they need not be integers.
+            Counts of words, one document per row; they need not be integers. NaN marks missing
+            counts of a dense array.
         y : Ignored
             Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the documents; a document of weight 2 counts as two documents.
+        entry_weight : array-like of shape (n_samples, n_features), default=None
+            Weights of the counts of a dense array, at least 0; they multiply those of the
+            documents. Weight 0 is the same as NaN. None means 1.
 
         Returns
         -------
         self : ProbabilisticLSA
             The fitted estimator.
         """
-        X = self._validate(X, reset=True)
+        X, cells = self._validate(X, entry_weight, reset=True)
         check_n_components(self, X.shape)
         weights = check_weights(sample_weight, X)
-        counts = _counts(X, weights)
+        counts = _counts(X, weights, cells)
 
         rng = check_random_state(self.random_state)
         shown = counts
@@ -240,7 +272,7 @@ class ProbabilisticLSA(
             shown, hidden = _hold_out(counts, self.validation_fraction, rng)
 
         seeds = rng.randint(2**31 - 1, size=self.n_init)
-        one_start = partial(self._one_start, shown, hidden)
+        one_start = partial(self._one_start, shown, hidden, cells)
         results, stopped = run_starts(
             self,
             X,
@@ -255,7 +287,7 @@ class ProbabilisticLSA(
 
         # the likeliest of the starts
         best = max(results, key=lambda result: max(result.history))
-        self._store(counts, best, X.dtype)
+        self._store(counts, best, X.dtype, cells)
 
         if not best.converged and not stopped:
             reached = (
@@ -281,7 +313,7 @@ class ProbabilisticLSA(
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`.
+            As in `fit`, without missing counts.
 
         Returns
         -------
@@ -290,7 +322,12 @@ class ProbabilisticLSA(
         """
         if not hasattr(self, "components_"):
             return self.fit(X, y, sample_weight)
-        X = self._validate(X, reset=False)
+        X, cells = self._validate(X, None, reset=False)
+        if cells is not None or self._word_counts is None:
+            raise ValueError(
+                "ProbabilisticLSA.partial_fit accepts no missing counts, nor weights of counts in "
+                "fit before it: the sums that it adds to do not have them; use fit."
+            )
         weights = check_weights(sample_weight, X)
         counts = _counts(X, weights)
         topics = self._topics()
@@ -307,13 +344,38 @@ class ProbabilisticLSA(
         self.objective_history_ = np.append(self.objective_history_, self.log_likelihood_)
         return self
 
-    def transform(self, X):
+    def fit_transform(self, X, y=None, sample_weight=None, *, entry_weight=None):
+        """Fit, and compute the topic mixtures of the training documents.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Counts of words; NaN marks missing counts of a dense array.
+        y : Ignored
+            Not used, present by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the documents.
+        entry_weight : array-like of shape (n_samples, n_features), default=None
+            Weights of the counts, as in `fit`.
+
+        Returns
+        -------
+        mixtures : ndarray of shape (n_samples, n_components_)
+            Mixtures, as from ``fit(X, entry_weight=W).transform(X, entry_weight=W)``.
+        """
+        self.fit(X, y, sample_weight, entry_weight=entry_weight)
+        return self.transform(X, entry_weight=entry_weight)
+
+    def transform(self, X, *, entry_weight=None):
         """Compute the topic mixtures of documents, for the fitted topics.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Counts of words.
+            Counts of words; NaN marks missing counts of a dense array.
+        entry_weight : array-like of shape (n_samples, n_features), default=None
+            Weights of the counts of these documents, as in `fit`. They are for direct calls:
+            metadata routing takes them to `fit`, `fit_transform` and `score`.
 
         Returns
         -------
@@ -321,10 +383,10 @@ class ProbabilisticLSA(
             ``P(topic | document)``; each row depends on that document only.
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
-        counts = _counts(X)
+        X, cells = self._validate(X, entry_weight, reset=False)
+        counts = _counts(X, None, cells)
         exponent = self.posterior_exponent_
-        mixtures, bounds = fold_in(counts, self._topics(), beta=exponent, tol=BOUND)
+        mixtures, bounds = self._fold_in(counts, self._topics(), cells)
 
         # without tempering the bound proves how far the mixtures are from the best
         improvable = np.count_nonzero(bounds > BOUND)
@@ -355,7 +417,7 @@ class ProbabilisticLSA(
         topics = self.components_.astype(X.dtype, copy=False)
         return np.asarray(X @ topics)
 
-    def score(self, X, y=None):
+    def score(self, X, y=None, *, entry_weight=None):
         """Log-likelihood per token of half of the words of each document, given the other half.
 
         Every second word of a document is folded in, the others are predicted, and vice versa.
@@ -366,9 +428,12 @@ class ProbabilisticLSA(
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Counts of words. Words never seen in `fit` are dropped.
+            Counts of words. Words never seen in `fit` are dropped, and so are missing counts, NaN
+            in a dense array.
         y : Ignored
             Not used, present by convention.
+        entry_weight : array-like of shape (n_samples, n_features), default=None
+            Weights of the counts, in the mixtures and in the mean.
 
         Returns
         -------
@@ -377,9 +442,8 @@ class ProbabilisticLSA(
             there is no word to predict.
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
-        counts = _counts(X)
-        return self._completion(counts)
+        X, cells = self._validate(X, entry_weight, reset=False)
+        return self._completion(_counts(X, None, cells), cells)
 
     def perplexity(self, X):
         """Perplexity of documents: ``exp(-score(X))``.
@@ -396,13 +460,17 @@ class ProbabilisticLSA(
             predict.
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
-        counts = _counts(X)
-        return float(np.exp(-self._completion(counts)))
+        X, cells = self._validate(X, None, reset=False)
+        return float(np.exp(-self._completion(_counts(X, None, cells), cells)))
 
-    def _completion(self, counts):
-        topics = self._topics()
+    def _fold_in(self, counts, topics, cells):
+        """Mixtures of documents, and bounds, with weights of the counts where there are any."""
+        exposures = None if cells is None else cells @ topics
         beta = self.posterior_exponent_
+        return fold_in(counts, topics, beta=beta, tol=BOUND, exposures=exposures)
+
+    def _completion(self, counts, cells):
+        topics = self._topics()
 
         # words that some topic has
         possible = topics.any(axis=1)
@@ -418,7 +486,7 @@ class ProbabilisticLSA(
         for half in (even, ~even):
             shown = _select(words, half)
             hidden = _select(words, ~half)
-            mixtures, _ = fold_in(shown, topics, beta=beta)
+            mixtures, _ = self._fold_in(shown, topics, cells)
 
             # a few words do not exclude the other topics: add one token from all topics
             padded = np.append(shown.data, 0.0)
@@ -426,20 +494,48 @@ class ProbabilisticLSA(
             length[np.diff(shown.indptr) == 0] = 0.0
             length = length[:, None]
             mixtures = (mixtures * length + self.topic_weights_) / (length + 1)
-            value += log_likelihood(hidden, mixtures, topics, FLOOR)
+            value += _likelihood(hidden, mixtures, topics, cells)
         return float(value / words.total)
 
-    def _validate(self, X, *, reset):
-        return validate_data(
+    def _validate(self, X, entry_weight, *, reset):
+        """Check counts; return them with 0 where they are missing, and their weights or None."""
+        X = validate_data(
             self,
             X,
             accept_sparse="csr",
             dtype=FLOATS,
-            ensure_non_negative=True,
+            ensure_all_finite="allow-nan",
             reset=reset,
         )
+        name = type(self).__name__
+        if sparse.issparse(X) and np.isnan(X.data).any():
+            raise ValueError(
+                f"{name} does not accept NaN in sparse input: use a dense array, where NaN marks "
+                "a missing count."
+            )
+        X, cells = weigh_entries(X, entry_weight, owner=name)
+        values = X.data if sparse.issparse(X) else X
+        if values.size and np.nanmin(values, initial=0.0) < 0:
+            raise ValueError(
+                f"Negative values in data passed to X in {name}: counts are at least 0."
+            )
 
-    def _one_start(self, counts, hidden, *, seed, progress=None):
+        # missing counts: no exposure
+        if not sparse.issparse(X):
+            missing = np.isnan(X)
+            if missing.any():
+                cells = np.where(missing, 0.0, 1.0 if cells is None else cells)
+                X = np.where(missing, X.dtype.type(0), X)
+        if cells is not None and (self.tempering or self.posterior_exponent < 1):
+            raise ValueError(
+                f"{name}(tempering={self.tempering}, posterior_exponent="
+                f"{self.posterior_exponent}) accepts no missing counts, nor weights of counts: "
+                "flattened posteriors have no likelihood that these could be left out of. Set "
+                "tempering=False and posterior_exponent=1."
+            )
+        return X, cells
+
+    def _one_start(self, counts, hidden, cells, *, seed, progress=None):
         rng = np.random.RandomState(seed)
         k = self.n_components
 
@@ -455,6 +551,17 @@ class ProbabilisticLSA(
         n = len(counts.indptr) - 1
         mixtures = np.full((n, k), 1 / k)
 
+        if cells is not None:
+            return fit_weighted_topics(
+                counts,
+                cells,
+                mixtures,
+                topics,
+                smoothing=float(self.smoothing),
+                max_iter=self.max_iter,
+                tol=self.tol,
+                progress=progress,
+            )
         settings = {
             "beta": float(self.posterior_exponent),
             "smoothing": float(self.smoothing),
@@ -467,10 +574,13 @@ class ProbabilisticLSA(
         tempered = {"cooling": self.cooling, "tol": 10 * self.tol}
         return fit_tempered(counts, hidden, mixtures, topics, **tempered, **settings)
 
-    def _store(self, counts, result, dtype):
+    def _store(self, counts, result, dtype, cells):
         beta = float(result.beta)
         self.posterior_exponent_ = beta
         total = max(counts.total, 1e-300)
+        if cells is not None:
+            self._store_weighted(counts, result, dtype, cells)
+            return
         _, in_words, _ = expected(counts, result.mixtures, result.topics, beta)
         self.objective_history_ = np.asarray(result.history) / total
         self.n_iter_ = result.n_iter
@@ -479,15 +589,34 @@ class ProbabilisticLSA(
         self._set_topics(in_words[:, order], dtype)
         self._measure(counts)
 
-    def _measure(self, counts):
+    def _store_weighted(self, counts, result, dtype, cells):
+        """Store topics as they are, in the order of their weights in the observed tokens."""
+        self.objective_history_ = np.asarray(result.history) / max(counts.total, 1e-300)
+        self.n_iter_ = result.n_iter
+        tokens = np.add.reduceat(np.append(counts.data, 0.0), counts.indptr[:-1])
+        tokens[np.diff(counts.indptr) == 0] = 0.0
+        weight = tokens @ result.mixtures
+        order = np.argsort(-weight, kind="stable")
+        self._word_counts = None
+        self.components_ = np.ascontiguousarray(result.topics[:, order].T, dtype=dtype)
+        self.n_components_ = len(self.components_)
+        weight = weight[order]
+        total = weight.sum()
+        self.topic_weights_ = (
+            weight / total if total > 0 else np.full_like(weight, 1 / len(weight))
+        )
+        self._measure(counts, cells)
+
+    def _measure(self, counts, cells=None):
         """Likelihood and gap of the stored topics, with the mixtures of `transform`."""
         topics = self._topics()
-        beta = self.posterior_exponent_
-        mixtures, _ = fold_in(counts, topics, beta=beta, tol=BOUND)
+        mixtures, _ = self._fold_in(counts, topics, cells)
         total = max(counts.total, 1e-300)
-        value = log_likelihood(counts, mixtures, topics, FLOOR)
-        self.log_likelihood_ = value / total
-        self.log_likelihood_gap_ = gap(counts, mixtures, topics)
+        self.log_likelihood_ = _likelihood(counts, mixtures, topics, cells) / total
+        if cells is None:
+            self.log_likelihood_gap_ = gap(counts, mixtures, topics)
+        else:
+            self.log_likelihood_gap_ = weighted_gap(counts, cells, mixtures, topics)
 
     def _set_topics(self, in_words, dtype):
         """Topics from expected counts of words in topics."""
@@ -521,13 +650,21 @@ class ProbabilisticLSA(
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
+        tags.input_tags.allow_nan = not self.tempering and self.posterior_exponent == 1
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
-def _counts(X, weights=None):
-    """Return the non-zero counts in float64, with sorted indices."""
-    X = sparse.csr_array(X, dtype=np.float64, copy=True)
+def _likelihood(counts, mixtures, topics, cells):
+    """Log-likelihood of counts, with weights `cells` of them or None."""
+    if cells is None:
+        return log_likelihood(counts, mixtures, topics, FLOOR)
+    return weighted_log_likelihood(counts, cells, mixtures, topics, FLOOR)
+
+
+def _counts(X, weights=None, cells=None):
+    """Return the non-zero counts in float64, with sorted indices, times their weights."""
+    X = sparse.csr_array(X if cells is None else X * cells, dtype=np.float64, copy=True)
     X.sum_duplicates()
     if weights is not None:
         X.data *= np.repeat(weights, np.diff(X.indptr))

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_fewer, warn_not_converged
@@ -23,7 +24,7 @@ from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.lowrank.least_absolute import robust_scores
 from skmoderndata._solvers.lowrank.table import TableSettings, decompose_table
 from skmoderndata._solvers.lowrank.table_noise import noise_width
-from skmoderndata._validation import check_codes, validate_data
+from skmoderndata._validation import check_codes, validate_data, weigh_entries
 
 FOLDS = 5  # groups of columns that `score` predicts in turn
 EXACT_RESIDUAL = 1e-5  # of new exact rows, relative to the root mean square of a row
@@ -62,8 +63,13 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     `outlier_threshold` standard deviations of the noise are left out, and the others are fitted
     by least squares.
 
-    Missing entries are NaN and enter no sum. New rows are fitted by robust regression on the
-    components, which is robust to gross errors in new rows, too.
+    Missing entries are NaN and enter no sum. With weights :math:`w_{ij}` of the entries
+    (`entry_weight` of `fit`) the terms are :math:`\alpha w_{ij} |S_{ij}|` for "pcp", and
+    :math:`w_{ij} (X_{ij} - L_{ij} - S_{ij})^2 / (2 \delta)` for "stable", where the noise of an
+    entry is :math:`\sigma / \sqrt{w_{ij}}` and :math:`\delta = \sigma \sqrt{2 \max(n, p) \bar w}`
+    with the mean weight :math:`\bar w`; weight 0 means that an entry is missing. New rows are
+    fitted by robust regression on the components, which is robust to gross errors in new rows,
+    too.
 
     Parameters
     ----------
@@ -124,7 +130,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         ``alpha_ * delta`` in units of `column_scale_`.)
     support_ : ndarray of shape (n_samples, n_features)
         True where `sparse_` is not zero. For noisy entries: where ``|X - low_rank_|`` exceeds
-        ``outlier_threshold * noise_scale_``.
+        ``outlier_threshold * noise_scale_``, over the root of the weight if entries have weights.
     dual_ : ndarray of shape (n_samples, n_features)
         Dual matrix that certifies `dual_gap_`, of the convex problem.
     components_ : ndarray of shape (n_components_, n_features)
@@ -143,7 +149,8 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     algorithm_ : str
         "pcp" if the entries are exact, "stable" if they carry noise.
     noise_std_ : float
-        Standard deviation of the noise, in the refit's units of `column_scale_`; 0 for "pcp".
+        Standard deviation of the noise, in the refit's units of `column_scale_`; 0 for "pcp". With
+        weights of the entries, that of an entry of weight 1, as in `noise_scale_`.
     noise_scale_ : ndarray of shape (n_features,)
         Standard deviation of the noise of each column, in units of `X`; 0 for "pcp". In columns
         with tails heavier than Gaussian it is that of the tails.
@@ -183,6 +190,11 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
     is not kept, and `polished_` is False, where it explains the entries worse than the convex
     solution with as many components, or where the components are a third of the smaller side or
     more.
+
+    Weights of the entries do not enter the decision between exact and noisy entries, `alpha` and
+    the medians of `center`. For noisy entries they multiply the squares in the estimate of the
+    noise, in the refit, and in its outliers; columns are then not divided by noise of their own,
+    and `column_scale_` is 1.
 
     `transform` minimises the absolute deviations ``|x - a components_|_1`` row by row (Huber's
     function for "stable"). `fit_transform` does the same with the training rows. If recovery is
@@ -284,8 +296,11 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self.store_matrices = store_matrices
         self.random_state = random_state
 
+    # else a request of `fit` would have to be repeated for `transform`
+    __metadata_request__transform = {"entry_weight": UNUSED}
+
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, *, entry_weight=None):
         """Decompose `X` into low-rank and sparse matrices, and compute the components.
 
         Parameters
@@ -294,6 +309,9 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             Data; NaN marks missing entries.
         y : Ignored
             Not used, present by convention.
+        entry_weight : array-like of shape (n_samples, n_features), default=None
+            Weights of the entries, at least 0: of the magnitude of a gross error for "pcp", of
+            the squared residual for "stable". Weight 0 is the same as NaN. None means 1.
 
         Returns
         -------
@@ -301,7 +319,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             The fitted estimator.
         """
         row_names = _row_names(X)
-        X = self._validate(X, reset=True)
+        X, weights = self._weighted(self._validate(X, reset=True), entry_weight)
         dtype = X.dtype
         data = X.astype(np.float64)
         observed = ~np.isnan(X)
@@ -333,14 +351,37 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             polish=self.polish,
         )
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
-            terms = decompose_table(data, settings, progress=progress, rng=rng)
+            terms = decompose_table(
+                data, settings, weights=weights, progress=progress, rng=rng
+            )
 
         self.alpha_ = float(lam)
-        self._store(terms, mean, dtype, row_names)
+        self._store(terms, mean, dtype, row_names, weights, observed)
         self._warn(terms, X.shape)
         return self
 
-    def transform(self, X):
+    def fit_transform(self, X, y=None, *, entry_weight=None):
+        """Fit, and compute the scores of the training rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Data; NaN marks missing entries.
+        y : Ignored
+            Not used, present by convention.
+        entry_weight : array-like of shape (n_samples, n_features), default=None
+            Weights of the entries, as in `fit`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_components_)
+            Scores, as from ``fit(X, entry_weight=W).transform(X, entry_weight=W)``.
+        """
+        return self.fit(X, y, entry_weight=entry_weight).transform(
+            X, entry_weight=entry_weight
+        )
+
+    def transform(self, X, *, entry_weight=None):
         """Compute the scores of rows on the components by robust regression.
 
         Parameters
@@ -348,6 +389,9 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         X : array-like of shape (n_samples, n_features)
             Rows; gross errors and NaN are allowed. If a row has too few known entries to determine
             the scores, they have minimum norm, with a warning.
+        entry_weight : array-like of shape (n_samples, n_features), default=None
+            Weights of the entries of these rows, as in `fit`. They are for direct calls: metadata
+            routing takes them to `fit`, `fit_transform` and `score`.
 
         Returns
         -------
@@ -355,8 +399,8 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             Scores; those of a row depend on that row only.
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
-        scores, deficient = self._scores(X)
+        X, weights = self._weighted(self._validate(X, reset=False), entry_weight)
+        scores, deficient = self._scores(X, weights)
         if deficient.any():
             warnings.warn(
                 f"{deficient.sum()} of {len(X)} rows have too few known entries to determine "
@@ -448,6 +492,8 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         expected = low_rank[row, column].astype(np.float64)
         with np.errstate(divide="ignore"):
             size = np.abs(error) / self.noise_scale_.astype(np.float64)[column]
+            if X is None and self._weights is not None:
+                size *= np.sqrt(self._weights[row, column])
         order = np.lexsort((-np.abs(error), -size))
 
         names = getattr(self, "feature_names_in_", None)
@@ -481,7 +527,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         total = np.where(observed, residual, 0.0).sum(axis=1)
         return (total * (X.shape[1] / np.maximum(observed.sum(axis=1), 1))).astype(X.dtype)
 
-    def score(self, X, y=None):
+    def score(self, X, y=None, *, entry_weight=None):
         """Compute the negative relative error of predicting hidden entries.
 
         Five groups of columns (column j is in group j modulo 5) are hidden in turn and predicted
@@ -495,6 +541,8 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             Rows; gross errors and NaN are allowed.
         y : Ignored
             Not used, present by convention.
+        entry_weight : array-like of shape (n_samples, n_features), default=None
+            Weights of the entries, in the regressions and in both sums.
 
         Returns
         -------
@@ -503,9 +551,11 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             perfect, and predicting `mean_` scores -1.
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False).astype(np.float64)
+        X, weights = self._weighted(self._validate(X, reset=False), entry_weight)
+        X = X.astype(np.float64)
         observed = ~np.isnan(X)
-        size = np.abs(np.where(observed, X - self.mean_, 0.0)).sum()
+        counts = observed if weights is None else np.where(observed, weights, 0.0)
+        size = (counts * np.abs(np.where(observed, X - self.mean_, 0.0))).sum()
         if size == 0:
             return 0.0
         error = 0.0
@@ -513,9 +563,10 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             hidden = slice(fold, None, FOLDS)
             shown = X.copy()
             shown[:, hidden] = np.nan
-            guess = self._scores(shown)[0] @ self.components_[:, hidden] + self.mean_[hidden]
+            scores = self._scores(shown, weights)[0]
+            guess = scores @ self.components_[:, hidden] + self.mean_[hidden]
             wrong = np.where(observed[:, hidden], X[:, hidden] - guess, 0.0)
-            error += np.abs(wrong).sum()
+            error += (counts[:, hidden] * np.abs(wrong)).sum()
         return -float(error / size)
 
     def _validate(self, X, *, reset):
@@ -527,7 +578,12 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             reset=reset,
         )
 
-    def _store(self, terms, mean, dtype, row_names):
+    def _weighted(self, X, entry_weight):
+        """Return X with NaN where the weight is 0, and the weights, which are 1 there, or None."""
+        X, weights = weigh_entries(X, entry_weight, owner=type(self).__name__)
+        return X, None if weights is None else np.where(weights > 0, weights, 1.0)
+
+    def _store(self, terms, mean, dtype, row_names, weights, observed):
         convex = terms.convex
         largest = len(terms.s) if self.n_components is None else self.n_components
         self.rank_ = len(terms.s)
@@ -545,7 +601,8 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self.dual_gap_ = float(convex.dual_gap)
         self.n_iter_ = convex.n_iter
 
-        self._huber_width = self.alpha_ * noise_width(self.noise_std_, terms.sparse.shape)
+        unit = 1.0 if weights is None else np.sqrt(weights[observed].mean())
+        self._huber_width = self.alpha_ * noise_width(self.noise_std_, observed.shape) * unit
         if self.store_matrices:
             low_rank = (terms.U * terms.s) @ terms.Vt + mean
             self.low_rank_ = low_rank.astype(dtype, copy=False)
@@ -553,6 +610,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             self.support_ = terms.support
             self.dual_ = convex.dual.astype(dtype, copy=False)
             self._row_names = row_names
+            self._weights = weights
 
     def _warn(self, terms, shape):
         # fewer components than asked for, or none
@@ -591,19 +649,29 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 remedy="increase max_iter or tol",
             )
 
-    def _scores(self, X):
+    def _scores(self, X, weights=None):
         """Robust scores of validated rows in float64, and a mask of underdetermined rows."""
         scale = self.column_scale_.astype(np.float64)
         rows = (X.astype(np.float64) - self.mean_) / scale
         components = self.components_.astype(np.float64)
+        loss = {"width": self._huber_width}
+        if weights is not None and self._huber_width > 0:
+            loss["width"] = self._huber_width / weights
+        elif weights is not None:  # only proportions in a row matter
+            known = np.where(np.isnan(X), 0.0, weights)
+            largest = known.max(axis=1, keepdims=True)
+            loss["slopes"] = np.where(
+                known > 0, known / np.where(largest > 0, largest, 1), 1.0
+            )
+
         if (scale == 1.0).all():
-            solved = robust_scores(rows, components, width=self._huber_width)
+            solved = robust_scores(rows, components, **loss)
             return solved.scores, solved.deficient
 
         # columns of unequal noise: components / scale = R' Q' with orthonormal Q
         weighted = (components / scale).T
         Q, R = linalg.qr(weighted, mode="economic")
-        solved = robust_scores(rows, Q.T, width=self._huber_width)
+        solved = robust_scores(rows, Q.T, **loss)
         scores = linalg.solve_triangular(R, solved.scores.T).T
         for i in np.flatnonzero(solved.deficient):
             seen = weighted[~np.isnan(rows[i])]

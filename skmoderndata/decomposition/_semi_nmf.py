@@ -14,9 +14,11 @@ from skmoderndata._solvers.factors.factorization import (
     Side,
     codes_for,
     factorize,
+    is_sparse,
     lengths_of,
     nndsvd_components,
 )
+from skmoderndata._validation import weigh_entries
 from skmoderndata.decomposition._nmf_base import (
     AGAINST_NMF,
     AlternatingFactorization,
@@ -34,7 +36,9 @@ class SemiNMF(AlternatingFactorization):
         \tfrac12 \|X - W H\|_F^2 \quad\text{over}\quad W \ge 0,
 
     with components H of any sign [1]_. If each row of W had a single non-zero entry, equal to 1,
-    the components would be the centres of k-means. Missing entries (NaN) are ignored.
+    the components would be the centres of k-means. Missing entries (NaN) are ignored; with weights
+    :math:`c_{ij}` of the entries (`entry_weight` of `fit`) the squared norm is
+    :math:`\sum_{ij} c_{ij} (X - W H)_{ij}^2`.
 
     Parameters
     ----------
@@ -72,7 +76,7 @@ class SemiNMF(AlternatingFactorization):
         Norm of the projected gradient relative to that of the linear terms; the maximum over both
         factors. After `partial_fit`, that of the components.
     reconstruction_err_ : float
-        Frobenius norm of ``X - codes @ components_``, over observed entries.
+        Frobenius norm of ``X - codes @ components_``, over observed entries, squares weighted.
     n_components_ : int
         Number of components.
     n_iter_ : int
@@ -159,11 +163,20 @@ class SemiNMF(AlternatingFactorization):
     def _scale_is_free(self):
         return True
 
-    def _validate(self, X, *, reset):
+    def _validate(self, X, entry_weight, *, reset):
         missing = None
         if self.solver != "als":
             missing = "solver='multiplicative' does not support them; use solver='als'."
-        return validate_rows(self, X, reset=reset, missing=missing)
+        X = validate_rows(self, X, reset=reset, missing=missing)
+
+        X, cells = weigh_entries(X, entry_weight, owner=type(self).__name__)
+        gaps = entry_weight is not None and not is_sparse(X) and np.isnan(X).any()
+        if self.solver != "als" and (gaps or cells is not None):
+            raise ValueError(
+                "SemiNMF(solver='multiplicative') accepts no entry_weight other than 1: its rule "
+                "is for a loss without weights; use solver='als'."
+            )
+        return X, cells
 
     def _check(self, X, weights):
         warn_of_rank(self, X.shape)
@@ -183,8 +196,9 @@ class SemiNMF(AlternatingFactorization):
             filled = data.X
             if data.observed is not None:
                 weights = np.ones(n) if data.weights is None else data.weights
-                observed = weights @ data.observed
-                means = (weights @ filled) / np.where(observed > 0, observed, 1.0)
+                counts = data.observed if data.cells is None else data.cells
+                observed = weights @ counts
+                means = (weights @ (counts * filled)) / np.where(observed > 0, observed, 1.0)
                 filled = np.where(data.observed, filled, means)
 
             distinct = min(k, n)

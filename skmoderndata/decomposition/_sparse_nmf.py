@@ -15,7 +15,6 @@ from skmoderndata._solvers.factors.factorization import (
 )
 from skmoderndata.decomposition._nmf_base import (
     AlternatingFactorization,
-    validate_rows,
     warn_of_rank,
 )
 
@@ -46,7 +45,8 @@ class SparseNMF(AlternatingFactorization):
 
     which is 0 for equal entries and 1 for a single non-zero entry. With ``penalty=None`` it is
     non-negative matrix factorisation by alternating non-negative least squares. Missing entries
-    (NaN) are ignored.
+    (NaN) are ignored; with weights :math:`c_{ij}` of the entries (`entry_weight` of `fit`) the
+    squared norm is :math:`\sum_{ij} c_{ij} (X - W H)_{ij}^2`.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class SparseNMF(AlternatingFactorization):
         factors. It is 0 at stationary points and independent of units. After `partial_fit`, that
         of the components.
     reconstruction_err_ : float
-        Frobenius norm of ``X - codes @ components_``, over observed entries.
+        Frobenius norm of ``X - codes @ components_``, over observed entries, squares weighted.
     ridge_ : float
         Weight of the squared norm that was used; 0 if there is none.
     n_components_ : int
@@ -129,7 +129,7 @@ class SparseNMF(AlternatingFactorization):
     -----
     A pass takes two products of X with a thin matrix, ``4 n p k`` operations (the number of stored
     entries instead of n p for sparse X, which is never converted to dense), and sweeps of
-    ``n k k``. With missing entries each row and column has a separate Gram matrix, ``n p k k``
+    ``n k k``. With missing or weighted entries each row and column has a Gram matrix, ``n p k k``
     operations. The problem is not convex: starts differ in the second or third digit of the
     objective. A few passes without the l1 penalty separate the components first; the penalty then
     sets fewer of them to zero, and the objectives are lower.
@@ -263,15 +263,15 @@ class SparseNMF(AlternatingFactorization):
     def _scale_is_free(self):
         return self.penalty is None
 
-    def _validate(self, X, *, reset):
-        X = validate_rows(self, X, reset=reset)
+    def _validate(self, X, entry_weight, *, reset):
+        X, cells = super()._validate(X, entry_weight, reset=reset)
         values = X.data if hasattr(X, "indptr") else X
         if values.size and np.nanmin(values, initial=0.0) < 0:
             raise ValueError(
                 f"Negative values in data passed to {type(self).__name__}: least is "
                 f"{np.nanmin(values):.3g}; shift or clip X, or use SemiNMF."
             )
-        return X
+        return X, cells
 
     def _check(self, X, weights):
         """Check the parameters against each other and the data, and set `ridge_`."""

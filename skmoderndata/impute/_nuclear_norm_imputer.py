@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.impute import MissingIndicator
 from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -25,7 +26,12 @@ from skmoderndata._solvers.common.linalg import row_signs
 from skmoderndata._solvers.lowrank.completion import Table, entries, solve_rows
 from skmoderndata._solvers.lowrank.completion_path import CompletionTask, free_weight
 from skmoderndata._solvers.lowrank.svt import top_singular_pair
-from skmoderndata._validation import FLOATS, validate_data
+from skmoderndata._validation import (
+    FLOATS,
+    check_entry_weight,
+    check_stored_weight,
+    validate_data,
+)
 
 _HIDDEN_IN_SCORE = 0.2  # fraction of the known cells
 CVXPY_LIMIT = 200  # rows plus columns up to which solver="cvxpy" is allowed
@@ -52,7 +58,8 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
 
     where the nuclear norm is the sum of the singular values, so that `L` has low rank [1]_. For
     `alpha=0` it solves the limiting problem, :math:`\min \|L\|_*` subject to `L = Z` on
-    :math:`\Omega` [2]_.
+    :math:`\Omega` [2]_. With weights :math:`w_{ij}` of the cells (`entry_weight` of `fit`) each
+    square is multiplied by its weight, and a cell of weight 0 is missing.
 
     Parameters
     ----------
@@ -124,7 +131,8 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
     alpha_ : float
         Weight used, in the units of the objective.
     alpha_max_ : float
-        Spectral norm of `Z` with zeros in the missing cells: from this `alpha` on, `L` is zero.
+        Spectral norm of `Z`, times the weights, with zeros in the missing cells: from this
+        `alpha` on, `L` is zero.
     alpha_path_, validation_errors_ : ndarray or None
         Values of `alpha` tried by "auto", and root mean squared error on the hidden cells, in
         units of `Z`; None when `alpha` was given.
@@ -259,8 +267,11 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         self.keep_empty_features = keep_empty_features
         self.random_state = random_state
 
+    # else a request of `fit` would have to be repeated for `transform`
+    __metadata_request__transform = {"entry_weight": UNUSED}
+
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, *, entry_weight=None):
         """Learn the row space and the scale of the singular values from the known cells.
 
         Parameters
@@ -269,13 +280,19 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             Table with missing cells.
         y : Ignored
             Not used, present by convention.
+        entry_weight : array-like or sparse matrix of shape (n_samples, n_features), default=None
+            Weights of the squared residuals of the known cells, at least 0; weight 0 makes a cell
+            missing. Means and scales of columns, the cells hidden by ``alpha="auto"`` and the
+            refit of `debias` have them, too. With `alpha=0` only those of `n_components` matter
+            that are not 0. For sparse `X` it may be sparse: cells that it does not store have
+            weight 0. None means 1.
 
         Returns
         -------
         self : NuclearNormImputer
             The fitted imputer.
         """
-        X, observed = self._validate(X, reset=True)
+        X, observed, weights = self._validate(X, entry_weight, reset=True)
         n_known = np.asarray(observed.sum(axis=0)).ravel()
         if not n_known.any():
             raise ValueError(
@@ -295,10 +312,11 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         self._fit_features(n_known, X.shape[0])
         X = X[:, self.features_]
         observed = observed[:, self.features_]
-        self._fit_units(X, observed)
-        table = self._standardise(X, observed)
+        weights = None if weights is None else weights[:, self.features_]
+        self._fit_units(X, observed, weights)
+        table = self._standardise(X, observed, weights)
 
-        lam_max = top_singular_pair(table.matrix(table.data))[0]
+        lam_max = top_singular_pair(table.matrix(table.weighted(table.data)))[0]
         with FitProgress(self, X, y, max_passes=None) as progress:
             solution = self._solve(table, lam_max, rng, progress)
 
@@ -311,23 +329,50 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             )
         return self
 
-    def transform(self, X):
+    def fit_transform(self, X, y=None, *, entry_weight=None):
+        """Fit, and fill the missing cells of the training rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Table with missing cells.
+        y : Ignored
+            Not used, present by convention.
+        entry_weight : array-like or sparse matrix of shape (n_samples, n_features), default=None
+            Weights of the cells, as in `fit`.
+
+        Returns
+        -------
+        X_filled : ndarray of shape (n_samples, n_output_features)
+            `X` with known cells as they were, as from
+            ``fit(X, entry_weight=W).transform(X, entry_weight=W)``.
+        """
+        return self.fit(X, y, entry_weight=entry_weight).transform(
+            X, entry_weight=entry_weight
+        )
+
+    def transform(self, X, *, entry_weight=None):
         """Fill the missing cells of each row from its known cells.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows to complete.
+        entry_weight : array-like or sparse matrix of shape (n_samples, n_features), default=None
+            Weights of the cells of these rows, in the unit of those of `fit`; weight 0 makes a
+            cell missing. They are for direct calls: metadata routing takes them to `fit`,
+            `fit_transform` and `score`.
 
         Returns
         -------
         X_filled : ndarray of shape (n_samples, n_output_features)
-            `X` with known cells as they were; dense for sparse input too. A row without known
-            cells gets the column means.
+            `X` with known cells as they were, whatever their weight, unless it is 0; dense for
+            sparse input too. A row without known cells gets the column means.
         """
         check_is_fitted(self)
-        X, observed = self._dense(*self._validate(X, reset=False))
-        filled = self._fill(X[:, self.features_], observed[:, self.features_])
+        X, observed, weights = self._dense(*self._validate(X, entry_weight, reset=False))
+        kept = None if weights is None else weights[:, self.features_]
+        filled = self._fill(X[:, self.features_], observed[:, self.features_], kept)
 
         if self.keep_empty_features and filled.shape[1] < X.shape[1]:
             completed = filled
@@ -399,7 +444,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         check_is_fitted(self)
         scores = self.row_scores_
         if X is not None:
-            X, observed = self._validate(X, reset=False)
+            X, observed, _ = self._validate(X, None, reset=False)
             scores = self._scores(X[:, self.features_], observed[:, self.features_])
 
         rows = _cell_index(rows, len(scores), "rows")
@@ -428,7 +473,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
 
         return values.astype(self.components_.dtype, copy=False)
 
-    def score(self, X, y=None):
+    def score(self, X, y=None, *, entry_weight=None):
         """Compute the negative root mean squared error on hidden known cells.
 
         A fifth of the known cells of `X`, chosen with `random_state` (0 unless it is an
@@ -443,6 +488,9 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             Held-out rows, with or without missing cells.
         y : Ignored
             Not used, present by convention.
+        entry_weight : array-like or sparse matrix of shape (n_samples, n_features), default=None
+            Weights of the cells, in the completion and in the mean of squared errors; cells of
+            weight 0 are missing.
 
         Returns
         -------
@@ -450,9 +498,10 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             At most 0, higher is better.
         """
         check_is_fitted(self)
-        X, observed = self._dense(*self._validate(X, reset=False))
+        X, observed, weights = self._dense(*self._validate(X, entry_weight, reset=False))
         X = X[:, self.features_]
         observed = observed[:, self.features_]
+        weights = None if weights is None else weights[:, self.features_]
         n_known = np.count_nonzero(observed)
         if n_known == 0:
             raise ValueError(
@@ -467,8 +516,11 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         hidden = np.zeros_like(observed)
         hidden[observed] = hide
 
-        error = self._fill(X, observed & ~hidden)[hidden] - X[hidden]
-        return -_root_mean_square(error.astype(np.float64))
+        error = self._fill(X, observed & ~hidden, weights)[hidden] - X[hidden]
+        error = error.astype(np.float64)
+        if weights is None:
+            return -_root_mean_square(error)
+        return -float(np.sqrt(np.average(error**2, weights=weights[hidden])))
 
     def get_feature_names_out(self, input_features=None):
         """Return the names of the output columns.
@@ -490,8 +542,12 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             return retained
         return np.concatenate([retained, self.indicator_.get_feature_names_out(names)])
 
-    def _validate(self, X, *, reset):
-        """Return X and the known cells: a mask, or for sparse X a sparse pattern of ones."""
+    def _validate(self, X, entry_weight, *, reset):
+        """Return X, the known cells, and their weights or None.
+
+        Known cells are a mask, or for sparse X a sparse pattern of ones; weights are an array, or
+        for sparse X of the same pattern.
+        """
         if not (_is_nan(self.missing_values) or isinstance(self.missing_values, Real)):
             raise ValueError(
                 f"missing_values of {type(self).__name__} must be a number, NaN or pandas.NA, "
@@ -509,8 +565,11 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             ensure_all_finite="allow-nan" if marked_by_nan else True,
         )
 
+        name = type(self).__name__
         if not sparse.issparse(X):
-            return X, ~np.isnan(X) if marked_by_nan else X != self.missing_values
+            observed = ~np.isnan(X) if marked_by_nan else X != self.missing_values
+            weights = check_entry_weight(entry_weight, X, owner=name)
+            return X, *_known_of_weight(observed, weights, X.dtype)
         if self.missing_values == 0:
             raise ValueError(
                 f"{type(self).__name__}(missing_values=0) does not fit sparse input, where cells "
@@ -520,16 +579,28 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         # stored cells that count as missing are taken out
         X = sparse.csr_array(X)
         stored = ~np.isnan(X.data) if marked_by_nan else X.data != self.missing_values
+        weights = check_stored_weight(entry_weight, X, owner=name)
+        stored, weights = _known_of_weight(stored, weights, X.dtype)
         if not stored.all():
             indptr = np.concatenate([[0], np.cumsum(stored)])[X.indptr]
             X = sparse.csr_array((X.data[stored], X.indices[stored], indptr), shape=X.shape)
-        return X, sparse.csr_array((np.ones(X.nnz), X.indices, X.indptr), shape=X.shape)
+            weights = None if weights is None else weights[stored]
+
+        pattern = (X.indices, X.indptr)
+        observed = sparse.csr_array((np.ones(X.nnz), *pattern), shape=X.shape)
+        if weights is not None:
+            weights = sparse.csr_array((weights, *pattern), shape=X.shape)
+        return X, observed, weights
 
     @staticmethod
-    def _dense(X, observed):
+    def _dense(X, observed, weights):
         if not sparse.issparse(X):
-            return X, observed
-        return X.toarray(), observed.toarray() > 0
+            return X, observed, weights
+        return (
+            X.toarray(),
+            observed.toarray() > 0,
+            None if weights is None else weights.toarray(),
+        )
 
     def _fit_features(self, n_known, n_samples):
         self.features_ = np.flatnonzero(n_known)
@@ -553,26 +624,28 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             gaps = np.where(n_known < n_samples, np.nan, 0.0)[None]
             self.indicator_ = MissingIndicator(error_on_new=False).fit(gaps)
 
-    def _fit_units(self, X, observed):
+    def _fit_units(self, X, observed, weights):
         """Set `mean_` and `scale_`."""
         scaled = (not sparse.issparse(X)) if self.scale == "auto" else self.scale
         if sparse.issparse(X):
             columns = X.indices
             values = X.data.astype(np.float64)
+            w = 1.0 if weights is None else weights.data.astype(np.float64)
         else:
             columns = np.nonzero(observed)[1]
             values = X[observed].astype(np.float64)
+            w = 1.0 if weights is None else weights[observed].astype(np.float64)
 
         # moments of the known cells of each feature
         p = X.shape[1]
-        count = np.bincount(columns, minlength=p)
-        mean = (
-            np.bincount(columns, values, minlength=p) / count if self.center else np.zeros(p)
-        )
+        count = np.bincount(columns, None if weights is None else w, minlength=p)
+        mean = np.zeros(p)
+        if self.center:
+            mean = np.bincount(columns, w * values, minlength=p) / count
         peak = np.zeros(p)
         np.maximum.at(peak, columns, np.abs(values))
         spread = np.sqrt(
-            np.bincount(columns, (values - mean[columns]) ** 2, minlength=p) / count
+            np.bincount(columns, w * (values - mean[columns]) ** 2, minlength=p) / count
         )
 
         # a feature that is constant but for rounding has its size as the scale
@@ -583,31 +656,37 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             scale = np.where(constant | (spread == 0), peak, spread)
             self.scale_ = np.where(scale > 0, scale, 1.0).astype(X.dtype)
 
-    def _standardise(self, X, observed):
+    def _standardise(self, X, observed, weights=None):
         """Centre and scale the known cells; return them as a table for the solver."""
         cells = X
         dense = not sparse.issparse(X)
         if dense:
             cells = sparse.csr_array((X[observed], np.nonzero(observed)), shape=X.shape)
         data = (cells.data - self.mean_[cells.indices]) / self.scale_[cells.indices]
+        if weights is not None:
+            weights = weights[observed] if dense else weights.data
         return Table(
-            sparse.csr_array((data, cells.indices, cells.indptr), shape=X.shape), dense
+            sparse.csr_array((data, cells.indices, cells.indptr), shape=X.shape),
+            dense,
+            weights,
         )
 
-    def _scores(self, X, observed):
+    def _scores(self, X, observed, weights=None):
         """Scores of rows under the learned row space, in the units of the table."""
-        table = self._standardise(X, observed)
-        weight = free_weight(self.singular_values_)
-        return solve_rows(table.X, self.components_, self.row_penalty_, weight)
+        table = self._standardise(X, observed, weights)
+        free = free_weight(self.singular_values_)
+        return solve_rows(table.X, self.components_, self.row_penalty_, free, table.weights)
 
-    def _fill(self, X, observed):
+    def _fill(self, X, observed, weights=None):
         filled = X.copy()
         gaps = np.flatnonzero(~observed.all(axis=1))
         if gaps.size == 0:
             return filled
         X = X[gaps]
         observed = observed[gaps]
-        completed = self._scores(np.where(observed, X, 0), observed) @ self.components_
+        weights = None if weights is None else weights[gaps]
+        scores = self._scores(np.where(observed, X, 0), observed, weights)
+        completed = scores @ self.components_
         completed = completed * self.scale_ + self.mean_
         filled[gaps] = np.where(observed, X, completed)
         return filled
@@ -651,6 +730,17 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         tags.input_tags.allow_nan = _is_nan(self.missing_values)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _known_of_weight(observed, weights, dtype):
+    """Leave out the cells of weight 0; return those known and their weights, None if all are 1."""
+    if weights is None:
+        return observed, None
+    weights = weights.astype(dtype)  # in single precision some may vanish
+    observed = observed & (weights > 0)
+    if (weights[observed] == 1).all():
+        return observed, None
+    return observed, weights
 
 
 def _root_mean_square(x):

@@ -49,6 +49,126 @@ def test_rows_and_candidates_of_several_words(seed):
         assert_allclose(model.costs_[0] * X.size, (X != covered).sum(), rtol=1e-12)
 
 
+def weighted_asso(X, weights, k, tau, bonus, penalty):
+    """Greedy search of Asso with weights of the bits, by loops."""
+    n, p = X.shape
+    candidates = []
+    for i in range(p):
+        members = np.zeros(p, dtype=bool)
+        own = [r for r in range(n) if X[r, i] and weights[r, i]]
+        for j in range(p):
+            both = sum(weights[r, i] * weights[r, j] for r in own if X[r, j])
+            known = sum(weights[r, i] * weights[r, j] for r in own)
+            members[j] = i == j or (known > 0 and both / known >= tau - 1e-12)
+        if own:
+            candidates.append(members)
+
+    covered = np.zeros(X.shape, dtype=bool)
+    chosen = np.zeros((k, p), dtype=bool)
+    for step in range(k):
+        best = 0
+        for members in candidates:
+            use = np.zeros(n, dtype=bool)
+            total = 0
+            for r in range(n):
+                gain = 0
+                for d in np.flatnonzero(members & ~covered[r]):
+                    gain += weights[r, d] * (bonus if X[r, d] else -penalty)
+                use[r] = gain > 0
+                total += max(gain, 0)
+            if total > best + 1e-9:
+                best = total
+                chosen[step] = members
+                rows = use
+        if best == 0:
+            break
+        covered[np.ix_(rows, chosen[step])] = True
+    return chosen, covered
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("largest", [1, 3])
+def test_greedy_search_with_weights_agrees_with_plain_loops(largest, seed):
+    X = random_bits(seed, (20, 8))
+    weights = np.random.default_rng(seed).integers(0, largest + 1, size=X.shape)
+    for tau in (0.4, 0.7):
+        U, covered = weighted_asso(X, weights, 3, tau, 1.0, 1.5)
+        model = DiscreteBasis(3, association_threshold=tau, refit=False, penalty=1.5)
+        model.fit(X, entry_weight=weights)
+        assert_array_equal(model.components_, U)
+        wrong = np.where(X, 1.0, 1.5) * (X != covered)
+        assert_allclose(model.costs_[0], (weights * wrong).sum() / weights.sum(), rtol=1e-12)
+
+
+@pytest.mark.oracle
+def test_weights_that_are_equal_change_nothing(seed):
+    X = random_bits(seed, (40, 10))
+    for refit in (False, True):
+        settings = {"association_threshold": 0.5, "refit": refit}
+        plain = DiscreteBasis(3, **settings).fit(X)
+        equal = DiscreteBasis(3, **settings).fit(X, entry_weight=np.full(X.shape, 3.0))
+        assert_allclose(equal.costs_, plain.costs_, rtol=1e-12)
+        assert_array_equal(equal.components_, plain.components_)
+        assert_array_equal(equal.assignments_, plain.assignments_)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("n_clusters", [3, 14])
+def test_memberships_with_weights_are_best(n_clusters, seed):
+    """All sets for few components; flips come as far where the components do not overlap."""
+    rng = np.random.default_rng(seed)
+    if n_clusters == 3:
+        X = random_bits(seed, (20, 8))
+        model = DiscreteBasis(3, penalty=2.0).fit(X)
+    else:
+        X = np.kron(np.eye(n_clusters), np.ones((3, 2))) > 0
+        model = DiscreteBasis(n_clusters, penalty=2.0).fit(X)
+    weights = rng.integers(0, 4, size=X.shape)
+    noisy = X ^ (rng.uniform(size=X.shape) < 0.2)
+    Z = model.transform(noisy, entry_weight=weights)
+    assert_array_equal(Z, model.predict(noisy, entry_weight=weights))
+    for row, w, z in zip(noisy, weights, Z, strict=True):
+        repeated = np.repeat(row, w)
+        U = np.repeat(model.components_, w, axis=1)
+        covered = (U & z[:, None]).any(axis=0)
+        cost = oracle.cost(repeated, covered, 1.0, 2.0)
+        if n_clusters == 3:
+            assert_allclose(cost, oracle.best_set(repeated, U, 1.0, 2.0)[1])
+        else:
+            for j in range(n_clusters):
+                saved = sum(1.0 if bit else -2.0 for bit in repeated[U[j]])
+                assert z[j] == (saved > 0)
+
+
+@pytest.mark.recovery
+def test_sources_are_found_beside_missing_bits(seed):
+    X = make_boolean_sources(300, 30, 3, noise=0.1, random_state=seed)[0]
+    rng = np.random.default_rng(seed)
+    gaps = np.where(rng.uniform(size=X.shape) < 0.4, np.nan, X)
+    model = DiscreteBasis(3).fit(gaps)
+    zeros = DiscreteBasis(3).fit(np.nan_to_num(gaps))
+    mistakes = [
+        boolean_reconstruction_error(X, one.inverse_transform(one.assignments_))
+        for one in (model, zeros)
+    ]
+    assert mistakes[0] < 0.12 < mistakes[1]
+    hidden = np.isnan(gaps)
+    filled = model.inverse_transform(model.transform(gaps))
+    assert (filled != X)[hidden].mean() < 0.15
+
+
+@pytest.mark.invariance
+def test_score_counts_observed_bits_by_their_weights(seed):
+    X = random_bits(seed, (30, 8))
+    weights = np.random.default_rng(seed).integers(0, 3, size=X.shape)
+    model = DiscreteBasis(3).fit(X)
+    wrong = X != model.inverse_transform(model.transform(X, entry_weight=weights))
+    score = model.score(X, entry_weight=weights)
+    assert_allclose(score, -(weights * wrong).sum() / weights.sum(), rtol=1e-12)
+    gaps = np.where(weights > 0, X, np.nan)
+    assert model.score(gaps) == model.score(X, entry_weight=weights > 0)
+
+
 @pytest.mark.oracle
 def test_no_tau_that_the_race_leaves_behind_would_have_won(seed):
     """The best of separate fits for each tau is at most a hundredth better."""
@@ -202,7 +322,11 @@ def test_clear_refusals():
             DiscreteBasis(association_threshold=tau).fit(X)
     with pytest.raises(ValueError, match="set `threshold`"):
         DiscreteBasis(threshold=None).fit(3.0 * X)
-    with pytest.raises(ValueError, match="NaN"):
-        DiscreteBasis().fit(np.where(X, np.nan, 0))
+    with pytest.raises(ValueError, match="infinity"):
+        DiscreteBasis().fit(np.where(X, np.inf, 0))
+    with pytest.raises(ValueError, match="at least one observed bit"):
+        DiscreteBasis().fit(np.full((3, 4), np.nan))
+    with pytest.raises(ValueError, match="does not take NaN in sparse input"):
+        DiscreteBasis().fit(sparse.csr_array(np.where(X, np.nan, 0)))
     with pytest.raises(ValueError, match="Z has 2 columns, but there are 3 components"):
         DiscreteBasis().fit(X).inverse_transform(np.ones((4, 2)))

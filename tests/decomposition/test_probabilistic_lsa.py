@@ -12,6 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
 from skmoderndata._solvers.factors.latent_semantics import Counts, fit_topics, fold_in, gap
+from skmoderndata._solvers.factors.weighted_topics import (
+    fit_weighted_topics,
+    weighted_gap,
+    weighted_log_likelihood,
+)
 from skmoderndata.decomposition import ProbabilisticLSA
 from skmoderndata.decomposition._probabilistic_lsa import _hold_out
 from tests.oracles import probabilistic_lsa as oracle
@@ -36,7 +41,129 @@ def start(n, p, k, seed):
     return rng.dirichlet(np.ones(k), size=n), rng.dirichlet(np.ones(p), size=k)
 
 
+def with_weights(X, seed):
+    """Weights of very different size, a fifth of them zero."""
+    rng = np.random.default_rng(seed + 7)
+    weights = rng.gamma(1.0, size=X.shape)
+    weights[rng.uniform(size=X.shape) < 0.2] = 0
+    return weights
+
+
 # oracle
+
+
+@pytest.mark.oracle
+def test_missing_counts_reach_the_optimum_of_imputed_ones(seed):
+    """Expectation maximisation that expects the missing counts ends at the same likelihood."""
+    X, _, _ = corpus(20, 10, 2, seed=seed)
+    X = X[:, X.any(axis=0)]
+    gaps = np.where(np.random.default_rng(seed).uniform(size=X.shape) < 0.2, np.nan, X)
+    gaps = gaps[np.nansum(gaps, axis=1) > 0]
+    seen = ~np.isnan(gaps)
+    filled = np.nan_to_num(gaps)
+    C, U = start(*gaps.shape, 2, seed)
+    ours = fit_weighted_topics(
+        counts_of(filled), seen.astype(float), C, U.T.copy(), max_iter=3000, tol=1e-12
+    )
+    for _ in range(1500):
+        C, U = oracle.step_with_gaps(gaps, C, U)
+    value = oracle.weighted_log_likelihood(filled, C, U, seen)
+    assert_allclose(ours.log_likelihood, value, rtol=1e-6)  # where plain steps are by then
+    again = oracle.weighted_log_likelihood(filled, ours.mixtures, ours.topics.T, seen)
+    assert_allclose(ours.log_likelihood, again, rtol=1e-10)
+
+
+@pytest.mark.oracle
+def test_weighted_mixtures_by_a_conic_solver(seed):
+    X, _, _ = corpus(seed=seed)
+    weights = with_weights(X, seed)
+    model = ProbabilisticLSA(3, random_state=0, smoothing=0.01).fit(X[:50])
+    U = model.components_
+    mixtures = model.transform(X[50:55], entry_weight=weights[50:55])
+    for x, w, mixture in zip(X[50:55], weights[50:55], mixtures, strict=True):
+        z = oracle.weighted_mixture_by_cvxpy(x, U, w)
+        ours, theirs = (
+            oracle.weighted_log_likelihood(x[None], one[None], U, w[None])
+            for one in (mixture, z)
+        )
+        assert ours >= theirs * (1 + 1e-6)  # negative numbers
+        assert_allclose(mixture, z, atol=0.01)  # the mixture is less sharp than its likelihood
+
+
+@pytest.mark.oracle
+def test_equal_weights_and_weights_of_documents(seed):
+    X, _, _ = corpus(seed=seed)
+    settings = {"random_state": seed, "tol": 1e-10, "max_iter": 5000}
+    plain = ProbabilisticLSA(3, **settings).fit(X)
+    equal = ProbabilisticLSA(3, **settings).fit(X, entry_weight=np.full(X.shape, 2.5))
+    assert_allclose(equal.log_likelihood_, plain.log_likelihood_, rtol=1e-4)  # of other steps
+    assert_allclose(equal.score(X, entry_weight=np.ones(X.shape)), equal.score(X), rtol=1e-12)
+
+    # a document of weight 2 is two documents
+    weights = with_weights(X, seed)
+    counts = np.random.default_rng(seed).integers(1, 3, size=len(X))
+    weighted = ProbabilisticLSA(3, **settings).fit(X, None, counts, entry_weight=weights)
+    P = weighted.transform(X, entry_weight=weights)
+    repeated = np.repeat(np.arange(len(X)), counts)
+    value = oracle.weighted_log_likelihood(
+        X[repeated], P[repeated], weighted.components_, weights[repeated]
+    )
+    tokens = (weights * X)[repeated].sum()
+    assert_allclose(weighted.log_likelihood_, value / tokens, rtol=1e-9)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_weighted_objective_never_falls_and_the_gap_bounds_it(smoothing, seed):
+    X, _, _ = corpus(seed=seed)
+    weights = with_weights(X, seed)
+    settings = {"smoothing": smoothing, "random_state": seed, "tol": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        models = [
+            ProbabilisticLSA(3, max_iter=n_passes, **settings).fit(X, entry_weight=weights)
+            for n_passes in (5, 50, 1000)
+        ]
+    history = models[-1].objective_history_
+    assert (np.diff(history) >= -1e-12 * np.abs(history[0])).all()
+    assert_allclose(models[-1].components_.sum(axis=1), 1, rtol=1e-12)
+    if smoothing == 0:
+        # up to the mixtures, which are solved for once more
+        value = models[-1].log_likelihood_
+        assert_allclose(history[-1], value, rtol=1e-4)
+        gaps = [model.log_likelihood_gap_ for model in models]
+        assert gaps[0] > gaps[1] > gaps[2]
+
+
+@pytest.mark.certificate
+def test_weighted_gap_bounds_better_mixtures_and_topics(seed):
+    X, _, _ = corpus(20, 12, 2, seed=seed)
+    weights = with_weights(X, seed)
+    y = counts_of(weights * X)
+    C, U = start(20, 12, 2, seed)
+    bound = weighted_gap(y, weights, C, U.T) * y.total
+    now = oracle.weighted_log_likelihood(X, C, U, weights)
+    assert_allclose(weighted_log_likelihood(y, weights, C, U.T), now, rtol=1e-10)
+    best, _ = fold_in(y, U.T.copy(), exposures=weights @ U.T)
+    gain = oracle.weighted_log_likelihood(X, best, U, weights) - now
+    assert 0 < gain <= bound
+
+
+@pytest.mark.recovery
+def test_topics_are_found_beside_missing_counts(seed):
+    """Counts that are missing more often in some documents are not zeros."""
+    rng = np.random.default_rng(seed)
+    X, mixtures, topics = corpus(200, 30, 2, length=200, seed=seed, concentration=0.5)
+    gaps = X.copy()
+    gaps[:100, :12] = np.nan
+    gaps[rng.uniform(size=X.shape) < 0.1] = np.nan
+    truth = mixtures @ topics
+
+    def error(table):
+        model = ProbabilisticLSA(2, n_init=3, random_state=0, tol=1e-7).fit(table)
+        return np.abs(model.transform(table) @ model.components_ - truth).sum(axis=1).mean()
+
+    assert error(gaps) < 0.5 * error(np.nan_to_num(gaps))
 
 
 @pytest.mark.oracle
@@ -338,8 +465,20 @@ def test_messages(seed):
         ValueError, match="Negative values in data passed to X in ProbabilisticLSA"
     ):
         ProbabilisticLSA().fit(X - 1)
-    with pytest.raises(ValueError, match="NaN"):
-        ProbabilisticLSA().fit(np.where(X > 2, np.nan, X))
+    gaps = np.where(X > 2, np.nan, X)
+    with pytest.raises(ValueError, match="does not accept NaN in sparse input"):
+        ProbabilisticLSA().fit(sparse.csr_array(gaps))
+    for settings in ({"tempering": True}, {"posterior_exponent": 0.8}):
+        with pytest.raises(
+            ValueError, match="accepts no missing counts, nor weights of counts"
+        ):
+            ProbabilisticLSA(**settings).fit(gaps)
+        with pytest.raises(ValueError, match="Set tempering=False and posterior_exponent=1"):
+            ProbabilisticLSA(**settings).fit(X, entry_weight=1 + X)
+    with pytest.raises(ValueError, match="partial_fit accepts no missing counts"):
+        ProbabilisticLSA(random_state=0).fit(X).partial_fit(gaps)
+    with pytest.raises(ValueError, match="nor weights of counts in fit before it"):
+        ProbabilisticLSA(random_state=0).fit(gaps).partial_fit(X)
     with pytest.raises(ValueError, match="'posterior_exponent' parameter"):
         ProbabilisticLSA(posterior_exponent=1.5).fit(X)
     with pytest.warns(ConvergenceWarning, match="nats per token; increase max_iter or tol"):

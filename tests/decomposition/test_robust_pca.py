@@ -79,6 +79,148 @@ def test_optimum_of_a_cone_solver(delta, missing, seed):
     assert_allclose(model.low_rank_, L, atol=5e-3)
 
 
+def weights_of(X, seed):
+    """Weights of very different size, some of them zero."""
+    rng = np.random.default_rng(seed + 1)
+    weights = np.exp(rng.normal(size=X.shape))
+    weights[rng.uniform(size=X.shape) < 0.1] = 0
+    return weights
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("delta", [0.0, 0.5])
+def test_optimum_with_weights_of_a_cone_solver(delta, seed):
+    X = planted((16, 12), 2, 0.1, seed, noise=0.2, missing=0.1)[0]
+    weights = weights_of(X, seed)
+    gaps = np.where(weights > 0, X, np.nan)
+    w = np.where(weights > 0, weights, 1.0)
+    slopes = np.full(X.shape, 0.3) if delta else 0.3 * w
+    stated = robust_pca(gaps, slopes, delta=delta / w if delta else np.zeros(X.shape))
+    assert solve(stated, solver="CLARABEL")
+    model = RobustPCA(
+        alpha=0.3,
+        algorithm="stable" if delta else "pcp",
+        noise_std=delta / np.sqrt(2 * 16 * weights[~np.isnan(gaps)].mean()),
+        max_iter=20_000,
+        polish=False,
+    ).fit(X, entry_weight=weights)
+    assert model.dual_gap_ <= 1e-6
+    # what an interior point method gives
+    assert_allclose(model.objective_, stated.problem.value, rtol=2e-6)
+    # minimisers are as accurate as the square root of the objective
+    assert_allclose(model.low_rank_, stated.variable.value, atol=1e-2)
+
+    by_name = RobustPCA(alpha=0.3, solver="cvxpy", polish=False)
+    by_name.set_params(algorithm=model.algorithm_, noise_std=model.noise_std)
+    by_name.fit(X, entry_weight=weights)
+    assert_allclose(by_name.objective_, model.objective_, rtol=1e-5)
+
+
+@pytest.mark.oracle
+def test_scores_with_weights_are_weighted_least_absolute_deviations(seed):
+    X = planted((30, 12), 2, 0.1, seed, missing=0.1)[0]
+    weights = weights_of(X, seed)
+    model = RobustPCA(algorithm="pcp", n_components=2)
+    scores = model.fit_transform(X, entry_weight=weights)
+    gaps = np.where(weights > 0, X, np.nan)
+    V = model.components_
+    best = oracle.least_absolute_scores(gaps, V, weights)
+
+    def deviations(a):
+        return np.nansum(weights * np.abs(gaps - a @ V), axis=1)
+
+    assert_allclose(deviations(scores), deviations(best), rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.oracle
+def test_scores_with_weights_minimise_weighted_huber_losses(seed):
+    X = planted((20, 12), 2, 0.1, seed, noise=0.2)[0]
+    weights = weights_of(X, seed) + 0.1
+    model = RobustPCA(algorithm="stable", noise_std=0.2, n_components=2)
+    scores = model.fit_transform(X, entry_weight=weights)
+    V = model.components_
+    width = model.alpha_ * 0.2 * np.sqrt(2 * 20 * weights.mean()) / weights
+    residual = X - scores @ V
+
+    # stationary: bounded residuals are orthogonal to the components
+    slope = np.clip(residual / width, -1, 1)
+    assert_allclose(slope @ V.T, 0, atol=1e-6)
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("sigma", [0.0, 0.2])
+def test_gap_with_weights_is_what_full_decompositions_say(sigma, seed):
+    X = planted((30, 20), 2, 0.1, seed, noise=0.2, missing=0.1)[0]
+    weights = weights_of(X, seed)
+    w = np.where(weights > 0, weights, 1.0)
+    gaps = np.where(weights > 0, X, np.nan)
+    best = np.inf
+    for max_iter in (5000, 60, 10):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = RobustPCA(noise_std=sigma, polish=False, max_iter=max_iter, tol=1e-8)
+            model.fit(X, entry_weight=weights)
+        slopes = np.full(X.shape, model.alpha_) if sigma else model.alpha_ * w
+        widths = sigma * np.sqrt(2 * 30 * w[~np.isnan(gaps)].mean()) / w
+        gap = oracle.weighted_gap(gaps, model.low_rank_, model.dual_, slopes, widths)
+        assert_allclose(model.dual_gap_, gap, atol=1e-6)  # of the search for the errors
+        best = min(best, model.objective_)
+        assert (model.objective_ - best) / model.objective_ <= model.dual_gap_ + 1e-9
+    assert gap > 1e-4  # which sees that 10 passes are few
+
+
+@pytest.mark.recovery
+def test_weights_find_the_truth_where_poor_cells_hide_it(seed):
+    rng = np.random.default_rng(seed)
+    X, L, _ = planted((100, 80), 3, 0.05, seed)
+    poor = rng.uniform(size=X.shape) < 0.4
+    X = np.where(poor, X + rng.normal(scale=5, size=X.shape), X)
+    weights = np.where(poor, 0.05, 1.0)
+    plain = RobustPCA(algorithm="pcp").fit(X)
+    weighted = RobustPCA(algorithm="pcp").fit(X, entry_weight=weights)
+    assert error(weighted.low_rank_, L) < 1e-3 < error(plain.low_rank_, L)
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("spread", [0.5, 1.0])
+def test_noise_of_known_proportions(spread, seed):
+    """Weights give the size of noise of each cell; the refit uses them, and finds its unit."""
+    rng = np.random.default_rng(seed)
+    X, L, S = planted((120, 60), 3, 0.05, seed, magnitude=20)
+    size = np.exp(spread * rng.normal(size=X.shape))
+    X = X + 0.1 * size * rng.normal(size=X.shape)
+    model = RobustPCA().fit(X, entry_weight=size**-2)
+    assert model.algorithm_ == "stable"
+    assert model.polished_
+    assert model.n_components_ == 3
+    assert_allclose(model.noise_std_, 0.1, rtol=0.1)
+    assert_array_equal(model.column_scale_, 1.0)
+
+    # least squares that knows the right cells and the weights
+    right = S == 0
+    start = np.linalg.svd(L)[2][:3].T
+    A, B = fit_trusted(X, right, start, n_steps=30, cell_weights=size**-2)
+    assert error(model.low_rank_, L) < 1.2 * error(A @ B.T, L)
+    assert error(model.low_rank_, L) < 0.9 * error(RobustPCA().fit(X).low_rank_, L)
+
+    # outliers: beyond the noise of their cell
+    residual = np.abs(X - model.low_rank_)
+    beyond = residual > 5 * model.noise_scale_ * size
+    assert_array_equal(model.support_, beyond)
+    sizes = np.asarray(model.find_outliers()["size"])
+    assert sizes.min() > 5
+
+
+@pytest.mark.invariance
+def test_unit_of_the_weights_of_noisy_cells_does_not_matter(seed):
+    X = noisy(seed=seed)[0]
+    weights = np.random.default_rng(seed).gamma(2.0, size=X.shape)
+    plain = RobustPCA(tol=1e-8).fit(X, entry_weight=weights)
+    other = RobustPCA(tol=1e-8).fit(X, entry_weight=1e4 * weights)
+    assert_allclose(other.noise_std_, 100 * plain.noise_std_, rtol=1e-6)
+    assert_allclose(other.low_rank_, plain.low_rank_, atol=1e-6 * np.abs(X).max())
+
+
 @pytest.mark.oracle
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_minimiser_of_plain_steps(missing, seed):

@@ -31,6 +31,37 @@ def test_codes_are_non_negative_least_squares(seed):
 
 
 @pytest.mark.oracle
+def test_factors_with_weights_of_entries_are_those_of_scaled_rows(seed):
+    X = mixed(seed=seed)
+    weights = np.random.default_rng(seed).gamma(1.0, size=X.shape)
+    root = np.sqrt(weights)
+    model = SemiNMF(3, tol=1e-6)
+    codes = model.fit_transform(X, entry_weight=weights)
+    H = model.components_
+    expected = [nnls((H * r).T, x * r)[0] for x, r in zip(X, root, strict=True)]
+    assert_allclose(codes, expected, atol=1e-9)
+
+    # components: least squares column by column; as near as the passes were to the end
+    best = [
+        np.linalg.lstsq(codes * r[:, None], x * r, rcond=None)[0]
+        for x, r in zip(X.T, root.T, strict=True)
+    ]
+    assert_allclose(H.T, best, atol=1e-3)
+
+
+@pytest.mark.edge
+def test_the_multiplicative_rule_refuses_weights():
+    X = mixed()
+    model = SemiNMF(2, solver="multiplicative", max_iter=5, tol=1.0)
+    model.fit(X, entry_weight=np.ones(X.shape))
+    zero = np.ones(X.shape)
+    zero[0, 0] = 0
+    for weights in (zero, 2 * np.ones(X.shape)):
+        with pytest.raises(ValueError, match="accepts no entry_weight other than 1"):
+            model.fit(X, entry_weight=weights)
+
+
+@pytest.mark.oracle
 def test_components_are_least_squares(seed):
     X = mixed(seed=seed)
     rng = np.random.default_rng(seed)

@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from scipy.optimize import nnls
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
@@ -38,13 +40,13 @@ def mixed(n=50, p=24, k=5, seed=0):
     )
 
 
-def projected_gradient_ratio(X, W, H, beta, eta):
+def projected_gradient_ratio(X, W, H, beta, eta, weights=1.0):
     """KKT residual of SNMF/R, written out."""
     known = ~np.isnan(X)
-    R = np.where(known, W @ H - np.nan_to_num(X), 0)
+    R = weights * np.where(known, W @ H - np.nan_to_num(X), 0)
     grad_W = R @ H.T + beta * W.sum(axis=1, keepdims=True)
     grad_H = W.T @ R + eta * H
-    Z = np.nan_to_num(X)
+    Z = weights * np.nan_to_num(X)
     ratios = []
     for factor, grad, linear in ((W, grad_W, Z @ H.T), (H, grad_H, W.T @ Z)):
         projected = np.where(factor > 0, grad, np.minimum(grad, 0))
@@ -66,6 +68,41 @@ def test_objective_is_the_sum_it_should_be(missing, seed):
     known = ~np.isnan(X)
     error = np.linalg.norm((X - model.inverse_transform(model.transform(X)))[known])
     assert_allclose(model.reconstruction_err_, error, rtol=1e-7)
+
+
+@pytest.mark.oracle
+def test_codes_with_weights_of_entries_are_those_of_scaled_rows(seed):
+    X = mixed(seed=seed)
+    weights = np.random.default_rng(seed).uniform(0, 4, size=X.shape)
+    weights[weights < 0.5] = 0
+    model = SparseNMF(4, penalty=None).fit(X, entry_weight=weights)
+    expected = [
+        nnls((model.components_ * root).T, x * root)[0]
+        for x, root in zip(X, np.sqrt(weights), strict=True)
+    ]
+    assert_allclose(model.transform(X, entry_weight=weights), expected, atol=1e-9)
+
+
+@pytest.mark.oracle
+def test_weights_of_entries_alike_in_rows_are_weights_of_rows(seed):
+    X = mixed(seed=seed)
+    rows = np.random.default_rng(seed).uniform(0.5, 2, size=len(X))
+    start = np.random.default_rng(seed + 1).uniform(size=(3, X.shape[1]))
+    same = SparseNMF(3, penalty=None, init=start, solver="bpp")
+    entries = clone(same).fit(X, entry_weight=np.tile(rows[:, None], X.shape[1]))
+    weighted = clone(same).fit(X, sample_weight=rows)
+    both = clone(same).fit(
+        X, sample_weight=rows**0.5, entry_weight=np.tile(rows[:, None] ** 0.5, X.shape[1])
+    )
+    # passes end at the same residual, and rounding of two forms of the sums is all between them
+    for model in (entries, both):
+        assert_allclose(model.components_, weighted.components_, atol=1e-6)
+        assert_allclose(model.objective_, weighted.objective_, rtol=1e-9)
+        assert_allclose(
+            model.score(X, entry_weight=np.tile(rows[:, None], X.shape[1])),
+            weighted.score(X, sample_weight=rows),
+            rtol=1e-7,
+        )
 
 
 @pytest.mark.oracle
@@ -144,6 +181,42 @@ def test_kkt_residual_is_what_the_gradients_say(solver, missing, seed):
     assert model.kkt_residual_ <= 1e-7
     # the codes are solved for exactly once more, so that only the components may be off
     assert projected_gradient_ratio(X, model.transform(X), model.components_, 0.3, 0.5) < 1e-6
+
+
+@pytest.mark.certificate
+def test_kkt_residual_with_weights_is_what_the_gradients_say(seed):
+    X = mixed(seed=seed)
+    weights = np.random.default_rng(seed).gamma(1.0, size=X.shape)
+    model = SparseNMF(3, alpha=0.3, ridge=0.5, tol=1e-7, max_iter=20_000)
+    codes = model.fit_transform(X, entry_weight=weights)
+    assert model.kkt_residual_ <= 1e-7
+    assert projected_gradient_ratio(X, codes, model.components_, 0.3, 0.5, weights) < 1e-6
+    # which is not the stationary point of another loss
+    assert projected_gradient_ratio(X, codes, model.components_, 0.3, 0.5) > 1e-3
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"penalty": None},
+        {"penalty": None, "solver": "bpp"},
+        {"side": "components", "alpha": 0.5},
+        {"penalty": "hoyer", "sparseness_components": 0.5},
+        {"penalty": "hoyer", "sparseness_codes": 0.5},
+        {"penalty": "hoyer", "sparseness_codes": 0.5, "codes_axis": "sample", "tol": 1e-3},
+    ],
+    ids=str,
+)
+def test_objective_with_weights_never_rises(settings, seed):
+    X = mixed(seed=seed)
+    weights = np.random.default_rng(seed).gamma(1.0, size=X.shape)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = SparseNMF(3, max_iter=300, **settings).fit(X, entry_weight=weights)
+    history = model.objective_history_
+    assert (np.diff(history) <= 1e-12 * history[0]).all()
+    assert history[-1] < history[0]
 
 
 @pytest.mark.certificate
@@ -459,6 +532,8 @@ def test_partial_fit_refuses_what_does_not_add_up():
         SparseNMF(2).fit(X).partial_fit(holes)
     with pytest.raises(ValueError, match="accepts no missing entries"):
         SparseNMF(2).fit(holes).partial_fit(X)
+    with pytest.raises(ValueError, match="nor weights of entries"):
+        SparseNMF(2).fit(X, entry_weight=1 + X).partial_fit(X)
     over_rows = SparseNMF(2, penalty="hoyer", sparseness_codes=0.3).fit(X)
     with pytest.raises(ValueError, match="cannot add rows to codes of given"):
         over_rows.partial_fit(X)

@@ -102,6 +102,68 @@ def test_soft_matches_plain_soft_impute(seed):
 
 
 @pytest.mark.oracle
+@pytest.mark.parametrize("spread", [1.0, 3.0])
+def test_weighted_problem_matches_conic_solver_and_proximal_gradient(spread, seed):
+    rng = np.random.default_rng(seed)
+    _, known, X = low_rank(rng, 14, 10, noise=0.4)
+    weights = np.where(known, np.exp(spread * rng.normal(size=X.shape)), 0)
+    alpha = 0.1 * np.linalg.norm(weights * np.nan_to_num(X), 2)
+    ours = convex(alpha, tol=1e-10, max_iter=20_000).fit(X, entry_weight=weights)
+    assert ours.dual_gap_ <= 1e-9
+    value = oracle.weighted_objective(X, weights, fit_of(ours), alpha)
+    assert_allclose(ours.objective_, value, rtol=1e-10)
+
+    # a conic solver, whose statement has the roots of the weights
+    stated = matrix_completion(X, known, alpha, weights)
+    assert solve(stated, solver="SCS", eps=1e-9, max_iters=100_000)
+    assert_allclose(ours.objective_, stated.problem.value, rtol=1e-5)  # what SCS reaches
+    by_name = convex(alpha, solver="cvxpy", tol=1e-5).fit(X, entry_weight=weights)
+    assert_allclose(by_name.objective_, value, rtol=1e-5)
+
+    # proximal gradient gets there slowly where weights differ by much
+    slow = oracle.weighted_soft_impute(X, weights, alpha, 3000)
+    reached = oracle.weighted_objective(X, weights, slow, alpha)
+    assert value <= reached * (1 + 1e-9)
+    if spread == 1.0:
+        assert_allclose(fit_of(ours), slow, atol=1e-4 * np.abs(slow).max())
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("debias", [False, True])
+def test_new_rows_with_weights_match_ridge_of_scaled_rows(seed, debias):
+    rng = np.random.default_rng(seed)
+    _, known, X = low_rank(rng, 40, 12, noise=0.3)
+    weights = rng.gamma(1.0, size=X.shape)
+    imputer = NuclearNormImputer(alpha=0.1, debias=debias, center=False, scale=False)
+    filled = imputer.fit_transform(X, entry_weight=weights)
+    for x, observed, w, row in zip(X, known, weights, filled, strict=True):
+        root = np.sqrt(w[observed])
+        A = imputer.components_.T[observed] * root[:, None]
+        G = A.T @ A + np.diag(imputer.row_penalty_)
+        score = np.linalg.solve(G, A.T @ (root * x[observed]))
+        assert_allclose(row[~observed], (score @ imputer.components_)[~observed], rtol=1e-9)
+        assert_array_equal(row[observed], x[observed])
+
+
+@pytest.mark.oracle
+def test_weights_of_a_sparse_table_match_those_of_the_dense_one(seed):
+    rng = np.random.default_rng(seed)
+    _, known, X = low_rank(rng, 30, 20, noise=0.3)
+    weights = rng.gamma(1.0, size=X.shape)
+    weights[rng.uniform(size=X.shape) < 0.1] = 0
+    table = sparse.csr_array((X[known], np.nonzero(known)), shape=X.shape)
+    settings = {"alpha": 0.05, "scale": True, "tol": 1e-10, "max_iter": 3000}
+    dense = NuclearNormImputer(**settings).fit(X, entry_weight=weights)
+    for form in (weights, sparse.csr_array(weights), sparse.coo_matrix(weights)):
+        thin = NuclearNormImputer(**settings).fit(table, entry_weight=form)
+        assert_allclose(fit_of(thin), fit_of(dense), atol=1e-4)  # at a gap of 1e-10
+        assert_allclose(thin.objective_, dense.objective_, rtol=1e-8)
+        assert_allclose(thin.mean_, dense.mean_, rtol=1e-12)
+        score = dense.score(X, entry_weight=weights)
+        assert_allclose(thin.score(table, entry_weight=form), score, rtol=1e-3)
+
+
+@pytest.mark.oracle
 def test_complete_table_is_soft_thresholding():
     X = np.random.default_rng(0).normal(size=(30, 12))
     U, s, Vt = np.linalg.svd(X, full_matrices=False)
@@ -200,6 +262,71 @@ def test_gap_is_that_of_an_independent_formula_and_bounds_the_error(seed):
             imputer.dual_gap_, oracle.gap(X, known, fit_of(imputer), alpha), atol=1e-5
         )
         assert (value - best) / value <= imputer.dual_gap_ + 1e-10
+
+
+@pytest.mark.certificate
+def test_weighted_gap_is_that_of_an_independent_formula_and_bounds_the_error(seed):
+    rng = np.random.default_rng(seed)
+    _, known, X = low_rank(rng, 25, 20, noise=0.5, share=0.4)
+    weights = np.where(known, rng.gamma(1.0, size=X.shape), 0)
+    alpha = 0.02 * np.linalg.norm(weights * np.nan_to_num(X), 2)
+    best = convex(alpha, tol=1e-11, max_iter=50_000).fit(X, entry_weight=weights).objective_
+    for max_iter in (1, 3, 10, 30):
+        imputer = convex(alpha, tol=0.0, max_iter=max_iter)
+        with pytest.warns(ConvergenceWarning, match="max_iter"):
+            imputer.fit(X, entry_weight=weights)
+        L = fit_of(imputer)
+        value = oracle.weighted_objective(X, weights, L, alpha)
+        assert_allclose(imputer.objective_, value, rtol=1e-10)
+        # the oracle searches a grid of dual points, which is slightly worse than the best
+        assert_allclose(
+            imputer.dual_gap_, oracle.weighted_gap(X, weights, L, alpha), atol=1e-5
+        )
+        assert (value - best) / value <= imputer.dual_gap_ + 1e-10
+
+
+@pytest.mark.certificate
+def test_optimality_conditions_with_weights(seed):
+    rng = np.random.default_rng(seed)
+    _, known, X = low_rank(rng, 40, 30, noise=0.5)
+    weights = np.where(known, rng.gamma(1.0, size=X.shape), 0)
+    imputer = convex(0.1, alpha_scale="relative", tol=1e-10, max_iter=20_000)
+    imputer.fit(X, entry_weight=weights)
+    L = fit_of(imputer)
+    alpha = imputer.alpha_
+    # weighted residuals are alpha times a subgradient of the nuclear norm
+    R = weights * np.where(known, np.nan_to_num(X) - L, 0)
+    U, s, Vt = np.linalg.svd(L)
+    r = np.count_nonzero(s > 1e-6 * s[0])
+    assert_allclose(np.linalg.norm(R, 2), alpha, rtol=1e-4)
+    # the gap is quadratic in the error of the subgradient
+    assert_allclose(U.T[:r] @ R @ Vt[:r].T, alpha * np.eye(r), atol=1e-3 * alpha)
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("settings", [{}, {"alpha": 0.1}, {"n_components": 2, "alpha": 0.05}])
+def test_unit_of_weights_does_not_matter(settings, seed):
+    rng = np.random.default_rng(seed)
+    X = low_rank(rng, noise=0.3)[2]
+    weights = rng.gamma(1.0, size=X.shape)
+    plain = NuclearNormImputer(**settings).fit_transform(X, entry_weight=weights)
+    for unit in (1e-3, 1e3):
+        same = NuclearNormImputer(**settings).fit_transform(X, entry_weight=unit * weights)
+        assert_allclose(same, plain, atol=1e-5 * np.abs(plain).max())  # of the gap
+
+
+@pytest.mark.recovery
+def test_known_sizes_of_errors_help(seed):
+    rng = np.random.default_rng(seed)
+    truth, known, _ = low_rank(rng, 80, 40, share=0.5)
+    size = np.exp(1.2 * rng.normal(size=truth.shape))
+    X = np.where(known, truth + 0.5 * size * rng.normal(size=truth.shape), np.nan)
+
+    def error(**weights):
+        imputer = NuclearNormImputer(center=False, scale=False).fit(X, **weights)
+        return np.linalg.norm((fit_of(imputer) - truth)[~known])
+
+    assert error(entry_weight=size**-2) < 0.7 * error()
 
 
 @pytest.mark.certificate
@@ -579,6 +706,29 @@ def test_rank_one_table_with_a_gap_per_row():
     X = truth.copy()
     X[np.arange(8), np.arange(8) % 4] = np.nan
     assert_allclose(convex(0, tol=1e-8).fit_transform(X), truth, atol=1e-8)
+
+
+@pytest.mark.edge
+def test_weights_of_sparse_tables_are_checked():
+    X = sparse.csr_array(np.eye(4) + 1)
+    for weights, message in (
+        (-np.ones((4, 4)), "least weight of -1"),
+        (np.ones((4, 3)), "entry_weight of shape"),
+        (sparse.csr_array((4, 4)), "zeros only"),
+        (np.full((4, 4), np.nan), "NaN or infinity"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            NuclearNormImputer().fit(X, entry_weight=weights)
+
+
+@pytest.mark.edge
+def test_weights_do_not_enter_equations(seed):
+    rng = np.random.default_rng(seed)
+    X = low_rank(rng)[2]
+    exact = NuclearNormImputer(alpha=0)
+    plain = clone(exact).set_params(center=False, scale=False)
+    weighted = clone(plain).fit(X, entry_weight=rng.gamma(1.0, size=X.shape))
+    assert_array_equal(weighted.row_scores_, plain.fit(X).row_scores_)
 
 
 @pytest.mark.edge

@@ -33,6 +33,45 @@ def log_likelihood(X, C, U):
     )
 
 
+def step_with_gaps(X, C, U):
+    """One step of expectation maximisation with missing counts, NaN [Dempster et al. 1977, 4.2].
+
+    They are expected like the observed ones of their document; then the step for full counts.
+    """
+    X = X.copy()
+    for d in range(len(X)):
+        p = C[d] @ U
+        missing = np.isnan(X[d])
+        tokens = X[d, ~missing].sum()
+        X[d, missing] = tokens * p[missing] / p[~missing].sum()
+    return step(X, C, U)
+
+
+def weighted_log_likelihood(X, C, U, weights):
+    """Sum of weighted counts times log-probabilities among what is observed of the document."""
+    P = C @ U
+    total = 0.0
+    for d in range(X.shape[0]):
+        exposed = sum(weights[d, v] * P[d, v] for v in range(X.shape[1]))
+        for w in range(X.shape[1]):
+            if weights[d, w] * X[d, w] > 0:
+                y = weights[d, w] * X[d, w]
+                total += y * np.log(weights[d, w] * P[d, w] / exposed)
+    return total
+
+
+def weighted_mixture_by_cvxpy(x, U, weights):
+    """Most likely mixture of one document with weights of its counts, by a conic solver."""
+    import cvxpy as cp
+
+    rates = cp.Variable(len(U), nonneg=True)
+    y = weights * x
+    seen = y > 0
+    value = y[seen] @ cp.log(rates @ U[:, seen]) - (U @ weights) @ rates
+    cp.Problem(cp.Maximize(value)).solve(solver=cp.CLARABEL)
+    return rates.value / rates.value.sum()
+
+
 def mixture_by_cvxpy(x, U):
     """Most likely mixture of one document, by a conic solver."""
     import cvxpy as cp

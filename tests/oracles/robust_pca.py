@@ -27,16 +27,17 @@ def objective(L, S, lam):
     return np.linalg.norm(L, "nuc") + lam * np.abs(S).sum()
 
 
-def least_absolute_scores(X, V):
+def least_absolute_scores(X, V, weights=None):
     """Scores of each row by a linear program: minimise ``|x - a V|_1`` over known entries."""
     from scipy.optimize import linprog
 
     scores = []
-    for x in X:
+    weights = np.ones(X.shape) if weights is None else weights
+    for x, w in zip(X, weights, strict=True):
         known = ~np.isnan(x)
         r = len(V)
         p = known.sum()
-        cost = np.r_[np.zeros(r), np.ones(2 * p)]
+        cost = np.r_[np.zeros(r), w[known], w[known]]
         equal = np.hstack([V[:, known].T, np.eye(p), -np.eye(p)])
         bounds = [(None, None)] * r + [(0, None)] * (2 * p)
         scores.append(linprog(cost, A_eq=equal, b_eq=x[known], bounds=bounds).x[:r])
@@ -75,6 +76,30 @@ def pursuit_by_plain_steps(X, lam, n_steps=5000):
         S = np.where(observed, np.sign(T) * np.maximum(np.abs(T) - lam / mu, 0), X - L)
         Y = Y + mu * (X - L - S)
     return L, np.where(observed, S, 0.0)
+
+
+def weighted_gap(X, L, Y, slopes, widths):
+    """Relative duality gap where each entry has a slope and a width, NaN missing.
+
+    Each error S is the best one for its entry, by a plain search where there is noise.
+    """
+    primal = np.linalg.norm(L, "nuc")
+    known = np.argwhere(~np.isnan(X))
+    for i, j in known:
+        r = abs(X[i, j] - L[i, j])
+        if widths[i, j] == 0:
+            primal += slopes[i, j] * r
+        else:
+            errors = np.linspace(0, r, 20_001)
+            squares = (r - errors) ** 2 / (2 * widths[i, j])
+            primal += (slopes[i, j] * errors + squares).min()
+    kappa = max(1.0, np.linalg.norm(Y, 2))
+    kappa = max(kappa, max(abs(Y[i, j]) / slopes[i, j] for i, j in known))
+    dual = 0.0
+    for i, j in known:
+        y = Y[i, j] / kappa
+        dual += X[i, j] * y - widths[i, j] * y**2 / 2
+    return (primal - dual) / primal
 
 
 def relative_gap(X, L, Y, lam):

@@ -82,12 +82,13 @@ def basis_pursuit_denoising(
     return Statement(problem, a, near)
 
 
-def robust_pca(X: Array, lam: float, *, delta: float = 0.0) -> Statement:
+def robust_pca(X: Array, lam: float | Array, *, delta: float | Array = 0.0) -> Statement:
     """``min |L|_* + lam |S|_1  s.t.  L + S = X`` on the entries of X that are not NaN.
 
     With `delta` above 0 the constraint is a term ``|X - L - S|_F^2 / (2 delta)``, and there is no
-    multiplier. cvxpy turns the nuclear norm, the sum of the singular values, into half the trace
-    of a semidefinite completion [Candes, Li, Ma and Wright 2011, (1.1)].
+    multiplier. Both may be arrays of the shape of X, for weights of the entries. cvxpy turns the
+    nuclear norm, the sum of the singular values, into half the trace of a semidefinite completion
+    [Candes, Li, Ma and Wright 2011, (1.1)].
     """
     import cvxpy
 
@@ -95,12 +96,17 @@ def robust_pca(X: Array, lam: float, *, delta: float = 0.0) -> Statement:
     observed = (~np.isnan(X)).astype(float)
     L = cp.Variable(X.shape)
     S = cp.Variable(X.shape)
-    objective = cp.normNuc(L) + lam * cp.sum(cp.abs(S))
+    weighted = np.ndim(lam) > 0
+    errors = cp.sum(cp.multiply(lam, cp.abs(S))) if weighted else lam * cp.sum(cp.abs(S))
+    objective = cp.normNuc(L) + errors
     residual = np.nan_to_num(X) - cp.multiply(observed, L + S)
 
     # quadratic loss
-    if delta > 0:
-        objective += cp.sum_squares(residual) / (2 * delta)
+    if np.any(np.asarray(delta) > 0):
+        if weighted:
+            objective += cp.sum_squares(cp.multiply(delta**-0.5, residual)) / 2
+        else:
+            objective += cp.sum_squares(residual) / (2 * delta)
         return Statement(cp.Problem(cp.Minimize(objective)), L, None)
 
     # exact entries, whose multipliers are the dual
@@ -108,18 +114,24 @@ def robust_pca(X: Array, lam: float, *, delta: float = 0.0) -> Statement:
     return Statement(cp.Problem(cp.Minimize(objective), [equations]), L, equations)
 
 
-def matrix_completion(M: Array, observed: Array, lam: float) -> Statement:
+def matrix_completion(
+    M: Array, observed: Array, lam: float, weights: Array | None = None
+) -> Statement:
     """``min 1/2 |P(M - L)|_F^2 + lam |L|_*``; for ``lam = 0`` ``min |L|_*  s.t.  P(L) = P(M)``.
 
-    P keeps the observed entries [Mazumder, Hastie and Tibshirani 2010, (8); Candes and Recht 2009,
-    (1.5)].
+    P keeps the observed entries, times the roots of `weights` in the first problem [Mazumder,
+    Hastie and Tibshirani 2010, (8); Candes and Recht 2009, (1.5)].
     """
     import cvxpy
 
     cp: Any = cvxpy
     L = cp.Variable(M.shape)
     mask = observed.astype(float)
-    residual = np.where(observed, M, 0.0) - cp.multiply(mask, L)
+    filled = np.where(observed, M, 0.0)
+    if weights is not None:
+        mask = np.sqrt(np.where(observed, weights, 0.0))
+        filled = mask * filled
+    residual = filled - cp.multiply(mask, L)
 
     # with noise
     if lam > 0:

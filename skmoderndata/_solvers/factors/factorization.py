@@ -72,20 +72,37 @@ class Data:
     observed : bool array of shape (n, p), optional
         None when every entry is observed.
     weights : array of shape (n,), optional
-        Weights of the rows.
+        Weights of the rows, penalties included.
+    cells : array of shape (n, p), optional
+        Weights of the squared residuals, 0 where an entry is missing; they multiply those of the
+        rows. None when all observed entries count alike.
     """
 
-    def __init__(self, X: Any, observed: Array | None = None, weights: Array | None = None):
+    def __init__(
+        self,
+        X: Any,
+        observed: Array | None = None,
+        weights: Array | None = None,
+        cells: Array | None = None,
+    ):
         self.X = X
         self.weights = weights
         self.observed = observed
+        self.cells = cells
         self.shape: tuple[int, int] = X.shape
+
+        # what each entry counts, seen from codes and from components
         self._masks: list[Array] | None = None
-        if observed is not None:
-            self._masks = [observed.astype(X.dtype), np.ascontiguousarray(observed.T, X.dtype)]
+        counts = observed if cells is None else cells
+        if counts is not None:
+            self._masks = [counts.astype(X.dtype), np.ascontiguousarray(counts.T, X.dtype)]
+        self._weighted = X if cells is None else X * cells.astype(X.dtype)  # (n, p)
 
         # |X|^2 for errors that are differences
-        if weights is None:
+        if cells is not None:
+            rows = self.row_sums(np.asarray(X, dtype=np.float64), slice(None))
+            self.sum_sq = float(rows.sum() if weights is None else weights @ rows)
+        elif weights is None:
             values = X.data if is_sparse(X) else X
             flat = values.ravel()
             self.sum_sq = float(np.dot(flat, flat))
@@ -95,15 +112,32 @@ class Data:
             self.sum_sq = float(weights @ rows.ravel())
 
     @classmethod
-    def of(cls, X: Any, weights: Array | None = None) -> "Data":
+    def of(cls, X: Any, weights: Array | None = None, cells: Array | None = None) -> "Data":
         """Return the data of a matrix, where NaN marks the missing entries of a dense one."""
         if is_sparse(X):
             return cls(sparse.csr_array(X), None, weights)
         missing = np.isnan(X)
         if not missing.any():
-            return cls(X, None, weights)
+            return cls(X, None, weights, cells)
         filled = np.where(missing, X.dtype.type(0), X)
-        return cls(filled, ~missing, weights)
+        return cls(filled, ~missing, weights, cells)
+
+    def row_sums(self, R: Array, rows: slice) -> Array:
+        """Sum the squares of each row of residuals, each entry with its weight."""
+        if self.cells is None:
+            return np.einsum("ij,ij->i", R, R)
+        return np.einsum("ij,ij,ij->i", self.cells[rows], R, R)
+
+    def to_start_from(self) -> Any:
+        """Return X, with entries of less than the median weight shrunk in proportion to it.
+
+        Missing entries are zero already. Spectra of this are starts: no entry that counts little
+        leads them astray, nor one that counts much.
+        """
+        if self.cells is None:
+            return self.X
+        usual = float(np.median(self.cells[self.cells > 0]))
+        return self.X * np.minimum(self.cells / usual, 1.0).astype(self.X.dtype)
 
     @property
     def cancelled(self) -> float:
@@ -113,7 +147,8 @@ class Data:
     def terms(self, other: Array, codes: bool) -> Iterator[tuple[slice, Array, Array]]:
         """Yield rows, Gram matrices and linear terms of the problem of one factor given the other.
 
-        Only with missing entries there is more than one block, with a Gram matrix for each row.
+        Only with missing or weighted entries there is more than one block, with a Gram matrix for
+        each row.
         """
         narrow = other.astype(self.X.dtype, copy=False)
         if not codes and self.weights is not None:
@@ -124,13 +159,14 @@ class Data:
             heavy = narrow
 
         # the linear terms, and one Gram matrix for all rows without gaps
-        F = (self.X if codes else self.X.T) @ heavy
+        F = (self._weighted if codes else self._weighted.T) @ heavy
         F = np.ascontiguousarray(F, dtype=np.float64)
         if self._masks is None:
             yield slice(0, len(F)), other.T @ weighted, F
             return
 
-        # gaps: a Gram matrix for each row, from the products of the components that it sees
+        # gaps or weights: a Gram matrix for each row, from the products of the components that it
+        # sees
         mask = self._masks[0 if codes else 1]
         k = other.shape[1]
         i, j = np.tril_indices(k)
@@ -640,14 +676,14 @@ def residual_blocks(data: Data, W: Array, V: Array) -> Iterator[tuple[slice, Arr
 
 
 def squared_error(data: Data, W: Array, V: Array) -> float:
-    """Weighted sum of squared residuals over observed entries."""
+    """Sum of squared residuals over observed entries, weighted by rows and by entries."""
     if is_sparse(data.X):
         error, size = _error_of_sums(data, W, V)
         if error > size * np.finfo(np.float64).eps ** CANCELLED:
             return error
     total = 0.0
     for rows, R in residual_blocks(data, W, V):
-        squares = np.einsum("ij,ij->i", R, R)
+        squares = data.row_sums(R, rows)
         weighted = squares.sum() if data.weights is None else data.weights[rows] @ squares
         total += float(weighted)
     return total
@@ -680,9 +716,9 @@ def revive(data: Data, W: Array, V: Array) -> bool:
     # rows of which most is missing
     sizes = np.empty(0)
     lacks = np.empty((0, data.shape[1]))
-    for _, R in residual_blocks(data, W, V):
+    for rows, R in residual_blocks(data, W, V):
         lack = np.maximum(R, 0)
-        size = np.einsum("ij,ij->i", lack, lack)
+        size = data.row_sums(lack, rows)
         first = np.argsort(-size, kind="stable")[: len(dead)]
         sizes = np.append(sizes, size[first])
         lacks = np.vstack([lacks, lack[first]])
@@ -706,7 +742,7 @@ def nndsvd_components(
     the larger product with its left one, at unit norm. Components beyond the rank are random.
     With `codes` the parts are those of the left vectors, and the components fit them best.
     """
-    X = data.X
+    X = data.to_start_from()
     if data.weights is not None:
         root = np.sqrt(data.weights)
         X = sparse.csr_array(X.multiply(root[:, None])) if is_sparse(X) else X * root[:, None]

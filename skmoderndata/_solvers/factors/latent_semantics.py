@@ -82,7 +82,7 @@ def gap(counts: Counts, C: Array, U: Array) -> float:
     return max(relative_gap(gain, 0.0, unit=counts.total) for gain in gains)
 
 
-def _normalised(A: Array, axis: int) -> Array:
+def normalised(A: Array, axis: int) -> Array:
     """Divide by the sums along an axis; where they vanish the result is uniform.
 
     Probabilities below 1e-100 become 0: products of them would be slow and say nothing.
@@ -148,8 +148,8 @@ def fit_topics(
         history.append(best)
 
         # 3. maximisation
-        new_C = _normalised(N, 1)
-        new_U = _normalised(M + smoothing, 0)
+        new_C = normalised(N, 1)
+        new_U = normalised(M + smoothing, 0)
         safe_C = new_C
         safe_U = new_U
         if fresh:
@@ -162,8 +162,8 @@ def fit_topics(
         # 4. extrapolate on the simplex, not beyond an eighth of the plain step
         ahead_C = new_C + step * (new_C - C)
         ahead_U = new_U + step * (new_U - U)
-        C = _normalised(np.maximum(ahead_C, new_C / 8), 1)
-        U = _normalised(np.maximum(ahead_U, new_U / 8), 0)
+        C = normalised(np.maximum(ahead_C, new_C / 8), 1)
+        U = normalised(np.maximum(ahead_U, new_U / 8), 0)
         step = min(step * 1.1, step_limit)
         step_limit = min(step_limit * 1.02, 30.0)
 
@@ -206,8 +206,8 @@ def fit_tempered(
     for _ in it:
         # a tempered pass, judged on the counts held out
         N, M, _ = expected(counts, C, U, beta)
-        C = _normalised(N, 1)
-        U = _normalised(M + smoothing, 0)
+        C = normalised(N, 1)
+        U = normalised(M + smoothing, 0)
         value = log_likelihood(held_out, C, U)
         history.append(value)
 
@@ -242,11 +242,11 @@ def fit_tempered(
 def log_likelihood(counts: Counts, C: Array, U: Array, floor: float = 1e-12) -> float:
     """Sum of counts times log-probabilities, these not below `floor`."""
     rows = np.repeat(np.arange(len(C)), np.diff(counts.indptr))
-    probabilities = _products(rows, counts.indices, C, U)
+    probabilities = products(rows, counts.indices, C, U)
     return float(counts.data @ np.log(np.maximum(probabilities, floor)))
 
 
-def _products(rows: Array, columns: Array, C: Array, U: Array) -> Array:
+def products(rows: Array, columns: Array, C: Array, U: Array) -> Array:
     """Entries of ``C U'`` at the given rows and columns."""
     out = np.empty(len(rows))
     entries_at(rows, columns.astype(np.int64, copy=False), C, U, out)  # compiled for one type
@@ -254,7 +254,13 @@ def _products(rows: Array, columns: Array, C: Array, U: Array) -> Array:
 
 
 def fold_in(
-    counts: Counts, U: Array, *, beta: float = 1.0, max_iter: int = 1000, tol: float = 1e-6
+    counts: Counts,
+    U: Array,
+    *,
+    beta: float = 1.0,
+    max_iter: int = 1000,
+    tol: float = 1e-6,
+    exposures: Array | None = None,
 ) -> tuple[Array, Array]:
     """Mixtures of new documents for given topics, and bounds on what better ones gain.
 
@@ -265,6 +271,10 @@ def fold_in(
     After some steps of expectation maximisation Newton's method follows, see `_newton_step`;
     `max_iter` bounds both kinds of steps. For ``beta < 1`` there is no bound, and steps of
     expectation maximisation are all, until a mixture moves by less than `tol`.
+
+    Where counts have weights, `exposures` (n, k) are these times the topics. The variables are
+    then the shares of the topics in the observed tokens, the mixtures times the exposures: the
+    same problem, with the topics of each document divided by its exposures.
     """
     # words that no topic holds are dropped
     n = len(counts.indptr) - 1
@@ -274,14 +284,17 @@ def fold_in(
     X = sparse.csr_array((data, counts.indices, counts.indptr), shape=(n, len(U)), copy=True)
     X.eliminate_zeros()
 
+    # what turns shares in observed tokens into mixtures
+    lifts = None if exposures is None else _inverse(exposures)
+
     C = np.full((n, k), 1.0 / k)
     bounds = np.full(n, np.inf)
 
     # expectation maximisation brings every mixture near
     n_steps = min(max_iter, EM_STEPS) if beta == 1.0 else max_iter
     for _ in range(n_steps):
-        in_documents, _, _ = expected(counts, C, U, beta)
-        new = _normalised(in_documents, 1)
+        in_documents, _, _ = expected(counts, C if lifts is None else C * lifts, U, beta)
+        new = normalised(in_documents, 1)
         todo = bounds > tol
         moves = np.abs(new - C).sum(axis=1)
         bounds[todo] = moves[todo]
@@ -308,10 +321,11 @@ def fold_in(
             x = X[active]
             c = C[active]
             rows = np.repeat(np.arange(len(active)), np.diff(x.indptr))
-            s = _products(rows, x.indices, c, U)
+            lift = None if lifts is None else lifts[active]
+            s = products(rows, x.indices, c if lift is None else c * lift, U)
             weights = x.data
             x.data = x.data / s
-            gradient = x @ U
+            gradient = x @ U if lift is None else (x @ U) * lift
 
             gain = gradient.max(axis=1) - 1
             bounds[active] = gain
@@ -323,10 +337,22 @@ def fold_in(
             x.data /= s
             H = np.empty((len(active), k, k))
             H[:, lower[0], lower[1]] = H[:, lower[1], lower[0]] = x @ pairs
-            new = _newton_step(c, gradient, H, weights, s, rows, x.indices, U)
+            if lift is not None:
+                H *= lift[:, :, None] * lift[:, None, :]
+            new = _newton_step(c, gradient, H, weights, s, rows, x.indices, U, lift)
             active = active[todo]
-            C[active] = _normalised(new[todo], 1)
+            C[active] = normalised(new[todo], 1)
+
+    if lifts is None:
+        return C, bounds
+    C = normalised(C * lifts, 1)
+    C[total == 0] = 1.0 / k  # nothing is known
     return C, bounds
+
+
+def _inverse(exposures: Array) -> Array:
+    """Reciprocals, 0 for topics without exposure, of which nothing is observed."""
+    return np.where(exposures > 0, 1.0 / np.where(exposures > 0, exposures, 1.0), 0.0)
 
 
 def _newton_step(
@@ -338,13 +364,14 @@ def _newton_step(
     rows: Array,
     columns: Array,
     U: Array,
+    lift: Array | None,
 ) -> Array:
     """One step of Newton's method for ``max sum weights log(U c) - sum c`` over ``c >= 0``.
 
     The weights of a document sum to 1, and so do the entries of c at the maximum. As ``H c`` is
     the gradient g of the first term, the quadratic model is ``(2 g - 1) z - z H z / 2``;
     coordinate descent maximises it over ``z >= 0``, and the step to z is halved until the
-    objective rises enough.
+    objective rises enough. `lift` multiplies c where it meets U.
     """
     Z = C.copy()
     descend_rows(H, Z, 1 - gradient, MODEL_SWEEPS, 1e-6)
@@ -352,7 +379,7 @@ def _newton_step(
     slope = ((gradient - 1) * step).sum(axis=1)
 
     # Armijo's rule on the exact likelihood, all documents at once
-    moved = _products(rows, columns, step, U) / s
+    moved = products(rows, columns, step if lift is None else step * lift, U) / s
     mass = step.sum(axis=1)
     length = np.ones(len(C))
     todo = slope > 0

@@ -1,9 +1,10 @@
 """Completion of a table with the nuclear norm: the problem, its certificate, and regressions.
 
-The table is `M`, known on the set `Omega` of cells and held as compressed rows (`Table`). Iterates
-are thin factors; values on `Omega` (residuals, dual variables) are vectors in the order of the
-stored entries. For a sparse table no array of its shape is ever made: singular values are
-thresholded of `sparse + U diag(s) Vt`, of which only products with thin blocks are taken.
+The table is `M`, known on the set `Omega` of cells and held as compressed rows (`Table`), with
+weights `w` of their squared residuals, which are 1 unless given. Iterates are thin factors; values
+on `Omega` (residuals, dual variables) are vectors in the order of the stored entries. For a sparse
+table no array of its shape is ever made: singular values are thresholded of
+`sparse + U diag(s) Vt`, of which only products with thin blocks are taken.
 """
 
 from typing import Any, NamedTuple
@@ -37,12 +38,14 @@ class Factors(NamedTuple):
 class Table:
     """Known cells of a table as compressed rows; every stored entry, zero or not, is known.
 
-    `dense` allows arrays of the shape of the table.
+    `dense` allows arrays of the shape of the table. `weights` are positive, one for each stored
+    entry, or None where all are 1.
     """
 
-    def __init__(self, X: Any, dense: bool) -> None:
+    def __init__(self, X: Any, dense: bool, weights: Array | None = None) -> None:
         self.X = X
         self.dense = dense
+        self.weights = weights
         self.data: Array = X.data
         self.columns: Array = X.indices
         self.shape: tuple[int, int] = X.shape
@@ -52,7 +55,29 @@ class Table:
     def part(self, keep: Array) -> "Table":
         """Restrict the known cells to those where `keep` (one flag per known cell) holds."""
         cells = self.rows[keep], self.columns[keep]
-        return Table(sparse.csr_array((self.data[keep], cells), shape=self.shape), self.dense)
+        weights = None if self.weights is None else self.weights[keep]
+        table = sparse.csr_array((self.data[keep], cells), shape=self.shape)
+        return Table(table, self.dense, weights)
+
+    def weighted(self, values: Array) -> Array:
+        """Return values on Omega times the weights."""
+        return values if self.weights is None else self.weights * values
+
+    def misfit(self, residual: Array) -> float:
+        """Return the root of the weighted sum of squares, ``(sum w residual^2)^(1/2)``."""
+        return norm(residual if self.weights is None else np.sqrt(self.weights) * residual)
+
+    def mean_weight(self) -> float:
+        """Return the mean weight of the known cells."""
+        return 1.0 if self.weights is None else float(self.weights.mean(dtype=np.float64))
+
+    def transposed(self) -> tuple[Any, Array | None]:
+        """Return the known cells of the transposed table, and their weights in its order."""
+        X = self.X.T.tocsr()
+        if self.weights is None:
+            return X, None
+        stored = self.weights, self.columns, self.X.indptr
+        return X, sparse.csr_array(stored, shape=self.shape).T.tocsr().data
 
     def known(self, factors: Factors) -> Array:
         """Return `P_Omega(L)`."""
@@ -120,15 +145,18 @@ def certificate(
 ) -> tuple[float, float, Array]:
     """Objective of L, its relative duality gap, and the leading right vector of the dual.
 
-    The objective is `1/2 ||P(M - L)||_F^2 + lam ||L||_*`, or `||L||_*` for ``lam = 0``, with
-    `residual` = `P(M - L)` and `nuclear` = `||L||_*`. The dual problem of the former, divided by
-    lam, is `max <Y, M> - lam/2 ||Y||_F^2` over `||Y|| <= 1` with Y zero outside Omega; the best
-    feasible multiple of `dual` is taken. With ``lam = 0`` an L that misses the known cells is
+    The objective is `1/2 sum w (M - L)^2 + lam ||L||_*`, the sum over Omega, or `||L||_*` for
+    ``lam = 0``, with `residual` = `P(M - L)` and `nuclear` = `||L||_*`. The dual problem of the
+    former, divided by lam, is `max <Y, M> - lam/2 sum Y^2 / w` over `||Y|| <= 1` with Y zero
+    outside Omega, because `y^2 lam / (2 w)` is the conjugate of `w e^2 / (2 lam)`; the best
+    feasible multiple of `dual` is taken, of which `w (M - L) / lam` is optimal at the solution.
+    With ``lam = 0``, where weights do not enter, an L that misses the known cells is
     charged the bound `sqrt(min(n, p)) ||residual||_F` on the nuclear norm of the correction, so
     that the gap bounds the suboptimality of the corrected L.
     """
-    misfit = norm(residual)
-    size = norm(dual)
+    w = table.weights if lam > 0 else None
+    misfit = norm(residual) if w is None else table.misfit(residual)
+    size = norm(dual if w is None else dual / np.sqrt(w))
     charge = 0.5 * misfit**2 / lam if lam else np.sqrt(min(table.shape)) * misfit
     primal = nuclear + charge
     objective = lam * primal if lam else nuclear
@@ -160,12 +188,12 @@ def complete(
     tol: float = 1e-5,
     progress: Progress | None = None,
 ) -> CompletionResult:
-    """Solve `min 1/2 ||P_Omega(M - L)||_F^2 + lam ||L||_*` by ADMM; `P(L) = P(M)` for ``lam = 0``.
+    """Solve `min 1/2 sum w (M - L)^2 + lam ||L||_*` by ADMM; `P(L) = P(M)` for ``lam = 0``.
 
     The splitting `L + E = M` with E free outside Omega keeps the dual Y zero outside Omega, and on
-    it `E = lam Y` after every pass, so that the steps (for the objective divided by lam) are
-    `L <- SVT(L outside Omega, M - lam Y + Y / mu on Omega, 1 / mu)`,
-    `Y <- (mu P(M - L) + Y) / (1 + lam mu)`. The penalty mu is balanced on the primal and dual
+    it `E = c Y` with `c = lam / w` after every pass, so that the steps (for the objective divided
+    by lam) are `L <- SVT(L outside Omega, M - c Y + Y / mu on Omega, 1 / mu)`,
+    `Y <- (mu P(M - L) + Y) / (1 + c mu)`. The penalty mu is balanced on the primal and dual
     residuals, ever more rarely. Stops on the gap of `certificate`, looked at every ten passes.
     When the cap `max_rank` binds, the problem is not convex and ADMM need not converge: after 30
     passes the factors are then a start for `alternating_least_squares`.
@@ -176,8 +204,10 @@ def complete(
         (init.factors, init.dual) if init else (table.empty_factors(), np.zeros_like(M))
     )
     x = table.known(factors)
+    # curvature of the conjugate of the loss, for each known cell where they have weights
+    c = lam if table.weights is None else lam / table.weights
     if lam > 0:
-        mu = (1.0 if table.full else 0.3) / lam
+        mu = (1.0 if table.full else 0.3) / float(np.median(c))
     else:
         mu = 8 / max(top_singular_pair(table.matrix(M))[0], smallest)
 
@@ -190,7 +220,7 @@ def complete(
 
     for k in it:
         # 1. L: threshold the singular values of "sparse plus low rank"
-        W = table.matrix(M - lam * Y + Y / mu, factors)
+        W = table.matrix(M - c * Y + Y / mu, factors)
         out = svt(W, 1 / mu, subspace=subspace, max_rank=max_rank, tol=accuracy, rng=rng)
         old = factors
         factors = Factors(*out[:3])
@@ -198,13 +228,13 @@ def complete(
         x = table.known(factors)
 
         # 2. multipliers on the known cells
-        Y = (mu * (M - x) + Y) / (1 + lam * mu)
+        Y = (mu * (M - x) + Y) / (1 + c * mu)
 
         # 3. penalty, balanced by the residuals
         if k >= next_change:
             # a ratio of three was the fastest on noise-free and on noisy tables; ever longer
             # intervals, so that the method converges as it does with constant mu
-            primal = norm(M - x - lam * Y) / norm(M)
+            primal = norm(M - x - c * Y) / norm(M)
             dual = _distance(factors, old) / max(norm(factors.s), smallest)
             if max(primal, dual) > 1e-11:
                 mu = mu * 1.5 if primal > 3 * dual else mu / 1.5
@@ -228,7 +258,7 @@ def complete(
         objective, gap, _ = _look(table, x, Y, factors, lam, tol)
 
     if lam > 0:
-        Y = (M - x) / lam
+        Y = table.weighted(M - x) / lam
     return CompletionResult(factors, Y, objective, gap, it.n_iter, it.converged or gap <= tol)
 
 
@@ -237,7 +267,7 @@ def _look(
 ) -> tuple[float, float, Array]:
     """Certify an iterate: coarsely, and to a tenth of `tol` where that says that it will do."""
     residual = table.data - x
-    dual = residual / lam if lam else Y
+    dual = table.weighted(residual) / lam if lam else Y
     nuclear = float(factors.s.sum())
     coarse = certificate(table, residual, dual, nuclear, lam, 1e-2)
     return (
@@ -262,24 +292,24 @@ def alternating_least_squares(
     tol: float = 1e-9,
     target: float = 0.0,
 ) -> Factors:
-    """Improve `1/2 ||P_Omega(M - L)||_F^2 + lam ||L||_*` at fixed rank, row and column in turn.
+    """Improve `1/2 sum w (M - L)^2 + lam ||L||_*` at fixed rank, row and column in turn.
 
     For L = A B' the nuclear norm is the least `1/2 (||A||_F^2 + ||B||_F^2)`, so that each half
     sweep is one ridge regression per row or column. `lam = 0` is plain least squares at that
     rank. Ends when the objective falls by less than `tol` of itself or reaches `target`.
     """
     last = np.inf
-    transposed = table.X.T.tocsr()
+    sides = ((table.X, table.weights), table.transposed())
     for _ in range(max_iter):
         # scores of one side, then singular values of the product
-        for X in (table.X, transposed):  # each half ends with the transposed matrix
+        for X, weights in sides:  # each half ends with the transposed matrix
             penalty = row_penalty(lam, factors.s)
-            scores = solve_rows(X, factors.Vt, penalty, np.ones_like(penalty))
+            scores = solve_rows(X, factors.Vt, penalty, np.ones_like(penalty), weights)
             A, s, Bt = linalg.svd(scores, full_matrices=False, check_finite=False)
             keep = s > s.max(initial=0.0) * 1e-14
             factors = Factors((Bt[keep] @ factors.Vt).T, s[keep], A[:, keep].T)
 
-        misfit = norm(table.data - table.known(factors))
+        misfit = table.misfit(table.data - table.known(factors))
         objective = 0.5 * misfit**2 + lam * float(factors.s.sum())
         if objective <= target or objective >= last * (1 - tol):
             break
@@ -294,10 +324,13 @@ def row_penalty(lam: float, s: Array) -> Array:
     return lam / np.asarray(s, dtype=np.float64)
 
 
-def solve_rows(X: Any, Vt: Array, penalty: Array, weight: Array) -> Array:
-    """Return the scores `a` of each row: `min 1/2 ||x - V a||^2 + 1/2 sum penalty a^2`.
+def solve_rows(
+    X: Any, Vt: Array, penalty: Array, weight: Array, cell_weights: Array | None = None
+) -> Array:
+    """Return the scores `a` of each row: `min 1/2 sum w (x - V a)^2 + 1/2 sum penalty a^2`.
 
-    Only the stored cells of the rows of `X`, compressed, enter. With zero penalty: least squares,
+    Only the stored cells of the rows of `X`, compressed, enter, with their weights w, which are 1
+    where `cell_weights` is None. With zero penalty: least squares,
     of least norm in `a / weight` where the known cells leave a choice. Rows without known cells
     get zeros. Always computed in double precision.
     """
@@ -314,8 +347,10 @@ def solve_rows(X: Any, Vt: Array, penalty: Array, weight: Array) -> Array:
     B = np.ascontiguousarray(Vt.T * weight, dtype=np.float64)
 
     values = X.data.astype(np.float64)
-    observed = sparse.csr_array((np.ones(values.size), X.indices, X.indptr), shape=(n, p))
-    right = sparse.csr_array((values, X.indices, X.indptr), shape=(n, p)) @ B
+    w = np.ones(values.size) if cell_weights is None else cell_weights.astype(np.float64)
+    targets = values if cell_weights is None else w * values
+    observed = sparse.csr_array((w, X.indices, X.indptr), shape=(n, p))
+    right = sparse.csr_array((targets, X.indices, X.indptr), shape=(n, p)) @ B
 
     # normal equations of blocks of rows, from the products of pairs of components
     lower = np.tril_indices(r)
@@ -337,8 +372,9 @@ def solve_rows(X: Any, Vt: Array, penalty: Array, weight: Array) -> Array:
         scores[block] = np.linalg.solve(G, right[block][:, :, None])[:, :, 0]
         for i in first + np.flatnonzero(singular):
             cells = slice(X.indptr[i], X.indptr[i + 1])
-            rows = np.vstack([B[X.indices[cells]], np.sqrt(ridge) * np.eye(r)])
-            target = np.append(values[cells], np.zeros(r))
+            root = np.sqrt(w[cells])
+            rows = np.vstack([root[:, None] * B[X.indices[cells]], np.sqrt(ridge) * np.eye(r)])
+            target = np.append(root * values[cells], np.zeros(r))
             scores[i] = linalg.lstsq(rows, target, cond=1e-10, check_finite=False)[0]
 
     return scores * weight

@@ -70,6 +70,10 @@ class CompletionTask(NamedTuple):
         if self.solver == "cvxpy":
             return self.finish(table, lam, self.conic(table, lam))
 
+        # equations have no weights
+        if lam == 0 and self.max_rank is None:
+            table = Table(table.X, table.dense)
+
         # a penalty, or a bound on the rank: then from a small penalty to least squares
         if lam > 0 or self.max_rank is not None:
             result = self.descend(table, lam or 1e-3 * lam_max, lam_max)
@@ -114,7 +118,7 @@ class CompletionTask(NamedTuple):
         if result.factors.s.size != self.max_rank:
             return result
         factors = alternating_least_squares(table, result.factors, lam=lam, tol=0.1 * tol)
-        dual = table.data - table.known(factors)
+        dual = table.weighted(table.data - table.known(factors))
         refined = self.certified(table, lam, factors, dual, result.n_iter)
         return refined._replace(dual=dual / lam, converged=result.converged)
 
@@ -135,10 +139,14 @@ class CompletionTask(NamedTuple):
         observed = np.zeros(table.shape, bool)
         M[cells] = table.data / size
         observed[cells] = True
-        stated = matrix_completion(M, observed, lam / size)
+        weights = None
+        if table.weights is not None and lam > 0:
+            weights = np.zeros(table.shape)
+            weights[cells] = table.weights
+        stated = matrix_completion(M, observed, lam / size, weights)
         solved = solve_for_factors(stated, size, "solver='thresholding'")
         factors = Factors(*(a.astype(table.data.dtype) for a in solved))
-        dual = table.data - table.known(factors)
+        dual = table.weighted(table.data - table.known(factors))
         if lam == 0:
             multiplier = stated.constraint.dual_value[cells]
             dual = multiplier * np.sign(multiplier @ table.data)
@@ -161,10 +169,10 @@ class CompletionTask(NamedTuple):
         objective = result.objective
         gap = result.gap
         s, penalty = self.penalty(table, factors, lam)
-        scores = solve_rows(table.X, factors.Vt, penalty, free_weight(s))
+        scores = solve_rows(table.X, factors.Vt, penalty, free_weight(s), table.weights)
         if lam == 0 or not self.debias:
             residual = table.data - entries(scores, factors.Vt, table.rows, table.columns)
-            dual = residual if lam else result.dual
+            dual = table.weighted(residual) if lam else result.dual
             nuclear = float(linalg.svdvals(scores).sum())
             objective, gap, _ = certificate(
                 table, residual, dual, nuclear, lam, 0.1 * self.tol
@@ -173,11 +181,14 @@ class CompletionTask(NamedTuple):
         return Completion(scores, s, factors.Vt, penalty, lam, objective, gap, *ended)
 
     def penalty(self, table: Table, factors: Factors, lam: float) -> tuple[Array, Array]:
-        """Singular values and the ridge penalty of each score."""
+        """Singular values and the ridge penalty of each score.
+
+        A weight of all cells would multiply lam, and divide what lam takes off singular values.
+        """
         if not self.debias or lam == 0 or factors.s.size == 0:
             return factors.s, row_penalty(lam, factors.s)
         d = np.maximum(_refit_singular_values(table, factors), factors.s)
-        return d, (lam / d.astype(np.float64)) ** 2
+        return d, (lam / d.astype(np.float64)) ** 2 / table.mean_weight()
 
     def polished(self, table: Table, result: CompletionResult) -> Completion:
         """Refine a solution for ``lam = 0`` at its rank, where that is as optimal."""
@@ -205,29 +216,33 @@ class CompletionTask(NamedTuple):
             return self.solve(table, FALLBACK * lam_max, lam_max)
         n_hidden = round(HIDDEN * n_known)
         n_repeats = min(5, math.ceil(2000 / n_hidden))
+        weights = np.ones(n_known) if table.weights is None else table.weights
+        total = 0.0  # weight of the hidden cells
         path = lam_max * PATH_RATIO ** np.arange(1, PATH_LENGTH + 1)
         errors = np.zeros(path.size)
         for _ in range(n_repeats):
             hidden = self.rng.permutation(n_known)[:n_hidden]
             errors += self.validate(table, path, hidden)
+            total += float(weights[hidden].sum())
             if self.progress.stopped:
                 return self.solve(table, path[0], lam_max)
         # the spectral norm of noise grows as the root of the number of known cells
         lam = _smooth_argmin(path, errors) / math.sqrt(1 - HIDDEN)
         tried = np.isfinite(errors)
-        errors = np.sqrt(errors[tried] / (n_repeats * n_hidden))
+        errors = np.sqrt(errors[tried] / total)
         return self.solve(table, lam, lam_max)._replace(path=path[tried], errors=errors)
 
     def validate(self, table: Table, path: Array, hidden: Array) -> Array:
         """Squared errors on hidden cells along the path, infinite where it was not followed."""
         rows, columns, values = (a[hidden] for a in (table.rows, table.columns, table.data))
+        root = 1.0 if table.weights is None else np.sqrt(table.weights[hidden])
         keep = np.ones(table.data.size, dtype=bool)
         keep[hidden] = False
         table = table.part(keep)
         errors = np.full(path.size, np.inf)
         result = None
 
-        null = norm(values) ** 2
+        null = norm(root * values) ** 2
         stale = 0
         last_rank = 0
         patience = 1 if values.size > 10_000 else 2
@@ -242,8 +257,9 @@ class CompletionTask(NamedTuple):
             scores = factors.U * factors.s
             if self.debias:
                 penalty = self.penalty(table, factors, lam)[1]
-                scores = solve_rows(table.X, factors.Vt, penalty, np.ones(factors.s.size))
-            errors[k] = norm(entries(scores, factors.Vt, rows, columns) - values) ** 2
+                ones = np.ones(factors.s.size)
+                scores = solve_rows(table.X, factors.Vt, penalty, ones, table.weights)
+            errors[k] = norm(root * (entries(scores, factors.Vt, rows, columns) - values)) ** 2
 
             # beyond the minimum noise enters: the rank grows fast, and the cost with it. End
             # there, but not on a plateau at constant rank, below which a weaker component
@@ -287,8 +303,9 @@ def _refit_singular_values(table: Table, factors: Factors) -> Array:
     for start in range(0, values.size, block):
         cells = slice(start, start + block)
         D = (factors.U[rows[cells]] * factors.Vt.T[columns[cells]]).astype(np.float64)
-        G += D.T @ D
-        g += D.T @ values[cells]
+        weighted = D if table.weights is None else D * table.weights[cells, None]
+        G += weighted.T @ D
+        g += weighted.T @ values[cells]
     return linalg.lstsq(G, g, check_finite=False)[0]
 
 

@@ -24,16 +24,23 @@ class ScoresResult(NamedTuple):
 
 
 def robust_scores(
-    X: Array, components: Array, *, width: float = 0.0, tol: float = 1e-12, max_iter: int = 100
+    X: Array,
+    components: Array,
+    *,
+    width: float | Array = 0.0,
+    slopes: Array | None = None,
+    tol: float = 1e-12,
+    max_iter: int = 100,
 ) -> ScoresResult:
     """Minimise ``sum_j h(x_j - (a components)_j)`` over the scores `a` of every row of X (m, p).
 
     `h` is the absolute value, or for ``width > 0`` the Huber function that is quadratic up to
     `width` and has slope one beyond it; the components are orthonormal rows (r, p), and entries
-    that are NaN do not count. A row is solved by an interior point method when its duality gap is
-    at most `tol` times its l1 norm, so that its answer does not depend on the others.
-    `deficient` marks the rows whose observed entries do not determine the scores: these have
-    minimum norm.
+    that are NaN do not count. With `slopes` (m, p), of at most 1 in a row, and `width` as an array
+    every entry has a slope and a width of its own. A row is solved by an interior point method
+    when its duality gap is at most `tol` times its l1 norm, so that its answer does not depend on
+    the others. `deficient` marks the rows whose observed entries do not determine the scores:
+    these have minimum norm.
     """
     (m, p) = X.shape
     r = len(components)
@@ -51,7 +58,9 @@ def robust_scores(
         x = np.where(observed, X[rows], 0.0)
         scale = np.abs(x).max(axis=1, keepdims=True)
         scale[scale == 0] = 1.0
-        solved = _interior_point(x / scale, observed, V, width / scale, tol, max_iter)
+        widths = (width[rows] if isinstance(width, np.ndarray) else width) / scale
+        bounds = np.ones(x.shape) if slopes is None else slopes[rows]
+        solved = _interior_point(x / scale, observed, V, widths, bounds, tol, max_iter)
         scores[rows], gap[rows], deficient[rows] = solved.scores * scale, *solved[1:3]
         n_iter = max(n_iter, solved.n_iter)
 
@@ -64,15 +73,22 @@ def robust_scores(
 
 
 def _interior_point(
-    X: Array, observed: Array, V: Array, width: Array, tol: float, max_iter: int
+    X: Array,
+    observed: Array,
+    V: Array,
+    width: Array,
+    bounds: Array,
+    tol: float,
+    max_iter: int,
 ) -> ScoresResult:
     """Solve all rows by a primal-dual interior point method, the Frisch-Newton method.
 
-    The dual of a row is ``max <x, y> - width / 2 |y|^2`` subject to ``V' y = 0, |y_j| <= 1``. With
-    slacks ``u = 1 - y, w = 1 + y`` and their multipliers s and t the optimum has
-    ``x - V a - width y = s - t`` and ``s u = t w = 0`` (Portnoy and Koenker 1997, with Mehrotra's
-    predictor and corrector). A Newton step is a weighted regression of each row on V; the linear
-    equations hold from the start, so that the sum of ``s u + t w`` is the duality gap.
+    The dual of a row is ``max <x, y> - width / 2 |y|^2`` subject to ``V' y = 0, |y_j| <= b_j``,
+    where the bounds b are the slopes, else 1. With slacks ``u = b - y, w = b + y`` and their
+    multipliers s and t the optimum has ``x - V a - width y = s - t`` and ``s u = t w = 0``
+    (Portnoy and Koenker 1997, with Mehrotra's predictor and corrector). A Newton step is a
+    weighted regression of each row on V; the linear equations hold from the start, so that the sum
+    of ``s u + t w`` is the duality gap.
     """
     m = len(X)
     r = V.shape[1]
@@ -101,8 +117,8 @@ def _interior_point(
     start = np.maximum((counted * np.abs(e)).sum(axis=1, keepdims=True), 1e-3 * size) / count
     s = np.maximum(e, 0) + start
     t = np.maximum(-e, 0) + start
-    u = np.ones_like(X)
-    w = np.ones_like(X)
+    u = bounds.copy()
+    w = bounds.copy()
 
     for n_iter in range(max_iter + 1):
         # 1. gap of each row; those that are done stand still

@@ -9,7 +9,7 @@ from skmoderndata._solvers.lowrank.refit import Refit, refit
 from skmoderndata._solvers.lowrank.table_noise import (
     block_weight,
     noise_scale,
-    random_block,
+    random_cells,
     rough_pursuit,
 )
 from skmoderndata._solvers.lowrank.trusted_cells import fit_trusted
@@ -34,7 +34,7 @@ def start_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomState
     cells lie beyond 2.5 standard deviations. Then a quarter of the noise is tried, a quarter of
     that, and kept as long as the refit from there predicts the median hidden cell clearly better.
     """
-    block = random_block(X, rng)
+    block = np.asarray(X[random_cells(X.shape, rng)])
     lam *= block_weight(X, block)
     sigma = noise_scale(block, lam=lam, solver=solver, rng=rng)
 
@@ -75,6 +75,16 @@ def start_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomState
         elif i > 0:
             break
     return sigma
+
+
+def weighted_noise(
+    X: Array, weights: Array, *, lam: float, solver: str, rng: np.random.RandomState
+) -> float:
+    """Estimate the noise of a cell of weight one, without the trials of `start_noise`."""
+    cells = random_cells(X.shape, rng)
+    block = np.asarray(X[cells])
+    lam *= block_weight(X, block)
+    return noise_scale(block, lam=lam, solver=solver, rng=rng, weights=weights[cells])
 
 
 def _refitted(block: Array, fit: PursuitResult, sigma: float) -> Refit | None:

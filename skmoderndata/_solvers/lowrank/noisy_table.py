@@ -7,12 +7,13 @@ import numpy as np
 from scipy import linalg
 
 from skmoderndata._solvers.lowrank.principal_component_pursuit import PursuitResult, huber
-from skmoderndata._solvers.lowrank.refit import COLUMN_WEIGHT, Refit, refit
+from skmoderndata._solvers.lowrank.refit import COLUMN_WEIGHT, Refit, refit, whitened
 from skmoderndata._solvers.lowrank.table_noise import (
     column_noise,
     column_scale,
     first_noise,
     noise_width,
+    weighted_widths,
 )
 from skmoderndata._typing import Array
 
@@ -42,13 +43,18 @@ def decompose_noisy(
     threshold: float,
     refits: bool = True,
     known_noise: bool = False,
+    weights: Array | None = None,
 ) -> NoisyTable:
-    """Decompose a table with noise of standard deviation `sigma`, an estimate unless known."""
+    """Decompose a table with noise of standard deviation `sigma`, an estimate unless known.
+
+    With `weights` of the cells `sigma` is that of a cell of weight one, and they take the place of
+    divisors of the columns: who gives them knows how the noise of cells differs.
+    """
     # 1. stable pursuit; where the noise of the columns differs, of the columns divided by it
     scale = np.ones(X.shape[1])
     convex = solve(X, noise_width(sigma, X.shape))
     L = (convex.U * convex.s) @ convex.Vt
-    if not known_noise:
+    if not known_noise and weights is None:
         divisors = column_scale(X, first_noise(X - L, sigma), sigma)
         if divisors is not None:
             scale = divisors
@@ -61,10 +67,19 @@ def decompose_noisy(
     if refits:
         start = convex.Vt.T
         fitted = refit(
-            table, L, start, sigma=sigma, threshold=threshold, known_noise=known_noise
+            table,
+            L,
+            start,
+            sigma=sigma,
+            threshold=threshold,
+            known_noise=known_noise,
+            weights=weights,
         )
-    if fitted is None or not explains_more(table, fitted, convex, lam=lam, sigma=sigma):
-        return _as_it_is(X, convex, scale, sigma, threshold, known_noise=known_noise)
+    loss = weighted_widths(lam, noise_width(sigma, table.shape), weights)
+    if fitted is None or not explains_more(table, fitted, convex, *loss):
+        return _as_it_is(
+            X, convex, scale, sigma, threshold, known_noise=known_noise, weights=weights
+        )
 
     # 3. once more, with weights by the noise that the refit has found
     final = scale
@@ -90,14 +105,17 @@ def decompose_noisy(
 
 
 def explains_more(
-    table: Array, fitted: Refit, convex: PursuitResult, *, lam: float, sigma: float
+    table: Array,
+    fitted: Refit,
+    convex: PursuitResult,
+    slope: float | Array,
+    width: float | Array,
 ) -> bool:
     """Whether the Huber loss of the refit is at most that of as many convex components."""
-    width = noise_width(sigma, table.shape)
     rank = fitted.A.shape[1]
     refitted = fitted.A @ fitted.B.T
     pursued = (convex.U[:, :rank] * convex.s[:rank]) @ convex.Vt[:rank]
-    losses = [float(np.nansum(huber(table - L, lam, width))) for L in (refitted, pursued)]
+    losses = [float(np.nansum(huber(table - L, slope, width))) for L in (refitted, pursued)]
     return losses[0] <= losses[1]
 
 
@@ -109,10 +127,12 @@ def _as_it_is(
     threshold: float,
     *,
     known_noise: bool,
+    weights: Array | None,
 ) -> NoisyTable:
     """Keep the convex solution; find the cells beyond the noise of its residual."""
     observed = ~np.isnan(X)
-    residual = np.where(observed, X / scale - (convex.U * convex.s) @ convex.Vt, 0.0)
+    L = (convex.U * convex.s) @ convex.Vt
+    residual = whitened(X / scale, L, observed, None if weights is None else np.sqrt(weights))
     noise = np.full(X.shape[1], sigma)
     if not known_noise:
         noise = column_noise(residual, observed, sigma, weight=COLUMN_WEIGHT)

@@ -5,6 +5,11 @@ the Huber function with slope `lam` and quadratic part ``x**2 / (2 * delta)``; `
 ``h = lam * |x|``, principal component pursuit. The sparse part is ``soft(X - L, lam * delta)``.
 The dual is ``max <Y, X> - delta / 2 |Y|_F^2`` subject to ``|Y|_2 <= 1`` and ``|Y|_inf <= lam``,
 with ``Y = 0`` on missing entries.
+
+With weights `w` of the entries `lam` and `delta` are arrays of the shape of X, ``lam w`` where the
+sum of ``w |S|`` is penalised, or ``delta / w`` where the quadratic term is weighted. The dual is
+then ``max <Y, X> - 1/2 sum delta Y^2`` subject to ``|Y|_2 <= 1`` and ``|Y| <= lam`` entry by
+entry.
 """
 
 from collections.abc import Callable
@@ -66,8 +71,8 @@ Watch = Callable[[int, Array, Array, int], bool]  # (n_iter, L, Y, rank) -> whet
 def principal_component_pursuit(
     X: Array,
     *,
-    lam: float,
-    delta: float = 0.0,
+    lam: float | Array,
+    delta: float | Array = 0.0,
     solver: str = "auto",
     schedule: str = "balanced",
     tol: float = 1e-7,
@@ -92,6 +97,7 @@ def principal_component_pursuit(
     ``mu |Z - Z_old|_F / |Y|_F`` (100 times looser) are below `tol` and then the relative duality
     gap is below `tol_gap`; otherwise the passes go on with `mu` held constant. A residual up to
     ten times `tol` will do when the gap is as much smaller. `watch` is called after each pass.
+    `lam` and `delta` are numbers, or both arrays of the shape of X.
     """
     rng = np.random.RandomState(0) if rng is None else rng
     shape = X.shape
@@ -102,7 +108,8 @@ def principal_component_pursuit(
         return _nothing(filled)
 
     # an L below the noise need not be more accurate than that
-    noise = max(1e-6 * size, delta * float(np.sqrt(min(shape) / 2)))
+    noise = max(1e-6 * size, float(np.median(delta)) * float(np.sqrt(min(shape) / 2)))
+    step: Any = update_splitting if np.ndim(lam) == 0 else update_weighted
     penalty = Penalty(filled, X.size - int(missing.sum()), schedule)
     state = start(filled, penalty.mu, lam, grows=penalty.growth > 1.0)
 
@@ -130,7 +137,7 @@ def principal_component_pursuit(
         if n_iter > RELAX_AFTER and penalty.growth == 1.0:
             relax = RELAXATION
         mu_next = penalty.grown()
-        squares = update_splitting(X, *state, mu, mu_next, lam, delta, relax)
+        squares = step(X, *state, mu, mu_next, lam, delta, relax)
 
         # 3. residuals: the primal one relative to |L|_F, the dual one to |Y|_F
         primal, dual = _relative_residuals(squares, factors.s, mu, size, noise)
@@ -200,12 +207,12 @@ class Penalty:
         return self.mu
 
 
-def start(filled: Array, mu: float, lam: float, *, grows: bool) -> PursuitState:
+def start(filled: Array, mu: float, lam: float | Array, *, grows: bool) -> PursuitState:
     """Start from L = 0: W for ``Z = soft(X + Y / mu, lam / mu)``, and Y = 0 or a multiple of X."""
     Y = np.zeros(filled.shape)
     if grows:
         norm = 1.25 / mu
-        Y += filled / max(norm, float(np.abs(filled).max()) / lam)
+        Y += filled / max(norm, float((np.abs(filled) / lam).max()))
     W = np.clip(filled + Y / mu, -lam / mu, lam / mu)
     return PursuitState(np.empty(filled.shape), Y, W)
 
@@ -267,7 +274,40 @@ def update_splitting(X, L, Y, W, mu, mu_next, lam, delta, relax):
     return primal, change, dual, fill
 
 
-def _soft(X: Array, L: Array, Y: Array, lam: float, delta: float) -> Array:
+def update_weighted(
+    X: Array,
+    L: Array,
+    Y: Array,
+    W: Array,
+    mu: float,
+    mu_next: float,
+    lam: Array,
+    delta: Array,
+    relax: float,
+) -> tuple[float, float, float, float]:
+    """Do what `update_splitting` does, with a bound `lam` and a width `delta` for each entry."""
+    missing = np.isnan(X)
+    x = np.where(missing, 0.0, X)
+    fill = float(((L - W)[missing] ** 2).sum())
+
+    # 1. dual step: clip what is left of X by [-lam, lam]
+    z_old = x + Y / mu - W
+    t = relax * (x - L) + (1.0 - relax) * z_old + Y / mu
+    y = np.clip(t * mu / (1.0 + delta * mu), -lam, lam)
+    z = t - y / mu
+
+    # 2. missing: Z = X - L costs nothing, Y stays 0 and W repeats L
+    y[missing] = 0.0
+    z[missing] = z_old[missing] = (x - L)[missing]
+    np.copyto(Y, y)
+    np.copyto(W, np.where(missing, L, x - z + y / mu_next))
+
+    # 3. squares for the residuals
+    primal, change, dual = (float((a * a).sum()) for a in (x - L - z, z - z_old, y))
+    return primal, change, dual, fill
+
+
+def _soft(X: Array, L: Array, Y: Array, lam: float | Array, delta: float | Array) -> Array:
     """Sparse part: zero where the dual is inside its bounds, ``X - L -+ lam delta`` elsewhere."""
     S = np.where(np.abs(Y) >= lam, X - L - delta * Y, 0.0)
     S[np.isnan(S)] = 0.0
@@ -279,14 +319,15 @@ def duality_gap(
     factors: Any,
     Y: Array,
     *,
-    lam: float,
-    delta: float = 0.0,
+    lam: float | Array,
+    delta: float | Array = 0.0,
     L: Array | None = None,
 ) -> tuple[float, float]:
     """Objective of L and its relative duality gap, a bound on how far from the optimum it is.
 
     Any L is feasible (with ``S = X - L``). Any matrix Y becomes dual feasible when it is divided
-    by ``max(1, |Y|_2, |Y|_inf / lam)`` and zero on missing entries.
+    by ``max(1, |Y|_2, |Y|_inf / lam)``, where `lam` is an array ``max |Y| / lam``, and zero on
+    missing entries.
     """
     L = (factors.U * factors.s) @ factors.Vt if L is None else L
     loss = huber(X - L, lam, delta)
@@ -294,8 +335,13 @@ def duality_gap(
     if primal == 0.0:
         return 0.0, 0.0
     Y = np.where(np.isnan(X), 0.0, Y)
-    kappa = max(1.0, spectral_norm(Y), float(np.abs(Y).max()) / lam)
-    dual = float(np.nansum(X * Y)) / kappa - delta / 2 * (float(linalg.norm(Y)) / kappa) ** 2
+    largest = float((np.abs(Y) / lam).max())
+    kappa = max(1.0, spectral_norm(Y), largest)
+    if np.ndim(delta) == 0:
+        charge = float(delta) / 2 * (float(linalg.norm(Y)) / kappa) ** 2
+    else:
+        charge = float((delta * (Y / kappa) ** 2).sum()) / 2
+    dual = float(np.nansum(X * Y)) / kappa - charge
     return primal, relative_gap(primal, dual, unit=primal)
 
 
@@ -340,15 +386,15 @@ def polish(
     return Q @ Qt.T, s, Z.T, np.where(free & ~np.isnan(X), X - L, 0.0)
 
 
-def huber(X: Array, slope: float, width: float) -> Array:
+def huber(X: Array, slope: float | Array, width: float | Array) -> Array:
     """Huber loss: ``X**2 / (2 * width)`` near zero, with slope `slope` in the tails.
 
     It is the Moreau envelope ``min_S slope * |S| + (X - S)**2 / (2 * width)``; `width=0` gives
-    ``slope * |X|``.
+    ``slope * |X|``. Both may be arrays of the shape of X.
     """
     size = np.abs(X)
     inner = np.minimum(size, slope * width)
     out: Array = slope * (size - inner)
-    if width > 0:
+    if np.any(width > 0):
         out = out + inner**2 / (2 * width)
     return out

@@ -53,6 +53,7 @@ def refit(
     sigma: float,
     threshold: float,
     known_noise: bool = False,
+    weights: Array | None = None,
 ) -> Refit | None:
     """Fit the cells of X within `threshold` standard deviations by least squares of low rank.
 
@@ -61,14 +62,16 @@ def refit(
     counts the components above the noise, which may only become fewer; fits the cells that are not
     cut; estimates the noise from them; and cuts again. Before the second cut, rows and columns
     that lose many cells are fitted by least absolute deviations. None where the components are not
-    few: at least a third of the smaller side. `known_noise`: `sigma` is not estimated.
+    few: at least a third of the smaller side. `known_noise`: `sigma` is not estimated. With
+    `weights` of the cells their noise is divided by the roots of these, and so are residuals.
     """
     observed = ~np.isnan(X)
     live = live_columns(X)
     counted = observed & live if live.any() else observed
     n, p = X.shape
+    root = None if weights is None else np.sqrt(weights)
 
-    residual = np.where(observed, X - L, 0.0)
+    residual = whitened(X, L, observed, root)
     if not known_noise:
         sigma = min(sigma, MEDIAN_TO_STD * median_size(residual, counted))
     noise = np.full(p, sigma)
@@ -78,8 +81,8 @@ def refit(
         for _ in range(ROUNDS):
             # 1. components above the edge of the noise
             trusted = keep_half(observed & ~outlying, observed, residual / noise, rank)
-            edge = NOISE_EDGE * sigma * (np.sqrt(n) + np.sqrt(p)) * np.sqrt(trusted.mean())
-            filled = np.where(trusted, X, L)
+            filled, variance = steps_towards(X, L, trusted, weights)
+            edge = NOISE_EDGE * sigma * (np.sqrt(n) + np.sqrt(p)) * np.sqrt(variance.mean())
             leading = svt(filled, edge, subspace=start, max_rank=rank, tol=1e-3)
             rank = len(leading.s)
             if rank >= MOST_COMPONENTS * min(n, p):
@@ -89,9 +92,16 @@ def refit(
             s_last = leading.s[-1] + edge if rank else np.inf
             ridges = (sigma**2 * n / s_last**2, sigma**2 * p / s_last**2)
             start = leading.Vt.T
-            A, B = fit_trusted(X, trusted, start, n_steps=STEPS_PER_ROUND, ridges=ridges)
+            A, B = fit_trusted(
+                X,
+                trusted,
+                start,
+                n_steps=STEPS_PER_ROUND,
+                ridges=ridges,
+                cell_weights=weights,
+            )
             L = A @ B.T
-            residual = np.where(observed, X - L, 0.0)
+            residual = whitened(X, L, observed, root)
 
             # 3. noise of the cells that are left, of the table and of each column
             if not known_noise:
@@ -111,8 +121,8 @@ def refit(
 
         # rows and columns that follow their gross errors, which seem to be noise of a column
         if is_first and rank:
-            L, anew = fit_doubtful(X, L, A, B, bound=cut * sigma)
-            residual = np.where(observed, X - L, 0.0)
+            L, anew = fit_doubtful(X, L, A, B, bound=cut * sigma, root=root)
+            residual = whitened(X, L, observed, root)
             if not known_noise:
                 noise = np.where(anew, np.minimum(noise, sigma), noise)
 
@@ -126,18 +136,43 @@ def refit(
     return Refit(A, B, outlying, float(sigma), noise)
 
 
+def whitened(X: Array, L: Array, observed: Array, root: Array | None) -> Array:
+    """Residuals in units of equal noise, 0 where nothing is known."""
+    residual = np.where(observed, X - L, 0.0)
+    return residual if root is None else root * residual
+
+
+def steps_towards(
+    X: Array, L: Array, trusted: Array, weights: Array | None
+) -> tuple[Array, Array]:
+    """Return L with the trusted cells of X, and the variance of the noise of each cell of it.
+
+    The latter in units of that of a cell of weight one. Cells of less than the median weight,
+    which are noisier, go a part of the way only, in proportion to it; otherwise their noise alone
+    would decide which singular values stand out.
+    """
+    if weights is None:
+        return np.where(trusted, X, L), trusted
+    usual = float(np.median(weights[~np.isnan(X)]))
+    part_of_way = np.minimum(weights / usual, 1.0)
+    filled = np.where(trusted, L + part_of_way * (X - L), L)
+    return filled, np.where(trusted, part_of_way**2 / weights, 0.0)
+
+
 def fit_doubtful(
-    X: Array, L: Array, A: Array, B: Array, *, bound: float
+    X: Array, L: Array, A: Array, B: Array, *, bound: float, root: Array | None = None
 ) -> tuple[Array, Array]:
     """Fit rows and columns that lose many cells by least absolute deviations; which columns.
 
     Least squares that gross errors have once drawn to themselves keep the wrong cells of a row and
     cut the right ones, and the cells that they keep cannot tell. A regression of all its known
-    cells on the components can; it is taken where it explains two more cells within `bound`.
+    cells on the components can; it is taken where it explains two more cells within `bound`, with
+    weights that over `root`, theirs.
     """
     L = L.copy()
-    for table, low_rank, basis in ((X, L, B), (X.T, L.T, A)):
-        within = (np.abs(table - low_rank) <= bound).sum(axis=1)
+    bounds = np.broadcast_to(bound if root is None else bound / root, X.shape)
+    for table, low_rank, basis, within_of in ((X, L, B, bounds), (X.T, L.T, A, bounds.T)):
+        within = (np.abs(table - low_rank) <= within_of).sum(axis=1)
         n_observed = np.count_nonzero(~np.isnan(table), axis=1)
         doubtful = np.flatnonzero(within < (1 - LOST_SHARE) * n_observed)
         better = doubtful[:0]
@@ -145,7 +180,8 @@ def fit_doubtful(
             components = linalg.qr(basis, mode="economic")[0].T
             scores = robust_scores(table[doubtful], components, tol=ROBUST_TOL).scores
             fitted = scores @ components
-            explained = (np.abs(table[doubtful] - fitted) <= bound).sum(axis=1)
+            errors = np.abs(table[doubtful] - fitted)
+            explained = (errors <= within_of[doubtful]).sum(axis=1)
             gains = explained >= within[doubtful] + 2
             better = doubtful[gains]
             low_rank[better] = fitted[gains]

@@ -8,7 +8,7 @@ from skmoderndata._solvers.common.convex_problems import robust_pca, solve_for_f
 from skmoderndata._solvers.common.iterate import WatchedProgress
 from skmoderndata._solvers.lowrank.exact_or_noisy import exact_or_noisy
 from skmoderndata._solvers.lowrank.noise_proof import proves_noise
-from skmoderndata._solvers.lowrank.noise_start import start_noise
+from skmoderndata._solvers.lowrank.noise_start import start_noise, weighted_noise
 from skmoderndata._solvers.lowrank.noisy_table import decompose_noisy
 from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     PursuitResult,
@@ -16,6 +16,7 @@ from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     polish,
     principal_component_pursuit,
 )
+from skmoderndata._solvers.lowrank.table_noise import weighted_widths
 from skmoderndata._typing import Array
 
 CVXPY_GAP = 1e-5  # what an interior point method reaches
@@ -65,10 +66,16 @@ def decompose_table(
     X: Array,
     settings: TableSettings,
     *,
+    weights: Array | None = None,
     progress: WatchedProgress | None = None,
     rng: np.random.RandomState,
 ) -> TableTerms:
-    """Decompose a table as its cells ask for: exact, or with noise."""
+    """Decompose a table as its cells ask for: exact, or with noise.
+
+    `weights` of the cells multiply their errors where cells are exact, and their squared residuals
+    where they carry noise. They do not enter the decision between the two; where X is NaN they are
+    of no account, but positive.
+    """
     n_passes = 0
     is_noisy = settings.algorithm == "stable" or (
         settings.algorithm == "auto" and settings.noise_std
@@ -76,11 +83,18 @@ def decompose_table(
     if settings.decides:
         is_noisy = proves_noise(X, lam=settings.lam, solver=settings.svt_solver, rng=rng)
     if settings.noise_std == 0 or not is_noisy:
-        result, is_exact = _pursue(X, settings, progress, rng)
+        if weights is None or settings.decides:
+            result, is_exact = _pursue(X, settings, progress, rng)
+            n_passes = result.n_iter
+        else:
+            is_exact = True
+        if is_exact and weights is not None:
+            loss = weighted_widths(settings.lam, 0.0, weights)
+            result = _solve_certified(X, *loss, settings, n_passes, progress, rng)
+            result = result._replace(n_iter=result.n_iter + n_passes)
         if is_exact:
-            return _exact_terms(X, result, settings)
-        n_passes = result.n_iter
-    return _noisy_terms(X, settings, n_passes, progress, rng)
+            return _exact_terms(X, result, settings, weights)
+    return _noisy_terms(X, settings, n_passes, progress, rng, weights)
 
 
 def _pursue(
@@ -111,11 +125,40 @@ def _pursue(
     return result, is_exact
 
 
-def _exact_terms(X: Array, result: PursuitResult, settings: TableSettings) -> TableTerms:
+def _solve_certified(
+    table: Array,
+    slope: float | Array,
+    width: float | Array,
+    settings: TableSettings,
+    n_passes: int,
+    progress: WatchedProgress | None,
+    rng: np.random.RandomState,
+) -> PursuitResult:
+    """Solve the convex problem of a table to the tolerance; `n_passes` have been spent before."""
+    if settings.solver == "cvxpy":
+        return _by_cvxpy(table, slope, width, settings.tol)
+    return principal_component_pursuit(
+        table,
+        lam=slope,
+        delta=width,
+        solver=settings.solver,
+        schedule="balanced" if settings.schedule == "auto" else settings.schedule,
+        tol=0.1 * settings.tol,
+        tol_gap=settings.tol,
+        max_iter=max(settings.max_iter - n_passes, 1),
+        progress=progress,
+        rng=rng,
+    )
+
+
+def _exact_terms(
+    X: Array, result: PursuitResult, settings: TableSettings, weights: Array | None
+) -> TableTerms:
     """Take the answer of pursuit, polished to machine precision on request."""
     polished = False
     if settings.polish is True and result.s.size:
-        result, polished = _polished(X, result, settings.lam, settings.tol)
+        lam, delta = weighted_widths(settings.lam, 0.0, weights)
+        result, polished = _polished(X, result, lam, delta, settings.tol)
     p = X.shape[1]
     factors = result.U, result.s, result.Vt
     sparse = result.sparse
@@ -131,36 +174,29 @@ def _noisy_terms(
     n_passes: int,
     progress: WatchedProgress | None,
     rng: np.random.RandomState,
+    weights: Array | None,
 ) -> TableTerms:
     """Decompose into low rank, errors and noise; `n_passes` have been spent before."""
     # noise, and the convex problem that is solved for a table with it
     lam = settings.lam
-    sigma = settings.noise_std
-    if sigma is None:
-        sigma = start_noise(X, lam=lam, solver=settings.svt_solver, rng=rng)
+    relative, unit = _relative_weights(X, weights)
+    sigma = None if settings.noise_std is None else settings.noise_std / unit
+    solver = settings.svt_solver
+    if sigma is None and relative is not None:
+        sigma = weighted_noise(X, relative, lam=lam, solver=solver, rng=rng)
+    elif sigma is None:
+        sigma = start_noise(X, lam=lam, solver=solver, rng=rng)
     spent = [n_passes]
 
     def solve(table: Array, delta: float) -> PursuitResult:
-        if settings.solver == "cvxpy":
-            return _by_cvxpy(table, lam, delta, settings.tol)
-        result = principal_component_pursuit(
-            table,
-            lam=lam,
-            delta=delta,
-            solver=settings.solver,
-            schedule="balanced" if settings.schedule == "auto" else settings.schedule,
-            tol=0.1 * settings.tol,
-            tol_gap=settings.tol,
-            max_iter=max(settings.max_iter - sum(spent), 1),
-            progress=progress,
-            rng=rng,
-        )
+        loss = weighted_widths(lam, delta, relative if delta > 0 else weights)
+        result = _solve_certified(table, *loss, settings, sum(spent), progress, rng)
         spent.append(result.n_iter)
         return result
 
     # exact after all, or noisy
     if sigma == 0.0:  # more than half of the cells are met exactly
-        terms = _exact_terms(X, solve(X, 0.0), settings)
+        terms = _exact_terms(X, solve(X, 0.0), settings, weights)
     else:
         split = decompose_noisy(
             X,
@@ -170,7 +206,10 @@ def _noisy_terms(
             threshold=settings.threshold,
             refits=settings.polish is not False,
             known_noise=settings.noise_std is not None,
+            weights=relative,
         )
+
+        # noise and residuals in the unit of the table
         residual = X - (split.U * split.s) @ split.Vt
         terms = TableTerms(
             U=split.U,
@@ -178,8 +217,8 @@ def _noisy_terms(
             Vt=split.Vt,
             sparse=np.where(split.outlying, residual, 0.0),
             support=split.outlying,
-            noise_std=split.noise_std,
-            noise_scale=split.noise_scale,
+            noise_std=split.noise_std * unit,
+            noise_scale=split.noise_scale * unit,
             column_scale=split.scale,
             convex=split.convex,
             polished=split.refitted,
@@ -189,8 +228,24 @@ def _noisy_terms(
     return terms._replace(convex=terms.convex._replace(n_iter=n_iter))
 
 
+def _relative_weights(X: Array, weights: Array | None) -> tuple[Array | None, float]:
+    """Weights over their mean, which the usual width of the loss fits, and the root of the mean.
+
+    That is the unit of the noise: the noise of a cell of weight one is so many times that of a
+    cell of mean weight.
+    """
+    if weights is None:
+        return None, 1.0
+    mean = float(weights[~np.isnan(X)].mean())
+    return weights / mean, float(np.sqrt(mean))
+
+
 def _polished(
-    data: Array, result: PursuitResult, lam: float, tol: float
+    data: Array,
+    result: PursuitResult,
+    lam: float | Array,
+    delta: float | Array,
+    tol: float,
 ) -> tuple[PursuitResult, bool]:
     """Replace both terms by the exact fit outside the support, if it is equally optimal."""
     exact = polish(data, result.Vt.T, result.sparse)
@@ -198,20 +253,22 @@ def _polished(
         return result, False
     U, s, Vt, sparse = exact
     better = result._replace(U=U, s=s, Vt=Vt, sparse=sparse)
-    objective, gap = duality_gap(data, better, better.dual, lam=lam)
+    objective, gap = duality_gap(data, better, better.dual, lam=lam, delta=delta)
     if gap > max(tol, result.dual_gap):
         return result, False
     return better._replace(objective=objective, dual_gap=gap), True
 
 
-def _by_cvxpy(data: Array, lam: float, delta: float, tol: float) -> PursuitResult:
+def _by_cvxpy(
+    data: Array, lam: float | Array, delta: float | Array, tol: float
+) -> PursuitResult:
     """Solve the problem as a semidefinite program with cvxpy and Clarabel."""
     size = np.nanmax(np.abs(data)) or 1.0  # the tolerances of Clarabel are absolute
     stated = robust_pca(data / size, lam, delta=delta / size)
     U, s, Vt = solve_for_factors(stated, size, "solver='auto'")
     observed = ~np.isnan(data)
     residual = np.where(observed, data - (U * s) @ Vt, 0.0)
-    if delta > 0:
+    if np.any(delta > 0):
         dual = np.clip(residual / delta, -lam, lam)
     else:
         dual = np.where(observed, stated.constraint.dual_value, 0.0)

@@ -44,13 +44,15 @@ def noise_scale(
     rng: np.random.RandomState,
     rounds: int = ROUNDS,
     most_components: int | None = None,
+    weights: Array | None = None,
 ) -> float:
     """Estimate the standard deviation of dense noise on a low-rank matrix with gross errors.
 
     Fixed point of "stable pursuit with the present estimate, then 1.4826 times the median
     absolute residual", from above, so that every round works at low rank and loose tolerance.
     Where there are many errors the estimate is too high, as pursuit shrinks the low rank: it is a
-    start for others. NaN where pursuit needs more than `most_components`.
+    start for others. NaN where pursuit needs more than `most_components`. With weights of the
+    cells it is the noise of a cell of weight one.
     """
     counted = ~np.isnan(block)
     if not counted.any():
@@ -60,8 +62,10 @@ def noise_scale(
     residual = block - float(np.median(block[counted]))
     sigma = np.inf
     first = 0.0
+    root = None if weights is None else np.sqrt(weights)
     for _ in range(rounds):
-        new = MEDIAN_TO_STD * median_size(residual, counted)
+        white = residual if root is None else root * residual
+        new = MEDIAN_TO_STD * median_size(white, counted)
         first = max(first, new)
         if new <= ZERO_RELATIVE * first:
             return 0.0
@@ -69,21 +73,42 @@ def noise_scale(
             return min(new, sigma)
 
         sigma = new
-        fit = rough_pursuit(block, sigma, lam=lam, solver=solver, rng=rng)
+        fit = rough_pursuit(block, sigma, lam=lam, solver=solver, rng=rng, weights=weights)
         if most_components is not None and len(fit.s) > most_components:
             return np.nan
         residual = block - (fit.U * fit.s) @ fit.Vt
     return sigma
 
 
+def weighted_widths(
+    lam: float, delta: float, weights: Array | None
+) -> tuple[float | Array, float | Array]:
+    """Slope and width of the loss of each cell: weights of its error, or of its square.
+
+    Of the absolute errors where there is no noise, ``delta = 0``, else of the squared residuals.
+    """
+    if weights is None:
+        return lam, delta
+    if delta == 0:
+        return lam * weights, np.zeros(weights.shape)
+    return np.full(weights.shape, lam), delta / weights
+
+
 def rough_pursuit(
-    block: Array, sigma: float, *, lam: float, solver: str, rng: np.random.RandomState
+    block: Array,
+    sigma: float,
+    *,
+    lam: float,
+    solver: str,
+    rng: np.random.RandomState,
+    weights: Array | None = None,
 ) -> PursuitResult:
     """Stable pursuit at a loose tolerance, for estimates of the noise."""
+    slope, width = weighted_widths(lam, noise_width(sigma, block.shape), weights)
     return principal_component_pursuit(
         block,
-        lam=lam,
-        delta=noise_width(sigma, block.shape),
+        lam=slope,
+        delta=width,
         solver=solver,
         tol=1e-4,
         tol_gap=1e-2,
@@ -92,13 +117,13 @@ def rough_pursuit(
     )
 
 
-def random_block(X: Array, rng: np.random.RandomState) -> Array:
-    """Take 500 rows and columns of a larger table, which tell its noise."""
+def random_cells(shape: tuple[int, ...], rng: np.random.RandomState) -> tuple[Array, ...]:
+    """Draw 500 rows and columns of a larger table, which tell its noise, as an open mesh."""
     rows, columns = (
         np.sort(rng.permutation(size)[:BLOCK_SIDE]) if size > BLOCK_SIDE else np.arange(size)
-        for size in X.shape
+        for size in shape
     )
-    return np.asarray(X[np.ix_(rows, columns)])
+    return np.ix_(rows, columns)
 
 
 def block_weight(X: Array, block: Array) -> float:

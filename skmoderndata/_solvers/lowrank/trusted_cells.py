@@ -18,13 +18,15 @@ def fit_trusted(
     *,
     n_steps: int,
     ridges: tuple[float, float] = (0, 0),
+    cell_weights: Array | None = None,
 ) -> tuple[Array, Array]:
     """Minimise ``sum (X - A B')^2`` over the trusted cells; return orthonormal A, and B.
 
     Alternating least squares: every row of A is the regression of a row of X on an orthonormal
     basis of the columns of B, at first of `start` (p, r), and every row of B the regression of a
     column of X on A, each over its trusted cells. `ridges` are those of the rows and of the
-    columns. Cells that are not trusted may be NaN.
+    columns. Cells that are not trusted may be NaN. With `cell_weights` the squares have these
+    weights.
     """
     (n, p) = X.shape
     r = start.shape[1]
@@ -32,6 +34,9 @@ def fit_trusted(
         return np.zeros((n, 0)), np.zeros((p, 0))
     weights = trusted.astype(np.float64)
     data = np.where(trusted, X, 0.0)
+    if cell_weights is not None:
+        weights *= cell_weights
+        data *= cell_weights
 
     B = start
     for _ in range(n_steps):
@@ -43,7 +48,7 @@ def fit_trusted(
 
 
 def _regressions(data: Array, weights: Array, V: Array, ridge: float) -> Array:
-    """Regress every row of `data` on the columns of V, over the cells whose weight is one."""
+    """Regress every row on the columns of V, with weights; `data` are weights times cells."""
     m = len(data)
     r = V.shape[1]
     lower = np.tril_indices(r)
