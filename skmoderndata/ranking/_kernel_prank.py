@@ -252,7 +252,7 @@ class KernelPRank(KernelRankingMachine, Base):
             window = Window(scores, ranks)
 
         self._keep(state, mistakes)
-        self._keep_window(window, ranks)
+        self._keep_window(window)
         self.support_ = state.stream.index[self._used]
         return self
 
@@ -321,7 +321,7 @@ class KernelPRank(KernelRankingMachine, Base):
 
         self._keep(state, [*mistakes, n_wrong])
         window = window.with_batch(scores, ranks[: len(scores)], state.stream.time)
-        self._keep_window(window, ranks)
+        self._keep_window(window)
         vars(self).pop("support_", None)
         return self
 
@@ -376,19 +376,18 @@ class KernelPRank(KernelRankingMachine, Base):
         return held_out_scores(gram, X, rows, ranks, ones, values, fit_fold)
 
     def _expansion_of(self, state):
-        """Samples of the last data set with coefficients of prediction."""
+        """Return the samples of the last data set that predict, with coefficients."""
         coef, _ = self._predictor(state)
         used = np.flatnonzero(coef)
         return state.stream.index[used], coef[used]
 
-    def _keep_window(self, window, ranks):
+    def _keep_window(self, window):
         """Store held-out scores for later batches, and their link if it was asked for."""
         self._drop_link()
         self._window = window
         if self.probability:
-            seen = np.r_[window.ranks, ranks]
             # one sample more of each rank: some may not have occurred yet
-            counts = 1.0 + np.bincount(seen, minlength=len(self.classes_))
+            counts = 1.0 + np.bincount(window.ranks, minlength=len(self.classes_))
             weights = np.ones(len(window.ranks))
             self._keep_link(window.scores, window.ranks, weights, counts / counts.sum())
 

@@ -314,7 +314,7 @@ class NuSVOR(KernelRankingMachine, Base):
         """Find the link of samples sorted by rank, by folds with a fraction of the largest nu."""
 
         def fit_fold(train):
-            present, codes = np.unique(ranks[train], return_inverse=True)
+            _, codes = np.unique(ranks[train], return_inverse=True)
             segments = segments_of(codes)
             limit, total = largest_nu(weights[train], segments)
             bounds = weights[train] / (min(1.0, fraction) * limit * total)
