@@ -2,6 +2,7 @@
 
 import warnings
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
@@ -14,24 +15,35 @@ from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS
 from skmoderndata._kernelized.row_store import RowStore
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import take
+from skmoderndata._solvers.margins.cumulative_link import cumulative_link
 from skmoderndata._solvers.margins.nu_ranking import nu_ranking, nu_ranking_by_cvxpy
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT
 from skmoderndata._validation import order_of_labels, ordered_classes
 from skmoderndata.ranking._base import (
+    LINK_SMOOTHING,
     KernelRankingMachine,
     folds_of_samples,
     held_out_scores,
-    ranks_above,
+    moments,
 )
 
 STEPS_PER_SAMPLE = 1000  # steps for each sample before a small problem goes to the cone solver
 
 # nu="auto": fractions of the largest feasible value that are compared, the smoothest first
-NU_FRACTIONS = (0.9, 0.8, 0.6, 0.4)
+NU_FRACTIONS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
 NU_FOLDS = 3
 NU_SAMPLES = 1000  # samples that are looked at, at most
 NU_TOL = 1e-2  # relative gap: the error of held-out ranks does not change below it
 FEW_FRACTION = 0.5  # of the largest feasible value, where there are too few samples to compare
+
+
+class HeldOut(NamedTuple):
+    """Scores of samples by functions of other folds, in units of each function."""
+
+    rows: np.ndarray  # (n_samples,)
+    ranks: np.ndarray  # (n_samples,)
+    weights: np.ndarray  # (n_samples,)
+    scores: np.ndarray  # (n_fractions, n_samples), NaN where there is none
 
 
 class NuSVOR(KernelRankingMachine, Base):
@@ -54,9 +66,10 @@ class NuSVOR(KernelRankingMachine, Base):
     nu : float or "auto", default="auto"
         Upper bound on the fraction of constraints with slack, and lower bound on the fraction of
         active constraints, by weight. For two ranks it is the `nu` of `NuSVC`. Infeasible above
-        ``2 sum_j min(n_j, n_(j+1)) / N``, which is 1 for ranks of equal size. "auto" takes .9, .8,
-        .6 or .4 of that limit, by the mean absolute error of ranks in three folds of at most 1000
-        samples; copies of a sample are in the same fold.
+        ``2 sum_j min(n_j, n_(j+1)) / N``, which is 1 for ranks of equal size. "auto" takes one
+        of six fractions of that limit, .9 to .4, and places the thresholds, by probabilities of
+        ranks for samples of three held-out folds, at most 1000 samples in all. Copies of a sample
+        are in the same fold.
     kernel : str, Kernel or callable, default="rbf"
         Kernel of the ranking function, or "precomputed"; see :ref:`kernel-parameters`.
     gamma : float, {"scale", "auto"} or None, default="scale"
@@ -101,7 +114,9 @@ class NuSVOR(KernelRankingMachine, Base):
     dual_coef_ : ndarray of shape (n_support,)
         Coefficients of the support vectors.
     thresholds_ : ndarray of shape (n_classes - 1,)
-        Values of the function from which on the next rank is predicted.
+        Values of the function from which on the next rank is predicted. Those of the problem
+        above for a given `nu`; for "auto", those at which a higher rank is as probable as not, by
+        the cumulative link of held-out samples, which are in order.
     nu_ : float
         The `nu` that was used.
     margin_ : float
@@ -137,6 +152,10 @@ class NuSVOR(KernelRankingMachine, Base):
     -----
     `score` is the accuracy. To select a model by the mean absolute error of ranks, use numbers as
     labels and ``scoring="neg_mean_absolute_error"``.
+
+    Thresholds of maximum margin for a large `nu` favour some ranks. The median of a cumulative
+    link does not: with "auto" it lowers the mean absolute error, on `diabetes` in five ranks from
+    .88 to .83. `margin_`, `objective_` and `dual_gap_` are those of the problem in any case.
 
     The free thresholds are in order unless a rank is rare; if they are, both values of `order`
     have the same optimum. Otherwise "enforced" passes the problem to a cone solver, for up to 2000
@@ -265,11 +284,14 @@ class NuSVOR(KernelRankingMachine, Base):
         gram, store = self._row_store(X, order, weights)
 
         # "auto" goes on to larger values where the margin vanishes
-        candidates = [self.nu]
+        limit, _ = largest_nu(weights[order], segments)
+        candidates = [self.nu / limit] if self.nu != "auto" else []
         if self.nu == "auto":
-            candidates = self._chosen_nus(gram, X, order, segments, weights[order])
+            held_out = self._held_out(gram, X, order, segments, weights[order])
+            candidates = best_and_larger(held_out)
         with FitProgress(self, X, y, max_passes=None, task_name="level") as progress:
-            for nu in candidates:
+            for fraction in candidates:
+                nu = self.nu if self.nu != "auto" else fraction * limit
                 bounds = self._bounds(nu, weights[order], segments)
                 machine = self._solve(store, segments, bounds, progress)
                 if machine.margin > 0 or progress.stopped:
@@ -289,6 +311,9 @@ class NuSVOR(KernelRankingMachine, Base):
         self._keep_support(gram, X, order[used], machine.coef[used])
         thresholds = machine.thresholds
         self.thresholds_ = thresholds + self._at_mean
+        if self.nu == "auto" and machine.margin > 0:
+            thresholds = self._median_thresholds(X, held_out, fraction)
+            self.thresholds_ = thresholds
         self.margin_ = float(machine.margin)
         self.nu_ = float(nu)
         self.objective_ = float(machine.objective)
@@ -306,8 +331,7 @@ class NuSVOR(KernelRankingMachine, Base):
 
         self._drop_link()
         if self.probability:
-            limit, _ = largest_nu(weights[order], segments)
-            self._find_link(gram, X, order, ranks[by_rank], weights[order], nu / limit)
+            self._find_link(gram, X, order, ranks[by_rank], weights[order], fraction)
         return self
 
     def _find_link(self, gram, X, order, ranks, weights, fraction):
@@ -345,8 +369,8 @@ class NuSVOR(KernelRankingMachine, Base):
             )
         return weights / (nu * total)
 
-    def _chosen_nus(self, gram, X, order, segments, weights):
-        """Values of `nu="auto"` for samples sorted by rank: the best, and those above it."""
+    def _held_out(self, gram, X, order, segments, weights):
+        """Scores of samples in folds, for each of `NU_FRACTIONS`; samples are sorted by rank."""
         # 1. at most so many samples, of each rank in proportion
         n = len(order)
         spread = np.linspace(0, n - 1, min(n, NU_SAMPLES))
@@ -358,23 +382,27 @@ class NuSVOR(KernelRankingMachine, Base):
         ranks = np.searchsorted(segments[:, 1], some, side="right")
         w = weights[some]
 
-        # 2. errors of held-out ranks
+        # 2. scores in the folds whose others have two ranks at least
         near = 2.0 * (K @ w) / w.sum() - K.diagonal()
         fold = folds_of_samples(near, ranks, NU_FOLDS)
-        errors = np.zeros(len(NU_FRACTIONS))
-        n_held_out = 0
+        scores = np.full((len(NU_FRACTIONS), len(some)), np.nan)
         for left_out in range(NU_FOLDS):
             train = np.flatnonzero(fold != left_out)
             test = np.flatnonzero(fold == left_out)
             if len(test) and len(np.unique(ranks[train])) > 1:
-                errors += errors_of_fold(K, ranks, w, train, test)
-                n_held_out += len(test)
+                scores[:, test] = scores_of_fold(K, ranks, w, train, test)
+        return HeldOut(rows, ranks, w, scores)
 
-        # 3. the first of the best, of the limit of all samples
-        fraction = NU_FRACTIONS[int(errors.argmin())] if n_held_out else FEW_FRACTION
-        limit, _ = largest_nu(weights, segments)
-        larger = [other for other in sorted(NU_FRACTIONS) if other > fraction]
-        return [fraction * limit for fraction in (fraction, *larger)]
+    def _median_thresholds(self, X, held_out, fraction):
+        """Values from which on a higher rank is more probable than not, by held-out scores."""
+        if fraction not in NU_FRACTIONS:  # too few samples for folds
+            return self.thresholds_
+        link = link_of_fraction(held_out, NU_FRACTIONS.index(fraction))
+        if not link.slope > 0:
+            return self.thresholds_
+        values = self._function_values(take(X, held_out.rows))
+        mean, deviation = moments(values, held_out.weights)
+        return mean + deviation / link.slope * link.thresholds
 
     def _solve(self, store, segments, bounds, progress):
         """Step, or ask a cone solver where that is slow or thresholds need an order."""
@@ -423,23 +451,46 @@ def all_rows(store):
     return np.concatenate([store.compute(block) for block in blocks])
 
 
-def errors_of_fold(K, ranks, weights, train, test):
-    """Sum of the errors of the ranks of held-out samples, for each of `NU_FRACTIONS`."""
+def scores_of_fold(K, ranks, weights, train, test):
+    """Scores of held-out samples for each of `NU_FRACTIONS`, in units of their function."""
     # sorted, as `train` is by rank
-    present, codes = np.unique(ranks[train], return_inverse=True)
+    _, codes = np.unique(ranks[train], return_inverse=True)
     segments = segments_of(codes)
     w = weights[train]
     limit, total = largest_nu(w, segments)
-    store = RowStore(Gram("precomputed"), K[np.ix_(train, train)])
+    K_train = K[np.ix_(train, train)]
     K_test = K[np.ix_(test, train)]
+    store = RowStore(Gram("precomputed"), K_train)
     max_iter = STEPS_PER_SAMPLE * len(train)
 
-    errors = []
-    for fraction in NU_FRACTIONS:
+    scores = np.zeros((len(NU_FRACTIONS), len(test)))
+    for row, fraction in zip(scores, NU_FRACTIONS, strict=True):
         bounds = w / (fraction * limit * total)
         machine = nu_ranking(store, segments, bounds, tol=NU_TOL, max_iter=max_iter)
-        values = K_test @ machine.coef
-        predicted = present[ranks_above(values, machine.thresholds)]
-        wrong = np.abs(predicted - ranks[test])
-        errors.append(float(weights[test] @ wrong))
-    return np.array(errors)
+        mean, deviation = moments(K_train @ machine.coef, w)
+        if deviation > 0:  # a constant function tells no ranks apart
+            row[:] = (K_test @ machine.coef - mean) / deviation
+    return scores
+
+
+def best_and_larger(held_out):
+    """Fractions of the largest nu: that of the least log-loss, then the larger ones."""
+    fraction = FEW_FRACTION
+    if np.isfinite(held_out.scores).any():
+        losses = [link_of_fraction(held_out, i).loss for i in range(len(NU_FRACTIONS))]
+        fraction = NU_FRACTIONS[int(np.argmin(losses))]
+    larger = [other for other in sorted(NU_FRACTIONS) if other > fraction]
+    return [fraction, *larger]
+
+
+def link_of_fraction(held_out, index):
+    """Find the probabilities of ranks by held-out scores for one of `NU_FRACTIONS`."""
+    scores = held_out.scores[index]
+    known = np.isfinite(scores)
+    return cumulative_link(
+        scores[known],
+        held_out.ranks[known],
+        held_out.weights[known],
+        np.bincount(held_out.ranks, held_out.weights) / held_out.weights.sum(),
+        smoothing=LINK_SMOOTHING,
+    )

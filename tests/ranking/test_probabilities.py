@@ -16,7 +16,10 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict, cross_va
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from skmoderndata._solvers.margins.cumulative_link import cumulative_link, link_log_probabilities
+from skmoderndata._solvers.margins.cumulative_link import (
+    cumulative_link,
+    link_log_probabilities,
+)
 from skmoderndata.kernels import PSpectrum
 from skmoderndata.ranking import KernelPRank, NuSVOR
 from tests.oracles.cumulative_link import link_of_least_loss, mean_loss, probabilities
@@ -96,7 +99,8 @@ def test_gradient_is_that_of_the_loss(scale, noise, seed):
         h = np.zeros(4)
         h[j] = 1e-5
         up, down = (
-            mean_loss(point[-1], point[:-1], s, *rest, 1e-3) for point in (theta + h, theta - h)
+            mean_loss(point[-1], point[:-1], s, *rest, 1e-3)
+            for point in (theta + h, theta - h)
         )
         assert abs(up - down) / 2e-5 < 1e-7  # of differences
         assert min(up, down) >= link.loss - 1e-12
@@ -107,7 +111,9 @@ def test_link_of_the_model(seed):
     rng = np.random.default_rng(seed)
     s = rng.normal(size=20_000)
     ranks = np.digitize(1.5 * s + rng.logistic(size=20_000), [-1.0, 0.5, 2.0])
-    link = cumulative_link(s, ranks, np.ones(len(s)), np.bincount(ranks) / 20_000, smoothing=1e-6)
+    link = cumulative_link(
+        s, ranks, np.ones(len(s)), np.bincount(ranks) / 20_000, smoothing=1e-6
+    )
     assert_allclose(link.slope, 1.5, atol=0.08)  # four standard errors
     assert_allclose(link.thresholds, [-1.0, 0.5, 2.0], atol=0.12)
 
@@ -208,7 +214,9 @@ def test_a_link_fitted_to_new_samples_is_hardly_better(machine):
     frequencies = np.bincount(y) / len(y)
 
     def loss(rows):
-        link = cumulative_link(s[rows], y[rows], np.ones(len(rows)), frequencies, smoothing=1e-3)
+        link = cumulative_link(
+            s[rows], y[rows], np.ones(len(rows)), frequencies, smoothing=1e-3
+        )
         return -link_log_probabilities(s, link.slope, link.thresholds)[new, y[new]].mean()
 
     new = np.arange(2300, 4300)
@@ -343,7 +351,18 @@ def test_predictions_and_copies_change_nothing(machine):
 
 @pytest.mark.edge
 def test_strings():
-    words = ["aaaa", "aaab", "aabb", "abab", "abbb", "bbbb", "bbba", "bbaa", "baba", "aaba"] * 4
+    words = [
+        "aaaa",
+        "aaab",
+        "aabb",
+        "abab",
+        "abbb",
+        "bbbb",
+        "bbba",
+        "bbaa",
+        "baba",
+        "aaba",
+    ] * 4
     y = np.array([word.count("b") for word in words])
     for machine in (NuSVOR(0.5, PSpectrum(1), probability=True),
                     KernelPRank(PSpectrum(1), probability=True, random_state=0)):  # fmt: skip
