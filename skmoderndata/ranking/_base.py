@@ -124,7 +124,7 @@ class KernelRankingMachine(KernelMachine, ClassifierMixin):
             Logarithms of `predict_proba`.
         """
         check_is_fitted(self)
-        if not hasattr(self, "link_slope_"):
+        if self.link_slope_ is None:
             raise NotFittedError(
                 f"{type(self).__name__} was fitted with probability=False: fit it again."
             )
@@ -144,8 +144,7 @@ class KernelRankingMachine(KernelMachine, ClassifierMixin):
 
     def _drop_link(self):
         """Forget the link of an earlier fit."""
-        for name in ("link_slope_", "link_thresholds_", "link_gradient_"):
-            vars(self).pop(name, None)
+        self.link_slope_ = self.link_thresholds_ = self.link_gradient_ = None
 
 
 def class_scores(values, thresholds):

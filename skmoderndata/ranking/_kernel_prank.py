@@ -109,13 +109,14 @@ class KernelPRank(KernelRankingMachine, Base):
         Total number of samples ranked wrongly.
     n_iter_ : int
         Number of passes.
-    link_slope_ : float
-        Slope `a >= 0` of ``P(rank <= k) = sigma(t_k - a f(x))``; only with `probability`.
-    link_thresholds_ : ndarray of shape (n_classes - 1,)
-        Ascending thresholds `t_k` of the link; only with `probability`.
-    link_gradient_ : float
+    link_slope_ : float or None
+        Slope `a >= 0` of ``P(rank <= k) = sigma(t_k - a f(x))``. None without `probability`, as
+        are the next two.
+    link_thresholds_ : ndarray of shape (n_classes - 1,) or None
+        Ascending thresholds `t_k` of the link.
+    link_gradient_ : float or None
         Largest derivative of the mean log-likelihood at the link, for values of variance one: 0
-        at the maximum; only with `probability`.
+        at the maximum.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -130,13 +130,14 @@ class NuSVOR(KernelRankingMachine, Base):
         units of the largest norm of a sample in feature space.
     n_iter_ : int
         Steps.
-    link_slope_ : float
-        Slope `a >= 0` of ``P(rank <= k) = sigma(t_k - a f(x))``; only with `probability`.
-    link_thresholds_ : ndarray of shape (n_classes - 1,)
-        Ascending thresholds `t_k` of the link; only with `probability`.
-    link_gradient_ : float
+    link_slope_ : float or None
+        Slope `a >= 0` of ``P(rank <= k) = sigma(t_k - a f(x))``. None without `probability`, as
+        are the next two.
+    link_thresholds_ : ndarray of shape (n_classes - 1,) or None
+        Ascending thresholds `t_k` of the link.
+    link_gradient_ : float or None
         Largest derivative of the mean log-likelihood at the link, for values of variance one: 0
-        at the maximum; only with `probability`.
+        at the maximum.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -318,15 +319,7 @@ class NuSVOR(KernelRankingMachine, Base):
         self.nu_ = float(nu)
         self.objective_ = float(machine.objective)
 
-        rounding = 1e-9 * np.abs(thresholds).max()
-        if (np.diff(thresholds) < -rounding).any():
-            shown = np.array2string(self.thresholds_, precision=3)
-            warnings.warn(
-                f"{type(self).__name__}: the thresholds are not in order, "
-                f"{shown}; a rank between them may never "
-                "be predicted: use order='enforced', or join rare ranks.",
-                stacklevel=2,
-            )
+        self._warn_of_order(thresholds)
         self._keep_work(machine.gap, machine.n_iter, machine.converged)
 
         self._drop_link()
@@ -353,6 +346,18 @@ class NuSVOR(KernelRankingMachine, Base):
         scores = held_out_scores(gram, X, order, ranks, weights, final, fit_fold)
         frequencies = np.bincount(ranks, weights) / weights.sum()
         self._keep_link(scores, ranks, weights, frequencies)
+
+    def _warn_of_order(self, thresholds):
+        """Warn of descending thresholds; those of the solver, without an offset, are given."""
+        rounding = 1e-9 * np.abs(thresholds).max()
+        if (np.diff(thresholds) < -rounding).any():
+            shown = np.array2string(self.thresholds_, precision=3)
+            warnings.warn(
+                f"{type(self).__name__}: the thresholds are not in order, "
+                f"{shown}; a rank between them may never "
+                "be predicted: use order='enforced', or join rare ranks.",
+                stacklevel=3,
+            )
 
     def _score_unit(self):
         # as in `NuSVC`: a function of norm one has small values, which penalties take for noise

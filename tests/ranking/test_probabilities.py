@@ -190,7 +190,47 @@ def test_all_else_is_as_without(machine, seed):
     assert_array_equal(model.thresholds_, without.thresholds_)
     assert_array_equal(model.predict(X), without.predict(X))
     assert not hasattr(without, "predict_proba")
-    assert not hasattr(without, "link_slope_")
+    assert without.link_slope_ is None
+
+
+@pytest.mark.recovery
+def test_thresholds_of_auto_are_where_ranks_are_as_probable_as_not():
+    """Up to the folds of both: three, of at most 1000 samples, and five."""
+    X, y = friedman(600, 5)
+    model = NuSVOR(probability=True).fit(X, y)
+    P = model.predict_proba(X)
+    median = (P.cumsum(axis=1) < 0.5).sum(axis=1)
+    assert (median == model.predict(X)).mean() > 0.9
+    assert (np.diff(model.thresholds_) > 0).all()
+    # the best of the fractions, by a log-loss that was computed apart
+    limit = 2 * np.minimum(*(np.bincount(y)[s] for s in (slice(1, None), slice(-1)))).sum()
+    limit /= np.bincount(y)[1:].sum() + np.bincount(y)[:-1].sum()
+    losses = {
+        fraction: -cross_val_score(
+            NuSVOR(fraction * limit * 0.999, probability=True),
+            X,
+            y,
+            cv=3,
+            scoring="neg_log_loss",
+        ).mean()
+        for fraction in (0.9, 0.8, 0.6, 0.4)
+    }
+    chosen = min(losses, key=lambda fraction: abs(fraction * limit - model.nu_))
+    assert losses[chosen] < 1.02 * min(losses.values())
+
+
+@pytest.mark.recovery
+def test_median_thresholds_err_less_than_those_of_the_margin():
+    X, t = load_diabetes(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    y = np.digitize(t, np.quantile(t, [0.2, 0.4, 0.6, 0.8]))
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    auto, margin = (
+        np.abs(cross_val_predict(machine, X, y, cv=folds) - y).mean()
+        for machine in (NuSVOR(), NuSVOR(0.8))
+    )
+    assert auto < 0.85
+    assert auto < margin - 0.03
 
 
 @each_machine
@@ -333,7 +373,7 @@ def test_available_only_if_asked_for(machine):
         late.predict_proba(X)
     # a refit without leaves nothing of the link
     model = clone(machine).fit(X, y).set_params(probability=False).fit(X, y)
-    assert not [name for name in vars(model) if name.startswith("link_")]
+    assert model.link_slope_ is model.link_thresholds_ is model.link_gradient_ is None
 
 
 @each_machine
