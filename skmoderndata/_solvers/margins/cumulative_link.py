@@ -88,10 +88,11 @@ def cumulative_link(
 def _newton(start: Array, s: Array, labels: Array, totals: Array) -> CumulativeLink:
     """Newton steps, halved until the loss decreases enough and the thresholds ascend."""
     theta = start
-    loss, gradient, hessian = _loss(theta, s, labels, totals)
+    state = _loss(theta, s, labels, totals)
     it = Iterations(MAX_NEWTON_STEPS, GRADIENT_TOL)
 
     for _ in it:
+        loss, gradient, hessian = state
         direction = -np.linalg.solve(hessian, gradient)
         promised = float(gradient @ direction)
 
@@ -99,20 +100,23 @@ def _newton(start: Array, s: Array, labels: Array, totals: Array) -> CumulativeL
         length = 1.0
         for _ in range(MAX_HALVINGS):
             trial = theta + length * direction
-            loss_new, gradient_new, hessian_new = _loss(trial, s, labels, totals)
-            if loss_new <= loss + SUFFICIENT_DECREASE * length * promised:
+            new = _loss(trial, s, labels, totals)
+            if new[0] <= loss + SUFFICIENT_DECREASE * length * promised:
                 break
             length *= 0.5
 
-        if not loss_new < loss:
-            it.ended = True  # at rounding
-            # the last steps gain less than rounding in the loss, and still in the gradient
-            if np.abs(gradient_new).max() >= np.abs(gradient).max():
+        # the last steps gain less than rounding in the loss, and still in the gradient
+        steepest = float(np.abs(new[1]).max())
+        if not new[0] < loss:
+            it.ended = True
+            if steepest >= np.abs(gradient).max():
                 continue
 
-        theta, loss, gradient, hessian = trial, loss_new, gradient_new, hessian_new
-        it.residual = float(np.abs(gradient).max())
+        theta = trial
+        state = new
+        it.residual = steepest
 
+    loss, gradient, _ = state
     largest = float(np.abs(gradient).max())
     return CumulativeLink(float(theta[-1]), theta[:-1], loss, largest, it.n_iter)
 
