@@ -9,6 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from skmoderndata._base import Base, FitProgress
 from skmoderndata._compat import AT_LEAST_ONE, fit_context
 from skmoderndata._kernelized.checks import checked_samples_and_target, resolved_gram
+from skmoderndata._kernelized.expansion import Expansion
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.online import Stream
 from skmoderndata._registry import Comparison, MethodCard
@@ -16,7 +17,12 @@ from skmoderndata._samples.containers import count_samples
 from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._solvers.margins.online import prank_block
 from skmoderndata._validation import order_of_labels, ordered_classes, unknown_label
-from skmoderndata.ranking._base import KernelRankingMachine
+from skmoderndata.ranking._base import KernelRankingMachine, held_out_scores
+
+# scores before their update that give the link of a stream: the newer half, within these limits,
+# because functions grow with the number of samples
+WINDOW_AT_LEAST = 200
+WINDOW_AT_MOST = 1000
 
 
 class State(NamedTuple):
@@ -25,6 +31,22 @@ class State(NamedTuple):
     stream: Stream
     thresholds: np.ndarray  # (n_ranks - 1,)
     late: np.ndarray  # sum of their changes, times when they happened
+
+
+class Window(NamedTuple):
+    """Scores of the last samples by functions that had not seen them, and their ranks."""
+
+    scores: np.ndarray
+    ranks: np.ndarray
+
+    def with_batch(self, scores, ranks, n_seen):
+        """Return the window with further samples, less the oldest."""
+        both = (np.r_[self.scores, scores], np.r_[self.ranks, ranks])
+        size = min(WINDOW_AT_MOST, max(WINDOW_AT_LEAST, n_seen // 2))
+        return Window(*(values[-size:] for values in both))
+
+
+NO_SAMPLES = Window(np.zeros(0), np.zeros(0, dtype=int))
 
 
 class KernelPRank(KernelRankingMachine, Base):
@@ -62,6 +84,10 @@ class KernelPRank(KernelRankingMachine, Base):
     budget : int, default=None
         Largest number of support vectors; the oldest is dropped. None means no limit. Not allowed
         with `average`.
+    probability : bool, default=False
+        Whether to prepare `predict_proba`. `fit` then takes five more fits, each to four fifths of
+        the samples, for values of samples that a function has not seen. `partial_fit` has them
+        without more fits, but for the first call: those of each batch before its update.
     random_state : int, RandomState instance or None, default=None
         Controls the order of the samples. Pass an int for reproducible results.
 
@@ -83,6 +109,14 @@ class KernelPRank(KernelRankingMachine, Base):
         Total number of samples ranked wrongly.
     n_iter_ : int
         Number of passes.
+    link_slope_ : float or None
+        Slope `a >= 0` of ``P(rank <= k) = sigma(t_k - a f(x))``. None without `probability`, as
+        are the next two.
+    link_thresholds_ : ndarray of shape (n_classes - 1,) or None
+        Ascending thresholds `t_k` of the link.
+    link_gradient_ : float or None
+        Largest derivative of the mean log-likelihood at the link, for values of variance one: 0
+        at the maximum.
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -144,6 +178,7 @@ class KernelPRank(KernelRankingMachine, Base):
         "shuffle": ["boolean"],
         "average": ["boolean"],
         "budget": [AT_LEAST_ONE, None],
+        "probability": ["boolean"],
         "random_state": ["random_state"],
     }
 
@@ -160,6 +195,7 @@ class KernelPRank(KernelRankingMachine, Base):
         shuffle=True,
         average=False,
         budget=None,
+        probability=False,
         random_state=None,
     ):
         self.kernel = kernel
@@ -172,6 +208,7 @@ class KernelPRank(KernelRankingMachine, Base):
         self.shuffle = shuffle
         self.average = average
         self.budget = budget
+        self.probability = probability
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -209,7 +246,14 @@ class KernelPRank(KernelRankingMachine, Base):
                 mistakes.append(n_wrong)
                 it.residual = n_wrong
 
+        # the link last: the passes above are those without it
+        window = NO_SAMPLES
+        if self.probability:
+            scores = self._scores_of_folds(state, X, ranks, rng, max_iter=self.max_iter)
+            window = Window(scores, ranks)
+
         self._keep(state, mistakes)
+        self._keep_window(window)
         self.support_ = state.stream.index[self._used]
         return self
 
@@ -261,11 +305,24 @@ class KernelPRank(KernelRankingMachine, Base):
         self._check_settings()
         ranks = np.array([rank_of[label] for label in labels])
 
+        # 1. scores of the batch, of which the function so far has seen no sample
+        window = NO_SAMPLES if first else getattr(self, "_window", NO_SAMPLES)
+        scores = np.zeros(0)
+        if self.probability and not first:
+            scores = self._function_values(X)
+
+        # 2. update
         state = self._begin(X) if first else self._state
         mistakes = [] if first else self.mistakes_
         state, n_wrong = self._one_pass(state, X, ranks, np.arange(len(y)))
 
+        # 3. before the first batch there is no function: folds
+        if self.probability and first:
+            scores = self._scores_of_folds(state, X, ranks, None, max_iter=1)
+
         self._keep(state, [*mistakes, n_wrong])
+        window = window.with_batch(scores, ranks[: len(scores)], state.stream.time)
+        self._keep_window(window)
         vars(self).pop("support_", None)
         return self
 
@@ -299,14 +356,53 @@ class KernelPRank(KernelRankingMachine, Base):
         stream, n_wrong = state.stream.pass_over(X, order, step)
         return State(stream, thresholds, late), int(n_wrong)
 
-    def _keep(self, state, mistakes):
-        """Store the state, and for prediction its last function or the average."""
+    def _scores_of_folds(self, final, X, ranks, rng, *, max_iter):
+        """Scores of samples by passes over the other folds, in units of the final function."""
+        gram = final.stream.gram
+        rows = np.arange(len(ranks))
+
+        def fit_fold(train):
+            state = self._begin(X)
+            for _ in range(max_iter):
+                order = rng.permutation(train) if self.shuffle and rng else train
+                state, n_wrong = self._one_pass(state, X, ranks, order)
+                state = state._replace(stream=state.stream.gathered())
+                if n_wrong == 0:
+                    break
+            return self._expansion_of(state)
+
+        support, coef = self._expansion_of(final)
+        values = Expansion(gram, gram.subset(X, support), coef).values(X)
+        ones = np.ones(len(rows))
+        return held_out_scores(gram, X, rows, ranks, ones, values, fit_fold)
+
+    def _expansion_of(self, state):
+        """Return the samples of the last data set that predict, with coefficients."""
+        coef, _ = self._predictor(state)
+        used = np.flatnonzero(coef)
+        return state.stream.index[used], coef[used]
+
+    def _keep_window(self, window):
+        """Store held-out scores for later batches, and their link if it was asked for."""
+        self._drop_link()
+        self._window = window
+        if self.probability:
+            # one sample more of each rank: some may not have occurred yet
+            counts = 1.0 + np.bincount(window.ranks, minlength=len(self.classes_))
+            weights = np.ones(len(window.ranks))
+            self._keep_link(window.scores, window.ranks, weights, counts / counts.sum())
+
+    def _predictor(self, state):
+        """Coefficients and thresholds of prediction: the last ones, or the average."""
         stream = state.stream
-        coef = stream.function.coef
-        thresholds = state.thresholds.copy()
         if self.average:
-            coef = stream.mean()
-            thresholds = thresholds - state.late / max(1, stream.time)
+            return stream.mean(), state.thresholds - state.late / max(1, stream.time)
+        return stream.function.coef, state.thresholds.copy()
+
+    def _keep(self, state, mistakes):
+        """Store the state, and the function and thresholds of prediction."""
+        stream = state.stream
+        coef, thresholds = self._predictor(state)
         used = np.flatnonzero(coef)
 
         self._state = state

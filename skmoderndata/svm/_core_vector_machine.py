@@ -162,7 +162,8 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
     one margin.
 
     A sample of weight two counts as two samples, one of weight zero is ignored. There is no
-    `predict_proba`; use `sklearn.calibration.CalibratedClassifierCV`.
+    `predict_proba`; use ``CalibratedClassifierCV(CoreVectorMachine(), ensemble=False)`` of
+    `sklearn.calibration`.
 
     References
     ----------

@@ -108,7 +108,9 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
     stored in single precision, which changes the optimum by about 1e-6 of its value. For 100 000
     samples and more use `CoreVectorMachine`, or `Nystroem` features and `LinearSVC`.
 
-    There is no `predict_proba`; use `sklearn.calibration.CalibratedClassifierCV`.
+    There is no `predict_proba`; use ``CalibratedClassifierCV(L2SVC(), ensemble=False)`` of
+    `sklearn.calibration`. For many classes take `CoreVectorMachine` in it: the scores here are
+    votes of pairs, as those of `SVC`.
 
     References
     ----------
