@@ -229,25 +229,27 @@ def maximization(
     ones = statistics.ones[:, used]
     zeros = statistics.zeros[:, used]
     seen = np.maximum((ones + zeros) @ members, 1e-300)
+    n_bits = (ones + zeros).sum()
 
     for _ in range(n_inner):
         # expectation: which ones and zeros come from the signal, and which from noise
         silent = np.exp(np.log(beta).T @ members.T)
-        odds = (1 - eps) / np.maximum(eps * r + (1 - eps) * (1 - silent), 1e-300)
-        signal_ones = ones * odds * (1 - silent)
+        heard = 1 - silent
+        weighted_ones = ones * ((1 - eps) / np.maximum(eps * r + (1 - eps) * heard, 1e-300))
+        signal_ones = weighted_ones * heard
         signal_zeros = zeros * (1 - eps) * silent
         signal_zeros /= np.maximum(eps * (1 - r) + (1 - eps) * silent, 1e-300)
 
         # maximisation of the sources, then of the noise
-        change = (signal_zeros - ones * odds * silent) @ members / seen
+        change = (signal_zeros - weighted_ones * silent) @ members / seen
         beta = np.clip(beta + (1 - beta) * change.T, BETA_RANGE, 1 - BETA_RANGE)
         if noise is not None:
             noisy_ones = (ones - signal_ones).sum()
             noisy_zeros = (zeros - signal_zeros).sum()
             noisy = noisy_ones + noisy_zeros
-            eps = float(np.clip(noisy / (ones + zeros).sum(), NOISE_RANGE, 1 - NOISE_RANGE))
+            eps = float(min(max(noisy / n_bits, NOISE_RANGE), 1 - NOISE_RANGE))
             if noise == "mixture" and noisy > 0:
-                r = float(np.clip(noisy_ones / noisy, NOISE_RANGE, 1 - NOISE_RANGE))
+                r = float(min(max(noisy_ones / noisy, NOISE_RANGE), 1 - NOISE_RANGE))
 
     return Model(sets, beta, eps, r)
 
