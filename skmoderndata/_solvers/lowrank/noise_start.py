@@ -42,8 +42,10 @@ def start_noise(X: Array, *, lam: float, solver: str, rng: np.random.RandomState
     live = live_columns(block)
     is_silent = sigma == 0 and live.any() and not live.all()
     if is_silent:
-        part = block[:, live]
-        sigma = noise_scale(part, lam=lam * block_weight(block, part), solver=solver, rng=rng)
+        alive = block[:, live]
+        sigma = noise_scale(
+            alive, lam=lam * block_weight(block, alive), solver=solver, rng=rng
+        )
     if sigma == 0:
         return sigma
 
