@@ -469,7 +469,9 @@ def test_messages(seed):
     with pytest.raises(ValueError, match="does not accept NaN in sparse input"):
         ProbabilisticLSA().fit(sparse.csr_array(gaps))
     for settings in ({"tempering": True}, {"posterior_exponent": 0.8}):
-        with pytest.raises(ValueError, match="accepts no missing counts .NaN., nor weights"):
+        with pytest.raises(
+            ValueError, match=r"accepts no missing counts \(NaN\), nor weights"
+        ):
             ProbabilisticLSA(**settings).fit(gaps)
         with pytest.raises(ValueError, match="Set tempering=False and posterior_exponent=1"):
             ProbabilisticLSA(**settings).fit(X, entry_weight=1 + X)
