@@ -530,8 +530,8 @@ class ProbabilisticLSA(
             raise ValueError(
                 f"{name}(tempering={self.tempering}, posterior_exponent="
                 f"{self.posterior_exponent}) accepts no missing counts (NaN), nor weights of "
-                "counts: flattened posteriors have no likelihood that these could be left out of. Set "
-                "tempering=False and posterior_exponent=1."
+                "counts: flattened posteriors have no likelihood that these could be left out of. "
+                "Set tempering=False and posterior_exponent=1."
             )
         return X, cells
 
