@@ -529,9 +529,9 @@ class ProbabilisticLSA(
         if cells is not None and (self.tempering or self.posterior_exponent < 1):
             raise ValueError(
                 f"{name}(tempering={self.tempering}, posterior_exponent="
-                f"{self.posterior_exponent}) accepts no missing counts, nor weights of counts: "
-                "flattened posteriors have no likelihood that these could be left out of. Set "
-                "tempering=False and posterior_exponent=1."
+                f"{self.posterior_exponent}) accepts no missing counts (NaN), nor weights of "
+                "counts: flattened posteriors have no likelihood that these could be left out of. "
+                "Set tempering=False and posterior_exponent=1."
             )
         return X, cells
 

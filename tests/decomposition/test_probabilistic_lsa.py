@@ -470,7 +470,7 @@ def test_messages(seed):
         ProbabilisticLSA().fit(sparse.csr_array(gaps))
     for settings in ({"tempering": True}, {"posterior_exponent": 0.8}):
         with pytest.raises(
-            ValueError, match="accepts no missing counts, nor weights of counts"
+            ValueError, match=r"accepts no missing counts \(NaN\), nor weights"
         ):
             ProbabilisticLSA(**settings).fit(gaps)
         with pytest.raises(ValueError, match="Set tempering=False and posterior_exponent=1"):
@@ -479,6 +479,8 @@ def test_messages(seed):
         ProbabilisticLSA(random_state=0).fit(X).partial_fit(gaps)
     with pytest.raises(ValueError, match="nor weights of counts in fit before it"):
         ProbabilisticLSA(random_state=0).fit(gaps).partial_fit(X)
+
+    # parameters, and passes that end too early
     with pytest.raises(ValueError, match="'posterior_exponent' parameter"):
         ProbabilisticLSA(posterior_exponent=1.5).fit(X)
     with pytest.warns(ConvergenceWarning, match="nats per token; increase max_iter or tol"):

@@ -40,9 +40,9 @@ def weighted_associations(bits: Array, weights: Array) -> Array:
     """
     ones = weights * bits
     both = ones.T @ ones
-    known = ones.T @ weights
+    observed = ones.T @ weights
     used = np.diag(both) > 0
-    fractions = both / np.where(known > 0, known, 1.0)
+    fractions = both / np.where(observed > 0, observed, 1.0)
     np.fill_diagonal(fractions, 1.0)
     return fractions[used]
 
