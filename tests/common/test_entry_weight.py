@@ -83,13 +83,13 @@ CASES = {
         oracle.sparse_nmf,
     ),
     "SparseNMF bpp": (
-        SparseNMF(2, solver="bpp", form="plain", ridge=0.2, tol=1e-6, max_iter=5000),
+        SparseNMF(2, solver="bpp", form="plain", ridge=0.2, tol=1e-6, max_iter=2000),
         positive_table,
         oracle.sparse_nmf,
     ),
-    "SemiNMF": (SemiNMF(2, tol=1e-6, max_iter=5000), mixtures, oracle.semi_nmf),
+    "SemiNMF": (SemiNMF(2, tol=1e-6, max_iter=1000), mixtures, oracle.semi_nmf),
     "SemiNMF kmeans": (
-        SemiNMF(2, init="kmeans", random_state=0, tol=1e-6, max_iter=5000),
+        SemiNMF(2, init="kmeans", random_state=0, tol=1e-6, max_iter=1000),
         mixtures,
         oracle.semi_nmf,
     ),
