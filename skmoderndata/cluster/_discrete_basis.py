@@ -168,6 +168,7 @@ class DiscreteBasis(CallbackSupportMixin, BooleanFactors):
             baseline_params={"max_iter": 1000, "random_state": 0},
         ),
     )
+    _ENTRY_SCORE = "boolean_error"  # of EntrySearchCV, unless another is given
     _parameter_constraints = {
         "n_clusters": [AT_LEAST_ONE],
         "association_threshold": [Real, "array-like", None],

@@ -42,8 +42,8 @@ from skmoderndata.model_selection._base import (
 SIZES = ("n_components", "n_clusters", "n_nonzero_coefs", "max_rank")
 WORKING = (
     "SparseNMF, SemiNMF, RobustPCA, NuclearNormImputer, KSVD, SparseCoder, "
-    "FeatureSignDictionaryLearning, MultiAssignmentClustering, an imputer of scikit-learn, or a "
-    "pipeline such as make_pipeline(SimpleImputer(), PCA())"
+    "FeatureSignDictionaryLearning, MultiAssignmentClustering, DiscreteBasis, an imputer of "
+    "scikit-learn, or a pipeline such as make_pipeline(SimpleImputer(), PCA())"
 )
 TINY = np.finfo(float).tiny
 LOWEST_PROBABILITY = 1e-6  # so that one hidden entry does not decide a likelihood
