@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
-from skmoderndata.cluster import MultiAssignmentClustering
+from skmoderndata.cluster import DiscreteBasis, MultiAssignmentClustering
 from skmoderndata.datasets import make_boolean_sources
 from skmoderndata.decomposition import RobustPCA, SemiNMF, SparseNMF
 from skmoderndata.model_selection import EntrySearchCV
@@ -106,6 +106,15 @@ CASES = {
     ),
     "MultiAssignmentClustering": Case(
         MultiAssignmentClustering(random_state=0),
+        sources,
+        {"n_clusters": list(range(2, 9))},
+        5,
+        18,
+        "five Boolean sources, 10 % of the bits replaced",
+        by_rows=False,
+    ),
+    "DiscreteBasis": Case(
+        DiscreteBasis(),
         sources,
         {"n_clusters": list(range(2, 9))},
         5,

@@ -193,6 +193,7 @@ class ProbabilisticLSA(
             baseline_grid={"n_components": (8, 12, 16)},
         ),
     )
+    _NO_ENTRIES = "distributions of words, not counts"  # why EntrySearchCV refuses it
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],
         "tempering": ["boolean"],

@@ -337,6 +337,11 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
                 )
 
         last = self._steps()[-1]
+        if hasattr(last, "_NO_ENTRIES"):
+            raise ValueError(
+                f"The inverse_transform of {type(last).__name__} returns {last._NO_ENTRIES}: take "
+                f"{WORKING}."
+            )
         if entry_weight is not None and not has_fit_parameter(last, "entry_weight"):
             raise ValueError(
                 f"The fit of {type(last).__name__} takes no entry_weight: leave it out, or set "
