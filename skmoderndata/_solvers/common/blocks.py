@@ -37,7 +37,7 @@ _checkpoint_dir: contextvars.ContextVar[str | None] = contextvars.ContextVar(
 
 
 def row_blocks(n_rows: int, cost: float, *, limit: float | None = None) -> Iterator[slice]:
-    """Yield stretches of rows of `cost` each, multiplications or bytes, below `WORK` or a limit."""
+    """Yield stretches of rows of `cost` each, multiplications or bytes, below a limit."""
     size = max(1, int((WORK if limit is None else limit) / max(cost, 1.0)))
     for first in range(0, n_rows, size):
         yield slice(first, min(first + size, n_rows))
