@@ -5,17 +5,13 @@ docs/benchmarks/canonical_pairs.md is replaced. All of them take a minute or two
 `--full` about a quarter of an hour.
 """
 
-import argparse
-import re
 import sys
-import warnings
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
+from benchmarks.sections import Page, Section, measure, parser_of
 from skmoderndata.cross_decomposition import (
     CanonicalLoadingsDisplay,
     KernelCCA,
@@ -23,8 +19,18 @@ from skmoderndata.cross_decomposition import (
 )
 from skmoderndata.model_selection import canonical_permutation_test
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "canonical_pairs.md"
-COMMAND = "python -m benchmarks.canonical_pairs"
+PAGE = Page(
+    Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "canonical_pairs.md",
+    "python -m benchmarks.canonical_pairs",
+    {
+        "false": "False pairs",
+        "power": "Planted pairs",
+        "kernels": "Curved relations",
+        "loadings": "Intervals of loadings",
+    },
+    digits=".3f",
+    full="--full",
+)
 SHAPE = (100, 8, 6)  # rows, columns of the first view, of the second
 N_PERMUTATIONS = 199
 LEVEL = 0.05
@@ -43,68 +49,17 @@ PLANTED = (
 CURVED_RUNS = 0.3  # share of the runs of linear analyses that kernels get
 
 
-class Section(NamedTuple):
-    """What a part has found."""
-
-    text: str
-    head: tuple
-    rows: list
-    figures: list  # (figure, measured, whether it is reached)
-
-
 def main(arguments=None):
     """Run the parts; the exit status is 0 if all figures are reached, or runs are few."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser = parser_of(PAGE, __doc__.splitlines()[0], PARTS)
     parser.add_argument("--full", action="store_true", help="1,000 runs in place of 60")
-    parser.add_argument("--write-docs", action="store_true", help="write the sections")
     options = parser.parse_args(arguments)
     if options.write_docs and not options.full:
         parser.error("--write-docs needs all runs: add --full")
 
-    missed = 0
-    for name in options.parts or PARTS:
-        with warnings.catch_warnings(), threadpool_limits(1):
-            warnings.simplefilter("ignore")
-            section = PARTS[name](1000 if options.full else 60)
-        lines = as_markdown(name, section)
-        print("\n".join(lines), flush=True)
-        if options.write_docs:
-            write(lines)
-        missed += sum(not reached for *_, reached in section.figures)
+    runs = 1000 if options.full else 60
+    missed = measure(PAGE, PARTS, options.parts, runs, write_docs=options.write_docs)
     return int(options.full and missed > 0)
-
-
-def as_markdown(name, section):
-    """Heading, text, table, figures to reach, and the command."""
-    lines = [f"## {TITLES[name]}", "", *section.text.splitlines(), ""]
-    lines += _table(section.head, section.rows)
-    if section.figures:
-        figures = [
-            (text, measured, "yes" if reached else "**no**")
-            for text, measured, reached in section.figures
-        ]
-        lines += ["", *_table(("figure", "measured", "reached"), figures)]
-    return [*lines, "", "```bash", f"{COMMAND} {name} --full --write-docs", "```", ""]
-
-
-def _table(head, rows):
-    body = [[_shown(cell) for cell in row] for row in rows]
-    return [f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *body)]
-
-
-def _shown(cell):
-    return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
-
-
-def write(lines):
-    """Replace a section of the page, or add it."""
-    page = PAGE.read_text(encoding="utf-8")
-    text = "\n".join(lines) + "\n"
-    section = rf"^{re.escape(lines[0])}\n.*?(?=^## |\Z)"
-    page, n = re.subn(section, lambda _: text, page, flags=re.DOTALL | re.MULTILINE)
-    page = page if n else f"{page.rstrip()}\n\n{text}"
-    PAGE.write_text(page.rstrip() + "\n", encoding="utf-8")
 
 
 # ---- data -------------------------------------------------------------------------------------
@@ -365,12 +320,6 @@ PARTS = {
     "power": power,
     "kernels": kernels,
     "loadings": loadings,
-}
-TITLES = {
-    "false": "False pairs",
-    "power": "Planted pairs",
-    "kernels": "Curved relations",
-    "loadings": "Intervals of loadings",
 }
 
 

@@ -19,6 +19,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
+from benchmarks.sections import table
 from skmoderndata.cluster import DiscreteBasis, MultiAssignmentClustering
 from skmoderndata.datasets import make_boolean_sources
 from skmoderndata.decomposition import RobustPCA, SemiNMF, SparseNMF
@@ -200,8 +201,9 @@ def as_page(rows):
         "seconds a choice",
         "to reach",
     )
-    table = [f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows)]
-    return TEXT + "\n".join([*table, "", "```bash", f"{COMMAND} --write-docs", "```", ""])
+    return TEXT + "\n".join(
+        [*table(head, rows), "", "```bash", f"{COMMAND} --write-docs", "```", ""]
+    )
 
 
 if __name__ == "__main__":

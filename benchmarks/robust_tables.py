@@ -5,14 +5,10 @@ is replaced. All of them take about half an hour on one core; `--every 3` takes 
 generated sets.
 """
 
-import argparse
-import re
 import sys
-import warnings
 from itertools import product
 from pathlib import Path
 from time import perf_counter
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.datasets import (
@@ -23,15 +19,25 @@ from sklearn.datasets import (
     load_wine,
 )
 from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_limits
 
 from benchmarks.peers.cases.robust_pca import Problem, inexact_alm
+from benchmarks.sections import Page, Section, measure, parser_of
 from skmoderndata._solvers.lowrank.trusted_cells import fit_trusted
 from skmoderndata.datasets import make_low_rank_plus_sparse, make_video
 from skmoderndata.decomposition import RobustPCA
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "robust_tables.md"
-COMMAND = "python -m benchmarks.robust_tables"
+PAGE = Page(
+    Path(__file__).resolve().parents[1] / "docs" / "benchmarks" / "robust_tables.md",
+    "python -m benchmarks.robust_tables",
+    {
+        "tables": "Broken cells of real tables",
+        "verdicts": "Exact or noisy",
+        "grid": "Error of the low rank",
+        "columns": "Columns of unequal noise",
+        "exact": "Tables without noise",
+        "speed": "Time",
+    },
+)
 # share of the cells, standard deviations of a column, draws
 BROKEN = 0.02
 SIZE = 8.0
@@ -53,68 +59,16 @@ LEAST_RECALL = 0.95
 MOST_MARKED = {"digits": 0.06}
 
 
-class Section(NamedTuple):
-    """What a part has found."""
-
-    text: str
-    head: tuple
-    rows: list
-    figures: list  # (figure, measured, whether it is reached)
-
-
 def main(arguments=None):
     """Run the parts; the exit status is 0 if all figures are reached."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser = parser_of(PAGE, __doc__.splitlines()[0], PARTS)
     parser.add_argument("--every", type=int, default=1, help="take every so many sets")
-    parser.add_argument("--write-docs", action="store_true", help="write the sections")
     options = parser.parse_args(arguments)
     if options.write_docs and options.every > 1:
         parser.error("--write-docs needs all sets: leave out --every")
 
-    missed = 0
-    for name in options.parts or PARTS:
-        with warnings.catch_warnings(), threadpool_limits(1):
-            warnings.simplefilter("ignore")  # no component above the noise, few passes
-            section = PARTS[name](options.every)
-        lines = as_markdown(name, section)
-        print("\n".join(lines), flush=True)
-        if options.write_docs:
-            write(lines)
-        missed += sum(not reached for *_, reached in section.figures)
+    missed = measure(PAGE, PARTS, options.parts, options.every, write_docs=options.write_docs)
     return int(missed > 0)
-
-
-def as_markdown(name, section):
-    """Heading, text, table, figures to reach, and the command."""
-    lines = [f"## {TITLES[name]}", "", *section.text.splitlines(), ""]
-    lines += _table(section.head, section.rows)
-    figures = [
-        (text, measured, "yes" if reached else "**no**")
-        for text, measured, reached in section.figures
-    ]
-    lines += ["", *_table(("figure", "measured", "reached"), figures)]
-    return [*lines, "", "```bash", f"{COMMAND} {name} --write-docs", "```", ""]
-
-
-def _table(head, rows):
-    body = [[_shown(cell) for cell in row] for row in rows]
-    return [f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *body)]
-
-
-def _shown(cell):
-    return f"{cell:.3g}" if isinstance(cell, float) else str(cell)
-
-
-def write(lines):
-    """Replace a section of the page."""
-    page = PAGE.read_text(encoding="utf-8")
-    section = rf"{re.escape(lines[0])}\n.*?(?=^## |\Z)"
-    if not re.search(section, page, re.DOTALL | re.MULTILINE):
-        raise ValueError(f"{PAGE.name} has no section: {lines[0]}")
-    text = "\n".join(lines) + "\n"
-    page = re.sub(section, lambda _: text, page, flags=re.DOTALL | re.MULTILINE)
-    PAGE.write_text(page.rstrip() + "\n", encoding="utf-8")
 
 
 # ---- broken cells of real tables --------------------------------------------------------------
@@ -507,14 +461,6 @@ PARTS = {
     "columns": columns,
     "exact": exact,
     "speed": speed,
-}
-TITLES = {
-    "tables": "Broken cells of real tables",
-    "verdicts": "Exact or noisy",
-    "grid": "Error of the low rank",
-    "columns": "Columns of unequal noise",
-    "exact": "Tables without noise",
-    "speed": "Time",
 }
 
 
