@@ -19,12 +19,11 @@ from skmoderndata._solvers.boolean_data.boolean import (
     unpack_rows,
 )
 from skmoderndata._solvers.boolean_data.boolean_k_means import (
+    in_one_block,
+    labels_of,
     lloyd,
-    lloyd_of_blocks,
     random_rows,
-    random_rows_of_blocks,
     spread_rows,
-    spread_rows_of_blocks,
 )
 from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._validation import check_array
@@ -94,7 +93,7 @@ class BooleanKMeans(CallbackSupportMixin, FitsBlocks, ClusterMixin, BooleanFacto
     by bit-sliced counters: a pass costs about ``n p K / 64`` word operations and the data need
     ``n p / 8`` bytes. Sparse input is packed in blocks of rows. Dask arrays and tables on a disk
     are read once, and their packed rows remain where they were read; the answer is the same, and
-    each centre of "k-means++" takes three passes.
+    each centre of "k-means++" takes two passes.
 
     The inertia never increases from one pass to the next, and a start ends when no label changes.
     The result is a local optimum, without a certificate of global optimality. Ties are resolved as
@@ -173,8 +172,8 @@ class BooleanKMeans(CallbackSupportMixin, FitsBlocks, ClusterMixin, BooleanFacto
         self.random_state = random_state
 
     def _find(self, bits, X, y):
-        blocks = isinstance(bits, BitBlocks)
-        words = bits if blocks else pack_bits(bits)
+        in_blocks = isinstance(bits, BitBlocks)
+        rows = bits.packed_rows() if in_blocks else in_one_block(pack_bits(bits))
         given = None if isinstance(self.init, str) else self._given_centers()
         n_init = self.n_init if given is None else 1
         rng = check_random_state(self.random_state)
@@ -187,14 +186,11 @@ class BooleanKMeans(CallbackSupportMixin, FitsBlocks, ClusterMixin, BooleanFacto
                 if given is not None:
                     centers = given
                 elif self.init == "random":
-                    draw = random_rows_of_blocks if blocks else random_rows
-                    centers = draw(words, self.n_clusters, rng)
+                    centers = random_rows(rows, self.n_clusters, rng)
                 else:
-                    draw = spread_rows_of_blocks if blocks else spread_rows
-                    centers = draw(words, self.n_clusters, rng)
+                    centers = spread_rows(rows, self.n_clusters, rng)
 
-                run = lloyd_of_blocks if blocks else lloyd
-                start = run(words, centers, self.max_iter)
+                start = lloyd(rows, centers, self.n_features_in_, self.max_iter)
                 if best is None or start.inertia < best.inertia:
                     best = start
 
@@ -215,7 +211,7 @@ class BooleanKMeans(CallbackSupportMixin, FitsBlocks, ClusterMixin, BooleanFacto
         self.inertia_ = best.inertia
         self.reconstruction_err_ = self.inertia_ / (bits.shape[0] * self.n_features_in_)
         if not is_dask(X):
-            self.labels_ = self.predict(X) if blocks else best.labels
+            self.labels_ = labels_of(best.rows)
             self.assignments_ = self._one_hot(self.labels_)
 
     def predict(self, X):

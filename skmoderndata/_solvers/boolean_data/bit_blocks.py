@@ -66,9 +66,9 @@ class BitBlocks(NamedTuple):
         """Add up the tuples ``function(data, *shared)`` of the blocks."""
         return self.packed.sum(_on_bits, function, self.shape[1], shared)
 
-    def sum_words(self, function: Callable[..., Any], *shared: Any) -> Any:
-        """Add up the tuples ``function(first, words, *shared)`` of packed rows."""
-        return self.packed.sum(_on_words, function, shared)
+    def packed_rows(self) -> ArrayBlocks:
+        """Return blocks whose state are the packed bits of their rows."""
+        return self.packed.step(_words)[0]
 
     def take(self, rows: Array) -> Data:
         """Return some of the rows, in memory."""
@@ -93,11 +93,6 @@ def _on_bits(block: Block, function: Any, p: int, shared: tuple[Any, ...]) -> An
     return function(Data(bits, observed), *shared)
 
 
-def packed_words(block: Block) -> Array:
-    """Packed rows of a block whose state are bits."""
+def _words(block: Block) -> tuple[Array, tuple[()]]:
     bits = block.state.X
-    return pack_bits(bits) if sparse.issparse(bits) else bits
-
-
-def _on_words(block: Block, function: Any, shared: tuple[Any, ...]) -> Any:
-    return function(block.first, packed_words(block), *shared)
+    return (pack_bits(bits) if sparse.issparse(bits) else bits), ()
