@@ -18,6 +18,7 @@ _FUNCTIONS = {  # name -> private module
     "all_estimators": "_registry",
     "all_kernels": "_registry",
     "blocks_config": "_solvers.common.blocks",
+    "suggest": "_suggest",
 }
 
 

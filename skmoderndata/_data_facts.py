@@ -1,0 +1,548 @@
+"""Facts of data that decide which methods are for them; read from some of the rows."""
+
+import ast
+import itertools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from skmoderndata._solvers.common.blocks import is_dask, is_on_disk
+
+N_ROWS = 2000  # that are looked at
+N_NEAR = 400  # of which neighbours are looked for
+N_COLUMNS = 300
+FAR = 8.0  # deviations, from the median absolute one, of a cell that is far out
+BULK = 4.5  # deviations within which the other cells of its column are
+FAR_ROW = 5.0
+GRADES = {
+    "bad good",
+    "bad good ok",
+    "high low",
+    "high low medium",
+    "high low moderate",
+    "fair good poor",
+    "mild moderate severe",
+    "large medium small",
+}
+
+
+class DataFacts(NamedTuple):
+    """What decides between methods; what does not apply is None, "" or False.
+
+    Attributes
+    ----------
+    kind : str
+        "table", "image", "film", "one series", "series", "strings", "texts", "document counts",
+        "sequences", "trees", "graphs", "one graph", "sets", "views", "kernels", "distances",
+        "stream" or "objects".
+    rows, columns : int or None
+        Numbers of samples and of columns.
+    y : str
+        "none", "one class", "classes", "ranks" (an order is told), "groups" (many, of few
+        samples each) or "numbers".
+    values : str
+        "Boolean", "counts", "non-negative", "real" or "ratings".
+    missing : float
+        Share of the cells without a value.
+    wide : float
+        Columns for each row.
+    in_blocks : bool
+        Whether it is an array of Dask, or on a disk.
+    in_order : bool
+        Whether neighbouring rows are alike, and the more so the nearer, as in a series.
+    row_shape : str
+        "image" or "signal" if the cells of a row are pixels or steps, which neighbours tell.
+    far_cells, far_rows : float
+        Shares of single cells, and of whole rows, that are far outside all others.
+    clusters : str
+        "round" or "not round" if groups stand apart.
+    curved : bool
+        Whether rows lie near a bent surface of few dimensions.
+    incoherent : bool
+        Whether columns are as unlike as random ones.
+    distinct : float
+        Share of the rows that are different from all others before them.
+    one_scale : bool
+        Whether the columns might have one unit.
+    views : int
+        Number of tables for the same samples.
+    alphabet : int
+        Number of different letters or symbols.
+    words : float
+        Words of a text in the mean.
+    """
+
+    kind: str
+    rows: int | None = None
+    columns: int | None = None
+    y: str = "none"
+    values: str = ""
+    missing: float = 0.0
+    wide: float = 0.0
+    in_blocks: bool = False
+    in_order: bool = False
+    row_shape: str = ""
+    far_cells: float = 0.0
+    far_rows: float = 0.0
+    clusters: str = ""
+    curved: bool = False
+    incoherent: bool = False
+    distinct: float = 1.0
+    one_scale: bool = True
+    views: int = 1
+    alphabet: int = 0
+    words: float = 0.0
+
+
+def data_facts(X: Any, y: Any = None) -> DataFacts:
+    """Look at some of the rows, and at y.
+
+    Parameters
+    ----------
+    X : table, series, strings, trees, graphs, sets, or list of tables
+        As estimators and kernels take them, Dask arrays and memory maps included.
+    y : array-like of shape (n_samples,), default=None
+        Classes, ranks as an ordered categorical, or numbers.
+
+    Raises
+    ------
+    ValueError
+        If X is empty, or y has another length.
+    TypeError
+        If X is not a collection of samples.
+    """
+    of_X = _facts(X)
+    if y is not None and of_X.rows is not None and len(y) != of_X.rows:
+        raise ValueError(
+            f"X has {of_X.rows} samples, and y {len(y)}: y needs one entry for each sample."
+        )
+    return of_X._replace(y=_kind_of_target(y))
+
+
+def _facts(X: Any) -> DataFacts:
+    """Facts of X by its type."""
+    if isinstance(X, Iterator):
+        return DataFacts("stream")
+    if hasattr(X, "nodes") and hasattr(X, "edges"):
+        return DataFacts("one graph", rows=len(X.nodes))
+    if sparse.issparse(X):
+        return _of_sparse(X.tocsr())
+    if hasattr(X, "dtypes") and hasattr(X, "columns"):  # a data frame
+        return _of_frame(X)
+
+    in_blocks = is_dask(X) or is_on_disk(X)
+    if in_blocks or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf"):
+        return _of_array(X, in_blocks)
+    if isinstance(X, str) or not hasattr(X, "__len__"):
+        raise TypeError(
+            f"suggest needs a collection of samples, and X is of type {type(X).__name__}: give a "
+            "table, or a list of strings, series, trees, graphs or sets."
+        )
+    if len(X) == 0:
+        raise ValueError("X is empty: give some samples.")
+    return _of_objects(list(X))
+
+
+# Target
+
+
+def _kind_of_target(y: Any) -> str:
+    """Kind of y, by its type and by how often values repeat."""
+    if y is None:
+        return "none"
+    dtype = getattr(y, "dtype", None)
+    if getattr(getattr(y, "cat", y), "ordered", False) or getattr(dtype, "ordered", False):
+        return "ranks"
+
+    values = np.asarray(y)
+    if values.ndim > 1 and values.shape[1] > 1:
+        return "numbers"
+    if values.dtype.kind == "f":
+        values = values[np.isfinite(values)]
+    values = values.astype(str) if values.dtype.kind == "O" else values
+    distinct, counts = np.unique(values, return_counts=True)
+    if len(distinct) == 1:
+        return "one class"
+
+    texts = distinct.dtype.kind not in "iuf"
+    if texts and " ".join(sorted(str(name).lower() for name in distinct)) in GRADES:
+        return "ranks"
+    few = len(distinct) <= 20 and len(distinct) < len(values) / 2
+    whole = texts or np.array_equal(distinct, np.round(distinct))
+    codes = texts or np.array_equal(distinct - distinct[0], np.arange(len(distinct)))
+    if whole and codes and len(distinct) >= 5 and np.median(counts) <= 12:
+        return "groups"
+    return "classes" if texts or (few and whole) else "numbers"
+
+
+# Samples that are no rows of a table
+
+
+def _of_objects(X: list[Any]) -> DataFacts:
+    """Facts of a list of strings, series, trees, graphs, sets or tables."""
+    samples = [x for x in X if x is not None]
+    first = samples[0]
+    n = len(X)
+    if isinstance(first, str):
+        return _of_strings(samples, n)
+    if isinstance(first, set | frozenset):
+        return DataFacts("sets", rows=n)
+    if _is_tree(first):
+        return DataFacts("trees", rows=n)
+    if hasattr(first, "nodes") or _is_graph_tuple(first):
+        return DataFacts("graphs", rows=n)
+    if np.isscalar(first):
+        return _of_array(np.asarray(X), False)
+    if not hasattr(first, "__len__"):
+        return DataFacts("objects", rows=n)
+
+    # arrays of numbers, or lists of symbols
+    if isinstance(first, list | tuple) and first and not np.isscalar(first[0]):
+        return DataFacts("objects", rows=n)
+    if isinstance(first, list | tuple) and _is_symbol(first[0] if first else ""):
+        lengths = {len(x) for x in samples}
+        numbers = not isinstance(first[0] if first else "", str)
+        if len(lengths) == 1 and numbers:
+            return _of_array(np.asarray(samples), False)
+        return DataFacts("sequences", rows=n, alphabet=len({s for x in samples for s in x}))
+    return _of_arrays([x if sparse.issparse(x) else np.asarray(x) for x in samples], n)
+
+
+def _is_symbol(value: Any) -> bool:
+    return isinstance(value, str | int | np.integer)
+
+
+def _is_tree(x: Any) -> bool:
+    if isinstance(x, ast.AST) or callable(getattr(x, "label", None)):
+        return True
+    if hasattr(x, "tag") and hasattr(x, "iter"):  # of ElementTree
+        return True
+    if hasattr(x, "successors") and hasattr(x, "nodes"):  # of networkx
+        return len(x.edges) == len(x.nodes) - 1
+    nested = isinstance(x, tuple) and len(x) > 0 and isinstance(x[0], str)
+    return nested and (len(x) == 1 or any(isinstance(child, tuple) for child in x[1:]))
+
+
+def _is_graph_tuple(x: Any) -> bool:
+    """Whether x is (edges or adjacency, labels of the nodes, ...), as graph kernels take it."""
+    if not isinstance(x, tuple) or len(x) < 2 or isinstance(x[0], str):
+        return False
+    square = getattr(x[0], "ndim", 0) == 2 and x[0].shape[0] == x[0].shape[1]
+    return square or (hasattr(x[1], "__len__") and not np.isscalar(x[0]) and len(x) <= 4)
+
+
+def _of_strings(samples: list[str], n: int) -> DataFacts:
+    some = samples[:N_ROWS]
+    words = float(np.mean([len(text.split()) for text in some]))
+    letters = {letter for text in some for letter in text if not letter.isspace()}
+    return DataFacts(
+        "texts" if words >= 2 else "strings", rows=n, alphabet=len(letters), words=words
+    )
+
+
+def _of_arrays(arrays: list[Any], n: int) -> DataFacts:
+    """Facts of a list of arrays: views of the same samples, kernel matrices, or series."""
+    tables = [array for array in arrays if array.ndim == 2]
+    lengths = {array.shape[0] for array in tables}
+    same_rows = len(tables) == len(arrays) and len(lengths) == 1
+    if same_rows and n <= 10 and n < next(iter(lengths)):
+        square = all(table.shape[0] == table.shape[1] for table in tables)
+        kind = "kernels" if square else "views"
+        return DataFacts(kind, rows=next(iter(lengths)), views=n)
+    return DataFacts("series", rows=n)
+
+
+# Tables
+
+
+def _of_frame(X: Any) -> DataFacts:
+    numbers = X.select_dtypes(["number", "bool"])
+    if numbers.shape[1] == 0:
+        if X.shape[1] == 1:
+            return _of_objects(list(X.iloc[:, 0]))
+        raise ValueError(
+            "X has no columns of numbers: encode them first, or give one column of strings."
+        )
+    return _of_array(numbers.to_numpy(dtype=float), False)
+
+
+def _of_sparse(X: Any) -> DataFacts:
+    """Facts of a sparse matrix: a graph, counts of documents, ratings, or a table."""
+    n, p = X.shape
+    if n == p and (X != X.T).nnz == 0 and not X.diagonal().any():
+        return DataFacts("one graph", rows=n, columns=p)
+    values = X.data[: N_ROWS * N_COLUMNS]
+    facts = _of_table(X[:N_ROWS, : 10 * N_COLUMNS].toarray())
+    facts = facts._replace(rows=n, columns=p, wide=p / n)
+    counts = facts.values in ("counts", "Boolean")
+    if counts and p > 100 and X.nnz < 0.2 * n * p and values.max() > 1:
+        if np.median(values) >= 2 and values.max() <= 10:  # an empty cell is no rating of zero
+            return facts._replace(values="ratings", missing=1 - X.nnz / (n * p))
+        return facts._replace(kind="document counts")
+    return facts
+
+
+def _of_array(X: Any, in_blocks: bool) -> DataFacts:
+    """Facts of an array by its number of dimensions."""
+    if X.shape[0] == 0:
+        raise ValueError("X is empty: give some samples.")
+    n = X.shape[0]
+    if X.ndim == 1:
+        return DataFacts("one series", rows=None)
+    if X.ndim == 3:
+        if X.shape[2] in (3, 4) and min(X.shape[:2]) >= 32:
+            return DataFacts("image", columns=X.shape[1])
+        frames = np.asarray(X[: min(n, 50)], dtype=float)
+        pictures = min(X.shape[1:]) >= 8 and _is_smooth(frames[0]) and _is_smooth(frames[0].T)
+        return DataFacts("film" if pictures else "series", rows=n)
+    if X.ndim > 3:
+        raise ValueError(f"X has {X.ndim} dimensions: suggest takes tables, series and films.")
+
+    rows = np.asarray(X[:N_ROWS] if in_blocks else X)
+    if not in_blocks and _square_kind(rows):
+        return DataFacts(_square_kind(rows), rows=n, columns=n)
+    if not in_blocks and min(rows.shape) >= 32 and _is_picture(rows):
+        return DataFacts("image", columns=X.shape[1])
+    facts = _of_table(rows)
+    return facts._replace(
+        rows=n,
+        columns=X.shape[1],
+        wide=X.shape[1] / n,
+        in_blocks=in_blocks,
+        curved=facts.curved,
+    )
+
+
+def _square_kind(X: np.ndarray) -> str:
+    """Say whether a square matrix has distances, kernel values or the edges of a graph."""
+    n, p = X.shape
+    if n != p or n < 3 or not np.isfinite(X).all() or not np.allclose(X, X.T):
+        return ""
+    diagonal = np.diagonal(X)
+    if not diagonal.any() and (X >= 0).all():
+        return "one graph" if np.mean(X == 0) > 0.4 else "distances"
+    if (diagonal < 0).any():
+        return ""
+    largest = np.sqrt(np.outer(diagonal, diagonal)) + 1e-9
+    return "kernels" if (np.abs(X) <= largest).all() else ""
+
+
+def _is_picture(X: np.ndarray) -> bool:
+    """Whether neighbouring rows and neighbouring columns are alike."""
+    if not np.isfinite(X).all() or len(np.unique(X[:50])) < 10:
+        return False
+    return _is_smooth(X) and _is_smooth(X.T) and _one_scale(X)
+
+
+def _is_smooth(X: np.ndarray) -> bool:
+    """Whether columns go on from row to row; and the more alike the nearer."""
+    X = X - X.mean()
+    total = np.mean(X**2)
+    if total == 0:
+        return False
+    near = np.mean((X[1:] - X[:-1]) ** 2) / (2 * total)
+    far = np.mean((X[4:] - X[:-4]) ** 2) / (2 * total)
+    return bool(near < 0.5 and near < 0.85 * far)
+
+
+def _one_scale(X: np.ndarray) -> bool:
+    """Whether all columns have about one scale, as pixels have."""
+    spread = X.std(axis=0)
+    return bool(spread.min() > 0 and np.quantile(spread, 0.8) < 7 * np.quantile(spread, 0.2))
+
+
+def _of_table(X: np.ndarray) -> DataFacts:
+    """Facts of rows in memory; of many some are taken."""
+    known = np.isfinite(X) if X.dtype.kind == "f" else np.ones(X.shape, dtype=bool)
+    missing = float(1 - known.mean())
+    values = _kind_of_values(X[known])
+    head = np.asarray(X[:N_ROWS, :N_COLUMNS], dtype=float)
+    if values == "Boolean" or missing > 0:
+        distinct = len(np.unique(head, axis=0)) / len(head)
+        return DataFacts("table", values=values, missing=missing, distinct=distinct)
+
+    # neighbouring rows and cells; rows in random order for the rest
+    in_order = _in_order(head)
+    rows = np.random.default_rng(0).permutation(len(X))[:N_ROWS]
+    some = np.asarray(X[np.sort(rows)][:, :N_COLUMNS], dtype=float)
+    spread = some.std(axis=0)
+    if (spread > 0).sum() < 2 or len(some) < 5:
+        return DataFacts("table", values=values, in_order=in_order)
+
+    row_shape = _row_shape((some - some.mean(axis=0)) / np.where(spread > 0, spread, 1))
+    some = some[:, spread > 0]
+    scaled = (some - some.mean(axis=0)) / some.std(axis=0)
+    far_cells, far_rows = _far(some)
+    near = scaled[:: -(-len(scaled) // N_NEAR)]
+    return DataFacts(
+        "table",
+        values=values,
+        in_order=in_order,
+        row_shape=row_shape,
+        far_cells=far_cells,
+        far_rows=far_rows,
+        clusters=_clusters(near),
+        curved=_is_curved(near),
+        incoherent=_is_incoherent(scaled),
+        distinct=len(np.unique(head, axis=0)) / len(head),
+        one_scale=_one_scale(some),
+    )
+
+
+def _kind_of_values(values: np.ndarray) -> str:
+    if values.size == 0:
+        return "real"
+    if values.dtype.kind == "b" or np.isin(values, (0, 1)).all():
+        return "Boolean"
+    if values.min() < 0:
+        return "real"
+    return "counts" if np.array_equal(values, np.round(values)) else "non-negative"
+
+
+def _in_order(X: np.ndarray) -> bool:
+    """Whether rows change little from one to the next, and more over longer times.
+
+    Rows sorted by class, between which the classes jump, are as unlike over one step as over
+    four.
+    """
+    X = X[:, X.std(axis=0) > 0]
+    if len(X) < 20 or X.shape[1] == 0:
+        return False
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    near = np.mean((X[1:] - X[:-1]) ** 2, axis=0) / 2
+    far = np.mean((X[4:] - X[:-4]) ** 2, axis=0) / 2
+    return bool(np.median(near) < 0.35 and np.median(near / np.maximum(far, 1e-12)) < 0.7)
+
+
+def _row_shape(X: np.ndarray) -> str:
+    """Say whether cells of a row are pixels of a square or steps, by what neighbours share."""
+    n, p = X.shape
+    if p < 16 or n < 10:
+        return ""
+    correlation = np.abs(X.T @ X) / n
+    next_to = np.diagonal(correlation, 1).mean()
+    any_two = (correlation.sum() - p) / (p * (p - 1))
+    if next_to < any_two + 0.15:
+        return ""
+
+    # one row of pixels further
+    for width in range(max(4, int(np.sqrt(p) / 2)), int(2 * np.sqrt(p)) + 1):
+        lags = (width // 2, width - 2, width)
+        half, before, one_row = (np.diagonal(correlation, lag).mean() for lag in lags)
+        if p % width == 0 and one_row > max(half, before) + 0.03:
+            return "image"
+    return "signal"
+
+
+def _far(X: np.ndarray) -> tuple[float, float]:
+    """Shares of cells and of rows that are far out where all others are not."""
+    middle = np.median(X, axis=0)
+    scale = 1.4826 * np.median(np.abs(X - middle), axis=0)
+    usable = scale > 0
+    if not usable.any():
+        return 0.0, 0.0
+    Z = np.abs(X[:, usable] - middle[usable]) / scale[usable]
+
+    # cells far out, of columns in which the others are not
+    far = Z > FAR
+    share = far.mean(axis=0)
+    below = np.maximum(0.5, 0.98 - 1.2 * share)
+    bulk = np.array([np.quantile(z, level) for z, level in zip(Z.T, below, strict=True)])
+    cells = far & (bulk < BULK)
+
+    # rows of which most cells are out, but not far out one by one
+    size = np.sqrt(np.mean(np.minimum(Z, 20.0) ** 2, axis=1))
+    typical = np.median(size)
+    rows = size > typical + FAR_ROW * 1.4826 * np.median(np.abs(size - typical))
+    whole = rows & ((Z > 3).mean(axis=1) > 0.3)
+    return float(cells[~whole].mean() if (~whole).any() else 0.0), float(whole.mean())
+
+
+def _near_distances(X: np.ndarray) -> np.ndarray:
+    squares = np.einsum("ij,ij->i", X, X)
+    D = np.sqrt(np.maximum(squares[:, None] + squares - 2 * X @ X.T, 0))
+    np.fill_diagonal(D, np.inf)
+    return D
+
+
+def _clusters(X: np.ndarray) -> str:
+    """Say whether groups stand apart: those of neighbours, and whether k-means finds them."""
+    n = len(X)
+    if n < 30:
+        return ""
+    D = _near_distances(X)
+    nearest = np.argsort(D, axis=1)[:, :6]
+    graph = sparse.csr_array(
+        (np.ones(nearest.size), (np.repeat(np.arange(n), nearest.shape[1]), nearest.ravel())),
+        shape=(n, n),
+    )
+    labels = connected_components(graph, directed=False)[1]
+    size = np.bincount(labels)
+    groups = np.flatnonzero(size >= 0.05 * n)
+    if len(groups) < 2 or size[groups].sum() < 0.9 * n:
+        return ""
+
+    # round if all samples of a group are nearest to its own mean
+    inside = np.isin(labels, groups)
+    means = np.array([X[labels == group].mean(axis=0) for group in groups])
+    to_means = ((X[inside, None] - means) ** 2).sum(axis=2)
+    own = groups[to_means.argmin(axis=1)] == labels[inside]
+    return "round" if own.mean() > 0.97 else "not round"
+
+
+def _is_curved(X: np.ndarray) -> bool:
+    """Whether the dimension among neighbours is well below that of the whole [two nearest]."""
+    n = len(X)
+    if n < 50 or X.shape[1] < 3:
+        return False
+    near = np.sort(_near_distances(X), axis=1)[:, :2]
+    near = near[near[:, 0] > 0]
+    if len(near) < 50:
+        return False
+    ratio = np.log(np.maximum(near[:, 1] / near[:, 0], 1 + 1e-12))
+    dimension = len(ratio) / ratio.sum()
+    variances = np.linalg.eigvalsh(X.T @ X)[::-1]
+    linear = 1 + int(np.searchsorted(np.cumsum(variances), 0.95 * variances.sum()))
+    return bool(dimension < 3 and linear >= dimension + 0.6)
+
+
+def _is_incoherent(X: np.ndarray) -> bool:
+    """Whether columns are about as correlated as random ones of that length."""
+    n, p = X.shape
+    if p < 10:
+        return False
+    squares = (X.T @ X / n) ** 2
+    mean = (squares.sum() - p) / (p * (p - 1))
+    return bool(mean < 1.5 / n)
+
+
+def phrases(facts: DataFacts) -> Iterator[tuple[str, str]]:
+    """Yield the name of a fact, and what it says of the data."""
+    told = {
+        "kind": facts.kind,
+        "rows": f"{facts.rows:,} samples" if facts.rows is not None else "",
+        "columns": f"{facts.columns:,} columns" if facts.columns is not None else "",
+        "y": {"none": "no y", "one class": "y has one class"}.get(facts.y, f"y has {facts.y}"),
+        "values": f"values are {facts.values}",
+        "missing": f"{facts.missing:.0%} of the cells are empty",
+        "wide": f"{facts.wide:.1f} columns for each row",
+        "in_blocks": "it is not in memory",
+        "in_order": "neighbouring rows are alike",
+        "row_shape": f"each row looks like an {facts.row_shape}".replace(
+            "an signal", "a signal"
+        ),
+        "far_cells": f"{facts.far_cells:.1%} of the cells are far outside their column",
+        "far_rows": f"{facts.far_rows:.1%} of the rows are far outside",
+        "clusters": f"groups stand apart and are {facts.clusters}",
+        "curved": "rows lie near a bent surface",
+        "incoherent": "columns are as unlike as random ones",
+        "distinct": f"{facts.distinct:.0%} of the rows are different",
+        "one_scale": "columns have one scale",
+        "views": f"{facts.views} views",
+        "alphabet": f"{facts.alphabet} different letters",
+        "words": f"{facts.words:.0f} words each",
+    }
+    yield from itertools.chain(told.items())
