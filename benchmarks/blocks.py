@@ -101,7 +101,7 @@ def signals(first, n):
 
 CASES = {
     "MultiAssignmentClustering": Case(
-        MultiAssignmentClustering(8, n_init=1, max_iter=30, random_state=0),
+        MultiAssignmentClustering(8, n_init=1, random_state=0),
         rights,
         "components_",
     ),
@@ -109,7 +109,7 @@ CASES = {
         BooleanKMeans(8, n_init=1, max_iter=30, random_state=0), rights, "components_"
     ),
     "SlowFeatureAnalysis": Case(SlowFeatureAnalysis(n_components=5), signals, "delta_values_"),
-    "JamesStein": Case(JamesStein(), signals, "means_"),
+    "JamesStein": Case(JamesStein(), signals, "location_"),
 }
 
 

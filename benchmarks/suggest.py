@@ -8,6 +8,7 @@ statsmodels.
 import contextlib
 import io
 import sys
+from datetime import date
 from pathlib import Path
 from time import perf_counter
 
@@ -149,7 +150,7 @@ def two_classes(rng):
 
 def parts(rng):
     shares = rng.exponential(size=(200, 5)) * (rng.random((200, 5)) < 0.4)
-    spectra = rng.exponential(size=(5, 30)) * (rng.random((5, 30)) < 0.3)
+    spectra = rng.exponential(size=(5, 30)) * (rng.random((5, 30)) < 0.5)
     return shares @ spectra + 0.05 * rng.random((200, 30)), None
 
 
@@ -162,8 +163,7 @@ def bent_surface(rng):
 
 
 def small_groups(rng):
-    y = np.repeat(np.arange(40), 5)
-    return rng.normal(size=40)[y][:, None] + rng.normal(size=(200, 1)), y
+    return rng.normal(size=60) + 2 * rng.normal(size=(5, 60)), None
 
 
 def few_measurements(rng):
@@ -296,9 +296,8 @@ def sets(rng):
     return [set(rng.integers(20, size=5).tolist()) for _ in range(40)], None
 
 
-def distances(rng):
-    X = rng.normal(size=(60, 3))
-    return np.linalg.norm(X[:, None] - X, axis=2), None
+def dates(rng):
+    return [date(2020, 1, 1 + int(day)) for day in rng.integers(28, size=30)], None
 
 
 def clean_rights(rng):
@@ -346,6 +345,7 @@ GENERATED = {
     "Samples inside": one_class,
     "Clusters that are not round": rings,
     "How many clusters": round_groups,
+    "How many components": samples,
     "Prototypes": codebook,
     "Few features that tell": two_classes,
     "Parts of non-negative": parts,
@@ -374,7 +374,7 @@ GENERATED = {
     "Labelled graphs": graphs,
     "Nodes": one_graph,
     "Sets": sets,
-    "A distance": distances,
+    "A distance": dates,
     "Access rights to roles, never": clean_rights,
     "Access rights to roles, with": rights,
     "Groups of Boolean": fingerprints,

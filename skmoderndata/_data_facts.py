@@ -41,8 +41,7 @@ class DataFacts(NamedTuple):
     rows, columns : int or None
         Numbers of samples and of columns.
     y : str
-        "none", "one class", "classes", "ranks" (an order is told), "groups" (many, of few
-        samples each) or "numbers".
+        "none", "one class", "classes", "ranks" (an order is told) or "numbers".
     values : str
         "Boolean", "counts", "non-negative", "real" or "ratings".
     missing : float
@@ -163,7 +162,7 @@ def _kind_of_target(y: Any) -> str:
     if values.dtype.kind == "f":
         values = values[np.isfinite(values)]
     values = values.astype(str) if values.dtype.kind == "O" else values
-    distinct, counts = np.unique(values, return_counts=True)
+    distinct = np.unique(values)
     if len(distinct) == 1:
         return "one class"
 
@@ -172,9 +171,6 @@ def _kind_of_target(y: Any) -> str:
         return "ranks"
     few = len(distinct) <= 20 and len(distinct) < len(values) / 2
     whole = texts or np.array_equal(distinct, np.round(distinct))
-    codes = texts or np.array_equal(distinct - distinct[0], np.arange(len(distinct)))
-    if whole and codes and len(distinct) >= 5 and np.median(counts) <= 12:
-        return "groups"
     return "classes" if texts or (few and whole) else "numbers"
 
 
@@ -451,14 +447,20 @@ def _far(X: np.ndarray) -> tuple[float, float]:
     share = far.mean(axis=0)
     below = np.maximum(0.5, 0.98 - 1.2 * share)
     bulk = np.array([np.quantile(z, level) for z, level in zip(Z.T, below, strict=True)])
-    cells = far & (bulk < BULK)
+    tails = ((Z > BULK) & ~far).mean(axis=0) > 0.5 * share  # which go on without a gap
+    cells = far & (bulk < BULK) & ~tails
 
     # rows of which most cells are out, but not far out one by one
     size = np.sqrt(np.mean(np.minimum(Z, 20.0) ** 2, axis=1))
     typical = np.median(size)
     rows = size > typical + FAR_ROW * 1.4826 * np.median(np.abs(size - typical))
     whole = rows & ((Z > 3).mean(axis=1) > 0.3)
-    return float(cells[~whole].mean() if (~whole).any() else 0.0), float(whole.mean())
+    cells = cells[~whole]
+
+    # single cells are spread over the rows; parts of non-negative data come together
+    of_row = cells.sum(axis=1)
+    together = cells.any() and of_row.var() > 2.5 * of_row.mean()
+    return float(0.0 if together or cells.size == 0 else cells.mean()), float(whole.mean())
 
 
 def _near_distances(X: np.ndarray) -> np.ndarray:

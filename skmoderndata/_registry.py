@@ -132,7 +132,8 @@ def snake_case(name: str) -> str:
 
 def method_stem(cls: type) -> str:
     """Stem of page, example and tests of an estimator class."""
-    return _card_of(cls).method or snake_case(cls.__name__)
+    card = getattr(cls, "_card", None)  # a search has none
+    return (card.method if card else "") or snake_case(cls.__name__)
 
 
 def without_comparison() -> dict[str, str]:

@@ -196,13 +196,16 @@ def _suggestion(fit: Fit, facts: DataFacts) -> Suggestion:
 
     row = fit.row
     said = dict(phrases(facts))
-    stem = method_stem(getattr(skmoderndata, row["take"][0]))
+    cls = getattr(skmoderndata, row["take"][0])
+    page = f"methods/{method_stem(cls)}"
+    if not hasattr(cls, "_card"):
+        page = f"generated/api/{cls.__module__.rpartition('.')[0]}.{cls.__name__}"
     return Suggestion(
         names=tuple(row["take"]),
         problem=row["problem"],
         reason="; ".join(said[name] for name in fit.matched) if fit.complete else "",
         code="\n".join([*imports_of(row["line"]), row["line"]]),
-        page=f"{DOCUMENTATION}/methods/{stem}.html",
+        page=f"{DOCUMENTATION}/{page}.html",
         sklearn=row["stay"],
     )
 

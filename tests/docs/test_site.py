@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 from skmoderndata._base import DOCUMENTATION
 from skmoderndata._registry import all_estimators
+from skmoderndata._suggest import knowledge
 from skmoderndata.decomposition import RobustPCA
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,7 +58,7 @@ def test_a_chapter_is_an_introduction_with_a_picture_and_its_methods(chapter):
 
 
 def test_every_class_to_choose_exists_or_is_in_the_atlas():
-    data = tomllib.loads((DOCS / "choose.toml").read_text(encoding="utf-8"))
+    data = knowledge()
     atlas = (DOCS / "atlas.toml").read_text(encoding="utf-8")
     rows = [row for section in data["section"] for row in section["rows"]]
     rows = [row for row in [*rows, *data["start"]] if not row.get("coming")]

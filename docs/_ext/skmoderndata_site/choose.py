@@ -1,16 +1,18 @@
-"""The page "Which method for my problem", from `docs/choose.toml` and what is in the package."""
+"""The page "Which method for my problem", from `_choose.toml` and what is in the package."""
 
-import tomllib
+import copy
 
 from skmoderndata._registry import all_estimators, all_kernels
+from skmoderndata._suggest import knowledge
+from skmoderndata.model_selection import EntrySearchCV
 
 from . import cards
 
 
-def load(docs):
+def load():
     """Sections of the page, without the rows whose classes are not there."""
     classes = known()
-    sections = tomllib.loads((docs / "choose.toml").read_text(encoding="utf-8"))["section"]
+    sections = copy.deepcopy(knowledge()["section"])
     for section in sections:
         section["rows"] = [row for row in section["rows"] if set(row["take"]) <= set(classes)]
     return sections
@@ -18,13 +20,13 @@ def load(docs):
 
 def known():
     """Name -> class, for all of the package."""
-    return {cls.__name__: cls for cls in [*all_estimators(), *all_kernels()]}
+    return {cls.__name__: cls for cls in [*all_estimators(), *all_kernels(), EntrySearchCV]}
 
 
 def render(docs):
     """Markdown: by task a list of problems, by data the tables."""
     classes = known()
-    sections = load(docs)
+    sections = load()
 
     # problems of all sections, gathered by task
     tasks = {}
@@ -54,7 +56,8 @@ def render(docs):
         out += [f"### {section['title']}", ""]
         out += ["| problem | take | size | scikit-learn's way |", "|---|---|---|---|"]
         for row in section["rows"]:
-            cells = row["problem"], _links(row, classes, docs), row["size"], row["stay"]
+            problem = f"{row['problem']} *({', '.join(row['synonyms'])})*"
+            cells = problem, _links(row, classes, docs), row["size"], row["stay"]
             out.append(f"| {' | '.join(cells)} |")
         out.append("")
 
@@ -76,7 +79,7 @@ def _links(row, classes, docs):
 
 def render_tasks(docs):
     """Markdown: six tasks for the start page, each with its picture."""
-    tasks = tomllib.loads((docs / "choose.toml").read_text(encoding="utf-8"))["start"]
+    tasks = knowledge()["start"]
     classes = known()
     out = ["::::{container} tasks", ""]
     for task in tasks:

@@ -1,0 +1,188 @@
+"""`skmoderndata.suggest`: what it reads, says and refuses."""
+
+import importlib.resources
+import subprocess
+import sys
+from time import perf_counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import skmoderndata
+from skmoderndata._data_facts import DataFacts, data_facts
+from skmoderndata._suggest import imports_of, problems
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def test_prints_and_returns_three(rng, capsys):
+    found = skmoderndata.suggest(rng.normal(size=(100, 5)), np.arange(100) % 2)
+    shown = capsys.readouterr().out
+    assert len(found) == 3
+    for one in found:
+        for text in (one.problem, one.page, one.sklearn, *one.code.splitlines()):
+            assert text in shown
+    assert found[0].reason.endswith("y has classes")
+    assert repr(found).startswith("<3 suggestions: KernelDiscriminantAnalysis, ")
+
+
+def test_words_go_first(rng, capsys):
+    X = rng.normal(size=(100, 5))
+    assert "OutlierDetector" in skmoderndata.suggest(X, about="false alarm")[0].names[0]
+    assert skmoderndata.suggest(X, about="how many factors")[0].names[0] == "EntrySearchCV"
+    assert skmoderndata.suggest(X, about="vector quantisation")[0].names[0] == "NeuralGas"
+
+
+@pytest.mark.parametrize(
+    ("y", "kind"),
+    [
+        (None, "none"),
+        (["a", "b"] * 30, "classes"),
+        (np.arange(60) % 3, "classes"),
+        (np.arange(60) % 2 == 0, "classes"),
+        (["low", "high", "medium"] * 20, "ranks"),
+        (pd.Series(pd.Categorical(["x", "y"] * 30, ordered=True)), "ranks"),
+        (pd.Categorical(["x", "y"] * 30, ordered=True), "ranks"),
+        (pd.Series(["x", "y"] * 30), "classes"),
+        (np.linspace(0, 1, 60), "numbers"),
+        (np.r_[np.nan, np.linspace(0, 1, 59)], "numbers"),
+        (np.arange(60) ** 2, "numbers"),
+        (np.ones(60), "one class"),
+        (np.ones((60, 2)), "numbers"),
+    ],
+)
+def test_targets(y, kind, rng):
+    assert data_facts(rng.normal(size=(60, 3)), y).y == kind
+
+
+@pytest.mark.parametrize(
+    ("X", "values"),
+    [
+        (np.eye(4, 6, dtype=bool), "Boolean"),
+        (np.eye(4, 6), "Boolean"),
+        (3 * np.eye(4, 6), "counts"),
+        (0.5 * np.eye(4, 6), "non-negative"),
+        (-np.eye(4, 6), "real"),
+        (np.full((4, 6), np.nan), "real"),
+    ],
+)
+def test_values(X, values):
+    assert data_facts(X).values == values
+
+
+@pytest.mark.parametrize(
+    ("X", "kind"),
+    [
+        (["ab", "ba"], "strings"),
+        (pd.Series(["ab", "ba"]), "strings"),
+        (pd.DataFrame({"name": ["ab", "ba"]}), "strings"),
+        (["one two three", "four five six"], "texts"),
+        ([["a", "b"], ["b"]], "sequences"),
+        ([{1, 2}, {3}], "sets"),
+        ([("S", ("NP",)), ("S", ("VP",))], "trees"),
+        ([np.zeros(5), np.zeros(7)], "series"),
+        (np.zeros((5, 7, 2)), "series"),
+        ([np.zeros((9, 2)), np.zeros((9, 3))], "views"),
+        ([np.zeros((9, 2)), None, np.zeros((9, 3))], "views"),
+        ([np.eye(9), np.eye(9)], "kernels"),
+        (np.arange(9.0), "one series"),
+        ([1.0, 2.0, 3.0], "one series"),
+        ([[1, 2], [3, 4], [5, 6]], "table"),
+        (iter([np.zeros((2, 2))]), "stream"),
+        (1 - np.eye(5), "distances"),
+        (np.eye(5), "kernels"),
+        (sparse.csr_array(np.diag(np.ones(4), 1) + np.diag(np.ones(4), -1)), "one graph"),
+        ([object(), object()], "objects"),
+    ],
+)
+def test_kinds(X, kind):
+    assert data_facts(X).kind == kind
+
+
+def test_counts_of_documents_are_no_ratings(rng):
+    counts = rng.poisson(0.05, size=(100, 300))
+    stars = np.where(rng.random((100, 300)) < 0.05, rng.integers(1, 6, size=(100, 300)), 0)
+    assert data_facts(sparse.csr_array(counts)).kind == "document counts"
+    facts = data_facts(sparse.csr_array(stars))
+    assert facts.values == "ratings"
+    assert facts.missing > 0.9
+
+
+def test_columns_of_text_are_left_out(rng):
+    frame = pd.DataFrame(rng.normal(size=(30, 3)), columns=list("abc")).assign(name="x")
+    assert data_facts(frame).columns == 3
+
+
+def test_rows_sorted_by_class_are_in_no_order(rng):
+    classes = np.repeat(np.arange(3), 100)[:, None] + 0.3 * rng.normal(size=(300, 4))
+    walk = np.cumsum(rng.normal(size=(300, 4)), axis=0)
+    assert not data_facts(classes).in_order
+    assert data_facts(walk).in_order
+    assert not data_facts(walk[rng.permutation(300)]).in_order
+
+
+@pytest.mark.parametrize("X", [np.zeros((4, 3)), np.ones((1, 3)), np.zeros((50, 1)), [""]])
+def test_degenerate_data_are_answered(X, capsys):
+    assert len(skmoderndata.suggest(X)) > 0
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "error", "message"),
+    [
+        ([], None, ValueError, "X is empty"),
+        (np.zeros((0, 3)), None, ValueError, "X is empty"),
+        (np.zeros((5, 3)), [1, 2], ValueError, "X has 5 samples, and y 2"),
+        ("text", None, TypeError, "collection of samples"),
+        (3, None, TypeError, "collection of samples"),
+        (np.zeros((2, 2, 2, 2)), None, ValueError, "4 dimensions"),
+        (pd.DataFrame({"a": ["x"], "b": ["y"]}), None, ValueError, "no columns of numbers"),
+    ],
+)
+def test_bad_input_is_named(X, y, error, message):
+    with pytest.raises(error, match=message):
+        skmoderndata.suggest(X, y)
+
+
+def test_a_memory_map_is_not_read_as_a_whole(tmp_path, rng, capsys):
+    np.save(tmp_path / "X.npy", rng.normal(size=(5000, 4)))
+    facts = skmoderndata.suggest(np.load(tmp_path / "X.npy", mmap_mode="r")).facts
+    assert facts.in_blocks
+    assert facts.rows == 5000
+
+
+def test_large_tables_take_less_than_a_second(rng, capsys):
+    X = rng.normal(size=(100_000, 100))
+    start = perf_counter()
+    skmoderndata.suggest(X, rng.normal(size=100_000))
+    assert perf_counter() - start < 2  # one on an idle machine
+
+
+def test_data_stay_as_they_are(rng, capsys):
+    X = rng.normal(size=(60, 4))
+    before = X.copy()
+    skmoderndata.suggest(X)
+    assert (X == before).all()
+
+
+def test_every_row_has_what_suggestions_need():
+    for row in problems():
+        assert row["synonyms"], row["problem"]
+        assert {*row["when"], *row.get("or", {})} <= {*DataFacts._fields}
+        assert "kind" in row["when"]
+        names = [line.split("import ")[1] for line in imports_of(row["line"])]
+        assert any(name in row["take"] for line in names for name in line.split(", "))
+
+
+def test_knowledge_is_part_of_the_package():
+    assert importlib.resources.files("skmoderndata").joinpath("_choose.toml").is_file()
+
+
+def test_importing_the_package_reads_nothing():
+    code = "import sys, skmoderndata; print('skmoderndata._suggest' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert shown.stdout.strip() == "False"
