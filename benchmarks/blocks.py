@@ -274,9 +274,11 @@ def cluster(gib):
     n = rows_of(gib / 2)
     rows = []
     for name in CASES:
+        # the same fit in three places
         memory = apart(fit_memory, name, n)
         one = apart(fit_cluster, name, n, 1)
         two = apart(fit_cluster, name, n, 2)
+
         rows.append(
             (
                 name,

@@ -14,9 +14,9 @@ from skmoderndata._solvers.common.blocks import is_dask, is_on_disk
 N_ROWS = 2000  # that are looked at
 N_NEAR = 400  # of which neighbours are looked for
 N_COLUMNS = 300
-FAR = 8.0  # deviations, from the median absolute one, of a cell that is far out
-BULK = 4.5  # deviations within which the other cells of its column are
-FAR_ROW = 5.0
+FAR_DEVIATIONS = 8.0  # deviations, from the median absolute one, of a cell that is far out
+BULK_DEVIATIONS = 4.5  # deviations within which the other cells of its column are
+FAR_ROW_DEVIATIONS = 5.0
 GRADES = {
     "bad good",
     "bad good ok",
@@ -123,6 +123,7 @@ def data_facts(X: Any, y: Any = None) -> DataFacts:
 
 def _facts(X: Any) -> DataFacts:
     """Facts of X by its type."""
+    # types that tell what they are
     if isinstance(X, Iterator):
         return DataFacts("stream")
     if hasattr(X, "nodes") and hasattr(X, "edges"):
@@ -132,6 +133,7 @@ def _facts(X: Any) -> DataFacts:
     if hasattr(X, "dtypes") and hasattr(X, "columns"):  # a data frame
         return _of_frame(X)
 
+    # arrays of numbers, and collections of anything else
     in_blocks = is_dask(X) or is_on_disk(X)
     if in_blocks or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf"):
         return _of_array(X, in_blocks)
@@ -150,12 +152,14 @@ def _facts(X: Any) -> DataFacts:
 
 def _kind_of_target(y: Any) -> str:
     """Kind of y, by its type and by how often values repeat."""
+    # an order that is told
     if y is None:
         return "none"
     dtype = getattr(y, "dtype", None)
     if getattr(getattr(y, "cat", y), "ordered", False) or getattr(dtype, "ordered", False):
         return "ranks"
 
+    # different values
     values = np.asarray(y)
     if values.ndim > 1 and values.shape[1] > 1:
         return "numbers"
@@ -166,6 +170,7 @@ def _kind_of_target(y: Any) -> str:
     if len(distinct) == 1:
         return "one class"
 
+    # names are classes, and few whole numbers
     texts = distinct.dtype.kind not in "iuf"
     if texts and " ".join(sorted(str(name).lower() for name in distinct)) in GRADES:
         return "ranks"
@@ -179,6 +184,7 @@ def _kind_of_target(y: Any) -> str:
 
 def _of_objects(X: list[Any]) -> DataFacts:
     """Facts of a list of strings, series, trees, graphs, sets or tables."""
+    # types that tell what they are
     samples = [x for x in X if x is not None]
     first = samples[0]
     n = len(X)
@@ -195,7 +201,7 @@ def _of_objects(X: list[Any]) -> DataFacts:
     if not hasattr(first, "__len__"):
         return DataFacts("objects", rows=n)
 
-    # arrays of numbers, or lists of symbols
+    # lists of symbols, or arrays of numbers
     if isinstance(first, list | tuple) and first and not np.isscalar(first[0]):
         return DataFacts("objects", rows=n)
     if isinstance(first, list | tuple) and _is_symbol(first[0] if first else ""):
@@ -267,12 +273,15 @@ def _of_frame(X: Any) -> DataFacts:
 
 def _of_sparse(X: Any) -> DataFacts:
     """Facts of a sparse matrix: a graph, counts of documents, ratings, or a table."""
+    # edges of a graph
     n, p = X.shape
     if n == p and (X != X.T).nnz == 0 and not X.diagonal().any():
         return DataFacts("one graph", rows=n, columns=p)
     values = X.data[: N_ROWS * N_COLUMNS]
     facts = _of_table(X[:N_ROWS, : 10 * N_COLUMNS].toarray())
     facts = facts._replace(rows=n, columns=p, wide=p / n)
+
+    # counts of words, or stars, of which most are not there
     counts = facts.values in ("counts", "Boolean")
     if counts and p > 100 and X.nnz < 0.2 * n * p and values.max() > 1:
         if np.median(values) >= 2 and values.max() <= 10:  # an empty cell is no rating of zero
@@ -286,7 +295,8 @@ def _of_array(X: Any, in_blocks: bool) -> DataFacts:
     if X.shape[0] == 0:
         raise ValueError("X is empty: give some samples.")
     n = X.shape[0]
-    if X.ndim == 1:
+    # series, films, images
+    if X.ndim == 1 or (X.ndim == 2 and X.shape[1] == 1):
         return DataFacts("one series", rows=None)
     if X.ndim == 3:
         if X.shape[2] in (3, 4) and min(X.shape[:2]) >= 32:
@@ -297,6 +307,7 @@ def _of_array(X: Any, in_blocks: bool) -> DataFacts:
     if X.ndim > 3:
         raise ValueError(f"X has {X.ndim} dimensions: suggest takes tables, series and films.")
 
+    # what is square, what is smooth in both directions, and plain tables
     rows = np.asarray(X[:N_ROWS] if in_blocks else X)
     if not in_blocks and _square_kind(rows):
         return DataFacts(_square_kind(rows), rows=n, columns=n)
@@ -352,6 +363,7 @@ def _one_scale(X: np.ndarray) -> bool:
 
 def _of_table(X: np.ndarray) -> DataFacts:
     """Facts of rows in memory; of many some are taken."""
+    # gaps, and values
     known = np.isfinite(X) if X.dtype.kind == "f" else np.ones(X.shape, dtype=bool)
     missing = float(1 - known.mean())
     values = _kind_of_values(X[known])
@@ -443,17 +455,19 @@ def _far(X: np.ndarray) -> tuple[float, float]:
     Z = np.abs(X[:, usable] - middle[usable]) / scale[usable]
 
     # cells far out, of columns in which the others are not
-    far = Z > FAR
+    far = Z > FAR_DEVIATIONS
     share = far.mean(axis=0)
     below = np.maximum(0.5, 0.98 - 1.2 * share)
     bulk = np.array([np.quantile(z, level) for z, level in zip(Z.T, below, strict=True)])
-    tails = ((Z > BULK) & ~far).mean(axis=0) > 0.5 * share  # which go on without a gap
-    cells = far & (bulk < BULK) & ~tails
+    tails = ((Z > BULK_DEVIATIONS) & ~far).mean(
+        axis=0
+    ) > 0.5 * share  # which go on without a gap
+    cells = far & (bulk < BULK_DEVIATIONS) & ~tails
 
     # rows of which most cells are out, but not far out one by one
     size = np.sqrt(np.mean(np.minimum(Z, 20.0) ** 2, axis=1))
     typical = np.median(size)
-    rows = size > typical + FAR_ROW * 1.4826 * np.median(np.abs(size - typical))
+    rows = size > typical + FAR_ROW_DEVIATIONS * 1.4826 * np.median(np.abs(size - typical))
     whole = rows & ((Z > 3).mean(axis=1) > 0.3)
     cells = cells[~whole]
 
@@ -475,6 +489,7 @@ def _clusters(X: np.ndarray) -> str:
     n = len(X)
     if n < 30:
         return ""
+    # groups that no neighbours join
     D = _near_distances(X)
     nearest = np.argsort(D, axis=1)[:, :6]
     graph = sparse.csr_array(
@@ -500,12 +515,15 @@ def _is_curved(X: np.ndarray) -> bool:
     n = len(X)
     if n < 50 or X.shape[1] < 3:
         return False
+    # dimension by the ratio of the distances of two neighbours
     near = np.sort(_near_distances(X), axis=1)[:, :2]
     near = near[near[:, 0] > 0]
     if len(near) < 50:
         return False
     ratio = np.log(np.maximum(near[:, 1] / near[:, 0], 1 + 1e-12))
     dimension = len(ratio) / ratio.sum()
+
+    # against that of a plane with most of the variance
     variances = np.linalg.eigvalsh(X.T @ X)[::-1]
     linear = 1 + int(np.searchsorted(np.cumsum(variances), 0.95 * variances.sum()))
     return bool(dimension < 3 and linear >= dimension + 0.6)

@@ -4,6 +4,7 @@ import ast
 import functools
 import importlib.resources
 import re
+import sys
 import tomllib
 from typing import Any, NamedTuple
 
@@ -117,7 +118,7 @@ def suggest(X: Any, y: Any = None, *, about: str | None = None) -> Suggestions:
 
     found = Suggestions(_suggestion(fit, facts) for fit in best[:N_SUGGESTIONS])
     found.facts = facts
-    print(found)  # noqa: T201
+    sys.stdout.write(f"{found}\n")
     return found
 
 

@@ -24,7 +24,7 @@ LAZY_MODULES = ("cvxpy", "numba", "matplotlib")
 LAYERS = (
     ("_advice", "_compat", "_registry", "_jit", "_typing", "_version"),
     ("_solvers", "_validation"),
-    ("_blocks_input",),
+    ("_blocks_input", "_data_facts"),
     ("_base",),
     ("_samples",),
     ("kernels", "datasets"),

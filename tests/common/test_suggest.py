@@ -92,6 +92,7 @@ def test_values(X, values):
         ([np.eye(9), np.eye(9)], "kernels"),
         (np.arange(9.0), "one series"),
         ([1.0, 2.0, 3.0], "one series"),
+        (pd.DataFrame({"flow": [1.0, 2.0, 3.0]}), "one series"),
         ([[1, 2], [3, 4], [5, 6]], "table"),
         (iter([np.zeros((2, 2))]), "stream"),
         (1 - np.eye(5), "distances"),
