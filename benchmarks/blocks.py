@@ -43,6 +43,14 @@ MOST_RESIDENT = 1.5  # GiB
 MOST_AT_DRIVER = 0.3  # GiB
 MOST_OF_ONE_WORKER = 0.65  # time of two workers over that of one
 MOST_OF_MEMORY = 1.5  # time of one worker over that of the fit in memory
+HEAD_OF_CLUSTER = (
+    "estimator",
+    "seconds in memory",
+    "one worker over memory",
+    "two workers over one",
+    "GiB at the driver",
+    "difference from memory",
+)
 
 
 class Case(NamedTuple):
@@ -77,8 +85,8 @@ def main(arguments=None):
 
 
 def rights(first, n):
-    """Rights of users who have one or two of eight roles; one in fifty is wrong."""
-    roles = np.random.default_rng(0).random((8, N_FEATURES)) < 0.2
+    """Rights of users who have one or two of four roles; one in fifty is wrong."""
+    roles = np.random.default_rng(0).random((4, N_FEATURES)) < 0.2
     rng = np.random.default_rng((1, first))
     has = np.zeros((n, len(roles)), dtype=bool)
     for _ in range(2):
@@ -101,12 +109,12 @@ def signals(first, n):
 
 CASES = {
     "MultiAssignmentClustering": Case(
-        MultiAssignmentClustering(8, n_init=1, random_state=0),
+        MultiAssignmentClustering(4, n_init=1, cooling=0.7, random_state=0),
         rights,
         "components_",
     ),
     "BooleanKMeans": Case(
-        BooleanKMeans(8, n_init=1, max_iter=30, random_state=0), rights, "components_"
+        BooleanKMeans(4, n_init=1, max_iter=30, random_state=0), rights, "components_"
     ),
     "SlowFeatureAnalysis": Case(SlowFeatureAnalysis(n_components=5), signals, "delta_values_"),
     "JamesStein": Case(JamesStein(), signals, "location_"),
@@ -290,31 +298,21 @@ def cluster(gib):
             )
         )
 
-    figures = [
-        (
-            f"{name}: one worker at most {MOST_OF_MEMORY} of memory, two at most "
-            f"{MOST_OF_ONE_WORKER} of one",
-            f"{one:.2f}, {two:.2f}",
-            one <= MOST_OF_MEMORY and two <= MOST_OF_ONE_WORKER,
-        )
-        for name, _, one, two, *_ in rows
-    ]
+    # what is to be reached
+    figures = []
+    for name, _, one, two, *_ in rows:
+        text = f"{name}: at most {MOST_OF_MEMORY} of memory, then {MOST_OF_ONE_WORKER} of one"
+        reached = one <= MOST_OF_MEMORY and two <= MOST_OF_ONE_WORKER
+        figures.append((text, f"{one:.2f}, {two:.2f}", reached))
     most = max(row[4] for row in rows)
-    figures.append(
-        (f"driver at most {MOST_AT_DRIVER} GiB", f"{most:.2f}", most <= MOST_AT_DRIVER)
-    )
+    text = f"driver at most {MOST_AT_DRIVER} GiB"
+    figures.append((text, f"{most:.2f}", most <= MOST_AT_DRIVER))
+
     return Section(
         f"{n:,} rows, {gib / 2:g} GiB, generated on the workers and kept there, in chunks of "
         f"{CHUNK_MIB} MiB.\nA worker is a process of one thread on this machine; the fit in "
         "memory has one thread too.",
-        (
-            "estimator",
-            "seconds in memory",
-            "one worker over memory",
-            "two workers over one",
-            "GiB at the driver",
-            "difference from memory",
-        ),
+        HEAD_OF_CLUSTER,
         rows,
         figures,
     )
