@@ -12,6 +12,7 @@ A pass is a function of a block and a sum over the blocks. `as_blocks` cuts what
 import contextlib
 import contextvars
 import itertools
+import mmap
 import pickle
 import shutil
 import sys
@@ -28,6 +29,7 @@ from scipy import sparse
 WORK = 2**31
 BLOCK_BYTES = 2**26  # of a table on a disk in memory at once
 TREE_WIDTH = 4  # sums added at a time: rounding depends on the cuts only
+ROWS_READ_AT_ONCE = 256  # of a file, far from each other
 MAX_TASKS = 200  # of a pass on Dask; beyond, a task takes several neighbours
 PASSES_PER_CHECKPOINT = 20  # what is repeated at most after the loss of a worker
 
@@ -209,12 +211,19 @@ class ArrayBlocks:
 
     def sample(self, indices: Any) -> tuple[Any, ...]:
         """Return some rows of each array, in memory."""
-        rows, inverse = np.unique(np.asarray(indices), return_inverse=True)
         return tuple(
-            # files are read in the order of their rows
-            array[rows][inverse] if is_on_disk(array) else array[indices]
+            self._read(array, indices) if is_on_disk(array) else array[indices]
             for array in self.arrays
         )
+
+    def _read(self, X: Any, indices: Any) -> Any:
+        """Read rows of a file in their order, some at a time: each brings its neighbours along."""
+        rows, inverse = np.unique(np.asarray(indices), return_inverse=True)
+        some = []
+        for stretch in row_blocks(len(rows), 1.0, limit=ROWS_READ_AT_ONCE):
+            some.append(X[rows[stretch]])
+            self._release()
+        return np.concatenate(some)[inverse]
 
     def map_rows(
         self,
@@ -225,7 +234,10 @@ class ArrayBlocks:
         meta: Any = None,
     ) -> Any:
         """Return ``function(block, *shared)`` for all rows, a vector where `width` is None."""
-        results = [function(self._block(i), *shared) for i in range(len(self.states))]
+        results = []
+        for i in range(len(self.states)):
+            results.append(function(self._block(i), *shared))
+            self._release()
         if sparse.issparse(results[0]):
             return sparse.vstack(results, format="csr", dtype=dtype)
         return np.concatenate(results).astype(dtype, copy=False)
@@ -242,7 +254,15 @@ class ArrayBlocks:
     def _run(self, one_pass: Pass, i: int) -> tuple[Any, Any]:
         block = self._block(i)
         n_rows = self.cuts[i + 1] - self.cuts[i]
-        return _run_block(one_pass, block._replace(state=self.states[i]), n_rows)
+        result = _run_block(one_pass, block._replace(state=self.states[i]), n_rows)
+        self._release()
+        return result
+
+    def _release(self) -> None:
+        """Let go of the pages of maps that were read; the system may keep them."""
+        for X in self.arrays:
+            if isinstance(X, np.memmap) and X.mode == "r" and hasattr(mmap, "MADV_DONTNEED"):
+                X._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
 
 class DaskBlocks(ArrayBlocks):
