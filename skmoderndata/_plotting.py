@@ -1,5 +1,6 @@
 """What the displays share: matplotlib on first use, axes, names, a curve with a choice."""
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -94,3 +95,21 @@ def name_ticks(axis: Any, names: Any, size: int, **style: Any) -> None:
         return
     step = -(-size // NAMED_UP_TO)
     axis.set_ticks(range(0, size, step), list(names)[::step], fontsize="small", **style)
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the last step of a pipeline, and every other estimator as it is."""
+    steps = getattr(estimator, "steps", None)
+    return estimator if steps is None else steps[-1][1]
+
+
+def check_limit(name: str, value: Any) -> None:
+    """Refuse a limit of what is drawn that is not an integer of at least 1."""
+    if not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name}={value!r} should be an integer of at least 1.")
+
+
+def count_of(drawn: int, total: int, thing: str) -> str:
+    """Say how many things are drawn, and of how many where these are more."""
+    things = thing if total == 1 else f"{thing}s"
+    return f"{total} {things}" if drawn == total else f"{drawn} of {total} {things}"

@@ -1,5 +1,6 @@
 """Matrix decompositions: slow features, robust components, non-negative factors, topics."""
 
+from skmoderndata.decomposition._atoms_display import AtomsDisplay
 from skmoderndata.decomposition._ccipca import CCIPCA
 from skmoderndata.decomposition._convex_nmf import ConvexNMF
 from skmoderndata.decomposition._feature_sign_dictionary_learning import (
@@ -23,6 +24,7 @@ from skmoderndata.decomposition._sparse_nmf import SparseNMF
 from skmoderndata.decomposition._sparsenet import Sparsenet
 
 __all__ = [
+    "AtomsDisplay",
     "CCIPCA",
     "ConvexNMF",
     "FeatureSignDictionaryLearning",

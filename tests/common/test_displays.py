@@ -10,6 +10,7 @@ from skmoderndata._registry import public_modules
 
 SERIES = [np.zeros((3, 1))]
 ARGUMENTS = {
+    "AtomsDisplay": {"atoms": [[1.0, 2.0]]},
     "CanonicalLoadingsDisplay": dict.fromkeys(("loadings", "lower", "upper"), [[[0]]] * 2),
     "ClusterPrototypesDisplay": {"series": SERIES, "labels": [0], "centers": SERIES},
     "ClusteringStabilityDisplay": {
