@@ -20,6 +20,7 @@ from skmoderndata.decomposition._robust_pca import RobustPCA
 from skmoderndata.decomposition._robust_pca_display import RobustPCADisplay
 from skmoderndata.decomposition._semi_nmf import SemiNMF
 from skmoderndata.decomposition._slow_feature_analysis import SlowFeatureAnalysis
+from skmoderndata.decomposition._slow_signals_display import SlowSignalsDisplay
 from skmoderndata.decomposition._sparse_nmf import SparseNMF
 from skmoderndata.decomposition._sparsenet import Sparsenet
 
@@ -38,6 +39,7 @@ __all__ = [
     "RobustPCADisplay",
     "SemiNMF",
     "SlowFeatureAnalysis",
+    "SlowSignalsDisplay",
     "SparseNMF",
     "Sparsenet",
 ]
