@@ -109,7 +109,7 @@ def check_limit(name: str, value: Any) -> None:
         raise ValueError(f"{name}={value!r} should be an integer of at least 1.")
 
 
-def count_of(drawn: int, total: int, thing: str) -> str:
+def count_of(drawn: int, total: int, thing: str, things: str | None = None) -> str:
     """Say how many things are drawn, and of how many where these are more."""
-    things = thing if total == 1 else f"{thing}s"
-    return f"{total} {things}" if drawn == total else f"{drawn} of {total} {things}"
+    name = thing if total == 1 else things or f"{thing}s"
+    return f"{total} {name}" if drawn == total else f"{drawn} of {total} {name}"

@@ -19,6 +19,7 @@ ARGUMENTS = {
     "EntrySearchDisplay": {"values": [2], "scores": [1.0], "standard_error": [0.1], "chosen": 2},
     "PhaseTransitionDisplay": {"delta": [0.5], "rho": [0.5], "success": [[1.0]]},
     "RobustPCADisplay": {"table": [[1.0]], "low_rank": [[1.0]], "errors": [[0.0]]},
+    "RolesDisplay": {"components": [[1, 0]], "assignments": [[1], [0]]},
     "SlowSignalsDisplay": {"signals": [[1.0], [2.0], [4.0]]},
     "WarpingPathDisplay": {"costs": [[0.0]], "path": [[0, 0]]},
 }  # fmt: skip
