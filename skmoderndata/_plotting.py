@@ -103,13 +103,18 @@ def last_step(estimator: Any) -> Any:
     return estimator if steps is None else steps[-1][1]
 
 
-def check_limit(name: str, value: Any) -> None:
-    """Refuse a limit of what is drawn that is not an integer of at least 1."""
-    if not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name}={value!r} should be an integer of at least 1.")
+def check_limit(name: str, value: Any, *, least: int = 1) -> None:
+    """Refuse a number of what is drawn that is no integer, or too small."""
+    if not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name}={value!r} should be an integer of at least {least}.")
 
 
 def count_of(drawn: int, total: int, thing: str, things: str | None = None) -> str:
     """Say how many things are drawn, and of how many where these are more."""
     name = thing if total == 1 else things or f"{thing}s"
     return f"{total} {name}" if drawn == total else f"{drawn} of {total} {name}"
+
+
+def evenly(n: int, limit: int) -> Any:
+    """Numbers below n at even distances, all of them up to the limit."""
+    return np.arange(min(n, limit)) * n // min(n, limit)

@@ -8,6 +8,7 @@ from skmoderndata._compat import as_numpy
 from skmoderndata._plotting import (
     check_limit,
     count_of,
+    evenly,
     last_step,
     name_ticks,
     names_of,
@@ -169,7 +170,7 @@ class RolesDisplay:
         check_limit("max_columns", max_columns)
         roles, has_role = self._checked()
         n, p = len(has_role), roles.shape[1]
-        self.row_order_ = _evenly(person_order(has_role), max_rows)
+        self.row_order_ = person_order(has_role)[evenly(n, max_rows)]
         self.column_order_ = right_order(roles)[:max_columns]
         cells = self._cells(roles, has_role)
 
@@ -275,12 +276,6 @@ def _bits(X, threshold):
         return X > above if above >= 0 else _bits(X.toarray(), threshold)
     X = np.asarray(as_numpy(X), dtype=np.float64)
     return np.where(np.isnan(X), np.nan, X > above)
-
-
-def _evenly(order, limit):
-    """Entries at even distances, at most as many as the limit."""
-    n = len(order)
-    return order if n <= limit else order[np.arange(limit) * n // limit]
 
 
 def _draw_cells(ax, cells, style):

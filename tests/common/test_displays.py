@@ -16,6 +16,10 @@ ARGUMENTS = {
     "ClusteringStabilityDisplay": {
         "param_range": [2], "stability": [1.0], "standard_error": [0.1], "best_k": 2,
     },
+    "CoreSetDisplay": {
+        "points": [[0.0, 0.0], [1.0, 1.0]], "support": [0], "response": [[-1, 0], [0, 1]],
+        "xx0": [[0, 1], [0, 1]], "xx1": [[0, 0], [1, 1]],
+    },
     "EntrySearchDisplay": {"values": [2], "scores": [1.0], "standard_error": [0.1], "chosen": 2},
     "PhaseTransitionDisplay": {"delta": [0.5], "rho": [0.5], "success": [[1.0]]},
     "RobustPCADisplay": {"table": [[1.0]], "low_rank": [[1.0]], "errors": [[0.0]]},
