@@ -14,6 +14,7 @@ from skmoderndata._plotting import (
 
 KINDS = ("image", "signal", "table")
 MAX_ATOMS = {"image": 100, "signal": 20, "table": 20}  # that are legible on one axes
+BRIGHT = 0.85  # mean of red, green and blue that is hardly told from white
 SIGNAL_STEP = 2.2  # from one signal to the next, in units of their largest magnitude
 
 
@@ -225,7 +226,7 @@ class AtomsDisplay:
         """Draw all atoms in one sheet, with a line of one pixel between them."""
         rows, columns = self.image_shape
         k = len(scaled)
-        across = min(k, max(1, round(np.sqrt(k * rows / columns))))
+        across = min(k, int(np.ceil(np.sqrt(k * rows / columns))))
         down = -(-k // across)
 
         sheet = np.full((down * (rows + 1) + 1, across * (columns + 1) + 1), np.nan)
@@ -237,7 +238,10 @@ class AtomsDisplay:
         ax = axes_or_new(self, ax, layout="constrained")
         self.image_ = ax.imshow(sheet, **(_colours(scaled) | kwargs))
         self.lines_ = []
-        ax.set(xticks=[], yticks=[], facecolor="0.75")  # seen between the atoms
+
+        # lines that differ from an atom of zeros
+        brightness = self.image_.to_rgba(np.zeros((1, 1)))[0, 0, :3].mean()
+        ax.set(xticks=[], yticks=[], facecolor="0.75" if brightness > BRIGHT else "white")
         ax.spines[:].set_visible(False)
         return ax
 

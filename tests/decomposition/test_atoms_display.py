@@ -33,12 +33,12 @@ def test_sheet_holds_the_most_used_atoms_row_by_row():
     assert_array_equal(display.order_, [1, 3, 6, 5, 0, 2])
     assert display.ax_.get_title() == "6 of 7 atoms, most used first"
 
-    # two images of three rows and four columns beside each other, lines of one pixel around them
+    # three images of 3 x 4 pixels beside each other, with lines of one pixel around them
     sheet = np.asarray(display.image_.get_array().filled(np.nan))
-    assert sheet.shape == (3 * 4 + 1, 2 * 5 + 1)
+    assert sheet.shape == (2 * 4 + 1, 3 * 5 + 1)
     first, last = atoms[1], atoms[2]
     assert_allclose(sheet[1:4, 1:5], first.reshape(3, 4) / np.abs(first).max())
-    assert_allclose(sheet[9:12, 6:10], last.reshape(3, 4) / np.abs(last).max())
+    assert_allclose(sheet[5:8, 11:15], last.reshape(3, 4) / np.abs(last).max())
     assert np.isnan(sheet[::4]).all()
     assert np.isnan(sheet[:, ::5]).all()
 
@@ -94,6 +94,8 @@ def test_estimators_and_colours(estimator):
     grey = AtomsDisplay.from_estimator(estimator, image_shape=(2, 3), cmap="gray", vmin=-2)
     assert grey.image_.get_cmap().name == "gray"
     assert grey.image_.get_clim() == (-2, 1)
+    assert grey.ax_.get_facecolor() == (1, 1, 1, 1)
+    assert display.ax_.get_facecolor() != (1, 1, 1, 1)
 
 
 @pytest.mark.edge

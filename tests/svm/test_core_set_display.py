@@ -203,7 +203,7 @@ def test_estimators_and_settings_that_are_refused():
         CoreSetDisplay.from_estimator(model, X, y[1:])
     with pytest.raises(ValueError, match="max_points=0 should be"):
         CoreSetDisplay.from_estimator(model, X, max_points=0)
-    with pytest.raises(ValueError, match="grid_resolution=1 should be .* at least 2"):
+    with pytest.raises(ValueError, match=r"grid_resolution=1 should be .* at least 2"):
         CoreSetDisplay.from_estimator(model, X, grid_resolution=1)
     with pytest.raises(ValueError, match="give two columns"):
         CoreSetDisplay(points=[[1.0]], xx0=[], xx1=[], response=[]).plot()
