@@ -138,6 +138,8 @@ class RolesDisplay:
                 f"{type(step).__name__} has none: give what is to be drawn as "
                 "RolesDisplay(components=..., assignments=...)."
             )
+
+        # bits and roles as the estimator reads them
         display = cls(
             components=components,
             assignments=estimator.transform(X),
@@ -169,13 +171,14 @@ class RolesDisplay:
         check_limit("max_rows", max_rows)
         check_limit("max_columns", max_columns)
         roles, has_role = self._checked()
-        n, p = len(has_role), roles.shape[1]
+        n = len(has_role)
+        k, p = roles.shape
         self.row_order_ = person_order(has_role)[evenly(n, max_rows)]
         self.column_order_ = right_order(roles)[:max_columns]
         cells = self._cells(roles, has_role)
 
         # as many rows of the figure as there are roles and, at most half a page, people
-        k, n_drawn, p_drawn = len(roles), *cells.shape
+        n_drawn, p_drawn = cells.shape
         heights = (0.25 * k, min(0.2 * n_drawn, 4.0))
         axes = several_axes_or_new(
             self,
@@ -286,6 +289,8 @@ def _draw_cells(ax, cells, style):
     colours = list(CELLS.values())
     colormap = ListedColormap(colours)
     image = ax.imshow(cells, **({"cmap": colormap, "vmin": -0.5, "vmax": 4.5} | style))
+
+    # legend of the kinds that occur, with their shares
     present = np.unique(cells)
     handles = [
         Patch(facecolor=colour, edgecolor="0.5", label=f"{name}: {(cells == kind).mean():.1%}")

@@ -1,6 +1,7 @@
 """Plot of the atoms of a dictionary, or of the components of a factorisation."""
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._plotting import (
@@ -25,7 +26,7 @@ class AtomsDisplay:
 
     Parameters
     ----------
-    atoms : array-like of shape (n_atoms, n_features)
+    atoms : array-like or sparse matrix of shape (n_atoms, n_features)
         Atoms, one in each row.
 
     image_shape : tuple of two int, default=None
@@ -127,6 +128,8 @@ class AtomsDisplay:
                 f"{type(step).__name__} {found}: give what is to be drawn as "
                 "AtomsDisplay(atoms=...)."
             )
+
+        # names of the table and numbers of uses, where the estimator has them
         if feature_names is None:
             feature_names = getattr(step, "feature_names_in_", None)
 
@@ -185,7 +188,7 @@ class AtomsDisplay:
 
     def _checked_atoms(self):
         """Atoms as a table of real numbers."""
-        atoms = np.asarray(self.atoms)
+        atoms = self.atoms.toarray() if sparse.issparse(self.atoms) else np.asarray(self.atoms)
         if atoms.ndim != 2 or atoms.size == 0:
             raise ValueError(
                 f"AtomsDisplay: atoms has the shape {atoms.shape}; give a table with one atom in "
@@ -199,6 +202,7 @@ class AtomsDisplay:
 
     def _checked_kind(self, kind, n_features):
         """Kind of picture, which `image_shape` and `feature_names` must fit."""
+        # as far as nobody says, what is known of the features decides
         if kind is None and self.image_shape is not None:
             kind = "image"
         elif kind is None:

@@ -121,6 +121,8 @@ class SlowSignalsDisplay:
                 f"{type(step).__name__} is none: give signals of another method as "
                 "SlowSignalsDisplay(signals=...)."
             )
+
+        # slowness is measured in steps of the same lag as in the fit
         display = cls(
             signals=estimator.transform(X),
             delta_values=step.delta_values_,

@@ -170,7 +170,8 @@ class CoreSetDisplay:
         _check_rows(step, core, support, points if model is step else None, estimator, X)
 
         # the estimator on a grid
-        low, high = points.min(axis=0), points.max(axis=0)
+        low = points.min(axis=0)
+        high = points.max(axis=0)
         margin = MARGIN * np.where(high > low, high - low, 1.0)
         axes = np.linspace(low - margin, high + margin, grid_resolution).T
         xx0, xx1 = np.meshgrid(*axes)
@@ -255,7 +256,8 @@ class CoreSetDisplay:
         response = np.asarray(self.response, dtype=np.float64)
         levels = np.asarray(self.levels, dtype=np.float64)
         grid = np.asarray(self.xx0), np.asarray(self.xx1), response
-        low, high = response.min(), response.max()
+        low = response.min()
+        high = response.max()
         self.boundary_ = None
         if not levels.size:
             self.surface_ = ax.contourf(*grid, LEVELS_OF_NUMBERS, cmap="viridis", alpha=0.5)

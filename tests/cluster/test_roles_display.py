@@ -122,7 +122,8 @@ def test_sparse_tables_names_and_pipelines_make_the_same_picture():
 @pytest.mark.edge
 def test_large_tables_are_thinned():
     rng = np.random.default_rng(0)
-    roles, has_role = rng.random((3, 90)) < 0.2, rng.random((500, 3)) < 0.5
+    roles = rng.random((3, 90)) < 0.2
+    has_role = rng.random((500, 3)) < 0.5
     display = RolesDisplay(components=roles, assignments=has_role).plot(
         max_rows=50, max_columns=30, cmap="gray"
     )

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.decomposition import NMF, PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -35,10 +36,10 @@ def test_sheet_holds_the_most_used_atoms_row_by_row():
 
     # three images of 3 x 4 pixels beside each other, with lines of one pixel around them
     sheet = np.asarray(display.image_.get_array().filled(np.nan))
+    scaled = atoms / np.abs(atoms).max(axis=1, keepdims=True)
     assert sheet.shape == (2 * 4 + 1, 3 * 5 + 1)
-    first, last = atoms[1], atoms[2]
-    assert_allclose(sheet[1:4, 1:5], first.reshape(3, 4) / np.abs(first).max())
-    assert_allclose(sheet[5:8, 11:15], last.reshape(3, 4) / np.abs(last).max())
+    assert_allclose(sheet[1:4, 1:5], scaled[1].reshape(3, 4))
+    assert_allclose(sheet[5:8, 11:15], scaled[2].reshape(3, 4))
     assert np.isnan(sheet[::4]).all()
     assert np.isnan(sheet[:, ::5]).all()
 
@@ -103,6 +104,13 @@ def test_an_atom_of_zeros_and_a_single_one():
     display = AtomsDisplay(atoms=np.zeros((1, 4)), image_shape=(2, 2)).plot()
     assert_array_equal(display.image_.get_array()[1:3, 1:3], np.zeros((2, 2)))
     assert display.ax_.get_title() == "1 atom"
+
+
+@pytest.mark.invariance
+def test_sparse_atoms_make_the_same_picture():
+    dense = AtomsDisplay(atoms=np.eye(4)[::-1], image_shape=(2, 2)).plot()
+    display = AtomsDisplay(atoms=sparse.csr_array(np.eye(4)[::-1]), image_shape=(2, 2)).plot()
+    assert_array_equal(display.image_.get_array(), dense.image_.get_array())
 
 
 @pytest.mark.edge

@@ -98,7 +98,8 @@ def test_classes_have_one_colour_each_in_samples_core_and_regions():
 @pytest.mark.invariance
 def test_three_classes_and_names_in_a_pipeline():
     wine = load_wine(as_frame=True)
-    X, y = wine.data[["malic_acid", "flavanoids"]], wine.target
+    X = wine.data[["malic_acid", "flavanoids"]]
+    y = wine.target
     model = make_pipeline(StandardScaler(), machine()).fit(X, y)
     display = CoreSetDisplay.from_estimator(model, X, y)
     assert display.ax_.get_xlabel() == "malic_acid"
