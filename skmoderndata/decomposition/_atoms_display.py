@@ -15,6 +15,7 @@ from skmoderndata._plotting import (
 
 KINDS = ("image", "signal", "table")
 MAX_ATOMS = {"image": 100, "signal": 20, "table": 20}  # that are legible on one axes
+ROUNDING = 1e-6  # of the largest entry, up to which a negative entry counts as zero
 BRIGHT = 0.85  # mean of red, green and blue that is hardly told from white
 SIGNAL_STEP = 2.2  # from one signal to the next, in units of their largest magnitude
 
@@ -29,8 +30,9 @@ class AtomsDisplay:
     atoms : array-like or sparse matrix of shape (n_atoms, n_features)
         Atoms, one in each row.
 
-    image_shape : tuple of two int, default=None
-        Numbers of rows and columns of pixels, for atoms that are images.
+    image_shape : tuple of int, default=None
+        Numbers of rows and columns of pixels, for atoms that are images; (rows, columns, 3) for
+        images in red, green and blue, of which an entry of 0 is drawn as half of the light.
 
     feature_names : array-like of str of shape (n_features,), default=None
         Names of the features.
@@ -87,6 +89,7 @@ class AtomsDisplay:
         feature_names=None,
         kind=None,
         max_atoms=None,
+        n_columns=None,
         ax=None,
         **kwargs,
     ):
@@ -97,8 +100,9 @@ class AtomsDisplay:
         estimator : estimator with `components_`
             Fitted: a dictionary, a factorisation, or `PCA` and `NMF` of scikit-learn; of a
             pipeline the last step is drawn. Where it has `usage_`, the most used atom is first.
-        image_shape : tuple of two int, default=None
-            Numbers of rows and columns of pixels, for atoms that are images.
+        image_shape : tuple of int, default=None
+            Numbers of rows and columns of pixels, for atoms that are images, and 3 as the third
+            for colours.
         feature_names : array-like of str, default=None
             Names of the features; None takes those of the table that the estimator was fitted to.
         kind : {"image", "signal", "table"}, default=None
@@ -107,6 +111,8 @@ class AtomsDisplay:
             else "table" where features have names, else "signal".
         max_atoms : int, default=None
             Number of atoms that are drawn at most; None is 100 images, or 20 of the other kinds.
+        n_columns : int, default=None
+            Number of images beside each other; None makes the sheet about square.
         ax : matplotlib Axes, default=None
             Axes to draw on; None creates a new figure.
         **kwargs : dict
@@ -139,9 +145,9 @@ class AtomsDisplay:
             feature_names=feature_names,
             usage=getattr(step, "usage_", None),
         )
-        return display.plot(ax, kind=kind, max_atoms=max_atoms, **kwargs)
+        return display.plot(ax, kind=kind, max_atoms=max_atoms, n_columns=n_columns, **kwargs)
 
-    def plot(self, ax=None, *, kind=None, max_atoms=None, **kwargs):
+    def plot(self, ax=None, *, kind=None, max_atoms=None, n_columns=None, **kwargs):
         """Plot the atoms.
 
         Parameters
@@ -152,6 +158,8 @@ class AtomsDisplay:
             As in :meth:`from_estimator`.
         max_atoms : int, default=None
             Number of atoms that are drawn at most; None is 100 images, or 20 of the other kinds.
+        n_columns : int, default=None
+            Number of images beside each other; None makes the sheet about square.
         **kwargs : dict
             Passed on to :meth:`matplotlib.axes.Axes.imshow`, for signals to
             :meth:`matplotlib.axes.Axes.plot`.
@@ -165,6 +173,8 @@ class AtomsDisplay:
         kind = self._checked_kind(kind, atoms.shape[1])
         limit = MAX_ATOMS[kind] if max_atoms is None else max_atoms
         check_limit("max_atoms", limit)
+        if n_columns is not None:
+            check_limit("n_columns", n_columns)
 
         # the most used atoms, each scaled to its largest magnitude
         order = np.arange(len(atoms))
@@ -174,12 +184,12 @@ class AtomsDisplay:
         largest = np.abs(atoms).max(axis=1, keepdims=True)
         scaled = (atoms / np.where(largest > 0, largest, 1.0))[self.order_]
 
-        draw = {
-            "image": self._draw_images,
-            "signal": self._draw_signals,
-            "table": self._draw_table,
-        }
-        ax = draw[kind](ax, scaled, **kwargs)
+        if kind == "image":
+            ax = self._draw_images(ax, scaled, n_columns, **kwargs)
+        elif kind == "signal":
+            ax = self._draw_signals(ax, scaled, **kwargs)
+        else:
+            ax = self._draw_table(ax, scaled, **kwargs)
         title = count_of(len(scaled), len(atoms), "atom")
         ax.set_title(title if self.usage is None else f"{title}, most used first")
         self.ax_ = ax
@@ -219,33 +229,41 @@ class AtomsDisplay:
             return kind
 
         shape = self.image_shape
-        if np.shape(shape) != (2,) or np.prod(shape) != n_features:
+        fits = np.shape(shape) == (2,) or (np.shape(shape) == (3,) and shape[2] == 3)
+        if not fits or np.prod(shape) != n_features:
             raise ValueError(
                 f"image_shape={shape!r} should be the numbers of rows and columns of pixels, "
                 f"with the product {n_features}, the entries of an atom."
             )
         return kind
 
-    def _draw_images(self, ax, scaled, **kwargs):
+    def _draw_images(self, ax, scaled, n_columns, **kwargs):
         """Draw all atoms in one sheet, with a line of one pixel between them."""
-        rows, columns = self.image_shape
+        rows, columns, *colours = self.image_shape
         k = len(scaled)
-        across = min(k, int(np.ceil(np.sqrt(k * rows / columns))))
+        across = n_columns
+        if across is None:
+            across = min(k, int(np.ceil(np.sqrt(k * rows / columns))))
         down = -(-k // across)
+        tiles = 0.5 + 0.5 * scaled if colours else scaled
 
-        sheet = np.full((down * (rows + 1) + 1, across * (columns + 1) + 1), np.nan)
-        for j, atom in enumerate(scaled):
+        sheet = np.full((down * (rows + 1) + 1, across * (columns + 1) + 1, *colours), np.nan)
+        for j, tile in enumerate(tiles):
             top = 1 + (rows + 1) * (j // across)
             left = 1 + (columns + 1) * (j % across)
-            sheet[top : top + rows, left : left + columns] = atom.reshape(rows, columns)
+            sheet[top : top + rows, left : left + columns] = tile.reshape(self.image_shape)
 
         ax = axes_or_new(self, ax, layout="constrained")
-        self.image_ = ax.imshow(sheet, **(_colours(scaled) | kwargs))
         self.lines_ = []
-
-        # lines that differ from an atom of zeros
-        brightness = self.image_.to_rgba(np.zeros((1, 1)))[0, 0, :3].mean()
-        ax.set(xticks=[], yticks=[], facecolor="0.75" if brightness > BRIGHT else "white")
+        background = "white"
+        if colours:
+            self.image_ = ax.imshow(np.nan_to_num(sheet, nan=1.0), **kwargs)
+        else:
+            self.image_ = ax.imshow(sheet, **(_colours(scaled) | kwargs))
+            # lines that differ from an atom of zeros
+            brightness = self.image_.to_rgba(np.zeros((1, 1)))[0, 0, :3].mean()
+            background = "0.75" if brightness > BRIGHT else "white"
+        ax.set(xticks=[], yticks=[], facecolor=background)
         ax.spines[:].set_visible(False)
         return ax
 
@@ -319,6 +337,6 @@ def largest_features(scaled, limit):
 
 def _colours(scaled):
     """Colours around zero, or from white to black where nothing is negative."""
-    if scaled.min() < 0:
+    if scaled.min() < -ROUNDING:
         return {"vmin": -1, "vmax": 1, "cmap": "RdBu_r"}
     return {"vmin": 0, "vmax": 1, "cmap": "Greys"}

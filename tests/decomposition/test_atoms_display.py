@@ -101,9 +101,24 @@ def test_estimators_and_colours(estimator):
 
 @pytest.mark.edge
 def test_an_atom_of_zeros_and_a_single_one():
+    display = AtomsDisplay(
+        atoms=np.full((1, 4), -1e-17) + np.eye(4)[:1], image_shape=(2, 2)
+    ).plot()
+    assert display.image_.get_clim() == (0, 1)  # what rounding makes negative has no colour
     display = AtomsDisplay(atoms=np.zeros((1, 4)), image_shape=(2, 2)).plot()
     assert_array_equal(display.image_.get_array()[1:3, 1:3], np.zeros((2, 2)))
     assert display.ax_.get_title() == "1 atom"
+
+
+@pytest.mark.oracle
+def test_colours_and_columns():
+    atoms = signed_atoms(5, 12)
+    display = AtomsDisplay(atoms=atoms, image_shape=(2, 2, 3)).plot(n_columns=4)
+    sheet = np.asarray(display.image_.get_array())
+    assert sheet.shape == (2 * 3 + 1, 4 * 3 + 1, 3)
+    scaled = atoms / np.abs(atoms).max(axis=1, keepdims=True)
+    assert_allclose(sheet[4:6, 1:3], (1 + scaled[4].reshape(2, 2, 3)) / 2)
+    assert (sheet[::3] == 1).all()
 
 
 @pytest.mark.invariance
@@ -122,6 +137,8 @@ def test_sparse_atoms_make_the_same_picture():
         ({"kind": "image"}, "image_shape=None should be"),
         ({"kind": "bar"}, "kind='bar' should be 'image', 'signal', 'table' or None"),
         ({"feature_names": ["a"]}, "has 1 names, and the atoms have 12 entries"),
+        ({"image_shape": (3, 2, 2)}, "with the product 12"),
+        ({"image_shape": (3, 4), "n_columns": 0}, "n_columns=0 should be an integer"),
         ({"max_atoms": 0}, "max_atoms=0 should be an integer of at least 1"),
     ],
 )
