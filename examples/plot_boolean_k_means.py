@@ -16,6 +16,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_mutual_info_score
 
 from skmoderndata.cluster import BooleanKMeans
+from skmoderndata.decomposition import AtomsDisplay
 
 images, digit = load_digits(return_X_y=True)
 X = images > 7
@@ -47,9 +48,8 @@ figure = plt.figure(figsize=(11, 6), layout="constrained")
 top, bottom = figure.subfigures(2, 1, height_ratios=(1.0, 1.3))
 for ax, (name, found) in zip(top.subplots(2, 1), centers.items(), strict=True):
     order = np.argsort(-found.sum(axis=1))
-    tiles = np.pad(found[order].reshape(-1, 8, 8).astype(float), ((0, 0), (0, 0), (1, 1)))
-    ax.imshow(np.hstack(tiles), cmap="Greys")
-    ax.set(title=f"{name}: 20 centres", xticks=[], yticks=[])
+    AtomsDisplay(atoms=found[order], image_shape=(8, 8)).plot(ax, n_columns=20)
+    ax.set_title(f"{name}: 20 centres")
 left, right = bottom.subplots(1, 2)
 for name in wrong:
     left.plot(grid, wrong[name], "o-", label=name)

@@ -25,7 +25,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.svm import SVC
 
-from skmoderndata.svm import CoreVectorMachine
+from skmoderndata.svm import CoreSetDisplay, CoreVectorMachine
 
 
 def board(n, rng):
@@ -64,13 +64,8 @@ million_seconds = time.perf_counter() - start
 million_error = 100 * (1 - core.score(X_test, y_test))
 
 fig, axes = plt.subplots(1, 2, figsize=(10.5, 4.8), layout="constrained")
-grid = np.stack(np.meshgrid(*[np.linspace(0, 4, 150)] * 2), axis=-1)
-field = core.decision_function(grid.reshape(-1, 2)).reshape(150, 150)
-ax = axes[0]
-ax.contourf(grid[..., 0], grid[..., 1], np.clip(field, -2, 2), 21, cmap="RdBu", alpha=0.7)
-ax.contour(grid[..., 0], grid[..., 1], field, [0], colors="k", linewidths=1)
-ax.scatter(*core.support_vectors_.T, s=0.5, color="k")
-ax.set(
+CoreSetDisplay.from_estimator(core, X, y, ax=axes[0])
+axes[0].set(
     title=f"{len(core.support_)} support vectors of 1 000 000 samples,\n"
     f"published rule: duality gap {core.dual_gap_:.0%}, test error {million_error:.2f} %",
     aspect="equal",

@@ -16,6 +16,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.svm import LinearSVC
 
+from skmoderndata.decomposition import AtomsDisplay
 from skmoderndata.sparse_coding import DictionaryClassifier
 
 X, y = load_digits(return_X_y=True)
@@ -50,15 +51,8 @@ for ax, passes, title in (
     (axes[1], 10, "two atoms each, told apart"),
 ):
     atoms = models[2, passes].components_[:8]  # (8 digits, 2 atoms, 64)
-    sheet = np.full((4 * 9 + 1, 4 * 9 + 2), np.nan)
-    for digit in range(8):
-        for j in range(2):
-            row, column = 9 * (digit // 2), 9 * (2 * (digit % 2) + j) + digit % 2
-            tile = atoms[digit, j].reshape(8, 8)
-            sheet[row + 1 : row + 9, column + 1 : column + 9] = tile / np.abs(tile).max()
-    ax.imshow(sheet, cmap="RdBu_r", vmin=-1, vmax=1)
+    AtomsDisplay(atoms=atoms.reshape(16, 64), image_shape=(8, 8)).plot(ax)
     ax.set_title(title)
-    ax.set_axis_off()
 axes[2].semilogx(sizes, scores[0], "o-", base=2, label="dictionaries by K-SVD")
 axes[2].semilogx(sizes, scores[10], "o-", base=2, label="told apart")
 axes[2].axhline(linear, color="0.5", ls="--", label="linear classifier")

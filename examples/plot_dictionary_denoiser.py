@@ -14,6 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_sample_image
 
+from skmoderndata.decomposition import AtomsDisplay
 from skmoderndata.image import DictionaryDenoiser
 
 clean = load_sample_image("china.jpg")[60:220, 150:310].astype(float)
@@ -51,13 +52,7 @@ for column, (name, image) in enumerate(pictures):
 for ax in axes.flat:
     ax.set_axis_off()
 
-sheet = np.full((8 * 9 + 1, 32 * 9 + 1, 3), 1.0)
-for j, atom in enumerate(model.components_[:256]):
-    row, place = divmod(j, 32)
-    tile = 0.5 + 0.5 * atom.reshape(8, 8, 3) / np.abs(atom).max()
-    sheet[9 * row + 1 : 9 * row + 9, 9 * place + 1 : 9 * place + 9] = tile
 fig, ax = plt.subplots(figsize=(12, 3.4), layout="constrained")
-ax.imshow(sheet)
+AtomsDisplay.from_estimator(model, image_shape=(8, 8, 3), max_atoms=256, n_columns=32, ax=ax)
 ax.set_title("the 256 atoms learned from the noisy image")
-ax.set_axis_off()
 plt.show()

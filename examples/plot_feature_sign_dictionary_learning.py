@@ -20,7 +20,7 @@ from sklearn.decomposition import DictionaryLearning
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.image import extract_patches_2d
 
-from skmoderndata.decomposition import FeatureSignDictionaryLearning
+from skmoderndata.decomposition import AtomsDisplay, FeatureSignDictionaryLearning
 
 grey = load_sample_image("flower.jpg").mean(axis=2) / 255
 patches = extract_patches_2d(grey, (8, 8), max_patches=40000, random_state=0).reshape(-1, 64)
@@ -65,14 +65,8 @@ print(f"codes: {model.dual_gap_.max():.1e}, atoms: {model.dictionary_gap_:.1e}, 
 # The atoms, most used first, and the two views of the objective.
 
 fig, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained")
-sheet = np.full((91, 91), np.nan)
-for j, atom in enumerate(model.components_[np.argsort(-model.usage_, kind="stable")]):
-    row, column = divmod(j, 10)
-    picture = atom.reshape(8, 8) / np.abs(atom).max()
-    sheet[9 * row + 1 : 9 * row + 9, 9 * column + 1 : 9 * column + 9] = picture
-left.imshow(sheet, cmap="gray", vmin=-1, vmax=1)
+AtomsDisplay.from_estimator(model, image_shape=(8, 8), ax=left, cmap="gray")
 left.set_title("100 atoms of a photograph of flowers")
-left.set_axis_off()
 best = min(values[-1] for values, _ in curves.values())
 for color, (name, (values, seconds)) in zip(("C0", "C3", "C2"), curves.items(), strict=True):
     excess = 100 * (values / best - 1)

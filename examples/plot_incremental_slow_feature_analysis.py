@@ -11,7 +11,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from skmoderndata.datasets import make_slow_signal
-from skmoderndata.decomposition import IncrementalSlowFeatureAnalysis, SlowFeatureAnalysis
+from skmoderndata.decomposition import (
+    IncrementalSlowFeatureAnalysis,
+    SlowFeatureAnalysis,
+    SlowSignalsDisplay,
+)
 
 X, slow = make_slow_signal(2000)
 exact = SlowFeatureAnalysis(n_components=1, degree=2).fit(X)
@@ -34,8 +38,8 @@ axes[0].set(title="the two signals (part)", xlabel="row")
 axes[1].semilogy(np.arange(1, 31), 1 - np.array(agreement), "o-", ms=3)
 axes[1].set(title="1 - correlation with the sine", xlabel="times through the signal")
 sign = np.sign(np.corrcoef(online.transform(X)[:, 0], slow)[0, 1])
-axes[2].plot(sign * online.transform(X)[:, 0], label="stream")
-axes[2].plot(np.sqrt(2) * np.asarray(slow), "--", lw=1, label="truth")
-axes[2].set(title="slowest feature", xlabel="row")
+SlowSignalsDisplay.from_estimator(online, X, ax=axes[2], label="stream")
+axes[2].plot(sign * np.sqrt(2) * np.asarray(slow), "--", color="C1", lw=1, label="truth")
+axes[2].set(title="slowest feature")
 axes[2].legend()
 plt.show()

@@ -17,7 +17,7 @@ from sklearn.datasets import load_sample_image
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.image import extract_patches_2d
 
-from skmoderndata.decomposition import KSVD
+from skmoderndata.decomposition import KSVD, AtomsDisplay
 from skmoderndata.sparse_coding import SparseCoder, dct_dictionary
 
 grey = load_sample_image("china.jpg").mean(axis=2)
@@ -50,18 +50,9 @@ for name, error in errors.items():
 # The atoms, most used first, and how the error falls with the passes.
 
 fig, (left, middle, right) = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained")
-for ax, atoms, title in (
-    (left, cosines.components_, "144 cosines"),
-    (middle, model.components_[np.argsort(-model.usage_)], "144 atoms learned"),
-):
-    sheet = np.full((12 * 9 + 1, 12 * 9 + 1), np.nan)
-    for j, atom in enumerate(atoms):
-        row, column = divmod(j, 12)
-        picture = atom.reshape(8, 8) / np.abs(atom).max()
-        sheet[9 * row + 1 : 9 * row + 9, 9 * column + 1 : 9 * column + 9] = picture
-    ax.imshow(sheet, cmap="gray", vmin=-1, vmax=1)
+for ax, coder, title in ((left, cosines, "144 cosines"), (middle, model, "144 atoms learned")):
+    AtomsDisplay.from_estimator(coder, image_shape=(8, 8), max_atoms=144, ax=ax, cmap="gray")
     ax.set_title(title)
-    ax.set_axis_off()
 passes = np.arange(1, model.n_iter_ + 1)
 right.plot(
     passes,

@@ -14,7 +14,7 @@ several roles matter?
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skmoderndata.cluster import MultiAssignmentClustering
+from skmoderndata.cluster import MultiAssignmentClustering, RolesDisplay
 from skmoderndata.metrics import generalization_error, source_mismatch
 
 rng = np.random.default_rng(3)
@@ -48,6 +48,12 @@ for name, model in models.items():
 print(f"share of exceptional bits: {models['several roles'].epsilon_:.3f} (truth 0.15)")
 
 # %%
+# The roles found, people with the same roles together, and in red and yellow what the policy does
+# not say: the display shows it with the share of exceptional entries.
+
+RolesDisplay.from_estimator(models["several roles"], train)
+
+# %%
 # How many roles? The error on new people is smallest at the true number.
 
 grid = range(1, 10)
@@ -60,25 +66,9 @@ errors = [
     )
     for k in grid
 ]
-
-# %%
-# People are sorted by their roles, and permissions stay in the order of the roles.
-
-several = models["several roles"]
-order = np.lexsort(several.assignments_.T[::-1])
-figure, axes = plt.subplots(1, 4, figsize=(13, 5), layout="constrained")
-pictures = {
-    "access as granted": train[order],
-    "explained by roles found": several.inverse_transform(several.assignments_[order]),
-    "policy (truth)": policy[:300][order],
-}
-for ax, (title, picture) in zip(axes, pictures.items(), strict=False):
-    ax.imshow(picture, aspect="auto", cmap="Greys", interpolation="none")
-    ax.set(title=title, xlabel="permission", ylabel="person", yticks=[])
-axes[3].plot(grid, errors, "o-")
-axes[3].axvline(n_roles, color="0.7", ls="--", label="planted")
-axes[3].set(
-    title="choice of the number", xlabel="roles", ylabel="wrong predictions, new people"
-)
-axes[3].legend()
+_, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
+ax.plot(grid, errors, "o-")
+ax.axvline(n_roles, color="0.7", ls="--", label="planted")
+ax.set(xlabel="roles", ylabel="wrong predictions, new people")
+ax.legend()
 plt.show()

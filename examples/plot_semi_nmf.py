@@ -17,7 +17,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.decomposition import TruncatedSVD
 
-from skmoderndata.decomposition import SemiNMF
+from skmoderndata.decomposition import AtomsDisplay, SemiNMF
 
 X = load_digits().data / 16
 X = X - X.mean(axis=0)
@@ -40,18 +40,13 @@ for k in numbers:
 # does, and the rest is as good as the bound. One part for each digit costs far more.
 
 model = SemiNMF(12, tol=1e-3, max_iter=3000).fit(X)
-fig = plt.figure(figsize=(10, 4), layout="constrained")
-left, right = fig.subfigures(1, 2)
-ax = left.subplots()
+fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for (name, values), marker in zip(errors.items(), "^os", strict=True):
-    ax.plot(numbers, values, marker + "-", label=name)
-ax.set(xlabel="number of components", ylabel="relative error", ylim=(0, 1))
-ax.legend()
-right.suptitle("twelve components of semi-NMF (blue: below the mean)")
-for tile, part in zip(right.subplots(3, 4).flat, model.components_, strict=True):
-    reach = np.abs(part).max()
-    tile.imshow(part.reshape(8, 8), cmap="RdBu_r", vmin=-reach, vmax=reach)
-    tile.set(xticks=[], yticks=[])
+    left.plot(numbers, values, marker + "-", label=name)
+left.set(xlabel="number of components", ylabel="relative error", ylim=(0, 1))
+left.legend()
+AtomsDisplay.from_estimator(model, image_shape=(8, 8), ax=right)
+right.set_title("twelve components (blue: below the mean)")
 plt.show()
 
 codes = model.transform(X)

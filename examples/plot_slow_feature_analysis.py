@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from skmoderndata.datasets import make_slow_signal
-from skmoderndata.decomposition import SlowFeatureAnalysis
+from skmoderndata.decomposition import SlowFeatureAnalysis, SlowSignalsDisplay
 
 X, slow = make_slow_signal(5000)
 t = np.linspace(0, 2, len(X))
@@ -56,4 +56,12 @@ for ax, (name, y) in zip(axes[1], outputs.items(), strict=True):
     ax.set_xlabel(r"$t / \pi$")
     ax.set_ylim(-3.2, 3.2)
 axes[1, 1].legend(loc="upper right")
+
+# %%
+# There are four more uncorrelated functions of this kind, in the order of their slowness. Learned
+# from the first half of the rows, none is faster on the second: nothing was fitted to noise.
+
+half = len(X) // 2
+sfa = SlowFeatureAnalysis(degree=2).fit(X[:half])
+SlowSignalsDisplay.from_estimator(sfa, X[half:])
 plt.show()

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.decomposition import NMF
 
-from skmoderndata.decomposition import SparseNMF
+from skmoderndata.decomposition import AtomsDisplay, SparseNMF
 
 X = load_digits().data / 16
 n_parts = 16
@@ -42,12 +42,7 @@ for level in levels:
 size = np.linalg.norm(X)
 fig, axes = plt.subplots(2, 2, figsize=(8, 8.6), layout="constrained")
 for ax, (name, model) in zip(axes.flat, models.items(), strict=True):
-    H = model.components_ / model.components_.max(axis=1, keepdims=True)
-    tiles = np.pad(
-        H.reshape(4, 4, 8, 8), ((0, 0), (0, 0), (0, 1), (0, 1)), constant_values=0.3
-    )
-    ax.imshow(tiles.transpose(0, 2, 1, 3).reshape(36, 36)[:-1, :-1], cmap="gray_r")
-    ax.set(xticks=[], yticks=[])
+    AtomsDisplay.from_estimator(model, image_shape=(8, 8), ax=ax)
     found = sparseness(model.components_)
     error = np.linalg.norm(X - model.inverse_transform(model.transform(X))) / size
     ax.set_title(

@@ -18,7 +18,7 @@ from sklearn.datasets import load_sample_images
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.image import extract_patches_2d
 
-from skmoderndata.decomposition import Sparsenet
+from skmoderndata.decomposition import AtomsDisplay, Sparsenet
 
 
 def whiten(picture, cut=0.4):
@@ -64,25 +64,12 @@ for name, value in sparseness.items():
 # %%
 # The atoms beside the principal components.
 
-
-def sheet(atoms):
-    """Atoms side by side, each scaled to its largest entry."""
-    out = np.full((10 * (side + 1) + 1,) * 2, np.nan)
-    for j, atom in enumerate(atoms):
-        row, column = (1 + (side + 1) * place for place in divmod(j, 10))
-        out[row : row + side, column : column + side] = (atom / np.abs(atom).max()).reshape(
-            side, side
-        )
-    return out
-
-
 fig, axes = plt.subplots(1, 3, figsize=(12, 4.4), layout="constrained")
-for ax, atoms, title in (
-    (axes[0], pca.components_, "100 principal components"),
-    (axes[1], models["log"].components_, "100 atoms, prior log(1 + a²)"),
-    (axes[2], models["abs"].components_, "100 atoms, prior |a|"),
+for ax, model, title in (
+    (axes[0], pca, "100 principal components"),
+    (axes[1], models["log"], "100 atoms, prior log(1 + a²)"),
+    (axes[2], models["abs"], "100 atoms, prior |a|"),
 ):
-    ax.imshow(sheet(atoms), cmap="gray", vmin=-1, vmax=1)
+    AtomsDisplay.from_estimator(model, image_shape=(side, side), ax=ax, cmap="gray")
     ax.set_title(title)
-    ax.set_axis_off()
 plt.show()

@@ -7,6 +7,7 @@ from skmoderndata.cluster._kernel_k_means import KernelKMeans
 from skmoderndata.cluster._multi_assignment_clustering import MultiAssignmentClustering
 from skmoderndata.cluster._neural_gas import NeuralGas
 from skmoderndata.cluster._role_miner import RoleMiner
+from skmoderndata.cluster._roles_display import RolesDisplay
 from skmoderndata.cluster._rounded_svd import RoundedSVD
 from skmoderndata.cluster._time_series_k_means import (
     ClusterPrototypesDisplay,
@@ -22,6 +23,7 @@ __all__ = [
     "MultiAssignmentClustering",
     "NeuralGas",
     "RoleMiner",
+    "RolesDisplay",
     "RoundedSVD",
     "TimeSeriesKMeans",
 ]

@@ -19,6 +19,7 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
+from skmoderndata._plotting import several_axes_or_new
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.series import pack_series, same_channels, warping_band
 from skmoderndata._solvers.alignment.barycenters import (
@@ -426,17 +427,8 @@ class ClusterPrototypesDisplay:
         self : ClusterPrototypesDisplay
             With `axes_` and `figure_`.
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError(
-                "ClusterPrototypesDisplay needs matplotlib: pip install 'skmoderndata[plot]'."
-            ) from error
-
         k = len(self.centers)
-        if axes is None:
-            _, axes = plt.subplots(1, k, figsize=(3 * k, 2.6), sharey=True, squeeze=False)
-        self.axes_ = np.asarray(axes, dtype=object).ravel()
+        self.axes_ = several_axes_or_new(self, axes, 1, k, figsize=(3 * k, 2.6), sharey=True)
         style = {"color": "tab:red", "linewidth": 2} | kwargs
         labels = np.asarray(self.labels)
 

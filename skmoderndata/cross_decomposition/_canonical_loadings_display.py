@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from skmoderndata._plotting import axes_or_new, names_of
 from skmoderndata._validation import check_array
 
 _MAX_SEED = 2**31 - 1
@@ -179,13 +180,6 @@ class CanonicalLoadingsDisplay:
         self : CanonicalLoadingsDisplay
             With `ax_` and `figure_`.
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError(
-                "CanonicalLoadingsDisplay needs matplotlib: pip install 'skmoderndata[plot]'."
-            ) from error
-
         loadings, lower, upper = (
             [np.asarray(view, dtype=np.float64) for view in views]
             for views in (self.loadings, self.lower, self.upper)
@@ -195,9 +189,9 @@ class CanonicalLoadingsDisplay:
             raise ValueError(
                 f"component={component} should be between 0 and {k - 1}, as there are {k} pairs."
             )
-        if ax is None:
-            n_columns = sum(map(len, loadings))
-            _, ax = plt.subplots(figsize=(6, 1.5 + 0.25 * n_columns), layout="constrained")
+        n_columns = sum(map(len, loadings))
+        size = (6, 1.5 + 0.25 * n_columns)
+        ax = axes_or_new(self, ax, figsize=size, layout="constrained")
         style = {"fmt": "o", "capsize": 3, "markersize": 4} | kwargs
 
         # columns from top to bottom, first view first
@@ -290,9 +284,9 @@ def _tables(X, Y):
 
 def _names(view):
     """Names of the columns of a DataFrame, or of a Series."""
-    columns = getattr(view, "columns", None)
+    columns = names_of(view, "columns")
     if columns is not None:
-        return [str(name) for name in columns]
+        return columns
     name = getattr(view, "name", None)
     return None if name is None else [str(name)]
 

@@ -1,5 +1,6 @@
 """Matrix decompositions: slow features, robust components, non-negative factors, topics."""
 
+from skmoderndata.decomposition._atoms_display import AtomsDisplay
 from skmoderndata.decomposition._ccipca import CCIPCA
 from skmoderndata.decomposition._convex_nmf import ConvexNMF
 from skmoderndata.decomposition._feature_sign_dictionary_learning import (
@@ -19,10 +20,12 @@ from skmoderndata.decomposition._robust_pca import RobustPCA
 from skmoderndata.decomposition._robust_pca_display import RobustPCADisplay
 from skmoderndata.decomposition._semi_nmf import SemiNMF
 from skmoderndata.decomposition._slow_feature_analysis import SlowFeatureAnalysis
+from skmoderndata.decomposition._slow_signals_display import SlowSignalsDisplay
 from skmoderndata.decomposition._sparse_nmf import SparseNMF
 from skmoderndata.decomposition._sparsenet import Sparsenet
 
 __all__ = [
+    "AtomsDisplay",
     "CCIPCA",
     "ConvexNMF",
     "FeatureSignDictionaryLearning",
@@ -36,6 +39,7 @@ __all__ = [
     "RobustPCADisplay",
     "SemiNMF",
     "SlowFeatureAnalysis",
+    "SlowSignalsDisplay",
     "SparseNMF",
     "Sparsenet",
 ]

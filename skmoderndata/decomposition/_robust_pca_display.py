@@ -3,7 +3,8 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-NAMED_UP_TO = 40  # rows or columns whose names fit beside a panel
+from skmoderndata._plotting import name_ticks, names_of, several_axes_or_new
+
 COLOURS_AT = (
     0.02  # quantile of the table where its colours begin, and the last before they end
 )
@@ -103,8 +104,8 @@ class RobustPCADisplay:
             low_rank=low_rank,
             errors=errors,
             noise_scale=noise if (noise > 0).all() else None,
-            row_names=_names(X, "index"),
-            column_names=_names(X, "columns"),
+            row_names=names_of(X, "index"),
+            column_names=names_of(X, "columns"),
         )
         return display.plot(axes, **kwargs)
 
@@ -123,20 +124,13 @@ class RobustPCADisplay:
         self : RobustPCADisplay
             With `axes_` and `figure_`.
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError(
-                "RobustPCADisplay needs matplotlib: pip install 'skmoderndata[plot]'."
-            ) from error
-
         table, low_rank, errors = (
             np.asarray(matrix, dtype=np.float64)
             for matrix in (self.table, self.low_rank, self.errors)
         )
-        if axes is None:
-            _, axes = plt.subplots(1, 3, figsize=(12, 4.5), sharey=True, layout="constrained")
-        axes = np.asarray(axes, dtype=object).ravel()
+        axes = several_axes_or_new(
+            self, axes, 1, 3, figsize=(12, 4.5), sharey=True, layout="constrained"
+        )
         if len(axes) != 3:
             raise ValueError(f"RobustPCADisplay draws on three axes, got {len(axes)}.")
 
@@ -164,26 +158,12 @@ class RobustPCADisplay:
         for ax, (values, name, panel_style) in zip(axes, panels, strict=True):
             image = ax.imshow(values, **panel_style)
             ax.set(title=name, xlabel="Column")
-            _label(ax.xaxis, self.column_names, values.shape[1], rotation=90)
+            name_ticks(ax.xaxis, self.column_names, values.shape[1], rotation=90)
             ax.figure.colorbar(image, ax=ax)
             self.images_.append(image)
         axes[0].set(ylabel="Row")
-        _label(axes[0].yaxis, self.row_names, len(table))
+        name_ticks(axes[0].yaxis, self.row_names, len(table))
 
         self.axes_ = axes
         self.figure_ = axes[0].figure
         return self
-
-
-def _names(X, name):
-    """Names of the rows or columns of a DataFrame, None for arrays."""
-    names = getattr(X, name, None)
-    return None if names is None or callable(names) else [str(label) for label in names]
-
-
-def _label(axis, names, size, **style):
-    """Put names beside an image, as far as there is room for them."""
-    if names is None:
-        return
-    step = -(-size // NAMED_UP_TO)
-    axis.set_ticks(range(0, size, step), list(names)[::step], fontsize="small", **style)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from skmoderndata._plotting import axes_or_new
 from skmoderndata._samples.series import (
     pack_series,
     rooted_local,
@@ -123,16 +124,9 @@ class WarpingPathDisplay:
         self : WarpingPathDisplay
             With `ax_` and `figure_`.
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError(
-                "WarpingPathDisplay needs matplotlib: pip install 'skmoderndata[plot]'."
-            ) from error
+        ax = axes_or_new(self, ax)
 
         # first series upwards, second to the right
-        if ax is None:
-            _, ax = plt.subplots()
         path = np.asarray(self.path).reshape(-1, 2)
         self.image_ = ax.imshow(np.asarray(self.costs), origin="lower", cmap="Greys")
         label = "alignment" if self.distance is None else f"distance {self.distance:.3g}"

@@ -3,6 +3,8 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skmoderndata._plotting import axes_or_new, curve_with_choice
+
 
 class ClusteringStabilityDisplay:
     """Plot of the stability against the number of clusters.
@@ -116,36 +118,25 @@ class ClusteringStabilityDisplay:
         self : ClusteringStabilityDisplay
             With `ax_` and `figure_`.
         """
-        try:
-            import matplotlib.pyplot as plt
-            from matplotlib.ticker import MaxNLocator
-        except ImportError as error:
-            raise ImportError(
-                "ClusteringStabilityDisplay needs matplotlib: pip install 'skmoderndata[plot]'."
-            ) from error
+        ax = axes_or_new(self, ax)
+        from matplotlib.ticker import MaxNLocator
 
-        if ax is None:
-            _, ax = plt.subplots()
         name = self.estimator_name if name is None else name
         label = f"{self.best_k} clusters chosen"
         label = label if name is None else f"{name}: {label}"
-        style = {"fmt": "o-", "capsize": 3, "markersize": 4} | kwargs
-
-        # curve, and a ring around what was chosen
-        self.errorbar_ = ax.errorbar(
-            self.param_range, self.stability, yerr=self.standard_error, **style
+        self.errorbar_, self.best_line_ = curve_with_choice(
+            ax,
+            self.param_range,
+            self.stability,
+            self.standard_error,
+            np.asarray(self.param_range) == self.best_k,
+            label=label,
+            **kwargs,
         )
-        values = np.asarray(self.param_range)
-        best = np.flatnonzero(values == self.best_k)
-        stability = np.asarray(self.stability)
-        color = self.errorbar_.lines[0].get_color()
-        ring = {"markersize": 12, "fillstyle": "none", "color": color}
-        (self.best_line_,) = ax.plot(values[best], stability[best], "o", label=label, **ring)
 
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set(xlabel="Number of clusters", ylabel="Stability")
         ax.set_ylim(top=1.05)
-        ax.legend(loc="best")
         self.ax_ = ax
         self.figure_ = ax.figure
         return self

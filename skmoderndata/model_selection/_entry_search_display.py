@@ -3,6 +3,8 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skmoderndata._plotting import axes_or_new, curve_with_choice
+
 
 class EntrySearchDisplay:
     """Plot of the score of hidden entries against one parameter.
@@ -128,34 +130,21 @@ class EntrySearchDisplay:
         self : EntrySearchDisplay
             With `ax_` and `figure_`.
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError(
-                "EntrySearchDisplay needs matplotlib: pip install 'skmoderndata[plot]'."
-            ) from error
-
-        if ax is None:
-            _, ax = plt.subplots()
+        ax = axes_or_new(self, ax)
         numbers = all(isinstance(value, (int, float, np.number)) for value in self.values)
-        places = list(self.values) if numbers else list(range(len(self.values)))
-        style = {"fmt": "o-", "capsize": 3, "markersize": 4} | kwargs
-        self.errorbar_ = ax.errorbar(places, self.scores, yerr=self.standard_error, **style)
-
-        # a ring around what was chosen
-        ring = {"markersize": 12, "fillstyle": "none", "linestyle": "none", "marker": "o"}
-        chosen = [i for i, value in enumerate(self.values) if value == self.chosen]
-        (self.chosen_line_,) = ax.plot(
-            [places[i] for i in chosen],
-            [self.scores[i] for i in chosen],
-            color=self.errorbar_.lines[0].get_color(),
+        positions = list(self.values) if numbers else list(range(len(self.values)))
+        self.errorbar_, self.chosen_line_ = curve_with_choice(
+            ax,
+            positions,
+            self.scores,
+            self.standard_error,
+            [bool(value == self.chosen) for value in self.values],
             label=f"{self.chosen} chosen",
-            **ring,
+            **kwargs,
         )
 
-        ax.set_xticks(places, [str(value) for value in self.values])
+        ax.set_xticks(positions, [str(value) for value in self.values])
         ax.set(xlabel=self.param_name, ylabel=self.score_name)
-        ax.legend(loc="best")
         self.ax_ = ax
         self.figure_ = ax.figure
         return self

@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from skmoderndata._plotting import axes_or_new
 from skmoderndata._solvers.recovery.phase_transition import half_success, l1_threshold
 
 COEFFICIENTS = ("gaussian", "signs", "positive")
@@ -294,18 +295,10 @@ class PhaseTransitionDisplay:
         self : PhaseTransitionDisplay
             With `ax_` and `figure_`.
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as error:
-            raise ImportError(
-                "PhaseTransitionDisplay needs matplotlib: pip install 'skmoderndata[plot]'."
-            ) from error
-
         theory = self.theory if theory is None else theory
         _check_theory(theory)
         delta, rho, success, border = self._ascending()
-        if ax is None:
-            _, ax = plt.subplots()
+        ax = axes_or_new(self, ax)
 
         # one row or column is drawn twice, so that it has a width
         style = {"cmap": "gray", "vmin": 0, "vmax": 1, "shading": "nearest"} | kwargs

@@ -1,5 +1,6 @@
 """Support vector methods: balls, squared losses, core sets, the fewest features."""
 
+from skmoderndata.svm._core_set_display import CoreSetDisplay
 from skmoderndata.svm._core_vector_machine import CoreVectorMachine
 from skmoderndata.svm._core_vector_outlier_detector import CoreVectorOutlierDetector
 from skmoderndata.svm._core_vector_ranker import CoreVectorRanker
@@ -13,6 +14,7 @@ from skmoderndata.svm._support_feature_machine import SupportFeatureMachine
 from skmoderndata.svm._svdd import SVDD
 
 __all__ = [
+    "CoreSetDisplay",
     "CoreVectorMachine",
     "CoreVectorOutlierDetector",
     "CoreVectorRanker",

@@ -22,7 +22,7 @@ LAZY_MODULES = ("cvxpy", "numba", "matplotlib")
 
 # who may import whom, from the bottom up
 LAYERS = (
-    ("_advice", "_compat", "_registry", "_jit", "_typing", "_version"),
+    ("_advice", "_compat", "_registry", "_jit", "_plotting", "_typing", "_version"),
     ("_solvers", "_validation"),
     ("_blocks_input", "_data_facts"),
     ("_base",),

@@ -1,0 +1,264 @@
+"""Plot of slow features as signals in time."""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._plotting import axes_or_new, check_limit, last_step
+from skmoderndata.decomposition._slow_base import check_ids, follows_before
+
+MAX_ROWS = 2000  # of which a curve still shows every turn
+SIGNAL_STEP = 6.0  # from one signal to the next, in standard deviations
+
+
+class SlowSignalsDisplay:
+    """Plot of slow features as signals in time, the slowest on top.
+
+    Beside each signal stands its slowness on the rows that are given: its mean squared step at
+    unit variance, near 0 for a slow signal and 2 for white noise. The slowness in the fit stands
+    below: if it is much smaller, the fit was to noise.
+
+    Parameters
+    ----------
+    signals : array-like of shape (n_samples, n_signals)
+        Slow features, in columns; NaN leaves a gap.
+
+    delta_values : array-like of shape (n_signals,), default=None
+        Their slowness in the fit.
+
+    sequence_ids : array-like of shape (n_samples,), default=None
+        Label of the sequence of each row; None means a single sequence.
+
+    times : array-like of shape (n_samples,), default=None
+        Time of each row, a number. Steps are then divided by their duration and weighted with it,
+        as by `SlowFeatureAnalysis`. None numbers the rows.
+
+    lag : int, default=1
+        Number of rows between the two ends of a step.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes of the plot.
+
+    figure_ : matplotlib Figure
+        Figure of the plot.
+
+    lines_ : list of matplotlib Line2D
+        The signals, the slowest first.
+
+    slowness_ : ndarray of shape (n_drawn,)
+        Slowness of the signals on all rows that are given; NaN where there are no steps.
+
+    See Also
+    --------
+    SlowFeatureAnalysis, IncrementalSlowFeatureAnalysis, HierarchicalSlowFeatureAnalysis : Learn
+        slow features.
+
+    Examples
+    --------
+    >>> from skmoderndata.datasets import make_slow_signal
+    >>> from skmoderndata.decomposition import SlowFeatureAnalysis, SlowSignalsDisplay
+    >>> X, _ = make_slow_signal(500)
+    >>> sfa = SlowFeatureAnalysis(n_components=3, degree=2).fit(X)
+    >>> display = SlowSignalsDisplay.from_estimator(sfa, X)  # doctest: +SKIP
+    >>> display = SlowSignalsDisplay(signals=sfa.transform(X), delta_values=sfa.delta_values_)
+    >>> display.signals.shape
+    (500, 3)
+    """
+
+    def __init__(self, *, signals, delta_values=None, sequence_ids=None, times=None, lag=1):
+        self.signals = signals
+        self.delta_values = delta_values
+        self.sequence_ids = sequence_ids
+        self.times = times
+        self.lag = lag
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator,
+        X,
+        *,
+        sequence_ids=None,
+        times=None,
+        max_signals=5,
+        max_rows=MAX_ROWS,
+        ax=None,
+        **kwargs,
+    ):
+        """Transform rows and plot the slowest features.
+
+        Parameters
+        ----------
+        estimator : slow feature analysis
+            Fitted `SlowFeatureAnalysis`, `IncrementalSlowFeatureAnalysis` or
+            `HierarchicalSlowFeatureAnalysis`, or a pipeline that ends with one.
+        X : array-like of shape (n_samples, n_features)
+            Rows in temporal order, of the fit or new ones.
+        sequence_ids : array-like of shape (n_samples,), default=None
+            Label of the sequence of each row; None means a single sequence.
+        times : array-like of shape (n_samples,), default=None
+            Time of each row, given if it was given to the fit; None numbers the rows.
+        max_signals : int, default=5
+            Number of signals that are drawn at most.
+        max_rows : int, default=2000
+            Number of rows, the first ones, that are drawn at most. Slowness is that of all rows.
+        ax : matplotlib Axes, default=None
+            Axes to draw on; None creates a new figure.
+        **kwargs : dict
+            Passed on to :meth:`matplotlib.axes.Axes.plot`.
+
+        Returns
+        -------
+        display : SlowSignalsDisplay
+            With `ax_` and `figure_`.
+        """
+        check_is_fitted(estimator)
+        step = last_step(estimator)
+        if not hasattr(step, "delta_values_"):
+            raise ValueError(
+                "SlowSignalsDisplay draws what a slow feature analysis makes of X, and "
+                f"{type(step).__name__} is none: give signals of another method as "
+                "SlowSignalsDisplay(signals=...)."
+            )
+
+        # slowness is measured in steps of the same lag as in the fit
+        display = cls(
+            signals=estimator.transform(X),
+            delta_values=step.delta_values_,
+            sequence_ids=sequence_ids,
+            times=times,
+            lag=getattr(step, "lag", 1),
+        )
+        return display.plot(ax, max_signals=max_signals, max_rows=max_rows, **kwargs)
+
+    def plot(self, ax=None, *, max_signals=5, max_rows=MAX_ROWS, **kwargs):
+        """Plot the signals.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on; None creates a new figure.
+        max_signals : int, default=5
+            Number of signals that are drawn at most.
+        max_rows : int, default=2000
+            Number of rows, the first ones, that are drawn at most. Slowness is that of all rows.
+        **kwargs : dict
+            Passed on to :meth:`matplotlib.axes.Axes.plot`.
+
+        Returns
+        -------
+        self : SlowSignalsDisplay
+            With `ax_` and `figure_`.
+        """
+        check_limit("max_signals", max_signals)
+        check_limit("max_rows", max_rows)
+        signals, ids, times = self._checked()
+        n = len(signals)
+        signals = signals[:, :max_signals]
+        self.slowness_ = slowness(
+            signals, None if self.times is None else times, ids, self.lag
+        )
+
+        # a gap where one sequence ends and the next begins
+        drawn = signals[:max_rows]
+        ends = np.flatnonzero(~follows_before(ids, n)[1 : len(drawn)]) + 1
+        x = np.insert(times[:max_rows], ends, times[ends])
+        curves = np.insert(_standardized(drawn, signals), ends, np.nan, axis=0)
+
+        k = curves.shape[1]
+        ax = axes_or_new(self, ax, figsize=(8, 1.2 + 0.9 * k), layout="constrained")
+        levels = -SIGNAL_STEP * np.arange(k)
+        style = {"linewidth": 1.0} | kwargs
+        self.lines_ = [
+            ax.plot(x, curve + level, **({"color": f"C{j % 10}"} | style))[0]
+            for j, (curve, level) in enumerate(zip(curves.T, levels, strict=True))
+        ]
+        for end in ends:
+            ax.axvline(times[end], color="0.6", linewidth=0.8, linestyle=":", zorder=0)
+
+        self._name_signals(ax, levels)
+        where = "Row" if self.times is None else "Time"
+        ax.set_xlabel(
+            where if len(drawn) == n else f"{where} (the first {len(drawn)} of {n} rows)"
+        )
+        ax.margins(x=0)
+        self.ax_ = ax
+        self.figure_ = ax.figure
+        return self
+
+    def _checked(self):
+        """Signals, their sequences and their times, all of one length."""
+        signals = np.asarray(self.signals, dtype=np.float64)
+        if signals.ndim != 2 or signals.size == 0:
+            raise ValueError(
+                f"SlowSignalsDisplay: signals has the shape {signals.shape}; give a table with "
+                "one signal in each column."
+            )
+        n = len(signals)
+        times = (
+            np.arange(n) if self.times is None else np.asarray(self.times, dtype=np.float64)
+        )
+        if times.shape != (n,):
+            raise ValueError(
+                f"SlowSignalsDisplay: times has the shape {times.shape}, and there are {n} rows: "
+                "give one time for each row."
+            )
+        return signals, check_ids(self.sequence_ids, signals), times
+
+    def _name_signals(self, ax, levels):
+        """Put number and slowness beside each signal."""
+        labels = [f"{j}:  $\\Delta$ = {value:.2g}" for j, value in enumerate(self.slowness_)]
+        if self.delta_values is not None:
+            fitted = np.asarray(self.delta_values)[: len(labels)]
+            labels = [
+                f"{label}\nin the fit {value:.2g}"
+                for label, value in zip(labels, fitted, strict=True)
+            ]
+        ax.set_yticks(levels, labels, fontsize="small")
+        ax.set_ylim(levels[-1] - SIGNAL_STEP / 2, SIGNAL_STEP / 2)
+        ax.set_ylabel("Slow feature")
+
+
+def slowness(signals, times, ids=None, lag=1):
+    """Mean squared step of each signal within its sequences, over its variance.
+
+    Parameters
+    ----------
+    signals : ndarray of shape (n_samples, n_signals)
+        NaN is left out, with its steps.
+    times : ndarray of shape (n_samples,) or None
+        Steps are divided by their duration and weighted with it; None gives all the duration 1.
+    ids : ndarray of shape (n_samples,), default=None
+        Labels of the sequences.
+    lag : int, default=1
+        Number of rows between the two ends of a step.
+
+    Returns
+    -------
+    slowness : ndarray of shape (n_signals,)
+        NaN where there is no step, or no variance.
+    """
+    number = np.cumsum(~follows_before(ids, len(signals)))
+    inside = number[lag:] == number[:-lag]
+    steps = (signals[lag:] - signals[:-lag])[inside]
+    durations = np.ones(len(steps)) if times is None else (times[lag:] - times[:-lag])[inside]
+
+    values = np.full(signals.shape[1], np.nan)
+    for j, (step, signal) in enumerate(zip(steps.T, signals.T, strict=True)):
+        valid = ~np.isnan(step)
+        spread = np.nanvar(signal) if valid.any() else 0.0
+        if spread > 0:
+            rates = step[valid] ** 2 / durations[valid]
+            values[j] = rates.sum() / durations[valid].sum() / spread
+    return values
+
+
+def _standardized(drawn, signals):
+    """Rows that are drawn, with mean 0 and standard deviation 1 over all rows."""
+    drawn = drawn.copy()
+    for j, signal in enumerate(signals.T):
+        known = signal[~np.isnan(signal)]
+        if known.size:
+            drawn[:, j] = (drawn[:, j] - known.mean()) / (known.std() or 1.0)
+    return drawn
