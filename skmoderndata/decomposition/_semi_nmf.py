@@ -9,15 +9,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
 from skmoderndata._registry import MethodCard
-from skmoderndata._solvers.factors.convex_factorization import semi_multiplicative
-from skmoderndata._solvers.factors.factorization import (
-    Side,
-    codes_for,
-    factorize,
-    is_sparse,
-    lengths_of,
-    nndsvd_components,
-)
+from skmoderndata._solvers.factors.coded_rows import first_codes
+from skmoderndata._solvers.factors.convex_factorization import lift_codes, semi_multiplicative
+from skmoderndata._solvers.factors.factor_updates import Side, is_sparse, lengths_of
+from skmoderndata._solvers.factors.factorization import factorize, nndsvd_components
 from skmoderndata._validation import weigh_entries
 from skmoderndata.decomposition._nmf_base import (
     AGAINST_NMF,
@@ -178,20 +173,22 @@ class SemiNMF(AlternatingFactorization):
             )
         return X, cells
 
-    def _check(self, X, weights):
-        warn_of_rank(self, X.shape)
+    def _check(self, rows):
+        warn_of_rank(self, rows.shape)
 
     def _sides(self):
         return Side(), Side("free")
 
-    def _start(self, data, init, rng):
+    def _start(self, rows, init, rng):
         """Return initial components, one per column."""
-        n, p = data.shape
+        p = rows.shape[1]
         k = self.n_components
         if init == "svd":
             # the non-negative part of a left singular vector is the first code
-            V = nndsvd_components(data, k, rng, codes=True)
+            V = nndsvd_components(rows.some(rng), k, rng, codes=True)
         elif init == "kmeans":
+            data = rows.some(rng)
+            n = data.shape[0]
             # missing entries count as the mean of their feature
             filled = data.X
             if data.observed is not None:
@@ -215,16 +212,13 @@ class SemiNMF(AlternatingFactorization):
 
         return V / lengths_of(V)
 
-    def _solve(self, data, V, sides, progress, *, given):
-        W = codes_for(data, V, sides[0], exact=False)
+    def _solve(self, rows, V, sides, progress, *, given):
+        rows, _ = rows.step(first_codes, V, sides[0], False)
         settings = {"max_iter": self.max_iter, "tol": self.tol, "progress": progress}
         if self.solver == "multiplicative":
             # zeros would stay
-            W = W + 0.2 * max(
-                np.average(W, axis=0, weights=data.weights).mean(), 1e-3 * W.max()
-            )
-            return semi_multiplicative(data, W, **settings)
-        return factorize(data, W, V, codes_side=sides[0], components_side=sides[1], **settings)
+            return semi_multiplicative(lift_codes(rows, 0.2, 1e-3), **settings)
+        return factorize(rows, V, codes_side=sides[0], components_side=sides[1], **settings)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
