@@ -127,6 +127,10 @@ class SparseNMF(AlternatingFactorization):
 
     Notes
     -----
+    `fit` takes Dask arrays and tables on a disk, whose codes stay where the rows are read; codes
+    of given sparseness over rows couple all of them, and are refused. Starts that are neither
+    given nor random are computed from a sample of up to 10,000 rows there.
+
     A pass takes two products of X with a thin matrix, ``4 n p k`` operations (the number of stored
     entries instead of n p for sparse X, which is never converted to dense), and sweeps of
     ``n k k``. With missing or weighted entries each row and column has a Gram matrix, ``n p k k``
@@ -171,6 +175,7 @@ class SparseNMF(AlternatingFactorization):
         family="non-negative factors",
         cite=("hoyer2004non", "kim2007sparse", "kim2011fast", "ang2019accelerating"),
         cost="T n p k",
+        fits_blocks=True,
         checks=(
             {},
             {"penalty": None, "solver": "bpp", "max_iter": 3000},
