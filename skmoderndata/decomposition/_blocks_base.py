@@ -18,6 +18,7 @@ from skmoderndata._solvers.common.blocks import BadRow
 from skmoderndata._validation import FLOATS, check_magnitude, weigh_entries
 
 NO_WEIGHT = "Sample weights must contain at least one non-zero number."
+NO_ENTRY = "{} got entry_weight of zeros only: at least one entry needs a positive weight."
 
 
 class RowReader(NamedTuple):
@@ -37,10 +38,16 @@ class RowReader(NamedTuple):
         weights = cells = None
         if self.weighted:
             weights = np.asarray(block.arrays[1], dtype=np.float64)
-        if self.celled:
+        if self.celled and not self.counts(block):
+            X = np.full(X.shape, np.nan, dtype=X.dtype)
+        elif self.celled:
             with rows_named():
                 X, cells = weigh_entries(X, block.arrays[-1], owner=self.owner)
         return X, weights, cells
+
+    def counts(self, block):
+        """Whether an entry of the block has a weight other than zero."""
+        return not self.celled or bool(np.any(block.arrays[-1]))
 
     def checked(self, block, *, allow_nan, nonnegative=None, fourth_powers=False):
         """Read a block, and raise `BadRow` for what it must not hold.

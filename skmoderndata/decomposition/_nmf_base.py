@@ -38,7 +38,7 @@ from skmoderndata._validation import (
     validate_data,
     weigh_entries,
 )
-from skmoderndata.decomposition._blocks_base import NO_WEIGHT, open_rows
+from skmoderndata.decomposition._blocks_base import NO_ENTRY, NO_WEIGHT, open_rows
 
 AGAINST_NMF = Comparison(
     baseline="sklearn.decomposition.NMF",
@@ -170,9 +170,11 @@ def first_look(estimator, blocks, reader):
         "nonnegative": "shift or clip X, or use SemiNMF." if tags.positive_only else None,
         "fourth_powers": True,
     }
-    n, sum_sq, n_gaps, n_cells = blocks.sum(_look_at, reader, demands)
+    n, sum_sq, n_gaps, n_cells, n_counting = blocks.sum(_look_at, reader, demands)
     if n == 0:
         raise ValueError(NO_WEIGHT)
+    if n_counting == 0:
+        raise ValueError(NO_ENTRY.format(reader.owner))
     return CodedRows(
         blocks,
         partial(_read_block, reader=reader, gaps=n_gaps > 0),
@@ -185,10 +187,10 @@ def first_look(estimator, blocks, reader):
 
 
 def _look_at(block, reader, demands):
-    """Count rows, and add up squares; say whether entries are missing, or have weights."""
+    """Count rows, and add up squares; say whether entries are missing, have weights, count."""
     data = counted_rows(*reader.checked(block, **demands))
-    gaps = data.observed is not None
-    return data.shape[0], data.sum_sq, int(gaps), int(data.cells is not None)
+    flags = (data.observed is not None, data.cells is not None, reader.counts(block))
+    return data.shape[0], data.sum_sq, *map(int, flags)
 
 
 def _read_block(block, *, reader, gaps):

@@ -21,6 +21,11 @@ from skmoderndata.decomposition._nmf_base import (
     warn_of_rank,
 )
 
+NO_ENTRY_WEIGHT = (
+    "SemiNMF(solver='multiplicative') accepts no entry_weight other than 1: its rule is for a "
+    "loss without weights; use solver='als'."
+)
+
 
 class SemiNMF(AlternatingFactorization):
     r"""Factorise data of any sign with non-negative codes, as in a soft k-means.
@@ -90,6 +95,9 @@ class SemiNMF(AlternatingFactorization):
 
     Notes
     -----
+    `fit` takes Dask arrays and tables on a disk, whose codes stay where the rows are read. Starts
+    that are neither given nor random are computed from a sample of up to 10,000 rows there.
+
     A pass takes ``4 n p k`` operations (stored entries for sparse X). The codes need not be
     orthogonal: even with this constraint the problem would be a relaxation of k-means, because the
     non-zero entries may differ. `transform` solves non-negative least squares exactly.
@@ -116,6 +124,7 @@ class SemiNMF(AlternatingFactorization):
         family="non-negative factors",
         cite=("ding2010convex",),
         cost="T n p k",
+        fits_blocks=True,
         checks=(
             {},
             {"init": "random", "n_init": 2, "random_state": 0, "max_iter": 9000},
@@ -167,11 +176,14 @@ class SemiNMF(AlternatingFactorization):
         X, cells = weigh_entries(X, entry_weight, owner=type(self).__name__)
         gaps = entry_weight is not None and not is_sparse(X) and np.isnan(X).any()
         if self.solver != "als" and (gaps or cells is not None):
-            raise ValueError(
-                "SemiNMF(solver='multiplicative') accepts no entry_weight other than 1: its rule "
-                "is for a loss without weights; use solver='als'."
-            )
+            raise ValueError(NO_ENTRY_WEIGHT)
         return X, cells
+
+    def _rows_in_blocks(self, X, sample_weight, entry_weight):
+        rows, dtype = super()._rows_in_blocks(X, sample_weight, entry_weight)
+        if self.solver != "als" and not rows.complete:
+            raise ValueError(NO_ENTRY_WEIGHT)
+        return rows, dtype
 
     def _check(self, rows):
         warn_of_rank(self, rows.shape)

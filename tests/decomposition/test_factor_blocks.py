@@ -13,7 +13,7 @@ import skmoderndata
 from skmoderndata import _blocks_input
 from skmoderndata._solvers.common import blocks as solver_blocks
 from skmoderndata._solvers.factors import coded_rows
-from skmoderndata.decomposition import SparseNMF
+from skmoderndata.decomposition import SemiNMF, SparseNMF
 from tests.solvers.test_blocks import LikeHDF5, in_dask, on_disk
 
 da = pytest.importorskip("dask.array")
@@ -30,6 +30,8 @@ MODELS = {
     "plain": SparseNMF(K, init=START, penalty=None),
     "exact": SparseNMF(K, init=START, penalty=None, solver="bpp", tol=1e-2),
     "hoyer": SparseNMF(K, init=START, penalty="hoyer", sparseness_components=0.4),
+    "semi": SemiNMF(K, init=START),
+    "multiplicative": SemiNMF(K, init=START, solver="multiplicative", tol=1e-2),
 }
 
 
@@ -114,7 +116,7 @@ def test_one_block_gives_the_same_bits(name):
 @pytest.mark.parametrize("lengths", [(1, 239), (90, 0, 1, 149)], ids=str)
 @pytest.mark.parametrize("entries", ["all", "missing", "weighted"])
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", ["l1", "plain"])
+@pytest.mark.parametrize("name", ["l1", "plain", "semi"])
 def test_weights_and_gaps_are_cut_like_the_rows(name, weighted, entries, lengths):
     X = with_gaps(table()) if entries == "missing" else table()
     options = {}
@@ -132,7 +134,7 @@ def test_weights_and_gaps_are_cut_like_the_rows(name, weighted, entries, lengths
 
 @pytest.mark.invariance
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", ["l1", "plain", "hoyer"])
+@pytest.mark.parametrize("name", ["l1", "plain", "hoyer", "semi", "multiplicative"])
 def test_sparse_blocks(name, weighted):
     X = np.where(table() > 0.5, table(), 0)
     rows = in_dask(X, (100, 1, 139)).map_blocks(sparse.csr_array)
@@ -142,12 +144,21 @@ def test_sparse_blocks(name, weighted):
 
 
 @pytest.mark.invariance
-@pytest.mark.parametrize("init", ["nndsvd", "random"])
-def test_starts_are_those_of_the_table(init):
+@pytest.mark.parametrize(
+    ("cls", "init"),
+    [
+        (SparseNMF, "nndsvd"),
+        (SparseNMF, "random"),
+        (SemiNMF, "svd"),
+        (SemiNMF, "kmeans"),
+        (SemiNMF, "random"),
+    ],
+)
+def test_starts_are_those_of_the_table(cls, init):
     X = table()
     settings = {"init": init, "n_init": 2, "random_state": 0}
-    here = SparseNMF(K, **settings).fit(X)
-    assert_same_model(SparseNMF(K, **settings).fit(in_dask(X, (100, 1, 139))), here)
+    here = cls(K, **settings).fit(X)
+    assert_same_model(cls(K, **settings).fit(in_dask(X, (100, 1, 139))), here)
 
 
 def test_start_of_many_rows_is_that_of_a_sample(monkeypatch):
@@ -265,6 +276,33 @@ def test_bad_row_is_named(kind, as_sparse):
         return  # a missing entry
     with pytest.raises(ValueError, match=message):
         fresh("l1").fit(rows)
+
+
+@pytest.mark.edge
+def test_multiplicative_rule_takes_no_gaps_in_blocks_either():
+    rows = in_dask(with_gaps(table()), (100, 140))
+    with pytest.raises(ValueError, match="NaN or infinity in row 18"):
+        fresh("multiplicative").fit(rows)
+    rows = in_dask(table(), (100, 140))
+    with pytest.raises(ValueError, match="no entry_weight other than 1"):
+        fresh("multiplicative").fit(rows, entry_weight=weights_of_entries())
+
+
+@pytest.mark.edge
+def test_weights_of_entries_are_checked():
+    X = table()
+    rows = in_dask(X, (100, 140))
+    weights = np.ones(X.shape)
+    weights[:100] = 0
+    assert_same_model(
+        fresh("plain").fit(rows, entry_weight=weights),
+        fresh("plain").fit(X, entry_weight=weights),
+    )
+    with pytest.raises(ValueError, match="zeros only"):
+        fresh("plain").fit(rows, entry_weight=np.zeros(X.shape))
+    weights[130, 2] = -1
+    with pytest.raises(ValueError, match=r"from 100 on: .*at least 0"):
+        fresh("plain").fit(rows, entry_weight=weights)
 
 
 @pytest.mark.edge
