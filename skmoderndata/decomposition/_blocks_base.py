@@ -95,6 +95,7 @@ def _first_row_below_zero(X):
 
 def open_rows(estimator, X, sample_weight=None, entry_weight=None, **checks):
     """Return the blocks of a table, with weights cut like it, and what reads them."""
+    # what has an entry for each row is cut like the rows
     aligned = []
     if sample_weight is not None:
         if isinstance(sample_weight, Real):

@@ -170,6 +170,8 @@ def first_look(estimator, blocks, reader):
         "nonnegative": "shift or clip X, or use SemiNMF." if tags.positive_only else None,
         "fourth_powers": True,
     }
+
+    # one pass: all that later ones do not look at again
     n, sum_sq, n_gaps, n_cells, n_counting = blocks.sum(_look_at, reader, demands)
     if n == 0:
         raise ValueError(NO_WEIGHT)
