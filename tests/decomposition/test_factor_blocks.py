@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 import skmoderndata
 from skmoderndata import _blocks_input
 from skmoderndata._solvers.common import blocks as solver_blocks
-from skmoderndata._solvers.factors import coded_rows
+from skmoderndata._solvers.common import row_sample
 from skmoderndata.decomposition import SemiNMF, SparseNMF
 from tests.solvers.test_blocks import LikeHDF5, in_dask, on_disk
 
@@ -164,7 +164,7 @@ def test_starts_are_those_of_the_table(cls, init):
 def test_start_of_many_rows_is_that_of_a_sample(monkeypatch):
     X = table(2000)
     here = SparseNMF(K).fit(X)
-    monkeypatch.setattr(coded_rows, "MOST_SAMPLED", 100)
+    monkeypatch.setattr(row_sample, "MOST_ROWS", 100)
     lazy = SparseNMF(K, random_state=0).fit(in_dask(X, (700, 1300)))
     assert lazy.n_iter_ != here.n_iter_ or lazy.objective_ != here.objective_
     assert_allclose(lazy.objective_, here.objective_, rtol=1e-3)

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
+from skmoderndata._solvers.common.extremes import Largest
+from skmoderndata._solvers.common.row_sample import sampled_rows
 from skmoderndata._solvers.factors.factor_updates import (
     Data,
     Side,
@@ -25,10 +27,6 @@ from skmoderndata._solvers.factors.factor_updates import (
     update,
 )
 from skmoderndata._typing import Array
-
-MOST_SAMPLED = 10_000  # rows from which a start is computed
-LEAST_SAMPLED = 1000
-SAMPLED_ENTRIES = 2**24
 
 
 class Decision(NamedTuple):
@@ -145,18 +143,7 @@ class CodedRows(NamedTuple):
         if self.read is _data_of:
             return self.blocks.arrays[0]
 
-        # drawn twice is drawn once: a sample needs no permutation of all rows
-        n = self.blocks.cuts[-1]
-        p = self.shape[1]
-        n_sampled = max(LEAST_SAMPLED, SAMPLED_ENTRIES // p)
-        n_sampled = min(MOST_SAMPLED, n_sampled)
-        drawn = np.arange(n)
-        if n_sampled < n:
-            drawn = rng.randint(n, size=n_sampled, dtype=np.int64)
-            drawn = np.unique(drawn)
-
-        rows = self.blocks.sample(drawn)
-        return self.read(Block(0, rows))
+        return self.read(sampled_rows(self.blocks, rng))
 
 
 def _data_of(block: Block) -> Data:
@@ -174,15 +161,6 @@ def _on_rows(
 
 
 # What a pass does with the rows of a block
-
-
-class Largest(NamedTuple):
-    """The largest of some numbers; of two the larger one is their sum."""
-
-    value: float
-
-    def __add__(self, other: "Largest") -> "Largest":  # type: ignore[override]
-        return max(self, other)
 
 
 def _largest_entry(data: Data, codes: Codes | None) -> tuple[Largest]:

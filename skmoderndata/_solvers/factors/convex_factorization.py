@@ -11,13 +11,13 @@ from scipy import linalg, sparse
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.blocks import row_blocks
+from skmoderndata._solvers.common.extremes import Largest
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.nnls import descend_rows
 from skmoderndata._solvers.factors.coded_rows import (
     CodedRows,
     Codes,
     Decision,
-    Largest,
     distance_of_codes,
     error_of_best,
     sums_of_best,
