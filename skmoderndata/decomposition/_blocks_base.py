@@ -14,7 +14,7 @@ from skmoderndata._blocks_input import (
     in_blocks,
     rows_named,
 )
-from skmoderndata._solvers.common.blocks import BadRow
+from skmoderndata._solvers.common.blocks import BadRow, is_dask
 from skmoderndata._validation import FLOATS, check_magnitude, weigh_entries
 
 NO_WEIGHT = "Sample weights must contain at least one non-zero number."
@@ -99,7 +99,8 @@ def open_rows(estimator, X, sample_weight=None, entry_weight=None, **checks):
     aligned = []
     if sample_weight is not None:
         if isinstance(sample_weight, Real):
-            sample_weight = np.full(X.shape[0], float(sample_weight))
+            n = len(X) if is_dask(X) else X.shape[0]
+            sample_weight = np.full(n, float(sample_weight))
         aligned.append(
             sample_weight if in_blocks(sample_weight) else column_or_1d(sample_weight)
         )

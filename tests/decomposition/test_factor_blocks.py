@@ -4,6 +4,7 @@ import os
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -13,7 +14,12 @@ import skmoderndata
 from skmoderndata import _blocks_input
 from skmoderndata._solvers.common import blocks as solver_blocks
 from skmoderndata._solvers.common import row_sample
-from skmoderndata.decomposition import SemiNMF, SparseNMF
+from skmoderndata.decomposition import (
+    FeatureSignDictionaryLearning,
+    ProbabilisticLSA,
+    SemiNMF,
+    SparseNMF,
+)
 from tests.solvers.test_blocks import LikeHDF5, in_dask, on_disk
 
 da = pytest.importorskip("dask.array")
@@ -327,6 +333,46 @@ def test_blocks_without_weight_count_nothing():
     weights[:100] = 0
     lazy = fresh("plain").fit(in_dask(X, (100, 140)), sample_weight=weights)
     assert_same_model(lazy, fresh("plain").fit(X[100:]))
+
+
+@pytest.mark.parametrize("entries", ["all", "missing"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        SparseNMF(K, max_iter=3),
+        SemiNMF(K, max_iter=3),
+        ProbabilisticLSA(K, max_iter=3),
+        FeatureSignDictionaryLearning(K, 0.1, max_iter=3),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_passes_and_states_travel(model, entries, monkeypatch):
+    X = table() if entries == "all" else with_gaps(table())
+    model.set_params(random_state=0)
+    components = model.fit(in_dask(X, (100, 140))).components_
+    run = solver_blocks._run_block
+    n_passes = []
+
+    def elsewhere(one_pass, block, n_rows):
+        n_passes.append(one_pass)
+        there = pickle.loads(pickle.dumps((one_pass, block)))
+        return pickle.loads(pickle.dumps(run(*there, n_rows)))
+
+    monkeypatch.setattr(solver_blocks, "_run_block", elsewhere)
+    with dask.config.set(scheduler="synchronous"):
+        again = model.fit(in_dask(X, (100, 140))).components_
+    assert len(n_passes) > 6
+    assert_array_equal(again, components)
+
+
+def test_data_frames_keep_their_names():
+    dataframe = pytest.importorskip("dask.dataframe")
+    X = pd.DataFrame(table(), columns=[f"column {j}" for j in range(P)])
+    lazy = fresh("l1").fit(dataframe.from_pandas(X, npartitions=3), sample_weight=2.0)
+    here = fresh("l1").fit(X, sample_weight=2.0)
+    assert_same_model(lazy, here)
+    assert_array_equal(lazy.feature_names_in_, here.feature_names_in_)
 
 
 def test_codes_are_written_to_the_checkpoints(tmp_path, monkeypatch):
