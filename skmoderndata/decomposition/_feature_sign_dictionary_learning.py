@@ -1,5 +1,6 @@
 """Dictionary learning with an l1 penalty, with duality gaps of both subproblems."""
 
+from functools import partial
 from numbers import Real
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._blocks_input import FitsBlocks, in_blocks
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     N_JOBS,
@@ -30,9 +32,15 @@ from skmoderndata._solvers.codes.signal_blocks import (
     to_dense,
 )
 from skmoderndata._solvers.common.linalg import fix_signs
-from skmoderndata._solvers.dictionaries.lagrange_dictionary import (
+from skmoderndata._solvers.common.row_sample import sampled_rows
+from skmoderndata._solvers.dictionaries.coded_signals import (
+    CodedSignals,
+    Signals,
     code_statistics,
     coded_objective,
+    worst_signals,
+)
+from skmoderndata._solvers.dictionaries.lagrange_dictionary import (
     draw_atoms,
     learn_l1_dictionary,
     replace_unused,
@@ -41,10 +49,16 @@ from skmoderndata._solvers.dictionaries.lagrange_dictionary import (
 )
 from skmoderndata._validation import FLOATS, dense, known_entries, validate_data
 from skmoderndata.decomposition._base import FromCodes, given_atoms
+from skmoderndata.decomposition._blocks_base import NO_WEIGHT, open_rows
 
 
 class FeatureSignDictionaryLearning(
-    FromCodes, CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
+    FromCodes,
+    CallbackSupportMixin,
+    FitsBlocks,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    Base,
 ):
     r"""Dictionary learning with an l1 penalty, by feature-sign search and the Lagrange dual.
 
@@ -108,7 +122,10 @@ class FeatureSignDictionaryLearning(
     objective_history_ : ndarray of shape (n_iter_,)
         The objective after each pass; after `partial_fit`, that of the last batch only.
     dual_gap_ : ndarray of shape (n_samples,)
-        Duality gap of the last code of each training signal, relative to its objective.
+        Duality gap of the last code of each training signal, relative to its objective. Not kept
+        for a table in blocks.
+    largest_dual_gap_ : float
+        The largest of these.
     dictionary_gap_ : float
         Duality gap of the last update of the atoms, relative to the objective. With
         `positive_dict` it is the Frank-Wolfe gap, which is also an upper bound.
@@ -148,6 +165,10 @@ class FeatureSignDictionaryLearning(
     decreases. An unused atom is replaced by the direction of the largest residual if the norm of
     that residual exceeds `alpha`; otherwise no signal would use it.
 
+    `fit` takes Dask arrays and tables on a disk, whose codes stay where the signals are read; with
+    missing entries each pass reads them twice. Atoms that start as signals are drawn from a sample
+    of up to 10,000 of them there.
+
     The fit fills missing entries before each update of the atoms, which majorises the objective
     over the known entries: it still never increases, but each pass gains less. `partial_fit` codes
     a batch, adds it to the statistics, and computes the optimal atoms for these. With
@@ -181,6 +202,7 @@ class FeatureSignDictionaryLearning(
         family="dictionaries and sparse codes",
         cite=("lee2007efficient",),
         cost="T (n (p k + s k) + k^3)",
+        fits_blocks=True,
         checks=(
             {"max_iter": 5, "tol": 0.0, "random_state": 0},
             {
@@ -235,6 +257,8 @@ class FeatureSignDictionaryLearning(
         "random_state": ["random_state"],
     }
 
+    _of_rows = {"codes_": "transform"}
+
     def __init__(
         self,
         n_components=None,
@@ -276,8 +300,9 @@ class FeatureSignDictionaryLearning(
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Signals; NaN marks missing entries of an array.
+        X : array-like, sparse matrix or Dask array of shape (n_samples, n_features)
+            Signals; NaN marks missing entries of an array. Dask arrays and tables on a disk are
+            read block by block in each pass.
         y : Ignored
             Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -290,26 +315,19 @@ class FeatureSignDictionaryLearning(
         """
         # start: the last atoms, or those of `init` from rows that count
         warm = self.warm_start and hasattr(self, "components_")
-        X = self._validate(X, reset=True)
-        w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        data, observed = self._observed(X)
         rng = check_random_state(self.random_state)
+        read = self._signals_in_blocks if in_blocks(X) else self._signals_in_memory
+        signals, dtype, some_signals = read(X, sample_weight)
         if warm:
-            start = self._last(X.shape[1])
+            start = self._last(self.n_features_in_)
         else:
-            start = self._start(data[w > 0], rng)
-
-        def coder(atoms, codes):
-            return self._code(data, observed, atoms, self.alpha, codes)
+            start = self._start(self.n_features_in_, some_signals, rng)
 
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
             result = learn_l1_dictionary(
-                data,
+                signals,
                 start,
-                coder,
                 alpha=float(self.alpha),
-                weights=w,
-                observed=observed,
                 momentum=self.momentum,
                 positive=self.positive_dict,
                 positive_code=self.positive_code,
@@ -323,23 +341,25 @@ class FeatureSignDictionaryLearning(
         tied = self.positive_code or self.positive_dict
         atoms = result.atoms if tied else fix_signs(result.atoms)
 
-        self.components_ = atoms.astype(X.dtype, copy=False)
+        self.components_ = atoms.astype(dtype, copy=False)
         self.objective_ = float(result.objective[-1])
         self.objective_history_ = result.objective
         self.n_replaced_ = result.replaced
-        self.dual_gap_ = result.code_gap
+        self.usage_, self.largest_dual_gap_ = result.signals.usage(k)
+        vars(self).pop("dual_gap_", None)
+        if not in_blocks(X):
+            self.dual_gap_ = result.codes.gap
         self.dictionary_gap_ = result.atom_gap
         self.multipliers_ = result.multipliers
         self.n_iter_ = result.n_iter
-        self.usage_ = np.bincount(result.codes.indices, minlength=k)
 
         # codes change sign with their atoms
         if self.store_codes:
             signs = np.sign(np.einsum("ij,ij->i", atoms, result.atoms))
             codes = result.codes
             values = codes.values * signs[codes.indices]
-            self.codes_ = to_csr(codes._replace(values=values), k, X.dtype)
-        elif hasattr(self, "codes_"):
+            self.codes_ = to_csr(codes._replace(values=values), k, dtype)
+        elif "codes_" in vars(self):
             del self.codes_
 
         self._statistics = None
@@ -384,7 +404,7 @@ class FeatureSignDictionaryLearning(
         # the last atoms, or those of `init` from rows that count
         rng = check_random_state(self.random_state)
         if first:
-            D = self._start(data[w > 0], rng)
+            D = self._start(X.shape[1], lambda rng: data[w > 0], rng)
         else:
             D = self.components_.astype(np.float64)
 
@@ -413,7 +433,8 @@ class FeatureSignDictionaryLearning(
         # atoms without a code become signals that are coded badly
         coded = np.diag(S) > 0
         signs = (self.positive_dict, self.positive_code)
-        replaced = replace_unused(data, D, scaled, coded, w, self.alpha, *signs)
+        worst = partial(worst_signals, data, scaled, w, D)
+        replaced = replace_unused(D, coded, worst, self.alpha, *signs)
         used = np.bincount(codes.indices, minlength=len(D))
 
         self.components_ = D.astype(X.dtype, copy=False)
@@ -421,11 +442,12 @@ class FeatureSignDictionaryLearning(
         self.objective_ = float(value)
         self.objective_history_ = np.array([value])
         self.dual_gap_ = codes.gap
+        self.largest_dual_gap_ = float(np.max(codes.gap, initial=0.0))
         self.dictionary_gap_ = update.gap / size
         self.multipliers_ = update.multipliers
         self.n_replaced_ = np.array([replaced])
         self.n_iter_ = 1 if first else self.n_iter_ + 1
-        if hasattr(self, "codes_"):  # of atoms that have changed
+        if "codes_" in vars(self):  # of atoms that have changed
             del self.codes_
 
         return self
@@ -493,32 +515,58 @@ class FeatureSignDictionaryLearning(
             )
         return X, None
 
-    def _code(self, data, observed, atoms, alpha, start=None):
-        prepared = prepare_atoms(
-            atoms, normalize=False, distinct=True, signed=self.positive_code
+    def _code(self, data, observed, atoms, alpha):
+        coder = self._coder(alpha, n_jobs=self.n_jobs)
+        return coder(data, observed, atoms)
+
+    def _coder(self, alpha, *, n_jobs=None):
+        """Return what codes signals, with `n_jobs` threads where that is not None."""
+        return partial(
+            _code_signals,
+            alpha=float(alpha),
+            method=self.algorithm,
+            positive=self.positive_code,
+            n_jobs=n_jobs,
         )
-        settings = {"method": self.algorithm, "positive": self.positive_code, "mask": observed}
-        if self.algorithm == "homotopy":
-            start = None
 
-        def code(rows):
-            penalties = np.full(rows.stop - rows.start, float(alpha))
-            return lasso_codes(
-                dense(data[rows]),
-                prepared,
-                alpha=penalties,
-                start=None if start is None else start[rows],
-                n_jobs=self.n_jobs,
-                **settings,
+    def _signals_in_memory(self, X, sample_weight):
+        """Signals as one block, their dtype, and those from which a start is drawn."""
+        X = self._validate(X, reset=True)
+        w = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        signals = Signals(*self._observed(X), w)
+        coder = self._coder(self.alpha, n_jobs=self.n_jobs)
+        return CodedSignals.of(signals, coder), X.dtype, lambda rng: signals.X[w > 0]
+
+    def _signals_in_blocks(self, X, sample_weight):
+        """Signals of a table that is not in memory, checked in a first pass."""
+        name = type(self).__name__
+        if self.store_codes:
+            raise ValueError(
+                f"{name}(store_codes=True) would keep codes of all rows of a table in blocks: set "
+                "store_codes=False, and take transform(X) of it."
             )
+        blocks, reader = open_rows(self, X, sample_weight)
+        n_counted, n_gaps = blocks.sum(_look_at, reader)
+        if n_counted == 0:
+            raise ValueError(NO_WEIGHT)
 
-        n = data.shape[0]
-        if not sparse.issparse(data):
-            return code(slice(0, n))
-        row_bytes = 8 * (3 * data.shape[1] + 2 * len(atoms))
+        # a start from rows that count
+        read = partial(_read_signals, reader=reader)
 
-        # blocks of rows in working memory
-        return concatenate_codes([code(rows) for rows in row_blocks(n, row_bytes)])
+        def some_signals(rng):
+            signals = read(sampled_rows(blocks, rng))
+            return signals.X[signals.weights > 0]
+
+        signals = CodedSignals(blocks, read, self._coder(self.alpha), n_gaps == 0)
+        return signals, reader.dtype, some_signals
+
+    def __getattr__(self, name):
+        if name == "dual_gap_" and "n_features_in_" in vars(self):
+            raise AttributeError(
+                f"{type(self).__name__} does not keep dual_gap_ for the rows of a table in "
+                "blocks: largest_dual_gap_ is the largest of them."
+            )
+        return super().__getattr__(name)
 
     def _validate(self, X, reset):
         return validate_data(
@@ -542,12 +590,11 @@ class FeatureSignDictionaryLearning(
             )
         return self.components_.astype(np.float64)
 
-    def _start(self, data, rng):
+    def _start(self, n, some_signals, rng):
         # directions of signals, or random ones
-        n = data.shape[1]
         if isinstance(self.init, str):
             k = self.n_components or 2 * n
-            signals = data if self.init == "data" else data[:0]
+            signals = some_signals(rng) if self.init == "data" else np.empty((0, n))
             signs = {"positive": self.positive_dict, "positive_code": self.positive_code}
             return draw_atoms(signals, k, rng, **signs)
 
@@ -569,3 +616,44 @@ class FeatureSignDictionaryLearning(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _code_signals(data, observed, atoms, start=None, *, alpha, method, positive, n_jobs):
+    """Lasso codes of signals, dense or sparse, from the codes `start`."""
+    prepared = prepare_atoms(atoms, normalize=False, distinct=True, signed=positive)
+    settings = {"method": method, "positive": positive, "mask": observed, "n_jobs": n_jobs}
+    if method == "homotopy":
+        start = None
+
+    def code(rows):
+        return lasso_codes(
+            dense(data[rows]),
+            prepared,
+            alpha=np.full(rows.stop - rows.start, alpha),
+            start=None if start is None else start[rows],
+            **settings,
+        )
+
+    n = data.shape[0]
+    if not sparse.issparse(data):
+        return code(slice(0, n))
+    row_bytes = 8 * (3 * data.shape[1] + 2 * len(atoms))
+
+    # blocks of rows in working memory
+    return concatenate_codes([code(rows) for rows in row_blocks(n, row_bytes)])
+
+
+def _look_at(block, reader):
+    """Check a block; count the rows of positive weight, and say whether entries are missing."""
+    X, weights, _ = reader.checked(block, allow_nan=True)
+    gaps = not sparse.issparse(X) and bool(np.isnan(X).any())
+    n_counted = X.shape[0] if weights is None else np.count_nonzero(weights)
+    return int(n_counted), int(gaps)
+
+
+def _read_signals(block, *, reader):
+    X, weights, _ = reader.read(block)
+    if weights is None:
+        weights = np.ones(X.shape[0])
+    signals = (X, None) if sparse.issparse(X) else known_entries(X)
+    return Signals(*signals, weights)

@@ -1,6 +1,7 @@
 """Base of the factorisations: input checks, starts, incremental fits, codes."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 from scipy import sparse
@@ -10,12 +11,17 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._blocks_input import in_blocks
 from skmoderndata._compat import CallbackSupportMixin, check_sample_weight, fit_context
 from skmoderndata._registry import Comparison
-from skmoderndata._solvers.factors.factorization import (
+from skmoderndata._solvers.factors.coded_rows import (
+    CodedRows,
+    energy_of_best,
+    summary_of_best,
+)
+from skmoderndata._solvers.factors.factor_updates import (
     Data,
     Side,
-    SummedData,
     codes_for,
     lengths_of,
     penalty_value,
@@ -32,6 +38,7 @@ from skmoderndata._validation import (
     validate_data,
     weigh_entries,
 )
+from skmoderndata.decomposition._blocks_base import NO_ENTRY, NO_WEIGHT, open_rows
 
 AGAINST_NMF = Comparison(
     baseline="sklearn.decomposition.NMF",
@@ -146,6 +153,54 @@ def narrowed(values, dtype, estimator, what):
     return out
 
 
+def counted_rows(X, weights, cells, *, gaps=True):
+    """Leave out validated rows of weight zero; without `gaps` there is no NaN to look for."""
+    if weights is not None and not weights.all():
+        cells = None if cells is None else cells[weights > 0]
+        X = X[weights > 0]
+        weights = weights[weights > 0]
+    return Data.of(X, weights, cells) if gaps else Data(X, None, weights, cells)
+
+
+def first_look(estimator, blocks, reader):
+    """Check the rows of all blocks in a pass, and return them."""
+    tags = estimator.__sklearn_tags__().input_tags
+    demands = {
+        "allow_nan": tags.allow_nan,
+        "nonnegative": "shift or clip X, or use SemiNMF." if tags.positive_only else None,
+        "fourth_powers": True,
+    }
+
+    # one pass: all that later ones do not look at again
+    n, sum_sq, n_gaps, n_cells, n_counting = blocks.sum(_look_at, reader, demands)
+    if n == 0:
+        raise ValueError(NO_WEIGHT)
+    if n_counting == 0:
+        raise ValueError(NO_ENTRY.format(reader.owner))
+    return CodedRows(
+        blocks,
+        partial(_read_block, reader=reader, gaps=n_gaps > 0),
+        shape=(n, blocks.shape[1]),
+        sum_sq=sum_sq,
+        dtype=reader.dtype,
+        weighted=reader.weighted,
+        complete=n_gaps == n_cells == 0,
+    )
+
+
+def _look_at(block, reader, demands):
+    """Count rows, and add up squares; say whether entries are missing, have weights, count."""
+    data = counted_rows(*reader.checked(block, **demands))
+    flags = (data.observed is not None, data.cells is not None, reader.counts(block))
+    return data.shape[0], data.sum_sq, *map(int, flags)
+
+
+def _read_block(block, *, reader, gaps):
+    X, weights, cells = reader.read(block)
+    # without a scan for NaN where there is none in the whole table
+    return counted_rows(X, weights, cells, gaps=gaps)
+
+
 def decode(estimator, X):
     """Reconstruct rows from codes, ``X @ components_``."""
     check_is_fitted(estimator)
@@ -174,8 +229,9 @@ class AlternatingFactorization(
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Data; NaN marks missing entries of a dense array.
+        X : {array-like, sparse matrix, Dask array} of shape (n_samples, n_features)
+            Data; NaN marks missing entries of a dense array. Dask arrays and tables on a disk are
+            read block by block in each pass.
         y : Ignored
             Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -190,20 +246,12 @@ class AlternatingFactorization(
         self : object
             The fitted estimator.
         """
-        X, cells = self._validate(X, entry_weight, reset=True)
-        weights = check_weights(sample_weight, X)
-        start = given_start(self, X.shape[1], nonnegative=self._nonnegative)
+        read = self._rows_in_blocks if in_blocks(X) else self._rows_in_memory
+        rows, dtype = read(X, sample_weight, entry_weight)
+        start = given_start(self, rows.shape[1], nonnegative=self._nonnegative)
+        check_n_components(self, rows.shape)
+        self._check(rows)
 
-        # samples of weight zero only get codes
-        counted = X
-        if weights is not None and not weights.all():
-            counted = X[weights > 0]
-            cells = None if cells is None else cells[weights > 0]
-            weights = weights[weights > 0]
-        check_n_components(self, counted.shape)
-        self._check(counted, weights)
-
-        data = Data.of(counted, weights, cells)
         sides = self._sides()
         rng = check_random_state(self.random_state)
         n_init = 1 if start is not None else self.n_init
@@ -215,17 +263,34 @@ class AlternatingFactorization(
                 if start is not None:
                     V = start.T.copy()
                 else:
-                    V = self._start(data, self.init if number == 0 else "random", rng)
-                result = self._solve(data, V, sides, progress, given=start is not None)
+                    V = self._start(rows, self.init if number == 0 else "random", rng)
+                result = self._solve(rows, V, sides, progress, given=start is not None)
                 if best is None or result.objective < best.objective:
                     best = result
                 if progress.stopped:
                     break
 
-        self._store(data, best, keep_order=start is not None, dtype=X.dtype)
+        self._store(best, keep_order=start is not None, dtype=dtype)
         if not best.converged and not progress.stopped:
             warn_of_passes(self, best)
         return self
+
+    def _rows_in_memory(self, X, sample_weight, entry_weight):
+        """Rows as one block, and their dtype; those of weight zero only get codes."""
+        X, cells = self._validate(X, entry_weight, reset=True)
+        weights = check_weights(sample_weight, X)
+        return CodedRows.of(counted_rows(X, weights, cells)), X.dtype
+
+    def _rows_in_blocks(self, X, sample_weight, entry_weight):
+        """Rows of a table that is not in memory, checked in a first pass, and their dtype."""
+        if self._codes_over_rows:
+            raise ValueError(
+                f"{type(self).__name__}(sparseness_codes={self.sparseness_codes}, "
+                "codes_axis='component') needs the codes of all rows at once, which a table in "
+                "blocks does not allow: set codes_axis='sample', or give X.compute()."
+            )
+        blocks, reader = open_rows(self, X, sample_weight, entry_weight, fourth_powers=True)
+        return first_look(self, blocks, reader), reader.dtype
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None, sample_weight=None):
@@ -371,40 +436,37 @@ class AlternatingFactorization(
         side = Side() if self._codes_over_rows else self._sides()[0]  # rows are independent
         return codes_for(Data.of(X, None, cells), self._dictionary(), side)
 
-    def _store(self, data, result, *, keep_order, dtype):
-        W = result.codes
+    def _store(self, result, *, keep_order, dtype):
+        rows = result.rows
         V = result.components
         # scale: components of norm one where no penalty fixes it
-        if self._scale_is_free():
-            size = lengths_of(V)
-            W = W * size
-            V = V / size
+        size = lengths_of(V) if self._scale_is_free() else np.ones(V.shape[1])
+        V = V / size
 
         # order: energy in the codes
+        order = np.arange(len(size))
         if not keep_order:
-            weights = np.ones(len(W)) if data.weights is None else data.weights
-            energy = (weights @ (W * W)) * (V * V).sum(axis=0)
-            order = np.argsort(-energy, kind="stable")
-            W = W[:, order]
+            (energy,) = rows.sum(energy_of_best, size)
+            order = np.argsort(-energy * (V * V).sum(axis=0), kind="stable")
             V = V[:, order]
 
+        summary = rows.sum(summary_of_best, size, order, V, self._sides()[0])
+        error, sums, penalty = summary
         self.components_ = np.ascontiguousarray(narrowed(V.T, dtype, self, "components"))
         self.n_components_ = len(self.components_)
         self.objective_ = float(result.objective)
         self.objective_history_ = np.asarray(result.history)
         self.kkt_residual_ = float(result.residual)
-        self.reconstruction_err_ = float(np.sqrt(squared_error(data, W, V)))
+        self.reconstruction_err_ = float(np.sqrt(error))
         self.n_iter_ = result.n_iter
 
         self._sums = None
         # sums with which partial_fit continues
-        if data.observed is None and data.cells is None:
-            _, S, T = next(data.terms(W, False))
-            penalty = penalty_value(self._sides()[0], W, data.weights)
-            self._sums = SummedData(S, T, data.sum_sq, penalty)
-        self._store_codes(W, dtype)
+        if rows.complete:
+            self._sums = sums._replace(sum_sq=rows.sum_sq, penalty=penalty)
+        self._store_codes(rows, size, order, dtype)
 
-    def _store_codes(self, W, dtype):
+    def _store_codes(self, rows, size, order, dtype):
         """Store the codes of the training rows if `transform` cannot compute them."""
 
     def _add_rows(self, X, codes, weights):
@@ -412,16 +474,14 @@ class AlternatingFactorization(
         codes_side, components_side = self._sides()
         new = Data.of(X, weights)
 
-        _, S, T = next(new.terms(codes, False))
-        total = self._sums.plus(S, T, new.sum_sq, penalty_value(codes_side, codes, weights))
+        penalty = penalty_value(codes_side, codes, weights)
+        total = self._sums + new.sums(codes)._replace(sum_sq=new.sum_sq, penalty=penalty)
 
         V = self._dictionary()
         # components: descent on the sums of all rows seen
         ones = np.ones(V.shape[1])
         for _ in range(self.max_iter):
-            moved = update(
-                total, components_side, codes, V, codes=False, sweeps=10, scales=ones
-            )
+            moved = update(total.terms(), components_side, V, sweeps=10, scales=ones)
             if moved.residual_sq <= (self.tol / 10) ** 2 * moved.size_sq:
                 break
 

@@ -11,6 +11,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, run_starts, warn_not_converged
+from skmoderndata._blocks_input import in_blocks
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     N_JOBS,
@@ -23,15 +24,21 @@ from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.factors.latent_semantics import (
     Counts,
     expected,
+    fold_in,
+    gains,
+    largest_gain,
+    log_likelihood,
+)
+from skmoderndata._solvers.factors.topic_fits import (
+    TopicRows,
     fit_tempered,
     fit_topics,
-    fold_in,
-    gap,
-    log_likelihood,
+    tokens_in_words,
+    word_frequencies,
 )
 from skmoderndata._solvers.factors.weighted_topics import (
     fit_weighted_topics,
-    weighted_gap,
+    weighted_gains,
     weighted_log_likelihood,
 )
 from skmoderndata._validation import (
@@ -41,6 +48,7 @@ from skmoderndata._validation import (
     validate_data,
     weigh_entries,
 )
+from skmoderndata.decomposition._blocks_base import NO_ENTRY, NO_WEIGHT, open_rows
 from skmoderndata.decomposition._nmf_base import check_weights
 
 BOUND = 1e-6  # largest possible gain of better mixtures for given topics, in nats per token
@@ -137,6 +145,9 @@ class ProbabilisticLSA(
 
     Notes
     -----
+    `fit` takes Dask arrays and tables on a disk, whose mixtures stay where the documents are read;
+    tempering, which holds out counts of all documents, is refused there.
+
     A pass takes ``6 k`` operations for each non-zero count, and no memory except for the
     parameters. Missing counts and weights add ``4 n p k`` operations and are for maximum
     likelihood only, without tempering; mixtures and topics are then updated in turn, without
@@ -179,6 +190,7 @@ class ProbabilisticLSA(
         family="topics",
         cite=("hofmann2001unsupervised",),
         cost="T k times the counts that are not zero",
+        fits_blocks=True,
         checks=(
             {"random_state": 0},
             {"n_components": 3, "smoothing": 0.1, "n_init": 2, "random_state": 0},
@@ -244,9 +256,10 @@ class ProbabilisticLSA(
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, Dask array} of shape (n_samples, n_features)
             Counts of words, one document per row; they need not be integers. NaN marks missing
-            counts of a dense array.
+            counts of a dense array. Dask arrays and tables on a disk are read block by block in
+            each pass.
         y : Ignored
             Not used, present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -260,20 +273,21 @@ class ProbabilisticLSA(
         self : ProbabilisticLSA
             The fitted estimator.
         """
-        X, cells = self._validate(X, entry_weight, reset=True)
-        check_n_components(self, X.shape)
-        weights = check_weights(sample_weight, X)
-        counts = _counts(X, weights, cells)
+        read = self._rows_in_blocks if in_blocks(X) else self._rows_in_memory
+        rows, dtype = read(X, sample_weight, entry_weight)
+        check_n_components(self, rows.shape)
 
         rng = check_random_state(self.random_state)
-        shown = counts
+        shown = rows
         hidden = None
         # tempering stops by the likelihood of held-out counts
         if self.tempering:
-            shown, hidden = _hold_out(counts, self.validation_fraction, rng)
+            counts, hidden = _hold_out(rows.counts, self.validation_fraction, rng)
+            shown = TopicRows.of(counts)
+        (frequency,) = shown.sum(word_frequencies)
 
         seeds = rng.randint(2**31 - 1, size=self.n_init)
-        one_start = partial(self._one_start, shown, hidden, cells)
+        one_start = partial(self._one_start, shown, hidden, frequency)
         results, stopped = run_starts(
             self,
             X,
@@ -288,7 +302,10 @@ class ProbabilisticLSA(
 
         # the likeliest of the starts
         best = max(results, key=lambda result: max(result.history))
-        self._store(counts, best, X.dtype, cells)
+        fitted = best.rows
+        if self.tempering:
+            fitted = TopicRows.of(rows.counts, best.mixtures)
+        self._store(fitted, best, dtype)
 
         if not best.converged and not stopped:
             reached = (
@@ -341,7 +358,7 @@ class ProbabilisticLSA(
         total = self._word_counts + in_words
         self.n_iter_ += 1
         self._set_topics(total, self.components_.dtype)
-        self._measure(counts)
+        self._measure(TopicRows.of(counts))
         self.objective_history_ = np.append(self.objective_history_, self.log_likelihood_)
         return self
 
@@ -465,10 +482,7 @@ class ProbabilisticLSA(
         return float(np.exp(-self._completion(_counts(X, None, cells), cells)))
 
     def _fold_in(self, counts, topics, cells):
-        """Mixtures of documents, and bounds, with weights of the counts where there are any."""
-        exposures = None if cells is None else cells @ topics
-        beta = self.posterior_exponent_
-        return fold_in(counts, topics, beta=beta, tol=BOUND, exposures=exposures)
+        return _mixtures_of((counts, cells), topics, self.posterior_exponent_)
 
     def _completion(self, counts, cells):
         topics = self._topics()
@@ -521,82 +535,94 @@ class ProbabilisticLSA(
                 f"Negative values in data passed to X in {name}: counts are at least 0."
             )
 
-        # missing counts: no exposure
-        if not sparse.issparse(X):
-            missing = np.isnan(X)
-            if missing.any():
-                cells = np.where(missing, 0.0, 1.0 if cells is None else cells)
-                X = np.where(missing, X.dtype.type(0), X)
-        if cells is not None and (self.tempering or self.posterior_exponent < 1):
+        X, cells = _without_gaps(X, cells)
+        self._refuse_weights_of_counts(cells is not None)
+        return X, cells
+
+    def _refuse_weights_of_counts(self, celled):
+        if celled and (self.tempering or self.posterior_exponent < 1):
             raise ValueError(
-                f"{name}(tempering={self.tempering}, posterior_exponent="
+                f"{type(self).__name__}(tempering={self.tempering}, posterior_exponent="
                 f"{self.posterior_exponent}) accepts no missing counts (NaN), nor weights of "
                 "counts: flattened posteriors have no likelihood that these could be left out of. "
                 "Set tempering=False and posterior_exponent=1."
             )
-        return X, cells
 
-    def _one_start(self, counts, hidden, cells, *, seed, progress=None):
+    def _rows_in_memory(self, X, sample_weight, entry_weight):
+        """Return counts as one block, and the dtype of the table."""
+        X, cells = self._validate(X, entry_weight, reset=True)
+        counts = _counts(X, check_weights(sample_weight, X), cells)
+        return TopicRows.of(counts, None, cells), X.dtype
+
+    def _rows_in_blocks(self, X, sample_weight, entry_weight):
+        """Return counts of a table in blocks, checked in a first pass, and its dtype."""
+        name = type(self).__name__
+        if self.tempering:
+            raise ValueError(
+                f"{name}(tempering=True) holds out counts of all documents at once, which a table "
+                "in blocks does not allow: set tempering=False, or give X.compute()."
+            )
+
+        # checks, and what decides how the counts are read
+        blocks, reader = open_rows(self, X, sample_weight, entry_weight)
+        allow_nan = self.__sklearn_tags__().input_tags.allow_nan
+        total, n_celled, *n_counting = blocks.sum(_look_at, reader, allow_nan)
+        for n, message in zip(n_counting, (NO_WEIGHT, NO_ENTRY.format(name)), strict=True):
+            if n == 0:
+                raise ValueError(message)
+
+        self._refuse_weights_of_counts(n_celled > 0)
+        read = partial(_read_documents, reader=reader, celled=n_celled > 0)
+        rows = TopicRows(blocks, read, blocks.shape, total, n_celled > 0)
+        return rows, reader.dtype
+
+    def _one_start(self, rows, hidden, frequency, *, seed, progress=None):
         rng = np.random.RandomState(seed)
+        n, p = rows.shape
         k = self.n_components
 
         # topics drawn about the frequencies of words, equal mixtures
-        p = counts.n_words
-        frequency = np.bincount(counts.indices, weights=counts.data, minlength=p)
         topics = rng.exponential(size=(p, k)) * frequency[:, None]
         total = topics.sum(axis=0)
         if (total > 0).all():
             topics = topics / total
         else:
             topics = np.full_like(topics, 1 / p)
-        n = len(counts.indptr) - 1
-        mixtures = np.full((n, k), 1 / k)
 
-        if cells is not None:
-            return fit_weighted_topics(
-                counts,
-                cells,
-                mixtures,
-                topics,
-                smoothing=float(self.smoothing),
-                max_iter=self.max_iter,
-                tol=self.tol,
-                progress=progress,
-            )
+        # weighted counts have an algorithm of their own, as tempering has
         settings = {
-            "beta": float(self.posterior_exponent),
             "smoothing": float(self.smoothing),
             "max_iter": self.max_iter,
             "progress": progress,
         }
+        if rows.celled:
+            return fit_weighted_topics(rows, topics, tol=self.tol, **settings)
 
+        settings["beta"] = float(self.posterior_exponent)
         if hidden is None:
-            return fit_topics(counts, mixtures, topics, tol=self.tol, **settings)
+            return fit_topics(rows, topics, tol=self.tol, **settings)
         tempered = {"cooling": self.cooling, "tol": 10 * self.tol}
-        return fit_tempered(counts, hidden, mixtures, topics, **tempered, **settings)
+        mixtures = np.full((n, k), 1 / k)
+        return fit_tempered(rows.counts, hidden, mixtures, topics, **tempered, **settings)
 
-    def _store(self, counts, result, dtype, cells):
+    def _store(self, rows, result, dtype):
         beta = float(result.beta)
         self.posterior_exponent_ = beta
-        total = max(counts.total, 1e-300)
-        if cells is not None:
-            self._store_weighted(counts, result, dtype, cells)
-            return
-        _, in_words, _ = expected(counts, result.mixtures, result.topics, beta)
-        self.objective_history_ = np.asarray(result.history) / total
+        self.objective_history_ = np.asarray(result.history) / max(rows.total, 1e-300)
         self.n_iter_ = result.n_iter
+        if rows.celled:
+            self._store_weighted(rows, result, dtype)
+            return
+
+        (in_words,) = rows.sum(tokens_in_words, result.topics, beta)
         weight = in_words.sum(axis=0)
         order = np.argsort(-weight, kind="stable")
         self._set_topics(in_words[:, order], dtype)
-        self._measure(counts)
+        self._measure(rows)
 
-    def _store_weighted(self, counts, result, dtype, cells):
+    def _store_weighted(self, rows, result, dtype):
         """Store topics as they are, in the order of their weights in the observed tokens."""
-        self.objective_history_ = np.asarray(result.history) / max(counts.total, 1e-300)
-        self.n_iter_ = result.n_iter
-        tokens = np.add.reduceat(np.append(counts.data, 0.0), counts.indptr[:-1])
-        tokens[np.diff(counts.indptr) == 0] = 0.0
-        weight = tokens @ result.mixtures
+        (weight,) = rows.sum(_tokens_of_topics)
         order = np.argsort(-weight, kind="stable")
         self._word_counts = None
         self.components_ = np.ascontiguousarray(result.topics[:, order].T, dtype=dtype)
@@ -606,18 +632,15 @@ class ProbabilisticLSA(
         self.topic_weights_ = (
             weight / total if total > 0 else np.full_like(weight, 1 / len(weight))
         )
-        self._measure(counts, cells)
+        self._measure(rows)
 
-    def _measure(self, counts, cells=None):
+    def _measure(self, rows):
         """Likelihood and gap of the stored topics, with the mixtures of `transform`."""
         topics = self._topics()
-        mixtures, _ = self._fold_in(counts, topics, cells)
-        total = max(counts.total, 1e-300)
-        self.log_likelihood_ = _likelihood(counts, mixtures, topics, cells) / total
-        if cells is None:
-            self.log_likelihood_gap_ = gap(counts, mixtures, topics)
-        else:
-            self.log_likelihood_gap_ = weighted_gap(counts, cells, mixtures, topics)
+        measured = rows.sum(_measured, topics, self.posterior_exponent_)
+        likelihood, gain, slopes = measured
+        self.log_likelihood_ = likelihood / max(rows.total, 1e-300)
+        self.log_likelihood_gap_ = largest_gain(gain, slopes, topics, rows.total)
 
     def _set_topics(self, in_words, dtype):
         """Topics from expected counts of words in topics."""
@@ -654,6 +677,60 @@ class ProbabilisticLSA(
         tags.input_tags.allow_nan = not self.tempering and self.posterior_exponent == 1
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _look_at(block, reader, allow_nan):
+    """Check a block; return its tokens, and whether counts have weights, and what counts."""
+    X, weights, cells = reader.checked(
+        block, allow_nan=allow_nan, nonnegative="counts are at least 0."
+    )
+    X, cells = _without_gaps(X, cells)
+    flags = (cells is not None, weights is None or weights.any(), reader.counts(block))
+    return _counts(X, weights, cells).total, *map(int, flags)
+
+
+def _read_documents(block, *, reader, celled):
+    X, weights, cells = reader.read(block)
+    X, cells = _without_gaps(X, cells)
+    if celled and cells is None:
+        cells = np.ones(X.shape)
+    return _counts(X, weights, cells), cells
+
+
+def _without_gaps(X, cells):
+    """Replace missing counts by 0, with weights that say so: no exposure there."""
+    if sparse.issparse(X):
+        return X, cells
+    missing = np.isnan(X)
+    if missing.any():
+        cells = np.where(missing, 0.0, 1.0 if cells is None else cells)
+        X = np.where(missing, X.dtype.type(0), X)
+    return X, cells
+
+
+def _mixtures_of(data, topics, beta):
+    """Mixtures of documents, and bounds, with weights of the counts where there are any."""
+    counts, cells = data
+    exposures = None if cells is None else cells @ topics
+    return fold_in(counts, topics, beta=beta, tol=BOUND, exposures=exposures)
+
+
+def _measured(data, mixtures, topics, beta):
+    """Likelihood of documents, and what their mixtures and the topics may gain."""
+    counts, cells = data
+    mixtures, _ = _mixtures_of(data, topics, beta)
+    likelihood = _likelihood(counts, mixtures, topics, cells)
+    if cells is None:
+        return likelihood, *gains(counts, mixtures, topics)[1:]
+    return likelihood, *weighted_gains(counts, cells, mixtures, topics)
+
+
+def _tokens_of_topics(data, mixtures):
+    """Observed tokens of each topic, by the mixtures of the fit."""
+    counts, _ = data
+    tokens = np.add.reduceat(np.append(counts.data, 0.0), counts.indptr[:-1])
+    tokens[np.diff(counts.indptr) == 0] = 0.0
+    return (tokens @ mixtures.best,)
 
 
 def _likelihood(counts, mixtures, topics, cells):

@@ -9,21 +9,21 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, StrOptions
 from skmoderndata._registry import MethodCard
-from skmoderndata._solvers.factors.convex_factorization import semi_multiplicative
-from skmoderndata._solvers.factors.factorization import (
-    Side,
-    codes_for,
-    factorize,
-    is_sparse,
-    lengths_of,
-    nndsvd_components,
-)
+from skmoderndata._solvers.factors.coded_rows import first_codes
+from skmoderndata._solvers.factors.convex_factorization import lift_codes, semi_multiplicative
+from skmoderndata._solvers.factors.factor_updates import Side, is_sparse, lengths_of
+from skmoderndata._solvers.factors.factorization import factorize, nndsvd_components
 from skmoderndata._validation import weigh_entries
 from skmoderndata.decomposition._nmf_base import (
     AGAINST_NMF,
     AlternatingFactorization,
     validate_rows,
     warn_of_rank,
+)
+
+NO_ENTRY_WEIGHT = (
+    "SemiNMF(solver='multiplicative') accepts no entry_weight other than 1: its rule is for a "
+    "loss without weights; use solver='als'."
 )
 
 
@@ -95,6 +95,9 @@ class SemiNMF(AlternatingFactorization):
 
     Notes
     -----
+    `fit` takes Dask arrays and tables on a disk, whose codes stay where the rows are read. Starts
+    that are neither given nor random are computed from a sample of up to 10,000 rows there.
+
     A pass takes ``4 n p k`` operations (stored entries for sparse X). The codes need not be
     orthogonal: even with this constraint the problem would be a relaxation of k-means, because the
     non-zero entries may differ. `transform` solves non-negative least squares exactly.
@@ -121,6 +124,7 @@ class SemiNMF(AlternatingFactorization):
         family="non-negative factors",
         cite=("ding2010convex",),
         cost="T n p k",
+        fits_blocks=True,
         checks=(
             {},
             {"init": "random", "n_init": 2, "random_state": 0, "max_iter": 9000},
@@ -172,26 +176,31 @@ class SemiNMF(AlternatingFactorization):
         X, cells = weigh_entries(X, entry_weight, owner=type(self).__name__)
         gaps = entry_weight is not None and not is_sparse(X) and np.isnan(X).any()
         if self.solver != "als" and (gaps or cells is not None):
-            raise ValueError(
-                "SemiNMF(solver='multiplicative') accepts no entry_weight other than 1: its rule "
-                "is for a loss without weights; use solver='als'."
-            )
+            raise ValueError(NO_ENTRY_WEIGHT)
         return X, cells
 
-    def _check(self, X, weights):
-        warn_of_rank(self, X.shape)
+    def _rows_in_blocks(self, X, sample_weight, entry_weight):
+        rows, dtype = super()._rows_in_blocks(X, sample_weight, entry_weight)
+        if self.solver != "als" and not rows.complete:
+            raise ValueError(NO_ENTRY_WEIGHT)
+        return rows, dtype
+
+    def _check(self, rows):
+        warn_of_rank(self, rows.shape)
 
     def _sides(self):
         return Side(), Side("free")
 
-    def _start(self, data, init, rng):
+    def _start(self, rows, init, rng):
         """Return initial components, one per column."""
-        n, p = data.shape
+        p = rows.shape[1]
         k = self.n_components
         if init == "svd":
             # the non-negative part of a left singular vector is the first code
-            V = nndsvd_components(data, k, rng, codes=True)
+            V = nndsvd_components(rows.some(rng), k, rng, codes=True)
         elif init == "kmeans":
+            data = rows.some(rng)
+            n = data.shape[0]
             # missing entries count as the mean of their feature
             filled = data.X
             if data.observed is not None:
@@ -215,16 +224,13 @@ class SemiNMF(AlternatingFactorization):
 
         return V / lengths_of(V)
 
-    def _solve(self, data, V, sides, progress, *, given):
-        W = codes_for(data, V, sides[0], exact=False)
+    def _solve(self, rows, V, sides, progress, *, given):
+        rows, _ = rows.step(first_codes, V, sides[0], False)
         settings = {"max_iter": self.max_iter, "tol": self.tol, "progress": progress}
         if self.solver == "multiplicative":
             # zeros would stay
-            W = W + 0.2 * max(
-                np.average(W, axis=0, weights=data.weights).mean(), 1e-3 * W.max()
-            )
-            return semi_multiplicative(data, W, **settings)
-        return factorize(data, W, V, codes_side=sides[0], components_side=sides[1], **settings)
+            return semi_multiplicative(lift_codes(rows, 0.2, 1e-3), **settings)
+        return factorize(rows, V, codes_side=sides[0], components_side=sides[1], **settings)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

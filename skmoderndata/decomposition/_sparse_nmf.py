@@ -6,8 +6,8 @@ import numpy as np
 
 from skmoderndata._compat import AT_LEAST_ONE, NON_NEGATIVE, Interval, StrOptions
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.factors.factor_updates import Side
 from skmoderndata._solvers.factors.factorization import (
-    Side,
     factorize,
     nndsvd_components,
     revive,
@@ -127,6 +127,10 @@ class SparseNMF(AlternatingFactorization):
 
     Notes
     -----
+    `fit` takes Dask arrays and tables on a disk, whose codes stay where the rows are read; codes
+    of given sparseness over rows couple all of them, and are refused. Starts that are neither
+    given nor random are computed from a sample of up to 10,000 rows there.
+
     A pass takes two products of X with a thin matrix, ``4 n p k`` operations (the number of stored
     entries instead of n p for sparse X, which is never converted to dense), and sweeps of
     ``n k k``. With missing or weighted entries each row and column has a Gram matrix, ``n p k k``
@@ -171,6 +175,7 @@ class SparseNMF(AlternatingFactorization):
         family="non-negative factors",
         cite=("hoyer2004non", "kim2007sparse", "kim2011fast", "ang2019accelerating"),
         cost="T n p k",
+        fits_blocks=True,
         checks=(
             {},
             {"penalty": None, "solver": "bpp", "max_iter": 3000},
@@ -273,11 +278,11 @@ class SparseNMF(AlternatingFactorization):
             )
         return X, cells
 
-    def _check(self, X, weights):
+    def _check(self, rows):
         """Check the parameters against each other and the data, and set `ridge_`."""
         name = type(self).__name__
-        shape = X.shape
-        if weights is not None and self._codes_over_rows:
+        shape = rows.shape
+        if rows.weighted and self._codes_over_rows:
             raise ValueError(
                 f"{name}(sparseness_codes={self.sparseness_codes}, codes_axis='component') takes "
                 "no sample_weight: the sparseness over rows counts them equally; set "
@@ -286,8 +291,7 @@ class SparseNMF(AlternatingFactorization):
 
         self.ridge_ = 0.0
         if self.penalty == "l1" and self.side != "both":
-            values = X.data if hasattr(X, "indptr") else X
-            top = float(np.nanmax(values, initial=0.0)) if values.size else 0.0
+            top = rows.largest() if self.ridge == "max2" else 0.0
             self.ridge_ = top * top if self.ridge == "max2" else float(self.ridge)
 
         if self.penalty != "hoyer":
@@ -355,22 +359,21 @@ class SparseNMF(AlternatingFactorization):
         alpha = min(float(self.alpha), LARGEST_PENALTY)
         return Side(l1=alpha) if self.form == "plain" else Side(l1_sq=alpha)
 
-    def _start(self, data, init, rng):
+    def _start(self, rows, init, rng):
         """Return initial components, one per column."""
         if init == "nndsvd":
-            return nndsvd_components(data, self.n_components, rng)
-        V = rng.uniform(size=(data.shape[1], self.n_components))
+            return nndsvd_components(rows.some(rng), self.n_components, rng)
+        V = rng.uniform(size=(rows.shape[1], self.n_components))
         return V / np.linalg.norm(V, axis=0)
 
-    def _solve(self, data, V, sides, progress, *, given):
-        W, V = start_from(data, V, *sides, given=given)
+    def _solve(self, rows, V, sides, progress, *, given):
+        rows, V = start_from(rows, V, *sides, given=given)
         result = None
         passes = self.max_iter
         # a component of zeros is stationary, and no minimum: revive it, go on with the passes left
         while True:
             result = factorize(
-                data,
-                W,
+                rows,
                 V,
                 codes_side=sides[0],
                 components_side=sides[1],
@@ -382,13 +385,15 @@ class SparseNMF(AlternatingFactorization):
             )
 
             passes = self.max_iter - result.n_iter
-            W = result.codes
-            V = result.components
-
             if self.penalty is not None or progress.stopped or passes == 0:
                 return result
-            if not revive(data, W, V):
+            revived = revive(result.rows, result.components)
+            if revived is None:
                 return result
+            rows, V = revived
 
-    def _store_codes(self, W, dtype):
-        self.codes_ = W.astype(dtype) if self._codes_over_rows else None
+    def _store_codes(self, rows, size, order, dtype):
+        self.codes_ = None
+        if self._codes_over_rows:
+            W = rows.codes * size
+            self.codes_ = W[:, order].astype(dtype)

@@ -11,8 +11,8 @@ from sklearn.model_selection import GridSearchCV
 
 from skmoderndata._solvers.codes.lasso import lasso_codes
 from skmoderndata._solvers.codes.signal_blocks import prepare_atoms, to_dense
+from skmoderndata._solvers.dictionaries.coded_signals import code_statistics
 from skmoderndata._solvers.dictionaries.lagrange_dictionary import (
-    code_statistics,
     dual_point,
     primal_value,
     update_atoms,

@@ -11,7 +11,8 @@ from sklearn.decomposition import NMF, LatentDirichletAllocation
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
-from skmoderndata._solvers.factors.latent_semantics import Counts, fit_topics, fold_in, gap
+from skmoderndata._solvers.factors.latent_semantics import Counts, fold_in, gap
+from skmoderndata._solvers.factors.topic_fits import TopicRows, fit_topics
 from skmoderndata._solvers.factors.weighted_topics import (
     fit_weighted_topics,
     weighted_gap,
@@ -62,9 +63,8 @@ def test_missing_counts_reach_the_optimum_of_imputed_ones(seed):
     seen = ~np.isnan(gaps)
     filled = np.nan_to_num(gaps)
     C, U = start(*gaps.shape, 2, seed)
-    ours = fit_weighted_topics(
-        counts_of(filled), seen.astype(float), C, U.T.copy(), max_iter=3000, tol=1e-12
-    )
+    rows = TopicRows.of(counts_of(filled), C, seen.astype(float))
+    ours = fit_weighted_topics(rows, U.T.copy(), max_iter=3000, tol=1e-12)
     for _ in range(1500):
         C, U = oracle.step_with_gaps(gaps, C, U)
     value = oracle.weighted_log_likelihood(filled, C, U, seen)
@@ -172,7 +172,7 @@ def test_first_steps_entry_by_entry(beta, seed):
     X, _, _ = corpus(12, 9, 2, seed=seed)
     X = X[:, X.any(axis=0)]
     C, U = start(12, X.shape[1], 2, seed)
-    ours = fit_topics(counts_of(X), C, U.T.copy(), beta=beta, max_iter=2, tol=0)
+    ours = fit_topics(TopicRows.of(counts_of(X), C), U.T.copy(), beta=beta, max_iter=2, tol=0)
     C1, U1 = oracle.step(X, C, U, beta)
     assert_allclose(ours.mixtures, C1, atol=1e-12)
     assert_allclose(ours.topics.T, U1, atol=1e-12)
@@ -238,8 +238,8 @@ def test_gap_is_a_bound(seed):
     X = X[:, X.any(axis=0)]
     counts = counts_of(X)
     C, U = start(60, X.shape[1], 3, seed)
-    few = fit_topics(counts, C, U.T.copy(), max_iter=5, tol=0)
-    many = fit_topics(counts, C, U.T.copy(), max_iter=3000, tol=0)
+    few = fit_topics(TopicRows.of(counts, C), U.T.copy(), max_iter=5, tol=0)
+    many = fit_topics(TopicRows.of(counts, C), U.T.copy(), max_iter=3000, tol=0)
     assert few.gap > 0.01
     assert many.gap < 0.1 * few.gap
     # the best mixtures for the topics of `few` gain no more than its gap

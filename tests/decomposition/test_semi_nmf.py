@@ -10,8 +10,10 @@ from scipy.optimize import nnls
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from skmoderndata._solvers.factors.coded_rows import CodedRows
 from skmoderndata._solvers.factors.convex_factorization import semi_multiplicative
-from skmoderndata._solvers.factors.factorization import Data, Side, factorize
+from skmoderndata._solvers.factors.factor_updates import Data, Side
+from skmoderndata._solvers.factors.factorization import factorize
 from skmoderndata.decomposition import SemiNMF
 from tests.oracles import semi_nmf as oracle
 
@@ -68,7 +70,11 @@ def test_components_are_least_squares(seed):
     W = rng.uniform(size=(60, 3))
     V = rng.normal(size=(12, 3))
     found = factorize(
-        Data(X), W, V, codes_side=Side(), components_side=Side("free"), max_iter=20
+        CodedRows.of(Data(X), W),
+        V,
+        codes_side=Side(),
+        components_side=Side("free"),
+        max_iter=20,
     )
     H = np.linalg.lstsq(found.codes, X, rcond=None)[0]
     assert_allclose(found.codes @ found.components.T, found.codes @ H, atol=1e-8)
@@ -80,7 +86,7 @@ def test_components_are_least_squares(seed):
 def test_multiplicative_rule_entry_by_entry(seed):
     X = mixed(10, 6, 3, seed)
     W = np.random.default_rng(seed).uniform(0.1, 1, size=(10, 3))
-    ours = semi_multiplicative(Data(X), W, max_iter=3, tol=0)
+    ours = semi_multiplicative(CodedRows.of(Data(X), W), max_iter=3, tol=0)
     for _ in range(3):
         W, H = oracle.semi_round(X, W)
     assert_allclose(ours.codes @ ours.components.T, W @ H, atol=1e-8)
@@ -97,7 +103,11 @@ def test_kkt_residual_is_what_the_gradients_say(missing, passes, seed):
     V = rng.normal(size=(12, 3))
     data = Data(X * known, None if known.all() else known)
     found = factorize(
-        data, W, V, codes_side=Side(), components_side=Side("free"), max_iter=passes
+        CodedRows.of(data, W),
+        V,
+        codes_side=Side(),
+        components_side=Side("free"),
+        max_iter=passes,
     )
 
     length = np.linalg.norm(found.components, axis=0)

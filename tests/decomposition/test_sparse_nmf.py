@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from skmoderndata._solvers.factors.factorization import Data, squared_error
+from skmoderndata._solvers.factors.factor_updates import Data, squared_error
 from skmoderndata.decomposition import SparseNMF
 from tests.oracles import sparse_nmf as oracle
 from tests.oracles.sparse_nmf import sparseness
@@ -469,16 +469,18 @@ def test_float32_is_nearly_as_good(seed):
 
 @pytest.mark.invariance
 def test_a_full_mask_is_no_mask(seed):
-    from skmoderndata._solvers.factors.factorization import Data, Side, factorize
+    from skmoderndata._solvers.factors.coded_rows import CodedRows
+    from skmoderndata._solvers.factors.factor_updates import Side
+    from skmoderndata._solvers.factors.factorization import factorize
 
     X = mixed(seed=seed)
     rng = np.random.default_rng(seed)
     W = rng.uniform(size=(50, 3))
     V = rng.uniform(size=(24, 3))
-    plain = factorize(Data(X), W, V, codes_side=Side(), components_side=Side())
-    masked = factorize(
-        Data(X, np.ones(X.shape, bool)), W, V, codes_side=Side(), components_side=Side()
-    )
+    sides = {"codes_side": Side(), "components_side": Side()}
+    plain = factorize(CodedRows.of(Data(X), W), V, **sides)
+    full = Data(X, np.ones(X.shape, bool))
+    masked = factorize(CodedRows.of(full, W), V, **sides)
     assert_allclose(masked.components, plain.components, rtol=1e-7)
 
 

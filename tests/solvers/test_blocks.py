@@ -1,8 +1,10 @@
 """Evidence that a pass over blocks of rows is the pass over the rows, wherever they lie."""
 
 import functools
+import gc
 import os
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -169,6 +171,18 @@ def test_step_leaves_the_blocks_before_as_they_were():
     first, total = blocks.step(smooth, 0.5)
     first.step(smooth, 0.5)
     assert_array_equal(blocks.step(smooth, 0.5)[1][0], total[0])
+
+
+@pytest.mark.parametrize("cuts", [[0, 100], [0, 40, 100]], ids=str)
+def test_states_are_gone_with_their_blocks(cuts):
+    gc.disable()
+    try:
+        blocks, _ = module.ArrayBlocks((table(),), cuts).step(smooth, 0.5)
+        state = weakref.ref(blocks.states[0])
+        blocks, _ = blocks.step(smooth, 0.5)
+        assert state() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("passes", [25, 45])

@@ -61,7 +61,9 @@ def _model(problem, **settings):
 
 def quality(problem, factors):
     """Objective beside the reference, and the projected gradient."""
-    from skmoderndata._solvers.factors.factorization import Data, Side, residual_of
+    from skmoderndata._solvers.factors.coded_rows import CodedRows
+    from skmoderndata._solvers.factors.factor_updates import Data, Side
+    from skmoderndata._solvers.factors.factorization import residual_of
 
     W, H = (np.ascontiguousarray(factor, dtype=float) for factor in factors)
     X = problem.X
@@ -76,7 +78,7 @@ def quality(problem, factors):
     both = sides.get(problem.task, (Side(l1_sq=beta), Side(l2=problem.eta)))
     return {
         "excess": value / problem.reference - 1,
-        "KKT": residual_of(Data(X), W, np.ascontiguousarray(H.T), *both),
+        "KKT": residual_of(CodedRows.of(Data(X), W), np.ascontiguousarray(H.T), *both),
     }
 
 

@@ -502,18 +502,21 @@ def _dask_tree(sums: list[Any]) -> Any:
 
 def _tree(leaf: Callable[[int], Any], n: int, add: Callable[..., Any]) -> Any:
     """Add the n leaves, `TREE_WIDTH` at a time; depth first, so that few sums are alive."""
-
-    def node(first: int, width: int) -> Any:
-        if width == 1:
-            return leaf(first)
-        step = width // TREE_WIDTH
-        sums = [node(i, step) for i in range(first, min(first + width, n), step)]
-        return sums[0] if len(sums) == 1 else add(*sums)
-
     width = 1
     while width < n:
         width *= TREE_WIDTH
-    return node(0, width)
+    return _node(leaf, n, add, 0, width)
+
+
+def _node(
+    leaf: Callable[[int], Any], n: int, add: Callable[..., Any], first: int, width: int
+) -> Any:
+    # no function in a function: one that calls itself would keep all states until a collection
+    if width == 1:
+        return leaf(first)
+    step = width // TREE_WIDTH
+    sums = [_node(leaf, n, add, i, step) for i in range(first, min(first + width, n), step)]
+    return sums[0] if len(sums) == 1 else add(*sums)
 
 
 def _add(*sums: Any) -> Any:

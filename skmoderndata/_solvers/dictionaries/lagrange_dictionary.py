@@ -6,19 +6,19 @@ with weights w of the signals, is
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 
-from skmoderndata._solvers.codes.signal_blocks import SparseCodes, to_csr
+from skmoderndata._solvers.codes.signal_blocks import SparseCodes
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.dictionaries.coded_signals import CodedSignals, WorstSignals
 from skmoderndata._typing import Array
-
-Coder = Callable[[Array, "sparse.csr_array | None"], SparseCodes]
 
 # least multiplier, relative to the largest diagonal entry of S: S may be singular
 LEAST_FLOOR = 1e-14
@@ -61,19 +61,23 @@ class DictionaryUpdate(NamedTuple):
 class LearnedDictionary(NamedTuple):
     """A dictionary, codes, and how they were reached.
 
-    `objective` is that of each pass; `code_gap` holds the relative duality gap of each signal,
-    `atom_gap` the relative gap of the last update of the atoms.
+    `objective` is that of each pass; the codes hold the relative duality gap of each signal,
+    `atom_gap` is the relative gap of the last update of the atoms.
     """
 
     atoms: Array
-    codes: SparseCodes
+    signals: CodedSignals
     multipliers: Array
     objective: Array
     replaced: Array
-    code_gap: Array
     atom_gap: float
     n_iter: int
     converged: bool
+
+    @property
+    def codes(self) -> SparseCodes:
+        """Codes of signals in memory."""
+        return self.signals.codes
 
 
 def dual_point(S: Array, T: Array, multipliers: Array) -> DualPoint:
@@ -247,18 +251,6 @@ def update_positive_atoms(
     return DictionaryUpdate(D, multipliers, gap * largest, it.n_iter, it.converged)
 
 
-def code_statistics(
-    codes: SparseCodes, X: Any, weights: Array, k: int
-) -> tuple[Array, Array, Array]:
-    """Return ``A' W A``, ``A' W X`` and ``sum_i w_i |a_ij|`` of sparse codes A."""
-    A = to_csr(codes, k)
-    weighted: Any = sparse.csr_array(A.multiply(weights[:, None]))
-    T: Any = weighted.T @ X
-    dense = T if isinstance(T, np.ndarray) else T.toarray()
-    l1 = np.asarray(abs(weighted).sum(axis=0))
-    return (weighted.T @ A).toarray(), np.asarray(dense, np.float64), l1
-
-
 def _unit_atoms(atoms: Array, positive: bool) -> Array:
     if positive:
         atoms = np.maximum(atoms, 0.0)
@@ -266,26 +258,22 @@ def _unit_atoms(atoms: Array, positive: bool) -> Array:
     return np.asarray(atoms / np.maximum(norms, 1e-300)[:, None])
 
 
-def _grow(atoms: Array, codes: SparseCodes, l1: Array) -> tuple[SparseCodes, float]:
-    """Scale atoms inside the ball to norm one, in place; return codes and what `l1` loses."""
+def _grow(atoms: Array, l1: Array) -> tuple[Array | None, float]:
+    """Scale atoms inside the ball to norm one, in place; return what codes do, and `l1` loses."""
     norms = np.linalg.norm(atoms, axis=1)
     short = (norms < 1.0) & (norms > 0)
     if not short.any():
-        return codes, 0.0
+        return None, 0.0
     atoms[short] /= norms[short, None]
     factor = np.where(short, norms, 1.0)
-    shrunk = codes._replace(values=codes.values * factor[codes.indices])
-    return shrunk, float(l1[short] @ (1.0 - norms[short]))
+    return factor, float(l1[short] @ (1.0 - norms[short]))
 
 
 def learn_l1_dictionary(
-    X: Array,
+    signals: CodedSignals,
     start: Array,
-    code: Coder,
     *,
     alpha: float,
-    weights: Array,
-    observed: Array | None = None,
     momentum: bool = True,
     positive: bool = False,
     positive_code: bool = False,
@@ -297,8 +285,8 @@ def learn_l1_dictionary(
 
     After each update atoms of norm below 1 are scaled to norm 1 and their codes down, which
     changes no fit and lowers the penalty. Atoms that no signal uses become the largest residuals.
-    With `observed`, a Boolean mask, hidden entries are filled by the fit before the update of the
-    atoms: this majorises the objective over the observed entries.
+    Where entries are missing, they are filled by the fit before the update of the atoms: this
+    majorises the objective over the observed entries.
 
     With `momentum` the signals are coded with atoms further along the line of the last two
     updates. Where that does not lower the objective, the codes with the atoms themselves are
@@ -306,61 +294,52 @@ def learn_l1_dictionary(
     fraction `tol`.
 
     With `positive` atoms are at least zero, and updated by `update_positive_atoms`;
-    `positive_code` says that `code` gives codes of at least zero.
+    `positive_code` says that codes are at least zero. The signals may lie in blocks: a pass over
+    them codes them and adds up what the atoms need.
     """
     improve = update_positive_atoms if positive else update_atoms
     D = np.array(start, dtype=np.float64)
-    k = len(D)
     objective: list[float] = []
     replaced: list[int] = []
     atom_gap = 0.0
     last = np.inf
     ahead = D
     beta = 0.5
-    warm: sparse.csr_array | None = None
-    multipliers = np.zeros(k)
-    codes: SparseCodes | None = None
+    multipliers = np.zeros(len(D))
     it = Iterations(max_iter, tol, progress)
 
     for _ in it:
         # 1. codes, warm from the last ones; momentum is given up where it made them worse
-        tried = code(ahead, warm)
-        value = coded_objective(tried, alpha, weights)
+        signals, (value, S, T, l1) = signals.coded(ahead, alpha)
         if value > last and ahead is not D:
             # momentum led astray
             beta *= 0.5
             ahead = D
-            tried = code(D, warm)
-            value = coded_objective(tried, alpha, weights)
+            signals, (value, S, T, l1) = signals.taken_back().coded(D, alpha)
         elif ahead is not D:
             beta = min(1.2 * beta, FURTHEST)
 
-        codes = tried
-        atoms = ahead
-
         # 2. atoms, by the dual; gaps are filled by the approximation
-        A = to_csr(codes, k)
-        filled = X if observed is None else np.where(observed, X, A @ atoms)
-        S, T, l1 = code_statistics(codes, filled, weights, k)
+        atoms = ahead
         update = improve(S, T, atoms, size=max(value, 1e-300))
         new = update.atoms
         multipliers = update.multipliers
 
-        if observed is None:
+        if signals.complete:
             value += primal_value(S, T, new) - primal_value(S, T, atoms)
         else:
-            R = np.where(observed, X - A @ new, 0.0)
-            squares = np.einsum("ij,ij->i", R, R)
-            value = 0.5 * float(weights @ squares) + alpha * l1.sum()
+            value = 0.5 * signals.squared_error(new) + alpha * l1.sum()
         atom_gap = update.gap / max(value, 1e-300)
 
         # 3. atoms inside the ball grow to norm one, their coefficients shrink
-        codes, spared = _grow(new, codes, l1)
+        factor, spared = _grow(new, l1)
+        signals = signals.shrunk(factor)
         value -= alpha * spared
 
         # 4. idle atoms get the directions of the largest residuals
+        worst = partial(signals.worst, atoms, new)
         signs = (positive, positive_code)
-        count = replace_unused(filled, new, codes, np.diag(S) > 0, weights, alpha, *signs)
+        count = replace_unused(new, np.diag(S) > 0, worst, alpha, *signs)
         replaced.append(count)
         objective.append(value)
 
@@ -371,7 +350,6 @@ def learn_l1_dictionary(
                 it.residual = max(it.residual, 1e-300)
 
         last = value
-        warm = to_csr(codes, k)
         ahead = new
 
         # 6. extrapolate the atoms
@@ -379,26 +357,15 @@ def learn_l1_dictionary(
             ahead = _unit_atoms(new + beta * (new - D), positive)
 
         D = new
-    assert codes is not None
     course = (np.array(objective), np.array(replaced))
     ended = (it.n_iter, it.converged)
-    return LearnedDictionary(D, codes, multipliers, *course, codes.gap, atom_gap, *ended)
-
-
-def coded_objective(codes: SparseCodes, alpha: float, weights: Array) -> float:
-    """``sum_i w_i (1/2 |x_i - a_i D|^2 + alpha |a_i|_1)`` from what the coder says."""
-    magnitudes = np.concatenate([[0.0], np.cumsum(np.abs(codes.values))])
-    up_to = magnitudes[codes.indptr]
-    l1 = up_to[1:] - up_to[:-1]
-    return float(weights @ (0.5 * codes.residual_sq + alpha * l1))
+    return LearnedDictionary(D, signals, multipliers, *course, atom_gap, *ended)
 
 
 def replace_unused(
-    X: Any,
     D: Array,
-    codes: SparseCodes,
     used: Array,
-    weights: Array,
+    worst: Callable[[int, WorstSignals | None], WorstSignals],
     alpha: float,
     positive: bool = False,
     positive_code: bool = False,
@@ -407,41 +374,37 @@ def replace_unused(
 
     A residual longer than `alpha` will use its atom, which lowers the objective; shorter ones
     would not, and are no candidates. With `positive` the positive part of a residual counts, or,
-    unless `positive_code`, the negative part if that is longer.
+    unless `positive_code`, the negative part if that is longer. ``worst(n, last)`` gives the next
+    signals by their error, those that a new atom would serve first.
     """
     idle = np.flatnonzero(~used)
     count = 0
-    if idle.size == 0:
-        return count
+    taken = np.zeros((0, D.shape[1]))
+    candidates = None
+    while count < idle.size:
+        candidates = worst(idle.size, candidates)
+        useful = candidates.sizes > alpha**2
+        for d in candidates.residuals[useful]:
+            if count == idle.size:
+                break
 
-    # signals by their error, those that a new atom would serve first
-    matrix = to_csr(codes, len(D))
-    taken = np.zeros((0, X.shape[1]))
-    worst_first = np.argsort(-codes.residual_sq * (weights > 0), kind="stable")
-    for i in worst_first:
-        useless = codes.residual_sq[i] <= alpha**2 or weights[i] == 0
-        if count == idle.size or useless:
+            if positive:
+                above = np.maximum(d, 0.0)
+                negative = np.linalg.norm(d) > np.sqrt(2.0) * np.linalg.norm(above)
+                if negative and not positive_code:
+                    above = np.maximum(-d, 0.0)
+                d = above
+
+            # too small for the penalty, or like one that was taken
+            norm = float(np.linalg.norm(d))
+            alike = np.abs(taken @ d) > 0.9 * norm
+            if norm <= alpha * (1 + 1e-6) or alike.any():
+                continue
+            D[idle[count]] = d / norm
+            taken = np.concatenate([taken, d[None] / norm])
+            count += 1
+        if not useful.all() or len(useful) < idle.size:
             break
-
-        one: Any = X[[i]]
-        row = one.toarray() if sparse.issparse(X) else one
-        d = np.asarray(row - matrix[[i]] @ D, dtype=np.float64)[0]
-
-        if positive:
-            above = np.maximum(d, 0.0)
-            negative = np.linalg.norm(d) > np.sqrt(2.0) * np.linalg.norm(above)
-            if negative and not positive_code:
-                above = np.maximum(-d, 0.0)
-            d = above
-
-        # too small for the penalty, or like one that was taken
-        norm = float(np.linalg.norm(d))
-        alike = np.abs(taken @ d) > 0.9 * norm
-        if norm <= alpha * (1 + 1e-6) or alike.any():
-            continue
-        D[idle[count]] = d / norm
-        taken = np.concatenate([taken, d[None] / norm])
-        count += 1
     return count
 
 

@@ -11,21 +11,29 @@ from scipy import linalg, sparse
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.blocks import row_blocks
+from skmoderndata._solvers.common.extremes import Largest
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.nnls import descend_rows
+from skmoderndata._solvers.factors.coded_rows import (
+    CodedRows,
+    Codes,
+    Decision,
+    distance_of_codes,
+    error_of_best,
+    sums_of_best,
+)
 from skmoderndata._solvers.factors.extrapolation import Extrapolation
-from skmoderndata._solvers.factors.factorization import (
+from skmoderndata._solvers.factors.factor_updates import (
     Data,
-    FactorizationResult,
     Side,
+    Update,
     is_sparse,
     least_squares,
     lengths_of,
     ratio,
     squared_error,
-    update,
-    worst,
 )
+from skmoderndata._solvers.factors.factorization import FactorizationResult, worst
 from skmoderndata._typing import Array
 
 TINY = 1e-300
@@ -33,8 +41,7 @@ MAX_SWEEPS = 10  # of coordinate descent on the codes in a pass
 
 
 def semi_multiplicative(
-    data: Data,
-    W: Array,
+    rows: CodedRows,
     *,
     max_iter: int = 1000,
     tol: float = 1e-4,
@@ -42,59 +49,93 @@ def semi_multiplicative(
 ) -> FactorizationResult:
     """Minimise ``1/2 |X - W V'|^2`` over ``W >= 0`` and V by Ding's rule [2010, equation (10)].
 
-    The objective never rises, but the rule slows down before the stationary point, and cannot
-    leave a zero.
+    `rows` have codes to start from. The objective never rises, but the rule slows down before the
+    stationary point, and cannot leave a zero.
     """
-    W = W.copy()
     history: list[float] = []
     it = Iterations(max_iter, tol, progress)
-    V = np.zeros((data.shape[1], W.shape[1]))
+    rows = rows.at_best()
+    (sums,) = rows.sum(sums_of_best)
 
     for _ in it:
         # 1. V by least squares; its lengths go to W
-        _, S, T = next(data.terms(W, False))
-        V = least_squares(S, T)
+        V = least_squares(sums.S, sums.T)
         length = lengths_of(V)
         V = V / length
-        W = W * length
 
-        _, G, F = next(data.terms(V, True))
-        Y = W @ G - F
-
-        # 2. positive and negative parts of the two terms of the gradient
-        W_up = np.maximum(F, 0) + W @ np.maximum(-G, 0)
-        W_down = np.maximum(-F, 0) + W @ np.maximum(G, 0)
-        weights = 1.0 if data.weights is None else data.weights[:, None]
-
-        # 3. how far the fixed point is
-        projected = np.where(W > 0, Y, np.minimum(Y, 0))
-        distance = np.sqrt((weights * projected**2).sum())
-        size = np.sqrt((weights * F * F).sum())
+        # 2. how far the fixed point is, and the multiplicative step, which is taken if it is far
+        rows, looked = rows.step(_multiplied_codes, V, length)
+        distance_sq, size_sq, value, sums_ahead = looked
+        size = np.sqrt(size_sq)
+        distance = np.sqrt(distance_sq)
         it.residual = float(distance / size) if size > 0 else float(distance)
 
-        terms = weights * W * (Y - F)
-        objective = data.sum_sq / 2 + float(terms.sum()) / 2
-        if objective < data.cancelled / 2:
-            objective = squared_error(data, W, V) / 2
+        far = it.residual > tol
+        objective = _semi_objective(rows.decided(Decision(better=False)), V, value / 2)
         history.append(min(objective, history[-1]) if history else objective)
-
-        # 4. the multiplicative step, which keeps W positive
-        if it.residual > tol:
-            W = W * np.sqrt((W_up + TINY) / (W_down + TINY))
+        rows = rows.decided(Decision(better=far, onward=False))
+        sums = sums_ahead if far else rows.sum(sums_of_best)[0]
 
     # V for the last W, and how far that is from optimal
-    _, S, T = next(data.terms(W, False))
+    S, T, *_ = sums
     V = least_squares(S, T)
-    ones = np.ones(V.shape[1])
-    looked = update(data, Side(), V, W, codes=True, sweeps=0, scales=ones)
+    looked = rows.sum(distance_of_codes, V, Side(), np.ones(V.shape[1]))
     terms = V * (V @ S / 2 - T)
-    objective = data.sum_sq / 2 + float(terms.sum())
-    if objective < data.cancelled / 2:
-        objective = squared_error(data, W, V) / 2
-    objective = min(history[-1], objective)
+    objective = min(history[-1], _semi_objective(rows, V, float(terms.sum())))
     history[-1] = objective
     course = (it.n_iter, it.converged, history)
-    return FactorizationResult(W, V, objective, ratio(looked), *course)
+    return FactorizationResult(rows, V, objective, ratio(Update(*looked)), *course)
+
+
+def _multiplied_codes(
+    data: Data, codes: Codes, V: Array, length: Array
+) -> tuple[Codes, tuple[float, float, float, Any]]:
+    """Codes before and after the multiplicative step, which keeps them positive."""
+    W = codes.best * length
+    _, G, F = next(data.terms(V))
+    Y = W @ G - F
+
+    # positive and negative parts of the two terms of the gradient
+    W_up = np.maximum(F, 0) + W @ np.maximum(-G, 0)
+    W_down = np.maximum(-F, 0) + W @ np.maximum(G, 0)
+    weights = 1.0 if data.weights is None else data.weights[:, None]
+
+    projected = np.where(W > 0, Y, np.minimum(Y, 0))
+    distance_sq = (weights * projected**2).sum()
+    size_sq = (weights * F * F).sum()
+    terms = weights * W * (Y - F)
+
+    ahead = W * np.sqrt((W_up + TINY) / (W_down + TINY))
+    sums = data.sums(ahead)
+    return Codes(W, ahead, ahead), (distance_sq, size_sq, float(terms.sum()), sums)
+
+
+def _semi_objective(rows: CodedRows, V: Array, value: float) -> float:
+    """Objective of the best codes, from the residuals where the short form cancels."""
+    objective = rows.sum_sq / 2 + value
+    if objective < rows.cancelled / 2:
+        objective = rows.sum(error_of_best, V)[0] / 2
+    return objective
+
+
+def lift_codes(rows: CodedRows, fraction: float, least: float) -> CodedRows:
+    """Add a fraction of their mean to all codes, or of the largest: none stays zero."""
+    columns, weight, top = rows.sum(_mean_of_codes)
+    rise = fraction * max((columns / weight).mean(), least * top.value)
+    return rows.step(_raised_codes, rise)[0]
+
+
+def _mean_of_codes(data: Data, codes: Codes) -> tuple[Array, float, Largest]:
+    W = codes.best
+    largest = Largest(float(W.max(initial=0.0)))
+    if data.weights is None:
+        return W.sum(axis=0), len(W), largest
+    weighted = np.multiply(W, data.weights[:, None])
+    return weighted.sum(axis=0), data.weights.sum(), largest
+
+
+def _raised_codes(data: Data, codes: Codes, rise: float) -> tuple[Codes, tuple[int]]:
+    return Codes.of(codes.best + rise), (0,)
 
 
 class ConvexResult(NamedTuple):

@@ -11,7 +11,6 @@ from scipy import sparse
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.certificates import relative_gap
-from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.common.nnls import descend_rows
 from skmoderndata._solvers.common.products import entries_at
 from skmoderndata._typing import Array
@@ -19,8 +18,6 @@ from skmoderndata._typing import Array
 BLOCK_ENTRIES = 2**18  # products, or entries of second derivatives, held at a time
 MODEL_SWEEPS = 100  # of coordinate descent on a quadratic model, at most
 EM_STEPS = 10  # before Newton's method folds a document in
-# passes without gain on held-out counts before posteriors are flattened
-PASSES_WITHOUT_GAIN = 25
 
 
 class Counts(NamedTuple):
@@ -32,22 +29,14 @@ class Counts(NamedTuple):
     n_words: int
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of documents and words."""
+        return len(self.indptr) - 1, self.n_words
+
+    @property
     def total(self) -> float:
         """Number of tokens."""
         return float(self.data.sum())
-
-
-class TopicsResult(NamedTuple):
-    """Mixtures and topics, how good they are, and how it went."""
-
-    mixtures: Array
-    topics: Array
-    log_likelihood: float
-    gap: float
-    beta: float
-    n_iter: int
-    converged: bool
-    history: list[float]
 
 
 def expected(
@@ -73,13 +62,25 @@ def gap(counts: Counts, C: Array, U: Array) -> float:
     than ``max_z g[d, z] - n_d``, no topic z by more than ``max_w g[w, z] - U[:, z]' g[:, z]``.
     The larger of the two sums, in nats per token; 0 exactly at stationary points.
     """
+    _, gain, slopes = gains(counts, C, U)
+    return largest_gain(gain, slopes, U, counts.total)
+
+
+def gains(counts: Counts, C: Array, U: Array) -> tuple[float, float, Array]:
+    """Return the log-likelihood, what mixtures may gain, and the slopes of the topics."""
     in_documents = np.zeros_like(C)
     in_words = np.zeros_like(U)
-    _gradients(counts, C, U, in_documents, in_words)
+    value = _gradients(counts, C, U, in_documents, in_words)
     rows = in_documents.max(axis=1) - (in_documents * C).sum(axis=1)
-    columns = in_words.max(axis=0) - (in_words * U).sum(axis=0)
-    gains = (rows.sum(), columns.sum())
-    return max(relative_gap(gain, 0.0, unit=counts.total) for gain in gains)
+    return value, rows.sum(), in_words
+
+
+def largest_gain(gain: float, slopes: Array, U: Array, total: float) -> float:
+    """Return the larger of what mixtures and topics may gain, per token."""
+    columns = slopes.max(axis=0) - (U * slopes).sum(axis=0)
+    of_topics = columns.sum()
+    bounds = (gain, of_topics)
+    return max(relative_gap(bound, 0.0, unit=total) for bound in bounds)
 
 
 def normalised(A: Array, axis: int) -> Array:
@@ -93,150 +94,6 @@ def normalised(A: Array, axis: int) -> Array:
     out: Array = np.where(total > 0, A / divisor, flat)
     out[out < 1e-100] = 0.0
     return out
-
-
-def fit_topics(
-    counts: Counts,
-    C: Array,
-    U: Array,
-    *,
-    beta: float = 1.0,
-    smoothing: float = 0.0,
-    max_iter: int = 500,
-    tol: float = 1e-6,
-    progress: Progress | None = None,
-) -> TopicsResult:
-    """Maximise the log-likelihood by expectation maximisation, extrapolated.
-
-    After each step the parameters are moved on in its direction and put back on the simplex; if
-    the objective, which the next step knows, has fallen, the step is taken without that. Stops
-    when the objective rises by less than `tol` per token in a pass.
-    """
-    total = max(counts.total, 1e-300)
-    best = -np.inf
-    # the last step without extrapolation
-    safe_C = C
-    safe_U = U
-    best_C = C
-    best_U = U
-    step = 1.0
-    step_limit = 8.0
-    fresh = True
-    history: list[float] = []
-
-    it = Iterations(max_iter, tol, progress)
-    for _ in it:
-        # 1. expectations of all words at once [Hofmann 2001]
-        N, M, value = expected(counts, C, U, beta)
-        if smoothing > 0:
-            value += smoothing * float(np.log(np.maximum(U, 1e-300)).sum())
-
-        # 2. where extrapolation led astray, back to the last plain step
-        if value < best - 1e-13 * abs(best) and not fresh:
-            C = safe_C
-            U = safe_U
-            step_limit = step
-            step = step / 2
-            fresh = True
-            history.append(best)
-            continue
-
-        it.residual = (value - best) / total
-        best = max(best, value)
-        best_C = C
-        best_U = U
-        history.append(best)
-
-        # 3. maximisation
-        new_C = normalised(N, 1)
-        new_U = normalised(M + smoothing, 0)
-        safe_C = new_C
-        safe_U = new_U
-        if fresh:
-            fresh = False
-            C = new_C
-            U = new_U
-            it.residual = max(it.residual, 2 * tol)  # the next step tells
-            continue
-
-        # 4. extrapolate on the simplex, not beyond an eighth of the plain step
-        ahead_C = new_C + step * (new_C - C)
-        ahead_U = new_U + step * (new_U - U)
-        C = normalised(np.maximum(ahead_C, new_C / 8), 1)
-        U = normalised(np.maximum(ahead_U, new_U / 8), 0)
-        step = min(step * 1.1, step_limit)
-        step_limit = min(step_limit * 1.02, 30.0)
-
-    _, _, value = expected(counts, best_C, best_U, 1.0)
-    distance = gap(counts, best_C, best_U)
-    course = (it.n_iter, it.converged, history)
-    return TopicsResult(best_C, best_U, value, distance, beta, *course)
-
-
-def fit_tempered(
-    counts: Counts,
-    held_out: Counts,
-    C: Array,
-    U: Array,
-    *,
-    beta: float = 1.0,
-    cooling: float = 0.9,
-    smoothing: float = 0.0,
-    max_iter: int = 500,
-    tol: float = 1e-5,
-    progress: Progress | None = None,
-) -> TopicsResult:
-    """Tempered expectation maximisation, stopped early [Hofmann 2001, section 3.2].
-
-    Steps are made while the likelihood of held-out counts of the same documents rises; then
-    `beta` is lowered by the factor `cooling`, and when that does not help either it ends; gains
-    below `tol` per token do not count. The history holds the held-out log-likelihoods, which go
-    up and down.
-    """
-    history: list[float] = []
-    it = Iterations(max_iter, -np.inf, progress)
-    best = -np.inf
-    best_C = C
-    best_U = U
-    best_beta = beta
-    waited = 0
-    helped = True
-    total = held_out.total
-
-    for _ in it:
-        # a tempered pass, judged on the counts held out
-        N, M, _ = expected(counts, C, U, beta)
-        C = normalised(N, 1)
-        U = normalised(M + smoothing, 0)
-        value = log_likelihood(held_out, C, U)
-        history.append(value)
-
-        if value > best + tol * total:
-            best = value
-            best_C = C
-            best_U = U
-            best_beta = beta
-            waited = 0
-            helped = True
-            continue
-
-        # no better for some passes: cool down, unless that did not help before
-        waited += 1
-        if waited < PASSES_WITHOUT_GAIN:
-            continue
-        if not helped:
-            it.converged = True
-            continue
-        C = best_C
-        U = best_U
-        beta = beta * cooling
-        waited = 0
-        helped = False
-
-    _, _, value = expected(counts, best_C, best_U, 1.0)
-    distance = gap(counts, best_C, best_U)
-    course = (it.n_iter, it.converged, history)
-    return TopicsResult(best_C, best_U, value, distance, best_beta, *course)
 
 
 def log_likelihood(counts: Counts, C: Array, U: Array, floor: float = 1e-12) -> float:

@@ -8,18 +8,20 @@ with the Kullback-Leibler divergence. Notation as in `latent_semantics`; weights
 dense.
 """
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.factors.latent_semantics import (
     Counts,
-    TopicsResult,
     expected,
+    largest_gain,
     normalised,
     products,
 )
+from skmoderndata._solvers.factors.topic_fits import Mixtures, TopicRows, TopicsResult
 from skmoderndata._typing import Array
 
 BISECTIONS = 100  # for the multiplier of a topic: to the last digit
@@ -27,9 +29,7 @@ TINY = 1e-300
 
 
 def fit_weighted_topics(
-    counts: Counts,
-    weights: Array,
-    C: Array,
+    rows: TopicRows,
     U: Array,
     *,
     smoothing: float = 0.0,
@@ -41,37 +41,31 @@ def fit_weighted_topics(
 
     Of the rates for given topics and of the topics for given rates, both in closed form after
     an expectation step of their own (multi-cycle ECM, Meng and Rubin 1993), so that no pass
-    lowers the objective. `counts` are the weighted ones. Stops when the objective rises by less
-    than `tol` per token in a pass.
+    lowers the objective. The counts are the weighted ones; documents without mixtures start from
+    equal ones. Stops when the objective rises by less than `tol` per token in a pass.
     """
-    tokens = _tokens(counts)
-    total = max(counts.total, TINY)
-    A = C * tokens[:, None]
-    # the part of the likelihood that the best length of each document adds
-    constant = float((tokens - tokens * np.log(np.maximum(tokens, TINY))).sum())
-    constant += _log_weights(counts, weights)
+    total = max(rows.total, TINY)
+    rows, (of_lengths, of_weights) = rows.step(_first_rates, U.shape[1])
+    constant = of_lengths + of_weights
+    scale = np.ones(U.shape[1])
     history: list[float] = []
     last = -np.inf
 
     it = Iterations(max_iter, tol, progress)
     for _ in it:
         # 1. expected tokens of each topic in documents, and rates that give them
-        exposures = weights @ U
-        in_documents, _, value = expected(counts, A, U)
-        value += constant - float((A * exposures).sum())
+        rows, sums = rows.step(_improved_rates, U, scale)
+        value, exposed, in_words, exposures = sums
+        value += constant - exposed
         if smoothing > 0:
             value += smoothing * float(np.log(np.maximum(U, TINY)).sum())
-        A = _ratio(in_documents, exposures)
 
         # 2. expected tokens of each topic in words, and topics that give them
-        _, in_words, _ = expected(counts, A, U)
-        exposures = weights.T @ A
         if smoothing > 0:
             U = _smoothed(in_words + smoothing, exposures)
         else:
             U = _ratio(in_words, exposures)
             scale = U.sum(axis=0)
-            A = A * scale
             U = normalised(U, 0)
 
         # 3. stopping rule, on the objective before the pass
@@ -79,10 +73,51 @@ def fit_weighted_topics(
         last = value
         history.append(value)
 
-    C = normalised(A, 1)
+    # mixtures of the rates
+    rows, (value, gain, slopes) = rows.step(_last_mixtures, U, scale)
+    distance = largest_gain(gain, slopes, U, rows.total)
+    course = (it.n_iter, it.converged, history)
+    return TopicsResult(rows, U, value, distance, 1.0, *course)
+
+
+def _first_rates(
+    data: Any, mixtures: Mixtures | None, k: int
+) -> tuple[Mixtures, tuple[float, float]]:
+    """Rates of the first mixtures, and the part of the likelihood that does not change."""
+    counts, weights = data
+    tokens = _tokens(counts)
+    C = np.full((len(tokens), k), 1.0 / k) if mixtures is None else mixtures.best
+    A = C * tokens[:, None]
+
+    # what the best length of each document adds
+    of_lengths = (tokens - tokens * np.log(np.maximum(tokens, TINY))).sum()
+    return Mixtures.of(A), (float(of_lengths), _log_weights(counts, weights))
+
+
+def _improved_rates(
+    data: Any, rates: Mixtures, U: Array, scale: Array
+) -> tuple[Mixtures, tuple[float, float, Array, Array]]:
+    """Rates for given topics, and what the topics need of them."""
+    counts, weights = data
+    A = rates.best * scale
+    exposures = weights @ U
+    in_documents, _, value = expected(counts, A, U)
+    exposed = float((A * exposures).sum())
+
+    A = _ratio(in_documents, exposures)
+    _, in_words, _ = expected(counts, A, U)
+    return Mixtures.of(A), (value, exposed, in_words, weights.T @ A)
+
+
+def _last_mixtures(
+    data: Any, rates: Mixtures, U: Array, scale: Array
+) -> tuple[Mixtures, tuple[float, float, Array]]:
+    """Mixtures of the rates, their likelihood, and what they and the topics may gain."""
+    counts, weights = data
+    C = normalised(rates.best * scale, 1)
     value = weighted_log_likelihood(counts, weights, C, U)
-    distance = weighted_gap(counts, weights, C, U)
-    return TopicsResult(C, U, value, distance, 1.0, it.n_iter, it.converged, history)
+    gain, slopes = weighted_gains(counts, weights, C, U)
+    return Mixtures.of(C), (value, gain, slopes)
 
 
 def weighted_log_likelihood(
@@ -105,6 +140,12 @@ def weighted_gap(counts: Counts, weights: Array, C: Array, U: Array) -> float:
     ``max_w G[w, z] - U[:, z]' G[:, z]`` with the gradients G of that minus the exposed rates. The
     larger of the two sums, in nats per token; 0 exactly at stationary points.
     """
+    gain, slopes = weighted_gains(counts, weights, C, U)
+    return largest_gain(gain, slopes, U, counts.total)
+
+
+def weighted_gains(counts: Counts, weights: Array, C: Array, U: Array) -> tuple[float, Array]:
+    """Return what better mixtures may gain, and the slopes of the topics."""
     # rates at the best length of each document
     tokens = _tokens(counts)
     exposures = weights @ U
@@ -119,9 +160,7 @@ def weighted_gap(counts: Counts, weights: Array, C: Array, U: Array) -> float:
     gradient = _ratio(np.asarray(ratios @ U), exposures)
     mixtures = (tokens * (gradient.max(axis=1) - 1)).sum()
     slopes = np.asarray(ratios.T @ A) - weights.T @ A
-    topics = (slopes.max(axis=0) - (U * slopes).sum(axis=0)).sum()
-    gains = (float(mixtures), float(topics))
-    return max(relative_gap(gain, 0.0, unit=counts.total) for gain in gains)
+    return float(mixtures), slopes
 
 
 def _smoothed(in_words: Array, exposures: Array) -> Array:

@@ -1,0 +1,319 @@
+"""Topics by expectation maximisation: documents in memory or in blocks, mixtures as their state.
+
+The likelihood of mixtures is known after the pass over them, so the next pass takes the step that
+was found, extrapolated or not, or takes it back. Notation as in `latent_semantics`.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
+from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.factors.latent_semantics import (
+    Counts,
+    expected,
+    gains,
+    largest_gain,
+    log_likelihood,
+    normalised,
+)
+from skmoderndata._typing import Array
+
+# passes without gain on held-out counts before posteriors are flattened
+PASSES_WITHOUT_GAIN = 25
+
+
+class Decision(NamedTuple):
+    """What is known about the mixtures of the last pass."""
+
+    kept: bool = True  # or taken back, to the last plain step
+    step: float = 0.0  # how far beyond the plain step the next pass goes
+
+
+class Mixtures(NamedTuple):
+    """Mixtures of the documents of a block in a pass, and its step of expectation maximisation."""
+
+    best: Array
+    safe: Array  # the last plain step that was kept
+    used: Array
+    plain: Array
+
+    def after(self, decision: Decision) -> "Mixtures":
+        """Carry out a decision: `used` are those of the next pass."""
+        if not decision.kept:
+            return self._replace(used=self.safe)
+        ahead = self.plain
+        if decision.step:
+            ahead = extrapolated(self.plain, self.used, decision.step, 1)
+        return Mixtures(self.used, self.plain, ahead, self.plain)
+
+    @classmethod
+    def of(cls, C: Array) -> "Mixtures":
+        """Return mixtures to start from."""
+        return cls(C, C, C, C)
+
+
+class TopicRows(NamedTuple):
+    """Counts of documents, with the weights of the counts where there are any; and mixtures."""
+
+    blocks: ArrayBlocks  # documents; their state are the mixtures
+    read: Callable[[Block], tuple[Counts, Array | None]]
+    shape: tuple[int, int]  # numbers of documents and words
+    total: float  # number of tokens
+    celled: bool  # whether counts have weights
+    decision: Decision = Decision()
+
+    @classmethod
+    def of(
+        cls, counts: Counts, C: Array | None = None, cells: Array | None = None
+    ) -> "TopicRows":
+        """Return documents in memory: one block."""
+        arrays = (counts,) if cells is None else (counts, cells)
+        states = None if C is None else [Mixtures.of(C)]
+        blocks = ArrayBlocks(arrays, [0, counts.shape[0]], states)
+        return cls(blocks, _counts_of, counts.shape, counts.total, cells is not None)
+
+    @property
+    def counts(self) -> Counts:
+        """Counts of documents in memory."""
+        counts: Counts = self.blocks.arrays[0]
+        return counts
+
+    @property
+    def mixtures(self) -> Array:
+        """Best mixtures of documents in memory."""
+        states: list[Any] = self.blocks.states
+        mixtures = states[0].after(self.decision)
+        return mixtures.best
+
+    def sum(self, function: Callable[..., Any], *shared: Any) -> Any:
+        """Add up the tuples ``function(data, mixtures, *shared)`` of the blocks."""
+        return self.blocks.sum(_on_documents, self.read, self.decision, function, shared)
+
+    def step(self, function: Callable[..., Any], *shared: Any) -> tuple["TopicRows", Any]:
+        """Return rows with the state, and a sum, of ``function(data, mixtures, *shared)``."""
+        given = (self.read, self.decision, function, shared)
+        blocks, sums = self.blocks.step(_on_documents, *given)
+        return self._replace(blocks=blocks, decision=Decision()), sums
+
+    def decided(self, decision: Decision) -> "TopicRows":
+        """Return the rows with what is known about their mixtures."""
+        return self._replace(decision=decision)
+
+    def certified(self, U: Array) -> tuple[float, float]:
+        """Log-likelihood and gap of the best mixtures."""
+        value, gain, slopes = self.sum(_gains_of_best, U)
+        return value, largest_gain(gain, slopes, U, self.total)
+
+
+def _counts_of(block: Block) -> tuple[Counts, Array | None]:
+    counts, *cells = block.arrays
+    return counts, cells[0] if cells else None
+
+
+def _on_documents(
+    block: Block, read: Any, decision: Decision, function: Any, shared: tuple[Any, ...]
+) -> Any:
+    data = read(block)
+    mixtures = block.state
+    if mixtures is not None:
+        mixtures = mixtures.after(decision)
+    return function(data, mixtures, *shared)
+
+
+class TopicsResult(NamedTuple):
+    """Documents with their mixtures, and topics, how good they are, and how it went."""
+
+    rows: TopicRows
+    topics: Array
+    log_likelihood: float
+    gap: float
+    beta: float
+    n_iter: int
+    converged: bool
+    history: list[float]
+
+    @property
+    def mixtures(self) -> Array:
+        """Mixtures of documents in memory."""
+        return self.rows.mixtures
+
+
+# What a pass does with the documents of a block
+
+
+def word_frequencies(data: Any, mixtures: Mixtures | None) -> tuple[Array]:
+    """Count the tokens of each word."""
+    counts, _ = data
+    n_words = counts.n_words
+    tokens = np.bincount(counts.indices, weights=counts.data, minlength=n_words)
+    return (tokens,)
+
+
+def tokens_in_words(data: Any, mixtures: Mixtures, U: Array, beta: float) -> tuple[Array]:
+    """Expect tokens of the topics in words, from the best mixtures."""
+    counts, _ = data
+    _, in_words, _ = expected(counts, mixtures.best, U, beta)
+    return (in_words,)
+
+
+def _expectations(
+    data: Any, mixtures: Mixtures | None, U: Array, beta: float
+) -> tuple[Mixtures, tuple[Array, float]]:
+    """Expect tokens in documents and words; mixtures from the former are the plain step."""
+    counts, _ = data
+    if mixtures is None:
+        k = U.shape[1]
+        mixtures = Mixtures.of(np.full((counts.shape[0], k), 1.0 / k))
+
+    in_documents, in_words, value = expected(counts, mixtures.used, U, beta)
+    plain = normalised(in_documents, 1)
+    return mixtures._replace(plain=plain), (in_words, value)
+
+
+def _gains_of_best(data: Any, mixtures: Mixtures, U: Array) -> tuple[float, float, Array]:
+    counts, _ = data
+    return gains(counts, mixtures.best, U)
+
+
+def extrapolated(new: Array, last: Array, step: float, axis: int) -> Array:
+    """Point of the simplex beyond the new one, not below an eighth of it."""
+    ahead = new + step * (new - last)
+    ahead = np.maximum(ahead, new / 8)
+    return normalised(ahead, axis)
+
+
+def fit_topics(
+    rows: TopicRows,
+    U: Array,
+    *,
+    beta: float = 1.0,
+    smoothing: float = 0.0,
+    max_iter: int = 500,
+    tol: float = 1e-6,
+    progress: Progress | None = None,
+) -> TopicsResult:
+    """Maximise the log-likelihood by expectation maximisation, extrapolated.
+
+    After each step the parameters are moved on in its direction and put back on the simplex; if
+    the objective, which the next step knows, has fallen, the step is taken without that. Stops
+    when the objective rises by less than `tol` per token in a pass. Documents without mixtures
+    start from equal ones.
+    """
+    total = max(rows.total, 1e-300)
+    best = -np.inf
+    safe = U  # the last step without extrapolation
+    best_U = U
+    step = 1.0
+    step_limit = 8.0
+    fresh = True
+    history: list[float] = []
+
+    it = Iterations(max_iter, tol, progress)
+    for _ in it:
+        # 1. expectations of all words at once [Hofmann 2001]
+        rows, (in_words, value) = rows.step(_expectations, U, beta)
+        if smoothing > 0:
+            value += smoothing * float(np.log(np.maximum(U, 1e-300)).sum())
+
+        # 2. where extrapolation led astray, back to the last plain step
+        if value < best - 1e-13 * abs(best) and not fresh:
+            U = safe
+            rows = rows.decided(Decision(kept=False))
+            step_limit = step
+            step = step / 2
+            fresh = True
+            history.append(best)
+            continue
+
+        it.residual = (value - best) / total
+        best = max(best, value)
+        best_U = U
+        history.append(best)
+
+        # 3. maximisation
+        safe = normalised(in_words + smoothing, 0)
+        if fresh:
+            fresh = False
+            U = safe
+            it.residual = max(it.residual, 2 * tol)  # the next step tells
+            continue
+
+        # 4. extrapolate on the simplex, not beyond an eighth of the plain step
+        rows = rows.decided(Decision(step=step))
+        U = extrapolated(safe, U, step, 0)
+        step = min(step * 1.1, step_limit)
+        step_limit = min(step_limit * 1.02, 30.0)
+
+    rows = rows.decided(rows.decision._replace(step=0.0))
+    value, distance = rows.certified(best_U)
+    course = (it.n_iter, it.converged, history)
+    return TopicsResult(rows, best_U, value, distance, beta, *course)
+
+
+def fit_tempered(
+    counts: Counts,
+    held_out: Counts,
+    C: Array,
+    U: Array,
+    *,
+    beta: float = 1.0,
+    cooling: float = 0.9,
+    smoothing: float = 0.0,
+    max_iter: int = 500,
+    tol: float = 1e-5,
+    progress: Progress | None = None,
+) -> TopicsResult:
+    """Tempered expectation maximisation, stopped early [Hofmann 2001, section 3.2].
+
+    Steps are made while the likelihood of held-out counts of the same documents rises; then
+    `beta` is lowered by the factor `cooling`, and when that does not help either it ends; gains
+    below `tol` per token do not count. The history holds the held-out log-likelihoods, which go
+    up and down.
+    """
+    history: list[float] = []
+    it = Iterations(max_iter, -np.inf, progress)
+    best = -np.inf
+    best_C = C
+    best_U = U
+    best_beta = beta
+    waited = 0
+    helped = True
+    total = held_out.total
+
+    for _ in it:
+        # a tempered pass, judged on the counts held out
+        N, M, _ = expected(counts, C, U, beta)
+        C = normalised(N, 1)
+        U = normalised(M + smoothing, 0)
+        value = log_likelihood(held_out, C, U)
+        history.append(value)
+
+        if value > best + tol * total:
+            best = value
+            best_C = C
+            best_U = U
+            best_beta = beta
+            waited = 0
+            helped = True
+            continue
+
+        # no better for some passes: cool down, unless that did not help before
+        waited += 1
+        if waited < PASSES_WITHOUT_GAIN:
+            continue
+        if not helped:
+            it.converged = True
+            continue
+        C = best_C
+        U = best_U
+        beta = beta * cooling
+        waited = 0
+        helped = False
+
+    rows = TopicRows.of(counts, best_C)
+    value, distance = rows.certified(best_U)
+    course = (it.n_iter, it.converged, history)
+    return TopicsResult(rows, best_U, value, distance, best_beta, *course)
