@@ -541,6 +541,7 @@ def _is_incoherent(X: np.ndarray) -> bool:
 
 def phrases(facts: DataFacts) -> Iterator[tuple[str, str]]:
     """Yield the name of a fact, and what it says of the data."""
+    # name of the fact -> what it says
     told = {
         "kind": facts.kind,
         "rows": f"{facts.rows:,} samples" if facts.rows is not None else "",

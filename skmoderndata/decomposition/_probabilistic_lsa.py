@@ -528,6 +528,8 @@ class ProbabilisticLSA(
                 f"{name} does not accept NaN in sparse input: use a dense array, where NaN marks "
                 "a missing count."
             )
+
+        # weights, and values that are counts
         X, cells = weigh_entries(X, entry_weight, owner=name)
         values = X.data if sparse.issparse(X) else X
         if values.size and np.nanmin(values, initial=0.0) < 0:

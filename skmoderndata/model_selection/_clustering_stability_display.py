@@ -121,6 +121,7 @@ class ClusteringStabilityDisplay:
         ax = axes_or_new(self, ax)
         from matplotlib.ticker import MaxNLocator
 
+        # the curve, and the number that is chosen
         name = self.estimator_name if name is None else name
         label = f"{self.best_k} clusters chosen"
         label = label if name is None else f"{name}: {label}"
@@ -134,6 +135,7 @@ class ClusteringStabilityDisplay:
             **kwargs,
         )
 
+        # axes
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set(xlabel="Number of clusters", ylabel="Stability")
         ax.set_ylim(top=1.05)

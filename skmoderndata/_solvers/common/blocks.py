@@ -357,6 +357,7 @@ class DaskBlocks(ArrayBlocks):
         import dask.array as da
         from dask.delayed import delayed
 
+        # what comes for each chunk
         X = self.arrays[0]
         lengths = X.chunks[0]
         shape: dict[str, Any] = {"drop_axis": 1}
@@ -421,6 +422,7 @@ def _chunks(arrays: tuple[Any, ...]) -> list[tuple[Any, ...]]:
 def _dask_blocks(X: Any, aligned: tuple[Any, ...], known_rows: bool) -> DaskBlocks:
     import dask.array as da
 
+    # rows in chunks, each with all columns
     if hasattr(X, "to_dask_array"):  # a data frame
         X = X.to_dask_array(lengths=True if known_rows else None)
     X = X if isinstance(X, da.Array) else da.asarray(X)
@@ -433,6 +435,7 @@ def _dask_blocks(X: Any, aligned: tuple[Any, ...], known_rows: bool) -> DaskBloc
     if X.ndim > 1 and X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
 
+    # what goes with them in the same chunks
     arrays = [X]
     for array in aligned:
         if hasattr(array, "to_dask_array"):
@@ -546,6 +549,7 @@ def _map_block(rows: Any, *, once: Any, cuts: Any, nothing: Any, block_id: Any =
     if rows.shape[0] == 0:
         return nothing
 
+    # the answer has the shape that was told
     result = function(Block(first, (rows,)), *shared)
     if result.shape[1:] != nothing.shape[1:]:
         raise ValueError(
