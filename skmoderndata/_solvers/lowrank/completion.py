@@ -162,14 +162,23 @@ def certificate(
     objective = lam * primal if lam else nuclear
 
     top, v = top_singular_pair(table.matrix(dual), max(accuracy, 1e-8))
-    if primal == 0 or top == 0:
-        return objective, float(primal > 0), v
-
-    # the best feasible multiple of the dual variable
     product = float(np.vdot(dual.astype(float), table.data))
+    return objective, completion_gap(primal, size, product, top, lam), v
+
+
+def completion_gap(
+    primal: float, size: float, product: float, top: float, lam: float
+) -> float:
+    """Relative duality gap of the best feasible multiple of a dual variable Y.
+
+    `primal` is the objective divided by lam, `size` the root of ``sum Y^2 / w``, `product` is
+    ``<Y, M>`` and `top` the spectral norm of Y.
+    """
+    if primal == 0 or top == 0:
+        return float(primal > 0)
     c = min(1 / top, product / (lam * size**2)) if lam else 1 / top
     bound = max(c, 0.0) * (product - 0.5 * max(c, 0.0) * lam * size**2)
-    return objective, relative_gap(primal, bound, unit=primal), v
+    return relative_gap(primal, bound, unit=primal)
 
 
 def norm(a: Array) -> float:
