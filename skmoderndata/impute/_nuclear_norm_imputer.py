@@ -126,7 +126,8 @@ class NuclearNormImputer(
     singular_values_ : ndarray of shape (n_components_,)
         Singular values of `L` (refitted ones with `debias`).
     row_scores_ : ndarray of shape (n_samples, n_components_)
-        Scores of the training rows; ``row_scores_ @ components_`` completes the table.
+        Scores of the training rows; ``row_scores_ @ components_`` completes the table. Not kept
+        for a Dask array.
     row_penalty_ : ndarray of shape (n_components_,)
         Ridge penalty on each score when a row is completed.
     mean_, scale_ : ndarray of shape (n_kept_features,)
@@ -176,6 +177,10 @@ class NuclearNormImputer(
     `row_penalty_`, which is exactly what the nuclear norm implies for a row given the row space.
     The training rows are completed by the same regression at the end of `fit`, so that
     `fit_transform` and `transform` agree to rounding. Known cells are returned unchanged.
+
+    `fit` of a Dask array or data frame solves the same problem over its blocks, for at least ten
+    rows for each column. "auto" then chooses `alpha` on 10,000 rows, as a fraction of
+    `alpha_max_`; ``alpha=0``, `n_components` and `entry_weight` are refused.
 
     `transform` of a sparse table returns a dense array, because a completed table has no missing
     cells; for single cells of a large table use `predict_entries`.
@@ -292,7 +297,7 @@ class NuclearNormImputer(
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, Dask array or data frame} of shape (n_samples, n_features)
             Table with missing cells.
         y : Ignored
             Not used, present by convention.
@@ -549,8 +554,9 @@ class NuclearNormImputer(
             cells in `fit` give 0 with `keep_empty_features`; otherwise they are refused.
         """
         check_is_fitted(self)
-        scores = self.row_scores_
-        if X is not None:
+        if X is None:
+            scores = self.row_scores_
+        else:
             X, observed, _ = self._validate(X, None, reset=False)
             scores = self._scores(X[:, self.features_], observed[:, self.features_])
 

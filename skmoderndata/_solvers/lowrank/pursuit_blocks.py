@@ -16,7 +16,7 @@ import numpy as np
 
 from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.lowrank.completion import completion_gap
+from skmoderndata._solvers.lowrank.completion import BalancedPenalty, completion_gap
 from skmoderndata._solvers.lowrank.principal_component_pursuit import (
     DUAL_TOL_RATIO,
     RELAX_AFTER,
@@ -199,8 +199,9 @@ def pursue_blocks(
     noise = 1e-6 * sizes.norm
     if not completes:
         noise = max(noise, loss.delta * float(np.sqrt(min(sizes.shape) / 2)))
-    penalty = Penalty(sizes.absolute, sizes.n_observed, schedule)
-    penalty.mu = penalty.mu if mu is None else mu
+    penalty: Any = Penalty(sizes.absolute, sizes.n_observed, schedule)
+    if mu is not None:
+        penalty = BalancedPenalty(mu)
 
     # start from L = 0
     blocks, sums = blocks.step(_start_rows, units, penalty.mu, loss.lam)
@@ -215,7 +216,7 @@ def pursue_blocks(
         # 1. a pass: L, the dual and W
         mu = penalty.mu
         threshold = grams.threshold(shift, 1 / mu)
-        if n_iter > RELAX_AFTER:
+        if n_iter > RELAX_AFTER and not completes:
             relax = RELAXATION
         move = Move(threshold, shift, mu, relax)
         blocks, sums = blocks.step(_move_rows, units, loss, move)
@@ -243,6 +244,8 @@ def pursue_blocks(
 
         # 3. the penalty of the next pass, which changes W first
         if not it.converged:
+            if completes:
+                primal, dual = changes(squares, threshold.s, sizes.norm)
             mu_next = penalty.balance(primal, dual, n_iter)
             shift = 1 / mu_next - 1 / mu
 
@@ -251,6 +254,12 @@ def pursue_blocks(
         gap = gap_of_sums(objective, size, product, kappa, loss.delta)
     reached = objective, gap, it.residual, it.n_iter, it.converged
     return BlockPursuit(blocks, threshold.Vt, threshold.s, *reached)
+
+
+def changes(squares: Array, s: Array, size: float) -> tuple[float, float]:
+    """Residuals that balance the penalty of completion: of the cells, and the change of L."""
+    change = float(np.sqrt(squares[1] + squares[3]))
+    return float(np.sqrt(squares[0])) / size, change / max(float(np.linalg.norm(s)), 1e-300)
 
 
 def split_rows(block: Block, units: Units, loss: Loss, Vt: Array) -> tuple[Array, Array, Array]:
