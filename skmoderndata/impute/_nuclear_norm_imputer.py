@@ -26,9 +26,14 @@ from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.common.linalg import row_signs
 from skmoderndata._solvers.lowrank.completion import Table, entries, solve_rows
-from skmoderndata._solvers.lowrank.completion_blocks import complete_blocks, sizes_of_blocks
+from skmoderndata._solvers.lowrank.completion_blocks import complete_blocks
 from skmoderndata._solvers.lowrank.completion_path import CompletionTask, free_weight
-from skmoderndata._solvers.lowrank.pursuit_blocks import Peak, Units, check_tall
+from skmoderndata._solvers.lowrank.pursuit_blocks import (
+    Peak,
+    Units,
+    check_tall,
+    sizes_of_blocks,
+)
 from skmoderndata._solvers.lowrank.svt import top_singular_pair
 from skmoderndata._validation import (
     FLOATS,

@@ -25,19 +25,10 @@ from skmoderndata._solvers.lowrank.pursuit_blocks import (
     Units,
     norm_of_gram,
     pursue_blocks,
-    sizes_of_block,
 )
 from skmoderndata._typing import Array
 
 FIRST_PENALTY = 0.3  # over the curvature of the loss
-
-
-def sizes_of_blocks(blocks: ArrayBlocks, units: Units) -> tuple[TableSizes, float]:
-    """Return the sizes of the table and its spectral norm, with zeros in missing cells."""
-    known, absolute, squares, gram = blocks.sum(sizes_of_block, units)
-    shape = blocks.shape[0], len(units.columns)
-    sizes = TableSizes(shape, known, absolute, float(np.sqrt(squares)))
-    return sizes, float(np.sqrt(max(np.linalg.eigvalsh(gram)[-1], 0.0)))
 
 
 def complete_blocks(

@@ -146,13 +146,21 @@ class TableSizes(NamedTuple):
     norm: float  # root of the sum of squares
 
 
-def sizes_of_block(block: Block, units: Units) -> tuple[int, float, float, Array]:
+def _sizes_of_block(block: Block, units: Units) -> tuple[int, float, float, Array]:
     """Return what adds up to `TableSizes`, and the Gram matrix of the columns."""
     X = units.rows(block)
     filled = np.nan_to_num(X)
     gram = filled.T @ filled
     known = int(np.count_nonzero(~np.isnan(X)))
     return known, float(np.abs(filled).sum()), float(np.trace(gram)), gram
+
+
+def sizes_of_blocks(blocks: ArrayBlocks, units: Units) -> tuple[TableSizes, float]:
+    """Return the sizes of the table and its spectral norm, with zeros in missing cells."""
+    known, absolute, squares, gram = blocks.sum(_sizes_of_block, units)
+    shape = blocks.shape[0], len(units.columns)
+    sizes = TableSizes(shape, known, absolute, float(np.sqrt(squares)))
+    return sizes, float(np.sqrt(max(np.linalg.eigvalsh(gram)[-1], 0.0)))
 
 
 class BlockPursuit(NamedTuple):
@@ -196,6 +204,10 @@ def pursue_blocks(
     which ends when the gap of `completion_gap` is below `tol_gap`.
     """
     completes = np.isinf(loss.lam)
+    if sizes.norm == 0.0:
+        blocks, _ = blocks.step(_start_rows, units, 1.0, loss.lam)
+        nothing = np.zeros((0, sizes.shape[1]))
+        return BlockPursuit(blocks, nothing, np.zeros(0), 0.0, 0.0, 0.0, 1, True)
     noise = 1e-6 * sizes.norm
     if not completes:
         noise = max(noise, loss.delta * float(np.sqrt(min(sizes.shape) / 2)))
@@ -262,11 +274,19 @@ def changes(squares: Array, s: Array, size: float) -> tuple[float, float]:
     return float(np.sqrt(squares[0])) / size, change / max(float(np.linalg.norm(s)), 1e-300)
 
 
-def split_rows(block: Block, units: Units, loss: Loss, Vt: Array) -> tuple[Array, Array, Array]:
-    """Return the observed rows, L and S of the problem for a block, from its state."""
+def terms_of_rows(block: Block, units: Units, loss: Loss, Vt: Array, noise: Array) -> Array:
+    """Return L and the gross errors side by side, in units of the table, from the state.
+
+    Errors are S, or beyond a threshold `noise` of each column what L leaves.
+    """
     X = units.rows(block)
     L = block.state.scores @ Vt
-    return X, L, soft(X, L, block.state.Y, loss.lam, loss.delta)
+    if loss.delta == 0.0:
+        errors = soft(X, L, block.state.Y, loss.lam, loss.delta) * units.scale
+    else:
+        residual = np.where(np.isnan(X), 0.0, (X - L) * units.scale)
+        errors = np.where(np.abs(residual) > noise, residual, 0.0)
+    return np.hstack([L * units.scale + units.mean, errors])
 
 
 def _start_rows(block: Block, units: Units, mu: float, lam: float) -> Any:
