@@ -368,7 +368,8 @@ class NuclearNormImputer(
         count = count[kept]
         mean = total[kept] / count if self.center else np.zeros(kept.size)
         (squares,) = blocks.sum(
-            _squares_of_block, units._replace(columns=kept, mean=mean, scale=np.ones(kept.size))
+            _squares_of_block,
+            units._replace(columns=kept, mean=mean, scale=np.ones(kept.size)),
         )
         spread = np.sqrt(squares / count)
         self._set_units(mean, spread, peak.value[kept], dtype, self.scale is not False)

@@ -234,9 +234,7 @@ class ArrayBlocks:
         self, function: Callable[..., Any], *shared: Any, dtype: Any, width: int
     ) -> Any:
         """Return ``function(block, *shared)`` for all rows, where blocks have their state."""
-        blocks = [
-            self._block(i)._replace(state=state) for i, state in enumerate(self.states)
-        ]
+        blocks = [self._block(i)._replace(state=state) for i, state in enumerate(self.states)]
         return np.concatenate([function(block, *shared) for block in blocks]).astype(dtype)
 
     def _block(self, i: int) -> Block:

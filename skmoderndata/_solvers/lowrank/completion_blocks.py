@@ -91,9 +91,7 @@ def _zero(sizes: TableSizes, lam: float, lam_max: float) -> Completion:
         primal = 0.5 * sizes.norm**2 / lam
         size = sizes.norm
         gap = completion_gap(primal, size, size**2, lam_max, lam)
-    return Completion(
-        None, nothing, Vt, nothing, lam, 0.5 * sizes.norm**2, gap, 1, True
-    )
+    return Completion(None, nothing, Vt, nothing, lam, 0.5 * sizes.norm**2, gap, 1, True)
 
 
 def _table(X: Array) -> Table:

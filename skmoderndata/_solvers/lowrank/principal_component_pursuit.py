@@ -344,9 +344,7 @@ def duality_gap(
     kappa = max(1.0, spectral_norm(Y), largest)
     product = float(np.nansum(X * Y))
     if np.ndim(delta) == 0:
-        return primal, gap_of_sums(
-            primal, float(linalg.norm(Y)), product, kappa, float(delta)
-        )
+        return primal, gap_of_sums(primal, float(linalg.norm(Y)), product, kappa, float(delta))
     charge = float((delta * (Y / kappa) ** 2).sum()) / 2
     return primal, relative_gap(primal, product / kappa - charge, unit=primal)
 

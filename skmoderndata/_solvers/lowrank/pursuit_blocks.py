@@ -164,7 +164,7 @@ def sizes_of_blocks(blocks: ArrayBlocks, units: Units) -> tuple[TableSizes, floa
 
 
 class BlockPursuit(NamedTuple):
-    """Factors ``L = scores @ Vt``, with the scores in the state of `blocks`, and what was reached."""
+    """Factors ``L = scores @ Vt``, scores in the state of `blocks`, and what was reached."""
 
     blocks: ArrayBlocks
     Vt: Array
@@ -242,9 +242,7 @@ def pursue_blocks(
         objective = nuclear + fit
         size = float(np.sqrt(squares[2]))
         if completes:
-            gap = completion_gap(
-                objective, size, product, grams.norm_of_dual(), loss.delta
-            )
+            gap = completion_gap(objective, size, product, grams.norm_of_dual(), loss.delta)
             it.converged = gap <= tol_gap
         elif it.residual <= tol * check_at or n_iter == max_iter:
             kappa = max(1.0, grams.norm_of_dual(), largest.value / loss.lam)
@@ -305,9 +303,7 @@ def _move_rows(block: Block, units: Units, loss: Loss, move: Move) -> Any:
     W = block.state.W + move.shift * Y
     scores = (W @ threshold.Vt.T) * threshold.shares
     L = scores @ threshold.Vt
-    squares = update_splitting(
-        X, L, Y, W, move.mu, move.mu, loss.lam, loss.delta, move.relax
-    )
+    squares = update_splitting(X, L, Y, W, move.mu, move.mu, loss.lam, loss.delta, move.relax)
     sums = (
         W.T @ W,
         W.T @ Y,
