@@ -4,7 +4,7 @@ The problem itself and its solver are in `completion`.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -36,7 +36,7 @@ PATH_LENGTH = 20
 class Completion(NamedTuple):
     """Scores of the rows on the row space `Vt`, None of blocks, and how good it all is."""
 
-    scores: Array | None
+    scores: Any
     s: Array
     Vt: Array
     penalty: Array
