@@ -44,7 +44,7 @@ ROW_METHODS = (
     "outlier_scores",
 )
 NO_CARD = MethodCard(family="", cite=(), cost="", rows="its estimator may need all rows")
-FITS = ("fit", "partial_fit", "fit_transform", "fit_predict")
+FITS = ("fit", "partial_fit", "fit_transform", "fit_predict", "fit_decompose")
 TABLES = ("X", "Z", "T", "codes")  # first parameters that are tables of rows
 
 

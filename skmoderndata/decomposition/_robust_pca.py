@@ -5,12 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, FitProgress, warn_fewer, warn_not_converged
+from skmoderndata._blocks_input import FitsBlocks, blocks_of, check_entries
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
@@ -20,9 +21,18 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.lowrank.least_absolute import robust_scores
-from skmoderndata._solvers.lowrank.table import TableSettings, decompose_table
+from skmoderndata._solvers.lowrank.pursuit_blocks import (
+    Loss,
+    Units,
+    check_tall,
+    pursue_blocks,
+    sizes_of_blocks,
+    terms_of_rows,
+)
+from skmoderndata._solvers.lowrank.table import TableSettings, TableTerms, decompose_table
 from skmoderndata._solvers.lowrank.table_noise import noise_width
 from skmoderndata._validation import check_codes, validate_data, weigh_entries
 
@@ -30,6 +40,8 @@ FOLDS = 5  # groups of columns that `score` predicts in turn
 EXACT_RESIDUAL = 1e-5  # of new exact rows, relative to the root mean square of a row
 MOST_MARKED = 0.5  # of exact entries: pursuit never recovers beside so many errors
 CVXPY_LIMIT = 200  # rows plus columns up to which solver="cvxpy" is allowed
+SAMPLE = 5_000  # rows of a table in blocks that tell exact from noisy entries
+OF_ROWS = ("low_rank_", "sparse_", "support_", "dual_", "_row_names", "_weights")
 
 
 class Decomposition(NamedTuple):
@@ -39,7 +51,9 @@ class Decomposition(NamedTuple):
     sparse: np.ndarray
 
 
-class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+class RobustPCA(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, FitsBlocks, TransformerMixin, Base
+):
     r"""Estimate principal components of data with gross errors, and find these errors.
 
     `fit` finds out whether the cells are exact, apart from gross errors. If they are,
@@ -202,6 +216,11 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
     float32 input is computed in float64 and returned as float32.
 
+    `fit` of a Dask array or data frame solves the same convex problem over its blocks, for at
+    least ten rows for each column, without the refit. Unless `algorithm` or `noise_std` says it,
+    5000 rows tell exact from noisy entries and the noise. The matrices of the rows are not kept:
+    `fit_decompose` returns them.
+
     References
     ----------
     .. [1] Candes, Li, Ma and Wright, Robust principal component analysis?, Journal of the ACM
@@ -229,6 +248,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         family="low rank and sparse",
         cite=("candes2011robust", "zhou2010stable", "lin2010augmented", "portnoy1997gaussian"),
         cost="T n p k",
+        fits_blocks=True,
         checks=(
             {},
             {"algorithm": "stable"},
@@ -305,7 +325,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or Dask array or data frame of shape (n_samples, n_features)
             Data; NaN marks missing entries.
         y : Ignored
             Not used, present by convention.
@@ -318,17 +338,16 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self : RobustPCA
             The fitted estimator.
         """
+        if is_dask(X):
+            self._fit_blocks(X, y, entry_weight)
+            return self
         row_names = _row_names(X)
         X, weights = self._weighted(self._validate(X, reset=True), entry_weight)
         dtype = X.dtype
         data = X.astype(np.float64)
         observed = ~np.isnan(X)
         n_observed = int(observed.sum())
-        if n_observed == 0:
-            raise ValueError(
-                f"{type(self).__name__} needs at least one observed entry, but all "
-                f"{X.shape[0]} x {X.shape[1]} entries of X are NaN."
-            )
+        self._check_observed(n_observed, X.shape)
         if self.solver == "cvxpy" and sum(X.shape) > CVXPY_LIMIT:
             raise ValueError(
                 f"{type(self).__name__}(solver='cvxpy') is for rows plus columns up to "
@@ -338,7 +357,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         mean = _column_medians(data) if self.center else np.zeros(X.shape[1])
         data -= mean
         rng = check_random_state(0 if self.random_state is None else self.random_state)
-        lam = self.alpha or (n_observed / X.size * max(X.shape)) ** -0.5
+        lam = self._slope(n_observed, X.shape)
         settings = TableSettings(
             lam=lam,
             algorithm=self.algorithm,
@@ -356,9 +375,168 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
             )
 
         self.alpha_ = float(lam)
-        self._store(terms, mean, dtype, row_names, weights, observed)
+        unit = 1.0 if weights is None else np.sqrt(weights[observed].mean())
+        self._store(terms, mean, dtype, X.shape, unit)
+        vars(self).pop("_of_rows", None)
+        if self.store_matrices:
+            self._store_rows(terms, mean, dtype, row_names, weights)
         self._warn(terms, X.shape)
         return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit_decompose(self, X, y=None):
+        """Fit, and return the low-rank and the sparse matrix of the fit.
+
+        `decompose` fits each row to the components by itself; this is the solution for all rows.
+
+        Parameters
+        ----------
+        X : array-like or Dask array or data frame of shape (n_samples, n_features)
+            Data; NaN marks missing entries.
+        y : Ignored
+            Not used, present by convention.
+
+        Returns
+        -------
+        low_rank : ndarray of shape (n_samples, n_features)
+            `low_rank_`. For a Dask array a Dask array, for which the workers keep what the
+            solver knows of the rows.
+        sparse : ndarray of shape (n_samples, n_features)
+            `sparse_`, or a Dask array.
+
+        Raises
+        ------
+        ValueError
+            If X is in memory and `store_matrices` is False.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skmoderndata.decomposition import RobustPCA
+        >>> X = np.outer(np.arange(1.0, 13), [1.0, 2, 3, 4])
+        >>> X[3, 1] += 50
+        >>> low_rank, sparse = RobustPCA(algorithm="pcp").fit_decompose(X)
+        >>> np.argwhere(sparse).tolist()
+        [[3, 1]]
+        """
+        if is_dask(X):
+            return self._fit_blocks(X, y, None)
+        if not self.store_matrices:
+            raise ValueError(
+                f"{type(self).__name__}.fit_decompose returns the matrices of the fit, which "
+                "store_matrices=False does not keep: set store_matrices=True."
+            )
+        self.fit(X, y)
+        return Decomposition(self.low_rank_, self.sparse_)
+
+    def _fit_blocks(self, X, y, entry_weight):
+        """Fit to a Dask array; return its low-rank and sparse matrices, of which nothing ran."""
+        # what can be said before a pass
+        self._refuse_in_blocks(entry_weight)
+        owner = type(self).__name__
+        blocks = blocks_of(
+            self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
+        )
+        shape = blocks.shape
+        check_tall(shape, owner=owner)
+        p = shape[1]
+        dtype = np.float32 if blocks.arrays[0].dtype == np.float32 else np.float64
+        (n_observed,) = blocks.sum(_count_block, owner)
+        self._check_observed(n_observed, shape)
+
+        # the problem: noise, as it is given or found on some rows, and the weight of errors
+        sigma, noise_scale, scale = self._noise_of_blocks(blocks)
+        units = Units(np.arange(p), np.zeros(p), scale)
+        sizes, _ = sizes_of_blocks(blocks, units)
+        lam = self._slope(n_observed, shape)
+        loss = Loss(lam, noise_width(sigma, shape))
+        with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
+            result = pursue_blocks(
+                blocks,
+                units,
+                sizes,
+                loss,
+                schedule="balanced" if self.schedule == "auto" else self.schedule,
+                tol=0.1 * self.tol,
+                tol_gap=self.tol,
+                max_iter=self.max_iter,
+                progress=progress,
+            )
+
+        # components in units of the table
+        _, s, Vt = linalg.svd(result.s[:, None] * result.Vt * scale, full_matrices=False)
+        terms = TableTerms(
+            None, s, Vt, None, None, sigma, noise_scale, scale, result, polished=False
+        )
+        self.alpha_ = float(lam)
+        self._store(terms, np.zeros(p), dtype, shape, 1.0)
+        for name in OF_ROWS:
+            vars(self).pop(name, None)
+        self._of_rows = dict.fromkeys(("low_rank_", "sparse_", "support_"), "decompose")
+        self._warn_fewer(shape)
+        self._warn_passes(result)
+
+        both = result.blocks.map_states(
+            terms_of_rows,
+            units,
+            loss,
+            result.Vt,
+            self.outlier_threshold * noise_scale,
+            dtype=dtype,
+            width=2 * p,
+        )
+        return Decomposition(both[:, :p], both[:, p:])
+
+    def _refuse_in_blocks(self, entry_weight):
+        """Raise for what needs all rows at once."""
+        refused = {
+            "entry_weight": (entry_weight is not None, "entry_weight=None"),
+            "center": (bool(self.center), "center=False, and subtract the medians before"),
+            "polish": (self.polish is True, "polish='auto', which does not refit there"),
+            "solver": (self.solver not in ("auto", "gram"), "solver='auto'"),
+            "schedule": (self.schedule == "ialm", "schedule='auto'"),
+        }
+        for name, (given, remedy) in refused.items():
+            if given:
+                value = "" if name == "entry_weight" else f"={getattr(self, name)!r}"
+                raise ValueError(
+                    f"{type(self).__name__}.fit of a Dask array does not take {name}{value}: set "
+                    f"{remedy}, or fit to X.compute() if all rows fit into memory."
+                )
+
+    def _noise_of_blocks(self, blocks):
+        """Noise of a column of median noise, of each column, and divisors of the columns."""
+        p = blocks.shape[1]
+        if self.algorithm == "pcp" or self.noise_std is not None:
+            sigma = 0.0 if self.algorithm == "pcp" else float(self.noise_std)
+            return sigma, np.full(p, sigma), np.ones(p)
+
+        # some rows tell
+        n = blocks.shape[0]
+        rows = np.arange(n)
+        if n > SAMPLE:
+            rng = check_random_state(0 if self.random_state is None else self.random_state)
+            rows = np.sort(rng.choice(n, SAMPLE, replace=False))
+        alpha = None if self.alpha is None else self.alpha * float(np.sqrt(n / len(rows)))
+        model = clone(self).set_params(
+            alpha=alpha, n_components=None, polish="auto", store_matrices=False
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(blocks.sample(rows)[0])
+        noise = model.noise_scale_.astype(np.float64)
+        return model.noise_std_, noise, model.column_scale_.astype(np.float64)
+
+    def _check_observed(self, n_observed, shape):
+        if n_observed == 0:
+            raise ValueError(
+                f"{type(self).__name__} needs at least one observed entry, but all "
+                f"{shape[0]} x {shape[1]} entries of X are NaN."
+            )
+
+    def _slope(self, n_observed, shape):
+        """Weight of the sparse matrix."""
+        return self.alpha or (n_observed / (shape[0] * shape[1]) * max(shape)) ** -0.5
 
     def fit_transform(self, X, y=None, *, entry_weight=None):
         """Fit, and compute the scores of the training rows.
@@ -583,7 +761,7 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         X, weights = weigh_entries(X, entry_weight, owner=type(self).__name__)
         return X, None if weights is None else np.where(weights > 0, weights, 1.0)
 
-    def _store(self, terms, mean, dtype, row_names, weights, observed):
+    def _store(self, terms, mean, dtype, shape, unit):
         convex = terms.convex
         largest = len(terms.s) if self.n_components is None else self.n_components
         self.rank_ = len(terms.s)
@@ -601,22 +779,25 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         self.dual_gap_ = float(convex.dual_gap)
         self.n_iter_ = convex.n_iter
 
-        unit = 1.0 if weights is None else np.sqrt(weights[observed].mean())
-        self._huber_width = self.alpha_ * noise_width(self.noise_std_, observed.shape) * unit
-        if self.store_matrices:
-            low_rank = (terms.U * terms.s) @ terms.Vt + mean
-            self.low_rank_ = low_rank.astype(dtype, copy=False)
-            self.sparse_ = terms.sparse.astype(dtype, copy=False)
-            self.support_ = terms.support
-            self.dual_ = convex.dual.astype(dtype, copy=False)
-            self._row_names = row_names
-            self._weights = weights
+        self._huber_width = self.alpha_ * noise_width(self.noise_std_, shape) * unit
 
-    def _warn(self, terms, shape):
-        # fewer components than asked for, or none
+    def _store_rows(self, terms, mean, dtype, row_names, weights):
+        low_rank = (terms.U * terms.s) @ terms.Vt + mean
+        self.low_rank_ = low_rank.astype(dtype, copy=False)
+        self.sparse_ = terms.sparse.astype(dtype, copy=False)
+        self.support_ = terms.support
+        self.dual_ = terms.convex.dual.astype(dtype, copy=False)
+        self._row_names = row_names
+        self._weights = weights
+
+    def _warn_fewer(self, shape):
         if self.n_components is not None and self.n_components > min(shape):
             reason = f"the smaller side {min(shape)} of X"
             warn_fewer(self, asked=self.n_components, found=self.n_components_, reason=reason)
+
+    def _warn(self, terms, shape):
+        # fewer components than asked for, or none
+        self._warn_fewer(shape)
         if self.algorithm_ == "stable" and self.polished_ and self.rank_ == 0:
             warnings.warn(
                 f"{type(self).__name__} found no component above the noise (noise_std_="
@@ -638,8 +819,9 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
                 stacklevel=3,
             )
 
-        # the convex problem
-        result = terms.convex
+        self._warn_passes(terms.convex)
+
+    def _warn_passes(self, result):
         if not result.converged:
             warn_not_converged(
                 self,
@@ -687,6 +869,12 @@ class RobustPCA(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, Transform
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _count_block(block, owner):
+    X = np.asarray(block.arrays[0])
+    check_entries(X, owner=owner, allow_nan=True)
+    return (int(np.count_nonzero(~np.isnan(X))),)
 
 
 def _row_names(X):

@@ -6,7 +6,7 @@ from numbers import Real
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.impute import MissingIndicator
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._blocks_input import FitsBlocks, blocks_of, check_entries
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     NON_NEGATIVE,
@@ -22,9 +23,17 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.common.linalg import row_signs
 from skmoderndata._solvers.lowrank.completion import Table, entries, solve_rows
+from skmoderndata._solvers.lowrank.completion_blocks import complete_blocks
 from skmoderndata._solvers.lowrank.completion_path import CompletionTask, free_weight
+from skmoderndata._solvers.lowrank.pursuit_blocks import (
+    Peak,
+    Units,
+    check_tall,
+    sizes_of_blocks,
+)
 from skmoderndata._solvers.lowrank.svt import top_singular_pair
 from skmoderndata._validation import (
     FLOATS,
@@ -35,6 +44,7 @@ from skmoderndata._validation import (
 
 _HIDDEN_IN_SCORE = 0.2  # fraction of the known cells
 CVXPY_LIMIT = 200  # rows plus columns up to which solver="cvxpy" is allowed
+SAMPLE = 10_000  # rows of a table in blocks on which "auto" chooses alpha
 
 
 def _has_indicator(imputer):
@@ -47,7 +57,9 @@ def _has_indicator(imputer):
     return True
 
 
-class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base):
+class NuclearNormImputer(
+    CallbackSupportMixin, OneToOneFeatureMixin, FitsBlocks, TransformerMixin, Base
+):
     r"""Complete a table by the matrix of minimum nuclear norm that fits its known cells.
 
     With `Z` the table after centring and scaling, known on the cells :math:`\Omega`, it solves
@@ -119,7 +131,8 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
     singular_values_ : ndarray of shape (n_components_,)
         Singular values of `L` (refitted ones with `debias`).
     row_scores_ : ndarray of shape (n_samples, n_components_)
-        Scores of the training rows; ``row_scores_ @ components_`` completes the table.
+        Scores of the training rows; ``row_scores_ @ components_`` completes the table. Not kept
+        for a Dask array.
     row_penalty_ : ndarray of shape (n_components_,)
         Ridge penalty on each score when a row is completed.
     mean_, scale_ : ndarray of shape (n_kept_features,)
@@ -170,6 +183,10 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
     The training rows are completed by the same regression at the end of `fit`, so that
     `fit_transform` and `transform` agree to rounding. Known cells are returned unchanged.
 
+    `fit` of a Dask array or data frame solves the same problem over its blocks, for at least ten
+    rows for each column. "auto" then chooses `alpha` on 10,000 rows, as a fraction of
+    `alpha_max_`; ``alpha=0``, `n_components` and `entry_weight` are refused.
+
     `transform` of a sparse table returns a dense array, because a completed table has no missing
     cells; for single cells of a large table use `predict_entries`.
 
@@ -204,6 +221,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             "cai2010singular",
         ),
         cost="T (n p k) dense, T (n_known + (n + p) k) k sparse",
+        fits_blocks=True,
         checks=(
             {},
             {"alpha": 0.1, "debias": False},
@@ -267,6 +285,14 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         self.keep_empty_features = keep_empty_features
         self.random_state = random_state
 
+    def __getattr__(self, name):
+        if name == "row_scores_" and "n_features_in_" in vars(self):
+            raise AttributeError(
+                f"{type(self).__name__} does not keep row_scores_ for the rows of a Dask array: "
+                "transform(X) completes them, and predict_entries takes X in memory."
+            )
+        return super().__getattr__(name)
+
     # else a request of `fit` would have to be repeated for `transform`
     __metadata_request__transform = {"entry_weight": UNUSED}
 
@@ -276,7 +302,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, Dask array or data frame} of shape (n_samples, n_features)
             Table with missing cells.
         y : Ignored
             Not used, present by convention.
@@ -292,14 +318,11 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         self : NuclearNormImputer
             The fitted imputer.
         """
+        if is_dask(X):
+            return self._fit_blocks(X, y, entry_weight)
         X, observed, weights = self._validate(X, entry_weight, reset=True)
         n_known = np.asarray(observed.sum(axis=0)).ravel()
-        if not n_known.any():
-            raise ValueError(
-                f"{type(self).__name__} needs at least one known cell, and all "
-                f"{X.shape[0]} x {X.shape[1]} cells of X are missing."
-            )
-
+        self._check_known(n_known, X.shape)
         if self.solver == "cvxpy" and (sum(X.shape) > CVXPY_LIMIT or self.n_components):
             raise ValueError(
                 f"{type(self).__name__}(solver='cvxpy') is for rows plus columns up to "
@@ -321,13 +344,108 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             solution = self._solve(table, lam_max, rng, progress)
 
         self._store(solution, lam_max)
+        self._warn(solution, progress)
+        return self
+
+    def _fit_blocks(self, X, y, entry_weight):
+        """Fit to a Dask array: sums over its blocks give the row space."""
+        self._refuse_in_blocks(entry_weight)
+        marked_by_nan = _is_nan(self.missing_values)
+        finite = "allow-nan" if marked_by_nan else True
+        blocks = blocks_of(self, X, dtype=FLOATS, ensure_all_finite=finite)
+        owner = type(self).__name__
+        check_tall(blocks.shape, owner=owner)
+        dtype = np.float32 if blocks.arrays[0].dtype == np.float32 else np.float64
+
+        # columns with known cells, in units of their own
+        p = blocks.shape[1]
+        mark = np.nan if marked_by_nan else self.missing_values
+        units = Units(np.arange(p), np.zeros(p), np.ones(p), mark)
+        count, total, peak = blocks.sum(_totals_of_block, units, owner)
+        self._check_known(count, blocks.shape)
+        self._fit_features(count, blocks.shape[0])
+        kept = self.features_
+        count = count[kept]
+        mean = total[kept] / count if self.center else np.zeros(kept.size)
+        (squares,) = blocks.sum(
+            _squares_of_block,
+            units._replace(columns=kept, mean=mean, scale=np.ones(kept.size)),
+        )
+        spread = np.sqrt(squares / count)
+        self._set_units(mean, spread, peak.value[kept], dtype, self.scale is not False)
+        units = Units(kept, self.mean_, self.scale_, mark)
+
+        # the weight of the nuclear norm
+        sizes, lam_max = sizes_of_blocks(blocks, units)
+        lam = path = errors = None
+        if self.alpha == "auto":
+            lam, path, errors = self._choose_on_sample(blocks, lam_max)
+        else:
+            relative = self.alpha_scale == "relative"
+            lam = float(self.alpha) * (lam_max if relative else 1.0)
+
+        with FitProgress(self, X, y, max_passes=None) as progress:
+            solution = complete_blocks(
+                blocks,
+                units,
+                sizes,
+                lam,
+                lam_max,
+                debias=self.debias,
+                tol=max(self.tol, 100 * float(np.finfo(dtype).eps)),
+                max_iter=self.max_iter,
+                progress=progress,
+            )
+        self._store(solution._replace(path=path, errors=errors), lam_max)
+        self._warn(solution, progress)
+        return self
+
+    def _refuse_in_blocks(self, entry_weight):
+        """Raise for what needs all rows at once."""
+        self._check_missing_values()
+        refused = {
+            "entry_weight": (entry_weight is not None, "entry_weight=None"),
+            "n_components": (self.n_components is not None, "n_components=None"),
+            "alpha": (self.alpha != "auto" and self.alpha == 0, "a small positive alpha"),
+            "solver": (self.solver == "cvxpy", "solver='thresholding'"),
+        }
+        for name, (given, remedy) in refused.items():
+            if given:
+                value = "" if name == "entry_weight" else f"={getattr(self, name)!r}"
+                raise ValueError(
+                    f"{type(self).__name__}.fit of a Dask array does not take {name}{value}: set "
+                    f"{remedy}, or fit to X.compute() if all rows fit into memory."
+                )
+
+    def _choose_on_sample(self, blocks, lam_max):
+        """Choose alpha in memory, on some rows, as a fraction of the value at which L vanishes."""
+        n = blocks.shape[0]
+        rows = np.arange(n)
+        if n > SAMPLE:
+            rng = check_random_state(self.random_state)
+            rows = np.sort(rng.choice(n, SAMPLE, replace=False))
+        model = clone(self).set_params(tol=max(self.tol, 1e-2))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(blocks.sample(rows)[0])
+        unit = lam_max / model.alpha_max_ if model.alpha_max_ else 1.0
+        path = None if model.alpha_path_ is None else model.alpha_path_ * unit
+        return model.alpha_ * unit, path, model.validation_errors_
+
+    def _check_known(self, n_known, shape):
+        if not np.any(n_known):
+            raise ValueError(
+                f"{type(self).__name__} needs at least one known cell, and all "
+                f"{shape[0]} x {shape[1]} cells of X are missing."
+            )
+
+    def _warn(self, solution, progress):
         if not (solution.converged or progress.stopped):
             warn_not_converged(
                 self,
                 reached=f"relative duality gap {solution.gap:.2g} after {self.n_iter_} passes",
                 remedy=f"increase max_iter={self.max_iter}, tol={self.tol} or alpha",
             )
-        return self
 
     def fit_transform(self, X, y=None, *, entry_weight=None):
         """Fit, and fill the missing cells of the training rows.
@@ -442,8 +560,9 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
             cells in `fit` give 0 with `keep_empty_features`; otherwise they are refused.
         """
         check_is_fitted(self)
-        scores = self.row_scores_
-        if X is not None:
+        if X is None:
+            scores = self.row_scores_
+        else:
             X, observed, _ = self._validate(X, None, reset=False)
             scores = self._scores(X[:, self.features_], observed[:, self.features_])
 
@@ -548,12 +667,7 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         Known cells are a mask, or for sparse X a sparse pattern of ones; weights are an array, or
         for sparse X of the same pattern.
         """
-        if not (_is_nan(self.missing_values) or isinstance(self.missing_values, Real)):
-            raise ValueError(
-                f"missing_values of {type(self).__name__} must be a number, NaN or pandas.NA, "
-                f"got {self.missing_values!r}."
-            )
-
+        self._check_missing_values()
         marked_by_nan = _is_nan(self.missing_values)
         X = validate_data(
             self,
@@ -591,6 +705,13 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         if weights is not None:
             weights = sparse.csr_array((weights, *pattern), shape=X.shape)
         return X, observed, weights
+
+    def _check_missing_values(self):
+        if not (_is_nan(self.missing_values) or isinstance(self.missing_values, Real)):
+            raise ValueError(
+                f"missing_values of {type(self).__name__} must be a number, NaN or pandas.NA, "
+                f"got {self.missing_values!r}."
+            )
 
     @staticmethod
     def _dense(X, observed, weights):
@@ -647,14 +768,16 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         spread = np.sqrt(
             np.bincount(columns, w * (values - mean[columns]) ** 2, minlength=p) / count
         )
+        self._set_units(mean, spread, peak, X.dtype, scaled)
 
+    def _set_units(self, mean, spread, peak, dtype, scaled):
         # a feature that is constant but for rounding has its size as the scale
-        constant = spread <= 1e3 * np.finfo(X.dtype).eps * np.abs(mean)
-        self.mean_ = mean.astype(X.dtype)
-        self.scale_ = np.ones(p, dtype=X.dtype)
+        constant = spread <= 1e3 * np.finfo(dtype).eps * np.abs(mean)
+        self.mean_ = mean.astype(dtype)
+        self.scale_ = np.ones(mean.size, dtype=dtype)
         if scaled:
             scale = np.where(constant | (spread == 0), peak, spread)
-            self.scale_ = np.where(scale > 0, scale, 1.0).astype(X.dtype)
+            self.scale_ = np.where(scale > 0, scale, 1.0).astype(dtype)
 
     def _standardise(self, X, observed, weights=None):
         """Centre and scale the known cells; return them as a table for the solver."""
@@ -713,7 +836,9 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         signs = row_signs(solution.Vt)
         self.components_ = np.ascontiguousarray(solution.Vt * signs[:, None], dtype=dtype)
         self.singular_values_ = solution.s.astype(dtype)
-        self.row_scores_ = (solution.scores * signs).astype(dtype)
+        vars(self).pop("row_scores_", None)
+        if solution.scores is not None:
+            self.row_scores_ = (solution.scores * signs).astype(dtype)
         self.row_penalty_ = solution.penalty
         self.n_components_ = len(self.components_)
         self.alpha_ = solution.lam
@@ -730,6 +855,18 @@ class NuclearNormImputer(CallbackSupportMixin, OneToOneFeatureMixin, Transformer
         tags.input_tags.allow_nan = _is_nan(self.missing_values)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _totals_of_block(block, units, owner):
+    check_entries(np.asarray(block.arrays[0]), owner=owner, allow_nan=np.isnan(units.missing))
+    X = units.rows(block)
+    known = ~np.isnan(X)
+    filled = np.where(known, X, 0.0)
+    return known.sum(axis=0), filled.sum(axis=0), Peak(np.abs(filled).max(axis=0))
+
+
+def _squares_of_block(block, units):
+    return (np.nansum(units.rows(block) ** 2, axis=0),)
 
 
 def _known_of_weight(observed, weights, dtype):

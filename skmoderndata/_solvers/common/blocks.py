@@ -242,6 +242,13 @@ class ArrayBlocks:
             return sparse.vstack(results, format="csr", dtype=dtype)
         return np.concatenate(results).astype(dtype, copy=False)
 
+    def map_states(
+        self, function: Callable[..., Any], *shared: Any, dtype: Any, width: int
+    ) -> Any:
+        """Return ``function(block, *shared)`` for all rows, where blocks have their state."""
+        blocks = [self._block(i)._replace(state=state) for i, state in enumerate(self.states)]
+        return np.concatenate([function(block, *shared) for block in blocks]).astype(dtype)
+
     def _block(self, i: int) -> Block:
         first, last = self.cuts[i : i + 2]
         return Block(first, tuple(self._cut(X, first, last) for X in self.arrays))
@@ -377,6 +384,24 @@ class DaskBlocks(ArrayBlocks):
             **shape,
         )
 
+    def map_states(
+        self, function: Callable[..., Any], *shared: Any, dtype: Any, width: int
+    ) -> Any:
+        """Return ``function(block, *shared)`` for all rows, as a Dask array; nothing runs yet.
+
+        Blocks have their state, which stays on the workers as long as the array is there.
+        """
+        import dask.array as da
+
+        tasks = self._tasks(_rows_of_group, Pass(function, False, (dtype, *shared)))
+        arrays = []
+        for i, task in enumerate(tasks):
+            first = i * self.group
+            last = min(first + self.group, len(self.cuts) - 1)
+            shape = (self.cuts[last] - self.cuts[first], width)
+            arrays.append(da.from_delayed(task, shape, dtype=dtype))
+        return da.concatenate(arrays)
+
     def _with(self, states: list[Any], n_passes: int, folder: Any = None) -> "DaskBlocks":
         folder = self.folder if folder is None else folder
         return DaskBlocks(
@@ -491,6 +516,16 @@ def _run_group(one_pass: Pass, cuts: Any, before: Any, chunks: Any) -> Any:
 
 def _sum_of_group(one_pass: Pass, cuts: Any, before: Any, chunks: Any) -> Any:
     return _run_group(one_pass, cuts, before, chunks)[1]
+
+
+def _rows_of_group(one_pass: Pass, cuts: Any, before: Any, chunks: Any) -> Any:
+    """Return what a function says of the rows of neighbouring blocks and their states."""
+    dtype, *shared = one_pass.shared
+    results = [
+        one_pass.function(Block(cuts[i], tuple(arrays), before[0][i]), *shared)
+        for i, arrays in enumerate(chunks)
+    ]
+    return np.concatenate(results).astype(dtype, copy=False)
 
 
 def _second(pair: Any) -> Any:

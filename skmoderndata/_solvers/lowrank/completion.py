@@ -162,19 +162,50 @@ def certificate(
     objective = lam * primal if lam else nuclear
 
     top, v = top_singular_pair(table.matrix(dual), max(accuracy, 1e-8))
-    if primal == 0 or top == 0:
-        return objective, float(primal > 0), v
-
-    # the best feasible multiple of the dual variable
     product = float(np.vdot(dual.astype(float), table.data))
+    return objective, completion_gap(primal, size, product, top, lam), v
+
+
+def completion_gap(
+    primal: float, size: float, product: float, top: float, lam: float
+) -> float:
+    """Relative duality gap of the best feasible multiple of a dual variable Y.
+
+    `primal` is the objective divided by lam, `size` the root of ``sum Y^2 / w``, `product` is
+    ``<Y, M>`` and `top` the spectral norm of Y.
+    """
+    if primal == 0 or top == 0:
+        return float(primal > 0)
     c = min(1 / top, product / (lam * size**2)) if lam else 1 / top
     bound = max(c, 0.0) * (product - 0.5 * max(c, 0.0) * lam * size**2)
-    return objective, relative_gap(primal, bound, unit=primal), v
+    return relative_gap(primal, bound, unit=primal)
 
 
 def norm(a: Array) -> float:
     """Euclidean norm, computed in double precision."""
     return float(linalg.norm(a.astype(np.float64), check_finite=False))
+
+
+class BalancedPenalty:
+    """The penalty parameter `mu` of completion, from pass to pass."""
+
+    def __init__(self, mu: float) -> None:
+        self.mu = mu
+        self.next_change = 10
+
+    def is_due(self, n_iter: int) -> bool:
+        """Whether it changes after this pass."""
+        return n_iter >= self.next_change
+
+    def balance(self, primal: float, dual: float, n_iter: int) -> float:
+        """Move mu towards equal residuals, where that is due."""
+        # a ratio of three was the fastest on noise-free and on noisy tables; ever longer
+        # intervals, so that the method converges as it does with constant mu
+        if self.is_due(n_iter):
+            if max(primal, dual) > 1e-11:
+                self.mu = self.mu * 1.5 if primal > 3 * dual else self.mu / 1.5
+            self.next_change = n_iter + 3 + n_iter // 10
+        return self.mu
 
 
 def complete(
@@ -215,7 +246,7 @@ def complete(
     subspace = factors.Vt.T
     accuracy = 0.3
     objective = gap = np.inf
-    next_change = 10
+    penalty = BalancedPenalty(mu)
     it = Iterations(max_iter, tol, progress)
 
     for k in it:
@@ -231,14 +262,10 @@ def complete(
         Y = (mu * (M - x) + Y) / (1 + c * mu)
 
         # 3. penalty, balanced by the residuals
-        if k >= next_change:
-            # a ratio of three was the fastest on noise-free and on noisy tables; ever longer
-            # intervals, so that the method converges as it does with constant mu
+        if penalty.is_due(k):
             primal = norm(M - x - c * Y) / norm(M)
             dual = _distance(factors, old) / max(norm(factors.s), smallest)
-            if max(primal, dual) > 1e-11:
-                mu = mu * 1.5 if primal > 3 * dual else mu / 1.5
-            next_change = k + 3 + k // 10
+            mu = penalty.balance(primal, dual, k)
 
         # 4. now and then the gap, and a direction that the subspace may have missed
         if k % CHECK_EVERY == 0 or k == max_iter or (k == 1 and table.full):

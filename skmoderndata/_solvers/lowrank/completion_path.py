@@ -4,7 +4,7 @@ The problem itself and its solver are in `completion`.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -34,9 +34,9 @@ PATH_LENGTH = 20
 
 
 class Completion(NamedTuple):
-    """Scores of the rows on the row space `Vt`, and how good the completion is."""
+    """Scores of the rows on the row space `Vt`, None of blocks, and how good it all is."""
 
-    scores: Array
+    scores: Any
     s: Array
     Vt: Array
     penalty: Array
@@ -188,7 +188,7 @@ class CompletionTask(NamedTuple):
         if not self.debias or lam == 0 or factors.s.size == 0:
             return factors.s, row_penalty(lam, factors.s)
         d = np.maximum(_refit_singular_values(table, factors), factors.s)
-        return d, (lam / d.astype(np.float64)) ** 2 / table.mean_weight()
+        return d, refit_penalty(lam, d) / table.mean_weight()
 
     def polished(self, table: Table, result: CompletionResult) -> Completion:
         """Refine a solution for ``lam = 0`` at its rank, where that is as optimal."""
@@ -293,6 +293,11 @@ def _rank(s: Array, fraction: float) -> int:
 
 def _refit_singular_values(table: Table, factors: Factors) -> Array:
     """Least squares on the known cells for the diagonal between fixed singular vectors."""
+    return solve_for_diagonal(*diagonal_equations(table, factors))
+
+
+def diagonal_equations(table: Table, factors: Factors) -> tuple[Array, Array]:
+    """Return the normal equations of that, which add up over rows."""
     rows = table.rows
     columns = table.columns
     values = table.data
@@ -306,7 +311,18 @@ def _refit_singular_values(table: Table, factors: Factors) -> Array:
         weighted = D if table.weights is None else D * table.weights[cells, None]
         G += weighted.T @ D
         g += weighted.T @ values[cells]
-    return linalg.lstsq(G, g, check_finite=False)[0]
+    return G, g
+
+
+def solve_for_diagonal(G: Array, g: Array) -> Array:
+    """Solve the equations of `diagonal_equations`."""
+    d: Array = linalg.lstsq(G, g, check_finite=False)[0]
+    return d
+
+
+def refit_penalty(lam: float, d: Array) -> Array:
+    """Return the ridge penalty on each score that shrinks it by ``d^2 / (d^2 + lam^2)``."""
+    return (lam / d.astype(np.float64)) ** 2
 
 
 def free_weight(s: Array) -> Array:

@@ -110,7 +110,9 @@ def principal_component_pursuit(
     # an L below the noise need not be more accurate than that
     noise = max(1e-6 * size, float(np.median(delta)) * float(np.sqrt(min(shape) / 2)))
     step: Any = update_splitting if np.ndim(lam) == 0 else update_weighted
-    penalty = Penalty(filled, X.size - int(missing.sum()), schedule)
+    total = float(np.abs(filled).sum())
+    norm = spectral_norm(filled) if schedule == "ialm" else np.inf
+    penalty = Penalty(total, X.size - int(missing.sum()), schedule, norm)
     state = start(filled, penalty.mu, lam, grows=penalty.growth > 1.0)
 
     # early passes need neither all singular values nor accurate ones
@@ -140,7 +142,7 @@ def principal_component_pursuit(
         squares = step(X, *state, mu, mu_next, lam, delta, relax)
 
         # 3. residuals: the primal one relative to |L|_F, the dual one to |Y|_F
-        primal, dual = _relative_residuals(squares, factors.s, mu, size, noise)
+        primal, dual = relative_residuals(squares, factors.s, mu, size, noise)
         it.residual = max(primal, dual / DUAL_TOL_RATIO)
         accuracy = min(accuracy, max(0.1 * it.residual, 1e-11))
 
@@ -166,7 +168,7 @@ def principal_component_pursuit(
 
     if not np.isfinite(gap):  # a callback or `watch` has ended the passes
         objective, gap = duality_gap(X, factors, state.Y, L=state.L, lam=lam, delta=delta)
-    sparse = _soft(X, state.L, state.Y, lam, delta)
+    sparse = soft(X, state.L, state.Y, lam, delta)
     U = factors.U
     s = factors.s
     Vt = factors.Vt
@@ -177,8 +179,11 @@ def principal_component_pursuit(
 class Penalty:
     """The penalty parameter `mu` of the augmented Lagrangian, from pass to pass."""
 
-    def __init__(self, filled: Array, n_observed: int, schedule: str) -> None:
-        self.first = n_observed / (4 * float(np.abs(filled).sum()))  # of the paper, section 5
+    def __init__(
+        self, total: float, n_observed: int, schedule: str, norm: float = np.inf
+    ) -> None:
+        # `total` of the absolute values; the spectral norm is for growth
+        self.first = n_observed / (4 * total)  # of the paper, section 5
         self.balances = schedule == "balanced"
         self.growth = GROWTH if schedule == "ialm" else 1.0
 
@@ -186,7 +191,7 @@ class Penalty:
         if self.balances:
             self.mu *= LOW_START
         elif self.growth > 1.0:
-            self.mu = 1.25 / spectral_norm(filled)  # [Lin, Chen and Ma 2010, Algorithm 5]
+            self.mu = 1.25 / norm  # [Lin, Chen and Ma 2010, Algorithm 5]
         self.limit = GROWTH_LIMIT * self.mu
 
     def grown(self) -> float:
@@ -224,7 +229,7 @@ def _rescale(state: PursuitState, mu: float, mu_next: float) -> float:
     return mu_next
 
 
-def _relative_residuals(
+def relative_residuals(
     squares: tuple[float, float, float, float], s: Array, mu: float, size: float, least: float
 ) -> tuple[float, float]:
     """Primal residual relative to ``|L|_F``, at least `least`; dual one relative to ``|Y|_F``."""
@@ -307,7 +312,7 @@ def update_weighted(
     return primal, change, dual, fill
 
 
-def _soft(X: Array, L: Array, Y: Array, lam: float | Array, delta: float | Array) -> Array:
+def soft(X: Array, L: Array, Y: Array, lam: float | Array, delta: float | Array) -> Array:
     """Sparse part: zero where the dual is inside its bounds, ``X - L -+ lam delta`` elsewhere."""
     S = np.where(np.abs(Y) >= lam, X - L - delta * Y, 0.0)
     S[np.isnan(S)] = 0.0
@@ -337,12 +342,19 @@ def duality_gap(
     Y = np.where(np.isnan(X), 0.0, Y)
     largest = float((np.abs(Y) / lam).max())
     kappa = max(1.0, spectral_norm(Y), largest)
+    product = float(np.nansum(X * Y))
     if np.ndim(delta) == 0:
-        charge = float(delta) / 2 * (float(linalg.norm(Y)) / kappa) ** 2
-    else:
-        charge = float((delta * (Y / kappa) ** 2).sum()) / 2
-    dual = float(np.nansum(X * Y)) / kappa - charge
-    return primal, relative_gap(primal, dual, unit=primal)
+        return primal, gap_of_sums(primal, float(linalg.norm(Y)), product, kappa, float(delta))
+    charge = float((delta * (Y / kappa) ** 2).sum()) / 2
+    return primal, relative_gap(primal, product / kappa - charge, unit=primal)
+
+
+def gap_of_sums(
+    primal: float, size: float, product: float, kappa: float, delta: float
+) -> float:
+    """Relative duality gap for ``|Y|_F``, ``<X, Y>``, and the divisor that makes Y feasible."""
+    dual = product / kappa - delta / 2 * (size / kappa) ** 2
+    return relative_gap(primal, dual, unit=primal)
 
 
 def polish(

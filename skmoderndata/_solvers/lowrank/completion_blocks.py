@@ -1,0 +1,119 @@
+"""Completion of a table in blocks: the passes, the refit of singular values, the certificate."""
+
+import numpy as np
+from scipy import sparse
+
+from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
+from skmoderndata._solvers.common.iterate import Progress
+from skmoderndata._solvers.lowrank.completion import (
+    Factors,
+    Table,
+    completion_gap,
+    row_penalty,
+    solve_rows,
+)
+from skmoderndata._solvers.lowrank.completion_path import (
+    Completion,
+    diagonal_equations,
+    refit_penalty,
+    solve_for_diagonal,
+)
+from skmoderndata._solvers.lowrank.pursuit_blocks import (
+    BlockPursuit,
+    Loss,
+    TableSizes,
+    Units,
+    norm_of_gram,
+    pursue_blocks,
+)
+from skmoderndata._typing import Array
+
+FIRST_PENALTY = 0.3  # over the curvature of the loss
+
+
+def complete_blocks(
+    blocks: ArrayBlocks,
+    units: Units,
+    sizes: TableSizes,
+    lam: float,
+    lam_max: float,
+    *,
+    debias: bool,
+    tol: float,
+    max_iter: int,
+    progress: Progress | None = None,
+) -> Completion:
+    """Solve ``min 1/2 sum (M - L)^2 + lam |L|_*`` for a positive `lam`, as `CompletionTask` does.
+
+    The scores of the rows are not kept: they are regressions on the row space.
+    """
+    if lam >= lam_max * (1 - 1e-6):  # zero solves it, up to the accuracy of lam_max
+        return _zero(sizes, lam, lam_max)
+
+    result = pursue_blocks(
+        blocks,
+        units,
+        sizes,
+        Loss(np.inf, lam),
+        mu=FIRST_PENALTY / lam,
+        tol_gap=tol,
+        max_iter=max_iter,
+        progress=progress,
+    )
+    if debias:
+        equations = result.blocks.sum(_diagonal_of_block, units, result.s, result.Vt)
+        d = np.maximum(solve_for_diagonal(*equations), result.s)
+        return _completion(result, lam, d, refit_penalty(lam, d))
+
+    # the regressions of `transform` are the answer: certify them
+    penalty = row_penalty(lam, result.s)
+    sums = result.blocks.sum(_regress_block, units, result.Vt, penalty)
+    scores, residuals, misfit, product = sums
+    nuclear = float(np.sqrt(np.maximum(np.linalg.eigvalsh(scores), 0.0)).sum())
+    primal = nuclear + 0.5 * misfit / lam
+    size = float(np.sqrt(misfit)) / lam
+    gap = completion_gap(primal, size, product / lam, norm_of_gram(residuals) / lam, lam)
+    certified = result._replace(objective=primal, dual_gap=gap)
+    certified = certified._replace(converged=result.converged or gap <= tol)
+    return _completion(certified, lam, result.s, penalty)
+
+
+def _completion(result: BlockPursuit, lam: float, s: Array, penalty: Array) -> Completion:
+    reached = lam * result.objective, result.dual_gap, result.n_iter, result.converged
+    return Completion(None, s, result.Vt, penalty, lam, *reached)
+
+
+def _zero(sizes: TableSizes, lam: float, lam_max: float) -> Completion:
+    nothing = np.zeros(0)
+    Vt = np.zeros((0, sizes.shape[1]))
+    gap = 0.0
+    if sizes.norm > 0:
+        primal = 0.5 * sizes.norm**2 / lam
+        size = sizes.norm
+        gap = completion_gap(primal, size, size**2, lam_max, lam)
+    return Completion(None, nothing, Vt, nothing, lam, 0.5 * sizes.norm**2, gap, 1, True)
+
+
+def _table(X: Array) -> Table:
+    known = ~np.isnan(X)
+    return Table(sparse.csr_array((X[known], np.nonzero(known)), shape=X.shape), True)
+
+
+def _diagonal_of_block(block: Block, units: Units, s: Array, Vt: Array) -> tuple[Array, Array]:
+    factors = Factors(block.state.scores / s, s, Vt)
+    return diagonal_equations(_table(units.rows(block)), factors)
+
+
+def _regress_block(
+    block: Block, units: Units, Vt: Array, penalty: Array
+) -> tuple[Array, Array, float, float]:
+    """Regress the rows; return Gram matrices of scores and residuals, and products."""
+    X = units.rows(block)
+    scores = solve_rows(_table(X).X, Vt, penalty, np.ones_like(penalty))
+    residual = np.nan_to_num(X - scores @ Vt)
+    return (
+        scores.T @ scores,
+        residual.T @ residual,
+        float((residual**2).sum()),
+        float(np.nansum(residual * X)),
+    )

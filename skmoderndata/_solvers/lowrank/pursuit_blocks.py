@@ -1,0 +1,316 @@
+"""Pursuit and completion of a table in blocks, with many more rows than columns.
+
+Both are ``|L|_* + sum h(X - L)`` over the observed entries, with the Huber function `h` of
+`principal_component_pursuit`; completion is the case without errors, ``lam = inf`` and ``delta``
+the weight of the nuclear norm. A block keeps its rows of the dual `Y` and of `W`, whose singular
+values are thresholded next; ``W'W`` gives them and the right singular vectors, so that a pass adds
+up matrices of the columns only.
+
+A new penalty `mu` changes W by a multiple of Y. It is known after the pass: ``W'Y`` and ``Y'Y``
+give the Gram matrix of the changed W, and the next pass changes the rows.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
+from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._solvers.lowrank.completion import BalancedPenalty, completion_gap
+from skmoderndata._solvers.lowrank.principal_component_pursuit import (
+    DUAL_TOL_RATIO,
+    RELAX_AFTER,
+    RELAXATION,
+    Penalty,
+    gap_of_sums,
+    huber,
+    relative_residuals,
+    soft,
+    update_splitting,
+)
+from skmoderndata._typing import Array
+
+TALL = 10  # rows for each column, from which on a pass is cheaper than its sums
+
+
+def check_tall(shape: tuple[int, ...], *, owner: str) -> None:
+    """Raise unless a table in blocks has many more rows than columns.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Numbers of rows and columns.
+    owner : str
+        What messages name.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than ten rows for each column.
+    """
+    n, p = shape
+    if n < TALL * p:
+        raise ValueError(
+            f"{owner}.fit of a Dask array needs at least {TALL} rows for each column, got X of "
+            f"shape {(n, p)}: fit to X.compute() if all rows fit into memory."
+        )
+
+
+class Peak:
+    """The largest of some values, and with `+` that of others too."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __add__(self, other: "Peak") -> "Peak":
+        return Peak(np.maximum(self.value, other.value))
+
+
+class Units(NamedTuple):
+    """What turns rows of a block into those of the problem: columns, centre, scale, gaps."""
+
+    columns: Array
+    mean: Array
+    scale: Array
+    missing: float = np.nan
+
+    def rows(self, block: Block) -> Array:
+        """Return the rows in double precision, NaN where they are not known."""
+        X = np.asarray(block.arrays[0])[:, self.columns].astype(np.float64)
+        if not np.isnan(self.missing):
+            X[X == self.missing] = np.nan
+        return (X - self.mean) / self.scale
+
+
+class Loss(NamedTuple):
+    """Slope of the errors and width of the squares."""
+
+    lam: float
+    delta: float
+
+    def of(self, residual: Array) -> float:
+        """Return the sum over the residuals that are not NaN."""
+        if np.isinf(self.lam):
+            return float(np.nansum(residual**2)) / (2 * self.delta)
+        return float(np.nansum(huber(residual, self.lam, self.delta)))
+
+
+class RowState(NamedTuple):
+    """Rows of a block: dual, what is thresholded next, and L as ``scores @ Vt``."""
+
+    Y: Array
+    W: Array
+    scores: Array
+
+
+class Threshold(NamedTuple):
+    """Right singular vectors of W, and what becomes of its singular values."""
+
+    Vt: Array
+    s: Array  # reduced
+    shares: Array  # reduced over those of W
+
+
+def norm_of_gram(gram: Array) -> float:
+    """Bound the spectral norm of A from above by ``A'A``, as `spectral_norm` does."""
+    top = float(np.linalg.eigvalsh(gram)[-1])
+    return float(np.sqrt(max(top, 0.0) * (1 + 10 * len(gram) * np.finfo(float).eps)))
+
+
+class Grams(NamedTuple):
+    """Sums over rows that give the singular values of ``W + shift Y`` and the norm of Y."""
+
+    WW: Array
+    WY: Array
+    YY: Array
+
+    def threshold(self, shift: float, level: float) -> Threshold:
+        """Reduce the singular values of ``W + shift Y`` by `level`."""
+        cross = shift * (self.WY + self.WY.T)
+        values, Q = np.linalg.eigh(self.WW + cross + shift**2 * self.YY)
+        s = np.sqrt(np.maximum(values[::-1], 0.0))
+        r = int(np.count_nonzero(s > level))
+        return Threshold(Q[:, ::-1][:, :r].T, s[:r] - level, (s[:r] - level) / s[:r])
+
+    def norm_of_dual(self) -> float:
+        """Bound ``|Y|_2`` from above."""
+        return norm_of_gram(self.YY)
+
+
+class TableSizes(NamedTuple):
+    """What has to be known of a table before the first pass."""
+
+    shape: tuple[int, int]
+    n_observed: int
+    absolute: float  # sum of the absolute values
+    norm: float  # root of the sum of squares
+
+
+def _sizes_of_block(block: Block, units: Units) -> tuple[int, float, float, Array]:
+    """Return what adds up to `TableSizes`, and the Gram matrix of the columns."""
+    X = units.rows(block)
+    filled = np.nan_to_num(X)
+    gram = filled.T @ filled
+    known = int(np.count_nonzero(~np.isnan(X)))
+    return known, float(np.abs(filled).sum()), float(np.trace(gram)), gram
+
+
+def sizes_of_blocks(blocks: ArrayBlocks, units: Units) -> tuple[TableSizes, float]:
+    """Return the sizes of the table and its spectral norm, with zeros in missing cells."""
+    known, absolute, squares, gram = blocks.sum(_sizes_of_block, units)
+    shape = blocks.shape[0], len(units.columns)
+    sizes = TableSizes(shape, known, absolute, float(np.sqrt(squares)))
+    return sizes, float(np.sqrt(max(np.linalg.eigvalsh(gram)[-1], 0.0)))
+
+
+class BlockPursuit(NamedTuple):
+    """Factors ``L = scores @ Vt``, scores in the state of `blocks`, and what was reached."""
+
+    blocks: ArrayBlocks
+    Vt: Array
+    s: Array
+    objective: float
+    dual_gap: float
+    residual: float
+    n_iter: int
+    converged: bool
+
+
+class Move(NamedTuple):
+    """One pass: the penalty, what the last one left to do, and the relaxation."""
+
+    threshold: Threshold
+    shift: float
+    mu: float
+    relax: float
+
+
+def pursue_blocks(
+    blocks: ArrayBlocks,
+    units: Units,
+    sizes: TableSizes,
+    loss: Loss,
+    *,
+    mu: float | None = None,
+    schedule: str = "balanced",
+    tol: float = 1e-7,
+    tol_gap: float = 1e-6,
+    max_iter: int = 1000,
+    progress: Progress | None = None,
+) -> BlockPursuit:
+    """Run the passes of `principal_component_pursuit` over blocks of rows.
+
+    They end as those do where `mu` is None. Otherwise it is the first penalty of completion,
+    which ends when the gap of `completion_gap` is below `tol_gap`.
+    """
+    completes = np.isinf(loss.lam)
+    if sizes.norm == 0.0:
+        blocks, _ = blocks.step(_start_rows, units, 1.0, loss.lam)
+        nothing = np.zeros((0, sizes.shape[1]))
+        return BlockPursuit(blocks, nothing, np.zeros(0), 0.0, 0.0, 0.0, 1, True)
+    noise = 1e-6 * sizes.norm
+    if not completes:
+        noise = max(noise, loss.delta * float(np.sqrt(min(sizes.shape) / 2)))
+    penalty: Any = Penalty(sizes.absolute, sizes.n_observed, schedule)
+    if mu is not None:
+        penalty = BalancedPenalty(mu)
+
+    # start from L = 0
+    blocks, sums = blocks.step(_start_rows, units, penalty.mu, loss.lam)
+    grams = Grams(*sums)
+    shift = 0.0
+    check_at = 1.0
+    relax = 1.0
+    gap = objective = np.inf
+
+    it = Iterations(max_iter, 0.0, progress)
+    for n_iter in it:
+        # 1. a pass: L, the dual and W
+        mu = penalty.mu
+        threshold = grams.threshold(shift, 1 / mu)
+        if n_iter > RELAX_AFTER and not completes:
+            relax = RELAXATION
+        move = Move(threshold, shift, mu, relax)
+        blocks, sums = blocks.step(_move_rows, units, loss, move)
+        *gram, squares, fit, product, largest = sums
+        grams = Grams(*gram)
+
+        # 2. residuals, and the gap, of which all sums are there
+        primal, dual = relative_residuals(squares, threshold.s, mu, sizes.norm, noise)
+        it.residual = max(primal, dual / DUAL_TOL_RATIO)
+        nuclear = float(threshold.s.sum())
+        objective = nuclear + fit
+        size = float(np.sqrt(squares[2]))
+        if completes:
+            gap = completion_gap(objective, size, product, grams.norm_of_dual(), loss.delta)
+            it.converged = gap <= tol_gap
+        elif it.residual <= tol * check_at or n_iter == max_iter:
+            kappa = max(1.0, grams.norm_of_dual(), largest.value / loss.lam)
+            gap = gap_of_sums(objective, size, product, kappa, loss.delta)
+            near = it.residual <= 10 * tol and gap * it.residual <= tol_gap * tol
+            it.converged = gap <= tol_gap and (it.residual <= tol or near)
+            check_at = 0.3 * it.residual / tol
+            penalty.balances = False
+
+        # 3. the penalty of the next pass, which changes W first
+        if not it.converged:
+            if completes:
+                primal, dual = changes(squares, threshold.s, sizes.norm)
+            mu_next = penalty.balance(primal, dual, n_iter)
+            shift = 1 / mu_next - 1 / mu
+
+    if not np.isfinite(gap):  # a callback has ended the passes
+        kappa = max(1.0, grams.norm_of_dual(), largest.value / loss.lam)
+        gap = gap_of_sums(objective, size, product, kappa, loss.delta)
+    reached = objective, gap, it.residual, it.n_iter, it.converged
+    return BlockPursuit(blocks, threshold.Vt, threshold.s, *reached)
+
+
+def changes(squares: Array, s: Array, size: float) -> tuple[float, float]:
+    """Residuals that balance the penalty of completion: of the cells, and the change of L."""
+    change = float(np.sqrt(squares[1] + squares[3]))
+    return float(np.sqrt(squares[0])) / size, change / max(float(np.linalg.norm(s)), 1e-300)
+
+
+def terms_of_rows(block: Block, units: Units, loss: Loss, Vt: Array, noise: Array) -> Array:
+    """Return L and the gross errors side by side, in units of the table, from the state.
+
+    Errors are S, or beyond a threshold `noise` of each column what L leaves.
+    """
+    X = units.rows(block)
+    L = block.state.scores @ Vt
+    if loss.delta == 0.0:
+        errors = soft(X, L, block.state.Y, loss.lam, loss.delta) * units.scale
+    else:
+        residual = np.where(np.isnan(X), 0.0, (X - L) * units.scale)
+        errors = np.where(np.abs(residual) > noise, residual, 0.0)
+    return np.hstack([L * units.scale + units.mean, errors])
+
+
+def _start_rows(block: Block, units: Units, mu: float, lam: float) -> Any:
+    filled = np.nan_to_num(units.rows(block))
+    W = np.clip(filled, -lam / mu, lam / mu)
+    Y = np.zeros_like(W)
+    zero = np.zeros((W.shape[1],) * 2)
+    return RowState(Y, W, np.empty((len(W), 0))), (W.T @ W, zero, zero)
+
+
+def _move_rows(block: Block, units: Units, loss: Loss, move: Move) -> Any:
+    """Threshold, and update Y and W; return what the driver needs of them."""
+    X = units.rows(block)
+    threshold = move.threshold
+    Y = block.state.Y.copy()  # states of before may be read again
+    W = block.state.W + move.shift * Y
+    scores = (W @ threshold.Vt.T) * threshold.shares
+    L = scores @ threshold.Vt
+    squares = update_splitting(X, L, Y, W, move.mu, move.mu, loss.lam, loss.delta, move.relax)
+    sums = (
+        W.T @ W,
+        W.T @ Y,
+        Y.T @ Y,
+        np.array(squares),
+        loss.of(X - L),
+        float(np.nansum(X * Y)),
+        Peak(float(np.abs(Y).max(initial=0.0))),
+    )
+    return RowState(Y, W, scores), sums
