@@ -105,14 +105,14 @@ def resolve_kernel(
             f"kernel={kernel!r}; it has {names}."
         )
 
-    _check_range(kernel, params, X)
+    check_range(kernel, params, X)
     gram = Gram(kernel, params)
     if kernel in ("rbf", "laplacian"):
         _warn_of_bandwidth(gram, X)
     return gram
 
 
-def _check_range(kernel: str, params: Mapping[str, Any], X: Any) -> None:
+def check_range(kernel: str, params: Mapping[str, Any], X: Any) -> None:
     """Refuse parameters and samples for which the kernel is undefined."""
     if kernel in ("poly", "polynomial") and params["degree"] < 1:
         raise ValueError(

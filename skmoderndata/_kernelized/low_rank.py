@@ -1,6 +1,6 @@
 """Low-rank coordinates for kernel methods on many samples."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,9 +130,19 @@ def refuse_cancellation(gram: Gram, X: Any) -> None:
     if gram.kernel not in ("linear", "poly", "polynomial") or not isinstance(X, np.ndarray):
         return
     norms = row_norms(gram.seen(X), squared=True)
-    rounding = np.finfo(np.float64).eps * float(norms.max(initial=0.0))
+    largest = float(norms.max(initial=0.0))
     variance = float(X.var(axis=0).sum())
-    if variance < 64 * rounding and not all_equal(X):
+    refuse_cancelling(gram, largest, variance, equal=lambda: all_equal(X))
+
+
+def refuse_cancelling(
+    gram: Gram, largest_norm: float, variance: float, *, equal: Callable[[], bool]
+) -> None:
+    """Refuse samples by their largest squared norm and their variance, unless all are equal."""
+    if gram.kernel not in ("linear", "poly", "polynomial"):
+        return
+    rounding = np.finfo(np.float64).eps * largest_norm
+    if variance < 64 * rounding and not equal():
         raise ValueError(
             f"kernel={gram.kernel!r} cannot resolve these samples: their distances are too small "
             "compared with their norms. Centre them first, for example by StandardScaler."

@@ -1,0 +1,441 @@
+"""Features at landmarks that are drawn at random: of tables in memory, on a disk and on Dask.
+
+All that a fit needs of the rows are sums over blocks of them, so that one implementation serves
+all kinds of tables. Landmarks are drawn by the numbers of the rows, and fetched.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
+from sklearn.utils.extmath import row_norms
+from sklearn.utils.random import sample_without_replacement
+
+from skmoderndata._blocks_input import (
+    block_of,
+    blocks_of,
+    check_entries,
+    in_blocks,
+    rows_named,
+)
+from skmoderndata._kernelized.checks import checked_samples, is_structured
+from skmoderndata._kernelized.gram import Gram, check_range, numeric_gamma, resolve_kernel
+from skmoderndata._kernelized.low_rank import (
+    LowRankFeatures,
+    as_double,
+    check_definite,
+    fits_in_memory,
+    refuse_cancelling,
+)
+from skmoderndata._samples.containers import row_blocks
+from skmoderndata._solvers.common.blocks import ArrayBlocks, BadRow, Block, as_blocks, is_dask
+from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
+from skmoderndata._typing import Array
+from skmoderndata._validation import FLOATS
+
+STRETCH_BYTES = 2**25  # features of so many rows at once
+# landmarks that add less than this fraction of the trace are left out: it bounds what rounding of
+# kernel values does to the features
+NEGLIGIBLE = 1e-10
+
+
+def solver_of(estimator: Any, X: Any, *, low_rank: str = "low_rank") -> str:
+    """Return the solver for X, where "auto" means "nystroem" for a table in blocks.
+
+    Raises
+    ------
+    ValueError
+        If X is a Dask array, and the solver needs all its rows at once; or if the samples are no
+        rows of numbers.
+    """
+    solver: str = estimator.solver
+    name = type(estimator).__name__
+    blocks = in_blocks(X)
+    if blocks and solver == "auto":
+        solver = "nystroem"
+    if is_dask(X) and solver != "nystroem":
+        why = (
+            "chooses its samples by the residuals of all rows"
+            if solver == low_rank
+            else "takes kernel values of all pairs of rows"
+        )
+        raise ValueError(
+            f"{name}(solver={solver!r}) {why}, which a Dask array does not allow: take "
+            "solver='nystroem' or 'auto', features at max_rank rows that are drawn at random."
+        )
+    if solver == "nystroem":
+        _refuse_other_samples(estimator, blocks)
+    return solver
+
+
+def _refuse_other_samples(estimator: Any, blocks: bool) -> None:
+    kernel = estimator.kernel
+    if isinstance(kernel, str) and kernel == "precomputed":
+        _refuse(estimator, "a precomputed kernel", blocks)
+    if is_structured(kernel):
+        _refuse(estimator, "samples that are no rows of numbers", blocks)
+
+
+def _refuse(estimator: Any, what: str, blocks: bool) -> None:
+    remedy = "take solver='low_rank'"
+    if blocks:
+        remedy = "give the rows and a kernel that can be evaluated"
+    raise ValueError(
+        f"{type(estimator).__name__}(solver='nystroem') draws rows of a table, and {what} has "
+        f"none: {remedy}."
+    )
+
+
+class Survey:
+    """What a first pass tells of the rows of positive weight; `+` adds those of other blocks."""
+
+    def __init__(
+        self,
+        counts: list[tuple[int, int]],
+        weight: float,
+        heaviest: float,
+        mean: Array,
+        scatter: float,
+        largest_norm: float,
+    ) -> None:
+        self.counts = counts  # first row and number of rows of each block
+        self.weight = weight  # sum
+        self.heaviest = heaviest
+        self.mean = mean  # (p,), weighted
+        self.scatter = scatter  # weighted sum of squared distances from the mean
+        self.largest_norm = largest_norm  # squared
+
+    def __add__(self, other: "Survey") -> "Survey":
+        weight = self.weight + other.weight
+        share = other.weight / weight if weight > 0 else 0.0
+        shift = other.mean - self.mean
+        between = self.weight * share * float(shift @ shift)
+        return Survey(
+            self.counts + other.counts,
+            weight,
+            max(self.heaviest, other.heaviest),
+            self.mean + share * shift,
+            self.scatter + other.scatter + between,
+            max(self.largest_norm, other.largest_norm),
+        )
+
+    @property
+    def n_used(self) -> int:
+        """Number of rows of positive weight."""
+        return sum(n for _, n in self.counts)
+
+    @property
+    def variance_of_entries(self) -> float:
+        """Variance of all entries of the table, as of `gamma="scale"`."""
+        if not self.weight > 0:
+            return 0.0
+        centred = self.mean - self.mean.mean()
+        within = self.scatter / self.weight
+        return (within + float(centred @ centred)) / len(self.mean)
+
+
+def _survey(block: Block, owner: str, weighted: bool, kernel: Any) -> tuple[Survey]:
+    X = block_of(block.arrays[0])
+    check_entries(X, owner=owner)
+    if isinstance(kernel, str):
+        with rows_named():
+            check_range(kernel, {"gamma": 1.0, "degree": 1.0}, X)
+    w = np.ones(X.shape[0])
+    if weighted:
+        w = np.asarray(block.arrays[1], dtype=np.float64)
+        bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
+        if len(bad):
+            raise BadRow(
+                int(bad[0]),
+                f"sample_weight of {owner} is negative or not finite in row {{row}}.",
+            )
+
+    weight = float(w.sum())
+    mean = np.zeros(X.shape[1])
+    scatter = largest = 0.0
+    if weight > 0:
+        mean = np.asarray(w @ X).ravel() / weight
+        scatter = _scatter(X, w, mean)
+        largest = float(row_norms(X, squared=True)[w > 0].max())
+    counts = [(block.first, int(np.count_nonzero(w)))]
+    return (Survey(counts, weight, float(w.max(initial=0.0)), mean, scatter, largest),)
+
+
+def _scatter(X: Any, w: Array, mean: Array) -> float:
+    """Weighted sum of squared distances from the mean."""
+    if not sparse.issparse(X):
+        total = 0.0
+        for rows in row_blocks(len(w), 8 * max(1, X.shape[1]), n_bytes=STRETCH_BYTES):
+            deviations = X[rows] - mean
+            total += float(w[rows] @ np.einsum("ij,ij->i", deviations, deviations))
+        return total
+    of_stored = np.repeat(w, np.diff(X.indptr))
+    stored = np.bincount(X.indices, of_stored, minlength=X.shape[1])
+    squares = float(of_stored @ (X.data - mean[X.indices]) ** 2)
+    return squares + float((w.sum() - stored) @ mean**2)
+
+
+class FeatureRows(NamedTuple):
+    """Rows of positive weight, by their features."""
+
+    Z: Array  # (n, r), coordinates in the span of the landmarks
+    beyond: Array  # (n,), squared distances from the span
+    weights: Array  # (n,), relative to the largest
+    others: tuple[Array, ...]  # what goes with the rows
+
+
+class LandmarkTable:
+    """A table seen through features at landmarks: passes over them, and facts of all rows.
+
+    Attributes
+    ----------
+    features : LowRankFeatures
+        The map of the landmarks.
+    landmarks : ndarray of int
+        Their row numbers.
+    survey : Survey
+        Number of rows, weights, moments.
+    unit : float
+        Weight that 1 stands for.
+    """
+
+    def __init__(
+        self,
+        blocks: ArrayBlocks,
+        survey: Survey,
+        features: LowRankFeatures,
+        landmarks: Array,
+        weighted: bool,
+    ) -> None:
+        self.blocks = blocks
+        self.survey = survey
+        self.features = features
+        self.landmarks = landmarks
+        self.weighted = weighted
+        self.unit = survey.heaviest
+
+    @property
+    def n_used(self) -> int:
+        """Number of rows of positive weight."""
+        return self.survey.n_used
+
+    @property
+    def weight(self) -> float:
+        """Sum of the weights, relative to the largest."""
+        return self.survey.weight / self.unit
+
+    def sum(self, function: Callable[..., tuple[Any, ...]], *shared: Any) -> Any:
+        """Add up the tuples of ``function(rows, *shared)`` over stretches of `FeatureRows`."""
+        weight_unit = self.unit if self.weighted else None
+        return self.blocks.sum(_sum_of_block, self.features, weight_unit, function, shared)
+
+    def stored(self) -> "LandmarkTable":
+        """Keep the features of a table in memory where they fit, for many passes."""
+        one = type(self.blocks) is ArrayBlocks and len(self.blocks.states) == 1
+        if not one or not fits_in_memory(self.blocks.shape[0], len(self.features.root)):
+            return self
+        blocks, _ = self.blocks.step(_with_features, self.features)
+        return LandmarkTable(blocks, self.survey, self.features, self.landmarks, self.weighted)
+
+
+def _with_features(block: Block, features: LowRankFeatures) -> Any:
+    return _features_of(features, block_of(block.arrays[0])), ()
+
+
+def _features_of(features: LowRankFeatures, X: Any) -> tuple[Array, Array]:
+    """Coordinates, and squared distances from the span."""
+    X = as_double(X)
+    Z = features(X)
+    own = np.asarray(features.gram.diag(X), dtype=np.float64)
+    return Z, np.maximum(own - np.einsum("ij,ij->i", Z, Z), 0.0)
+
+
+def _sum_of_block(
+    block: Block,
+    features: LowRankFeatures,
+    weight_unit: float | None,
+    function: Callable[..., tuple[Any, ...]],
+    shared: tuple[Any, ...],
+) -> tuple[Any, ...]:
+    total: tuple[Any, ...] | None = None
+    for rows in _stretches(block, features, weight_unit):
+        sums = function(rows, *shared)
+        if total is not None:
+            sums = tuple(a + b for a, b in zip(total, sums, strict=True))
+        total = sums
+    assert total is not None
+    return total
+
+
+def _stretches(
+    block: Block, features: LowRankFeatures, weight_unit: float | None
+) -> Iterator[FeatureRows]:
+    """Yield the features of a block, few rows at a time."""
+    X, *others = block.arrays
+    X = block_of(X)
+    w = np.ones(X.shape[0])
+    if weight_unit is not None:
+        w = np.asarray(others.pop(0), dtype=np.float64) / weight_unit
+
+    row_bytes = 24 * max(1, len(features.root))
+    for stretch in row_blocks(len(w), row_bytes, n_bytes=STRETCH_BYTES):
+        if block.state is None:
+            Z, beyond = _features_of(features, X[stretch])
+        else:
+            Z, beyond = (values[stretch] for values in block.state)
+        parts = (Z, beyond, w[stretch], *(np.asarray(values[stretch]) for values in others))
+        if weight_unit is not None:
+            used = w[stretch] > 0
+            parts = tuple(values[used] for values in parts)
+        yield FeatureRows(parts[0], parts[1], parts[2], tuple(parts[3:]))
+
+
+# From a table to its features
+
+
+def rows_in_blocks(
+    estimator: Any, X: Any, *aligned: Any, sample_weight: Any = None, **checks: Any
+) -> tuple[ArrayBlocks, bool]:
+    """Return blocks of X, of weights and of what goes with the rows; whether there are weights.
+
+    A table in memory is checked, and makes one block.
+    """
+    weighted = sample_weight is not None
+    rows = [values if is_dask(values) else np.asarray(values) for values in aligned]
+    if weighted:
+        if not is_dask(sample_weight):
+            sample_weight = np.asarray(sample_weight, dtype=np.float64)
+        if sample_weight.ndim != 1:
+            raise ValueError(
+                "sample_weight must be one weight for each row: 1D array expected."
+            )
+        rows.insert(0, sample_weight)
+    if in_blocks(X):
+        checks = {"dtype": FLOATS, "accept_sparse": "csr", **checks}
+        return blocks_of(estimator, X, *rows, **checks), weighted
+    X = checked_samples(estimator, X, reset=True, **checks)
+    if len(getattr(X, "shape", ())) != 2:
+        _refuse(estimator, "a collection of samples", False)
+    return as_blocks(X, *rows), weighted
+
+
+def survey_of(
+    estimator: Any, blocks: ArrayBlocks, weighted: bool, at_least: int = 1
+) -> Survey:
+    """Check the entries and weights of all rows, in one pass, and tell their moments."""
+    name = type(estimator).__name__
+    survey: Survey
+    (survey,) = blocks.sum(_survey, name, weighted, estimator.kernel)
+    if survey.n_used == 0:
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    if survey.n_used < at_least:
+        of = "of positive weight " if weighted else ""
+        raise ValueError(
+            f"{name} needs at least {at_least} samples {of}and got n_samples={survey.n_used}."
+        )
+    return survey
+
+
+def draw_rows(
+    blocks: ArrayBlocks, survey: Survey, size: int, rng: Any, *, weighted: bool
+) -> Array:
+    """Draw different rows of positive weight, in random order, and return their numbers."""
+    n = survey.n_used
+    ranks = sample_without_replacement(n, min(size, n), random_state=rng)
+    ranks = ranks[rng.permutation(len(ranks))]
+    if n == blocks.shape[0]:
+        return np.asarray(ranks)
+
+    # numbers among the rows of positive weight, to row numbers
+    order = np.argsort(ranks)
+    before = np.cumsum([0, *(count for _, count in survey.counts)])
+    firsts = [first for first, _ in survey.counts]
+    (found,) = blocks.sum(_numbers_of, dict(zip(firsts, before, strict=False)), ranks[order])
+    rows = np.empty(len(ranks), dtype=np.intp)
+    rows[order] = found
+    return rows
+
+
+def _numbers_of(block: Block, before: dict[int, int], ranks: Array) -> tuple[list[int]]:
+    used = np.flatnonzero(np.asarray(block.arrays[1]) > 0)
+    ranks = ranks - before[block.first]
+    ranks = ranks[(ranks >= 0) & (ranks < len(used))]
+    return ((block.first + used[ranks]).tolist(),)
+
+
+def gram_of_survey(estimator: Any, survey: Survey, some: Any) -> Gram:
+    """Return the kernel of an estimator, its parameters resolved on all rows."""
+    gamma = estimator.gamma
+    kernel = estimator.kernel
+    named = isinstance(kernel, str) and kernel != "linear"
+    if named and gamma == "scale":
+        variance = survey.variance_of_entries
+        gamma = 1.0 / (len(survey.mean) * variance) if variance > 0 else 1.0
+    elif named and not (kernel == "chi2" and gamma is None):
+        gamma = numeric_gamma(gamma, some, kernel)
+    gram = resolve_kernel(
+        kernel,
+        some,
+        gamma=gamma,
+        degree=estimator.degree,
+        coef0=estimator.coef0,
+        kernel_params=estimator.kernel_params,
+    )
+    variance = survey.scatter / survey.weight
+    refuse_cancelling(gram, survey.largest_norm, variance, equal=lambda: survey.scatter == 0)
+    return gram
+
+
+def features_at(gram: Gram, samples: Any) -> tuple[LowRankFeatures, Array]:
+    """Features in the span of some samples, and the positions of those that span it."""
+    check_definite(gram)
+    samples = as_double(samples)
+    result = incomplete_cholesky(
+        gram, samples, rank=samples.shape[0], tol=NEGLIGIBLE, greedy=True
+    )
+    root = np.tril(np.ascontiguousarray(result.factor[result.pivots]))
+    return LowRankFeatures(gram, gram.subset(samples, result.pivots), root), result.pivots
+
+
+def landmark_table(
+    estimator: Any,
+    blocks: ArrayBlocks,
+    survey: Survey,
+    *,
+    weighted: bool,
+    rng: Any = None,
+    n_more: int = 0,
+) -> tuple[LandmarkTable, Any]:
+    """Draw landmarks, and return the table of the features, and a sample of the rows.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        It has the parameters of a kernel, `max_rank` and `random_state`.
+    blocks, survey, weighted
+        Of `rows_in_blocks` and `survey_of`.
+    rng : RandomState or None
+        Draws the rows; None is the one of the estimator.
+    n_more : int
+        Size of the sample, whose first rows are the landmarks, where it is above `max_rank`.
+
+    Returns
+    -------
+    table : LandmarkTable
+        Features of all rows.
+    sample : tuple
+        The rows drawn, and what goes with them.
+    """
+    if rng is None:
+        rng = check_random_state(estimator.random_state)
+    size = max(estimator.max_rank, n_more)
+    rows = draw_rows(blocks, survey, size, rng, weighted=weighted)
+    sample = blocks.sample(rows)
+    some = block_of(sample[0])
+    gram = gram_of_survey(estimator, survey, some)
+    m = min(estimator.max_rank, len(rows))
+    features, pivots = features_at(gram, some[:m])
+    table = LandmarkTable(blocks, survey, features, rows[pivots], weighted)
+    return table, (some, *sample[1:])
