@@ -8,12 +8,15 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import row_norms
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.random import sample_without_replacement
+from sklearn.utils.validation import column_or_1d
 
 from skmoderndata._blocks_input import (
+    Labels,
     block_of,
     blocks_of,
     check_entries,
@@ -28,12 +31,13 @@ from skmoderndata._kernelized.low_rank import (
     check_definite,
     fits_in_memory,
     refuse_cancelling,
+    refuse_one_class,
 )
 from skmoderndata._samples.containers import row_blocks
 from skmoderndata._solvers.common.blocks import ArrayBlocks, BadRow, Block, as_blocks, is_dask
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
 from skmoderndata._typing import Array
-from skmoderndata._validation import FLOATS
+from skmoderndata._validation import FLOATS, check_target, dense
 
 STRETCH_BYTES = 2**25  # features of so many rows at once
 # landmarks that add less than this fraction of the trace are left out: it bounds what rounding of
@@ -186,13 +190,26 @@ class FeatureRows(NamedTuple):
     others: tuple[Array, ...]  # what goes with the rows
 
 
+class ColumnFeatures:
+    """The columns themselves as features, of the linear kernel."""
+
+    gram = None
+
+    def __init__(self, n_columns: int) -> None:
+        self.root = np.empty((n_columns, 0))
+
+    def __call__(self, X: Any) -> Array:
+        """Rows as a dense array in double precision."""
+        return np.asarray(dense(as_double(X)), dtype=np.float64)
+
+
 class LandmarkTable:
     """A table seen through features at landmarks: passes over them, and facts of all rows.
 
     Attributes
     ----------
-    features : LowRankFeatures
-        The map of the landmarks.
+    features : LowRankFeatures or ColumnFeatures
+        The map of the landmarks, or the columns themselves.
     landmarks : ndarray of int
         Their row numbers.
     survey : Survey
@@ -205,7 +222,7 @@ class LandmarkTable:
         self,
         blocks: ArrayBlocks,
         survey: Survey,
-        features: LowRankFeatures,
+        features: LowRankFeatures | ColumnFeatures,
         landmarks: Array,
         weighted: bool,
     ) -> None:
@@ -231,6 +248,11 @@ class LandmarkTable:
         weight_unit = self.unit if self.weighted else None
         return self.blocks.sum(_sum_of_block, self.features, weight_unit, function, shared)
 
+    def signs(self, coef: Array) -> Array:
+        """Signs that make the score of largest magnitude of ``Z @ coef`` positive."""
+        (peaks,) = self.sum(_peaks, coef)
+        return np.where(peaks.values < 0, -1.0, 1.0)
+
     def stored(self) -> "LandmarkTable":
         """Keep the features of a table in memory where they fit, for many passes."""
         one = type(self.blocks) is ArrayBlocks and len(self.blocks.states) == 1
@@ -240,21 +262,54 @@ class LandmarkTable:
         return LandmarkTable(blocks, self.survey, self.features, self.landmarks, self.weighted)
 
 
-def _with_features(block: Block, features: LowRankFeatures) -> Any:
+class Peaks:
+    """Score of largest magnitude in each column; with `+` among more rows."""
+
+    def __init__(self, values: Array) -> None:
+        self.values = values
+
+    def __add__(self, other: "Peaks") -> "Peaks":
+        larger = np.abs(other.values) > np.abs(self.values)
+        return Peaks(np.where(larger, other.values, self.values))
+
+
+def _peaks(rows: FeatureRows, coef: Array) -> tuple[Peaks]:
+    scores = rows.Z @ coef
+    if len(scores) == 0:
+        return (Peaks(np.zeros(coef.shape[1])),)
+    largest = np.abs(scores).argmax(axis=0)
+    return (Peaks(scores[largest, np.arange(coef.shape[1])]),)
+
+
+class Triangle:
+    """Triangular factor of some rows, ``R'R`` their Gram matrix; with `+` of more rows."""
+
+    def __init__(self, rows: Array) -> None:
+        self.R = rows[:0]
+        if len(rows):
+            self.R = linalg.qr(rows, mode="r", check_finite=False)[0][: rows.shape[1]]
+
+    def __add__(self, other: "Triangle") -> "Triangle":
+        return Triangle(np.vstack([self.R, other.R]))
+
+
+def _with_features(block: Block, features: LowRankFeatures | ColumnFeatures) -> Any:
     return _features_of(features, block_of(block.arrays[0])), ()
 
 
-def _features_of(features: LowRankFeatures, X: Any) -> tuple[Array, Array]:
+def _features_of(features: LowRankFeatures | ColumnFeatures, X: Any) -> tuple[Array, Array]:
     """Coordinates, and squared distances from the span."""
     X = as_double(X)
     Z = features(X)
+    if isinstance(features, ColumnFeatures):
+        return Z, np.zeros(len(Z))
     own = np.asarray(features.gram.diag(X), dtype=np.float64)
     return Z, np.maximum(own - np.einsum("ij,ij->i", Z, Z), 0.0)
 
 
 def _sum_of_block(
     block: Block,
-    features: LowRankFeatures,
+    features: LowRankFeatures | ColumnFeatures,
     weight_unit: float | None,
     function: Callable[..., tuple[Any, ...]],
     shared: tuple[Any, ...],
@@ -270,7 +325,7 @@ def _sum_of_block(
 
 
 def _stretches(
-    block: Block, features: LowRankFeatures, weight_unit: float | None
+    block: Block, features: LowRankFeatures | ColumnFeatures, weight_unit: float | None
 ) -> Iterator[FeatureRows]:
     """Yield the features of a block, few rows at a time."""
     X, *others = block.arrays
@@ -303,6 +358,9 @@ def rows_in_blocks(
     A table in memory is checked, and makes one block.
     """
     weighted = sample_weight is not None
+    if any(values is None for values in aligned):
+        name = type(estimator).__name__
+        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
     rows = [values if is_dask(values) else np.asarray(values) for values in aligned]
     if weighted:
         if not is_dask(sample_weight):
@@ -336,6 +394,46 @@ def survey_of(
             f"{name} needs at least {at_least} samples {of}and got n_samples={survey.n_used}."
         )
     return survey
+
+
+def classes_in(estimator: Any, blocks: ArrayBlocks, weighted: bool) -> Array:
+    """Labels of the rows of positive weight, sorted; there must be two."""
+    name = type(estimator).__name__
+    (labels,) = blocks.sum(_labels_of_block, name, weighted)
+    classes = np.asarray(labels.classes)
+    refuse_one_class(name, classes)
+    return classes
+
+
+def _labels_of_block(block: Block, name: str, weighted: bool) -> tuple[Labels]:
+    with rows_named():
+        y = np.asarray(block.arrays[-1])
+        check_target(y, owner=name)
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        row = int(np.flatnonzero(~np.isfinite(y))[0])
+        raise BadRow(row, f"Input y of {name} contains NaN or infinity in row {{row}}.")
+    return (Labels(np.unique(y[np.asarray(block.arrays[1]) > 0] if weighted else y)),)
+
+
+def check_numbers(estimator: Any, blocks: ArrayBlocks) -> None:
+    """Refuse targets that are no finite numbers, in a pass."""
+    blocks.sum(_check_numbers, type(estimator).__name__)
+
+
+def _check_numbers(block: Block, name: str) -> tuple[int]:
+    with rows_named():
+        y = np.asarray(block.arrays[-1])
+        check_target(y, owner=name, numbers=True)
+        y = y.astype(np.float64)
+        y = y[:, None] if y.ndim == 1 else y
+    bad = np.flatnonzero(~np.isfinite(y).all(axis=1))
+    if len(bad):
+        raise BadRow(
+            int(bad[0]), f"Input y of {name} contains NaN or infinity in row {{row}}."
+        )
+    return (len(y),)
 
 
 def draw_rows(

@@ -245,14 +245,19 @@ def labelled_training(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Lab
     used, w = positive_weights(X, sample_weight)
     present, codes = np.unique(codes[used], return_inverse=True)
     classes = classes[present]
-    if len(classes) < 2:
-        raise ValueError(
-            f"{type(estimator).__name__} needs samples of at least two classes, and found one "
-            f"class: {classes.tolist()}."
-        )
+    refuse_one_class(type(estimator).__name__, classes)
     train = TrainingSet(estimator, X, used, w)
     mass = np.bincount(codes, weights=w)
     return Labelled(X, train, w, classes, codes, mass)
+
+
+def refuse_one_class(name: str, classes: Array) -> None:
+    """Refuse labels of a single class."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"{name} needs samples of at least two classes, and found one class: "
+            f"{classes.tolist()}."
+        )
 
 
 def labelled_samples(estimator: Any, X: Any, y: Any) -> tuple[Any, Array, Array]:

@@ -389,7 +389,7 @@ class KernelKMeans(
         # 2. scatter and bound, starts
         table = table.stored()
         moments = feature_moments(table, table.weight)
-        directions, relaxation = relaxation_of_moments(moments, k)
+        directions, bound = relaxation_of_moments(moments, k)
         Z = table.features(as_double(sample[0]))
         w = np.ones(len(Z)) if not weighted else np.asarray(sample[1], dtype=float)
         if isinstance(init, np.ndarray):
@@ -426,7 +426,7 @@ class KernelKMeans(
         self.n_iter_ = best.n_iter
         vars(self).pop("relaxation_bound_", None)
         if self.compute_bound:
-            self.relaxation_bound_ = relaxation.bound * table.unit
+            self.relaxation_bound_ = bound * table.unit
         vars(self).pop("labels_", None)
         if not is_dask(X):
             self.labels_ = np.asarray(self._labels_of(X, blocks), dtype=np.int32)

@@ -27,6 +27,16 @@ CASES = [
         sk.KernelKMeans(4, n_init=3, solver="nystroem", max_rank=40, random_state=0),
         ("inertia_", "relaxation_bound_", "_centres", "n_iter_", "landmarks_"),
     ),
+    (
+        sk.KernelDiscriminantAnalysis(solver="nystroem", max_rank=40, random_state=0),
+        ("classes_", "class_scores_", "eigenvalues_", "priors_", "ridge_", "landmarks_"),
+    ),
+    (
+        sk.PrincipalComponentsRegression(
+            kernel="rbf", solver="nystroem", max_rank=30, random_state=0
+        ),
+        ("loo_errors_", "n_components_", "explained_variance_ratio_", "intercept_", "X_fit_"),
+    ),
 ]
 IDS = [type(model).__name__ for model, _ in CASES]
 cases = pytest.mark.parametrize(("model", "names"), CASES, ids=IDS)
@@ -61,11 +71,15 @@ def answer_of(model, X):
     raise AssertionError(model)
 
 
+def dense(values):
+    return np.asarray(values.toarray() if sparse.issparse(values) else values, dtype=float)
+
+
 def assert_same_model(one, other, names, tol=1e-10):
     for name in names:
-        value = np.asarray(getattr(other, name), dtype=float)
+        value = dense(getattr(other, name))
         size = np.abs(value).max(initial=1.0)
-        found = np.asarray(getattr(one, name), dtype=float)
+        found = dense(getattr(one, name))
         assert_allclose(found, value, rtol=0, atol=tol * size, err_msg=name)
 
 
@@ -237,7 +251,7 @@ def test_fitted_models_travel(model, names, no_whole_table):
     lazy = clone(model).fit(in_dask(X, (200, 200)), target_of(model, X, kind))
     again = pickle.loads(pickle.dumps(lazy))
     assert_same_answers(again, lazy, X)
-    for name, method in type(model)._of_rows.items():
+    for name, method in getattr(model, "_of_rows", {}).items():
         with pytest.raises(AttributeError, match=rf"{name}.*{method}\(X\)"):
             getattr(lazy, name)
 
@@ -263,3 +277,47 @@ def test_all_rows_as_landmarks_give_the_exact_objective():
     assert model.relaxation_bound_ <= exact.inertia_
     with pytest.raises(ValueError, match="starts from centres and not from labels"):
         model.set_params(init=exact.labels_).fit(X)
+
+
+LINEAR = ("coef_", "intercept_", "loo_errors_", "n_components_", "explained_variance_")
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
+@pytest.mark.parametrize("lengths", CUTS, ids=lambda lengths: str(len(lengths)))
+def test_linear_components_in_blocks_are_those_of_the_table(lengths, weighted, no_whole_table):
+    X, _ = table()
+    X = np.hstack([X, X**2])
+    model = sk.PrincipalComponentsRegression()
+    y = target_of(model, X, None)
+    w = weights_of() if weighted else None
+    here = clone(model).fit(X, y, sample_weight=w)
+    lazy = clone(model).fit(in_dask(X, lengths), cut(y, lengths), sample_weight=w)
+    assert lazy.solver_ == here.solver_ == "primal"
+    assert_same_model(lazy, here, LINEAR)
+    one = clone(model).fit(in_dask(X, lengths), y[:, 0], sample_weight=w)
+    assert_same_model(one, clone(model).fit(X, y[:, 0], sample_weight=w), LINEAR)
+
+
+@pytest.mark.edge
+def test_linear_components_need_no_landmarks():
+    X, _ = table()
+    rows = in_dask(X, (200, 200))
+    for solver in ("nystroem", "low_rank"):
+        with pytest.raises(ValueError, match="which needs no approximation"):
+            sk.PrincipalComponentsRegression(solver=solver).fit(rows, X[:, 0])
+    with pytest.raises(ValueError, match="take solver='primal'"):
+        sk.PrincipalComponentsRegression(solver="dual").fit(rows, X[:, 0])
+    y = X[:, 0].copy()
+    y[301] = np.nan
+    with pytest.raises(ValueError, match=r"Input y .* in row 301"):
+        sk.PrincipalComponentsRegression().fit(rows, in_dask(y, (200, 200)))
+
+
+def test_landmarks_at_all_rows_give_the_components_of_the_kernel_matrix():
+    X, _ = table(80)
+    y = np.sin(X[:, 0])
+    dual = sk.PrincipalComponentsRegression(4, kernel="rbf").fit(X, y)
+    model = dual.set_params(solver="dual").fit(X, y)
+    low = clone(model).set_params(solver="nystroem", max_rank=80).fit(X, y)
+    assert_allclose(low.predict(X), model.predict(X), atol=1e-6)

@@ -6,7 +6,6 @@ import numpy as np
 from scipy import linalg, sparse
 
 from skmoderndata._solvers.common.iterate import Iterations, Progress
-from skmoderndata._solvers.kernel.kernel_k_means import Relaxation
 from skmoderndata._typing import Array
 
 
@@ -52,7 +51,7 @@ def _scatter(rows: Any, mean: Array) -> tuple[Array]:
     return (centred.T @ centred,)
 
 
-def relaxation_of_moments(moments: FeatureMoments, k: int) -> tuple[Array, Relaxation]:
+def relaxation_of_moments(moments: FeatureMoments, k: int) -> tuple[Array, float]:
     """Leading directions `(r, k - 1)`, and the bound of `spectral_relaxation`.
 
     The directions are those of the principal components; the bound has the eigenvalues of the
@@ -63,21 +62,24 @@ def relaxation_of_moments(moments: FeatureMoments, k: int) -> tuple[Array, Relax
     m = min(k - 1, len(S))
     values, V = linalg.eigh(S)
     leading = np.maximum(values[::-1][:m], 0.0)
-    explained = float(leading.sum()) + 1e-14 * len(S) * trace
-    bound = max(trace - explained, 0.0)
-    return V[:, ::-1][:, :m], Relaxation(np.zeros((0, m)), bound)
+    explained = float(leading.sum())
+    rounding = 1e-14 * len(S) * trace
+    bound = max(trace - explained - rounding, 0.0)
+    return V[:, ::-1][:, :m], bound
 
 
 def means_of(Z: Array, weights: Array, labels: Array, k: int) -> Array:
     """Weighted means of clusters; an empty one has the mean of all."""
-    sums, mass = _cluster_sums(Z, weights, labels, k)
+    sums, mass = cluster_sums(Z, weights, labels, k)
     filled = mass > 0
-    means = np.tile(weights @ Z / weights.sum(), (k, 1))
+    mean = weights @ Z / weights.sum()
+    means = np.tile(mean, (k, 1))
     means[filled] = sums[filled] / mass[filled, None]
     return means
 
 
-def _cluster_sums(Z: Array, weights: Array, labels: Array, k: int) -> tuple[Array, Array]:
+def cluster_sums(Z: Array, weights: Array, labels: Array, k: int) -> tuple[Array, Array]:
+    """Return sums of the features, and weights, of each cluster or class."""
     n = len(weights)
     entries = weights, labels, np.arange(n + 1)
     indicator = sparse.csc_array(entries, shape=(k, n))
@@ -86,10 +88,12 @@ def _cluster_sums(Z: Array, weights: Array, labels: Array, k: int) -> tuple[Arra
 
 def nearest_centres(Z: Array, centres: Array) -> tuple[Array, Array]:
     """Nearest centre of each row, and the squared distance from it."""
-    D = np.einsum("ij,ij->i", centres, centres) - 2 * (Z @ centres.T)
+    norms = np.einsum("ij,ij->i", centres, centres)
+    own = np.einsum("ij,ij->i", Z, Z)
+    D = norms - 2 * (Z @ centres.T)
     labels = D.argmin(axis=1)
-    squared = D[np.arange(len(Z)), labels] + np.einsum("ij,ij->i", Z, Z)
-    return labels, np.maximum(squared, 0.0)
+    nearest = D[np.arange(len(Z)), labels]
+    return labels, np.maximum(nearest + own, 0.0)
 
 
 def feature_k_means(
@@ -163,7 +167,7 @@ def _pass(rows: Any, centres: Array) -> tuple[Array, Array, Array]:
     objectives = np.empty(n_starts)
     for i, own in enumerate(centres):
         labels, squared = nearest_centres(rows.Z, own)
-        sums[i], mass[i] = _cluster_sums(rows.Z, rows.weights, labels, k)
+        sums[i], mass[i] = cluster_sums(rows.Z, rows.weights, labels, k)
         objectives[i] = rows.weights @ squared
     return sums, mass, objectives
 
@@ -176,9 +180,12 @@ def _new_centres(table: FeatureTable, sums: Array, mass: Array, centres: Array) 
     n_empty = int(np.count_nonzero(~filled))
     if n_empty:
         (farthest,) = table.sum(_farthest, centres, n_empty)
-        taken = farthest.distances > 1e-12 * np.einsum("ij,ij->i", centres, centres).max()
-        empty = np.flatnonzero(~filled)[: len(taken)][taken]
-        new[empty] = farthest.Z[taken]
+        norms = np.einsum("ij,ij->i", centres, centres)
+        rounding = 1e-12 * norms.max()
+        taken = farthest.distances > rounding
+        empty = np.flatnonzero(~filled)
+        empty = empty[: len(taken)]
+        new[empty[taken]] = farthest.Z[taken]
     return new
 
 
@@ -193,7 +200,8 @@ class Farthest:
 
     def __add__(self, other: "Farthest") -> "Farthest":
         Z = np.concatenate([self.Z, other.Z])
-        return Farthest(Z, np.r_[self.distances, other.distances], self.n)
+        distances = np.concatenate([self.distances, other.distances])
+        return Farthest(Z, distances, self.n)
 
 
 def _farthest(rows: Any, centres: Array, n: int) -> tuple[Farthest]:
