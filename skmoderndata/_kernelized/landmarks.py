@@ -203,6 +203,51 @@ class ColumnFeatures:
         return np.asarray(dense(as_double(X)), dtype=np.float64)
 
 
+class Fold(NamedTuple):
+    """Rows by a number between 0 and 1 that follows from their entries, alike for copies."""
+
+    low: float
+    high: float
+    outside: bool  # whether the rows are those outside of this range
+
+    def holds(self, X: Any) -> Array:
+        """Whether each of some rows belongs to it."""
+        numbers = numbers_of_rows(X)
+        within = (numbers >= self.low) & (numbers < self.high)
+        return ~within if self.outside else within
+
+
+def numbers_of_rows(X: Any) -> Array:
+    """Numbers between 0 and 1 that look random, and depend on the entries of a row only."""
+    n, p = X.shape
+    odd = np.random.RandomState(0).randint(2**62, size=p, dtype=np.int64) * 2 + 1
+    odd = odd.astype(np.uint64)
+    if sparse.issparse(X):
+        rows = np.repeat(np.arange(n), np.diff(X.indptr))
+        keys = np.zeros(n, dtype=np.uint64)
+        np.add.at(keys, rows, _mixed(X.data) * odd[X.indices])
+    else:
+        keys = (_mixed(X) * odd).sum(axis=1, dtype=np.uint64)
+    keys = (keys ^ (keys >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    return (keys >> np.uint64(11)) / 2.0**53
+
+
+def _mixed(values: Any) -> Array:
+    """Bits of numbers in double precision, the high ones spread to the low; 0 of zeros."""
+    bits = np.ascontiguousarray(values, dtype=np.float64) + 0.0  # -0 is 0
+    keys = bits.view(np.uint64)
+    keys = (keys ^ (keys >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+    return keys ^ (keys >> np.uint64(32))
+
+
+class Seen(NamedTuple):
+    """How a pass sees the rows."""
+
+    features: LowRankFeatures | ColumnFeatures
+    weight_unit: float | None  # None without weights
+    fold: Fold | None  # None of all rows
+
+
 class LandmarkTable:
     """A table seen through features at landmarks: passes over them, and facts of all rows.
 
@@ -225,12 +270,14 @@ class LandmarkTable:
         features: LowRankFeatures | ColumnFeatures,
         landmarks: Array,
         weighted: bool,
+        fold: "Fold | None" = None,
     ) -> None:
         self.blocks = blocks
         self.survey = survey
         self.features = features
         self.landmarks = landmarks
         self.weighted = weighted
+        self.fold = fold
         self.unit = survey.heaviest
 
     @property
@@ -246,7 +293,13 @@ class LandmarkTable:
     def sum(self, function: Callable[..., tuple[Any, ...]], *shared: Any) -> Any:
         """Add up the tuples of ``function(rows, *shared)`` over stretches of `FeatureRows`."""
         weight_unit = self.unit if self.weighted else None
-        return self.blocks.sum(_sum_of_block, self.features, weight_unit, function, shared)
+        seen = Seen(self.features, weight_unit, self.fold)
+        return self.blocks.sum(_sum_of_block, seen, function, shared)
+
+    def part(self, features: LowRankFeatures, fold: "Fold") -> "LandmarkTable":
+        """Return the rows of a fold, or those outside, seen through other features."""
+        blocks, survey, landmarks = self.blocks, self.survey, self.landmarks
+        return LandmarkTable(blocks, survey, features, landmarks, self.weighted, fold)
 
     def signs(self, coef: Array) -> Array:
         """Signs that make the score of largest magnitude of ``Z @ coef`` positive."""
@@ -309,13 +362,12 @@ def _features_of(features: LowRankFeatures | ColumnFeatures, X: Any) -> tuple[Ar
 
 def _sum_of_block(
     block: Block,
-    features: LowRankFeatures | ColumnFeatures,
-    weight_unit: float | None,
+    seen: Seen,
     function: Callable[..., tuple[Any, ...]],
     shared: tuple[Any, ...],
 ) -> tuple[Any, ...]:
     total: tuple[Any, ...] | None = None
-    for rows in _stretches(block, features, weight_unit):
+    for rows in _stretches(block, seen):
         sums = function(rows, *shared)
         if total is not None:
             sums = tuple(a + b for a, b in zip(total, sums, strict=True))
@@ -324,26 +376,27 @@ def _sum_of_block(
     return total
 
 
-def _stretches(
-    block: Block, features: LowRankFeatures | ColumnFeatures, weight_unit: float | None
-) -> Iterator[FeatureRows]:
+def _stretches(block: Block, seen: Seen) -> Iterator[FeatureRows]:
     """Yield the features of a block, few rows at a time."""
     X, *others = block.arrays
     X = block_of(X)
     w = np.ones(X.shape[0])
-    if weight_unit is not None:
-        w = np.asarray(others.pop(0), dtype=np.float64) / weight_unit
+    if seen.weight_unit is not None:
+        w = np.asarray(others.pop(0), dtype=np.float64) / seen.weight_unit
+    used = w > 0
+    if seen.fold is not None:
+        used &= seen.fold.holds(X)
 
-    row_bytes = 24 * max(1, len(features.root))
+    row_bytes = 24 * max(1, len(seen.features.root))
     for stretch in row_blocks(len(w), row_bytes, n_bytes=STRETCH_BYTES):
         if block.state is None:
-            Z, beyond = _features_of(features, X[stretch])
+            Z, beyond = _features_of(seen.features, X[stretch])
         else:
             Z, beyond = (values[stretch] for values in block.state)
         parts = (Z, beyond, w[stretch], *(np.asarray(values[stretch]) for values in others))
-        if weight_unit is not None:
-            used = w[stretch] > 0
-            parts = tuple(values[used] for values in parts)
+        some = used[stretch]
+        if not some.all():
+            parts = tuple(values[some] for values in parts)
         yield FeatureRows(parts[0], parts[1], parts[2], tuple(parts[3:]))
 
 

@@ -388,7 +388,7 @@ class KernelKMeans(
 
         # 2. scatter and bound, starts
         table = table.stored()
-        moments = feature_moments(table, table.weight)
+        moments = feature_moments(table)
         directions, bound = relaxation_of_moments(moments, k)
         Z = table.features(as_double(sample[0]))
         w = np.ones(len(Z)) if not weighted else np.asarray(sample[1], dtype=float)

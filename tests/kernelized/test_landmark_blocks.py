@@ -37,8 +37,18 @@ CASES = [
         ),
         ("loo_errors_", "n_components_", "explained_variance_ratio_", "intercept_", "X_fit_"),
     ),
+    (
+        sk.KernelPCAOutlierDetector(solver="nystroem", max_rank=40, random_state=0),
+        ("offset_", "eigenvalues_", "n_components_", "mean_residual_", "landmarks_"),
+    ),
+    (
+        sk.KernelPCAOutlierDetector(
+            3, contamination="max", solver="nystroem", max_rank=40, random_state=0
+        ),
+        ("offset_", "eigenvalues_", "n_components_", "mean_residual_", "landmarks_"),
+    ),
 ]
-IDS = [type(model).__name__ for model, _ in CASES]
+IDS = [f"{type(model).__name__}-{i}" for i, (model, _) in enumerate(CASES)]
 cases = pytest.mark.parametrize(("model", "names"), CASES, ids=IDS)
 
 
@@ -321,3 +331,28 @@ def test_landmarks_at_all_rows_give_the_components_of_the_kernel_matrix():
     model = dual.set_params(solver="dual").fit(X, y)
     low = clone(model).set_params(solver="nystroem", max_rank=80).fit(X, y)
     assert_allclose(low.predict(X), model.predict(X), atol=1e-6)
+
+
+def test_landmarks_at_all_rows_give_the_residuals_of_the_kernel_matrix():
+    X, _ = table(700)
+    exact = sk.KernelPCAOutlierDetector(8, gamma=0.02, solver="exact").fit(X)
+    low = clone(exact).set_params(solver="nystroem", max_rank=700, random_state=0).fit(X)
+    assert_allclose(low.score_samples(X), exact.score_samples(X), atol=1e-7)
+    assert_allclose(low.eigenvalues_, exact.eigenvalues_, rtol=1e-7)
+    # thresholds are those of other folds, each a quantile of residuals of 500 samples or more
+    share = np.mean(exact.score_samples(X) < low.offset_)
+    assert abs(share - np.mean(exact.predict(X) < 0)) < 0.04
+
+
+@pytest.mark.invariance
+def test_rows_tell_their_fold(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-2, 3, size=(4000, 6)).astype(float) / 2
+    numbers = landmarks.numbers_of_rows(X)
+    order = rng.permutation(4000)
+    assert_array_equal(landmarks.numbers_of_rows(X[order]), numbers[order])
+    assert_array_equal(landmarks.numbers_of_rows(sparse.csr_array(X)), numbers)
+    assert_array_equal(landmarks.numbers_of_rows(-(-X)), numbers)
+    X = rng.normal(size=(20_000, 2))
+    counts, _ = np.histogram(landmarks.numbers_of_rows(X), bins=20, range=(0, 1))
+    assert ((counts - 1000) ** 2 / 1000).sum() < 60  # chi-square with 19 degrees of freedom

@@ -8,6 +8,8 @@ from scipy import linalg, sparse
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._typing import Array
 
+TINY = float(np.finfo(np.float64).tiny)
+
 
 class FeatureTable(Protocol):
     """Rows with features `Z` and `weights`, of which sums are known."""
@@ -22,6 +24,7 @@ class FeatureMoments(NamedTuple):
     mean: Array  # (r,)
     scatter: Array  # (r, r), weighted sum of the squared deviations
     beyond: float  # weighted sum of the squared distances from the span
+    weight: float
 
 
 class FeatureClusters(NamedTuple):
@@ -34,16 +37,17 @@ class FeatureClusters(NamedTuple):
     converged: bool
 
 
-def feature_moments(table: FeatureTable, weight: float) -> FeatureMoments:
-    """Mean and scatter, in two passes; `weight` is the sum of the weights."""
-    total, beyond = table.sum(_sums)
-    mean = total / weight
+def feature_moments(table: FeatureTable) -> FeatureMoments:
+    """Mean and scatter, in two passes."""
+    total, beyond, weight = table.sum(_sums)
+    mean = total / max(weight, TINY)
     (scatter,) = table.sum(_scatter, mean)
-    return FeatureMoments(mean, scatter, float(beyond))
+    return FeatureMoments(mean, scatter, beyond, weight)
 
 
-def _sums(rows: Any) -> tuple[Array, float]:
-    return rows.weights @ rows.Z, float(rows.weights @ rows.beyond)
+def _sums(rows: Any) -> tuple[Array, float, float]:
+    w = rows.weights
+    return w @ rows.Z, float(w @ rows.beyond), float(w.sum())
 
 
 def _scatter(rows: Any, mean: Array) -> tuple[Array]:
