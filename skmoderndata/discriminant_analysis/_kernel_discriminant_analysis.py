@@ -357,13 +357,13 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
 
 def _class_sums(rows, classes):
     """Return sums of the features of the classes, and their weights."""
-    codes = np.searchsorted(classes, rows.others[0])
+    codes = np.searchsorted(classes, np.ravel(rows.others[0]))
     return cluster_sums(rows.Z, rows.weights, codes, len(classes))
 
 
 def _class_scatter(rows, classes, means, scales):
     """Scatter about the means of the classes, each with its scale."""
-    codes = np.searchsorted(classes, rows.others[0])
+    codes = np.searchsorted(classes, np.ravel(rows.others[0]))
     roots = np.sqrt(rows.weights * scales[codes])
     centred = roots[:, None] * (rows.Z - means[codes])
     return (centred.T @ centred,)
