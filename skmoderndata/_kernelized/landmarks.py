@@ -463,10 +463,10 @@ def _labels_of_block(block: Block, name: str, weighted: bool) -> tuple[Labels]:
         y = np.asarray(block.arrays[-1])
         check_target(y, owner=name)
         y = column_or_1d(y, warn=True)
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            row = int(np.flatnonzero(~np.isfinite(y))[0])
+            raise BadRow(row, f"Input y of {name} contains NaN or infinity in row {{row}}.")
         check_classification_targets(y)
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        row = int(np.flatnonzero(~np.isfinite(y))[0])
-        raise BadRow(row, f"Input y of {name} contains NaN or infinity in row {{row}}.")
     return (Labels(np.unique(y[np.asarray(block.arrays[1]) > 0] if weighted else y)),)
 
 

@@ -167,7 +167,6 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
             {},
             {"n_components": 2, "kernel": "poly", "degree": 2},
             {"solver": "low_rank"},
-            {"solver": "nystroem", "random_state": 0},
         ),
         fits_blocks=True,
         comparison=Comparison(
