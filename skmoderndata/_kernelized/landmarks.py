@@ -142,11 +142,13 @@ class Survey:
 
 def _survey(block: Block, owner: str, weighted: bool, kernel: Any) -> tuple[Survey]:
     X = block_of(block.arrays[0])
-    check_entries(X, owner=owner)
-    if isinstance(kernel, str):
-        with rows_named():
-            check_range(kernel, {"gamma": 1.0, "degree": 1.0}, X)
-    w = np.ones(X.shape[0])
+    w = weights_of_block(block, owner, weighted)
+    return (survey_of_rows(X, w, block.first, owner, kernel),)
+
+
+def weights_of_block(block: Block, owner: str, weighted: bool) -> Array:
+    """Weights of the rows, checked."""
+    w = np.ones(block.arrays[0].shape[0])
     if weighted:
         w = np.asarray(block.arrays[1], dtype=np.float64)
         bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
@@ -156,6 +158,16 @@ def _survey(block: Block, owner: str, weighted: bool, kernel: Any) -> tuple[Surv
                 f"sample_weight of {owner} is negative or not finite in row {{row}}.",
             )
 
+    return w
+
+
+def survey_of_rows(X: Any, w: Array, first: int, owner: str, kernel: Any) -> Survey:
+    """Check the entries of some rows, and tell their moments."""
+    check_entries(X, owner=owner)
+    if isinstance(kernel, str):
+        with rows_named():
+            check_range(kernel, {"gamma": 1.0, "degree": 1.0}, X)
+
     weight = float(w.sum())
     mean = np.zeros(X.shape[1])
     scatter = largest = 0.0
@@ -163,8 +175,8 @@ def _survey(block: Block, owner: str, weighted: bool, kernel: Any) -> tuple[Surv
         mean = np.asarray(w @ X).ravel() / weight
         scatter = _scatter(X, w, mean)
         largest = float(row_norms(X, squared=True)[w > 0].max())
-    counts = [(block.first, int(np.count_nonzero(w)))]
-    return (Survey(counts, weight, float(w.max(initial=0.0)), mean, scatter, largest),)
+    counts = [(first, int(np.count_nonzero(w)))]
+    return Survey(counts, weight, float(w.max(initial=0.0)), mean, scatter, largest)
 
 
 def _scatter(X: Any, w: Array, mean: Array) -> float:
@@ -496,7 +508,12 @@ def draw_rows(
     n = survey.n_used
     ranks = sample_without_replacement(n, min(size, n), random_state=rng)
     ranks = ranks[rng.permutation(len(ranks))]
-    if n == blocks.shape[0]:
+    return rows_of_ranks(blocks, survey, ranks)
+
+
+def rows_of_ranks(blocks: ArrayBlocks, survey: Survey, ranks: Array) -> Array:
+    """Row numbers of the rows of these numbers among those of positive weight."""
+    if survey.n_used == blocks.shape[0]:
         return np.asarray(ranks)
 
     # numbers among the rows of positive weight, to row numbers
@@ -518,25 +535,28 @@ def _numbers_of(block: Block, before: dict[int, int], ranks: Array) -> tuple[lis
 
 def gram_of_survey(estimator: Any, survey: Survey, some: Any) -> Gram:
     """Return the kernel of an estimator, its parameters resolved on all rows."""
-    gamma = estimator.gamma
-    kernel = estimator.kernel
+    parameters = {
+        name: getattr(estimator, name)
+        for name in ("gamma", "degree", "coef0", "kernel_params")
+    }
+    gram = gram_of_rows(estimator.kernel, survey, some, **parameters)
+    variance = survey.scatter / survey.weight
+    equal = survey.scatter == 0
+    refuse_cancelling(gram, survey.largest_norm, variance, equal=lambda: equal)
+    return gram
+
+
+def gram_of_rows(
+    kernel: Any, survey: Survey, some: Any, *, gamma: Any, **parameters: Any
+) -> Gram:
+    """Resolve the parameters of a kernel on all rows, of which some are given."""
     named = isinstance(kernel, str) and kernel != "linear"
     if named and gamma == "scale":
         variance = survey.variance_of_entries
         gamma = 1.0 / (len(survey.mean) * variance) if variance > 0 else 1.0
     elif named and not (kernel == "chi2" and gamma is None):
         gamma = numeric_gamma(gamma, some, kernel)
-    gram = resolve_kernel(
-        kernel,
-        some,
-        gamma=gamma,
-        degree=estimator.degree,
-        coef0=estimator.coef0,
-        kernel_params=estimator.kernel_params,
-    )
-    variance = survey.scatter / survey.weight
-    refuse_cancelling(gram, survey.largest_norm, variance, equal=lambda: survey.scatter == 0)
-    return gram
+    return resolve_kernel(kernel, some, gamma=gamma, **parameters)
 
 
 def features_at(gram: Gram, samples: Any) -> tuple[LowRankFeatures, Array]:

@@ -352,7 +352,85 @@ def test_rows_tell_their_fold(seed):
     order = rng.permutation(4000)
     assert_array_equal(landmarks.numbers_of_rows(X[order]), numbers[order])
     assert_array_equal(landmarks.numbers_of_rows(sparse.csr_array(X)), numbers)
-    assert_array_equal(landmarks.numbers_of_rows(-(-X)), numbers)
+    assert_array_equal(landmarks.numbers_of_rows(X * -1.0 * -1.0), numbers)
     X = rng.normal(size=(20_000, 2))
     counts, _ = np.histogram(landmarks.numbers_of_rows(X), bins=20, range=(0, 1))
     assert ((counts - 1000) ** 2 / 1000).sum() < 60  # chi-square with 19 degrees of freedom
+
+
+VIEWS = [
+    (sk.KernelCCA(2, solver="nystroem", max_rank=30, random_state=0), ("correlations_",)),
+    (
+        sk.KernelCCA(
+            1, kernel="linear", alpha=0.01, solver="nystroem", max_rank=30, random_state=0
+        ),
+        ("correlations_", "prediction_coef_", "prediction_intercept_"),
+    ),
+    (
+        sk.KernelPLSSVD(2, solver="nystroem", max_rank=30, random_state=0),
+        ("singular_values_",),
+    ),
+]
+views = pytest.mark.parametrize(("model", "names"), VIEWS)
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+@pytest.mark.parametrize("lengths", CUTS, ids=lambda lengths: str(len(lengths)))
+@views
+def test_views_in_blocks_give_the_model_of_the_table(
+    model, names, lengths, scheduler, weighted, no_whole_table
+):
+    X, _ = table()
+    Y = target_of(model, X, None)
+    w = weights_of() if weighted else None
+    here = clone(model).fit(X, Y, sample_weight=w)
+    with dask.config.set(scheduler=scheduler):
+        lazy = clone(model).fit(in_dask(X, lengths), cut(Y, lengths), sample_weight=w)
+    assert lazy.solver_ == "nystroem"
+    names = (*names, "kernel_residual_", "n_components_")
+    assert_same_model(lazy, here, names, tol=1e-8)
+    for v in range(2):
+        assert_allclose(lazy.X_fit_[v], here.X_fit_[v], atol=1e-12)
+        found, expected = lazy._view_scores(v, [X, Y][v]), here._view_scores(v, [X, Y][v])
+        assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
+    side = clone(model).set_params(view_slices=[(0, 3), (3, 5)])
+    lazy = side.fit(in_dask(np.hstack([X, Y]), lengths), sample_weight=w)
+    assert_same_model(lazy, here, names, tol=1e-8)
+
+
+@views
+def test_sparse_views_frames_and_maps(model, names, tmp_path, monkeypatch):
+    X, _ = table()
+    X = np.where(np.abs(X) < 1, 0, X)
+    Y = target_of(model, X, None)
+    # kernel values far from a matrix of low rank: their rounding errors are not magnified
+    model = clone(model).set_params(gamma=1.0)
+    here = clone(model).fit(sparse.csr_array(X), Y)
+    rows = in_dask(X, (150, 0, 250)).map_blocks(sparse.csr_array)
+    auto = clone(model).set_params(solver="auto")
+    assert_same_model(auto.fit(rows, Y), here, names, tol=1e-8)
+    limit = 90 * X[0].nbytes
+    monkeypatch.setattr(_blocks_input, "BLOCK_BYTES", limit)
+    monkeypatch.setattr(solver_blocks, "BLOCK_BYTES", limit)
+    there = clone(model).fit(on_disk(tmp_path, X, limit), Y)
+    assert_same_model(there, clone(model).fit(X, Y), names, tol=1e-8)
+
+
+@pytest.mark.edge
+def test_views_that_blocks_do_not_allow():
+    X, _ = table()
+    rows = in_dask(X, (200, 200))
+    for solver in ("exact", "low_rank"):
+        with pytest.raises(ValueError, match="take solver='nystroem'"):
+            sk.KernelCCA(solver=solver).fit(rows, rows)
+    with pytest.raises(ValueError, match="take 'maxvar' or 'sumcor'"):
+        sk.KernelCCA(criterion="gcca").fit(rows, rows)
+    with pytest.raises(ValueError, match="takes other samples"):
+        sk.KernelPLSSVD(kernel=["rbf", "precomputed"]).fit(rows, rows)
+    with pytest.raises(ValueError, match="requires y"):
+        sk.KernelCCA().fit(rows)
+    X[201, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN or infinity in row 201"):
+        sk.KernelCCA().fit(in_dask(X, (200, 200)), rows)
