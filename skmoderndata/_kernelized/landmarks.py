@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import row_norms
 from sklearn.utils.multiclass import check_classification_targets
@@ -33,7 +33,7 @@ from skmoderndata._kernelized.low_rank import (
     refuse_cancelling,
     refuse_one_class,
 )
-from skmoderndata._samples.containers import row_blocks
+from skmoderndata._samples.containers import is_sparse, row_blocks
 from skmoderndata._solvers.common.blocks import ArrayBlocks, BadRow, Block, as_blocks, is_dask
 from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
 from skmoderndata._typing import Array
@@ -181,7 +181,7 @@ def survey_of_rows(X: Any, w: Array, first: int, owner: str, kernel: Any) -> Sur
 
 def _scatter(X: Any, w: Array, mean: Array) -> float:
     """Weighted sum of squared distances from the mean."""
-    if not sparse.issparse(X):
+    if not is_sparse(X):
         total = 0.0
         for rows in row_blocks(len(w), 8 * max(1, X.shape[1]), n_bytes=STRETCH_BYTES):
             deviations = X[rows] - mean
@@ -234,7 +234,7 @@ def numbers_of_rows(X: Any) -> Array:
     n, p = X.shape
     odd = np.random.RandomState(0).randint(2**62, size=p, dtype=np.int64) * 2 + 1
     odd = odd.astype(np.uint64)
-    if sparse.issparse(X):
+    if is_sparse(X):
         rows = np.repeat(np.arange(n), np.diff(X.indptr))
         keys = np.zeros(n, dtype=np.uint64)
         np.add.at(keys, rows, _mixed(X.data) * odd[X.indices])
@@ -310,8 +310,9 @@ class LandmarkTable:
 
     def part(self, features: LowRankFeatures, fold: "Fold") -> "LandmarkTable":
         """Return the rows of a fold, or those outside, seen through other features."""
-        blocks, survey, landmarks = self.blocks, self.survey, self.landmarks
-        return LandmarkTable(blocks, survey, features, landmarks, self.weighted, fold)
+        return LandmarkTable(
+            self.blocks, self.survey, features, self.landmarks, self.weighted, fold
+        )
 
     def signs(self, coef: Array) -> Array:
         """Signs that make the score of largest magnitude of ``Z @ coef`` positive."""
@@ -435,6 +436,8 @@ def rows_in_blocks(
                 "sample_weight must be one weight for each row: 1D array expected."
             )
         rows.insert(0, sample_weight)
+
+    # a table in blocks, or one that makes one block
     if in_blocks(X):
         checks = {"dtype": FLOATS, "accept_sparse": "csr", **checks}
         return blocks_of(estimator, X, *rows, **checks), weighted

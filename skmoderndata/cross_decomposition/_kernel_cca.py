@@ -299,6 +299,7 @@ class KernelCCA(SecondViewPredictor, KernelPasses):
                 "KernelCCA(criterion='gcca') finds a consensus for each row, which a table in "
                 "blocks does not allow: take 'maxvar' or 'sumcor'."
             )
+
         found = solve_passes(
             self,
             views,

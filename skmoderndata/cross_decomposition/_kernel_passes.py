@@ -135,6 +135,12 @@ class PassViews(NamedTuple):
         """Sum of the weights, relative to the largest."""
         return self.surveys[0].weight / self.surveys[0].heaviest
 
+    def samples(self):
+        """Rows, as the solver wants to know them."""
+        n = self.surveys[0].n_used
+        everything = np.broadcast_to(np.intp(0), n)  # without memory
+        return Samples(n, [everything] * len(self.widths), None)
+
     def sum(self, function, features, *shared):
         """Add up ``function(features of all views, raw views, diagonals, weights, *shared)``."""
         unit = self.surveys[0].heaviest
@@ -185,6 +191,8 @@ def _sum_views(block, cut, features, unit, function, shared):
     views = cut(block)
     w = cut.weights(block) / unit
     used = np.flatnonzero(w > 0)
+
+    # few rows at a time
     row_bytes = 16 * sum(one.R.shape[1] for one in features) + 8
     total = None
     for stretch in row_blocks(len(used), row_bytes, n_bytes=STRETCH_BYTES):
@@ -239,60 +247,68 @@ class PassSolution(NamedTuple):
 
 def solve_passes(estimator, views, progress, *, alphas, rule, predicts, **problem):
     """Solve the problem on a small table that has the inner products of the features."""
-    # 1. features of each view, their means and traces
-    name = type(estimator).__name__
-    n_views = len(views.widths)
-    parameters = ("kernel", "gamma", "degree", "coef0", "kernel_params")
-    columns = [estimator._each(one, n_views) for one in parameters]
-    settings = list(zip(*columns, strict=True))
-    features = [views.features(estimator, v, one) for v, one in enumerate(settings)]
+    # 1. features of each view, and the triangular factor of all side by side
+    features = _features_of_views(estimator, views)
     *sums, raw_sums, traces, explained = views.sum(_sums_of_views, features)
     means = [total / views.weight for total in sums]
     mean_of_raw = raw_sums / views.weight if predicts else None
-
-    # 2. the triangular factor of all centred features side by side
     (triangle,) = views.sum(_triangle_of_views, features, means, mean_of_raw)
     cuts = np.cumsum([len(mean) for mean in means])
     *matrices, raw = np.split(triangle.R, cuts, axis=1)
 
-    # 3. views of these, whitened, and their pairs
-    reduced = []
-    whitened = []
-    for v, (G, one) in enumerate(zip(matrices, features, strict=True)):
-        trace, weighted_trace = traces[v]
-        if not float(np.einsum("ij,ij->", G, G)) > 1e-12 * weighted_trace:
-            raise ValueError(constant_view(v))
-        residual = float(relative_gap(trace, explained[v], unit=trace))
-        pen = penalty(alphas[v], rule)
-        lift = MatrixLift(one.R)
-        reduced.append(ReducedView(G, means[v], 1.0, pen, one.landmarks, residual, lift, None))
-        whitened.append(whiten_features(G, pen, views.weight))
-    n = views.surveys[0].n_used
-    samples = Samples(n, [np.broadcast_to(np.intp(0), n)] * n_views, None)
-    remedy = "alpha, or lower max_rank"
-    refuse_interpolation(whitened, alphas, samples, name=name, remedy=remedy)
-    pairs = canonical_pairs(
-        whitened, estimator.n_components, samples, progress=progress, **problem
+    # 2. views of these, whitened, and their pairs
+    reduced = [
+        _reduced(v, G, means[v], features[v], traces[v], explained[v], penalty(alpha, rule))
+        for v, (G, alpha) in enumerate(zip(matrices, alphas, strict=True))
+    ]
+    whitened = [whiten_features(view.matrix, view.pen, views.weight) for view in reduced]
+    samples = views.samples()
+    settings = estimator._settings("nystroem", alphas, rule)
+    refuse_interpolation(
+        whitened, alphas, samples, name=settings.name, remedy="alpha, or lower max_rank"
     )
+    pairs = canonical_pairs(whitened, settings.k, samples, progress=progress, **problem)
 
-    # 4. coefficients, with the signs of the rows of the first view
+    # 3. coefficients, with the signs of the rows of the first view
     coefs = [coefficients(view, c) for view, c in zip(whitened, pairs.directions, strict=True)]
     (peaks,) = views.sum(_peaks_of_view, features, means[0], coefs[0])
-    signs = peaks.values[None, :]
-    kernel_settings = estimator._settings("nystroem", alphas, rule)
-    scores = [G @ coef for G, coef in zip(matrices, coefs, strict=True)]
-    solution = kernel_solution(pairs, coefs, [signs], reduced, samples, kernel_settings)
+    peak = peaks.values[None, :]
+    solution = kernel_solution(pairs, coefs, [peak], reduced, samples, settings)
 
-    # 5. correlations, and the regression of the second view
-    turned = [_mirrored(one * np.where(signs < 0, -1.0, 1.0)) for one in scores]
+    # 4. correlations, and the regression of the second view
+    signs = np.where(peak < 0, -1.0, 1.0)
+    turned = [_mirrored((G @ coef) * signs) for G, coef in zip(matrices, coefs, strict=True)]
     slopes = None
     if predicts:
-        m = len(turned[0])
-        both = Samples(m, [np.arange(m)] * 2, None)
-        coef, _ = least_squares_of(_mirrored(raw), turned[0], both)
-        slopes = coef, mean_of_raw
+        slopes = _slopes(_mirrored(raw), turned[0]), mean_of_raw
     kernels = [one.kernel for one in features]
     return PassSolution(kernels, solution, mean_correlations(turned), slopes)
+
+
+def _features_of_views(estimator, views):
+    """Features of each view, whose kernels may have parameters of their own."""
+    parameters = ("kernel", "gamma", "degree", "coef0", "kernel_params")
+    columns = [estimator._each(one, len(views.widths)) for one in parameters]
+    settings = zip(*columns, strict=True)
+    return [views.features(estimator, v, one) for v, one in enumerate(settings)]
+
+
+def _reduced(v, G, mean, features, traces, explained, pen):
+    """Return a view by rows with the inner products of its centred features."""
+    trace, weighted_trace = traces
+    scatter = float(np.einsum("ij,ij->", G, G))
+    if not scatter > 1e-12 * weighted_trace:
+        raise ValueError(constant_view(v))
+    residual = float(relative_gap(trace, explained, unit=trace))
+    lift = MatrixLift(features.R)
+    return ReducedView(G, mean, 1.0, pen, features.landmarks, residual, lift, None)
+
+
+def _slopes(Y, scores):
+    """Slopes of centred columns on centred scores."""
+    everything = np.arange(len(scores))
+    samples = Samples(len(scores), [everything, everything], None)
+    return least_squares_of(Y, scores, samples)[0]
 
 
 def _mirrored(R):

@@ -357,8 +357,8 @@ class PrincipalComponentsRegression(
             raise ValueError(_NO_APPROXIMATION.format(self.solver))
         if is_dask(X) and self.solver == "dual":
             raise ValueError(
-                "PrincipalComponentsRegression(solver='dual') takes a matrix of all pairs of rows, "
-                "which a Dask array does not allow: take solver='primal' or 'auto'."
+                "PrincipalComponentsRegression(solver='dual') takes a matrix of all pairs of "
+                "rows, which a Dask array does not allow: take solver='primal' or 'auto'."
             )
         return in_blocks(X) and self.solver in ("auto", "primal")
 

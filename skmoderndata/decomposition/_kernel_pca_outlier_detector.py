@@ -127,8 +127,8 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     a fifth of the samples (copies of a sample in one fold), until 500 samples are held out, are
     compared with the subspace of the others, with the same number of components or fraction of the
     variance. With `solver="nystroem"` the entries of a row tell its fold, a fifth of the rows or
-    about 25,000 of more than 125,000. `fit_predict` detects a smaller fraction of outliers among the training samples than
-    `contamination`.
+    about 25,000 of more than 125,000. `fit_predict` detects a smaller fraction of outliers among
+    the training samples than `contamination`.
 
     Fitting takes the kernel matrix and ``n^2 k`` operations for few components, ``n^3`` for many;
     with the low-rank solver ``n r^2``; the held-out residuals take up to four times as long in

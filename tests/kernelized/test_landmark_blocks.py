@@ -393,7 +393,8 @@ def test_views_in_blocks_give_the_model_of_the_table(
     assert_same_model(lazy, here, names, tol=1e-8)
     for v in range(2):
         assert_allclose(lazy.X_fit_[v], here.X_fit_[v], atol=1e-12)
-        found, expected = lazy._view_scores(v, [X, Y][v]), here._view_scores(v, [X, Y][v])
+        expected = here._view_scores(v, [X, Y][v])
+        found = lazy._view_scores(v, [X, Y][v])
         assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
     side = clone(model).set_params(view_slices=[(0, 3), (3, 5)])
     lazy = side.fit(in_dask(np.hstack([X, Y]), lengths), sample_weight=w)
