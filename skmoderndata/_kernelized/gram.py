@@ -105,14 +105,14 @@ def resolve_kernel(
             f"kernel={kernel!r}; it has {names}."
         )
 
-    _check_range(kernel, params, X)
+    check_range(kernel, params, X)
     gram = Gram(kernel, params)
     if kernel in ("rbf", "laplacian"):
         _warn_of_bandwidth(gram, X)
     return gram
 
 
-def _check_range(kernel: str, params: Mapping[str, Any], X: Any) -> None:
+def check_range(kernel: str, params: Mapping[str, Any], X: Any) -> None:
     """Refuse parameters and samples for which the kernel is undefined."""
     if kernel in ("poly", "polynomial") and params["degree"] < 1:
         raise ValueError(
@@ -368,9 +368,7 @@ class Gram:
             if self.precomputed:
                 keys = np.abs(X).sum(axis=1)
             elif getattr(X, "ndim", 1) == 2 and X.dtype.kind in "fiub":
-                rng = np.random.RandomState(0)
-                direction = rng.uniform(0.5, 1.5, size=X.shape[1])
-                keys = np.asarray(X @ direction)
+                keys = row_keys(X)
             else:
                 keys = self.diag(X)
         return np.argsort(keys, kind="stable")
@@ -396,6 +394,13 @@ class Gram:
         row_bytes = 8 * max(1, count_samples(Y))
         for rows in row_blocks(n_X, row_bytes, n_bytes=n_bytes):
             yield rows, self(take(X, rows), Y)
+
+
+def row_keys(X: Any) -> Array:
+    """Values of rows of numbers along a direction, by which they are ordered."""
+    rng = np.random.RandomState(0)
+    direction = rng.uniform(0.5, 1.5, size=X.shape[1])
+    return np.asarray(X @ direction)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Low-rank coordinates for kernel methods on many samples."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,9 +130,19 @@ def refuse_cancellation(gram: Gram, X: Any) -> None:
     if gram.kernel not in ("linear", "poly", "polynomial") or not isinstance(X, np.ndarray):
         return
     norms = row_norms(gram.seen(X), squared=True)
-    rounding = np.finfo(np.float64).eps * float(norms.max(initial=0.0))
+    largest = float(norms.max(initial=0.0))
     variance = float(X.var(axis=0).sum())
-    if variance < 64 * rounding and not all_equal(X):
+    refuse_cancelling(gram, largest, variance, equal=lambda: all_equal(X))
+
+
+def refuse_cancelling(
+    gram: Gram, largest_norm: float, variance: float, *, equal: Callable[[], bool]
+) -> None:
+    """Refuse samples by their largest squared norm and their variance, unless all are equal."""
+    if gram.kernel not in ("linear", "poly", "polynomial"):
+        return
+    rounding = np.finfo(np.float64).eps * largest_norm
+    if variance < 64 * rounding and not equal():
         raise ValueError(
             f"kernel={gram.kernel!r} cannot resolve these samples: their distances are too small "
             "compared with their norms. Centre them first, for example by StandardScaler."
@@ -235,14 +245,19 @@ def labelled_training(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Lab
     used, w = positive_weights(X, sample_weight)
     present, codes = np.unique(codes[used], return_inverse=True)
     classes = classes[present]
-    if len(classes) < 2:
-        raise ValueError(
-            f"{type(estimator).__name__} needs samples of at least two classes, and found one "
-            f"class: {classes.tolist()}."
-        )
+    refuse_one_class(type(estimator).__name__, classes)
     train = TrainingSet(estimator, X, used, w)
     mass = np.bincount(codes, weights=w)
     return Labelled(X, train, w, classes, codes, mass)
+
+
+def refuse_one_class(name: str, classes: Array) -> None:
+    """Refuse labels of a single class."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"{name} needs samples of at least two classes, and found one class: "
+            f"{classes.tolist()}."
+        )
 
 
 def labelled_samples(estimator: Any, X: Any, y: Any) -> tuple[Any, Array, Array]:

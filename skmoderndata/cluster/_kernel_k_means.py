@@ -5,7 +5,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, run_starts, warn_not_converged
+from skmoderndata._base import Base, FitProgress, run_starts, warn_not_converged
+from skmoderndata._blocks_input import FitsBlocks, in_blocks
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     N_JOBS,
@@ -16,6 +17,12 @@ from skmoderndata._compat import (
 )
 from skmoderndata._kernelized.checks import checked_samples, resolved_gram
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
+from skmoderndata._kernelized.landmarks import (
+    landmark_table,
+    rows_in_blocks,
+    solver_of,
+    survey_of,
+)
 from skmoderndata._kernelized.low_rank import (
     as_double,
     check_symmetric,
@@ -26,6 +33,13 @@ from skmoderndata._kernelized.low_rank import (
 from skmoderndata._kernelized.mixins import KernelSamples
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples, row_blocks, take
+from skmoderndata._solvers.common.blocks import is_dask
+from skmoderndata._solvers.kernel.feature_k_means import (
+    feature_k_means,
+    feature_moments,
+    means_of,
+    relaxation_of_moments,
+)
 from skmoderndata._solvers.kernel.kernel_k_means import (
     KernelSums,
     assign_to_samples,
@@ -39,10 +53,13 @@ from skmoderndata._solvers.kernel.kernel_k_means import (
 )
 from skmoderndata._validation import float_type, relative_weights
 
+SAMPLE_OF_STARTS = 10_000  # rows from which the starts of "nystroem" are drawn
+
 
 class KernelKMeans(
     KernelSamples,
     CallbackSupportMixin,
+    FitsBlocks,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     ClusterMixin,
@@ -91,13 +108,15 @@ class KernelKMeans(
     local_search : bool, default=True
         Whether to move single samples to other clusters if this lowers the objective, after
         Lloyd's algorithm has converged; False is Lloyd's algorithm.
-    solver : {"auto", "exact", "low_rank"}, default="auto"
+    solver : {"auto", "exact", "low_rank", "nystroem"}, default="auto"
         "exact" uses all kernel values, which are stored if they fit into scikit-learn's working
         memory and otherwise recomputed in blocks. "low_rank" restricts the centres to the span of
-        at most `max_rank` samples chosen by incomplete Cholesky factorisation. "auto" means
-        "exact" if the kernel matrix fits into that memory.
+        at most `max_rank` samples chosen by incomplete Cholesky factorisation. "nystroem" takes
+        samples drawn at random, sees the rows in passes, draws the starts from 10,000 of them,
+        and moves no single samples; Dask arrays and tables on a disk need it. "auto" means
+        "exact" if the kernel matrix fits into that memory, and "nystroem" for a table in blocks.
     max_rank : int, default=300
-        Largest number of samples that span the centres of `solver="low_rank"`.
+        Largest number of samples that span the centres of the solvers "low_rank" and "nystroem".
     max_iter : int, default=300
         Largest number of passes per start.
     tol : float, default=0.0
@@ -111,10 +130,10 @@ class KernelKMeans(
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each training sample.
+        Cluster of each training sample. Not for a Dask array, whose labels `predict` gives.
     inertia_ : float
-        Value of the objective. With the low-rank solver it is computed for the restricted centres
-        with exact squared distances.
+        Value of the objective. With centres in the span of few samples it is computed with exact
+        squared distances.
     relaxation_bound_ : float
         Lower bound on the objective of any clustering of the training samples into `n_clusters`
         clusters: the sum of the eigenvalues of the centred kernel matrix without the `n_clusters -
@@ -122,9 +141,9 @@ class KernelKMeans(
     dual_coef_ : ndarray of shape (n_clusters, n_fit)
         Centres as combinations of the training samples of positive weight. Only `solver="exact"`.
     landmarks_ : ndarray of shape (rank,)
-        Indices of the training samples that span the centres. Only `solver="low_rank"`.
+        Indices of the training samples that span the centres. Not with `solver="exact"`.
     solver_ : str
-        "exact" or "low_rank".
+        "exact", "low_rank" or "nystroem".
     n_iter_ : int
         Number of passes of the best start.
     n_features_in_ : int
@@ -197,7 +216,9 @@ class KernelKMeans(
                 "max_rank": 10,
                 "random_state": 1,
             },
+            {"n_clusters": 3, "n_init": 2, "solver": "nystroem", "random_state": 0},
         ),
+        fits_blocks=True,
         known_failures=dict.fromkeys(
             (
                 "check_sample_weight_equivalence_on_dense_data",
@@ -216,6 +237,7 @@ class KernelKMeans(
             baseline_grid={"n_clusters": (40, 80, 160)},
         ),
     )
+    _of_rows = {"labels_": "predict"}
     _parameter_constraints = {
         "n_clusters": [AT_LEAST_ONE],
         **KERNEL_CONSTRAINTS,
@@ -223,7 +245,7 @@ class KernelKMeans(
         "n_init": [AT_LEAST_ONE, StrOptions({"auto"})],
         "compute_bound": ["boolean"],
         "local_search": ["boolean"],
-        "solver": [StrOptions({"auto", "exact", "low_rank"})],
+        "solver": [StrOptions({"auto", "exact", "low_rank", "nystroem"})],
         "max_rank": [AT_LEAST_ONE],
         "max_iter": [AT_LEAST_ONE],
         "tol": [NON_NEGATIVE],
@@ -274,11 +296,13 @@ class KernelKMeans(
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+        X : array-like, sparse matrix or Dask array of shape (n_samples, n_features), or list
             Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
+            Tables in blocks take two passes for the features, two for the bound, and one for each
+            round of all starts.
         y : None
             Not used, present by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : array-like or Dask array of shape (n_samples,), default=None
             Weights in the objective; None gives all samples weight 1.
 
         Returns
@@ -286,6 +310,9 @@ class KernelKMeans(
         self : KernelKMeans
             The fitted estimator.
         """
+        solver = solver_of(self, X)
+        if solver == "nystroem":
+            return self._fit_features(X, y, sample_weight)
         X = checked_samples(self, X, reset=True)
         # samples of positive weight
         n = count_samples(X)
@@ -297,7 +324,8 @@ class KernelKMeans(
             given = "" if sample_weight is None else "of positive weight "
             raise ValueError(f"n_samples={n_weighted} {given}should be >= n_clusters={k}.")
 
-        init, n_init = self._check_init(X, n)
+        rows = self.kernel != "precomputed" and len(getattr(X, "shape", ())) == 2
+        init, n_init = self._check_init(X.shape[1] if rows else None, n)
         w = w[weighted]
 
         gram = resolved_gram(self, X if n_weighted == n else take(X, weighted), w)
@@ -335,13 +363,110 @@ class KernelKMeans(
             del self.relaxation_bound_  # of an earlier fit
 
         if not best.converged and not stopped:
-            warn_not_converged(
-                self,
-                reached=f"samples still moved after max_iter={self.max_iter} passes",
-                remedy="increase max_iter, or accept a larger tol",
+            self._warn_moving()
+        return self
+
+    def _fit_features(self, X, y, sample_weight):
+        """Lloyd's algorithm on features at landmarks, in passes over the rows."""
+        # 1. rows, features at landmarks, and a sample of the rows
+        blocks, weighted = rows_in_blocks(self, X, sample_weight=sample_weight)
+        survey = survey_of(self, blocks, weighted)
+        k = self.n_clusters
+        if survey.n_used < k:
+            given = "of positive weight " if weighted else ""
+            raise ValueError(f"n_samples={survey.n_used} {given}should be >= n_clusters={k}.")
+        init, n_init = self._check_init(blocks.shape[1], blocks.shape[0])
+        if isinstance(init, np.ndarray) and init.dtype.kind != "f":
+            raise ValueError(
+                "solver='nystroem' starts from centres and not from labels: give init of shape "
+                f"({k}, {blocks.shape[1]}), or the name of a start."
+            )
+        rng = check_random_state(self.random_state)
+        table, sample = landmark_table(
+            self, blocks, survey, weighted=weighted, rng=rng, n_more=SAMPLE_OF_STARTS
+        )
+
+        # 2. scatter and bound, starts
+        table = table.stored()
+        moments = feature_moments(table)
+        directions, bound = relaxation_of_moments(moments, k)
+        Z = table.features(as_double(sample[0]))
+        w = np.ones(len(Z)) if not weighted else np.asarray(sample[1], dtype=float)
+        if isinstance(init, np.ndarray):
+            starts = [table.features(init)]
+        else:
+            coordinates = (Z - moments.mean) @ directions if init == "spectral" else Z
+            starts = [
+                means_of(Z, w, labels, k)
+                for labels in self._starts_in(coordinates, w / w.max(), init, n_init, rng)
+            ]
+
+        # 3. Lloyd's rounds of all starts
+        with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
+            best = feature_k_means(
+                table,
+                starts,
+                scatter=float(moments.scatter.trace()),
+                max_iter=self.max_iter,
+                tol=self.tol,
+                progress=progress,
             )
 
+        # 4. attributes
+        self.solver_ = "nystroem"
+        self._gram = table.features.gram
+        self._features = table.features
+        self.landmarks_ = table.landmarks
+        self._warn_empty(int(np.count_nonzero(best.mass == 0)))
+        filled = best.mass > 0
+        self._centres = best.centres
+        self._centres[~filled] = best.centres[filled][0]
+        self._offsets = np.einsum("ij,ij->i", self._centres, self._centres)
+        self.inertia_ = (best.objective + moments.beyond) * table.unit
+        self.n_iter_ = best.n_iter
+        vars(self).pop("relaxation_bound_", None)
+        if self.compute_bound:
+            self.relaxation_bound_ = bound * table.unit
+        vars(self).pop("labels_", None)
+        if not is_dask(X):
+            self.labels_ = np.asarray(self._labels_of(X, blocks), dtype=np.int32)
+        if not best.converged and not progress.stopped:
+            self._warn_moving()
         return self
+
+    def _starts_in(self, coordinates, w, init, n_init, rng):
+        """Yield labels of some samples, of which the means are starts."""
+        kernel = features_kernel(coordinates, w)
+        k = self.n_clusters
+        draw = random_start if init == "random" else plus_plus_start
+        starts = [draw(kernel, k, rng) for _ in range(n_init)]
+        if init != "spectral":
+            return starts
+        results = [kernel_k_means(kernel, one, k, max_iter=self.max_iter) for one in starts]
+        return [min(results, key=lambda result: result.objective).labels]
+
+    def _labels_of(self, X, blocks):
+        """Labels of the training samples of a table in memory or on a disk."""
+        if in_blocks(X):
+            return self.predict(X)
+        return self._partial(blocks.arrays[0]).argmin(axis=1)
+
+    def _warn_moving(self):
+        warn_not_converged(
+            self,
+            reached=f"samples still moved after max_iter={self.max_iter} passes",
+            remedy="increase max_iter, or accept a larger tol",
+        )
+
+    def _warn_empty(self, n_empty):
+        if n_empty:
+            k = self.n_clusters
+            warn_not_converged(
+                self,
+                reached=f"there are only {k - n_empty} distinct samples in feature space, "
+                f"fewer than n_clusters={k}",
+                remedy="lower n_clusters",
+            )
 
     def predict(self, X):
         """Predict the nearest centre of each sample.
@@ -418,7 +543,7 @@ class KernelKMeans(
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _check_init(self, X, n):
+    def _check_init(self, p, n):
         """Return the start, arrays checked, and the number of starts."""
         init = self.init
         n_init = self.n_init
@@ -430,9 +555,6 @@ class KernelKMeans(
         init = np.asarray(init)
         k = self.n_clusters
         # one label per sample, in one or several rows
-        p = None
-        if hasattr(X, "shape") and self.kernel != "precomputed":
-            p = X.shape[1]
         whole = init.dtype.kind in "iu"
         several = init.ndim == 2 and init.shape[1] == n and whole
         if init.ndim == 1 or (several and init.shape != (k, p) and len(init)):
@@ -492,15 +614,7 @@ class KernelKMeans(
     def _keep(self, best, space, weighted, X, unit):
         k = self.n_clusters
         mass = np.bincount(best.members, weights=space.kernel.weights, minlength=k)
-        n_empty = np.count_nonzero(mass == 0)
-        if n_empty:
-            warn_not_converged(
-                self,
-                reached=f"there are only {k - n_empty} distinct samples in feature space, "
-                f"fewer than n_clusters={k}",
-                remedy="lower n_clusters",
-            )
-
+        self._warn_empty(np.count_nonzero(mass == 0))
         centres, self._offsets = space.centres(best, mass)
         if self.solver_ == "exact":
             self.dual_coef_ = centres
@@ -527,7 +641,7 @@ class KernelKMeans(
         """Squared distances from the centres without the squared norms of the samples."""
         n = count_samples(X)
         partial = np.empty((n, len(self._offsets)))
-        if self.solver_ == "low_rank":
+        if self.solver_ != "exact":
             for rows, Z in self._features.blocks(X):
                 partial[rows] = self._offsets - 2 * Z @ self._centres.T
             return partial

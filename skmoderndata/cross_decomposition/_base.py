@@ -110,6 +110,8 @@ class MultiviewTransformer(
         self : estimator
             The fitted estimator.
         """
+        if self._in_passes(X):
+            return self._fit_passes(X, y, sample_weight)
         views = self._take_views(X, y, reset=True)
         samples = self._samples(views, sample_weight)
         self.n_views_ = len(views)
@@ -117,6 +119,10 @@ class MultiviewTransformer(
         with FitProgress(self, X, y, max_passes=None, task_name="pass") as progress:
             self._fit_views(views, samples, progress)
         return self
+
+    def _in_passes(self, X):
+        """Whether `fit` sees the rows in passes, by `_fit_passes`."""
+        return False
 
     def _samples(self, views, sample_weight):
         """Return the rows present in each view, and their weights."""

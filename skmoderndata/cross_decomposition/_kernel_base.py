@@ -172,7 +172,12 @@ class KernelViews(MultiviewTransformer):
             low = all(is_low_rank(solver, one.gram, samples.n) for one in kernels)
             solver = "low_rank" if low else "exact"
 
-        settings = KernelProblem(
+        settings = self._settings(solver, alphas, rule)
+        solution = solve_kernels(views, samples, kernels, settings, progress, **problem)
+        return kernels, solution
+
+    def _settings(self, solver, alphas, rule):
+        return KernelProblem(
             k=self.n_components,
             alphas=alphas,
             rule=rule,
@@ -182,8 +187,6 @@ class KernelViews(MultiviewTransformer):
             random_state=self.random_state,
             name=type(self).__name__,
         )
-        solution = solve_kernels(views, samples, kernels, settings, progress, **problem)
-        return kernels, solution
 
     def _store(self, kernels, solution, progress):
         """Set the attributes from a solution."""
@@ -311,7 +314,7 @@ def solve_kernels(views, samples, kernels, settings, progress, **problem):
                 _unweighted(view.matrix @ dual, view.weights)
                 for view, dual in zip(reduced, duals, strict=True)
             ]
-            return _kernel_solution(pairs, duals, scores, reduced, samples, settings)
+            return kernel_solution(pairs, duals, scores, reduced, samples, settings)
 
     # else by coordinates of unit variance within each view
     whitened = [_whitened(v, view, exact) for v, view in enumerate(reduced)]
@@ -332,10 +335,10 @@ def solve_kernels(views, samples, kernels, settings, progress, **problem):
         coefs.append(coefficients(view, c))
         scores.append(training_scores(view, c, side.weights))
 
-    return _kernel_solution(pairs, coefs, scores, reduced, samples, settings)
+    return kernel_solution(pairs, coefs, scores, reduced, samples, settings)
 
 
-def _kernel_solution(pairs, coefs, scores, reduced, samples, settings):
+def kernel_solution(pairs, coefs, scores, reduced, samples, settings):
     """Dual coefficients and constants from the coefficients of the centred matrices."""
     signs = signs_of_peaks(scores[0])  # which do not depend on how samples are repeated
     duals = []
@@ -380,7 +383,7 @@ def _exact_view(v, X, gram, rows, w, settings):
     means = centre_kernel(K, w)
     trace = float(K.trace())
     if not trace > 1e-12 * size:
-        raise ValueError(_constant(v))
+        raise ValueError(constant_view(v))
     scale = trace / float(weights.sum())  # products of kernel matrices stay finite
     K /= scale
     fitted = Columns(rows) if gram.precomputed else X
@@ -432,20 +435,9 @@ def _low_rank_view(v, X, gram, rows, w, settings):
         residual = relative_gap(factored.residual_trace, 0.0, unit=trace)
     else:
         # Nystroem features from landmarks drawn at random
-        rng = check_random_state(seed)
-        drawn = rng.permutation(n)[:rank]
-        pivots = np.sort(gram.order(X)[drawn])
+        pivots = drawn_landmarks(gram.order(X), rank, seed)
         landmarks = gram.subset(X, pivots)
-        block = np.asarray(gram(take(X, pivots), landmarks), dtype=np.float64)
-
-        # coordinates: the block to the power -1/2, on its span
-        omega, U = linalg.eigh((block + block.T) / 2, check_finite=False)
-        if omega[0] < -INDEFINITE * np.abs(omega).max():
-            raise ValueError(_indefinite(v))
-        largest = max(float(omega[-1]), 0.0)
-        positive = omega > rank * np.finfo(np.float64).eps * largest
-        R = U[:, positive] / np.sqrt(omega[positive])
-
+        R = nystroem_root(v, gram, take(X, pivots), landmarks)
         G = np.empty((n, R.shape[1]))
         for rows_of_block, K in gram.blocks(X, landmarks):
             G[rows_of_block] = K @ R
@@ -462,7 +454,7 @@ def _low_rank_view(v, X, gram, rows, w, settings):
 
     scatter = float(np.einsum("ij,ij->", G, G))
     if not scatter > 1e-12 * trace:
-        raise ValueError(_constant(v))
+        raise ValueError(constant_view(v))
 
     if gram.precomputed:
         fitted = Columns(rows[pivots])
@@ -470,6 +462,23 @@ def _low_rank_view(v, X, gram, rows, w, settings):
         fitted = gram.subset(X, pivots)
     pen = penalty(settings.alphas[v], settings.rule)
     return ReducedView(G, means, 1.0, pen, fitted, float(residual), lift, w)
+
+
+def drawn_landmarks(order, rank, seed):
+    """Draw samples at random, in an order that does not depend on where they are."""
+    drawn = check_random_state(seed).permutation(len(order))
+    return np.sort(order[drawn[:rank]])
+
+
+def nystroem_root(v, gram, samples, landmarks):
+    """Return the kernel matrix of the landmarks to the power -1/2, on its span."""
+    block = np.asarray(gram(samples, landmarks), dtype=np.float64)
+    omega, U = linalg.eigh((block + block.T) / 2, check_finite=False)
+    if omega[0] < -INDEFINITE * np.abs(omega).max():
+        raise ValueError(_indefinite(v))
+    largest = max(float(omega[-1]), 0.0)
+    positive = omega > len(block) * np.finfo(np.float64).eps * largest
+    return U[:, positive] / np.sqrt(omega[positive])
 
 
 class TriangularLift(NamedTuple):
@@ -500,7 +509,7 @@ def _whitened(v, view, exact):
 
     whitened = whiten_features(view.matrix, view.pen, view.total)
     if whitened.rank == 0:
-        raise ValueError(_constant(v))
+        raise ValueError(constant_view(v))
     return whitened
 
 
@@ -542,7 +551,8 @@ def _refuse_diagonal(v, diagonal, K):
             )
 
 
-def _constant(v):
+def constant_view(v):
+    """Message for a view in which nothing varies."""
     return f"View {v + 1} is constant: its kernel has no variance, so nothing can correlate."
 
 

@@ -15,10 +15,11 @@ from skmoderndata.cross_decomposition._base import (
     mean_correlations,
     warn_of_moving,
 )
-from skmoderndata.cross_decomposition._kernel_base import KernelViews, has_vectors
+from skmoderndata.cross_decomposition._kernel_base import has_vectors
+from skmoderndata.cross_decomposition._kernel_passes import KernelPasses, solve_passes
 
 
-class KernelCCA(SecondViewPredictor, KernelViews):
+class KernelCCA(SecondViewPredictor, KernelPasses):
     r"""Estimate functions of two or more views with maximum correlation, by kernels.
 
     For two views with centred kernel matrices :math:`K_a, K_b` of n samples, `fit` solves,
@@ -63,7 +64,8 @@ class KernelCCA(SecondViewPredictor, KernelViews):
         "exact" uses the kernel matrices. "low_rank" replaces each by an incomplete Cholesky factor
         with pivots drawn in proportion to the residuals, "nystroem" by a factor from uniformly
         drawn samples; neither forms the matrix. "auto" means "exact" for up to 1000 samples and
-        for precomputed kernels, otherwise "low_rank".
+        for precomputed kernels, otherwise "low_rank". A Dask array or a large table on a disk
+        needs "nystroem", which "auto" then is: five passes and 8 bytes a row and view at once.
     max_rank : int, default=300
         Largest rank of the approximations.
     rank_tol : float, default=1e-3
@@ -206,6 +208,7 @@ class KernelCCA(SecondViewPredictor, KernelViews):
             },
             {"criterion": "gcca", "kernel": "poly", "degree": 2},
         ),
+        fits_blocks=True,
         known_failures=PAIRS | {"check_transformer_n_iter": LABELS},
         comparison=Comparison(
             baseline="sklearn.cross_decomposition.CCA",
@@ -272,19 +275,7 @@ class KernelCCA(SecondViewPredictor, KernelViews):
         self.random_state = random_state
 
     def _fit_views(self, views, samples, progress):
-        alphas = self._each("alpha", len(views))
-        top = 1.0 if self.regularization == "shrinkage" else np.inf
-        for value in alphas:
-            if not 0 <= value <= top:
-                raise ValueError(
-                    f"KernelCCA: alpha={value!r} should be "
-                    + (
-                        "between 0 and 1 with regularization='shrinkage'."
-                        if top == 1
-                        else "at least 0."
-                    )
-                )
-
+        alphas = self._checked_alphas(len(views))
         kernels, solution = self._solve(
             views,
             samples,
@@ -297,17 +288,56 @@ class KernelCCA(SecondViewPredictor, KernelViews):
         )
         self._store(kernels, solution, progress)
         self._store_prediction(views, samples, solution.scores)
+        spread = [samples.spread(scores, v) for v, scores in enumerate(solution.scores)]
+        correlations = mean_correlations(spread, samples.weights)
+        self._store_correlations(solution.pairs, correlations, len(views))
 
-        # the regularised correlations are the objective; those of the scores are what is reported
-        pairs = solution.pairs
+    def _solve_passes(self, views, progress):
+        n_views = len(views.widths)
+        if self.criterion == "gcca":
+            raise ValueError(
+                "KernelCCA(criterion='gcca') finds a consensus for each row, which a table in "
+                "blocks does not allow: take 'maxvar' or 'sumcor'."
+            )
+
+        found = solve_passes(
+            self,
+            views,
+            progress,
+            alphas=self._checked_alphas(n_views),
+            rule=self.regularization,
+            predicts=n_views == 2,
+            criterion=self.criterion,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+        self._store(found.kernels, found.solution, progress)
+        self.prediction_coef_, self.prediction_intercept_ = found.slopes or (None, None)
+        self._store_correlations(found.solution.pairs, found.correlations, n_views)
+
+    def _checked_alphas(self, n_views):
+        alphas = self._each("alpha", n_views)
+        top = 1.0 if self.regularization == "shrinkage" else np.inf
+        for value in alphas:
+            if not 0 <= value <= top:
+                raise ValueError(
+                    f"KernelCCA: alpha={value!r} should be "
+                    + (
+                        "between 0 and 1 with regularization='shrinkage'."
+                        if top == 1
+                        else "at least 0."
+                    )
+                )
+        return alphas
+
+    def _store_correlations(self, pairs, correlations, n_views):
+        """Keep the regularised correlations, the objective, and those of the scores."""
         self.regularized_correlations_ = pairs.values
         self.dual_gap_ = pairs.gap
-        spread = [samples.spread(scores, v) for v, scores in enumerate(solution.scores)]
-        self.correlations_ = mean_correlations(spread, samples.weights)
-
+        self.correlations_ = correlations
         if pairs.consensus is not None:
             self.consensus_ = pairs.consensus
-        iterative = self.criterion == "sumcor" and len(views) > 2
+        iterative = self.criterion == "sumcor" and n_views > 2
         if iterative and self.residual_ > self.tol:
             warn_of_moving(self)
 

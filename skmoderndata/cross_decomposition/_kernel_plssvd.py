@@ -6,10 +6,10 @@ from skmoderndata._compat import AT_LEAST_ONE, Interval, StrOptions
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata.cross_decomposition._base import PAIRS
-from skmoderndata.cross_decomposition._kernel_base import KernelViews
+from skmoderndata.cross_decomposition._kernel_passes import KernelPasses, solve_passes
 
 
-class KernelPLSSVD(KernelViews):
+class KernelPLSSVD(KernelPasses):
     r"""Estimate functions of two views with maximum covariance at unit norm, by kernels.
 
     For centred kernel matrices of n samples, `fit` solves, successively for each pair [1]_,
@@ -40,7 +40,8 @@ class KernelPLSSVD(KernelViews):
     kernel_params : dict, None, or pair of them, default=None
         Further parameters of a named kernel or a callable.
     solver : {"auto", "exact", "low_rank", "nystroem"}, default="auto"
-        Kernel matrices, or approximations of low rank, as in `KernelCCA`.
+        Kernel matrices, or approximations of low rank, as in `KernelCCA`, which also tells what
+        Dask arrays need.
     max_rank : int, default=300
         Largest rank of the approximations.
     rank_tol : float, default=1e-3
@@ -124,6 +125,7 @@ class KernelPLSSVD(KernelViews):
             {"kernel": "rbf", "n_components": 1},
             {"solver": "low_rank", "n_components": 1},
         ),
+        fits_blocks=True,
         known_failures=PAIRS,
         comparison=Comparison(
             baseline="sklearn.cross_decomposition.PLSSVD",
@@ -175,10 +177,21 @@ class KernelPLSSVD(KernelViews):
         self.random_state = random_state
 
     def _fit_views(self, views, samples, progress):
-        if len(views) != 2:
-            raise ValueError(f"KernelPLSSVD takes two views, and received {len(views)}.")
+        self._refuse_other_than_two(len(views))
         kernels, solution = self._solve(
             views, samples, progress, alphas=[1.0, 1.0], rule="shrinkage"
         )
         self._store(kernels, solution, progress)
         self.singular_values_ = solution.pairs.values
+
+    def _solve_passes(self, views, progress):
+        self._refuse_other_than_two(len(views.widths))
+        found = solve_passes(
+            self, views, progress, alphas=[1.0, 1.0], rule="shrinkage", predicts=False
+        )
+        self._store(found.kernels, found.solution, progress)
+        self.singular_values_ = found.solution.pairs.values
+
+    def _refuse_other_than_two(self, n_views):
+        if n_views != 2:
+            raise ValueError(f"KernelPLSSVD takes two views, and received {n_views}.")

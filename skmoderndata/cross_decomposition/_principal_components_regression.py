@@ -15,6 +15,7 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, warn_fewer
+from skmoderndata._blocks_input import in_blocks
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     Interval,
@@ -25,10 +26,21 @@ from skmoderndata._compat import (
 from skmoderndata._kernelized.checks import is_structured
 from skmoderndata._kernelized.expansion import surely_psd
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Columns
+from skmoderndata._kernelized.landmarks import (
+    ColumnFeatures,
+    LandmarkTable,
+    Triangle,
+    check_numbers,
+    landmark_table,
+    rows_in_blocks,
+    solver_of,
+    survey_of,
+)
 from skmoderndata._kernelized.low_rank import is_low_rank, low_rank_features
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.encoded import Encoded
 from skmoderndata._samples.keys import key_of_sample
+from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.common.linalg import (
     eigen_of_fraction,
     leading_eigen,
@@ -53,6 +65,10 @@ from skmoderndata.cross_decomposition._kernel_base import (
     take_samples,
 )
 
+_NO_APPROXIMATION = (
+    "PrincipalComponentsRegression(solver={!r}) is for kernels other than 'linear', which needs "
+    "no approximation; use solver='auto'."
+)
 START = 64  # components from which on leave-one-out looks for the best number
 
 
@@ -66,6 +82,7 @@ class Components(NamedTuple):
         Callable  # values, units -> rotations R and shifts: scores are `features @ R + shift`
     )
     signs: Callable  # R -> the signs that the convention asks for
+    directions: np.ndarray | None = None  # (r, k), of features that are seen in passes
 
 
 class PrincipalComponentsRegression(
@@ -99,18 +116,22 @@ class PrincipalComponentsRegression(
         Constant of the polynomial and sigmoid kernels.
     kernel_params : dict or None, default=None
         Further parameters of a named kernel or a callable.
-    solver : {"auto", "primal", "dual", "low_rank"}, default="auto"
+    solver : {"auto", "primal", "dual", "low_rank", "nystroem"}, default="auto"
         "primal" works with the columns (for the linear kernel), "dual" with the kernel matrix of
         the samples; both give the same result. "low_rank", for the other kernels, looks for the
         components in the span of at most `max_rank` samples chosen by incomplete Cholesky
-        factorisation. "auto" takes the smaller matrix for the linear kernel; for others it is
-        "dual" up to 1000 samples, for more components than `max_rank` and for precomputed kernels,
-        otherwise "low_rank".
+        factorisation, "nystroem" in that of samples drawn at random, with passes over the rows.
+        "auto" takes the smaller matrix for the linear kernel; for others it is "dual" up to 1000
+        samples, for more components than `max_rank` and for precomputed kernels, otherwise
+        "low_rank". Of a table in blocks it is "primal" for the linear kernel, else "nystroem".
     max_rank : int, default=300
-        Largest number of samples that span the components, for `solver="low_rank"`.
+        Largest number of samples that span the components, for the solvers "low_rank" and
+        "nystroem".
     copy_X : bool, default=True
         Whether the model stores a copy of the training samples, for kernels other than "linear".
         False may save memory, but then the samples must not be modified.
+    random_state : int, RandomState instance or None, default=None
+        Draws the samples of `solver="nystroem"`.
 
     Attributes
     ----------
@@ -119,8 +140,8 @@ class PrincipalComponentsRegression(
     dual_coef_ : ndarray of shape (n_fit,) or (n_fit, n_targets)
         Coefficients of the kernel values with `X_fit_`, for the other kernels.
     X_fit_ : array or list
-        Training samples, for the other kernels; with the solver "low_rank" those that span the
-        components.
+        Training samples, for the other kernels; with the solvers "low_rank" and "nystroem" those
+        that span the components.
     intercept_ : float or ndarray of shape (n_targets,)
         Constant of the prediction.
     explained_variance_ : ndarray of shape (n_components_,)
@@ -134,7 +155,7 @@ class PrincipalComponentsRegression(
     n_components_ : int
         Number of components used, at most the rank.
     solver_ : str
-        "primal", "dual" or "low_rank".
+        "primal", "dual", "low_rank" or "nystroem".
     stationarity_ : float
         Certificate: the largest correlation of a residual with a component, 0 at the minimum.
     n_features_in_ : int
@@ -159,7 +180,8 @@ class PrincipalComponentsRegression(
     ``n k`` for all numbers of components together: a sample i with residual e
     and leverage h has the error ``e / (1 - h)`` in the regression without it. The components do
     not depend on the target and are those of all samples. Copies of a sample are left out
-    together, so that weights and copies give the same result.
+    together, so that weights and copies give the same result; with passes over the rows, of a
+    table in blocks and by the solver "nystroem", copies count as different samples.
 
     Sparse X is never converted to dense: few components are computed by Lanczos iterations, many
     from the covariance of the columns or the Gram matrix of the rows, whichever is smaller.
@@ -194,7 +216,9 @@ class PrincipalComponentsRegression(
             {"n_components": 0.9, "solver": "dual"},
             {"kernel": "rbf", "n_components": 0.95},
             {"kernel": "rbf", "solver": "low_rank", "max_rank": 20},
+            {"kernel": "rbf", "solver": "nystroem", "n_components": 0.9, "random_state": 0},
         ),
+        fits_blocks=True,
         comparison=Comparison(
             baseline="sklearn.cross_decomposition.PLSRegression",
             problem="diabetes",
@@ -210,9 +234,10 @@ class PrincipalComponentsRegression(
             None,
         ],
         **KERNEL_CONSTRAINTS,
-        "solver": [StrOptions({"auto", "primal", "dual", "low_rank"})],
+        "solver": [StrOptions({"auto", "primal", "dual", "low_rank", "nystroem"})],
         "max_rank": [AT_LEAST_ONE],
         "copy_X": ["boolean"],
+        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -227,6 +252,7 @@ class PrincipalComponentsRegression(
         solver="auto",
         max_rank=300,
         copy_X=True,
+        random_state=None,
     ):
         self.n_components = n_components
         self.kernel = kernel
@@ -237,6 +263,7 @@ class PrincipalComponentsRegression(
         self.solver = solver
         self.max_rank = max_rank
         self.copy_X = copy_X
+        self.random_state = random_state
 
     @fit_context()
     def fit(self, X, y, sample_weight=None):
@@ -244,11 +271,12 @@ class PrincipalComponentsRegression(
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Training samples, or their kernel matrix.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        X : array-like, sparse matrix or Dask array of shape (n_samples, n_features)
+            Training samples, or their kernel matrix. Tables in blocks take four passes, and one
+            more for ``n_components="loo"``.
+        y : array-like or Dask array of shape (n_samples,) or (n_samples, n_targets)
             Targets.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : array-like or Dask array of shape (n_samples,), default=None
             Weights of the samples: 2 counts as two copies, 0 as none; a common factor has no
             effect.
 
@@ -257,6 +285,8 @@ class PrincipalComponentsRegression(
         self : PrincipalComponentsRegression
             The fitted estimator.
         """
+        if self._in_passes(X):
+            return self._fit_passes(X, y, sample_weight)
         # 1. samples of positive weight, and centred targets
         X, Y, one_target, rows, w = self._training_samples(X, y, sample_weight)
         roots = np.ones(len(Y)) if w is None else np.sqrt(w)
@@ -270,10 +300,17 @@ class PrincipalComponentsRegression(
         else:
             components = self._kernel_components(X, rows, w, roots, enough)
 
-        # 3. their number
+        # 3. their number, and the regression on them
+        errors = None
         if self.n_components == "loo":
-            copies = copies_of(X, Y)
-            errors = leave_one_out(components.units, roots, residual, copies)
+            errors = leave_one_out(components.units, roots, residual, copies_of(X, Y))
+        weight = float(roots @ roots)
+        return self._regress(components, errors, residual, target_means, weight, one_target)
+
+    def _regress(self, components, errors, residual, target_means, weight, one_target):
+        """Choose the number of components, regress the centred targets on them, and keep that."""
+        # 1. number of components
+        if errors is not None:
             self.loo_errors_ = errors
             k = int(errors.argmin()) + 1 if errors.size else 0
         else:
@@ -281,14 +318,14 @@ class PrincipalComponentsRegression(
         values = components.values[:k]
         units = components.units[:, :k]
 
-        # 4. scores from new samples, and the regression on them
+        # 2. scores from new samples, and the regression on them
         rotations, shift = components.rotate(values, units)
         fitted = units.T @ residual  # coefficients of unit scores
         on_scores = fitted / np.sqrt(values)[:, None]
         coef = rotations @ on_scores
         intercept = target_means + shift @ on_scores
 
-        # 5. signs, attributes
+        # 3. signs, attributes
         signs = components.signs(rotations)
         self._rotations = rotations * signs
         self._score_shift = shift * signs
@@ -302,7 +339,7 @@ class PrincipalComponentsRegression(
         self.intercept_ = intercept
         self.n_components_ = k
         total = components.total
-        self.explained_variance_ = values / float(roots @ roots)
+        self.explained_variance_ = values / weight
         self.explained_variance_ratio_ = values / total if total > 0 else values
 
         # what is left is orthogonal to the components
@@ -310,6 +347,76 @@ class PrincipalComponentsRegression(
         largest = np.abs(units.T @ unexplained).max(initial=0.0)
         self.stationarity_ = float(largest / (linalg.norm(residual) or 1.0))
         return self
+
+    def _in_passes(self, X):
+        """Whether the rows are seen in passes; refuse what a table in blocks does not allow."""
+        linear = isinstance(self.kernel, str) and self.kernel == "linear"
+        if not linear:
+            return solver_of(self, X) == "nystroem"
+        if self.solver == "nystroem" or (self.solver == "low_rank" and is_dask(X)):
+            raise ValueError(_NO_APPROXIMATION.format(self.solver))
+        if is_dask(X) and self.solver == "dual":
+            raise ValueError(
+                "PrincipalComponentsRegression(solver='dual') takes a matrix of all pairs of "
+                "rows, which a Dask array does not allow: take solver='primal' or 'auto'."
+            )
+        return in_blocks(X) and self.solver in ("auto", "primal")
+
+    def _fit_passes(self, X, y, sample_weight):
+        """Components and regression from sums over the rows."""
+        # 1. rows, features: the columns, or kernel values with landmarks
+        blocks, weighted = rows_in_blocks(self, X, y, sample_weight=sample_weight)
+        survey = survey_of(self, blocks, weighted, at_least=2)
+        check_numbers(self, blocks)
+        one_target = len(blocks.arrays[-1].shape) == 1
+        if isinstance(self.kernel, str) and self.kernel == "linear":
+            columns = ColumnFeatures(blocks.shape[1])
+            table = LandmarkTable(blocks, survey, columns, np.zeros(0, dtype=int), weighted)
+            self._gram = None
+            self.solver_ = "primal"
+        else:
+            table, _ = landmark_table(self, blocks, survey, weighted=weighted)
+            self._gram = table.features.gram
+            self.solver_ = "nystroem"
+            self.X_fit_ = table.features.landmarks
+
+        # 2. a small table with the inner products of the centred columns and targets
+        sums, target_sums, beyond = table.sum(_sums_of_rows)
+        means = sums / table.weight, target_sums / table.weight
+        (triangle,) = table.sum(_triangle_of_rows, *means)
+        p = len(sums)
+        residual = triangle.R[:, p:]
+
+        # 3. components, errors of left-out rows, regression
+        components = self._components_of(triangle.R[:, :p], means[0], table, beyond)
+        errors = None
+        if self.n_components == "loo":
+            errors = _errors_of_rows(components, means, residual, table)
+        weight = table.weight
+        return self._regress(components, errors, residual, means[1], weight, one_target)
+
+    def _components_of(self, G, means, table, beyond):
+        """Components of the centred features, which G has the inner products of."""
+        U, s, Wt = linalg.svd(G, full_matrices=False, check_finite=False)
+        largest = s.max(initial=0.0)
+        floor = 1e-5 * largest
+        if self._gram is None:
+            size = max(table.n_used, G.shape[1])
+            floor = size * np.finfo(np.float64).eps * largest
+        positive = s > floor
+        W = Wt[positive].T
+
+        def rotate(values, units):
+            columns = W[:, : len(values)]
+            shift = -(means @ columns)
+            if self._gram is None:
+                return columns, shift
+            root = table.features.root
+            return linalg.solve_triangular(root, columns, lower=True, trans=1), shift
+
+        values = s[positive] ** 2
+        total = float(values.sum()) + beyond
+        return Components(values, U[:, positive], total, rotate, lambda R: row_signs(R.T), W)
 
     def predict(self, X):
         """Predict the targets of samples.
@@ -358,10 +465,7 @@ class PrincipalComponentsRegression(
                 f"kernel={self.kernel!r}; use solver='dual'."
             )
         if self.solver == "low_rank" and self.kernel == "linear":
-            raise ValueError(
-                "PrincipalComponentsRegression(solver='low_rank') is for kernels other than "
-                "'linear', which needs no approximation; use solver='auto'."
-            )
+            raise ValueError(_NO_APPROXIMATION.format(self.solver))
 
         w = unequal_weights(
             sample_weight, Y, owner="PrincipalComponentsRegression", at_least=2
@@ -590,21 +694,83 @@ def leave_one_out(V, roots, residual, group):
     """
     leverage = roots**2 / float(roots @ roots)
     variance = np.einsum("ij,ij->j", residual, residual)
-    variance[variance == 0] = 1.0
-    errors = np.full(V.shape[1], np.inf)
+    squares, n_bound = left_out(V, leverage, residual, group)
+    return _relative_errors(squares, n_bound, variance)
+
+
+def left_out(V, leverage, residual, group=None, fitted=None):
+    """Add up squared errors of samples that are left out, for each number of components.
+
+    Parameters
+    ----------
+    V, residual, group
+        As `leave_one_out` takes them; None has no copies.
+    leverage : ndarray of shape (n_samples,)
+        Leverages of the samples in the regression on a constant.
+    fitted : ndarray of shape (n_components, n_targets) or None
+        Coefficients of the columns of V, where these are some rows of orthonormal columns.
+
+    Returns
+    -------
+    squares : ndarray of shape (n_components, n_targets)
+        Sums over the samples.
+    n_bound : ndarray of shape (n_components,)
+        Number of samples that a component belongs to alone; there the sums are 0.
+    """
+    squares = np.zeros((V.shape[1], residual.shape[1]))
+    n_bound = np.zeros(V.shape[1], dtype=int)
     for j in range(V.shape[1]):
         # residual and leverage of one component more
         v = V[:, j]
-        residual = residual - np.outer(v, v @ residual)
+        residual = residual - np.outer(v, v @ residual if fitted is None else fitted[j])
         leverage = leverage + v * v
 
         # residual / (1 - leverage), of all copies of a sample together
-        free = 1 - np.bincount(group, leverage)[group]
-        if free.min() > 1e-9:
-            squares = (residual / free[:, None]) ** 2
-            relative = np.sum(squares, axis=0) / variance
-            errors[j] = float(np.mean(relative))
-    return errors
+        free = 1 - (leverage if group is None else np.bincount(group, leverage)[group])
+        n_bound[j] = np.count_nonzero(~(free > 1e-9))
+        if n_bound[j] == 0:
+            squares[j] = np.sum((residual / free[:, None]) ** 2, axis=0)
+    return squares, n_bound
+
+
+def _relative_errors(squares, n_bound, variance):
+    """Mean over the targets, in units of their variance; infinite where a sample is bound."""
+    variance = np.where(variance == 0, 1.0, variance)
+    errors = np.array([float(np.mean(row)) for row in squares / variance])
+    return np.where(n_bound > 0, np.inf, errors)
+
+
+def _targets(rows):
+    Y = np.asarray(rows.others[0], dtype=np.float64)
+    return Y[:, None] if Y.ndim == 1 else Y
+
+
+def _sums_of_rows(rows):
+    """Add up features, targets, and squared distances from the span."""
+    w = rows.weights
+    return w @ rows.Z, w @ _targets(rows), float(w @ rows.beyond)
+
+
+def _triangle_of_rows(rows, means, target_means):
+    """Triangular factor of the centred features and targets."""
+    both = np.hstack([rows.Z - means, _targets(rows) - target_means])
+    return (Triangle(np.sqrt(rows.weights)[:, None] * both),)
+
+
+def _errors_of_rows(components, means, residual, table):
+    """Leave-one-out errors in a pass over the rows."""
+    to_units = components.directions / np.sqrt(components.values)
+    fitted = components.units.T @ residual
+    sums = table.sum(_left_out_rows, *means, to_units, fitted, table.weight)
+    return _relative_errors(*sums, np.einsum("ij,ij->j", residual, residual))
+
+
+def _left_out_rows(rows, means, target_means, to_units, fitted, weight):
+    """Add up the errors of `left_out` over some rows."""
+    roots = np.sqrt(rows.weights)[:, None]
+    V = roots * ((rows.Z - means) @ to_units)
+    residual = roots * (_targets(rows) - target_means)
+    return left_out(V, rows.weights / weight, residual, fitted=fitted)
 
 
 def copies_of(X, Y):

@@ -9,6 +9,15 @@ from skmoderndata._base import Base
 from skmoderndata._compat import AT_LEAST_ONE, Interval, RealNotInt, StrOptions, fit_context
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
+from skmoderndata._kernelized.landmarks import (
+    Fold,
+    Peaks,
+    features_at,
+    landmark_table,
+    rows_in_blocks,
+    solver_of,
+    survey_of,
+)
 from skmoderndata._kernelized.low_rank import (
     Projection,
     TrainingSet,
@@ -19,13 +28,22 @@ from skmoderndata._kernelized.low_rank import (
 from skmoderndata._kernelized.mixins import KernelOutlierMixin
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import take
+from skmoderndata._solvers.kernel.feature_k_means import feature_moments
 from skmoderndata._solvers.kernel.kernel_subspace import (
     count_for,
     feature_subspace,
     kernel_subspace,
     squared_distances,
+    subspace_of_moments,
 )
-from skmoderndata._solvers.kernel.novelty import folds, outlier_threshold
+from skmoderndata._solvers.kernel.novelty import (
+    HELD_OUT_SAMPLES,
+    N_FOLDS,
+    folds,
+    outlier_threshold,
+)
+
+LARGEST_FOLD = 25_000  # rows held out of a table that is seen in passes, about
 
 
 class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
@@ -60,12 +78,17 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         Expected fraction of outliers among new samples from the distribution of the training
         samples, in (0, 0.5]. With "max", outliers are samples that are farther from the subspace
         than any training sample, held out or not.
-    solver : {"auto", "exact", "low_rank"}, default="auto"
+    solver : {"auto", "exact", "low_rank", "nystroem"}, default="auto"
         "exact" uses the kernel matrix of all samples, "low_rank" a subspace of the span of at most
-        `max_rank` samples chosen by incomplete Cholesky factorisation. "auto" is "exact" up to
-        1000 samples and for precomputed kernels.
+        `max_rank` samples chosen by incomplete Cholesky factorisation, "nystroem" one of the span
+        of samples drawn at random, with passes over the rows; Dask arrays need it. "auto" is
+        "exact" up to 1000 samples and for precomputed kernels, and "nystroem" for a table in
+        blocks.
     max_rank : int, default=300
-        Largest number of samples whose span contains the subspace, for `solver="low_rank"`.
+        Largest number of samples whose span contains the subspace, for the solvers "low_rank" and
+        "nystroem".
+    random_state : int, RandomState instance or None, default=None
+        Draws the samples of `solver="nystroem"`.
 
     Attributes
     ----------
@@ -80,8 +103,10 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     mean_residual_ : float
         Residual variance: mean squared distance of the training samples from the subspace.
     landmarks_ : ndarray of shape (rank,)
-        Indices of the training samples whose span contains the subspace. Only for
-        `solver="low_rank"`.
+        Indices of the training samples whose span contains the subspace. Not with
+        `solver="exact"`.
+    solver_ : str
+        "exact", "low_rank" or "nystroem".
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -101,8 +126,9 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     than any training sample. The threshold is therefore a quantile of held-out residuals. Folds of
     a fifth of the samples (copies of a sample in one fold), until 500 samples are held out, are
     compared with the subspace of the others, with the same number of components or fraction of the
-    variance. `fit_predict` detects a smaller fraction of outliers among the training samples than
-    `contamination`.
+    variance. With `solver="nystroem"` the entries of a row tell its fold, a fifth of the rows or
+    about 25,000 of more than 125,000. `fit_predict` detects a smaller fraction of outliers among
+    the training samples than `contamination`.
 
     Fitting takes the kernel matrix and ``n^2 k`` operations for few components, ``n^3`` for many;
     with the low-rank solver ``n r^2``; the held-out residuals take up to four times as long in
@@ -142,6 +168,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
             {"n_components": 2, "kernel": "poly", "degree": 2},
             {"solver": "low_rank"},
         ),
+        fits_blocks=True,
         comparison=Comparison(
             baseline="sklearn.svm.OneClassSVM",
             problem="digit_novelty",
@@ -153,8 +180,9 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         "n_components": [AT_LEAST_ONE, Interval(RealNotInt, 0, 1, closed="neither")],
         **KERNEL_CONSTRAINTS,
         "contamination": [StrOptions({"max"}), Interval(Real, 0, 0.5, closed="right")],
-        "solver": [StrOptions({"auto", "exact", "low_rank"})],
+        "solver": [StrOptions({"auto", "exact", "low_rank", "nystroem"})],
         "max_rank": [AT_LEAST_ONE],
+        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -169,6 +197,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         contamination=0.1,
         solver="auto",
         max_rank=300,
+        random_state=None,
     ):
         self.n_components = n_components
         self.kernel = kernel
@@ -179,6 +208,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         self.contamination = contamination
         self.solver = solver
         self.max_rank = max_rank
+        self.random_state = random_state
 
     @fit_context()
     def fit(self, X, y=None, sample_weight=None):
@@ -186,11 +216,12 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+        X : array-like, sparse matrix or Dask array of shape (n_samples, n_features), or list
             Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
+            Tables in blocks take three passes, and three for each fold.
         y : None
             Not used, present by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : array-like or Dask array of shape (n_samples,), default=None
             Weights; None gives all samples weight 1.
 
         Returns
@@ -198,6 +229,8 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         self : KernelPCAOutlierDetector
             The fitted estimator.
         """
+        if solver_of(self, X) == "nystroem":
+            return self._fit_features(X, sample_weight)
         X = checked_samples(self, X, reset=True, ensure_min_samples=2)
         weighted, w = positive_weights(X, sample_weight)
         train = TrainingSet(self, X, weighted, w)
@@ -219,18 +252,10 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
             beyond = 0.0
 
         subspace = self._subspace(values, w, low)
-        # dimension of the subspace
-        total = subspace.total + beyond
-        k = self._count(subspace.eigenvalues, total, np.abs(diagonal).max(), len(train))
-        self.n_components_ = k
-
-        self.eigenvalues_ = subspace.eigenvalues[:k]
-        self.mean_residual_ = float(total - self.eigenvalues_.sum())
-        self.explained_variance_ratio_ = float(self.eigenvalues_.sum() / total)
-        self._shift = subspace.shift[:k]
-        self._norm = subspace.norm
-
-        coef = np.c_[subspace.coef[:, :k], subspace.mean]
+        self.solver_ = "low_rank" if low else "exact"
+        largest = np.abs(diagonal).max()
+        coef = self._keep(subspace, subspace.total + beyond, largest, len(train))
+        k = self.n_components_
         # scores are residuals: |phi|^2 less the part within the subspace
         self._project = Projection(source, coef, second)
         fitted = values @ coef
@@ -241,13 +266,92 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         # threshold: held-out residuals, as those of training samples are too small
         held_out = -self._held_out(X, weighted, w, train, diagonal, values, fitted[:, k], low)
         there = np.isfinite(held_out)
-        if self.contamination == "max":
-            lowest = min(scores.min(), held_out[there].min())
-            self.offset_ = float(lowest - 1e-9 * abs(lowest))  # none an outlier by rounding
-        else:
-            self.offset_ = outlier_threshold(held_out[there], w[there], self.contamination)
-
+        self.offset_ = self._threshold(held_out[there], w[there], scores.min())
         return self
+
+    def _fit_features(self, X, sample_weight):
+        """Subspace and threshold on features at landmarks, from sums over the rows."""
+        # 1. rows, landmarks, and a sample from which folds take theirs
+        blocks, weighted = rows_in_blocks(
+            self, X, sample_weight=sample_weight, ensure_min_samples=2
+        )
+        survey = survey_of(self, blocks, weighted)
+        table, (sample, *_) = landmark_table(
+            self, blocks, survey, weighted=weighted, n_more=2 * self.max_rank
+        )
+
+        # 2. subspace
+        moments = feature_moments(table)
+        subspace = self._subspace_of(moments)
+        total = subspace.total + moments.beyond / moments.weight
+        coef = self._keep(subspace, total, subspace.norm + total, table.n_used)
+        self._project = Projection(table.features, coef)
+        self.landmarks_ = table.landmarks
+        self.solver_ = "nystroem"
+
+        # 3. threshold
+        held_out, w = self._held_out_rows(table, sample)
+        if len(held_out) == 0:  # very few rows
+            held_out, w = table.sum(_distances_of_rows, subspace, self.n_components_)
+        lowest = 0.0
+        if self.contamination == "max":
+            (peak,) = table.sum(_largest_distance, subspace, self.n_components_)
+            lowest = -float(peak.values[0])
+        self.offset_ = self._threshold(-np.array(held_out), np.array(w), lowest)
+        return self
+
+    def _held_out_rows(self, table, sample):
+        """Squared distances of rows from subspaces of the others, and weights, as lists."""
+        n = table.n_used
+        fraction = min(1 / N_FOLDS, LARGEST_FOLD / n)
+        n_folds = min(N_FOLDS, -(-HELD_OUT_SAMPLES * N_FOLDS // n))
+        distances = []
+        weights = []
+        for f in range(n_folds):
+            fold = Fold(f * fraction, (f + 1) * fraction, outside=False)
+            others = fold._replace(outside=True)
+            some = sample[np.flatnonzero(others.holds(sample))[: self.max_rank]]
+            if some.shape[0] == 0:
+                continue
+            features, _ = features_at(table.features.gram, some)
+            moments = feature_moments(table.part(features, others))
+            subspace = self._subspace_of(moments)
+
+            total = subspace.total + moments.beyond / moments.weight
+            k = self._wanted(subspace, total)
+            found, own = table.part(features, fold).sum(_distances_of_rows, subspace, k)
+            distances += found
+            weights += own
+        return distances, weights
+
+    def _subspace_of(self, moments):
+        covariance = moments.scatter / moments.weight
+        return subspace_of_moments(moments.mean, covariance, self.n_components)
+
+    def _wanted(self, subspace, total):
+        """Dimension of the subspace of a fold."""
+        k = self.n_components
+        if isinstance(k, Integral):
+            return k
+        return count_for(subspace.eigenvalues, total, k) if total > 0 else 0
+
+    def _keep(self, subspace, total, scale, n):
+        """Set the attributes of the subspace, and return its coefficients with the mean's."""
+        k = self._count(subspace.eigenvalues, total, scale, n)
+        self.n_components_ = k
+        self.eigenvalues_ = subspace.eigenvalues[:k]
+        self.mean_residual_ = float(total - self.eigenvalues_.sum())
+        self.explained_variance_ratio_ = float(self.eigenvalues_.sum() / total)
+        self._shift = subspace.shift[:k]
+        self._norm = subspace.norm
+        return np.c_[subspace.coef[:, :k], subspace.mean]
+
+    def _threshold(self, held_out, w, lowest):
+        """Threshold of the scores, from those of held-out samples; `lowest` is of all others."""
+        if self.contamination != "max":
+            return outlier_threshold(held_out, w, self.contamination)
+        lowest = min(lowest, held_out.min())
+        return float(lowest - 1e-9 * abs(lowest))  # none an outlier by rounding
 
     def score(self, X, y=None):
         """Compute the negative mean squared distance from the subspace.
@@ -292,10 +396,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
 
             subspace = self._subspace(fitted, w[inside], low)
             total = subspace.total + beyond
-            k = self.n_components
-            if not isinstance(k, Integral):
-                k = count_for(subspace.eigenvalues, total, k) if total > 0 else 0
-
+            k = self._wanted(subspace, total)
             scores = rows @ subspace.coef[:, :k] - subspace.shift[:k]
             held_out[outside] = squared_distances(
                 diagonal[outside], scores, rows @ subspace.mean, subspace.norm
@@ -339,3 +440,19 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         own = np.asarray(self._project.source_gram.diag(as_double(X)), dtype=np.float64)
         values = self._project(X)
         return -squared_distances(own, values[:, :-1] - self._shift, values[:, -1], self._norm)
+
+
+def _distances(rows, subspace, k):
+    """Squared distances from the subspace of k dimensions."""
+    own = rows.beyond + np.einsum("ij,ij->i", rows.Z, rows.Z)
+    scores = rows.Z @ subspace.coef[:, :k] - subspace.shift[:k]
+    return squared_distances(own, scores, rows.Z @ subspace.mean, subspace.norm)
+
+
+def _distances_of_rows(rows, subspace, k):
+    """List squared distances and weights."""
+    return _distances(rows, subspace, k).tolist(), rows.weights.tolist()
+
+
+def _largest_distance(rows, subspace, k):
+    return (Peaks(np.atleast_1d(_distances(rows, subspace, k).max(initial=0.0))),)

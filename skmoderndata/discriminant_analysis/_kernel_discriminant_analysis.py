@@ -8,12 +8,21 @@ from skmoderndata._base import Base
 from skmoderndata._compat import AT_LEAST_ONE, POSITIVE, StrOptions, fit_context
 from skmoderndata._kernelized.checks import checked_samples
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
+from skmoderndata._kernelized.landmarks import (
+    classes_in,
+    landmark_table,
+    rows_in_blocks,
+    solver_of,
+    survey_of,
+)
 from skmoderndata._kernelized.low_rank import Projection, is_low_rank, labelled_training
 from skmoderndata._kernelized.mixins import KernelClassifierMixin, KernelProjectionMixin
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples
+from skmoderndata._solvers.kernel.feature_k_means import cluster_sums
 from skmoderndata._solvers.kernel.kernel_discriminant import (
     classes_of,
+    directions_of_scatter,
     dual_directions,
     mean_differences,
     primal_directions,
@@ -54,12 +63,16 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         number of classes.
     priors : array-like of shape (n_classes,) or None, default=None
         Prior probabilities of the classes; None uses their fractions in the training samples.
-    solver : {"auto", "exact", "low_rank"}, default="auto"
+    solver : {"auto", "exact", "low_rank", "nystroem"}, default="auto"
         "exact" uses the kernel matrix of all samples, "low_rank" directions in the span of at most
-        `max_rank` samples chosen by incomplete Cholesky factorisation. "auto" is "exact" up to
-        1000 samples and for precomputed kernels.
+        `max_rank` samples chosen by incomplete Cholesky factorisation, "nystroem" in that of
+        samples drawn at random, with passes over the rows; Dask arrays need it. "auto" is "exact"
+        up to 1000 samples and for precomputed kernels, and "nystroem" for a table in blocks.
     max_rank : int, default=300
-        Largest number of samples that span the directions of `solver="low_rank"`.
+        Largest number of samples that span the directions of the solvers "low_rank" and
+        "nystroem".
+    random_state : int, RandomState instance or None, default=None
+        Draws the samples of `solver="nystroem"`.
 
     Attributes
     ----------
@@ -68,7 +81,9 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
     dual_coef_ : ndarray of shape (n_samples, n_components)
         Directions as combinations of the samples. Only `solver="exact"`.
     landmarks_ : ndarray of shape (rank,)
-        Indices of the training samples that span the directions. Only `solver="low_rank"`.
+        Indices of the training samples that span the directions. Not with `solver="exact"`.
+    solver_ : str
+        "exact", "low_rank" or "nystroem".
     class_scores_ : ndarray of shape (n_classes, n_components)
         Means of the classes on the directions.
     eigenvalues_ : ndarray of shape (n_components,)
@@ -122,7 +137,13 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         family="kernel methods",
         cite=("baudat2000generalized", "mika1999fisher"),
         cost="n^3 / 3; low rank r: n r^2",
-        checks=({}, {"kernel": "linear", "n_components": None}, {"solver": "low_rank"}),
+        checks=(
+            {},
+            {"kernel": "linear", "n_components": None},
+            {"solver": "low_rank"},
+            {"solver": "nystroem", "random_state": 0},
+        ),
+        fits_blocks=True,
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="digit_classes",
@@ -136,8 +157,9 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         "alpha": [POSITIVE],
         "n_components": [AT_LEAST_ONE, None],
         "priors": ["array-like", None],
-        "solver": [StrOptions({"auto", "exact", "low_rank"})],
+        "solver": [StrOptions({"auto", "exact", "low_rank", "nystroem"})],
         "max_rank": [AT_LEAST_ONE],
+        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -153,6 +175,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         priors=None,
         solver="auto",
         max_rank=300,
+        random_state=None,
     ):
         self.kernel = kernel
         self.gamma = gamma
@@ -164,6 +187,7 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         self.priors = priors
         self.solver = solver
         self.max_rank = max_rank
+        self.random_state = random_state
 
     @fit_context()
     def fit(self, X, y, sample_weight=None):
@@ -171,11 +195,12 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or list
+        X : array-like, sparse matrix or Dask array of shape (n_samples, n_features), or list
             Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`.
-        y : array-like of shape (n_samples,)
+            Tables in blocks take five passes.
+        y : array-like or Dask array of shape (n_samples,)
             Labels.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : array-like or Dask array of shape (n_samples,), default=None
             Weights; None gives all samples weight 1.
 
         Returns
@@ -183,13 +208,10 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         self : KernelDiscriminantAnalysis
             The fitted estimator.
         """
+        if solver_of(self, X) == "nystroem":
+            return self._fit_features(X, y, sample_weight)
         X, train, w, self.classes_, codes, mass = labelled_training(self, X, y, sample_weight)
-        largest = len(self.classes_) - 1
-        if self.n_components is not None and self.n_components > largest:
-            raise ValueError(
-                f"n_components={self.n_components} is above {largest}, the number of classes "
-                "without one, beyond which the means span no direction."
-            )
+        q = self._check_n_components()
 
         # directions, as combinations of the samples or in the span of few
         self.priors_ = self._check_priors(mass / mass.sum())
@@ -199,14 +221,15 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
             features, result = train.low_rank(self.max_rank)
             solution = primal_directions(result.factor, model, G, alpha=self.alpha)
             self.landmarks_ = train.kept[result.pivots]
+            self.solver_ = "low_rank"
             source = features
             second = None
         else:
+            self.solver_ = "exact"
             solution = dual_directions(train.matrix(), model, G, alpha=self.alpha)
             source = train.gram
             second = train.second()
 
-        q = self.n_components or largest
         coef = solution.coef[:, :q]
         scores = solution.scores[:, :q]
         self._project = Projection(source, coef, second)
@@ -217,15 +240,55 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
         # means of the classes along them
         sums = np.zeros((len(mass), q))
         np.add.at(sums, codes, w[:, None] * scores)
+        self._keep(sums / mass[:, None], solution.values, solution.ridge)
+        return self
+
+    def _fit_features(self, X, y, sample_weight):
+        """Directions on features at landmarks, from sums over the rows of each class."""
+        # 1. rows, classes, landmarks
+        blocks, weighted = rows_in_blocks(self, X, y, sample_weight=sample_weight)
+        survey = survey_of(self, blocks, weighted)
+        self.classes_ = classes_in(self, blocks, weighted)
+        q = self._check_n_components()
+        table, _ = landmark_table(self, blocks, survey, weighted=weighted)
+
+        # 2. means of the classes, scatter within them
+        sums, mass = table.sum(_class_sums, self.classes_)
+        self.priors_ = self._check_priors(mass / mass.sum())
         means = sums / mass[:, None]
+        scales = self.priors_ / mass
+        (scatter,) = table.sum(_class_scatter, self.classes_, means, scales)
+
+        # 3. directions
+        B = ((means - self.priors_ @ means) * np.sqrt(self.priors_)[:, None]).T
+        coef, values, ridge = directions_of_scatter(scatter, B, alpha=self.alpha)
+        coef = coef[:, :q] * table.signs(coef[:, :q])
+        self._project = Projection(table.features, coef)
+        self.landmarks_ = table.landmarks
+        self.solver_ = "nystroem"
+        vars(self).pop("dual_coef_", None)  # of an earlier fit
+        self._keep(means @ coef, values, ridge)
+        return self
+
+    def _check_n_components(self):
+        """Return the number of directions."""
+        largest = len(self.classes_) - 1
+        if self.n_components is not None and self.n_components > largest:
+            raise ValueError(
+                f"n_components={self.n_components} is above {largest}, the number of classes "
+                "without one, beyond which the means span no direction."
+            )
+        return self.n_components or largest
+
+    def _keep(self, means, values, ridge):
+        """Set the attributes from the means of the classes along the directions."""
         self._centre = self.priors_ @ means
         self.class_scores_ = means - self._centre
 
-        self.eigenvalues_ = solution.values[:q]
-        total = solution.values.sum()
+        self.eigenvalues_ = values[: means.shape[1]]
+        total = values.sum()
         self.explained_variance_ratio_ = self.eigenvalues_ / (total if total > 0 else 1.0)
-        self.ridge_ = solution.ridge
-        return self
+        self.ridge_ = ridge
 
     def decision_function(self, X):
         """Compute log-density plus log-prior of each class, up to a common term.
@@ -290,3 +353,17 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
                 f"{len(fractions)} classes."
             )
         return priors / priors.sum()
+
+
+def _class_sums(rows, classes):
+    """Return sums of the features of the classes, and their weights."""
+    codes = np.searchsorted(classes, np.ravel(rows.others[0]))
+    return cluster_sums(rows.Z, rows.weights, codes, len(classes))
+
+
+def _class_scatter(rows, classes, means, scales):
+    """Scatter about the means of the classes, each with its scale."""
+    codes = np.searchsorted(classes, np.ravel(rows.others[0]))
+    roots = np.sqrt(rows.weights * scales[codes])
+    centred = roots[:, None] * (rows.Z - means[codes])
+    return (centred.T @ centred,)

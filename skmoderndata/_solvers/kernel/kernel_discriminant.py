@@ -71,19 +71,26 @@ def dual_directions(K: Array, classes: Classes, G: Array, *, alpha: float) -> Di
     projected = _project(roots[:, None] * KG, classes)
     solved = _solve(A, projected, ridge)
     V = (G - roots[:, None] * _project(solved, classes)) / ridge
-    return _best(V, KG, K, ridge)
+    return _signed(*_best(V, KG), ridge, K)
 
 
 def primal_directions(Z: Array, classes: Classes, G: Array, *, alpha: float) -> Directions:
     """Directions in coordinates `Z`, one sample per row."""
     centred = _project(_roots(classes)[:, None] * Z, classes)  # N' Z
-    S = centred.T @ centred
-    B = Z.T @ G
+    found = directions_of_scatter(centred.T @ centred, Z.T @ G, alpha=alpha)
+    return _signed(*found, Z)
+
+
+def directions_of_scatter(S: Array, B: Array, *, alpha: float) -> tuple[Array, Array, float]:
+    """Coordinates, ratios and ridge, from the scatter `(r, r)` within and the means `(r, C)`.
+
+    S is overwritten; `B` holds the `sqrt(prior_c) (mean_c - mean)`.
+    """
     between = (B * B).sum()
     ridge = _ridge(S.trace(), between, alpha)
     S[np.diag_indices_from(S)] += ridge
     V = _solve(S, B, ridge)
-    return _best(V, B, Z, ridge)
+    return *_best(V, B), ridge
 
 
 def _solve(A: Array, B: Array, ridge: float) -> Array:
@@ -133,7 +140,7 @@ def _ridge(within: float, between: float, alpha: float) -> float:
     return alpha * (scale if scale > 0 else 1.0)
 
 
-def _best(V: Array, B: Array, K: Array, ridge: float) -> Directions:
+def _best(V: Array, B: Array) -> tuple[Array, Array]:
     """Solve within the span of `V`, where `B'V` is the problem; directions have unit scatter."""
     T = B.T @ V
     values, Y = linalg.eigh((T + T.T) / 2)
@@ -142,8 +149,11 @@ def _best(V: Array, B: Array, K: Array, ridge: float) -> Directions:
     Y = Y[:, ::-1][:, :q]
     positive = values > 1e-12 * max(values[0], np.finfo(float).tiny)
     norms = np.sqrt(np.where(positive, values, np.inf))
-    coef = V @ (Y / norms)
+    return V @ (Y / norms), np.where(positive, values, 0.0)
+
+
+def _signed(coef: Array, ratios: Array, ridge: float, K: Array) -> Directions:
+    """Directions whose score of largest magnitude is positive."""
     scores = K @ coef
     signs = row_signs(scores.T)
-    ratios = np.where(positive, values, 0.0)
     return Directions(coef * signs, ratios, ridge, scores * signs)

@@ -66,6 +66,14 @@ def feature_subspace(Z: Array, w: Array, k: float) -> Subspace:
     return Subspace(coef, a @ scores, mean, norm, values, total)
 
 
+def subspace_of_moments(mean: Array, covariance: Array, k: float) -> Subspace:
+    """Principal components of coordinates of known mean and covariance."""
+    values, coef = _components(covariance, k)
+    norm = float(mean @ mean)
+    total = float(covariance.trace())
+    return Subspace(coef, mean @ coef, mean, norm, values, total)
+
+
 def squared_distances(own: Array, scores: Array, means: Array, norm: float) -> Array:
     """Squared distances from the subspace, `|phi(x) - mu|^2 - sum_j s_j(x)^2`, at least 0.
 

@@ -1,0 +1,615 @@
+"""Features at landmarks that are drawn at random: of tables in memory, on a disk and on Dask.
+
+All that a fit needs of the rows are sums over blocks of them, so that one implementation serves
+all kinds of tables. Landmarks are drawn by the numbers of the rows, and fetched.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg
+from sklearn.utils import check_random_state
+from sklearn.utils.extmath import row_norms
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.random import sample_without_replacement
+from sklearn.utils.validation import column_or_1d
+
+from skmoderndata._blocks_input import (
+    Labels,
+    block_of,
+    blocks_of,
+    check_entries,
+    in_blocks,
+    rows_named,
+)
+from skmoderndata._kernelized.checks import checked_samples, is_structured
+from skmoderndata._kernelized.gram import Gram, check_range, numeric_gamma, resolve_kernel
+from skmoderndata._kernelized.low_rank import (
+    LowRankFeatures,
+    as_double,
+    check_definite,
+    fits_in_memory,
+    refuse_cancelling,
+    refuse_one_class,
+)
+from skmoderndata._samples.containers import is_sparse, row_blocks
+from skmoderndata._solvers.common.blocks import ArrayBlocks, BadRow, Block, as_blocks, is_dask
+from skmoderndata._solvers.kernel.incomplete_cholesky import incomplete_cholesky
+from skmoderndata._typing import Array
+from skmoderndata._validation import FLOATS, check_target, dense
+
+STRETCH_BYTES = 2**25  # features of so many rows at once
+# landmarks that add less than this fraction of the trace are left out: it bounds what rounding of
+# kernel values does to the features
+NEGLIGIBLE = 1e-10
+
+
+def solver_of(estimator: Any, X: Any, *, low_rank: str = "low_rank") -> str:
+    """Return the solver for X, where "auto" means "nystroem" for a table in blocks.
+
+    Raises
+    ------
+    ValueError
+        If X is a Dask array, and the solver needs all its rows at once; or if the samples are no
+        rows of numbers.
+    """
+    solver: str = estimator.solver
+    name = type(estimator).__name__
+    blocks = in_blocks(X)
+    if blocks and solver == "auto":
+        solver = "nystroem"
+    if is_dask(X) and solver != "nystroem":
+        why = (
+            "chooses its samples by the residuals of all rows"
+            if solver == low_rank
+            else "takes kernel values of all pairs of rows"
+        )
+        raise ValueError(
+            f"{name}(solver={solver!r}) {why}, which a Dask array does not allow: take "
+            "solver='nystroem' or 'auto', features at max_rank rows that are drawn at random."
+        )
+    if solver == "nystroem":
+        _refuse_other_samples(estimator, blocks)
+    return solver
+
+
+def _refuse_other_samples(estimator: Any, blocks: bool) -> None:
+    kernel = estimator.kernel
+    if isinstance(kernel, str) and kernel == "precomputed":
+        _refuse(estimator, "a precomputed kernel", blocks)
+    if is_structured(kernel):
+        _refuse(estimator, "samples that are no rows of numbers", blocks)
+
+
+def _refuse(estimator: Any, what: str, blocks: bool) -> None:
+    remedy = "take solver='low_rank'"
+    if blocks:
+        remedy = "give the rows and a kernel that can be evaluated"
+    raise ValueError(
+        f"{type(estimator).__name__}(solver='nystroem') draws rows of a table, and {what} has "
+        f"none: {remedy}."
+    )
+
+
+class Survey:
+    """What a first pass tells of the rows of positive weight; `+` adds those of other blocks."""
+
+    def __init__(
+        self,
+        counts: list[tuple[int, int]],
+        weight: float,
+        heaviest: float,
+        mean: Array,
+        scatter: float,
+        largest_norm: float,
+    ) -> None:
+        self.counts = counts  # first row and number of rows of each block
+        self.weight = weight  # sum
+        self.heaviest = heaviest
+        self.mean = mean  # (p,), weighted
+        self.scatter = scatter  # weighted sum of squared distances from the mean
+        self.largest_norm = largest_norm  # squared
+
+    def __add__(self, other: "Survey") -> "Survey":
+        weight = self.weight + other.weight
+        share = other.weight / weight if weight > 0 else 0.0
+        shift = other.mean - self.mean
+        between = self.weight * share * float(shift @ shift)
+        return Survey(
+            self.counts + other.counts,
+            weight,
+            max(self.heaviest, other.heaviest),
+            self.mean + share * shift,
+            self.scatter + other.scatter + between,
+            max(self.largest_norm, other.largest_norm),
+        )
+
+    @property
+    def n_used(self) -> int:
+        """Number of rows of positive weight."""
+        return sum(n for _, n in self.counts)
+
+    @property
+    def variance_of_entries(self) -> float:
+        """Variance of all entries of the table, as of `gamma="scale"`."""
+        if not self.weight > 0:
+            return 0.0
+        centred = self.mean - self.mean.mean()
+        within = self.scatter / self.weight
+        return (within + float(centred @ centred)) / len(self.mean)
+
+
+def _survey(block: Block, owner: str, weighted: bool, kernel: Any) -> tuple[Survey]:
+    X = block_of(block.arrays[0])
+    w = weights_of_block(block, owner, weighted)
+    return (survey_of_rows(X, w, block.first, owner, kernel),)
+
+
+def weights_of_block(block: Block, owner: str, weighted: bool) -> Array:
+    """Weights of the rows, checked."""
+    w = np.ones(block.arrays[0].shape[0])
+    if weighted:
+        w = np.asarray(block.arrays[1], dtype=np.float64)
+        bad = np.flatnonzero(~(np.isfinite(w) & (w >= 0)))
+        if len(bad):
+            raise BadRow(
+                int(bad[0]),
+                f"sample_weight of {owner} is negative or not finite in row {{row}}.",
+            )
+
+    return w
+
+
+def survey_of_rows(X: Any, w: Array, first: int, owner: str, kernel: Any) -> Survey:
+    """Check the entries of some rows, and tell their moments."""
+    check_entries(X, owner=owner)
+    if isinstance(kernel, str):
+        with rows_named():
+            check_range(kernel, {"gamma": 1.0, "degree": 1.0}, X)
+
+    weight = float(w.sum())
+    mean = np.zeros(X.shape[1])
+    scatter = largest = 0.0
+    if weight > 0:
+        mean = np.asarray(w @ X).ravel() / weight
+        scatter = _scatter(X, w, mean)
+        largest = float(row_norms(X, squared=True)[w > 0].max())
+    counts = [(first, int(np.count_nonzero(w)))]
+    return Survey(counts, weight, float(w.max(initial=0.0)), mean, scatter, largest)
+
+
+def _scatter(X: Any, w: Array, mean: Array) -> float:
+    """Weighted sum of squared distances from the mean."""
+    if not is_sparse(X):
+        total = 0.0
+        for rows in row_blocks(len(w), 8 * max(1, X.shape[1]), n_bytes=STRETCH_BYTES):
+            deviations = X[rows] - mean
+            total += float(w[rows] @ np.einsum("ij,ij->i", deviations, deviations))
+        return total
+    of_stored = np.repeat(w, np.diff(X.indptr))
+    stored = np.bincount(X.indices, of_stored, minlength=X.shape[1])
+    squares = float(of_stored @ (X.data - mean[X.indices]) ** 2)
+    return squares + float((w.sum() - stored) @ mean**2)
+
+
+class FeatureRows(NamedTuple):
+    """Rows of positive weight, by their features."""
+
+    Z: Array  # (n, r), coordinates in the span of the landmarks
+    beyond: Array  # (n,), squared distances from the span
+    weights: Array  # (n,), relative to the largest
+    others: tuple[Array, ...]  # what goes with the rows
+
+
+class ColumnFeatures:
+    """The columns themselves as features, of the linear kernel."""
+
+    gram = None
+
+    def __init__(self, n_columns: int) -> None:
+        self.root = np.empty((n_columns, 0))
+
+    def __call__(self, X: Any) -> Array:
+        """Rows as a dense array in double precision."""
+        return np.asarray(dense(as_double(X)), dtype=np.float64)
+
+
+class Fold(NamedTuple):
+    """Rows by a number between 0 and 1 that follows from their entries, alike for copies."""
+
+    low: float
+    high: float
+    outside: bool  # whether the rows are those outside of this range
+
+    def holds(self, X: Any) -> Array:
+        """Whether each of some rows belongs to it."""
+        numbers = numbers_of_rows(X)
+        within = (numbers >= self.low) & (numbers < self.high)
+        return ~within if self.outside else within
+
+
+def numbers_of_rows(X: Any) -> Array:
+    """Numbers between 0 and 1 that look random, and depend on the entries of a row only."""
+    n, p = X.shape
+    odd = np.random.RandomState(0).randint(2**62, size=p, dtype=np.int64) * 2 + 1
+    odd = odd.astype(np.uint64)
+    if is_sparse(X):
+        rows = np.repeat(np.arange(n), np.diff(X.indptr))
+        keys = np.zeros(n, dtype=np.uint64)
+        np.add.at(keys, rows, _mixed(X.data) * odd[X.indices])
+    else:
+        keys = (_mixed(X) * odd).sum(axis=1, dtype=np.uint64)
+    keys = (keys ^ (keys >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    return (keys >> np.uint64(11)) / 2.0**53
+
+
+def _mixed(values: Any) -> Array:
+    """Bits of numbers in double precision, the high ones spread to the low; 0 of zeros."""
+    bits = np.ascontiguousarray(values, dtype=np.float64) + 0.0  # -0 is 0
+    keys = bits.view(np.uint64)
+    keys = (keys ^ (keys >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+    return keys ^ (keys >> np.uint64(32))
+
+
+class Seen(NamedTuple):
+    """How a pass sees the rows."""
+
+    features: LowRankFeatures | ColumnFeatures
+    weight_unit: float | None  # None without weights
+    fold: Fold | None  # None of all rows
+
+
+class LandmarkTable:
+    """A table seen through features at landmarks: passes over them, and facts of all rows.
+
+    Attributes
+    ----------
+    features : LowRankFeatures or ColumnFeatures
+        The map of the landmarks, or the columns themselves.
+    landmarks : ndarray of int
+        Their row numbers.
+    survey : Survey
+        Number of rows, weights, moments.
+    unit : float
+        Weight that 1 stands for.
+    """
+
+    def __init__(
+        self,
+        blocks: ArrayBlocks,
+        survey: Survey,
+        features: LowRankFeatures | ColumnFeatures,
+        landmarks: Array,
+        weighted: bool,
+        fold: "Fold | None" = None,
+    ) -> None:
+        self.blocks = blocks
+        self.survey = survey
+        self.features = features
+        self.landmarks = landmarks
+        self.weighted = weighted
+        self.fold = fold
+        self.unit = survey.heaviest
+
+    @property
+    def n_used(self) -> int:
+        """Number of rows of positive weight."""
+        return self.survey.n_used
+
+    @property
+    def weight(self) -> float:
+        """Sum of the weights, relative to the largest."""
+        return self.survey.weight / self.unit
+
+    def sum(self, function: Callable[..., tuple[Any, ...]], *shared: Any) -> Any:
+        """Add up the tuples of ``function(rows, *shared)`` over stretches of `FeatureRows`."""
+        weight_unit = self.unit if self.weighted else None
+        seen = Seen(self.features, weight_unit, self.fold)
+        return self.blocks.sum(_sum_of_block, seen, function, shared)
+
+    def part(self, features: LowRankFeatures, fold: "Fold") -> "LandmarkTable":
+        """Return the rows of a fold, or those outside, seen through other features."""
+        return LandmarkTable(
+            self.blocks, self.survey, features, self.landmarks, self.weighted, fold
+        )
+
+    def signs(self, coef: Array) -> Array:
+        """Signs that make the score of largest magnitude of ``Z @ coef`` positive."""
+        (peaks,) = self.sum(_peaks, coef)
+        return np.where(peaks.values < 0, -1.0, 1.0)
+
+    def stored(self) -> "LandmarkTable":
+        """Keep the features of a table in memory where they fit, for many passes."""
+        one = type(self.blocks) is ArrayBlocks and len(self.blocks.states) == 1
+        if not one or not fits_in_memory(self.blocks.shape[0], len(self.features.root)):
+            return self
+        blocks, _ = self.blocks.step(_with_features, self.features)
+        return LandmarkTable(blocks, self.survey, self.features, self.landmarks, self.weighted)
+
+
+class Peaks:
+    """Score of largest magnitude in each column; with `+` among more rows."""
+
+    def __init__(self, values: Array) -> None:
+        self.values = values
+
+    def __add__(self, other: "Peaks") -> "Peaks":
+        larger = np.abs(other.values) > np.abs(self.values)
+        return Peaks(np.where(larger, other.values, self.values))
+
+
+def _peaks(rows: FeatureRows, coef: Array) -> tuple[Peaks]:
+    scores = rows.Z @ coef
+    if len(scores) == 0:
+        return (Peaks(np.zeros(coef.shape[1])),)
+    largest = np.abs(scores).argmax(axis=0)
+    return (Peaks(scores[largest, np.arange(coef.shape[1])]),)
+
+
+class Triangle:
+    """Triangular factor of some rows, ``R'R`` their Gram matrix; with `+` of more rows."""
+
+    def __init__(self, rows: Array) -> None:
+        self.R = rows[:0]
+        if len(rows):
+            self.R = linalg.qr(rows, mode="r", check_finite=False)[0][: rows.shape[1]]
+
+    def __add__(self, other: "Triangle") -> "Triangle":
+        return Triangle(np.vstack([self.R, other.R]))
+
+
+def _with_features(block: Block, features: LowRankFeatures | ColumnFeatures) -> Any:
+    return _features_of(features, block_of(block.arrays[0])), ()
+
+
+def _features_of(features: LowRankFeatures | ColumnFeatures, X: Any) -> tuple[Array, Array]:
+    """Coordinates, and squared distances from the span."""
+    X = as_double(X)
+    Z = features(X)
+    if isinstance(features, ColumnFeatures):
+        return Z, np.zeros(len(Z))
+    own = np.asarray(features.gram.diag(X), dtype=np.float64)
+    return Z, np.maximum(own - np.einsum("ij,ij->i", Z, Z), 0.0)
+
+
+def _sum_of_block(
+    block: Block,
+    seen: Seen,
+    function: Callable[..., tuple[Any, ...]],
+    shared: tuple[Any, ...],
+) -> tuple[Any, ...]:
+    total: tuple[Any, ...] | None = None
+    for rows in _stretches(block, seen):
+        sums = function(rows, *shared)
+        if total is not None:
+            sums = tuple(a + b for a, b in zip(total, sums, strict=True))
+        total = sums
+    assert total is not None
+    return total
+
+
+def _stretches(block: Block, seen: Seen) -> Iterator[FeatureRows]:
+    """Yield the features of a block, few rows at a time."""
+    X, *others = block.arrays
+    X = block_of(X)
+    w = np.ones(X.shape[0])
+    if seen.weight_unit is not None:
+        w = np.asarray(others.pop(0), dtype=np.float64) / seen.weight_unit
+    used = w > 0
+    if seen.fold is not None:
+        used &= seen.fold.holds(X)
+
+    row_bytes = 24 * max(1, len(seen.features.root))
+    for stretch in row_blocks(len(w), row_bytes, n_bytes=STRETCH_BYTES):
+        if block.state is None:
+            Z, beyond = _features_of(seen.features, X[stretch])
+        else:
+            Z, beyond = (values[stretch] for values in block.state)
+        parts = (Z, beyond, w[stretch], *(np.asarray(values[stretch]) for values in others))
+        some = used[stretch]
+        if not some.all():
+            parts = tuple(values[some] for values in parts)
+        yield FeatureRows(parts[0], parts[1], parts[2], tuple(parts[3:]))
+
+
+# From a table to its features
+
+
+def rows_in_blocks(
+    estimator: Any, X: Any, *aligned: Any, sample_weight: Any = None, **checks: Any
+) -> tuple[ArrayBlocks, bool]:
+    """Return blocks of X, of weights and of what goes with the rows; whether there are weights.
+
+    A table in memory is checked, and makes one block.
+    """
+    weighted = sample_weight is not None
+    if any(values is None for values in aligned):
+        name = type(estimator).__name__
+        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+    rows = [values if is_dask(values) else np.asarray(values) for values in aligned]
+    if weighted:
+        if not is_dask(sample_weight):
+            sample_weight = np.asarray(sample_weight, dtype=np.float64)
+        if sample_weight.ndim != 1:
+            raise ValueError(
+                "sample_weight must be one weight for each row: 1D array expected."
+            )
+        rows.insert(0, sample_weight)
+
+    # a table in blocks, or one that makes one block
+    if in_blocks(X):
+        checks = {"dtype": FLOATS, "accept_sparse": "csr", **checks}
+        return blocks_of(estimator, X, *rows, **checks), weighted
+    X = checked_samples(estimator, X, reset=True, **checks)
+    if len(getattr(X, "shape", ())) != 2:
+        _refuse(estimator, "a collection of samples", False)
+    return as_blocks(X, *rows), weighted
+
+
+def survey_of(
+    estimator: Any, blocks: ArrayBlocks, weighted: bool, at_least: int = 1
+) -> Survey:
+    """Check the entries and weights of all rows, in one pass, and tell their moments."""
+    name = type(estimator).__name__
+    survey: Survey
+    (survey,) = blocks.sum(_survey, name, weighted, estimator.kernel)
+    if survey.n_used == 0:
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    if survey.n_used < at_least:
+        of = "of positive weight " if weighted else ""
+        raise ValueError(
+            f"{name} needs at least {at_least} samples {of}and got n_samples={survey.n_used}."
+        )
+    return survey
+
+
+def classes_in(estimator: Any, blocks: ArrayBlocks, weighted: bool) -> Array:
+    """Labels of the rows of positive weight, sorted; there must be two."""
+    name = type(estimator).__name__
+    (labels,) = blocks.sum(_labels_of_block, name, weighted)
+    classes = np.asarray(labels.classes)
+    refuse_one_class(name, classes)
+    return classes
+
+
+def _labels_of_block(block: Block, name: str, weighted: bool) -> tuple[Labels]:
+    with rows_named():
+        y = np.asarray(block.arrays[-1])
+        check_target(y, owner=name)
+        y = column_or_1d(y, warn=True)
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            row = int(np.flatnonzero(~np.isfinite(y))[0])
+            raise BadRow(row, f"Input y of {name} contains NaN or infinity in row {{row}}.")
+        check_classification_targets(y)
+    return (Labels(np.unique(y[np.asarray(block.arrays[1]) > 0] if weighted else y)),)
+
+
+def check_numbers(estimator: Any, blocks: ArrayBlocks) -> None:
+    """Refuse targets that are no finite numbers, in a pass."""
+    blocks.sum(_check_numbers, type(estimator).__name__)
+
+
+def _check_numbers(block: Block, name: str) -> tuple[int]:
+    with rows_named():
+        y = np.asarray(block.arrays[-1])
+        check_target(y, owner=name, numbers=True)
+        y = y.astype(np.float64)
+        y = y[:, None] if y.ndim == 1 else y
+    bad = np.flatnonzero(~np.isfinite(y).all(axis=1))
+    if len(bad):
+        raise BadRow(
+            int(bad[0]), f"Input y of {name} contains NaN or infinity in row {{row}}."
+        )
+    return (len(y),)
+
+
+def draw_rows(
+    blocks: ArrayBlocks, survey: Survey, size: int, rng: Any, *, weighted: bool
+) -> Array:
+    """Draw different rows of positive weight, in random order, and return their numbers."""
+    n = survey.n_used
+    ranks = sample_without_replacement(n, min(size, n), random_state=rng)
+    ranks = ranks[rng.permutation(len(ranks))]
+    return rows_of_ranks(blocks, survey, ranks)
+
+
+def rows_of_ranks(blocks: ArrayBlocks, survey: Survey, ranks: Array) -> Array:
+    """Row numbers of the rows of these numbers among those of positive weight."""
+    if survey.n_used == blocks.shape[0]:
+        return np.asarray(ranks)
+
+    # numbers among the rows of positive weight, to row numbers
+    order = np.argsort(ranks)
+    before = np.cumsum([0, *(count for _, count in survey.counts)])
+    firsts = [first for first, _ in survey.counts]
+    (found,) = blocks.sum(_numbers_of, dict(zip(firsts, before, strict=False)), ranks[order])
+    rows = np.empty(len(ranks), dtype=np.intp)
+    rows[order] = found
+    return rows
+
+
+def _numbers_of(block: Block, before: dict[int, int], ranks: Array) -> tuple[list[int]]:
+    used = np.flatnonzero(np.asarray(block.arrays[1]) > 0)
+    ranks = ranks - before[block.first]
+    ranks = ranks[(ranks >= 0) & (ranks < len(used))]
+    return ((block.first + used[ranks]).tolist(),)
+
+
+def gram_of_survey(estimator: Any, survey: Survey, some: Any) -> Gram:
+    """Return the kernel of an estimator, its parameters resolved on all rows."""
+    parameters = {
+        name: getattr(estimator, name)
+        for name in ("gamma", "degree", "coef0", "kernel_params")
+    }
+    gram = gram_of_rows(estimator.kernel, survey, some, **parameters)
+    variance = survey.scatter / survey.weight
+    equal = survey.scatter == 0
+    refuse_cancelling(gram, survey.largest_norm, variance, equal=lambda: equal)
+    return gram
+
+
+def gram_of_rows(
+    kernel: Any, survey: Survey, some: Any, *, gamma: Any, **parameters: Any
+) -> Gram:
+    """Resolve the parameters of a kernel on all rows, of which some are given."""
+    named = isinstance(kernel, str) and kernel != "linear"
+    if named and gamma == "scale":
+        variance = survey.variance_of_entries
+        gamma = 1.0 / (len(survey.mean) * variance) if variance > 0 else 1.0
+    elif named and not (kernel == "chi2" and gamma is None):
+        gamma = numeric_gamma(gamma, some, kernel)
+    return resolve_kernel(kernel, some, gamma=gamma, **parameters)
+
+
+def features_at(gram: Gram, samples: Any) -> tuple[LowRankFeatures, Array]:
+    """Features in the span of some samples, and the positions of those that span it."""
+    check_definite(gram)
+    samples = as_double(samples)
+    result = incomplete_cholesky(
+        gram, samples, rank=samples.shape[0], tol=NEGLIGIBLE, greedy=True
+    )
+    root = np.tril(np.ascontiguousarray(result.factor[result.pivots]))
+    return LowRankFeatures(gram, gram.subset(samples, result.pivots), root), result.pivots
+
+
+def landmark_table(
+    estimator: Any,
+    blocks: ArrayBlocks,
+    survey: Survey,
+    *,
+    weighted: bool,
+    rng: Any = None,
+    n_more: int = 0,
+) -> tuple[LandmarkTable, Any]:
+    """Draw landmarks, and return the table of the features, and a sample of the rows.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        It has the parameters of a kernel, `max_rank` and `random_state`.
+    blocks, survey, weighted
+        Of `rows_in_blocks` and `survey_of`.
+    rng : RandomState or None
+        Draws the rows; None is the one of the estimator.
+    n_more : int
+        Size of the sample, whose first rows are the landmarks, where it is above `max_rank`.
+
+    Returns
+    -------
+    table : LandmarkTable
+        Features of all rows.
+    sample : tuple
+        The rows drawn, and what goes with them.
+    """
+    if rng is None:
+        rng = check_random_state(estimator.random_state)
+    size = max(estimator.max_rank, n_more)
+    rows = draw_rows(blocks, survey, size, rng, weighted=weighted)
+    sample = blocks.sample(rows)
+    some = block_of(sample[0])
+    gram = gram_of_survey(estimator, survey, some)
+    m = min(estimator.max_rank, len(rows))
+    features, pivots = features_at(gram, some[:m])
+    table = LandmarkTable(blocks, survey, features, rows[pivots], weighted)
+    return table, (some, *sample[1:])
