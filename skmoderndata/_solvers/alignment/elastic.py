@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from skmoderndata._jit import jit
+from skmoderndata._jit import jit_leaf
 from skmoderndata._solvers.alignment.corridors import FREE, Band, corridor
 from skmoderndata._solvers.alignment.warping import LANES, Packed, all_pairs, side_by_side
 from skmoderndata._solvers.common import pieces
@@ -143,9 +143,9 @@ class _Tables:
         lengths = self.lengths[:width]
         last = row[lengths, np.arange(width)]
         if self.elastic.metric == "lcss":
-            return 1.0 + row[np.minimum(lengths, self.high[-1]), np.arange(width)] / np.minimum(
-                n, lengths
-            )
+            return 1.0 + row[
+                np.minimum(lengths, self.high[-1]), np.arange(width)
+            ] / np.minimum(n, lengths)
         empty = (self.low >= self.high).any()
         reached = (self.low[-1] < lengths) & (lengths <= self.high[-1]) & (not empty)
         return np.where(reached, last, np.inf)
@@ -194,14 +194,15 @@ def logistic_weights(size: int, steepness: float) -> Array:
     return weights
 
 
-@jit
+@jit_leaf
 def add_distances(point, z, total, sums):
     """Add the Euclidean distances of one point from the points z of all lanes to `total`."""
     width = len(total)
     if len(point) == 1:
-        first = z[0]
+        value = point[0]
+        channel = z[0]
         for k in range(width):
-            total[k] += abs(point[0] - first[k])
+            total[k] += abs(value - channel[k])
         return
 
     sums[:] = 0.0
@@ -214,7 +215,7 @@ def add_distances(point, z, total, sums):
         total[k] += np.sqrt(sums[k])
 
 
-@jit
+@jit_leaf
 def erp_rows(x, z, gaps_x, gaps_z, low, high, first, stop, row, work):
     """Rows of the edit distance with real penalty [Chen and Ng 2004, section 4.1].
 
@@ -224,23 +225,24 @@ def erp_rows(x, z, gaps_x, gaps_z, low, high, first, stop, row, work):
     width = len(diagonal)
     for i in range(first, stop):
         # the cell left of the corridor: all of x deleted, or none
+        gap_x = gaps_x[i]
         outside = row[low[i]]
         for k in range(width):
             diagonal[k] = outside[k]
-            outside[k] = outside[k] + gaps_x[i] if low[i] == 0 else np.inf
+            outside[k] = outside[k] + gap_x if low[i] == 0 else np.inf
 
         for j in range(low[i], high[i]):
             left = row[j]
             here = row[j + 1]
-            gap = gaps_z[j]
+            gap_z = gaps_z[j]
             add_distances(x[i + 1], z[j + 1], diagonal, work[1])
             for k in range(width):
-                best = min(diagonal[k], here[k] + gaps_x[i])
+                best = min(diagonal[k], here[k] + gap_x)
                 diagonal[k] = here[k]
-                here[k] = min(best, left[k] + gap[k])
+                here[k] = min(best, left[k] + gap_z[k])
 
 
-@jit
+@jit_leaf
 def twe_rows(x, z, gaps_x, gaps_z, stiffness, low, high, first, stop, row, work):
     """Rows of the time warp edit distance [Marteau 2009, eq. 5], with the index as the time.
 
@@ -250,6 +252,7 @@ def twe_rows(x, z, gaps_x, gaps_z, stiffness, low, high, first, stop, row, work)
     diagonal = work[0]
     width = len(diagonal)
     for i in range(first, stop):
+        gap_x = gaps_x[i]
         outside = row[low[i]]
         for k in range(width):
             diagonal[k] = outside[k]
@@ -258,17 +261,17 @@ def twe_rows(x, z, gaps_x, gaps_z, stiffness, low, high, first, stop, row, work)
         for j in range(low[i], high[i]):
             left = row[j]
             here = row[j + 1]
-            gap = gaps_z[j]
+            gap_z = gaps_z[j]
             apart = 2.0 * stiffness * abs(i - j)
             add_distances(x[i + 1], z[j + 1], diagonal, work[1])
             add_distances(x[i], z[j], diagonal, work[1])
             for k in range(width):
-                best = min(diagonal[k] + apart, here[k] + gaps_x[i])
+                best = min(diagonal[k] + apart, here[k] + gap_x)
                 diagonal[k] = here[k]
-                here[k] = min(best, left[k] + gap[k])
+                here[k] = min(best, left[k] + gap_z[k])
 
 
-@jit
+@jit_leaf
 def msm_rows(x, z, cost, low, high, first, stop, row, work):
     """Rows of the move-split-merge distance [Stefan et al. 2013, Figure 9].
 
@@ -305,7 +308,7 @@ def msm_rows(x, z, cost, low, high, first, stop, row, work):
                 here[k] = min(here[k], left[k] + cost + max(beyond, 0.0))
 
 
-@jit
+@jit_leaf
 def weighted_rows(x, z, weights, low, high, first, stop, row, work):
     """Rows of weighted dynamic time warping [Jeong et al. 2011, eq. 4].
 
@@ -326,9 +329,10 @@ def weighted_rows(x, z, weights, low, high, first, stop, row, work):
             weight = weights[abs(i - j)]
             cost[:] = 0.0
             for c in range(x.shape[1]):
+                value = x[i + 1, c]
                 channel = z[j + 1, c]
                 for k in range(width):
-                    difference = x[i + 1, c] - channel[k]
+                    difference = value - channel[k]
                     cost[k] += weight * (difference * difference)
             for k in range(width):
                 above = here[k]
@@ -337,7 +341,7 @@ def weighted_rows(x, z, weights, low, high, first, stop, row, work):
                 here[k] = cost[k] + best
 
 
-@jit
+@jit_leaf
 def lcss_rows(x, z, epsilon, low, high, first, stop, row, work):
     """Rows of minus the length of the longest common subsequence [Vlachos et al. 2002, def. 1].
 
@@ -363,9 +367,10 @@ def lcss_rows(x, z, epsilon, low, high, first, stop, row, work):
             here = row[j + 1]
             matched[:] = 1.0
             for c in range(x.shape[1]):
+                value = x[i + 1, c]
                 channel = z[j + 1, c]
                 for k in range(width):
-                    if abs(x[i + 1, c] - channel[k]) > epsilon:
+                    if abs(value - channel[k]) > epsilon:
                         matched[k] = 0.0
             for k in range(width):
                 best = min(diagonal[k] - matched[k], here[k])
