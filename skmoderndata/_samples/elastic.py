@@ -1,4 +1,4 @@
-"""Elastic distances of collections of series, for metrics, neighbours, medoids and transformers."""
+"""Elastic distances of collections of series, for metrics and estimators."""
 
 from numbers import Real
 from typing import Any
