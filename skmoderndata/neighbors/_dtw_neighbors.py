@@ -61,7 +61,7 @@ class _DTWNeighbors:
         self._index = self._make_index(series, self.radius_)
 
     def _make_index(self, series, radius):
-        """What the search needs: the series with their envelopes, or with the band only."""
+        """Return the series with their envelopes, or with the band only."""
         band = warping_band(type(self).__name__, radius=radius, slanted=self.slanted)
         if self.metric != "dtw":
             return series, band

@@ -33,7 +33,8 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     Parameters
     ----------
-    metric : {"edit", "dtw", "weighted_dtw", "erp", "msm", "twe", "lcss"} or callable, default="edit"
+    metric : {"edit", "dtw", "weighted_dtw", "erp", "msm", "twe", "lcss"} or callable, \
+            default="edit"
         "edit" is the edit distance of strings and sequences of tokens, see
         `skmoderndata.metrics.edit_distance`; the others are distances of time series, see
         `skmoderndata.metrics.pairwise_elastic`. A callable takes two lists of samples and returns
