@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_random_state
@@ -22,6 +23,7 @@ from skmoderndata._samples.series import pack_series
 from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._validation import relative_weights, validate_data
 
+CDIST_NAMES = {"manhattan": "cityblock"}
 TABLE_METRICS = ("chebyshev", "cosine", "euclidean", "manhattan", "sqeuclidean")
 BLOCK_ENTRIES = 2**20  # distances of candidates that the certificate looks at together
 GAIN_RTOL = 1e-12  # relative decrease of the objective below which an exchange is rounding
@@ -130,8 +132,8 @@ class KMedoids(
         comparison=Comparison(
             baseline="sklearn.cluster.KMeans",
             problem="bump_clusters",
-            grid={"metric_params": [{"cost": 0.1}, {"cost": 1.0}]},
-            params={"n_clusters": 4, "metric": "msm"},
+            grid={"metric_params": [{"radius": 10}, {"radius": 20}]},
+            params={"n_clusters": 4, "metric": "dtw"},
             baseline_grid={"init": ["k-means++", "random"]},
             baseline_params={"n_clusters": 4, "n_init": 3, "random_state": 0},
         ),
@@ -355,8 +357,10 @@ class KMedoids(
         if self.metric == "precomputed":
             return X
         if self.metric not in PARAMETERS:
-            D = pairwise_distances(X, Z, metric=self.metric)
-            return np.maximum(D, 0.0)
+            if self.metric == "cosine":
+                return pairwise_distances(X, Z, metric="cosine")
+            # differences: inner products would give copies of a row a distance of 1e-8
+            return cdist(X, X if Z is None else Z, CDIST_NAMES.get(self.metric, self.metric))
         params = self.metric_params or {}
         D = elastic_matrix(X, Z, metric=self.metric, n_jobs=self.n_jobs, name=name, **params)
         if not np.isfinite(D).all():
