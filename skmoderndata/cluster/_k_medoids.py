@@ -233,20 +233,7 @@ class KMedoids(
         )
         best = min(results, key=lambda result: result.objective)
 
-        # samples of weight zero go to the nearest medoid as well
-        medoids = weighted[best.medoids]
-        own = None if self.metric == "precomputed" else X[medoids]
-        to_medoids = X[:, medoids] if own is None else self._distances(X, own)
-
-        self.medoid_indices_ = medoids
-        self._medoids = own
-        if self.metric in PARAMETERS:
-            self.cluster_centers_ = [own.one(c) for c in range(k)]
-        elif own is not None:
-            self.cluster_centers_ = own
-        elif hasattr(self, "cluster_centers_"):
-            del self.cluster_centers_  # of an earlier fit
-        self.labels_ = to_medoids.argmin(axis=1)
+        self._keep(X, weighted[best.medoids])
         self.inertia_ = best.objective * unit
         self.swap_gain_ = best_swap_gain(D, w, best.medoids)
         self.n_iter_ = best.n_iter
@@ -259,6 +246,22 @@ class KMedoids(
             )
 
         return self
+
+    def _keep(self, X, medoids):
+        """Store the medoids, and the nearest one of each sample."""
+        # samples of weight zero go to the nearest medoid as well
+        own = None if self.metric == "precomputed" else X[medoids]
+        to_medoids = X[:, medoids] if own is None else self._distances(X, own)
+
+        self.medoid_indices_ = medoids
+        self._medoids = own
+        if self.metric in PARAMETERS:
+            self.cluster_centers_ = [own.one(c) for c in range(len(own))]
+        elif own is not None:
+            self.cluster_centers_ = own
+        elif hasattr(self, "cluster_centers_"):
+            del self.cluster_centers_  # of an earlier fit
+        self.labels_ = to_medoids.argmin(axis=1)
 
     def transform(self, X):
         """Compute the distances from the medoids.

@@ -151,7 +151,8 @@ def test_worked_examples():
 @pytest.mark.oracle
 @pytest.mark.parametrize("metric", METRICS)
 def test_neighbours_are_those_of_all_distances(metric, seed):
-    X, Z = ragged(seed), ragged(seed + 1, n=9)
+    X = ragged(seed)
+    Z = ragged(seed + 1, n=9)
     y = np.random.default_rng(seed).integers(3, size=30)
     parameters = METRICS[metric][0]
     model = DTWNeighborsClassifier(3, metric=metric, metric_params=parameters).fit(X, y)

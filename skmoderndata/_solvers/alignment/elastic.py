@@ -232,14 +232,14 @@ def erp_rows(x, z, gaps_x, gaps_z, low, high, first, stop, row, work):
             outside[k] = outside[k] + gap_x if low[i] == 0 else np.inf
 
         for j in range(low[i], high[i]):
-            left = row[j]
+            previous = row[j]
             here = row[j + 1]
             gap_z = gaps_z[j]
             add_distances(x[i + 1], z[j + 1], diagonal, work[1])
             for k in range(width):
                 best = min(diagonal[k], here[k] + gap_x)
                 diagonal[k] = here[k]
-                here[k] = min(best, left[k] + gap_z[k])
+                here[k] = min(best, previous[k] + gap_z[k])
 
 
 @jit_leaf
@@ -259,7 +259,7 @@ def twe_rows(x, z, gaps_x, gaps_z, stiffness, low, high, first, stop, row, work)
             outside[k] = np.inf
 
         for j in range(low[i], high[i]):
-            left = row[j]
+            previous = row[j]
             here = row[j + 1]
             gap_z = gaps_z[j]
             apart = 2.0 * stiffness * abs(i - j)
@@ -268,7 +268,7 @@ def twe_rows(x, z, gaps_x, gaps_z, stiffness, low, high, first, stop, row, work)
             for k in range(width):
                 best = min(diagonal[k] + apart, here[k] + gap_x)
                 diagonal[k] = here[k]
-                here[k] = min(best, left[k] + gap_z[k])
+                here[k] = min(best, previous[k] + gap_z[k])
 
 
 @jit_leaf
@@ -290,7 +290,7 @@ def msm_rows(x, z, cost, low, high, first, stop, row, work):
         here_x = x[i + 1, 0]
         before_x = x[i, 0]
         for j in range(low[i], high[i]):
-            left = row[j]
+            previous = row[j]
             here = row[j + 1]
             here_z = z[j + 1, 0]
             before_z = z[j, 0]
@@ -305,7 +305,7 @@ def msm_rows(x, z, cost, low, high, first, stop, row, work):
                 v = here_z[k]
                 w = before_z[k]
                 beyond = max(v - max(w, here_x), min(w, here_x) - v)
-                here[k] = min(here[k], left[k] + cost + max(beyond, 0.0))
+                here[k] = min(here[k], previous[k] + cost + max(beyond, 0.0))
 
 
 @jit_leaf
@@ -324,7 +324,7 @@ def weighted_rows(x, z, weights, low, high, first, stop, row, work):
             outside[k] = np.inf
 
         for j in range(low[i], high[i]):
-            left = row[j]
+            previous = row[j]
             here = row[j + 1]
             weight = weights[abs(i - j)]
             cost[:] = 0.0
@@ -336,7 +336,7 @@ def weighted_rows(x, z, weights, low, high, first, stop, row, work):
                     cost[k] += weight * (difference * difference)
             for k in range(width):
                 above = here[k]
-                best = min(min(left[k], above), diagonal[k])
+                best = min(min(previous[k], above), diagonal[k])
                 diagonal[k] = above
                 here[k] = cost[k] + best
 
@@ -363,7 +363,7 @@ def lcss_rows(x, z, epsilon, low, high, first, stop, row, work):
             diagonal[k] = outside[k]
 
         for j in range(low[i], high[i]):
-            left = row[j]
+            previous = row[j]
             here = row[j + 1]
             matched[:] = 1.0
             for c in range(x.shape[1]):
@@ -375,4 +375,4 @@ def lcss_rows(x, z, epsilon, low, high, first, stop, row, work):
             for k in range(width):
                 best = min(diagonal[k] - matched[k], here[k])
                 diagonal[k] = here[k]
-                here[k] = min(best, left[k])
+                here[k] = min(best, previous[k])
