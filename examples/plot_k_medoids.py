@@ -2,9 +2,9 @@
 Which digits stand for all? Medoids of outlines
 ===============================================
 
-The outline of a digit is a series: its distance from the centre, once around. A mean of such series
-is the outline of nothing. A medoid is the one that is nearest to those of its cluster, under any
-distance, and can be looked at.
+The outline of a digit is a series: its distance from the centre, once around. A mean of such
+series is the outline of nothing. A medoid is the one that is nearest to those of its cluster,
+under any distance, and can be looked at.
 """
 
 # %%
@@ -38,8 +38,8 @@ images, y = digits.images[chosen][:400], digits.target[chosen][:400]
 X = np.array([outline(image) for image in images])
 
 # %%
-# The same clusters under several distances, beside means: agreement with the digits, and the largest
-# gain of an exchange, which is 0 at a local minimum.
+# Clusters under several distances, beside means: agreement with the digits, and the largest gain of
+# an exchange, which is 0 at a local minimum.
 
 n_clusters = 6
 means = KMeans(n_clusters, n_init=10, random_state=0).fit(X)
@@ -58,8 +58,8 @@ for metric, params in settings.items():
     print(f"k-medoids, {metric:<10} {score:.2f}   gain of an exchange {model.swap_gain_}")
 
 # %%
-# The medoids under the move-split-merge distance: above the digits themselves, below the outlines of
-# their clusters in grey.
+# The medoids under the move-split-merge distance: above the digits themselves, below the outlines
+# of their clusters in grey.
 
 model = models["msm"]
 order = np.argsort(y[model.medoid_indices_], kind="stable")

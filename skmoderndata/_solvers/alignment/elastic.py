@@ -78,7 +78,7 @@ def elastic_costs(
     # MSM is stated for one channel: sum over the channels
     n_channels = X[0].shape[1]
     if elastic.metric == "msm" and n_channels > 1:
-        total: Array = 0.0
+        total: Array = np.zeros((len(X[1]) - 1, 1))
         for c in range(n_channels):
             x = (np.ascontiguousarray(X[0][:, [c]]), X[1])
             z = None if Z is None else (np.ascontiguousarray(Z[0][:, [c]]), Z[1])
