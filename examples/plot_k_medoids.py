@@ -38,8 +38,8 @@ images, y = digits.images[chosen][:400], digits.target[chosen][:400]
 X = np.array([outline(image) for image in images])
 
 # %%
-# Clusters under several distances, beside means: agreement with the digits, and the largest gain of
-# an exchange, which is 0 at a local minimum.
+# Clusters under several distances, beside means: agreement with the digits, and the largest gain
+# of an exchange, which is 0 at a local minimum.
 
 n_clusters = 6
 means = KMeans(n_clusters, n_init=10, random_state=0).fit(X)

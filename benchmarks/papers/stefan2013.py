@@ -19,7 +19,7 @@ RATES = {"GunPoint": 0.060}
 
 
 def learned_error(X, y, Z, labels):
-    """Error of the test part with the cost of least leave-one-out error, the smallest of equals."""
+    """Error of the test part with the cost of least leave-one-out error, the first of equals."""
     from skmoderndata.neighbors import DTWNeighborsClassifier
 
     models = [
@@ -52,8 +52,9 @@ def values(quick):
 ENTRY = Entry(
     title="Nearest neighbours under the move-split-merge distance",
     cites="Stefan, Athitsos and Das 2013",
-    source="the errors of the paper as listed under the algorithm MSM at timeseriesclassification.com",
+    source="the errors of the paper as listed under the algorithm MSM at "
+    "timeseriesclassification.com",
     values=values,
-    remarks="The set is read from the wheel of aeon where it is installed; the other sets of the paper "
-    "that are at hand are left out, as their printed errors could not be read here.",
+    remarks="The set is read from the wheel of aeon where it is installed. Other sets of the paper "
+    "are left out, as their printed errors could not be read here.",
 )
