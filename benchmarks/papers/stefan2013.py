@@ -55,6 +55,6 @@ ENTRY = Entry(
     source="the errors of the paper as listed under the algorithm MSM at "
     "timeseriesclassification.com",
     values=values,
-    remarks="The set is read from the wheel of aeon where it is installed. Other sets of the paper "
-    "are left out, as their printed errors could not be read here.",
+    remarks="The set is read from the wheel of aeon where it is installed. Other sets of the "
+    "paper are left out, as their printed errors could not be read here.",
 )
