@@ -3,6 +3,7 @@
 from skmoderndata.cluster._boolean_k_means import BooleanKMeans
 from skmoderndata.cluster._discrete_basis import DiscreteBasis
 from skmoderndata.cluster._formal_concept_factorization import FormalConceptFactorization
+from skmoderndata.cluster._k_medoids import KMedoids
 from skmoderndata.cluster._kernel_k_means import KernelKMeans
 from skmoderndata.cluster._multi_assignment_clustering import MultiAssignmentClustering
 from skmoderndata.cluster._neural_gas import NeuralGas
@@ -19,6 +20,7 @@ __all__ = [
     "ClusterPrototypesDisplay",
     "DiscreteBasis",
     "FormalConceptFactorization",
+    "KMedoids",
     "KernelKMeans",
     "MultiAssignmentClustering",
     "NeuralGas",

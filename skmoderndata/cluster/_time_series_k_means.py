@@ -87,6 +87,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
     See Also
     --------
     skmoderndata.metrics.dtw_barycenter : Average of one set of series.
+    KMedoids : Series as prototypes, under any elastic distance.
     ClusterPrototypesDisplay : Plots series and prototypes.
     sklearn.cluster.KMeans : For rows of a table.
 
@@ -134,7 +135,9 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         "init": [StrOptions({"k-means++"}), list, tuple, np.ndarray],
         "metric": [
             NamedOptions(
-                {"dtw", "soft_dtw", "euclidean"}, elsewhere="'softdtw' is 'soft_dtw' here"
+                {"dtw", "soft_dtw", "euclidean"},
+                elsewhere="'softdtw' is 'soft_dtw' here; KMedoids takes 'msm', 'twe' and others, "
+                "which have no mean",
             )
         ],
         "gamma": [POSITIVE],

@@ -24,6 +24,14 @@ from skmoderndata.metrics._dtw import (
     soft_dtw,
 )
 from skmoderndata.metrics._edit_distance import edit_distance, pairwise_edit_distance
+from skmoderndata.metrics._elastic import (
+    erp_distance,
+    lcss_distance,
+    msm_distance,
+    pairwise_elastic,
+    twe_distance,
+    weighted_dtw,
+)
 from skmoderndata.metrics._hmm import hmm_log_likelihood
 from skmoderndata.metrics._kernels import kernel_alignment, kernel_distances, kernel_variance
 from skmoderndata.metrics._rank import optimal_rank
@@ -41,6 +49,7 @@ __all__ = [
     "dtw_barycenter",
     "dtw_path",
     "edit_distance",
+    "erp_distance",
     "functional_distance",
     "generalization_error",
     "hmm_log_likelihood",
@@ -49,13 +58,18 @@ __all__ = [
     "kernel_distances",
     "kernel_variance",
     "lb_keogh",
+    "lcss_distance",
     "match_sources",
+    "msm_distance",
     "multiscale_dtw",
     "optimal_rank",
     "pairwise_dtw",
     "pairwise_edit_distance",
+    "pairwise_elastic",
     "rademacher_complexity",
     "soft_dtw",
     "soft_dtw_barycenter",
     "source_mismatch",
+    "twe_distance",
+    "weighted_dtw",
 ]

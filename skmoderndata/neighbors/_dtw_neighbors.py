@@ -1,4 +1,4 @@
-"""Nearest neighbours of series under dynamic time warping."""
+"""Nearest neighbours of series under dynamic time warping, and other elastic distances."""
 
 from numbers import Integral, Real
 
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from skmoderndata._base import Base
 from skmoderndata._compat import AT_LEAST_ONE, N_JOBS, Interval, StrOptions, fit_context
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.elastic import PARAMETERS, check_parameters, packed_distances
 from skmoderndata._samples.series import pack_series, same_channels, warping_band
 from skmoderndata._solvers.alignment.neighbors import make_index, search
 from skmoderndata._validation import check_magnitude, check_target
@@ -25,6 +26,7 @@ class _DTWNeighbors:
     def _fit(self, X, y):
         """Index the training series, with the radius of least leave-one-out error for "cv"."""
         name = type(self).__name__
+        check_parameters(self.metric, self.metric_params or {}, name)
         series = pack_series(X, name)
         check_consistent_length(series, y)
         if self.n_neighbors > len(series):
@@ -59,11 +61,16 @@ class _DTWNeighbors:
         self._index = self._make_index(series, self.radius_)
 
     def _make_index(self, series, radius):
+        """Return the series with their envelopes, or with the band only."""
         band = warping_band(type(self).__name__, radius=radius, slanted=self.slanted)
+        if self.metric != "dtw":
+            return series, band
         return make_index(*series.arrays, band=band, bounded=self.lower_bounds)
 
     def _search(self, series, index, k, *, alone):
         """Find distances and numbers of the k nearest; `alone` leaves each series itself out."""
+        if self.metric != "dtw":
+            return self._nearest_of_all(series, index, k, alone=alone)
 
         def block(start):
             values, offsets = _block(series, start)
@@ -72,11 +79,28 @@ class _DTWNeighbors:
 
         return self._in_blocks(block, len(series))
 
+    def _nearest_of_all(self, series, index, k, *, alone):
+        """Find the same from all distances: only dynamic time warping has lower bounds here."""
+        indexed, band = index
+        others = None if alone else indexed
+        D = packed_distances(
+            series, others, self.metric, self.metric_params or {}, band, self.n_jobs
+        )
+        if alone:  # after series at an infinite distance
+            np.fill_diagonal(D, np.nan)
+        nearest = np.argsort(D, axis=1, kind="stable")[:, :k]
+        return np.take_along_axis(D, nearest, axis=1), nearest
+
     def _leave_one_out(self, series, radii):
         """Yield distances and numbers of the nearest of each training series, for each radius.
 
         Radii descend inside, as a cost is a lower bound on those of smaller radii.
         """
+        if self.metric != "dtw":
+            for radius in radii:
+                index = self._make_index(series, int(radius))
+                yield self._nearest_of_all(series, index, self.n_neighbors, alone=True)
+            return
 
         def block(start):
             values, offsets = _block(series, start)
@@ -95,7 +119,7 @@ class _DTWNeighbors:
             return np.stack(costs, axis=1), np.stack(nearest, axis=1), begun
 
         distances, nearest = self._in_blocks(block, len(series))
-        return zip(distances.swapaxes(0, 1), nearest.swapaxes(0, 1), strict=True)
+        yield from zip(distances.swapaxes(0, 1), nearest.swapaxes(0, 1), strict=True)
 
     def _in_blocks(self, block, n):
         """Join costs, as distances, and numbers of the blocks of queries."""
@@ -204,8 +228,12 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
     slanted : bool, default=True
         Whether the band follows the diagonal if series have unequal lengths, as in `metrics.dtw`.
         False keeps the band of the archive, around equal positions.
+    metric : {"dtw", "weighted_dtw", "erp", "msm", "twe", "lcss"}, default="dtw"
+        Distance; the others are those of `metrics.pairwise_elastic`, and compute all distances.
+    metric_params : dict, default=None
+        Parameters of the distance, such as ``{"cost": 0.1}`` for "msm".
     lower_bounds : bool, default=True
-        Whether to use lower bounds. They save time and do not change the neighbours.
+        Whether to use lower bounds, for "dtw". They save time and do not change the neighbours.
     n_jobs : int, default=None
         Number of threads.
 
@@ -234,7 +262,8 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
     -----
     Samples are arrays of shape ``(length,)`` or ``(length, n_channels)`` of any lengths, in a
     list, or a 2-D or 3-D array. Memory is about three times that of the training series, whatever
-    the number of queries. The neighbours are exact.
+    the number of queries; other metrics than "dtw" hold the matrix of the distances. The
+    neighbours are exact.
 
     References
     ----------
@@ -259,7 +288,7 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         cite=("dau2019ucr", "keogh2005exact", "rakthanmanon2012searching"),
         cost="n p; a query n p^2 at most, and a few percent of that as a rule",
         samples="series",
-        checks=({}, {"n_neighbors": 3, "weights": "distance"}),
+        checks=({}, {"n_neighbors": 3, "weights": "distance"}, {"metric": "msm"}),
         method="dtw_neighbors",
         comparison=Comparison(
             baseline="sklearn.neighbors.KNeighborsClassifier",
@@ -278,6 +307,8 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
             None,
         ],
         "slanted": ["boolean"],
+        "metric": [StrOptions(set(PARAMETERS))],
+        "metric_params": [dict, None],
         "lower_bounds": ["boolean"],
         "n_jobs": N_JOBS,
     }
@@ -289,6 +320,8 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         weights="uniform",
         radius=None,
         slanted=True,
+        metric="dtw",
+        metric_params=None,
         lower_bounds=True,
         n_jobs=None,
     ):
@@ -296,6 +329,8 @@ class DTWNeighborsClassifier(_DTWNeighbors, ClassifierMixin, Base):
         self.weights = weights
         self.radius = radius
         self.slanted = slanted
+        self.metric = metric
+        self.metric_params = metric_params
         self.lower_bounds = lower_bounds
         self.n_jobs = n_jobs
 
@@ -387,8 +422,12 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
     slanted : bool, default=True
         Whether the band follows the diagonal if series have unequal lengths, as in `metrics.dtw`.
         False keeps the band of the archive, around equal positions.
+    metric : {"dtw", "weighted_dtw", "erp", "msm", "twe", "lcss"}, default="dtw"
+        Distance; the others are those of `metrics.pairwise_elastic`, and compute all distances.
+    metric_params : dict, default=None
+        Parameters of the distance, such as ``{"cost": 0.1}`` for "msm".
     lower_bounds : bool, default=True
-        Whether to use lower bounds. They save time and do not change the neighbours.
+        Whether to use lower bounds, for "dtw". They save time and do not change the neighbours.
     n_jobs : int, default=None
         Number of threads.
 
@@ -447,6 +486,8 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
         weights="uniform",
         radius=None,
         slanted=True,
+        metric="dtw",
+        metric_params=None,
         lower_bounds=True,
         n_jobs=None,
     ):
@@ -454,6 +495,8 @@ class DTWNeighborsRegressor(_DTWNeighbors, RegressorMixin, Base):
         self.weights = weights
         self.radius = radius
         self.slanted = slanted
+        self.metric = metric
+        self.metric_params = metric_params
         self.lower_bounds = lower_bounds
         self.n_jobs = n_jobs
 

@@ -1,5 +1,7 @@
 """Distances between samples of any type, as a pipeline step."""
 
+from functools import partial
+
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -11,10 +13,15 @@ from skmoderndata._compat import N_JOBS, NamedOptions, fit_context
 from skmoderndata._kernelized.checks import list_of_samples
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.edits import edit_matrix
+from skmoderndata._samples.elastic import PARAMETERS, elastic_matrix
 from skmoderndata._samples.sequences import pack
-from skmoderndata._samples.series import is_frame, rows_of_frame
+from skmoderndata._samples.series import is_frame, pack_series, rows_of_frame
 
-METRICS = {"edit": edit_matrix}  # functions that take n_jobs themselves
+# functions that take n_jobs themselves
+METRICS = {"edit": edit_matrix} | {
+    metric: partial(elastic_matrix, metric=metric, name="DistanceTransformer")
+    for metric in PARAMETERS
+}
 
 
 class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
@@ -26,10 +33,12 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     Parameters
     ----------
-    metric : {"edit"} or callable, default="edit"
+    metric : {"edit", "dtw", "weighted_dtw", "erp", "msm", "twe", "lcss"} or callable, \
+            default="edit"
         "edit" is the edit distance of strings and sequences of tokens, see
-        `skmoderndata.metrics.edit_distance`. A callable takes two lists of samples and returns the
-        matrix of distances, such as `skmoderndata.metrics.pairwise_dtw` for time series.
+        `skmoderndata.metrics.edit_distance`; the others are distances of time series, see
+        `skmoderndata.metrics.pairwise_elastic`. A callable takes two lists of samples and returns
+        the matrix of distances.
     metric_params : dict, default=None
         Further keyword arguments of the metric.
     n_jobs : int, default=None
@@ -73,9 +82,8 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     Time series of any lengths, with a band of two steps:
 
-    >>> from skmoderndata.metrics import pairwise_dtw
     >>> series = [[0, 0, 1, 0], [0, 1, 0], [3, 3, 2], [3, 2, 2, 2]]
-    >>> transformer = DistanceTransformer(pairwise_dtw, metric_params={"radius": 2})
+    >>> transformer = DistanceTransformer("dtw", metric_params={"radius": 2})
     >>> transformer.fit_transform(series).round(1)
     array([[0. , 0. , 4.8, 4.2],
            [0. , 0. , 4.1, 3.9],
@@ -100,8 +108,8 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         "metric": [
             NamedOptions(
                 set(METRICS),
-                elsewhere="for time series pass a function: skmoderndata.metrics.pairwise_dtw, or "
-                "one that calls soft_dtw, which others name 'softdtw', for each pair",
+                elsewhere="for soft_dtw, which others name 'softdtw', pass a function that calls "
+                "it for each pair",
             ),
             callable,
         ],
@@ -170,11 +178,14 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     def _samples(self, X, *, reset):
         name = type(self).__name__
-        if is_frame(X) and callable(self.metric):
+        if is_frame(X) and self.metric != "edit":
             X = rows_of_frame(X, name)
         samples = list_of_samples(X, name, own=reset)
+        # refuse samples that are no sequences, or no series
         if self.metric == "edit":
-            pack(samples, name)  # refuses samples that are no sequences
+            pack(samples, name)
+        elif self.metric in PARAMETERS:
+            pack_series(samples, name)
         return samples
 
     def _distances(self, X, Z):

@@ -35,6 +35,7 @@ from skmoderndata.metrics import (
     edit_distance,
     pairwise_dtw,
     pairwise_edit_distance,
+    pairwise_elastic,
     soft_dtw,
 )
 from skmoderndata.neighbors import DTWNeighborsClassifier
@@ -136,6 +137,10 @@ ROUTES = {
     "dtw_path": (lambda n: pair(dtw_path, series, n), 60_000),
     "soft_dtw": (lambda n: pair(soft_dtw, series, n), 15_000),
     "pairwise_dtw": (lambda n: of(pairwise_dtw, lambda m: series(m, 20), n), 20_000),
+    "pairwise_elastic": (
+        lambda n: of(lambda X: pairwise_elastic(X, metric="twe"), lambda m: series(m, 20), n),
+        20_000,
+    ),
     "nearest series": (nearest_series, 6_000),
     "subtrees": (lambda n: subtrees(n, "all"), 6_000),
     "gradient of subtrees": (lambda n: subtrees(n, "slopes"), 6_000),

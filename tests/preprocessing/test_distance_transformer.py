@@ -157,7 +157,8 @@ def wrong(value):
         (DistanceTransformer(), ["a", None], ValueError, "sample 1 is missing"),
         (DistanceTransformer(), [1.5], TypeError, "sample 0 is of type float"),
         (DistanceTransformer(), pd.DataFrame({"a": ["x"]}), ValueError, "select one column"),
-        (DistanceTransformer("dtw"), ["a"], ValueError, "'metric' parameter"),
+        (DistanceTransformer("cosine"), ["a"], ValueError, "'metric' parameter"),
+        (DistanceTransformer("dtw"), ["a"], ValueError, "not an array of real numbers"),
         (
             DistanceTransformer("softdtw"),
             [[1.0]],

@@ -1,5 +1,6 @@
 """Costs of the best alignments of many pairs of series, by dynamic programming."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import joblib
@@ -249,12 +250,59 @@ def alignment_costs(
     costs : ndarray of shape (n, m)
         Infinite where the band admits no alignment.
     """
-    same = Z is None
     columns = X if Z is None else Z
     values, offsets = X
-    rows = np.argsort(np.diff(offsets), kind="stable")
+
+    def block(rows: Array, chosen: Array, widths: Array) -> Array:
+        # all lanes at once, or one after the other where there are few
+        few = len(chosen) < FEW_LANES
+        compare = _compare_one_by_one if few else _compare
+        lanes = one_after_another(columns, chosen) if few else side_by_side(columns, chosen)
+        longest = int(np.diff(columns[1])[chosen].max())
+        position = np.zeros(3, dtype=np.int64)
+        saved = np.empty((longest + 1, 1 if few else len(chosen)))
+        costs = np.full((len(rows), len(chosen)), np.inf)
+        in_pieces(
+            *(compare, values, offsets, rows, widths, lanes),
+            *(band, rooted, cutoff, position, saved, costs),
+        )
+        return costs
+
+    return all_pairs(X, Z, block, by_length=band.needs_lengths, n_jobs=n_jobs)
+
+
+def all_pairs(
+    X: Packed,
+    Z: Packed | None,
+    block: Callable[[Array, Array, Array], Array],
+    *,
+    by_length: bool,
+    n_jobs: int | None = None,
+) -> Array:
+    """Return a symmetric measure of all pairs of series, from blocks of rows against lanes.
+
+    Parameters
+    ----------
+    X, Z : tuple of two ndarrays
+        Collections; None compares `X` with itself, each pair once and 0 on the diagonal.
+    block : callable
+        ``block(rows, chosen, widths)`` compares series of `X` with the first ``widths[p]`` of the
+        chosen lanes each; the matrix that it returns is infinite elsewhere.
+    by_length : bool
+        Whether the lanes of a block must have equal lengths.
+    n_jobs : int, default=None
+        Threads.
+
+    Returns
+    -------
+    costs : ndarray of shape (n, m)
+        Infinite where the block was.
+    """
+    same = Z is None
+    columns = X if Z is None else Z
+    rows = np.argsort(np.diff(X[1]), kind="stable")
     order = np.argsort(np.diff(columns[1]), kind="stable")
-    batches = lane_batches(np.diff(columns[1])[order], whole=not band.needs_lengths)
+    batches = lane_batches(np.diff(columns[1])[order], whole=not by_length)
 
     def one(start: int, stop: int) -> tuple[Array, Array, Array]:
         # pairs of the batch, its longest series first: of a matrix with itself each pair is
@@ -264,33 +312,20 @@ def alignment_costs(
         widths = np.full(len(here), stop - start)
         if same:
             widths = np.minimum(widths, stop - 1 - np.arange(len(here)))
-
-        # all lanes at once, or one after the other where there are few
-        few = len(those) < FEW_LANES
-        compare = _compare_one_by_one if few else _compare
-        lanes = one_after_another(columns, those) if few else side_by_side(columns, those)
-        longest = int(np.diff(columns[1])[those].max())
-        position = np.zeros(3, dtype=np.int64)
-        saved = np.empty((longest + 1, 1 if few else len(those)))
-        block = np.full((len(here), len(those)), np.inf)
-        in_pieces(
-            *(compare, values, offsets, here, widths, lanes),
-            *(band, rooted, cutoff, position, saved, block),
-        )
-        return here, those, block
+        return here, those, block(here, those, widths)
 
     results = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
         joblib.delayed(one)(start, stop) for start, stop in batches
     )
     # of a matrix with itself a block is infinite where its mirror image holds the cost
     costs = np.full((len(rows), len(order)), np.inf)
-    for here, those, block in results:
+    for here, those, values in results:
         if same:
-            smaller = np.minimum(block, costs[np.ix_(here, those)])
+            smaller = np.minimum(values, costs[np.ix_(here, those)])
             costs[np.ix_(here, those)] = smaller
             costs[np.ix_(those, here)] = np.minimum(smaller.T, costs[np.ix_(those, here)])
         else:
-            costs[np.ix_(here, those)] = block
+            costs[np.ix_(here, those)] = values
     if same:
         np.fill_diagonal(costs, 0.0)
     return costs

@@ -1,0 +1,111 @@
+"""Elastic distances of collections of series, for metrics and estimators."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from skmoderndata._samples.series import (
+    Series,
+    pack_series,
+    same_channels,
+    warn_no_alignment,
+    warping_band,
+)
+from skmoderndata._solvers.alignment.elastic import Elastic, elastic_costs
+from skmoderndata._solvers.alignment.warping import alignment_costs
+from skmoderndata._typing import Array
+
+# names of the distances, and the parameters of each beside the band
+PARAMETERS = {
+    "dtw": (),
+    "weighted_dtw": ("steepness",),
+    "erp": ("gap_value",),
+    "msm": ("cost",),
+    "twe": ("stiffness", "gap_cost"),
+    "lcss": ("epsilon",),
+}
+
+
+def elastic_matrix(
+    X: Any,
+    Z: Any = None,
+    *,
+    metric: str,
+    radius: Any = None,
+    slanted: bool = True,
+    n_jobs: int | None = None,
+    name: str = "pairwise_elastic",
+    **parameters: Any,
+) -> Array:
+    """Return an elastic distance of all pairs of series.
+
+    Parameters
+    ----------
+    X, Z : collections of series
+        None compares `X` with itself.
+    metric : str
+        A key of `PARAMETERS`.
+    radius, slanted
+        The band, as in `metrics.dtw`.
+    n_jobs : int, default=None
+        Threads.
+    name : str
+        Name of the caller, for error messages.
+    **parameters : float
+        Those of the distance.
+
+    Returns
+    -------
+    distances : ndarray of shape (n_X, n_Z)
+        Infinite, with a warning, where the band admits no alignment.
+    """
+    check_parameters(metric, parameters, name)
+    band = warping_band(name, radius=radius, slanted=slanted)
+    A = pack_series(X, name)
+    B = None if Z is None or Z is X else pack_series(Z, name)
+    if B is not None:
+        same_channels(A, B, name)
+    D = packed_distances(A, B, metric, parameters, band, n_jobs)
+    warn_no_alignment(name, D)
+    return D
+
+
+def packed_distances(
+    A: Series,
+    B: Series | None,
+    metric: str,
+    parameters: dict[str, Any],
+    band: Any,
+    n_jobs: int | None = None,
+) -> Array:
+    """Return the distances of packed series, with parameters that are checked."""
+    others = None if B is None else B.arrays
+    if metric == "dtw":
+        costs = alignment_costs(A.arrays, others, band=band, rooted=False, n_jobs=n_jobs)
+        return np.sqrt(costs)
+
+    numbers = {key: float(value) for key, value in parameters.items()}
+    elastic = Elastic(metric, **numbers)
+    costs = elastic_costs(A.arrays, others, elastic=elastic, band=band, n_jobs=n_jobs)
+    return np.sqrt(costs) if metric == "weighted_dtw" else costs
+
+
+def check_parameters(metric: Any, parameters: dict[str, Any], name: str) -> None:
+    """Refuse unknown distances, and parameters that a distance does not have."""
+    if not isinstance(metric, str) or metric not in PARAMETERS:
+        known = ", ".join(f'"{key}"' for key in PARAMETERS)
+        raise ValueError(f"{name}: metric={metric!r}; it must be one of {known}.")
+
+    own = PARAMETERS[metric]
+    for key, value in parameters.items():
+        if key not in own:
+            takes = f"the parameters {', '.join(own)}" if own else "no parameters"
+            raise ValueError(
+                f'{name}: metric="{metric}" has no parameter {key}; beside the band it takes '
+                f"{takes}."
+            )
+        is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+        if not is_number or not np.isfinite(value) or (value < 0 and key != "gap_value"):
+            limit = "" if key == "gap_value" else " of at least 0"
+            raise ValueError(f"{name}: {key}={value!r}; it must be a finite number{limit}.")

@@ -1,0 +1,378 @@
+"""Elastic distances of many pairs of series: edits with real penalty, moves, time warp edits.
+
+Each distance has one compiled recursion, which goes through the rows of the tables of one series
+against the lanes of many. `row[j + 1]` holds D(i, j) of all lanes, as in `warping.next_row`.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from skmoderndata._jit import jit_leaf
+from skmoderndata._solvers.alignment.corridors import Band, corridor
+from skmoderndata._solvers.alignment.warping import LANES, Packed, all_pairs, side_by_side
+from skmoderndata._solvers.common import pieces
+from skmoderndata._typing import Array
+
+METRICS = ("erp", "lcss", "msm", "twe", "weighted_dtw")
+
+
+class Elastic(NamedTuple):
+    """An elastic distance with its parameters; each distance reads its own ones.
+
+    Attributes
+    ----------
+    metric : str
+        One of `METRICS`.
+    gap_value : float
+        Value that a gap stands for, g of ERP.
+    cost : float
+        Cost of a split or a merge, c of MSM.
+    stiffness : float
+        Cost of a time difference of one step, nu of TWE.
+    gap_cost : float
+        Cost of a deletion, lambda of TWE.
+    steepness : float
+        Slope of the logistic weights, g of weighted DTW, in 1 / steps.
+    epsilon : float
+        Largest difference of values that match in the longest common subsequence.
+    """
+
+    metric: str
+    gap_value: float = 0.0
+    cost: float = 1.0
+    stiffness: float = 0.001
+    gap_cost: float = 1.0
+    steepness: float = 0.05
+    epsilon: float = 1.0
+
+
+def elastic_costs(
+    X: Packed,
+    Z: Packed | None = None,
+    *,
+    elastic: Elastic,
+    band: Band,
+    n_jobs: int | None = None,
+) -> Array:
+    """Return an elastic distance of all pairs of series.
+
+    Parameters
+    ----------
+    X, Z : tuple of two ndarrays
+        Collections; None compares `X` with itself.
+    elastic : Elastic
+        The distance. That of MSM is the sum over the channels.
+    band : Band
+        Which cells may be visited.
+    n_jobs : int, default=None
+        Threads.
+
+    Returns
+    -------
+    costs : ndarray of shape (n, m)
+        Infinite where the band admits no alignment; for "lcss" one minus the length of the
+        longest common subsequence over that of the shorter series.
+    """
+    # MSM is stated for one channel: sum over the channels
+    n_channels = X[0].shape[1]
+    if elastic.metric == "msm" and n_channels > 1:
+        total: Array = np.zeros((len(X[1]) - 1, 1))
+        for c in range(n_channels):
+            x = (np.ascontiguousarray(X[0][:, [c]]), X[1])
+            z = None if Z is None else (np.ascontiguousarray(Z[0][:, [c]]), Z[1])
+            total = total + elastic_costs(x, z, elastic=elastic, band=band, n_jobs=n_jobs)
+        return total
+
+    # the larger collection in the lanes: all distances are symmetric
+    if Z is not None and len(Z[1]) < min(len(X[1]), LANES):
+        return elastic_costs(Z, X, elastic=elastic, band=band, n_jobs=n_jobs).T
+
+    columns = X if Z is None else Z
+    values, offsets = X
+
+    def block(rows: Array, chosen: Array, widths: Array) -> Array:
+        lanes = side_by_side(columns, chosen)
+        # point 0 comes before the first one [Marteau 2009, section 2.2]
+        z = np.pad(lanes.values, ((1, 0), (0, 0), (0, 0)))
+        costs = np.full((len(rows), len(chosen)), np.inf)
+        tables = _Tables(elastic, band, z, lanes.lengths)
+        for p, i in enumerate(rows):
+            if widths[p] > 0:
+                x = values[offsets[i] : offsets[i + 1]]
+                costs[p, : widths[p]] = tables.last_cells(x, int(widths[p]))
+        return costs
+
+    by_length = band.needs_lengths or elastic.metric == "weighted_dtw"
+    return all_pairs(X, Z, block, by_length=by_length, n_jobs=n_jobs)
+
+
+class _Tables:
+    """Tables of one series against the lanes of a batch, row by row."""
+
+    def __init__(self, elastic: Elastic, band: Band, z: Array, lengths: Array) -> None:
+        self.elastic = elastic
+        self.band = band
+        self.z = z
+        self.lengths = lengths
+        self.gaps = _gaps(elastic, z)
+        self.n_corridor = -1
+
+    def last_cells(self, x: Array, width: int) -> Array:
+        """Distances of a series from the first `width` lanes."""
+        n = len(x)
+        longest = len(self.z) - 1
+        if n != self.n_corridor:  # series come in the order of their lengths
+            self.low, self.high = corridor(n, longest, self.band)
+            self.n_corridor = n
+
+        # 1. the borders of the tables, and the costs that depend on one series alone
+        padded = np.concatenate([np.zeros((1, x.shape[1])), x])
+        row = self._border(width)
+        work = np.empty((2, width))
+        recursion, costs = self._recursion(padded)
+
+        # 2. the rows, in pieces
+        rows_per_piece = max(pieces.PIECE_CELLS // max(longest * width, 1), 1)
+        for first in range(0, n, rows_per_piece):
+            stop = min(first + rows_per_piece, n)
+            recursion(padded, self.z, *costs, self.low, self.high, first, stop, row, work)
+
+        # 3. the last cell of each lane, where the corridor reaches it
+        lengths = self.lengths[:width]
+        last = row[lengths, np.arange(width)]
+        if self.elastic.metric == "lcss":
+            return 1.0 + row[
+                np.minimum(lengths, self.high[-1]), np.arange(width)
+            ] / np.minimum(n, lengths)
+        empty = (self.low >= self.high).any()
+        reached = (self.low[-1] < lengths) & (lengths <= self.high[-1]) & (not empty)
+        return np.where(reached, last, np.inf)
+
+    def _border(self, width: int) -> Array:
+        """Return D(-1, j), with D(-1, -1) = 0 in front."""
+        longest = len(self.z) - 1
+        if self.elastic.metric == "lcss":
+            return np.zeros((longest + 1, width))
+        row = np.full((longest + 1, width), np.inf)
+        row[0] = 0.0
+        if self.elastic.metric == "erp":
+            stop = self.high[0]
+            row[1 : stop + 1] = self.gaps[:stop, :width].cumsum(axis=0)
+        return row
+
+    def _recursion(self, x: Array) -> tuple[Any, tuple[Any, ...]]:
+        """Return the compiled recursion, and its costs."""
+        elastic = self.elastic
+        if elastic.metric == "erp":
+            return erp_rows, (_gaps(elastic, x[:, :, None])[:, 0], self.gaps)
+        if elastic.metric == "twe":
+            gaps = _gaps(elastic, x[:, :, None])[:, 0]
+            return twe_rows, (gaps, self.gaps, elastic.stiffness)
+        if elastic.metric == "msm":
+            return msm_rows, (elastic.cost,)
+        if elastic.metric == "lcss":
+            return lcss_rows, (elastic.epsilon,)
+        size = max(len(x), len(self.z)) - 1
+        return weighted_rows, (logistic_weights(size, elastic.steepness),)
+
+
+def _gaps(elastic: Elastic, z: Array) -> Array:
+    """Costs of a step in one series alone, of shape (length, n_lanes), for ERP and TWE."""
+    if elastic.metric == "erp":
+        return np.sqrt(((z[1:] - elastic.gap_value) ** 2).sum(axis=1))
+    if elastic.metric == "twe":
+        steps = np.sqrt((np.diff(z, axis=0) ** 2).sum(axis=1))
+        return steps + (elastic.stiffness + elastic.gap_cost)
+    return np.empty((0, 0))
+
+
+def logistic_weights(size: int, steepness: float) -> Array:
+    """Return the weight of a difference of positions, ``1 / (1 + exp(-g (k - size / 2)))``."""
+    weights: Array = expit(steepness * (np.arange(size) - size / 2))
+    return weights
+
+
+@jit_leaf
+def add_distances(point, z, total, sums):
+    """Add the Euclidean distances of one point from the points z of all lanes to `total`."""
+    width = len(total)
+    if len(point) == 1:
+        value = point[0]
+        channel = z[0]
+        for k in range(width):
+            total[k] += abs(value - channel[k])
+        return
+
+    sums[:] = 0.0
+    for c in range(len(point)):
+        channel = z[c]
+        for k in range(width):
+            difference = point[c] - channel[k]
+            sums[k] += difference * difference
+    for k in range(width):
+        total[k] += np.sqrt(sums[k])
+
+
+@jit_leaf
+def erp_rows(x, z, gaps_x, gaps_z, low, high, first, stop, row, work):
+    """Rows of the edit distance with real penalty [Chen and Ng 2004, section 4.1].
+
+    ``D(i, j) = min(D(i-1, j-1) + |x_i - z_j|, D(i-1, j) + |x_i - g|, D(i, j-1) + |z_j - g|)``.
+    """
+    diagonal = work[0]
+    width = len(diagonal)
+    for i in range(first, stop):
+        # the cell left of the corridor: all of x deleted, or none
+        gap_x = gaps_x[i]
+        outside = row[low[i]]
+        for k in range(width):
+            diagonal[k] = outside[k]
+            outside[k] = outside[k] + gap_x if low[i] == 0 else np.inf
+
+        for j in range(low[i], high[i]):
+            previous = row[j]
+            here = row[j + 1]
+            gap_z = gaps_z[j]
+            add_distances(x[i + 1], z[j + 1], diagonal, work[1])
+            for k in range(width):
+                best = min(diagonal[k], here[k] + gap_x)
+                diagonal[k] = here[k]
+                here[k] = min(best, previous[k] + gap_z[k])
+
+
+@jit_leaf
+def twe_rows(x, z, gaps_x, gaps_z, stiffness, low, high, first, stop, row, work):
+    """Rows of the time warp edit distance [Marteau 2009, eq. 5], with the index as the time.
+
+    ``D(i, j) = min(D(i-1, j-1) + |x_i - z_j| + |x_{i-1} - z_{j-1}| + 2 nu |i - j|,
+    D(i-1, j) + |x_i - x_{i-1}| + nu + lambda, D(i, j-1) + |z_j - z_{j-1}| + nu + lambda)``.
+    """
+    diagonal = work[0]
+    width = len(diagonal)
+    for i in range(first, stop):
+        gap_x = gaps_x[i]
+        outside = row[low[i]]
+        for k in range(width):
+            diagonal[k] = outside[k]
+            outside[k] = np.inf
+
+        for j in range(low[i], high[i]):
+            previous = row[j]
+            here = row[j + 1]
+            gap_z = gaps_z[j]
+            apart = 2.0 * stiffness * abs(i - j)
+            add_distances(x[i + 1], z[j + 1], diagonal, work[1])
+            add_distances(x[i], z[j], diagonal, work[1])
+            for k in range(width):
+                best = min(diagonal[k] + apart, here[k] + gap_x)
+                diagonal[k] = here[k]
+                here[k] = min(best, previous[k] + gap_z[k])
+
+
+@jit_leaf
+def msm_rows(x, z, cost, low, high, first, stop, row, work):
+    """Rows of the move-split-merge distance [Stefan et al. 2013, Figure 9].
+
+    ``D(i, j) = min(D(i-1, j-1) + |x_i - z_j|, D(i-1, j) + C(x_i, x_{i-1}, z_j),
+    D(i, j-1) + C(z_j, z_{j-1}, x_i))``, where C(a, b, c) is the cost of a split or a merge plus
+    the distance of a from the interval between b and c.
+    """
+    diagonal = work[0]
+    width = len(diagonal)
+    for i in range(first, stop):
+        outside = row[low[i]]
+        for k in range(width):
+            diagonal[k] = outside[k]
+            outside[k] = np.inf
+
+        here_x = x[i + 1, 0]
+        before_x = x[i, 0]
+        for j in range(low[i], high[i]):
+            previous = row[j]
+            here = row[j + 1]
+            here_z = z[j + 1, 0]
+            before_z = z[j, 0]
+            # at most four arrays in a loop, as in `warping.next_row`
+            for k in range(width):
+                v = here_z[k]
+                beyond = max(here_x - max(before_x, v), min(before_x, v) - here_x)
+                best = min(diagonal[k] + abs(here_x - v), here[k] + cost + max(beyond, 0.0))
+                diagonal[k] = here[k]
+                here[k] = best
+            for k in range(width):
+                v = here_z[k]
+                w = before_z[k]
+                beyond = max(v - max(w, here_x), min(w, here_x) - v)
+                here[k] = min(here[k], previous[k] + cost + max(beyond, 0.0))
+
+
+@jit_leaf
+def weighted_rows(x, z, weights, low, high, first, stop, row, work):
+    """Rows of weighted dynamic time warping [Jeong et al. 2011, eq. 4].
+
+    ``D(i, j) = w(|i - j|) |x_i - z_j|^2 + min(D(i-1, j-1), D(i-1, j), D(i, j-1))``.
+    """
+    diagonal = work[0]
+    cost = work[1]
+    width = len(diagonal)
+    for i in range(first, stop):
+        outside = row[low[i]]
+        for k in range(width):
+            diagonal[k] = outside[k]
+            outside[k] = np.inf
+
+        for j in range(low[i], high[i]):
+            previous = row[j]
+            here = row[j + 1]
+            weight = weights[abs(i - j)]
+            cost[:] = 0.0
+            for c in range(x.shape[1]):
+                value = x[i + 1, c]
+                channel = z[j + 1, c]
+                for k in range(width):
+                    difference = value - channel[k]
+                    cost[k] += weight * (difference * difference)
+            for k in range(width):
+                above = here[k]
+                best = min(min(previous[k], above), diagonal[k])
+                diagonal[k] = above
+                here[k] = cost[k] + best
+
+
+@jit_leaf
+def lcss_rows(x, z, epsilon, low, high, first, stop, row, work):
+    """Rows of minus the length of the longest common subsequence [Vlachos et al. 2002, def. 1].
+
+    Points match where no channel differs by more than epsilon, in the corridor; points may be
+    left out anywhere, so that cells outside it hold what the nearest cell inside holds.
+    """
+    diagonal = work[0]
+    matched = work[1]
+    width = len(diagonal)
+    for i in range(first, stop):
+        # cells above that the corridor of the row before did not reach
+        reached = high[i - 1] if i > 0 else high[0]
+        for j in range(reached, high[i]):
+            for k in range(width):
+                row[j + 1, k] = row[j, k]
+
+        outside = row[low[i]]
+        for k in range(width):
+            diagonal[k] = outside[k]
+
+        for j in range(low[i], high[i]):
+            previous = row[j]
+            here = row[j + 1]
+            matched[:] = 1.0
+            for c in range(x.shape[1]):
+                value = x[i + 1, c]
+                channel = z[j + 1, c]
+                for k in range(width):
+                    if abs(value - channel[k]) > epsilon:
+                        matched[k] = 0.0
+            for k in range(width):
+                best = min(diagonal[k] - matched[k], here[k])
+                diagonal[k] = here[k]
+                here[k] = min(best, previous[k])

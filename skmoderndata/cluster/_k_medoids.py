@@ -1,0 +1,539 @@
+"""Clusters around samples, from any distances."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.metrics import pairwise_distances
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base, run_starts, warn_not_converged
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    N_JOBS,
+    CallbackSupportMixin,
+    StrOptions,
+    fit_context,
+)
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._samples.elastic import PARAMETERS, elastic_matrix
+from skmoderndata._samples.series import pack_series
+from skmoderndata._solvers.common.iterate import Iterations
+from skmoderndata._validation import relative_weights, validate_data
+
+CDIST_NAMES = {"manhattan": "cityblock"}
+TABLE_METRICS = ("chebyshev", "cosine", "euclidean", "manhattan", "sqeuclidean")
+BLOCK_ENTRIES = 2**20  # distances of candidates that the certificate looks at together
+GAIN_RTOL = 1e-12  # relative decrease of the objective below which an exchange is rounding
+
+
+class KMedoids(
+    CallbackSupportMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    Base,
+):
+    r"""K-medoids clustering: samples as centres, from any distances.
+
+    Minimises the weighted sum of distances from the nearest of k samples, the medoids,
+
+    .. math:: \min_{M \subset \{1, \dots, n\},\ |M| = k} \sum_i w_i \min_{m \in M} d(x_i, x_m),
+
+    by exchanges of a medoid with another sample, each evaluated exactly for all medoids at once
+    (FasterPAM [1]_), until no exchange lowers the sum.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    metric : str, default="euclidean"
+        Distance: "precomputed" for a matrix of distances; "euclidean", "sqeuclidean", "manhattan",
+        "chebyshev" or "cosine" for the rows of a table; "dtw", "weighted_dtw", "erp", "msm", "twe"
+        or "lcss" for time series of any lengths, as in `metrics.pairwise_elastic`.
+    metric_params : dict, default=None
+        Parameters of the distance of series, with `radius` and `slanted`.
+    init : {"build", "random"} or array-like of shape (n_clusters,), default="build"
+        Initial medoids: each in turn the sample that lowers the sum most [2]_, samples drawn at
+        random, or the numbers of samples.
+    n_init : int, default=10
+        Number of starts of `init="random"`; the best result is kept. Others have one start.
+    max_iter : int, default=100
+        Largest number of passes over all samples in a start.
+    n_jobs : int, default=None
+        Number of threads.
+    random_state : int, RandomState instance or None, default=None
+        Controls the random starts. Pass an int for reproducible results.
+
+    Attributes
+    ----------
+    medoid_indices_ : ndarray of int of shape (n_clusters,)
+        Numbers of the medoids among the training samples.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features), or list of series
+        The medoids. Not for `metric="precomputed"`.
+    labels_ : ndarray of int of shape (n_samples,)
+        Nearest medoid of each training sample.
+    inertia_ : float
+        Value of the objective.
+    swap_gain_ : float
+        Largest relative decrease of the objective by an exchange of one medoid with any sample,
+        computed anew from the distances; 0 if there is none, which certifies a local minimum.
+    n_iter_ : int
+        Number of passes of the best start.
+    n_features_in_ : int
+        Number of features seen during `fit`, for tables.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if `X` has names that are all strings.
+
+    See Also
+    --------
+    sklearn.cluster.KMeans : Means instead of samples, for squared Euclidean distances only.
+    TimeSeriesKMeans : Averages of series under dynamic time warping.
+    skmoderndata.metrics.pairwise_elastic : The distances of series.
+    skmoderndata.metrics.pairwise_edit_distance : Distances of strings, for "precomputed".
+
+    Notes
+    -----
+    Memory and the distances take ``n^2``; a pass takes ``n^2`` operations whatever the number of
+    clusters, and "build" ``n^2 k``. The objective has many local minima; with exchanges they are
+    rarely far from the best. Ties go to the sample of smaller number.
+
+    Samples of weight 0 are no medoids and do not influence them; random starts are drawn by
+    position, so that copies of a sample change them. Distances must be symmetric,
+    finite and at least 0; the triangle inequality is not required.
+
+    References
+    ----------
+    .. [1] Schubert and Rousseeuw, Fast and eager k-medoids clustering: O(k) runtime improvement of
+       the PAM, CLARA, and CLARANS algorithms, Information Systems 101, 2021, Algorithm 3.
+    .. [2] Kaufman and Rousseeuw, Finding Groups in Data, Wiley, 1990, chapter 2.
+
+    Examples
+    --------
+    >>> from skmoderndata.cluster import KMedoids
+    >>> X = [[0, 1, 0], [0, 0, 1, 0], [5, 1, 0], [5, 1, 1, 0], [5, 1]]
+    >>> model = KMedoids(2, metric="msm", metric_params={"cost": 0.1}).fit(X)
+    >>> model.labels_
+    array([1, 1, 0, 0, 0])
+    >>> model.medoid_indices_, round(model.inertia_, 6), model.swap_gain_
+    (array([2, 0]), 1.3, 0.0)
+    """
+
+    _card = MethodCard(
+        family="clusters",
+        cite=("schubert2021fast", "kaufman1990finding"),
+        cost="n^2 p + T n^2; BUILD n^2 k",
+        checks=(
+            {"n_clusters": 3},
+            {"n_clusters": 3, "metric": "manhattan"},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.cluster.KMeans",
+            problem="bump_clusters",
+            grid={"metric_params": [{"radius": 10}, {"radius": 20}]},
+            params={"n_clusters": 4, "metric": "dtw"},
+            baseline_grid={"init": ["k-means++", "random"]},
+            baseline_params={"n_clusters": 4, "n_init": 3, "random_state": 0},
+        ),
+    )
+    _parameter_constraints = {
+        "n_clusters": [AT_LEAST_ONE],
+        "metric": [StrOptions({"precomputed", *TABLE_METRICS, *PARAMETERS})],
+        "metric_params": [dict, None],
+        "init": [StrOptions({"build", "random"}), "array-like"],
+        "n_init": [AT_LEAST_ONE],
+        "max_iter": [AT_LEAST_ONE],
+        "n_jobs": N_JOBS,
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        metric="euclidean",
+        metric_params=None,
+        init="build",
+        n_init=10,
+        max_iter=100,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.n_clusters = n_clusters
+        self.metric = metric
+        self.metric_params = metric_params
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @fit_context()
+    def fit(self, X, y=None, sample_weight=None):
+        """Choose the medoids.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), (n_samples, n_samples), or collection
+            Rows, a matrix of distances for `metric="precomputed"`, or series.
+        y : None
+            Not used, present by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights in the objective; None gives all samples weight 1.
+
+        Returns
+        -------
+        self : KMedoids
+            The fitted estimator.
+        """
+        name = type(self).__name__
+        if self.metric_params and self.metric not in PARAMETERS:
+            raise ValueError(
+                f'{name}: metric="{self.metric}" has no metric_params; those of series have.'
+            )
+
+        # samples of positive weight, and their distances
+        X = self._samples(X, reset=True)
+        w, unit = relative_weights(sample_weight, np.empty((len(X), 1)))
+        weighted = np.flatnonzero(w > 0)
+        n = len(weighted)
+        k = self.n_clusters
+        if n < k:
+            given = "" if sample_weight is None else "of positive weight "
+            raise ValueError(f"n_samples={n} {given}should be >= n_clusters={k}.")
+        init = self._check_init(weighted, len(X))
+        D = self._distances(X, None)
+        if n < len(X):
+            D = np.ascontiguousarray(D[np.ix_(weighted, weighted)])
+        w = w[weighted]
+
+        # starts, and exchanges from each
+        rng = check_random_state(self.random_state)
+        if isinstance(init, np.ndarray):
+            starts = [init]
+        elif init == "build":
+            starts = [build(D, w, k)]
+        else:
+            starts = [rng.choice(n, size=k, replace=False) for _ in range(self.n_init)]
+
+        def one(seed, progress=None):
+            return k_medoids(D, w, seed, max_iter=self.max_iter, progress=progress)
+
+        results, stopped = run_starts(
+            self,
+            X,
+            y,
+            one,
+            starts,
+            max_passes=len(starts) * self.max_iter,
+            n_jobs=self.n_jobs,
+            require="sharedmem",  # all starts use one matrix of distances
+        )
+        best = min(results, key=lambda result: result.objective)
+
+        self._keep(X, weighted[best.medoids])
+        self.inertia_ = best.objective * unit
+        self.swap_gain_ = best_swap_gain(D, w, best.medoids)
+        self.n_iter_ = best.n_iter
+
+        if not best.converged and not stopped:
+            warn_not_converged(
+                self,
+                reached=f"medoids were still exchanged in pass {best.n_iter}",
+                remedy="increase max_iter",
+            )
+
+        return self
+
+    def _keep(self, X, medoids):
+        """Store the medoids, and the nearest one of each sample."""
+        # samples of weight zero go to the nearest medoid as well
+        own = None if self.metric == "precomputed" else X[medoids]
+        to_medoids = X[:, medoids] if own is None else self._distances(X, own)
+
+        self.medoid_indices_ = medoids
+        self._medoids = own
+        if self.metric in PARAMETERS:
+            self.cluster_centers_ = [own.one(c) for c in range(len(own))]
+        elif own is not None:
+            self.cluster_centers_ = own
+        elif hasattr(self, "cluster_centers_"):
+            del self.cluster_centers_  # of an earlier fit
+        self.labels_ = to_medoids.argmin(axis=1)
+
+    def transform(self, X):
+        """Compute the distances from the medoids.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), (n_samples, n_train), or collection
+            Rows, distances from the training samples for `metric="precomputed"`, or series.
+
+        Returns
+        -------
+        D : ndarray of shape (n_samples, n_clusters)
+            Distances.
+        """
+        check_is_fitted(self)
+        X = self._samples(X, reset=False)
+        if self.metric == "precomputed":
+            return X[:, self.medoid_indices_]
+        return self._distances(X, self._medoids)
+
+    def predict(self, X):
+        """Predict the nearest medoid of each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), (n_samples, n_train), or collection
+            Samples, as in `transform`.
+
+        Returns
+        -------
+        labels : ndarray of int of shape (n_samples,)
+            Index of the cluster; the smaller one in a tie.
+        """
+        return self.transform(X).argmin(axis=1)
+
+    def score(self, X, y=None, sample_weight=None):
+        """Compute the negative sum of distances from the nearest medoids.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), (n_samples, n_train), or collection
+            Samples, as in `transform`.
+        y : None
+            Not used, present by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
+
+        Returns
+        -------
+        score : float
+            Higher is better. It increases with `n_clusters`.
+        """
+        nearest = self.transform(X).min(axis=1)
+        w, unit = relative_weights(sample_weight, nearest[:, None])
+        return -float(w @ nearest) * unit
+
+    @property
+    def _n_features_out(self):
+        return len(self.medoid_indices_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        is_series = self.metric in PARAMETERS
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        tags.input_tags.two_d_array = not is_series
+        tags.input_tags.three_d_array = is_series
+        tags.transformer_tags.preserves_dtype = ["float64"]
+        return tags
+
+    def _samples(self, X, *, reset):
+        """Check rows, series or distances."""
+        name = type(self).__name__
+        if self.metric in PARAMETERS:
+            return pack_series(X, name)
+        X = validate_data(self, X, reset=reset, dtype=np.float64)
+        if self.metric != "precomputed":
+            return X
+
+        if X.min(initial=0.0) < 0:
+            raise ValueError(f"{name}: a precomputed matrix has negative distances.")
+        if reset:
+            if X.shape[0] != X.shape[1]:
+                raise ValueError(
+                    f'{name}: metric="precomputed" needs a square matrix of distances, and X has '
+                    f"shape {X.shape}."
+                )
+            if not np.allclose(X, X.T, rtol=1e-7, atol=1e-10 * X.max(initial=0.0)):
+                raise ValueError(
+                    f"{name}: a precomputed matrix must be symmetric; (X + X.T) / 2 is."
+                )
+        return X
+
+    def _distances(self, X, Z):
+        """Distances between samples, or among them for `Z=None`; a precomputed matrix as it is."""
+        name = type(self).__name__
+        if self.metric == "precomputed":
+            return X
+        if self.metric not in PARAMETERS:
+            if self.metric == "cosine":
+                return pairwise_distances(X, Z, metric="cosine")
+            # differences: inner products would give copies of a row a distance of 1e-8
+            return cdist(X, X if Z is None else Z, CDIST_NAMES.get(self.metric, self.metric))
+        params = self.metric_params or {}
+        D = elastic_matrix(X, Z, metric=self.metric, n_jobs=self.n_jobs, name=name, **params)
+        if not np.isfinite(D).all():
+            raise ValueError(
+                f"{name}: the radius admits no alignment of some series, as their lengths differ "
+                "by more; omit slanted=False, or take a larger radius."
+            )
+        return D
+
+    def _check_init(self, weighted, n):
+        """Return the start; numbers of samples as those among the samples of positive weight."""
+        if isinstance(self.init, str):
+            return self.init
+        init = np.asarray(self.init)
+        k = self.n_clusters
+        if init.shape != (k,) or init.dtype.kind not in "iu" or len(set(init.tolist())) < k:
+            raise ValueError(
+                f"{type(self).__name__}: init={self.init!r}; it must hold n_clusters={k} "
+                "different numbers of samples."
+            )
+        if not np.isin(init, weighted).all():
+            raise ValueError(
+                f"{type(self).__name__}: init={self.init!r}; numbers must be those of samples of "
+                f"positive weight, from 0 to {n - 1}."
+            )
+        return np.searchsorted(weighted, init)
+
+
+class MedoidsResult(NamedTuple):
+    """Medoids that a start ended with.
+
+    Attributes
+    ----------
+    medoids : ndarray of int of shape (k,)
+        Numbers of the medoids.
+    objective : float
+        Weighted sum of the distances from the nearest ones.
+    n_iter : int
+        Passes over all samples.
+    converged : bool
+        Whether a whole pass found no exchange that lowers the objective.
+    """
+
+    medoids: np.ndarray
+    objective: float
+    n_iter: int
+    converged: bool
+
+
+def build(D, w, k):
+    """Choose k medoids, each the sample that lowers the objective most (BUILD)."""
+    medoids = [int((D @ w).argmin())]
+    nearest = D[medoids[0]]
+    for _ in range(1, k):
+        # sum of w_i min(d_i, D_ic) for all candidates c, in blocks of them
+        totals = np.empty(len(D))
+        for rows in _blocks(len(D)):
+            totals[rows] = np.minimum(D[rows], nearest) @ w
+        totals[medoids] = np.inf
+        medoids.append(int(totals.argmin()))
+        nearest = np.minimum(nearest, D[medoids[-1]])
+    return np.array(medoids)
+
+
+def k_medoids(D, w, medoids, *, max_iter, progress=None):
+    """Exchange medoids until no exchange lowers the objective (FasterPAM, Algorithm 3).
+
+    Each candidate is evaluated for the removal of all medoids at once, and exchanged at once with
+    the one whose removal lowers the objective most.
+    """
+    n = len(D)
+    medoids = np.array(medoids)
+    k = len(medoids)
+    state = _nearest_two(D, medoids)
+    removal = _removal_losses(state, w, k)
+    objective = float(w @ state.d_near)
+    since_exchange = 0
+
+    it = Iterations(max_iter, 0.5, progress)
+    for _ in it:
+        for c in range(n):
+            if since_exchange >= n:
+                break
+            since_exchange += 1
+            if c in medoids:
+                continue
+
+            # 1. change of the objective by c in addition to all medoids
+            d = D[c]
+            closer = d < state.d_near
+            gain = float(w[closer] @ (d[closer] - state.d_near[closer]))
+
+            # 2. correction for each medoid that goes: its samples go to c, or to their second
+            between = (d < state.d_second) & ~closer
+            change = removal.copy()
+            change += np.bincount(
+                state.near[closer],
+                w[closer] * (state.d_near[closer] - state.d_second[closer]),
+                minlength=k,
+            )
+            change += np.bincount(
+                state.near[between],
+                w[between] * (d[between] - state.d_second[between]),
+                minlength=k,
+            )
+
+            # 3. exchange with the best one, if that lowers the objective
+            out = int(change.argmin())
+            if gain + change[out] < -GAIN_RTOL * objective:
+                medoids[out] = c
+                state = _nearest_two(D, medoids)
+                removal = _removal_losses(state, w, k)
+                objective = float(w @ state.d_near)
+                since_exchange = 0
+        it.residual = 0.0 if since_exchange >= n else 1.0
+
+    return MedoidsResult(medoids, objective, it.n_iter, it.converged)
+
+
+class _Nearest(NamedTuple):
+    """Nearest medoid of each sample, its distance, and that of the second nearest."""
+
+    near: np.ndarray
+    d_near: np.ndarray
+    d_second: np.ndarray
+
+
+def _nearest_two(D, medoids):
+    """Find the two nearest medoids of each sample; with one medoid the second is far away."""
+    rows = D[medoids]  # (k, n)
+    near = rows.argmin(axis=0)
+    columns = np.arange(rows.shape[1])
+    d_near = rows[near, columns]
+    if len(medoids) == 1:
+        # so far that no candidate is between: all samples go to the candidate
+        return _Nearest(near, d_near, np.full(len(columns), 2.0 * D.max() + 1.0))
+    rows = rows.copy()
+    rows[near, columns] = np.inf
+    return _Nearest(near, d_near, rows.min(axis=0))
+
+
+def _removal_losses(state, w, k):
+    """Increase of the objective by the removal of each medoid."""
+    return np.bincount(state.near, w * (state.d_second - state.d_near), minlength=k)
+
+
+def best_swap_gain(D, w, medoids):
+    """Largest relative decrease of the objective by one exchange; 0 where it is rounding.
+
+    From the distances alone: the objective without medoid j and with candidate c is the sum of
+    ``min(d_i, D_ic)``, and of ``min(s_i, D_ic)`` in place of it where j is nearest to i.
+    """
+    k = len(medoids)
+    rows = np.sort(D[medoids], axis=0)
+    near = D[medoids].argmin(axis=0)
+    first = rows[0]
+    second = rows[1] if k > 1 else np.full(len(D), D.max())
+    of_cluster = (near == np.arange(k)[:, None]) * w  # (k, n)
+
+    objective = float(w @ first)
+    least = objective
+    for block in _blocks(len(D)):
+        with_c = np.minimum(D[block], first)
+        without = np.minimum(D[block], second)
+        totals = (with_c @ w)[:, None] + (without - with_c) @ of_cluster.T
+        least = min(least, float(totals.min()))
+    gain = (objective - least) / objective if objective > 0 else 0.0
+    return gain if gain > 100 * GAIN_RTOL else 0.0
+
+
+def _blocks(n):
+    size = max(BLOCK_ENTRIES // n, 1)
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
