@@ -13,6 +13,7 @@ from skmoderndata._solvers.kernel.sparse_canonical import (
     CrossProduct,
     bounds_by_permutation,
     sparse_pairs,
+    sums_of_weights,
 )
 from skmoderndata.cross_decomposition._base import (
     PAIRS,
@@ -25,8 +26,6 @@ from skmoderndata.cross_decomposition._linear_base import (
     centred_dense,
     centred_sparse,
 )
-
-N_BOUNDS = 10  # of the grid of the permutation scheme
 
 
 class SparseCCA(SecondViewPredictor, LinearViews):
@@ -51,7 +50,7 @@ class SparseCCA(SecondViewPredictor, LinearViews):
         Bounds :math:`c_x, c_y` as fractions of :math:`\sqrt p` and :math:`\sqrt q`, above 0 and at
         most 1, which is no bound; a single value or one for each view. Fractions below
         :math:`1 / \sqrt p` leave a single column. "permutation" takes, of ten fractions for both
-        views, the one with the correlation furthest above that of permuted rows [2]_.
+        views, the one whose covariance is furthest above that of permuted rows [2]_.
     scale : bool, default=True
         Whether to divide the columns by their standard deviations, so that their units do not
         matter.
@@ -81,8 +80,8 @@ class SparseCCA(SecondViewPredictor, LinearViews):
     grid_l1_bounds_ : ndarray of shape (10, 2)
         With "permutation": the fractions tried.
     grid_z_scores_ : ndarray of shape (10,)
-        With "permutation": their correlation after Fisher's transformation, in standard deviations
-        above its mean over the permutations.
+        With "permutation": the covariance of the first pair, in standard deviations above its mean
+        over the permutations.
     n_nonzero_ : ndarray of shape (2, n_components_)
         Number of columns with a weight other than 0.
     weights_ : list of two ndarray of shape (n_features_of_view, n_components_)
@@ -235,27 +234,19 @@ class SparseCCA(SecondViewPredictor, LinearViews):
         total = float(A.shape[0] if w is None else w.sum())
 
         # 2. bounds: given, or by permutations of the rows
-        columns = (A.shape[1], B.shape[1])
         if fractions is None:
-            grid = bound_grid(columns)
             search = bounds_by_permutation(
-                A,
-                B,
-                total,
-                [sums_of_weights(pair, columns) for pair in grid],
-                n_permutations=self.n_permutations,
-                rng=rng,
+                A, B, total, n_permutations=self.n_permutations, rng=rng
             )
-            fractions = grid[search.best]
-            self.grid_l1_bounds_ = grid
+            fractions = search.best
+            self.grid_l1_bounds_ = search.grid
             self.grid_z_scores_ = search.z_scores
-        bounds = sums_of_weights(fractions, columns)
 
         # 3. pairs
         pairs = sparse_pairs(
             CrossProduct(A, B, total),
             self.n_components,
-            bounds,
+            sums_of_weights(fractions, (A.shape[1], B.shape[1])),
             n_init=self.n_init,
             max_iter=self.max_iter,
             tol=self.tol,
@@ -327,13 +318,3 @@ def standardised(X, samples, v, *, scale):
     if G is None:
         raise ValueError(f"View {v + 1} is constant, so nothing can correlate with it.")
     return G, mean, deviation
-
-
-def sums_of_weights(fractions, columns):
-    """Bounds c on the sums of absolute weights, for fractions of the roots of column numbers."""
-    return tuple(max(1.0, float(f) * p**0.5) for f, p in zip(fractions, columns, strict=True))
-
-
-def bound_grid(columns):
-    """Fractions (10, 2) from a single column to no bound, in equal ratios."""
-    return np.column_stack([np.geomspace(p**-0.5, 1.0, N_BOUNDS) for p in columns])

@@ -15,6 +15,8 @@ def soft_unit(g, c):
     """``S(g, delta) / |S(g, delta)|_2``, delta the smallest for which the sum of sizes is c."""
     if np.abs(g).sum() <= c * np.linalg.norm(g):
         return g / np.linalg.norm(g)
+    if c == 1:
+        return np.sign(g) * (np.arange(len(g)) == np.abs(g).argmax())
     size = np.sort(np.abs(g))[::-1]
     for k in range(1, len(g) + 1):
         # k entries above delta: (s1 - k delta)^2 = c^2 (s2 - 2 delta s1 + k delta^2)

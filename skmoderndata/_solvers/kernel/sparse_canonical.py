@@ -320,56 +320,65 @@ def _random_starts(K: CrossProduct, n_starts: int, rng: np.random.RandomState) -
 # ---- bounds by permutation -----------------------------------------------------------------------
 
 
+N_BOUNDS = 10  # of the grid
+
+
 class BoundSearch(NamedTuple):
-    """One entry for each pair of bounds, and the index of the best."""
+    """Fractions tried, their z-scores, and the best fractions."""
 
-    correlations: Array  # (g,) of the scores
-    z_scores: Array  # (g,)
-    best: int
+    grid: Array  # (10, 2)
+    z_scores: Array  # (10,)
+    best: tuple[float, float]
 
 
-def permuted_values(
-    A: Any, B: Any, total: float, orders: Array, grid: list[tuple[float, float]]
-) -> tuple[Array, Array]:
-    """Values u'Kv and correlations of the first pair for permuted rows, for each pair of bounds.
+def bounds_by_permutation(
+    A: Any, B: Any, total: float, *, n_permutations: int, rng: np.random.RandomState
+) -> BoundSearch:
+    """Bounds whose first pair is furthest above those of permuted rows [Witten 2009b].
 
-    Parameters
-    ----------
-    A, B : centred views of n rows
-    total : float
-        Sum of the weights of the rows.
-    orders : array of int of shape (b, n)
-        Permutations; the first is the identity where the data themselves are wanted.
-    grid : list of pairs of float
-        Bounds on the sums of absolute weights. The largest ones come first, and each start is
-        the end of the pair of bounds before it, for data and permutations alike.
-
-    Returns
-    -------
-    values, correlations : arrays of shape (g, b)
+    The distance is ``z = (d - mean d*) / std d*`` with the maxima d = u'Kv, over the permutations.
+    The source takes correlations of the scores: these are lower for columns that fit less well
+    together, also where more of them belong to the pair.
     """
+    n = A.shape[0]
+    orders = np.array([np.arange(n), *(rng.permutation(n) for _ in range(n_permutations))])
     K = CrossProduct(A, B, total, orders=orders)
-    everything = np.arange(len(orders))
-    V = _leading_directions(K, everything)
+    grid = bound_grid(K.shape)
 
-    values = np.zeros((len(grid), len(orders)))
-    correlations = np.zeros_like(values)
-    order = sorted(range(len(grid)), key=lambda g: -sum(grid[g]))
-    for g in order:
-        ascent = alternate(K, V, grid[g], max_iter=ROUGH_ITERATIONS, tol=ROUGH_TOL)
+    # from no bound to a single column: each start is the end of the bounds before it
+    V = leading_directions(K)
+    values = np.zeros((N_BOUNDS, n_permutations + 1))
+    for g in reversed(range(N_BOUNDS)):
+        bounds = sums_of_weights(grid[g], K.shape)
+        ascent = alternate(K, V, bounds, max_iter=ROUGH_ITERATIONS, tol=ROUGH_TOL)
         V = ascent.V
         values[g] = ascent.values
-        # covariance of the scores over their deviations
-        sizes = linalg.norm(A @ ascent.U.T, axis=0) * linalg.norm(B @ V.T, axis=0)
-        safe = np.where(sizes > 0, sizes, 1.0)
-        correlations[g] = total * ascent.values / safe
-    return values, correlations
+
+    null = values[:, 1:]
+    spread = null.std(axis=1)
+    safe = np.where(spread > 1e-12 * values[:, 0], spread, np.inf)
+    z = (values[:, 0] - null.mean(axis=1)) / safe
+    best = grid[int(z.argmax())]
+    return BoundSearch(grid, z, (float(best[0]), float(best[1])))
 
 
-def _leading_directions(K: CrossProduct, rows: Array) -> Array:
+def bound_grid(columns: tuple[int, int]) -> Array:
+    """Fractions (10, 2) from a single column to no bound, in equal ratios."""
+    return np.column_stack([np.geomspace(p**-0.5, 1.0, N_BOUNDS) for p in columns])
+
+
+def sums_of_weights(fractions: Any, columns: tuple[int, int]) -> tuple[float, float]:
+    """Bounds c on the sums of absolute weights, for fractions of the roots of column numbers."""
+    c_x, c_y = (max(1.0, float(f) * p**0.5) for f, p in zip(fractions, columns, strict=True))
+    return c_x, c_y
+
+
+def leading_directions(K: CrossProduct) -> Array:
     """Right singular vector of each permuted matrix, roughly, by power iteration."""
-    rng = np.random.RandomState(0)
-    V = _random_starts(K, len(rows), rng)
+    assert K.orders is not None
+    rows = np.arange(len(K.orders))
+    start = _random_starts(K, 1, np.random.RandomState(0))
+    V = np.repeat(start, len(rows), axis=0)
     for _ in range(2 * POWER_ROUNDS):
         V = K.transposed_times(K.times(V, rows), rows)
         size = linalg.norm(V, axis=1, keepdims=True)
@@ -377,26 +386,41 @@ def _leading_directions(K: CrossProduct, rows: Array) -> Array:
     return V
 
 
-def bounds_by_permutation(
-    A: Any,
-    B: Any,
-    total: float,
-    grid: list[tuple[float, float]],
-    *,
-    n_permutations: int,
-    rng: np.random.RandomState,
-) -> BoundSearch:
-    """Bounds whose correlation is furthest above that of permuted rows [Witten 2009b].
+# ---- permutation test ----------------------------------------------------------------------------
 
-    The distance is ``z = (f(r) - mean f(r*)) / std f(r*)`` with Fisher's transformation f, over the
-    permutations.
-    """
-    n = A.shape[0]
-    orders = np.array([np.arange(n), *(rng.permutation(n) for _ in range(n_permutations))])
-    _, correlations = permuted_values(A, B, total, orders, grid)
-    # correlations of 1 have a finite transform
-    transformed = np.arctanh(np.clip(correlations, -1 + 1e-12, 1 - 1e-12))
-    null = transformed[:, 1:]
-    spread = null.std(axis=1)
-    z = (transformed[:, 0] - null.mean(axis=1)) / np.where(spread > 1e-12, spread, np.inf)
-    return BoundSearch(correlations[:, 0], z, int(z.argmax()))
+
+class SparseCoordinates(NamedTuple):
+    """Two standardised views, bounds, and the scores of the pairs found in the data."""
+
+    A: Array
+    B: Array
+    bounds: tuple[float, float]
+    values: Array  # (k,)
+    x_scores: Array  # (n, k), orthonormal
+    y_scores: Array
+
+
+def sparse_coordinates(
+    A: Array, B: Array, fractions: Any, k: int, *, rng: np.random.RandomState
+) -> SparseCoordinates:
+    """Pairs of the data, by which views are deflated before rows are permuted."""
+    K = CrossProduct(A, B, float(len(A)))
+    bounds = sums_of_weights(fractions, K.shape)
+    pairs = sparse_pairs(
+        K, k, bounds, n_init=10, max_iter=10 * ROUGH_ITERATIONS, tol=ROUGH_TOL, rng=rng
+    )
+    return SparseCoordinates(A, B, bounds, pairs.values, K.T, K.S)
+
+
+def permuted_maxima(coordinates: SparseCoordinates, orders: Array, k: int) -> Array:
+    """Maxima (n_orders, k) of u'Kv after j pairs are removed and the rows are permuted."""
+    c = coordinates
+    maxima = np.zeros((len(orders), k))
+    for j in range(k):
+        K = CrossProduct(c.A, c.B, float(len(c.A)), orders=orders)
+        K.T = c.x_scores[:, :j]
+        K.S = c.y_scores[:, :j]
+        V = leading_directions(K)
+        ascent = alternate(K, V, c.bounds, max_iter=ROUGH_ITERATIONS, tol=ROUGH_TOL)
+        maxima[:, j] = ascent.values
+    return maxima
