@@ -104,8 +104,8 @@ class CanonicalLoadingsDisplay:
         ----------
         estimator : estimator with ``fit(X, Y)`` and ``transform(X, Y)``
             `RegularizedCCA`, `KernelCCA`, `MultisetCCA` or another analysis of two views; a clone
-            is fitted. What ``alpha="auto"`` or ``l1_bound="permutation"`` chose is that of all rows in
-            every sample.
+            is fitted. What ``alpha="auto"`` or ``l1_bound="permutation"`` chooses for all rows
+            is used in every sample.
         X : array-like of shape (n_samples, n_features)
             First view. The names of a DataFrame are those of the plot.
         Y : array-like of shape (n_samples,) or (n_samples, n_targets)

@@ -54,9 +54,9 @@ class SparseCCA(SecondViewPredictor, LinearViews):
     scale : bool, default=True
         Whether to divide the columns by their standard deviations, so that their units do not
         matter.
-    n_init : int, default=20
-        Number of starts for each pair, of which the best is kept: the first half are leading
-        singular vectors, the others random.
+    n_init : int, default=100
+        Number of starts for each pair: ten leading singular vectors, then single columns and
+        random combinations of samples. All make two passes, the best three go on to the end.
     n_permutations : int, default=25
         Number of permutations for ``l1_bound="permutation"``.
     max_iter : int, default=1000
@@ -103,7 +103,7 @@ class SparseCCA(SecondViewPredictor, LinearViews):
     n_components_ : int
         Number of pairs.
     n_iter_ : int
-        Largest number of passes of a pair.
+        Largest number of passes that the best three starts of a pair needed.
     n_views_ : int
         2.
     n_features_in_ : int
@@ -129,10 +129,13 @@ class SparseCCA(SecondViewPredictor, LinearViews):
     that the subtraction leaves much of the first pair in place, which is then found again
     [3]_. Pairs are in the order in which they were found.
 
-    A pass costs ``(n_init) n (p + q)`` operations; a matrix of p times q numbers is formed only if
-    it is no larger than the views. Sparse views are never made dense. float32 input is computed
-    in float64 and returned as float32. The permutation scheme is one computation for all
-    permutations; it does not treat a weight of 2 exactly as two copies.
+    "permutation" compares the maxima of the problem and not, as [2]_, correlations of the scores,
+    by which too few columns are chosen: see the page of the method.
+
+    The first two passes cost ``n_init n (p + q)`` operations, later ones a fraction; a matrix of p
+    times q numbers is formed only if it is no larger than the views. Sparse views are never made
+    dense. float32 input is computed in float64 and returned as float32. All permutations are one
+    computation; with "permutation" a weight of 2 is not exactly two copies.
 
     References
     ----------
@@ -201,7 +204,7 @@ class SparseCCA(SecondViewPredictor, LinearViews):
         *,
         l1_bound=0.3,
         scale=True,
-        n_init=20,
+        n_init=100,
         n_permutations=25,
         max_iter=1000,
         tol=1e-9,

@@ -138,9 +138,9 @@ def canonical_permutation_test(
     the mean over the permutations, for the data as for each permutation. `correlations` are those
     of the penalty at which it is attained.
 
-    *SparseCCA.* `correlations` are the maxima of its problem, the `covariances_`, each from one start
-    for the data as for a permutation. ``l1_bound="permutation"`` is treated as ``alpha="auto"``: the
-    largest over all bounds in standard deviations.
+    *SparseCCA.* `correlations` are the maxima of its problem, the `covariances_`, each from one
+    start for the data as for a permutation. ``l1_bound="permutation"`` is treated as
+    ``alpha="auto"``: the largest over all bounds in standard deviations.
 
     *KernelCCA.* Flexible functions correlate perfectly on the samples that they were fitted to.
     `correlations` are therefore those of scores across five folds, with directions from the
@@ -263,7 +263,7 @@ def _standardised(X, Y, scale):
 
 
 def _sparse_coordinates(estimator, X, Y, rng):
-    """Views and bounds of a sparse analysis, for one bound or for each of "permutation"."""
+    """Find the pairs of a sparse analysis, for one bound or for each of "permutation"."""
     A, B = _standardised(X, Y, estimator.scale)
     if isinstance(estimator.l1_bound, str):
         grid = bound_grid((A.shape[1], B.shape[1]))
@@ -356,7 +356,8 @@ def _kind_of(estimator):
         raise TypeError(
             f"{NAME} tests canonical correlation analyses, and received {estimator!r}: pass an "
             "instance of RegularizedCCA, SparseCCA, KernelCCA, MultisetCCA or "
-            "sklearn.cross_decomposition.CCA. For other models scikit-learn's permutation_test_score tests their score."
+            "sklearn.cross_decomposition.CCA. For other models scikit-learn's "
+            "permutation_test_score tests their score."
         )
 
     if getattr(estimator, "criterion", "maxvar") == "gcca":

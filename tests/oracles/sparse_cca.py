@@ -19,12 +19,14 @@ def soft_unit(g, c):
         return np.sign(g) * (np.arange(len(g)) == np.abs(g).argmax())
     size = np.sort(np.abs(g))[::-1]
     for k in range(1, len(g) + 1):
+        if k <= c**2:
+            continue
         # k entries above delta: (s1 - k delta)^2 = c^2 (s2 - 2 delta s1 + k delta^2)
         s1, s2 = size[:k].sum(), (size[:k] ** 2).sum()
-        excess = (k * s2 - s1**2) * c**2 / max(k - c**2, 1e-300)
+        excess = (k * s2 - s1**2) * c**2 / (k - c**2)
         delta = (s1 - np.sqrt(max(excess, 0.0))) / k
         below = size[k] if k < len(g) else 0.0
-        if k > c**2 and below <= delta < size[k - 1]:
+        if below <= delta < size[k - 1]:
             break
     soft = np.sign(g) * np.maximum(np.abs(g) - delta, 0)
     return soft / np.linalg.norm(soft)

@@ -1,4 +1,4 @@
-"""Sparse canonical correlation: penalised matrix decomposition of the cross-product of two views."""
+"""Sparse canonical correlation: penalised matrix decomposition of a cross-product."""
 
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ POWER_ROUNDS = 6  # of the subspace iteration that makes the starts
 ROUGH_TOL = 1e-4  # relative gain at which starts are compared
 ROUGH_ITERATIONS = 30
 REFINED_STARTS = 3
+N_SINGULAR = 10  # starts that are singular vectors
 
 
 class SparsePairs(NamedTuple):
@@ -224,8 +225,8 @@ def alternate(
 def stationarity(K: CrossProduct, u: Array, v: Array, bounds: tuple[float, float]) -> float:
     """Certificate: what the better of two half steps would gain, relative to the value.
 
-    0 means that u is a global maximum for given v and v for given u: the conditions of Karush, Kuhn
-    and Tucker of the biconvex problem.
+    0 means that u is a global maximum for given v and v for given u: the conditions of Karush,
+    Kuhn and Tucker of the biconvex problem.
     """
     first = np.zeros(1, dtype=np.intp)
     gaps = []
@@ -269,8 +270,8 @@ def sparse_pairs(
 ) -> SparsePairs:
     """Pairs of sparse weights, one after another; K is deflated by the scores of each.
 
-    Half of the starts are leading singular vectors, the others random combinations of samples.
-    All go a few passes together, the best of them to the end, and the largest value is taken.
+    Starts are leading singular vectors, single columns and random combinations of samples. All go
+    two passes together, the best of them to the end, and the largest value is taken.
     """
     pairs: list[tuple[Array, Array]] = []
     values: list[float] = []
@@ -279,16 +280,18 @@ def sparse_pairs(
     converged = True
 
     for _ in range(k):
-        # 1. starts
-        n_singular = (n_init + 1) // 2
-        V = singular_starts(K, n_singular, rng)
-        if n_init > n_singular:
-            V = np.concatenate([V, _random_starts(K, n_init - n_singular, rng)])
+        # 1. starts; two passes for all, more for a part, and the best few to the end
+        V = _starts(K, n_init, rng)
+        for n_passes, n_best in (
+            (2, max(REFINED_STARTS, n_init // 5)),
+            (ROUGH_ITERATIONS, REFINED_STARTS),
+        ):
+            ascent = alternate(
+                K, V, bounds, max_iter=min(n_passes, max_iter), tol=max(tol, ROUGH_TOL)
+            )
+            V = ascent.V[np.argsort(-ascent.values, kind="stable")[:n_best]]
 
-        # 2. roughly, for all of them; the best few to the end
-        rough = min(max_iter, ROUGH_ITERATIONS)
-        ascent = alternate(K, V, bounds, max_iter=rough, tol=max(tol, ROUGH_TOL))
-        V = ascent.V[np.argsort(-ascent.values, kind="stable")[:REFINED_STARTS]]
+        # 2. the best of their ends
         ascent = alternate(K, V, bounds, max_iter=max_iter, tol=tol, progress=progress)
         best = int(ascent.values.argmax())
         u, v, value = ascent.U[best], ascent.V[best], float(ascent.values[best])
@@ -311,13 +314,26 @@ def sparse_pairs(
     return SparsePairs(U, V, np.array(values), np.array(residuals), n_iter, converged)
 
 
+def _starts(K: CrossProduct, n_init: int, rng: np.random.RandomState) -> Array:
+    """Singular vectors (at most ten), single columns and combinations of samples, in rows."""
+    q = K.shape[1]
+    starts = [singular_starts(K, min(n_init, N_SINGULAR), rng)]
+    n_columns = min(max(n_init - N_SINGULAR, 0) // 2, q)
+    starts.append(np.zeros((n_columns, q)))
+    starts[1][np.arange(n_columns), rng.permutation(q)[:n_columns]] = 1.0
+    n_random = n_init - N_SINGULAR - n_columns
+    if n_random > 0:
+        starts.append(_random_starts(K, n_random, rng))
+    return np.concatenate(starts)
+
+
 def _random_starts(K: CrossProduct, n_starts: int, rng: np.random.RandomState) -> Array:
     """Random combinations of the samples of the second view, in rows."""
     scores = rng.normal(size=(K.B.shape[0], n_starts))
     return np.asarray(inner(K.B, _without(K.S, scores)).T)
 
 
-# ---- bounds by permutation -----------------------------------------------------------------------
+# ---- bounds by permutation ---------------------------------------------------------------------
 
 
 N_BOUNDS = 10  # of the grid
@@ -386,7 +402,7 @@ def leading_directions(K: CrossProduct) -> Array:
     return V
 
 
-# ---- permutation test ----------------------------------------------------------------------------
+# ---- permutation test --------------------------------------------------------------------------
 
 
 class SparseCoordinates(NamedTuple):
@@ -407,7 +423,7 @@ def sparse_coordinates(
     K = CrossProduct(A, B, float(len(A)))
     bounds = sums_of_weights(fractions, K.shape)
     pairs = sparse_pairs(
-        K, k, bounds, n_init=10, max_iter=10 * ROUGH_ITERATIONS, tol=ROUGH_TOL, rng=rng
+        K, k, bounds, n_init=20, max_iter=10 * ROUGH_ITERATIONS, tol=ROUGH_TOL, rng=rng
     )
     return SparseCoordinates(A, B, bounds, pairs.values, K.T, K.S)
 
