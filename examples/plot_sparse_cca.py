@@ -2,12 +2,12 @@
 Which few columns do two wide tables share?
 ===========================================
 
-Eighty samples, 300 columns in one table and 200 in the other. Two hidden causes act on eight columns
-of each; everything else is noise. Which columns are found, and with which bound?
+Eighty samples, 300 columns in one table and 200 in the other. Two hidden causes act on eight
+columns of each; everything else is noise. Which columns are found, and with which bound?
 """
 
 # %%
-# The truth: cause one acts on columns 0 to 7, cause two, weaker, on columns 8 to 15, of both tables.
+# The truth: cause one acts on columns 0 to 7, cause two, weaker, on columns 8 to 15, of both.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,7 +32,7 @@ shrunk = RegularizedCCA(2).fit(X[train], Y[train])
 for name, model in (("SparseCCA", sparse), ("RegularizedCCA", shrunk)):
     held_out = model.score_components(X[test], Y[test])
     print(f"{name:15} correlations on new rows: {held_out.round(2)}")
-print("columns with a weight:", sparse.n_nonzero_.tolist())
+print("columns with a weight:", sparse.n_nonzero_coefs_.tolist())
 
 fig, axes = plt.subplots(2, 2, figsize=(7.5, 4.2), sharex=True, layout="constrained")
 for row, (name, model) in zip(

@@ -105,7 +105,8 @@ def test_no_start_of_the_plain_algorithm_is_better(seed, bound, n):
 def test_later_pairs_are_those_of_the_views_without_the_scores(seed):
     X, Y = two_views(seed)
     model = fit(X, Y, 2)
-    A, B = standard(X), standard(Y)
+    A = standard(X)
+    B = standard(Y)
     U, V = (W * s[:, None] for W, s in zip(model.weights_, model.scales_, strict=True))
     K = projected_on_scores(A, U[:, :1]).T @ projected_on_scores(B, V[:, :1]) / len(X)
     assert_allclose(U[:, 1] @ K @ V[:, 1], model.covariances_[1], rtol=1e-10)
@@ -126,20 +127,25 @@ def test_without_bounds_the_first_pair_is_that_of_plssvd(seed):
 @pytest.mark.parametrize("deflated", [False, True])
 def test_products_are_those_of_the_formed_matrix(seed, deflated):
     rng = np.random.default_rng(seed)
-    A, B = rng.normal(size=(12, 30)), rng.normal(size=(12, 20))
+    A = rng.normal(size=(12, 30))
+    B = rng.normal(size=(12, 20))
     order = rng.permutation(12)
     formed = CrossProduct(np.tile(A, (4, 1)), np.tile(B, (4, 1)), 48.0)
     implicit = CrossProduct(A, B, 12.0)
     permuted = CrossProduct(A, B, 12.0, orders=order[None])
-    C, D = A, B
+    C = A
+    D = B
     if deflated:
-        u, v = rng.normal(size=30), rng.normal(size=20)
+        u = rng.normal(size=30)
+        v = rng.normal(size=20)
         for K in (formed, implicit, permuted):
             K.deflate(u, v)
-        C, D = projected_on_scores(A, u[:, None]), projected_on_scores(B, v[:, None])
+        C = projected_on_scores(A, u[:, None])
+        D = projected_on_scores(B, v[:, None])
     assert formed.matrix is not None
     assert implicit.matrix is None
-    V, U = rng.normal(size=(1, 20)), rng.normal(size=(1, 30))
+    V = rng.normal(size=(1, 20))
+    U = rng.normal(size=(1, 30))
     row = np.zeros(1, dtype=int)
     for K, expected in (
         (formed, C.T @ D / 12),
@@ -158,7 +164,8 @@ def test_certificate_is_the_gain_of_the_half_steps(seed):
     K = CrossProduct(standard(X), standard(Y), 30.0)
     dense = standard(X).T @ standard(Y) / 30
     rng = np.random.default_rng(seed)
-    u, v = soft_unit(rng.normal(size=60), 2.0), soft_unit(rng.normal(size=40), 2.0)
+    u = soft_unit(rng.normal(size=60), 2.0)
+    v = soft_unit(rng.normal(size=40), 2.0)
     v = v if u @ dense @ v > 0 else -v
     largest = max(half_step(dense @ v, 2.0), half_step(dense.T @ u, 2.0))
     gains = [1 - u @ dense @ v / half_step(g, 2.0) for g in (dense @ v, dense.T @ u)]
@@ -205,7 +212,9 @@ def test_permutations_choose_a_sparse_bound(seed):
     model = fit(X, Y, l1_bound="permutation")
     assert model.l1_bound_.max() < 0.3
     assert model.grid_z_scores_.max() > 3
-    heaviest = np.argsort(-np.abs(model.x_weights_[:, 0]))[: min(5, model.n_nonzero_[0, 0])]
+    heaviest = np.argsort(-np.abs(model.x_weights_[:, 0]))[
+        : min(5, model.n_nonzero_coefs_[0, 0])
+    ]
     assert set(heaviest) <= set(range(5))
 
 
@@ -316,8 +325,8 @@ def test_float32_and_each_bound_of_its_own():
     X, Y = two_views(0)
     model = fit(X.astype(np.float32), Y.astype(np.float32), l1_bound=[0.2, 1.0])
     assert model.transform(X.astype(np.float32)).dtype == np.float32
-    assert model.n_nonzero_[0, 0] < 10
-    assert model.n_nonzero_[1, 0] == 40
+    assert model.n_nonzero_coefs_[0, 0] < 10
+    assert model.n_nonzero_coefs_[1, 0] == 40
 
 
 @pytest.mark.edge

@@ -22,7 +22,8 @@ def soft_unit(g, c):
         if k <= c**2:
             continue
         # k entries above delta: (s1 - k delta)^2 = c^2 (s2 - 2 delta s1 + k delta^2)
-        s1, s2 = size[:k].sum(), (size[:k] ** 2).sum()
+        s1 = size[:k].sum()
+        s2 = (size[:k] ** 2).sum()
         excess = (k * s2 - s1**2) * c**2 / (k - c**2)
         delta = (s1 - np.sqrt(max(excess, 0.0))) / k
         below = size[k] if k < len(g) else 0.0
