@@ -57,7 +57,8 @@ class SparseCCA(SecondViewPredictor, LinearViews):
         matter.
     n_init : int, default=100
         Number of starts for each pair: ten leading singular vectors, then single columns and
-        random combinations of samples. All make two passes, the best three go on to the end.
+        random combinations of samples. All make two passes; those ahead go on, the best two to
+        the end.
     n_permutations : int, default=25
         Number of permutations for ``l1_bound="permutation"``.
     max_iter : int, default=1000
@@ -104,7 +105,7 @@ class SparseCCA(SecondViewPredictor, LinearViews):
     n_components_ : int
         Number of pairs.
     n_iter_ : int
-        Largest number of passes that the best three starts of a pair needed.
+        Largest number of passes that the best two starts of a pair needed.
     n_views_ : int
         2.
     n_features_in_ : int

@@ -131,6 +131,7 @@ def test_products_are_those_of_the_formed_matrix(seed, deflated):
     B = rng.normal(size=(12, 20))
     order = rng.permutation(12)
     formed = CrossProduct(np.tile(A, (4, 1)), np.tile(B, (4, 1)), 48.0)
+
     implicit = CrossProduct(A, B, 12.0)
     permuted = CrossProduct(A, B, 12.0, orders=order[None])
     C = A
@@ -142,8 +143,10 @@ def test_products_are_those_of_the_formed_matrix(seed, deflated):
             K.deflate(u, v)
         C = projected_on_scores(A, u[:, None])
         D = projected_on_scores(B, v[:, None])
+
     assert formed.matrix is not None
     assert implicit.matrix is None
+
     V = rng.normal(size=(1, 20))
     U = rng.normal(size=(1, 30))
     row = np.zeros(1, dtype=int)

@@ -16,7 +16,8 @@ from skmoderndata._typing import Array
 POWER_ROUNDS = 6  # of the subspace iteration that makes the starts
 ROUGH_TOL = 1e-4  # relative gain at which starts are compared
 ROUGH_ITERATIONS = 30
-REFINED_STARTS = 3
+ROUNDS = ((2, 20), (4, 6), (20, 2))  # passes, and the starts that go on
+SAME_WEIGHTS = 1 - 1e-3  # cosine of two starts that have met
 N_SINGULAR = 10  # starts that are singular vectors
 
 
@@ -271,7 +272,8 @@ def sparse_pairs(
     """Pairs of sparse weights, one after another; K is deflated by the scores of each.
 
     Starts are leading singular vectors, single columns and random combinations of samples. All go
-    two passes together, the best of them to the end, and the largest value is taken.
+    two passes together, those ahead go on, and of those that remain the largest value
+    is taken.
     """
     pairs: list[tuple[Array, Array]] = []
     values: list[float] = []
@@ -280,16 +282,13 @@ def sparse_pairs(
     converged = True
 
     for _ in range(k):
-        # 1. starts; two passes for all, more for a part, and the best few to the end
+        # 1. starts; few passes for all, more for those ahead
         V = _starts(K, n_init, rng)
-        for n_passes, n_best in (
-            (2, max(REFINED_STARTS, n_init // 5)),
-            (ROUGH_ITERATIONS, REFINED_STARTS),
-        ):
-            ascent = alternate(
+        for n_passes, n_ahead in ROUNDS:
+            rough = alternate(
                 K, V, bounds, max_iter=min(n_passes, max_iter), tol=max(tol, ROUGH_TOL)
             )
-            V = ascent.V[np.argsort(-ascent.values, kind="stable")[:n_best]]
+            V = _ahead(rough, n_ahead)
 
         # 2. the best of their ends
         ascent = alternate(K, V, bounds, max_iter=max_iter, tol=tol, progress=progress)
@@ -312,6 +311,17 @@ def sparse_pairs(
     U = np.array([u for u, _ in pairs]).reshape(-1, p).T
     V = np.array([v for _, v in pairs]).reshape(-1, q).T
     return SparsePairs(U, V, np.array(values), np.array(residuals), n_iter, converged)
+
+
+def _ahead(ascent: Ascent, n_ahead: int) -> Array:
+    """Starts of the largest values, without those that have met another."""
+    chosen: list[int] = []
+    norms = np.maximum(linalg.norm(ascent.V, axis=1), 1e-300)
+    for i in np.argsort(-ascent.values, kind="stable"):
+        cosines = np.abs(ascent.V[chosen] @ ascent.V[i]) / (norms[chosen] * norms[i])
+        if len(chosen) < n_ahead and not (cosines > SAME_WEIGHTS).any():
+            chosen.append(int(i))
+    return ascent.V[chosen]
 
 
 def _starts(K: CrossProduct, n_init: int, rng: np.random.RandomState) -> Array:
