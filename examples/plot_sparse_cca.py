@@ -49,10 +49,10 @@ for ax in axes[1]:
     ax.set_xlabel("column of the first table (first 60 of 300)")
 
 # %%
-# How many pairs are more than chance?
+# How many pairs are more than chance? The bound is chosen anew for every permutation.
 
 result = canonical_permutation_test(
-    SparseCCA(4, l1_bound=list(sparse.l1_bound_)),
+    SparseCCA(3, l1_bound="permutation"),
     X[train],
     Y[train],
     n_permutations=99,

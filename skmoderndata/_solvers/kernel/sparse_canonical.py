@@ -314,7 +314,7 @@ def sparse_pairs(
 
 
 def _ahead(ascent: Ascent, n_ahead: int) -> Array:
-    """Starts of the largest values, without those that have met another."""
+    """Select the starts of the largest values, without those that have met another."""
     chosen: list[int] = []
     norms = np.maximum(linalg.norm(ascent.V, axis=1), 1e-300)
     for i in np.argsort(-ascent.values, kind="stable"):
