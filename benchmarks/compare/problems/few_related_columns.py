@@ -7,11 +7,11 @@ from sklearn.pipeline import Pipeline
 from benchmarks.compare.problem import STEP, Data, Problem, by_plan
 from benchmarks.compare.problems.digit_halves import correlation
 
-N_RELATED = 8
+N_RELATED = 4
 
 
 def load(quick, full=False):
-    n, p = by_plan(quick, full, (80, 200), (120, 600), (150, 3000))
+    n, p = by_plan(quick, full, (100, 200), (200, 400), (200, 2000))
     rng = np.random.default_rng(0)
     common = rng.normal(size=(n, 1))
     X = rng.normal(size=(n, p))
@@ -45,7 +45,7 @@ def folds(n_splits, random_state):
 
 PROBLEM = Problem(
     title="few related columns",
-    description="Few rows, hundreds of columns in two tables, of which eight each depend on the "
+    description="Few rows, hundreds of columns in two tables, of which four each depend on the "
     "same hidden cause; the score is the correlation of one pair of functions on unseen rows. The "
     "picture shows the weights of the first table, with the related columns marked.",
     score_name="correlation",
@@ -54,5 +54,6 @@ PROBLEM = Problem(
     pipeline=pipeline,
     plot=plot,
     splitter=folds,
+    n_outer=4,
     load_full=lambda: load(False, full=True),
 )
