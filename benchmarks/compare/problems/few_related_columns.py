@@ -54,6 +54,5 @@ PROBLEM = Problem(
     pipeline=pipeline,
     plot=plot,
     splitter=folds,
-    n_outer=4,
     load_full=lambda: load(False, full=True),
 )
