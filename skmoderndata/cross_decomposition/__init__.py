@@ -11,6 +11,7 @@ from skmoderndata.cross_decomposition._principal_components_regression import (
     PrincipalComponentsRegression,
 )
 from skmoderndata.cross_decomposition._regularized_cca import RegularizedCCA
+from skmoderndata.cross_decomposition._sparse_cca import SparseCCA
 
 __all__ = [
     "CanonicalLoadingsDisplay",
@@ -20,4 +21,5 @@ __all__ = [
     "MultisetCCA",
     "PrincipalComponentsRegression",
     "RegularizedCCA",
+    "SparseCCA",
 ]

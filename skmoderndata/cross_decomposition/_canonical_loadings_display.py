@@ -105,7 +105,8 @@ class CanonicalLoadingsDisplay:
         ----------
         estimator : estimator with ``fit(X, Y)`` and ``transform(X, Y)``
             `RegularizedCCA`, `KernelCCA`, `MultisetCCA` or another analysis of two views; a clone
-            is fitted. A penalty chosen by ``alpha="auto"`` is that of all rows in every sample.
+            is fitted. What ``alpha="auto"`` or ``l1_bound="permutation"`` chooses for all rows
+            is used in every sample.
         X : array-like of shape (n_samples, n_features)
             First view. The names of a DataFrame are those of the plot.
         Y : array-like of shape (n_samples,) or (n_samples, n_targets)
@@ -141,6 +142,8 @@ class CanonicalLoadingsDisplay:
         again = clone(estimator)
         if hasattr(fitted, "alpha_"):
             again.set_params(alpha=list(fitted.alpha_))
+        if hasattr(fitted, "l1_bound_"):
+            again.set_params(l1_bound=list(fitted.l1_bound_))
         scores = fitted.transform(X, Y)
         loadings = [_correlations(V, T) for V, T in zip((X, Y), scores, strict=True)]
 

@@ -27,11 +27,18 @@ from skmoderndata._solvers.kernel.canonical_permutations import (
     rotated_coordinates,
 )
 from skmoderndata._solvers.kernel.incomplete_cholesky import centred_cholesky
+from skmoderndata._solvers.kernel.sparse_canonical import (
+    SparseCoordinates,
+    bound_grid,
+    permuted_maxima,
+    sparse_coordinates,
+)
 from skmoderndata._validation import check_array
 
 NAME = "canonical_permutation_test"
 LINEAR = ("RegularizedCCA", "MultisetCCA", "CCA")
 KERNEL = ("KernelCCA",)
+SPARSE = ("SparseCCA",)
 N_FOLDS = 5
 BATCH_ENTRIES = 2**21  # of permuted coordinates at a time
 TIE = 1e-12  # permuted values that are lower by rounding count as ties
@@ -79,7 +86,8 @@ def canonical_permutation_test(
 
     Parameters
     ----------
-    estimator : RegularizedCCA, KernelCCA, MultisetCCA or sklearn.cross_decomposition.CCA
+    estimator : RegularizedCCA, SparseCCA, KernelCCA, MultisetCCA or \
+            sklearn.cross_decomposition.CCA
         Canonical correlation analysis of two views; it need not be fitted and is not changed. Its
         `n_components` is the largest number of pairs tested, its penalty and kernels are used.
     X : array-like of shape (n_samples, n_features)
@@ -130,6 +138,10 @@ def canonical_permutation_test(
     the mean over the permutations, for the data as for each permutation. `correlations` are those
     of the penalty at which it is attained.
 
+    *SparseCCA.* `correlations` are the maxima of its problem, the `covariances_`, each from one
+    start for the data as for a permutation. ``l1_bound="permutation"`` is treated as
+    ``alpha="auto"``: the largest over all bounds in standard deviations.
+
     *KernelCCA.* Flexible functions correlate perfectly on the samples that they were fitted to.
     `correlations` are therefore those of scores across five folds, with directions from the
     other folds, also within each permutation; they may be negative. Kernels, their widths and
@@ -170,6 +182,9 @@ def canonical_permutation_test(
     if kind == "linear":
         pairs = _linear_coordinates(estimator, X, Y)
         fold = None
+    elif kind == "sparse":
+        pairs = _sparse_coordinates(estimator, X, Y, rng)
+        fold = None
     else:
         pairs = [_kernel_coordinates(estimator, X, Y)]
         fold = rng.permutation(len(X)) % N_FOLDS
@@ -179,7 +194,9 @@ def canonical_permutation_test(
     data = np.arange(len(X))[None]
     observed = _correlations(pairs, data, k, fold)
     width = max(pair.A.shape[1] + pair.B.shape[1] for pair in pairs)
-    batch = max(1, min(n_permutations, BATCH_ENTRIES // (len(X) * width)))
+    # sparse pairs hold weights and scores of a permutation, the others permuted coordinates
+    entries = len(X) + width if kind == "sparse" else len(X) * width
+    batch = max(1, min(n_permutations, BATCH_ENTRIES // entries))
     sizes = [min(batch, n_permutations - start) for start in range(0, n_permutations, batch)]
     seeds = rng.randint(_MAX_SEED, size=len(sizes))
     run = delayed(_permuted)
@@ -209,6 +226,8 @@ def _permuted(pairs, k, fold, size, seed):
 
 def _correlations(pairs, orders, k, fold):
     """Correlations (n_penalties, n_orders, k) of the pairs, across folds if there are any."""
+    if isinstance(pairs[0], SparseCoordinates):
+        return np.array([permuted_maxima(pair, orders, k) for pair in pairs])
     if fold is None:
         return np.array([largest_correlations(pair, orders, k) for pair in pairs])
     return np.array([held_out_correlations(pair, orders, k, fold) for pair in pairs])
@@ -230,9 +249,8 @@ def _best_penalty(values):
 # ---- views as coordinates ---------------------------------------------------------------------
 
 
-def _linear_coordinates(estimator, X, Y):
-    """Rotated coordinates of two tables, for one penalty or for each of "auto"."""
-    scale = getattr(estimator, "scale", True)
+def _standardised(X, Y, scale):
+    """Centred and, with `scale`, scaled views."""
     views = []
     for name, view in (("X", X), ("Y", Y)):
         if not np.ptp(view, axis=0).any():
@@ -241,6 +259,22 @@ def _linear_coordinates(estimator, X, Y):
                 "them; leave the view out."
             )
         views.append(StandardScaler(with_std=scale).fit_transform(view))
+    return views
+
+
+def _sparse_coordinates(estimator, X, Y, rng):
+    """Find the pairs of a sparse analysis, for one bound or for each of "permutation"."""
+    A, B = _standardised(X, Y, estimator.scale)
+    if isinstance(estimator.l1_bound, str):
+        grid = bound_grid((A.shape[1], B.shape[1]))
+    else:
+        grid = [_each(estimator, "l1_bound", estimator.l1_bound)]
+    return [sparse_coordinates(A, B, pair, estimator.n_components, rng=rng) for pair in grid]
+
+
+def _linear_coordinates(estimator, X, Y):
+    """Rotated coordinates of two tables, for one penalty or for each of "auto"."""
+    views = _standardised(X, Y, getattr(estimator, "scale", True))
 
     # scikit-learn's CCA has no penalty
     alpha = getattr(estimator, "alpha", 0.0)
@@ -312,13 +346,18 @@ def _whitened_kernel(estimator, gram, X, alpha):
 def _kind_of(estimator):
     """Whether the estimator is a linear or a kernel analysis of two views."""
     names = [base.__name__ for base in type(estimator).__mro__]
-    kind = {**dict.fromkeys(LINEAR, "linear"), **dict.fromkeys(KERNEL, "kernel")}
+    kind = {
+        **dict.fromkeys(LINEAR, "linear"),
+        **dict.fromkeys(KERNEL, "kernel"),
+        **dict.fromkeys(SPARSE, "sparse"),
+    }
     kinds = [kind[name] for name in names if name in kind]
     if isinstance(estimator, type) or not kinds:
         raise TypeError(
             f"{NAME} tests canonical correlation analyses, and received {estimator!r}: pass an "
-            "instance of RegularizedCCA, KernelCCA, MultisetCCA or sklearn.cross_decomposition."
-            "CCA. For other models scikit-learn's permutation_test_score tests their score."
+            "instance of RegularizedCCA, SparseCCA, KernelCCA, MultisetCCA or "
+            "sklearn.cross_decomposition.CCA. For other models scikit-learn's "
+            "permutation_test_score tests their score."
         )
 
     if getattr(estimator, "criterion", "maxvar") == "gcca":

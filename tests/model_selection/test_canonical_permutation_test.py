@@ -291,7 +291,7 @@ def test_sparse_views_are_refused():
 @pytest.mark.edge
 @pytest.mark.parametrize("estimator", [PLSSVD(), RegularizedCCA, "cca"])
 def test_other_estimators_are_refused(estimator):
-    with pytest.raises(TypeError, match="pass an instance of RegularizedCCA, KernelCCA"):
+    with pytest.raises(TypeError, match="pass an instance of RegularizedCCA, SparseCCA"):
         canonical_permutation_test(estimator, *two_views(0, 0))
 
 

@@ -1,0 +1,452 @@
+"""Sparse canonical correlation: penalised matrix decomposition of a cross-product."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.common.certificates import relative_gap
+from skmoderndata._solvers.common.iterate import Iterations, WatchedProgress
+from skmoderndata._solvers.common.linalg import EPS
+from skmoderndata._solvers.common.projections import project_row
+from skmoderndata._solvers.kernel.canonical import inner
+from skmoderndata._typing import Array
+
+POWER_ROUNDS = 6  # of the subspace iteration that makes the starts
+ROUGH_TOL = 1e-4  # relative gain at which starts are compared
+ROUGH_ITERATIONS = 30
+ROUNDS = ((2, 20), (4, 6), (20, 2))  # passes, and the starts that go on
+SAME_WEIGHTS = 1 - 1e-3  # cosine of two starts that have met
+N_SINGULAR = 10  # starts that are singular vectors
+
+
+class SparsePairs(NamedTuple):
+    """Weights of two standardised views, one column for each pair."""
+
+    U: Array  # (p, k)
+    V: Array  # (q, k)
+    values: Array  # (k,): u' K v of the deflated problem of each pair
+    residuals: Array  # (k,): relative violation of stationarity
+    n_iter: int  # most passes of one pair
+    converged: bool
+
+
+class Ascent(NamedTuple):
+    """Weights in rows, one for each start or permutation, and what was reached."""
+
+    U: Array
+    V: Array
+    values: Array
+    n_iter: int
+    converged: bool
+
+
+class CrossProduct:
+    """Matrix ``K = A' (I - T T') P (I - S S') B / total``, which is only multiplied.
+
+    A (n, p) and B (n, q) are centred views, dense or `CentredRows`; T and S are orthonormal bases
+    of the scores found so far (deflation), and P permutes rows: one permutation for each row
+    that is multiplied, none without `orders`. A matrix of p times q numbers is formed only where
+    it is smaller than the views, and has no more columns or rows than there are samples.
+    """
+
+    def __init__(self, A: Any, B: Any, total: float, *, orders: Array | None = None) -> None:
+        self.A = A
+        self.B = B
+        self.total = total
+        self.orders = orders
+        self.inverses = None if orders is None else np.argsort(orders, axis=1)
+        self.T = np.zeros((A.shape[0], 0))
+        self.S = np.zeros((B.shape[0], 0))
+        self.matrix: Array | None = None
+        self._form()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of columns of the two views."""
+        return self.A.shape[1], self.B.shape[1]
+
+    def deflate(self, u: Array, v: Array) -> None:
+        """Remove the scores of a pair from both views."""
+        self.T = _extended(self.T, self.A @ u)
+        self.S = _extended(self.S, self.B @ v)
+        self._form()
+
+    def _form(self) -> None:
+        """Form the matrix, where that saves time and no memory is lost."""
+        n = self.A.shape[0]
+        p, q = self.shape
+        if self.orders is not None or min(p, q) > n or p * q > n * (p + q):
+            return
+        AT, AS = inner(self.A, self.T), inner(self.A, self.S)
+        BT, BS = inner(self.B, self.T), inner(self.B, self.S)
+        K = inner(self.A, self.B) - AT @ BT.T - AS @ BS.T + AT @ (self.T.T @ self.S) @ BS.T
+        self.matrix = K / self.total
+
+    def times(self, V: Array, rows: Array) -> Array:
+        """Rows ``K v`` of rows v; `rows` are the numbers of their permutations."""
+        if self.matrix is not None:
+            return V @ self.matrix.T
+        scores = _without(self.S, self.B @ V.T)
+        if self.orders is not None:
+            scores = np.take_along_axis(scores, self.orders[rows].T, axis=0)
+        return np.ascontiguousarray(inner(self.A, _without(self.T, scores)).T / self.total)
+
+    def transposed_times(self, U: Array, rows: Array) -> Array:
+        """Rows ``K' u`` of rows u."""
+        if self.matrix is not None:
+            return U @ self.matrix
+        scores = _without(self.T, self.A @ U.T)
+        if self.inverses is not None:
+            scores = np.take_along_axis(scores, self.inverses[rows].T, axis=0)
+        return np.ascontiguousarray(inner(self.B, _without(self.S, scores)).T / self.total)
+
+
+def _without(basis: Array, scores: Array) -> Array:
+    """Scores less their projection on an orthonormal basis."""
+    if basis.shape[1] == 0:
+        return scores
+    return np.asarray(scores - basis @ (basis.T @ scores))
+
+
+def _extended(basis: Array, t: Array) -> Array:
+    """Orthonormal basis with one more score, unless it is in the span."""
+    size = linalg.norm(t)
+    for _ in range(2):
+        t = _without(basis, t)
+    length = linalg.norm(t)
+    if length <= 1e-10 * size or size == 0:
+        return basis
+    return np.column_stack([basis, t / length])
+
+
+# ---- the half step -----------------------------------------------------------------------------
+
+
+def best_weights(G: Array, bounds: Array) -> Array:
+    """Rows u that solve ``max u'g`` subject to ``|u|_2 <= 1`` and ``|u|_1 <= c``.
+
+    The solution is ``S(g, delta) / |S(g, delta)|_2`` with the soft threshold S, where delta is 0
+    if that meets the bound, else such that ``|u|_1 = c`` [Witten 2009, Lemma 2.2]. It is found
+    exactly: the support by passes that drop entries, the rest in closed form.
+
+    Parameters
+    ----------
+    G : array of shape (b, p)
+        Gradients in rows; a row of zeros gives zeros.
+    bounds : array of shape (b,)
+        Bounds c on the sum of absolute values, at least 1.
+    """
+    G = np.ascontiguousarray(G, dtype=np.float64)
+    out = np.empty_like(G)
+    _best_rows(G, np.asarray(bounds, dtype=np.float64), out)
+    return out
+
+
+@jit
+def _best_rows(G: Array, bounds: Array, out: Array) -> None:
+    b, p = G.shape
+    work = np.empty(p)
+    size = np.empty(p)
+    for i in range(b):
+        peak = np.abs(G[i]).max()
+        if peak == 0.0 or not np.isfinite(peak):
+            out[i] = 0.0
+            continue
+
+        # relative to the largest entry: neither overflow nor underflow
+        absolute = 0.0
+        squares = 0.0
+        for j in range(p):
+            size[j] = abs(G[i, j]) / peak
+            absolute += size[j]
+            squares += size[j] * size[j]
+
+        # delta = 0 if the bound does not matter
+        length = np.sqrt(squares)
+        if absolute <= bounds[i] * length:
+            for j in range(p):
+                out[i, j] = G[i, j] / peak / length
+            continue
+        project_row(size, bounds[i], 1.0, out[i], work)
+        for j in range(p):
+            if G[i, j] < 0.0:
+                out[i, j] = -out[i, j]
+
+
+# ---- one pair ----------------------------------------------------------------------------------
+
+
+def alternate(
+    K: CrossProduct,
+    V: Array,
+    bounds: tuple[float, float],
+    *,
+    max_iter: int,
+    tol: float,
+    progress: WatchedProgress | None = None,
+) -> Ascent:
+    """Maximise ``u' K v`` in turns over u and v [Witten 2009, Algorithm 3].
+
+    Each row of V is a start. A row ends when the next half step would gain no more than `tol`,
+    relative to the value; rows that ended are no longer multiplied.
+    """
+    n_starts = len(V)
+    V = V.copy()
+    U = np.zeros((n_starts, K.shape[0]))
+    values = np.zeros(n_starts)
+    active = np.arange(n_starts)
+
+    iterations = Iterations(max_iter, tol, progress)
+    for _ in iterations:
+        # 1. u for given v: what it gains is how far v and the last u were from stationary
+        gradient = K.times(V[active], active)
+        rows = best_weights(gradient, np.full(active.size, bounds[0]))
+        reached = np.einsum("ij,ij->i", rows, gradient)
+        gain = reached - values[active]
+        U[active] = rows
+
+        # 2. v for given u
+        gradient = K.transposed_times(rows, active)
+        rows = best_weights(gradient, np.full(active.size, bounds[1]))
+        V[active] = rows
+        values[active] = np.einsum("ij,ij->i", rows, gradient)
+
+        # 3. rows that gained nothing in either half
+        gain += values[active] - reached
+        moving = gain > tol * values[active]
+        iterations.residual = float(np.max(gain / np.where(reached > 0, reached, 1.0)))
+        iterations.converged = not moving.any()
+        active = active[moving]
+
+    return Ascent(U, V, values, iterations.n_iter, iterations.converged)
+
+
+def stationarity(K: CrossProduct, u: Array, v: Array, bounds: tuple[float, float]) -> float:
+    """Certificate: what the better of two half steps would gain, relative to the value.
+
+    0 means that u is a global maximum for given v and v for given u: the conditions of Karush,
+    Kuhn and Tucker of the biconvex problem.
+    """
+    first = np.zeros(1, dtype=np.intp)
+    gaps = []
+    for weights, gradient, bound in (
+        (u, K.times(v[None], first), bounds[0]),
+        (v, K.transposed_times(u[None], first), bounds[1]),
+    ):
+        best = best_weights(gradient, np.array([bound]))
+        largest = float(best[0] @ gradient[0])
+        gaps.append(relative_gap(largest, float(weights @ gradient[0]), unit=abs(largest)))
+    return max(gaps)
+
+
+def singular_starts(K: CrossProduct, n_starts: int, rng: np.random.RandomState) -> Array:
+    """Approximate leading right singular vectors of K in rows, by subspace iteration."""
+    k = min(n_starts, *K.shape)
+    index = np.zeros(k, dtype=np.intp)
+    V = linalg.qr(rng.normal(size=(K.shape[1], k)), mode="economic")[0].T
+    for _ in range(POWER_ROUNDS):
+        U = linalg.qr(K.times(V, index).T, mode="economic")[0].T
+        V = linalg.qr(K.transposed_times(U, index).T, mode="economic")[0].T
+
+    # Rayleigh-Ritz: singular vectors within the subspace, the leading one first
+    rotation = linalg.svd(K.times(V, index), full_matrices=False)[0]
+    return np.asarray(rotation.T @ V)
+
+
+# ---- several pairs -----------------------------------------------------------------------------
+
+
+def sparse_pairs(
+    K: CrossProduct,
+    k: int,
+    bounds: tuple[float, float],
+    *,
+    n_init: int,
+    max_iter: int,
+    tol: float,
+    rng: np.random.RandomState,
+    progress: WatchedProgress | None = None,
+) -> SparsePairs:
+    """Pairs of sparse weights, one after another; K is deflated by the scores of each.
+
+    Starts are leading singular vectors, single columns and random combinations of samples. All go
+    two passes together, those ahead go on, and of those that remain the largest value
+    is taken.
+    """
+    pairs: list[tuple[Array, Array]] = []
+    values: list[float] = []
+    residuals = []
+    n_iter = 0
+    converged = True
+
+    for _ in range(k):
+        # 1. starts; few passes for all, more for those ahead
+        V = _starts(K, n_init, rng)
+        for n_passes, n_ahead in ROUNDS:
+            rough = alternate(
+                K, V, bounds, max_iter=min(n_passes, max_iter), tol=max(tol, ROUGH_TOL)
+            )
+            V = _ahead(rough, n_ahead)
+
+        # 2. the best of their ends
+        ascent = alternate(K, V, bounds, max_iter=max_iter, tol=tol, progress=progress)
+        best = int(ascent.values.argmax())
+        u, v, value = ascent.U[best], ascent.V[best], float(ascent.values[best])
+        n_iter = max(n_iter, ascent.n_iter)
+        if not value > 1e-10 * max(values, default=0.0):
+            break
+
+        # 3. its certificate, and deflation
+        residuals.append(stationarity(K, u, v, bounds))
+        converged = converged and residuals[-1] <= max(tol, 64 * EPS)
+        pairs.append((u, v))
+        values.append(value)
+        K.deflate(u, v)
+        if progress is not None and progress.stopped:
+            break
+
+    p, q = K.shape
+    U = np.array([u for u, _ in pairs]).reshape(-1, p).T
+    V = np.array([v for _, v in pairs]).reshape(-1, q).T
+    return SparsePairs(U, V, np.array(values), np.array(residuals), n_iter, converged)
+
+
+def _ahead(ascent: Ascent, n_ahead: int) -> Array:
+    """Select the starts of the largest values, without those that have met another."""
+    chosen: list[int] = []
+    norms = np.maximum(linalg.norm(ascent.V, axis=1), 1e-300)
+    for i in np.argsort(-ascent.values, kind="stable"):
+        cosines = np.abs(ascent.V[chosen] @ ascent.V[i]) / (norms[chosen] * norms[i])
+        if len(chosen) < n_ahead and not (cosines > SAME_WEIGHTS).any():
+            chosen.append(int(i))
+    return ascent.V[chosen]
+
+
+def _starts(K: CrossProduct, n_init: int, rng: np.random.RandomState) -> Array:
+    """Singular vectors (at most ten), single columns and combinations of samples, in rows."""
+    q = K.shape[1]
+    starts = [singular_starts(K, min(n_init, N_SINGULAR), rng)]
+    n_columns = min(max(n_init - N_SINGULAR, 0) // 2, q)
+    starts.append(np.zeros((n_columns, q)))
+    starts[1][np.arange(n_columns), rng.permutation(q)[:n_columns]] = 1.0
+    n_random = n_init - N_SINGULAR - n_columns
+    if n_random > 0:
+        starts.append(_random_starts(K, n_random, rng))
+    return np.concatenate(starts)
+
+
+def _random_starts(K: CrossProduct, n_starts: int, rng: np.random.RandomState) -> Array:
+    """Random combinations of the samples of the second view, in rows."""
+    scores = rng.normal(size=(K.B.shape[0], n_starts))
+    return np.asarray(inner(K.B, _without(K.S, scores)).T)
+
+
+# ---- bounds by permutation ---------------------------------------------------------------------
+
+
+N_BOUNDS = 10  # of the grid
+
+
+class BoundSearch(NamedTuple):
+    """Fractions tried, their z-scores, and the best fractions."""
+
+    grid: Array  # (10, 2)
+    z_scores: Array  # (10,)
+    best: tuple[float, float]
+
+
+def bounds_by_permutation(
+    A: Any, B: Any, total: float, *, n_permutations: int, rng: np.random.RandomState
+) -> BoundSearch:
+    """Bounds whose first pair is furthest above those of permuted rows [Witten 2009b].
+
+    The distance is ``z = (d - mean d*) / std d*`` with the maxima d = u'Kv, over the permutations.
+    The source takes correlations of the scores: these are lower for columns that fit less well
+    together, also where more of them belong to the pair.
+    """
+    n = A.shape[0]
+    orders = np.array([np.arange(n), *(rng.permutation(n) for _ in range(n_permutations))])
+    K = CrossProduct(A, B, total, orders=orders)
+    grid = bound_grid(K.shape)
+
+    # from no bound to a single column: each start is the end of the bounds before it
+    V = leading_directions(K)
+    values = np.zeros((N_BOUNDS, n_permutations + 1))
+    for g in reversed(range(N_BOUNDS)):
+        bounds = sums_of_weights(grid[g], K.shape)
+        ascent = alternate(K, V, bounds, max_iter=ROUGH_ITERATIONS, tol=ROUGH_TOL)
+        V = ascent.V
+        values[g] = ascent.values
+
+    null = values[:, 1:]
+    spread = null.std(axis=1)
+    safe = np.where(spread > 1e-12 * values[:, 0], spread, np.inf)
+    z = (values[:, 0] - null.mean(axis=1)) / safe
+    best = grid[int(z.argmax())]
+    return BoundSearch(grid, z, (float(best[0]), float(best[1])))
+
+
+def bound_grid(columns: tuple[int, int]) -> Array:
+    """Fractions (10, 2) from a single column to no bound, in equal ratios."""
+    return np.column_stack([np.geomspace(p**-0.5, 1.0, N_BOUNDS) for p in columns])
+
+
+def sums_of_weights(fractions: Any, columns: tuple[int, int]) -> tuple[float, float]:
+    """Bounds c on the sums of absolute weights, for fractions of the roots of column numbers."""
+    c_x, c_y = (max(1.0, float(f) * p**0.5) for f, p in zip(fractions, columns, strict=True))
+    return c_x, c_y
+
+
+def leading_directions(K: CrossProduct) -> Array:
+    """Right singular vector of each permuted matrix, roughly, by power iteration."""
+    assert K.orders is not None
+    rows = np.arange(len(K.orders))
+    start = _random_starts(K, 1, np.random.RandomState(0))
+    V = np.repeat(start, len(rows), axis=0)
+    for _ in range(2 * POWER_ROUNDS):
+        V = K.transposed_times(K.times(V, rows), rows)
+        size = linalg.norm(V, axis=1, keepdims=True)
+        V /= np.where(size > 0, size, 1.0)
+    return V
+
+
+# ---- permutation test --------------------------------------------------------------------------
+
+
+class SparseCoordinates(NamedTuple):
+    """Two standardised views, bounds, and the scores of the pairs found in the data."""
+
+    A: Array
+    B: Array
+    bounds: tuple[float, float]
+    values: Array  # (k,)
+    x_scores: Array  # (n, k), orthonormal
+    y_scores: Array
+
+
+def sparse_coordinates(
+    A: Array, B: Array, fractions: Any, k: int, *, rng: np.random.RandomState
+) -> SparseCoordinates:
+    """Pairs of the data, by which views are deflated before rows are permuted."""
+    K = CrossProduct(A, B, float(len(A)))
+    bounds = sums_of_weights(fractions, K.shape)
+    pairs = sparse_pairs(
+        K, k, bounds, n_init=20, max_iter=10 * ROUGH_ITERATIONS, tol=ROUGH_TOL, rng=rng
+    )
+    return SparseCoordinates(A, B, bounds, pairs.values, K.T, K.S)
+
+
+def permuted_maxima(coordinates: SparseCoordinates, orders: Array, k: int) -> Array:
+    """Maxima (n_orders, k) of u'Kv after j pairs are removed and the rows are permuted."""
+    c = coordinates
+    maxima = np.zeros((len(orders), k))
+    for j in range(k):
+        K = CrossProduct(c.A, c.B, float(len(c.A)), orders=orders)
+        K.T = c.x_scores[:, :j]
+        K.S = c.y_scores[:, :j]
+        V = leading_directions(K)
+        ascent = alternate(K, V, c.bounds, max_iter=ROUGH_ITERATIONS, tol=ROUGH_TOL)
+        maxima[:, j] = ascent.values
+    return maxima
