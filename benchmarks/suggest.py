@@ -296,6 +296,11 @@ def sets(rng):
     return [set(rng.integers(20, size=5).tolist()) for _ in range(40)], None
 
 
+def distances(rng):
+    X = rng.normal(size=(60, 3))
+    return np.linalg.norm(X[:, None] - X, axis=2), None
+
+
 def dates(rng):
     return [date(2020, 1, 1 + int(day)) for day in rng.integers(28, size=30)], None
 
@@ -318,6 +323,14 @@ def fingerprints(rng):
 def two_views(rng):
     shared = rng.normal(size=(80, 2))
     return [shared @ rng.normal(size=(2, p)) + rng.normal(size=(80, p)) for p in (8, 5)], None
+
+
+def wide_views(rng):
+    shared = rng.normal(size=(60, 1))
+    return [
+        np.hstack([shared + rng.normal(size=(60, 3)), rng.normal(size=(60, p))])
+        for p in (100, 80)
+    ], None
 
 
 def three_views(rng):
@@ -344,6 +357,7 @@ GENERATED = {
     "Which samples are unlike": unlike_rows,
     "Samples inside": one_class,
     "Clusters that are not round": rings,
+    "Groups with a real sample": distances,
     "How many clusters": round_groups,
     "How many components": samples,
     "Prototypes": codebook,
@@ -379,6 +393,7 @@ GENERATED = {
     "Access rights to roles, with": rights,
     "Groups of Boolean": fingerprints,
     "Two modalities": two_views,
+    "Two views of more columns": wide_views,
     "Three or more": three_views,
     "Kernels of several": kernels,
 }

@@ -253,7 +253,9 @@ def _of_arrays(arrays: list[Any], n: int) -> DataFacts:
     if same_rows and n <= 10 and n < next(iter(lengths)):
         square = all(table.shape[0] == table.shape[1] for table in tables)
         kind = "kernels" if square else "views"
-        return DataFacts(kind, rows=next(iter(lengths)), views=n)
+        columns = max(table.shape[1] for table in tables)
+        rows = next(iter(lengths))
+        return DataFacts(kind, rows=rows, columns=columns, wide=columns / rows, views=n)
     return DataFacts("series", rows=n)
 
 
