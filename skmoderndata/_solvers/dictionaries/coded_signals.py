@@ -57,6 +57,7 @@ class Coded(NamedTuple):
 
     def start(self, decision: Decision, k: int) -> "sparse.csr_array | None":
         """Codes from which the next pass starts."""
+        # those that led astray are no start
         if not decision.kept:
             return self.kept
         codes = self.codes(decision)
@@ -76,6 +77,7 @@ class WorstSignals(NamedTuple):
         sizes = np.append(self.sizes, other.sizes)
         numbers = np.append(self.numbers, other.numbers)
         residuals = np.concatenate([self.residuals, other.residuals])
+        # of equal errors the first signal stays first
         first = np.argsort(-sizes, kind="stable")[:n_signals]
         return WorstSignals(sizes[first], numbers[first], residuals[first], n_signals)
 
@@ -155,6 +157,7 @@ def _coded_block(
     if block.state is not None:
         start = block.state.start(decision, k)
 
+    # the lasso of each signal, and the sums over all
     codes = coder(signals.X, signals.observed, atoms, start)
     value = coded_objective(codes, alpha, signals.weights)
     full = filled(signals, to_csr(codes, k), atoms)
@@ -172,6 +175,7 @@ def filled(signals: Signals, A: Any, atoms: Array) -> Any:
 def _squared_error(block: Block, read: Any, atoms: Array) -> tuple[float]:
     signals = read(block)
     A = to_csr(block.state.tried, len(atoms))
+    # what is hidden has no error
     R = signals.X - A @ atoms
     if signals.observed is not None:
         R = np.where(signals.observed, R, 0.0)
@@ -190,6 +194,7 @@ def _worst_signals(
 ) -> tuple[WorstSignals]:
     signals = read(block)
     state = block.state
+    # filled as for the update of the atoms: by the codes before they shrink
     full = filled(signals, to_csr(state.tried, len(atoms)), atoms)
     codes = state.codes(decision)
     return (worst_signals(full, codes, signals.weights, new, n_signals, last, block.first),)
@@ -216,6 +221,7 @@ def worst_signals(
         later = (sizes < size) | ((sizes == size) & (np.arange(len(sizes)) + first > number))
         order = order[later[order]]
 
+    # residuals of the chosen ones alone
     rows = order[:n_signals]
     chosen: Any = X[rows]
     signals = chosen.toarray() if sparse.issparse(X) else chosen

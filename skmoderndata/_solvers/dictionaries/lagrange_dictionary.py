@@ -26,6 +26,9 @@ LARGEST_FLOOR = 1e-10
 FURTHEST = 0.9  # largest momentum of the atoms
 DUAL_TOL = 1e-10  # gap of the atoms, relative to the objective, at which Newton's method ends
 NEWTON_STEPS = 100  # at most
+# signals looked at together for an idle atom: each time is a pass over blocks
+FEWEST_CANDIDATES = 64
+MOST_CANDIDATES = 4096
 
 
 class DualPoint(NamedTuple):
@@ -381,8 +384,9 @@ def replace_unused(
     count = 0
     taken = np.zeros((0, D.shape[1]))
     candidates = None
+    n_wanted = max(idle.size, FEWEST_CANDIDATES)
     while count < idle.size:
-        candidates = worst(idle.size, candidates)
+        candidates = worst(n_wanted, candidates)
         useful = candidates.sizes > alpha**2
         for d in candidates.residuals[useful]:
             if count == idle.size:
@@ -403,8 +407,9 @@ def replace_unused(
             D[idle[count]] = d / norm
             taken = np.concatenate([taken, d[None] / norm])
             count += 1
-        if not useful.all() or len(useful) < idle.size:
+        if not useful.all() or len(useful) < n_wanted:
             break
+        n_wanted = max(n_wanted, min(2 * n_wanted, MOST_CANDIDATES))
     return count
 
 

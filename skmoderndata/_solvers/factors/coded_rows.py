@@ -189,12 +189,14 @@ def improved_codes(
     length: float,
 ) -> tuple[Codes, tuple[SummedData, float]]:
     """Codes after some sweeps, extrapolated, with what the components need, and the penalty."""
+    # sweeps from the extrapolated codes
     improved = codes.ahead.copy()
     update(data.terms(V), side, improved, sweeps=sweeps, scales=scales, weights=data.weights)
     ahead = improved
     if length:
         ahead = extrapolated(side, improved, codes.improved, length)
 
+    # the components are fitted to the extrapolated codes
     sums = data.sums(ahead)
     penalty = penalty_value(side, ahead, data.weights)
     return Codes(codes.best, improved, ahead), (sums, penalty)
@@ -268,6 +270,7 @@ class Lacking(NamedTuple):
         n_rows = self.n_rows
         sizes = np.append(self.sizes, other.sizes)
         lacks = np.vstack([self.lacks, other.lacks])
+        # of equal rows the first one stays first
         first = np.argsort(-sizes, kind="stable")[:n_rows]
         return Lacking(sizes[first], lacks[first], n_rows)
 

@@ -173,6 +173,7 @@ class Data:
         if self._masks is None:
             return SummedData(W.T @ weighted, T)
 
+        # a triangle for each column, over the rows that observe it
         mask = self._masks[1]
         k = W.shape[1]
         pairs = self._narrow(_pairs(W, weighted))
@@ -219,6 +220,7 @@ class SummedData(NamedTuple):
     by_column: bool = False
 
     def __add__(self, other: "SummedData") -> "SummedData":  # type: ignore[override]
+        # entries are missing in one of the two only
         if self.by_column != other.by_column:
             return self._of_columns() + other._of_columns()
         S = self.S + other.S

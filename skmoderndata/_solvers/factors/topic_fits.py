@@ -44,6 +44,7 @@ class Mixtures(NamedTuple):
         """Carry out a decision: `used` are those of the next pass."""
         if not decision.kept:
             return self._replace(used=self.safe)
+        # on from the plain step, beyond it where extrapolation goes well
         ahead = self.plain
         if decision.step:
             ahead = extrapolated(self.plain, self.used, decision.step, 1)
@@ -164,6 +165,7 @@ def _expectations(
 ) -> tuple[Mixtures, tuple[Array, float]]:
     """Expect tokens in documents and words; mixtures from the former are the plain step."""
     counts, _ = data
+    # equal mixtures at first: no topic is favoured in any document
     if mixtures is None:
         k = U.shape[1]
         mixtures = Mixtures.of(np.full((counts.shape[0], k), 1.0 / k))

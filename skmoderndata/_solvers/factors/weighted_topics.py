@@ -99,6 +99,7 @@ def _improved_rates(
 ) -> tuple[Mixtures, tuple[float, float, Array, Array]]:
     """Rates for given topics, and what the topics need of them."""
     counts, weights = data
+    # the topics of the last pass were scaled to sum 1
     A = rates.best * scale
     exposures = weights @ U
     in_documents, _, value = expected(counts, A, U)
