@@ -270,9 +270,9 @@ def lcss_distance(x, z, *, epsilon=1.0, radius=None, slanted=True):
     Notes
     -----
     Not a metric. The radius restricts matches, the parameter delta of the paper, which demands
-    differences below epsilon where here they are at most epsilon. aeon differs with a band, as it
-    counts what lies outside as no match at all, and with several channels, whose Euclidean
-    distance it compares with epsilon.
+    differences below epsilon where here they are at most epsilon. aeon differs with a band of
+    radius 0, where a point without a match ends what was matched before it, and with several
+    channels, whose Euclidean distance it compares with epsilon.
 
     References
     ----------
