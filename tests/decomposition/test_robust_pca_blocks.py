@@ -13,7 +13,8 @@ from skmoderndata.decomposition import RobustPCA, _robust_pca
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
 
-N, P = 400, 20
+N = 400
+P = 20
 CUTS = {"uneven": (1, 150, 0, 200, 49), "many": (8,) * 50, "one": (N,)}
 PCP = {"algorithm": "pcp"}
 STABLE = {"noise_std": 0.1, "polish": False}
