@@ -13,7 +13,8 @@ from skmoderndata.decomposition import RobustPCA, _robust_pca
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
 
-N, P = 400, 20
+N = 400
+P = 20
 CUTS = {"uneven": (1, 150, 0, 200, 49), "many": (8,) * 50, "one": (N,)}
 PCP = {"algorithm": "pcp"}
 STABLE = {"noise_std": 0.1, "polish": False}
@@ -92,9 +93,10 @@ def test_sample_tells_exact_from_noisy():
     assert_allclose(noisy.components_[0] @ whole.components_[0], 1.0, atol=1e-3)
     missed = (sparse.compute() != 0) != whole.support_
     assert missed.mean() < 0.002
-    assert_allclose(
-        low_rank.compute() / noisy.noise_scale_, whole.low_rank_ / noisy.noise_scale_, atol=3
-    )
+
+    # no refit: the low rank is that of the convex problem, which shrinks it
+    convex = RobustPCA(polish=False).fit(X).low_rank_
+    assert np.linalg.norm(low_rank.compute() - convex) < 0.02 * np.linalg.norm(convex)
 
 
 @pytest.mark.parametrize("size", [100, 400])

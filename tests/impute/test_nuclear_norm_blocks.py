@@ -10,7 +10,8 @@ from skmoderndata.impute import NuclearNormImputer
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
 
-N, P = 300, 12
+N = 300
+P = 12
 CUTS = {"uneven": (1, 150, 0, 100, 49), "many": (5,) * 60, "one": (N,)}
 TIGHT = {"tol": 1e-9, "max_iter": 2000}
 

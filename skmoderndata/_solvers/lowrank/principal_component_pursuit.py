@@ -110,9 +110,7 @@ def principal_component_pursuit(
     # an L below the noise need not be more accurate than that
     noise = max(1e-6 * size, float(np.median(delta)) * float(np.sqrt(min(shape) / 2)))
     step: Any = update_splitting if np.ndim(lam) == 0 else update_weighted
-    total = float(np.abs(filled).sum())
-    norm = spectral_norm(filled) if schedule == "ialm" else np.inf
-    penalty = Penalty(total, X.size - int(missing.sum()), schedule, norm)
+    penalty = _penalty_of(filled, X.size - int(missing.sum()), schedule)
     state = start(filled, penalty.mu, lam, grows=penalty.growth > 1.0)
 
     # early passes need neither all singular values nor accurate ones
@@ -210,6 +208,11 @@ class Penalty:
             if not 0.5 < ratio < 2:
                 self.mu *= float(np.clip(ratio, 0.5, 2.0)) ** (1 / (1 + n_iter / 100))
         return self.mu
+
+
+def _penalty_of(filled: Array, n_observed: int, schedule: str) -> Penalty:
+    norm = spectral_norm(filled) if schedule == "ialm" else np.inf
+    return Penalty(float(np.abs(filled).sum()), n_observed, schedule, norm)
 
 
 def start(filled: Array, mu: float, lam: float | Array, *, grows: bool) -> PursuitState:
