@@ -79,9 +79,17 @@ class CrossProduct:
         p, q = self.shape
         if self.orders is not None or min(p, q) > n or p * q > n * (p + q):
             return
-        AT, AS = inner(self.A, self.T), inner(self.A, self.S)
-        BT, BS = inner(self.B, self.T), inner(self.B, self.S)
-        K = inner(self.A, self.B) - AT @ BT.T - AS @ BS.T + AT @ (self.T.T @ self.S) @ BS.T
+        AT = inner(self.A, self.T)
+        AS = inner(self.A, self.S)
+        BT = inner(self.B, self.T)
+        BS = inner(self.B, self.S)
+
+        # the four terms of A' (I - T T') (I - S S') B
+        K = inner(self.A, self.B)
+        K = K - AT @ BT.T
+        K = K - AS @ BS.T
+        overlap = self.T.T @ self.S
+        K = K + AT @ overlap @ BS.T
         self.matrix = K / self.total
 
     def times(self, V: Array, rows: Array) -> Array:
@@ -91,7 +99,9 @@ class CrossProduct:
         scores = _without(self.S, self.B @ V.T)
         if self.orders is not None:
             scores = np.take_along_axis(scores, self.orders[rows].T, axis=0)
-        return np.ascontiguousarray(inner(self.A, _without(self.T, scores)).T / self.total)
+        scores = _without(self.T, scores)
+        product = inner(self.A, scores)
+        return np.ascontiguousarray(product.T / self.total)
 
     def transposed_times(self, U: Array, rows: Array) -> Array:
         """Rows ``K' u`` of rows u."""
@@ -100,7 +110,9 @@ class CrossProduct:
         scores = _without(self.T, self.A @ U.T)
         if self.inverses is not None:
             scores = np.take_along_axis(scores, self.inverses[rows].T, axis=0)
-        return np.ascontiguousarray(inner(self.B, _without(self.S, scores)).T / self.total)
+        scores = _without(self.S, scores)
+        product = inner(self.B, scores)
+        return np.ascontiguousarray(product.T / self.total)
 
 
 def _without(basis: Array, scores: Array) -> Array:
@@ -293,7 +305,9 @@ def sparse_pairs(
         # 2. the best of their ends
         ascent = alternate(K, V, bounds, max_iter=max_iter, tol=tol, progress=progress)
         best = int(ascent.values.argmax())
-        u, v, value = ascent.U[best], ascent.V[best], float(ascent.values[best])
+        u = ascent.U[best]
+        v = ascent.V[best]
+        value = float(ascent.values[best])
         n_iter = max(n_iter, ascent.n_iter)
         if not value > 1e-10 * max(values, default=0.0):
             break
@@ -316,9 +330,11 @@ def sparse_pairs(
 def _ahead(ascent: Ascent, n_ahead: int) -> Array:
     """Select the starts of the largest values, without those that have met another."""
     chosen: list[int] = []
-    norms = np.maximum(linalg.norm(ascent.V, axis=1), 1e-300)
+    norms = linalg.norm(ascent.V, axis=1)
+    norms[norms == 0] = 1.0
     for i in np.argsort(-ascent.values, kind="stable"):
-        cosines = np.abs(ascent.V[chosen] @ ascent.V[i]) / (norms[chosen] * norms[i])
+        products = ascent.V[chosen] @ ascent.V[i]
+        cosines = np.abs(products) / norms[chosen] / norms[i]
         if len(chosen) < n_ahead and not (cosines > SAME_WEIGHTS).any():
             chosen.append(int(i))
     return ascent.V[chosen]
