@@ -242,29 +242,40 @@ def stationarity(K: CrossProduct, u: Array, v: Array, bounds: tuple[float, float
     Kuhn and Tucker of the biconvex problem.
     """
     first = np.zeros(1, dtype=np.intp)
-    gaps = []
-    for weights, gradient, bound in (
-        (u, K.times(v[None], first), bounds[0]),
-        (v, K.transposed_times(u[None], first), bounds[1]),
-    ):
-        best = best_weights(gradient, np.array([bound]))
-        largest = float(best[0] @ gradient[0])
-        gaps.append(relative_gap(largest, float(weights @ gradient[0]), unit=abs(largest)))
-    return max(gaps)
+    of_u = K.times(v[None], first)
+    of_v = K.transposed_times(u[None], first)
+    gap_u = _half_step_gap(u, of_u, bounds[0])
+    gap_v = _half_step_gap(v, of_v, bounds[1])
+    return max(gap_u, gap_v)
+
+
+def _half_step_gap(weights: Array, gradient: Array, bound: float) -> float:
+    """Relative gain of the best weights for a gradient (1, p)."""
+    bounds = np.array([bound])
+    best = best_weights(gradient, bounds)
+    largest = float(best[0] @ gradient[0])
+    reached = float(weights @ gradient[0])
+    return relative_gap(largest, reached, unit=abs(largest))
 
 
 def singular_starts(K: CrossProduct, n_starts: int, rng: np.random.RandomState) -> Array:
     """Approximate leading right singular vectors of K in rows, by subspace iteration."""
     k = min(n_starts, *K.shape)
     index = np.zeros(k, dtype=np.intp)
-    V = linalg.qr(rng.normal(size=(K.shape[1], k)), mode="economic")[0].T
+    V = _orthonormal_rows(rng.normal(size=(k, K.shape[1])))
     for _ in range(POWER_ROUNDS):
-        U = linalg.qr(K.times(V, index).T, mode="economic")[0].T
-        V = linalg.qr(K.transposed_times(U, index).T, mode="economic")[0].T
+        U = _orthonormal_rows(K.times(V, index))
+        V = _orthonormal_rows(K.transposed_times(U, index))
 
     # Rayleigh-Ritz: singular vectors within the subspace, the leading one first
     rotation = linalg.svd(K.times(V, index), full_matrices=False)[0]
     return np.asarray(rotation.T @ V)
+
+
+def _orthonormal_rows(rows: Array) -> Array:
+    """Orthonormal basis of the span of rows."""
+    Q, _ = linalg.qr(rows.T, mode="economic")
+    return np.asarray(Q.T)
 
 
 # ---- several pairs -----------------------------------------------------------------------------
@@ -411,8 +422,11 @@ def bound_grid(columns: tuple[int, int]) -> Array:
 
 def sums_of_weights(fractions: Any, columns: tuple[int, int]) -> tuple[float, float]:
     """Bounds c on the sums of absolute weights, for fractions of the roots of column numbers."""
-    c_x, c_y = (max(1.0, float(f) * p**0.5) for f, p in zip(fractions, columns, strict=True))
-    return c_x, c_y
+    f_x, f_y = fractions
+    p, q = columns
+    c_x = float(f_x) * p**0.5
+    c_y = float(f_y) * q**0.5
+    return max(1.0, c_x), max(1.0, c_y)
 
 
 def leading_directions(K: CrossProduct) -> Array:
