@@ -79,9 +79,17 @@ class CrossProduct:
         p, q = self.shape
         if self.orders is not None or min(p, q) > n or p * q > n * (p + q):
             return
-        AT, AS = inner(self.A, self.T), inner(self.A, self.S)
-        BT, BS = inner(self.B, self.T), inner(self.B, self.S)
-        K = inner(self.A, self.B) - AT @ BT.T - AS @ BS.T + AT @ (self.T.T @ self.S) @ BS.T
+        AT = inner(self.A, self.T)
+        AS = inner(self.A, self.S)
+        BT = inner(self.B, self.T)
+        BS = inner(self.B, self.S)
+
+        # the four terms of A' (I - T T') (I - S S') B
+        K = inner(self.A, self.B)
+        K = K - AT @ BT.T
+        K = K - AS @ BS.T
+        overlap = self.T.T @ self.S
+        K = K + AT @ overlap @ BS.T
         self.matrix = K / self.total
 
     def times(self, V: Array, rows: Array) -> Array:
@@ -91,7 +99,9 @@ class CrossProduct:
         scores = _without(self.S, self.B @ V.T)
         if self.orders is not None:
             scores = np.take_along_axis(scores, self.orders[rows].T, axis=0)
-        return np.ascontiguousarray(inner(self.A, _without(self.T, scores)).T / self.total)
+        scores = _without(self.T, scores)
+        product = inner(self.A, scores)
+        return np.ascontiguousarray(product.T / self.total)
 
     def transposed_times(self, U: Array, rows: Array) -> Array:
         """Rows ``K' u`` of rows u."""
@@ -100,7 +110,9 @@ class CrossProduct:
         scores = _without(self.T, self.A @ U.T)
         if self.inverses is not None:
             scores = np.take_along_axis(scores, self.inverses[rows].T, axis=0)
-        return np.ascontiguousarray(inner(self.B, _without(self.S, scores)).T / self.total)
+        scores = _without(self.S, scores)
+        product = inner(self.B, scores)
+        return np.ascontiguousarray(product.T / self.total)
 
 
 def _without(basis: Array, scores: Array) -> Array:
@@ -230,29 +242,40 @@ def stationarity(K: CrossProduct, u: Array, v: Array, bounds: tuple[float, float
     Kuhn and Tucker of the biconvex problem.
     """
     first = np.zeros(1, dtype=np.intp)
-    gaps = []
-    for weights, gradient, bound in (
-        (u, K.times(v[None], first), bounds[0]),
-        (v, K.transposed_times(u[None], first), bounds[1]),
-    ):
-        best = best_weights(gradient, np.array([bound]))
-        largest = float(best[0] @ gradient[0])
-        gaps.append(relative_gap(largest, float(weights @ gradient[0]), unit=abs(largest)))
-    return max(gaps)
+    of_u = K.times(v[None], first)
+    of_v = K.transposed_times(u[None], first)
+    gap_u = _half_step_gap(u, of_u, bounds[0])
+    gap_v = _half_step_gap(v, of_v, bounds[1])
+    return max(gap_u, gap_v)
+
+
+def _half_step_gap(weights: Array, gradient: Array, bound: float) -> float:
+    """Relative gain of the best weights for a gradient (1, p)."""
+    bounds = np.array([bound])
+    best = best_weights(gradient, bounds)
+    largest = float(best[0] @ gradient[0])
+    reached = float(weights @ gradient[0])
+    return relative_gap(largest, reached, unit=abs(largest))
 
 
 def singular_starts(K: CrossProduct, n_starts: int, rng: np.random.RandomState) -> Array:
     """Approximate leading right singular vectors of K in rows, by subspace iteration."""
     k = min(n_starts, *K.shape)
     index = np.zeros(k, dtype=np.intp)
-    V = linalg.qr(rng.normal(size=(K.shape[1], k)), mode="economic")[0].T
+    V = _orthonormal_rows(rng.normal(size=(k, K.shape[1])))
     for _ in range(POWER_ROUNDS):
-        U = linalg.qr(K.times(V, index).T, mode="economic")[0].T
-        V = linalg.qr(K.transposed_times(U, index).T, mode="economic")[0].T
+        U = _orthonormal_rows(K.times(V, index))
+        V = _orthonormal_rows(K.transposed_times(U, index))
 
     # Rayleigh-Ritz: singular vectors within the subspace, the leading one first
     rotation = linalg.svd(K.times(V, index), full_matrices=False)[0]
     return np.asarray(rotation.T @ V)
+
+
+def _orthonormal_rows(rows: Array) -> Array:
+    """Orthonormal basis of the span of rows."""
+    Q, _ = linalg.qr(rows.T, mode="economic")
+    return np.asarray(Q.T)
 
 
 # ---- several pairs -----------------------------------------------------------------------------
@@ -293,7 +316,9 @@ def sparse_pairs(
         # 2. the best of their ends
         ascent = alternate(K, V, bounds, max_iter=max_iter, tol=tol, progress=progress)
         best = int(ascent.values.argmax())
-        u, v, value = ascent.U[best], ascent.V[best], float(ascent.values[best])
+        u = ascent.U[best]
+        v = ascent.V[best]
+        value = float(ascent.values[best])
         n_iter = max(n_iter, ascent.n_iter)
         if not value > 1e-10 * max(values, default=0.0):
             break
@@ -316,9 +341,11 @@ def sparse_pairs(
 def _ahead(ascent: Ascent, n_ahead: int) -> Array:
     """Select the starts of the largest values, without those that have met another."""
     chosen: list[int] = []
-    norms = np.maximum(linalg.norm(ascent.V, axis=1), 1e-300)
+    norms = linalg.norm(ascent.V, axis=1)
+    norms[norms == 0] = 1.0
     for i in np.argsort(-ascent.values, kind="stable"):
-        cosines = np.abs(ascent.V[chosen] @ ascent.V[i]) / (norms[chosen] * norms[i])
+        products = ascent.V[chosen] @ ascent.V[i]
+        cosines = np.abs(products) / norms[chosen] / norms[i]
         if len(chosen) < n_ahead and not (cosines > SAME_WEIGHTS).any():
             chosen.append(int(i))
     return ascent.V[chosen]
@@ -395,8 +422,11 @@ def bound_grid(columns: tuple[int, int]) -> Array:
 
 def sums_of_weights(fractions: Any, columns: tuple[int, int]) -> tuple[float, float]:
     """Bounds c on the sums of absolute weights, for fractions of the roots of column numbers."""
-    c_x, c_y = (max(1.0, float(f) * p**0.5) for f, p in zip(fractions, columns, strict=True))
-    return c_x, c_y
+    f_x, f_y = fractions
+    p, q = columns
+    c_x = float(f_x) * p**0.5
+    c_y = float(f_y) * q**0.5
+    return max(1.0, c_x), max(1.0, c_y)
 
 
 def leading_directions(K: CrossProduct) -> Array:
