@@ -341,7 +341,7 @@ def sparse_pairs(
 def _ahead(ascent: Ascent, n_ahead: int) -> Array:
     """Select the starts of the largest values, without those that have met another."""
     chosen: list[int] = []
-    norms: Array = np.asarray(linalg.norm(ascent.V, axis=1))
+    norms = np.asarray(linalg.norm(ascent.V, axis=1))
     norms[norms == 0] = 1.0
     for i in np.argsort(-ascent.values, kind="stable"):
         products = ascent.V[chosen] @ ascent.V[i]
