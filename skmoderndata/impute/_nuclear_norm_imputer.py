@@ -24,12 +24,12 @@ from skmoderndata._compat import (
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.blocks import is_dask
+from skmoderndata._solvers.common.extremes import Largest
 from skmoderndata._solvers.common.linalg import row_signs
 from skmoderndata._solvers.lowrank.completion import Table, entries, solve_rows
 from skmoderndata._solvers.lowrank.completion_blocks import complete_blocks
 from skmoderndata._solvers.lowrank.completion_path import CompletionTask, free_weight
 from skmoderndata._solvers.lowrank.pursuit_blocks import (
-    Peak,
     Units,
     check_tall,
     sizes_of_blocks,
@@ -862,7 +862,7 @@ def _totals_of_block(block, units, owner):
     X = units.rows(block)
     known = ~np.isnan(X)
     filled = np.where(known, X, 0.0)
-    return known.sum(axis=0), filled.sum(axis=0), Peak(np.abs(filled).max(axis=0))
+    return known.sum(axis=0), filled.sum(axis=0), Largest(np.abs(filled).max(axis=0))
 
 
 def _squares_of_block(block, units):

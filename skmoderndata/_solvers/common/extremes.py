@@ -1,16 +1,18 @@
 """The largest of numbers that lie in blocks of rows."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 
 class Largest(NamedTuple):
-    """The largest of some numbers; of two the larger one is their sum.
+    """The largest of some numbers, one or one for each column; that of two is their sum.
 
-    >>> (Largest(1.0) + Largest(3.0)).value
+    >>> float((Largest(1.0) + Largest(3.0)).value)
     3.0
     """
 
-    value: float
+    value: Any
 
     def __add__(self, other: "Largest") -> "Largest":  # type: ignore[override]
-        return max(self, other)
+        return Largest(np.maximum(self.value, other.value))

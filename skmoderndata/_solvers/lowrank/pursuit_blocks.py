@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skmoderndata._solvers.common.blocks import ArrayBlocks, Block
+from skmoderndata._solvers.common.extremes import Largest
 from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.lowrank.completion import BalancedPenalty, completion_gap
 from skmoderndata._solvers.lowrank.principal_component_pursuit import (
@@ -54,16 +55,6 @@ def check_tall(shape: tuple[int, ...], *, owner: str) -> None:
             f"{owner}.fit of a Dask array needs at least {TALL} rows for each column, got X of "
             f"shape {(n, p)}: fit to X.compute() if all rows fit into memory."
         )
-
-
-class Peak:
-    """The largest of some values, and with `+` that of others too."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __add__(self, other: "Peak") -> "Peak":
-        return Peak(np.maximum(self.value, other.value))
 
 
 class Units(NamedTuple):
@@ -311,6 +302,6 @@ def _move_rows(block: Block, units: Units, loss: Loss, move: Move) -> Any:
         np.array(squares),
         loss.of(X - L),
         float(np.nansum(X * Y)),
-        Peak(float(np.abs(Y).max(initial=0.0))),
+        Largest(float(np.abs(Y).max(initial=0.0))),
     )
     return RowState(Y, W, scores), sums
