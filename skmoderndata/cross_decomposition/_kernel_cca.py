@@ -16,7 +16,7 @@ from skmoderndata.cross_decomposition._base import (
     warn_of_moving,
 )
 from skmoderndata.cross_decomposition._kernel_base import has_vectors
-from skmoderndata.cross_decomposition._kernel_passes import KernelPasses, solve_passes
+from skmoderndata.cross_decomposition._kernel_passes_base import KernelPasses, solve_passes
 
 
 class KernelCCA(SecondViewPredictor, KernelPasses):

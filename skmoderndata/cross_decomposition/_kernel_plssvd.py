@@ -6,7 +6,7 @@ from skmoderndata._compat import AT_LEAST_ONE, Interval, StrOptions
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata.cross_decomposition._base import PAIRS
-from skmoderndata.cross_decomposition._kernel_passes import KernelPasses, solve_passes
+from skmoderndata.cross_decomposition._kernel_passes_base import KernelPasses, solve_passes
 
 
 class KernelPLSSVD(KernelPasses):
