@@ -382,6 +382,7 @@ def _of_table(X: np.ndarray) -> DataFacts:
     if (spread > 0).sum() < 2 or len(some) < 5:
         return DataFacts("table", values=values, in_order=in_order)
 
+    # columns that vary, of one scale
     row_shape = _row_shape((some - some.mean(axis=0)) / np.where(spread > 0, spread, 1))
     some = some[:, spread > 0]
     scaled = (some - some.mean(axis=0)) / some.std(axis=0)

@@ -168,6 +168,7 @@ def survey_of_rows(X: Any, w: Array, first: int, owner: str, kernel: Any) -> Sur
         with rows_named():
             check_range(kernel, {"gamma": 1.0, "degree": 1.0}, X)
 
+    # moments of the rows that count
     weight = float(w.sum())
     mean = np.zeros(X.shape[1])
     scatter = largest = 0.0
@@ -231,15 +232,20 @@ class Fold(NamedTuple):
 
 def numbers_of_rows(X: Any) -> Array:
     """Numbers between 0 and 1 that look random, and depend on the entries of a row only."""
+    # an odd factor for each column
     n, p = X.shape
     odd = np.random.RandomState(0).randint(2**62, size=p, dtype=np.int64) * 2 + 1
     odd = odd.astype(np.uint64)
+
+    # sums of products modulo 2^64
     if is_sparse(X):
         rows = np.repeat(np.arange(n), np.diff(X.indptr))
         keys = np.zeros(n, dtype=np.uint64)
         np.add.at(keys, rows, _mixed(X.data) * odd[X.indices])
     else:
         keys = (_mixed(X) * odd).sum(axis=1, dtype=np.uint64)
+
+    # the low bits reach the high ones, of which 53 make a number
     keys = (keys ^ (keys >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
     return (keys >> np.uint64(11)) / 2.0**53
 
@@ -369,6 +375,7 @@ def _features_of(features: LowRankFeatures | ColumnFeatures, X: Any) -> tuple[Ar
     Z = features(X)
     if isinstance(features, ColumnFeatures):
         return Z, np.zeros(len(Z))
+    # what the kernel has beyond the span
     own = np.asarray(features.gram.diag(X), dtype=np.float64)
     return Z, np.maximum(own - np.einsum("ij,ij->i", Z, Z), 0.0)
 
@@ -391,6 +398,7 @@ def _sum_of_block(
 
 def _stretches(block: Block, seen: Seen) -> Iterator[FeatureRows]:
     """Yield the features of a block, few rows at a time."""
+    # rows of positive weight, of the fold
     X, *others = block.arrays
     X = block_of(X)
     w = np.ones(X.shape[0])
@@ -400,6 +408,7 @@ def _stretches(block: Block, seen: Seen) -> Iterator[FeatureRows]:
     if seen.fold is not None:
         used &= seen.fold.holds(X)
 
+    # features that were stored, or those of a stretch
     row_bytes = 24 * max(1, len(seen.features.root))
     for stretch in row_blocks(len(w), row_bytes, n_bytes=STRETCH_BYTES):
         if block.state is None:

@@ -85,6 +85,7 @@ def packed_distances(
         costs = alignment_costs(A.arrays, others, band=band, rooted=False, n_jobs=n_jobs)
         return np.sqrt(costs)
 
+    # the recursion with its costs
     numbers = {key: float(value) for key, value in parameters.items()}
     elastic = Elastic(metric, **numbers)
     costs = elastic_costs(A.arrays, others, elastic=elastic, band=band, n_jobs=n_jobs)
@@ -97,6 +98,7 @@ def check_parameters(metric: Any, parameters: dict[str, Any], name: str) -> None
         known = ", ".join(f'"{key}"' for key in PARAMETERS)
         raise ValueError(f"{name}: metric={metric!r}; it must be one of {known}.")
 
+    # names, then ranges
     own = PARAMETERS[metric]
     for key, value in parameters.items():
         if key not in own:

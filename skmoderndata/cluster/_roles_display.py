@@ -286,6 +286,7 @@ def _draw_cells(ax, cells, style):
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
+    # one colour for each kind of cell
     colours = list(CELLS.values())
     colormap = ListedColormap(colours)
     image = ax.imshow(cells, **({"cmap": colormap, "vmin": -0.5, "vmax": 4.5} | style))

@@ -176,6 +176,7 @@ class PassViews(NamedTuple):
 
 
 def _survey_views(block, cut, kernels):
+    # moments of each view, and keys by which rows are ordered
     views = cut(block)
     w = cut.weights(block)
     surveys = []
@@ -214,8 +215,11 @@ def _sum_views(block, cut, features, unit, function, shared):
 
 def _sums_of_views(G, raw, own, w):
     """Add up features and raw columns with weights, and traces with and without them."""
+    # features and columns
     sums = [w @ view for view in G]
     raw_sums = np.asarray(w @ raw[-1]).ravel()
+
+    # what the kernels have, and what the features explain of it
     traces = np.array([[values.sum(), w @ values] for values in own])
     explained = np.array([np.einsum("ij,ij->", view, view) for view in G])
     return (*sums, raw_sums, traces, explained)
@@ -295,6 +299,7 @@ def _features_of_views(estimator, views):
 
 def _reduced(v, G, mean, features, traces, explained, pen):
     """Return a view by rows with the inner products of its centred features."""
+    # a view without scatter is constant
     trace, weighted_trace = traces
     scatter = float(np.einsum("ij,ij->", G, G))
     if not scatter > 1e-12 * weighted_trace:
@@ -327,12 +332,15 @@ class KernelPasses(KernelViews):
 
     def _fit_passes(self, X, y, sample_weight):
         """Solve the problem by sums over the rows of a table in blocks."""
+        # kernels of rows of numbers only
         for v in range(len(self.view_slices or (X, y))):
             if not has_vectors(self._kernel_of(v)):
                 raise ValueError(
                     f"{type(self).__name__}(solver='nystroem') draws rows of tables, and "
                     f"kernel={self._kernel_of(v)!r} takes other samples: take another kernel."
                 )
+
+        # the views, seen in passes
         self._side_by_side = self.view_slices is not None
         self._predict_1d = self.view_slices is None and is_one_dimensional(y)
         views = PassViews.of(self, X, y, sample_weight)

@@ -270,6 +270,7 @@ class SparseCCA(SecondViewPredictor, LinearViews):
             reason = f"the {k} pairs of covariance above 0"
             warn_fewer(self, asked=self.n_components, found=k, reason=reason)
 
+        # weights in the units of X, the largest of each pair positive
         signs = signs_of_peaks(pairs.U)
         self.n_components_ = k
         self.means_ = [mean for _, mean, _ in sides]
@@ -281,12 +282,14 @@ class SparseCCA(SecondViewPredictor, LinearViews):
         self.x_weights_, self.y_weights_ = self.weights_
         self.n_nonzero_coefs_ = np.array([(W != 0).sum(axis=0) for W in self.weights_])
 
+        # correlations, and the regression of the second view
         scores = [self._view_scores(v, X[samples.rows[v]]) for v, X in enumerate(views)]
         spread = [samples.spread(T, v) for v, T in enumerate(scores)]
         self.covariances_ = pairs.values
         self.correlations_ = mean_correlations(spread, samples.weights)
         self._store_prediction(views, samples, scores)
 
+        # certificate
         self.residual_ = float(pairs.residuals.max())
         self.n_iter_ = int(pairs.n_iter)
         if not pairs.converged and not progress.stopped:

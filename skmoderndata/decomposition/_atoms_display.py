@@ -247,6 +247,7 @@ class AtomsDisplay:
         down = -(-k // across)
         tiles = 0.5 + 0.5 * scaled if colours else scaled
 
+        # tiles with a border of one
         sheet = np.full((down * (rows + 1) + 1, across * (columns + 1) + 1, *colours), np.nan)
         for j, tile in enumerate(tiles):
             top = 1 + (rows + 1) * (j // across)
@@ -273,6 +274,7 @@ class AtomsDisplay:
         ax = axes_or_new(self, ax, figsize=(6, 1.2 + 0.35 * k), layout="constrained")
         style = {"color": "C0", "linewidth": 1.2} | kwargs
 
+        # one level for each signal
         levels = -SIGNAL_STEP * np.arange(k)
         ax.hlines(levels, 0, p - 1, color="0.8", linewidth=0.6, zorder=0)
         self.lines_ = [
@@ -281,6 +283,7 @@ class AtomsDisplay:
         ]
         self.image_ = None
 
+        # names and axes
         ax.set_yticks(levels, [str(j) for j in self.order_], fontsize="small")
         ax.set(xlabel="Feature", ylabel="Atom")
         ax.margins(x=0)

@@ -60,6 +60,7 @@ class RowReader(NamedTuple):
         with rows_named():
             check_magnitude(X, owner=self.owner, fourth_powers=fourth_powers)
 
+        # rows, refused where they cannot be
         X, weights, cells = self.read(block)
         if nonnegative is not None:
             row = _first_row_below_zero(X)

@@ -166,6 +166,7 @@ class SlowSignalsDisplay:
         x = np.insert(times[:max_rows], ends, times[ends])
         curves = np.insert(_standardized(drawn, signals), ends, np.nan, axis=0)
 
+        # axes as high as there are signals
         k = curves.shape[1]
         ax = axes_or_new(self, ax, figsize=(8, 1.2 + 0.9 * k), layout="constrained")
         levels = -SIGNAL_STEP * np.arange(k)
@@ -177,6 +178,7 @@ class SlowSignalsDisplay:
         for end in ends:
             ax.axvline(times[end], color="0.6", linewidth=0.8, linestyle=":", zorder=0)
 
+        # names and axes
         self._name_signals(ax, levels)
         where = "Row" if self.times is None else "Time"
         ax.set_xlabel(
@@ -244,6 +246,7 @@ def slowness(signals, times, ids=None, lag=1):
     steps = (signals[lag:] - signals[:-lag])[inside]
     durations = np.ones(len(steps)) if times is None else (times[lag:] - times[:-lag])[inside]
 
+    # a value for each signal that has steps
     values = np.full(signals.shape[1], np.nan)
     for j, (step, signal) in enumerate(zip(steps.T, signals.T, strict=True)):
         valid = ~np.isnan(step)

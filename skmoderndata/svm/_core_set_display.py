@@ -180,6 +180,7 @@ class CoreSetDisplay:
             grid = type(table)(dict(zip(table.columns, grid.T, strict=True)))
         response, levels = _response(model, grid)
 
+        # what was found, drawn
         display = cls(
             points=points,
             core=core,
@@ -357,6 +358,7 @@ def _two_columns(estimator, step, X):
     if n_columns == 2:
         return estimator, X, names_of(X, "columns")
 
+    # what the last step of a pipeline sees
     if step is not estimator:
         table = estimator[:-1].transform(X)
         n_columns = table.shape[1]

@@ -50,7 +50,9 @@ def in_one_block(words: Array) -> ArrayBlocks:
 def random_rows(rows, k, rng):
     """Draw k rows, distinct as long as there are enough."""
     n = rows.cuts[-1]
-    chosen = rng.permutation(n)[:k] if k <= n else np.r_[rng.permutation(n), [0] * (k - n)]
+    chosen = rng.permutation(n)[:k]
+    if k > n:
+        chosen = np.append(chosen, np.zeros(k - n, dtype=int))
     return _rows_at(rows, chosen)
 
 
@@ -197,7 +199,11 @@ def _fill_empty(rows, counts, size):
 def _farthest(block, n_rows):
     words, _, labels, distance = block.state
     far = np.argsort(-distance, kind="stable")[:n_rows]
-    rows = [(-float(distance[i]), block.first + int(i), int(labels[i]), words[i]) for i in far]
+    rows = []
+    for i in far:
+        number = block.first + int(i)
+        row = -float(distance[i]), number, int(labels[i]), words[i]
+        rows.append(row)
     return (Farthest(rows, n_rows),)
 
 

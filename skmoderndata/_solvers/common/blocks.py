@@ -371,13 +371,15 @@ class DaskBlocks(ArrayBlocks):
         if width is not None:
             shape = {"chunks": (lengths, (width,))}
         if meta is None:
-            meta = np.empty((0,) if width is None else (0, width), dtype)
+            of_none = (0,) if width is None else (0, width)
+            meta = np.empty(of_none, dtype)
+        cuts = np.cumsum([0, *lengths])
         once = delayed((function, shared), pure=False, traverse=False)  # not once for a block
         return da.map_blocks(
             _map_block,
             X,
             once=once,
-            cuts=np.cumsum([0, *lengths]),
+            cuts=cuts,
             nothing=meta,
             dtype=dtype,
             meta=meta,
@@ -521,11 +523,14 @@ def _sum_of_group(one_pass: Pass, cuts: Any, before: Any, chunks: Any) -> Any:
 def _rows_of_group(one_pass: Pass, cuts: Any, before: Any, chunks: Any) -> Any:
     """Return what a function says of the rows of neighbouring blocks and their states."""
     dtype, *shared = one_pass.shared
-    results = [
-        one_pass.function(Block(cuts[i], tuple(arrays), before[0][i]), *shared)
-        for i, arrays in enumerate(chunks)
-    ]
-    return np.concatenate(results).astype(dtype, copy=False)
+    states = before[0]
+    results = []
+    for first, arrays, state in zip(cuts[:-1], chunks, states, strict=True):
+        block = Block(first, tuple(arrays), state)
+        rows = one_pass.function(block, *shared)
+        results.append(rows)
+    joined = np.concatenate(results)
+    return joined.astype(dtype, copy=False)
 
 
 def _second(pair: Any) -> Any:
@@ -553,8 +558,12 @@ def _node(
     if width == 1:
         return leaf(first)
     step = width // TREE_WIDTH
-    sums = [_node(leaf, n, add, i, step) for i in range(first, min(first + width, n), step)]
-    return sums[0] if len(sums) == 1 else add(*sums)
+    end = min(first + width, n)
+    starts = range(first, end, step)
+    sums = [_node(leaf, n, add, start, step) for start in starts]
+    if len(sums) == 1:
+        return sums[0]
+    return add(*sums)
 
 
 def _add(*sums: Any) -> Any:

@@ -356,6 +356,7 @@ def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
     elif side.kind == "nonnegative" and sweeps < 0:
         z[:] = nnls(G, F, start=z).Z
 
+    # projected gradient
     Y = _gradient(G, F, z)
     if sweeps <= 0 or side.kind == "free":
         return Y
@@ -384,6 +385,7 @@ def _improve(side: Side, G: Array, F: Array, z: Array, sweeps: int) -> Array:
             if curves[j] <= 0:
                 continue
 
+            # the best column, brought to the sparseness
             wanted = z[:, j] - Y[:, j] / curves[j]
             new = project_sparseness(wanted[None], side.level, norm=norm)[0]
             change = (new - z[:, j])[:, None]

@@ -346,7 +346,10 @@ def nndsvd_components(
                     down *= np.linalg.norm(np.minimum(v, 0))
                     up *= np.linalg.norm(np.maximum(v, 0))
                 sign = -1 if down > up else 1
-                out[:, j] = X.T @ np.maximum(sign * u, 0) if codes else np.maximum(sign * v, 0)
+                if codes:
+                    out[:, j] = X.T @ np.maximum(sign * u, 0)
+                else:
+                    out[:, j] = np.maximum(sign * v, 0)
 
         if not out[:, j].any():
             out[:, j] = rng.uniform(size=len(out))

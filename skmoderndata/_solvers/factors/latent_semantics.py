@@ -138,7 +138,8 @@ def fold_in(
     k = U.shape[1]
     used: Array = np.asarray(U.any(axis=1))
     data = counts.data * used[counts.indices]
-    X = sparse.csr_array((data, counts.indices, counts.indptr), shape=(n, len(U)), copy=True)
+    entries = data, counts.indices, counts.indptr
+    X = sparse.csr_array(entries, shape=(n, len(U)), copy=True)
     X.eliminate_zeros()
 
     # what turns shares in observed tokens into mixtures
@@ -193,7 +194,9 @@ def fold_in(
             # second derivatives, from products of topics
             x.data /= s
             H = np.empty((len(active), k, k))
-            H[:, lower[0], lower[1]] = H[:, lower[1], lower[0]] = x @ pairs
+            i, j = lower
+            H[:, i, j] = x @ pairs
+            H[:, j, i] = H[:, i, j]
             if lift is not None:
                 H *= lift[:, :, None] * lift[:, None, :]
             new = _newton_step(c, gradient, H, weights, s, rows, x.indices, U, lift)

@@ -104,15 +104,19 @@ def descend_cone(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> 
     if m > size:
         blocks = [slice(first, first + size) for first in range(0, m, size)]
         grams = [G if one_gram else G[b] for b in blocks]
-        together = zip(grams, blocks, strict=True)
-        return np.concatenate(
-            [descend_cone(g, F[b], Z[b], level, rounds=rounds) for g, b in together]
-        )
+        sizes = []
+        for gram, b in zip(grams, blocks, strict=True):
+            size_of_block = descend_cone(gram, F[b], Z[b], level, rounds=rounds)
+            sizes.append(size_of_block)
+        return np.concatenate(sizes)
 
     # a bound on the curvature
     ratio = _ratio(k, level)
     metric = _metric(G, F)
-    steep = np.linalg.eigvalsh(G)[-1] if one_gram else np.sqrt((G * G).sum(axis=(1, 2)))
+    if one_gram:
+        steep = np.linalg.eigvalsh(G)[-1]
+    else:
+        steep = np.sqrt((G * G).sum(axis=(1, 2)))
     steep = np.broadcast_to(steep, m)[:, None] * (1 + 1e-8)
     curves = steep[:, 0] > 0
     Z[~curves] = 0.0

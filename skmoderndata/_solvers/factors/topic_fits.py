@@ -170,6 +170,7 @@ def _expectations(
         k = U.shape[1]
         mixtures = Mixtures.of(np.full((counts.shape[0], k), 1.0 / k))
 
+    # expected counts, and the likelihood
     in_documents, in_words, value = expected(counts, mixtures.used, U, beta)
     plain = normalised(in_documents, 1)
     return mixtures._replace(plain=plain), (in_words, value)
@@ -230,6 +231,7 @@ def fit_topics(
             history.append(best)
             continue
 
+        # gain, relative to the counts
         it.residual = (value - best) / total
         best = max(best, value)
         best_U = U
@@ -249,6 +251,7 @@ def fit_topics(
         step = min(step * 1.1, step_limit)
         step_limit = min(step_limit * 1.02, 30.0)
 
+    # certificate of the best topics
     rows = rows.decided(rows.decision._replace(step=0.0))
     value, distance = rows.certified(best_U)
     course = (it.n_iter, it.converged, history)

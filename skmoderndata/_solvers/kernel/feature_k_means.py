@@ -137,9 +137,9 @@ def feature_k_means(
     it = Iterations(max_iter, -1.0, progress)
     for _ in it:
         # 1. a pass: sums of the clusters, and what the centres leave
-        sums, mass[running], found = table.sum(_pass, centres[running])
-        settled = found >= objectives[running] - tol * scatter
-        objectives[running] = np.minimum(found, objectives[running])
+        sums, mass[running], values = table.sum(_pass, centres[running])
+        settled = values >= objectives[running] - tol * scatter
+        objectives[running] = np.minimum(values, objectives[running])
         n_iter[running] += 1
 
         # 2. new centres of the starts that go on
@@ -154,17 +154,15 @@ def feature_k_means(
     if len(running):
         _, mass[running], objectives[running] = table.sum(_pass, centres[running])
     best = int(objectives.argmin())
-    return FeatureClusters(
-        centres[best],
-        mass[best],
-        float(objectives[best]),
-        int(n_iter[best]),
-        best not in running,
-    )
+    objective = float(objectives[best])
+    passes = int(n_iter[best])
+    converged = best not in running
+    return FeatureClusters(centres[best], mass[best], objective, passes, converged)
 
 
 def _pass(rows: Any, centres: Array) -> tuple[Array, Array, Array]:
     """Return sums and weights of the clusters, and the objective, of each start."""
+    # all starts see the rows at once
     n_starts, k, r = centres.shape
     sums = np.empty((n_starts, k, r))
     mass = np.empty((n_starts, k))
@@ -178,9 +176,12 @@ def _pass(rows: Any, centres: Array) -> tuple[Array, Array, Array]:
 
 def _new_centres(table: FeatureTable, sums: Array, mass: Array, centres: Array) -> Array:
     """Means of the clusters; empty ones take the rows that are farthest from their centres."""
+    # means where there are rows
     filled = mass > 0
     new = centres.copy()
     new[filled] = sums[filled] / mass[filled, None]
+
+    # rows that are far by more than rounding
     n_empty = int(np.count_nonzero(~filled))
     if n_empty:
         (farthest,) = table.sum(_farthest, centres, n_empty)

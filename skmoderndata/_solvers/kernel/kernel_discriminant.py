@@ -77,8 +77,8 @@ def dual_directions(K: Array, classes: Classes, G: Array, *, alpha: float) -> Di
 def primal_directions(Z: Array, classes: Classes, G: Array, *, alpha: float) -> Directions:
     """Directions in coordinates `Z`, one sample per row."""
     centred = _project(_roots(classes)[:, None] * Z, classes)  # N' Z
-    found = directions_of_scatter(centred.T @ centred, Z.T @ G, alpha=alpha)
-    return _signed(*found, Z)
+    directions = directions_of_scatter(centred.T @ centred, Z.T @ G, alpha=alpha)
+    return _signed(*directions, Z)
 
 
 def directions_of_scatter(S: Array, B: Array, *, alpha: float) -> tuple[Array, Array, float]:

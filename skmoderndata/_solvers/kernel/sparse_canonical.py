@@ -214,21 +214,24 @@ def alternate(
     for _ in iterations:
         # 1. u for given v: what it gains is how far v and the last u were from stationary
         gradient = K.times(V[active], active)
-        rows = best_weights(gradient, np.full(active.size, bounds[0]))
+        bound = np.full(active.size, bounds[0])
+        rows = best_weights(gradient, bound)
         reached = np.einsum("ij,ij->i", rows, gradient)
         gain = reached - values[active]
         U[active] = rows
 
         # 2. v for given u
         gradient = K.transposed_times(rows, active)
-        rows = best_weights(gradient, np.full(active.size, bounds[1]))
+        bound = np.full(active.size, bounds[1])
+        rows = best_weights(gradient, bound)
         V[active] = rows
         values[active] = np.einsum("ij,ij->i", rows, gradient)
 
         # 3. rows that gained nothing in either half
         gain += values[active] - reached
         moving = gain > tol * values[active]
-        iterations.residual = float(np.max(gain / np.where(reached > 0, reached, 1.0)))
+        unit = np.where(reached > 0, reached, 1.0)
+        iterations.residual = float(np.max(gain / unit))
         iterations.converged = not moving.any()
         active = active[moving]
 
@@ -340,6 +343,7 @@ def sparse_pairs(
 
 def _ahead(ascent: Ascent, n_ahead: int) -> Array:
     """Select the starts of the largest values, without those that have met another."""
+    # the best first, and none like one before
     chosen: list[int] = []
     norms = np.asarray(linalg.norm(ascent.V, axis=1))
     norms[norms == 0] = 1.0

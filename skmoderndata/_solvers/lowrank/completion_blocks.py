@@ -50,16 +50,21 @@ def complete_blocks(
     if lam >= lam_max * (1 - 1e-6):  # zero solves it, up to the accuracy of lam_max
         return _zero(sizes, lam, lam_max)
 
+    # the convex problem
+    loss = Loss(np.inf, lam)
+    mu = FIRST_PENALTY / lam
     result = pursue_blocks(
         blocks,
         units,
         sizes,
-        Loss(np.inf, lam),
-        mu=FIRST_PENALTY / lam,
+        loss,
+        mu=mu,
         tol_gap=tol,
         max_iter=max_iter,
         progress=progress,
     )
+
+    # singular values anew, between the same vectors
     if debias:
         equations = result.blocks.sum(_diagonal_of_block, units, result.s, result.Vt)
         d = np.maximum(solve_for_diagonal(*equations), result.s)
@@ -95,8 +100,9 @@ def _zero(sizes: TableSizes, lam: float, lam_max: float) -> Completion:
 
 
 def _table(X: Array) -> Table:
-    known = ~np.isnan(X)
-    return Table(sparse.csr_array((X[known], np.nonzero(known)), shape=X.shape), True)
+    observed = ~np.isnan(X)
+    cells = X[observed], np.nonzero(observed)
+    return Table(sparse.csr_array(cells, shape=X.shape), True)
 
 
 def _diagonal_of_block(block: Block, units: Units, s: Array, Vt: Array) -> tuple[Array, Array]:
@@ -111,9 +117,7 @@ def _regress_block(
     X = units.rows(block)
     scores = solve_rows(_table(X).X, Vt, penalty, np.ones_like(penalty))
     residual = np.nan_to_num(X - scores @ Vt)
-    return (
-        scores.T @ scores,
-        residual.T @ residual,
-        float((residual**2).sum()),
-        float(np.nansum(residual * X)),
-    )
+    grams = scores.T @ scores, residual.T @ residual
+    squares = (residual**2).sum()
+    product = np.nansum(residual * X)
+    return *grams, float(squares), float(product)

@@ -105,7 +105,8 @@ class Threshold(NamedTuple):
 def norm_of_gram(gram: Array) -> float:
     """Bound the spectral norm of A from above by ``A'A``, as `spectral_norm` does."""
     top = float(np.linalg.eigvalsh(gram)[-1])
-    return float(np.sqrt(max(top, 0.0) * (1 + 10 * len(gram) * np.finfo(float).eps)))
+    rounding = 10 * len(gram) * np.finfo(float).eps
+    return float(np.sqrt(max(top, 0.0) * (1 + rounding)))
 
 
 class Grams(NamedTuple):
@@ -118,10 +119,16 @@ class Grams(NamedTuple):
     def threshold(self, shift: float, level: float) -> Threshold:
         """Reduce the singular values of ``W + shift Y`` by `level`."""
         cross = shift * (self.WY + self.WY.T)
-        values, Q = np.linalg.eigh(self.WW + cross + shift**2 * self.YY)
+        gram = self.WW + cross + shift**2 * self.YY
+        values, Q = np.linalg.eigh(gram)
+
+        # singular values from the largest on
+        largest_first = Q[:, ::-1]
         s = np.sqrt(np.maximum(values[::-1], 0.0))
         r = int(np.count_nonzero(s > level))
-        return Threshold(Q[:, ::-1][:, :r].T, s[:r] - level, (s[:r] - level) / s[:r])
+        leading = s[:r]
+        reduced = leading - level
+        return Threshold(largest_first[:, :r].T, reduced, reduced / leading)
 
     def norm_of_dual(self) -> float:
         """Bound ``|Y|_2`` from above."""
@@ -142,15 +149,15 @@ def _sizes_of_block(block: Block, units: Units) -> tuple[int, float, float, Arra
     X = units.rows(block)
     filled = np.nan_to_num(X)
     gram = filled.T @ filled
-    known = int(np.count_nonzero(~np.isnan(X)))
-    return known, float(np.abs(filled).sum()), float(np.trace(gram)), gram
+    n_observed = int(np.count_nonzero(~np.isnan(X)))
+    return n_observed, float(np.abs(filled).sum()), float(np.trace(gram)), gram
 
 
 def sizes_of_blocks(blocks: ArrayBlocks, units: Units) -> tuple[TableSizes, float]:
     """Return the sizes of the table and its spectral norm, with zeros in missing cells."""
-    known, absolute, squares, gram = blocks.sum(_sizes_of_block, units)
+    n_observed, absolute, squares, gram = blocks.sum(_sizes_of_block, units)
     shape = blocks.shape[0], len(units.columns)
-    sizes = TableSizes(shape, known, absolute, float(np.sqrt(squares)))
+    sizes = TableSizes(shape, n_observed, absolute, float(np.sqrt(squares)))
     return sizes, float(np.sqrt(max(np.linalg.eigvalsh(gram)[-1], 0.0)))
 
 
@@ -194,11 +201,14 @@ def pursue_blocks(
     They end as those do where `mu` is None. Otherwise it is the first penalty of completion,
     which ends when the gap of `completion_gap` is below `tol_gap`.
     """
+    # nothing to do for a table of zeros
     completes = np.isinf(loss.lam)
     if sizes.norm == 0.0:
         blocks, _ = blocks.step(_start_rows, units, 1.0, loss.lam)
         nothing = np.zeros((0, sizes.shape[1]))
         return BlockPursuit(blocks, nothing, np.zeros(0), 0.0, 0.0, 0.0, 1, True)
+
+    # an L below the noise need not be more accurate than that
     noise = 1e-6 * sizes.norm
     if not completes:
         noise = max(noise, loss.delta * float(np.sqrt(min(sizes.shape) / 2)))
@@ -260,7 +270,9 @@ def pursue_blocks(
 def changes(squares: Array, s: Array, size: float) -> tuple[float, float]:
     """Residuals that balance the penalty of completion: of the cells, and the change of L."""
     change = float(np.sqrt(squares[1] + squares[3]))
-    return float(np.sqrt(squares[0])) / size, change / max(float(np.linalg.norm(s)), 1e-300)
+    misfit = float(np.sqrt(squares[0]))
+    length = float(np.linalg.norm(s))
+    return misfit / size, change / max(length, 1e-300)
 
 
 def terms_of_rows(block: Block, units: Units, loss: Loss, Vt: Array, noise: Array) -> Array:
@@ -283,11 +295,14 @@ def _start_rows(block: Block, units: Units, mu: float, lam: float) -> Any:
     W = np.clip(filled, -lam / mu, lam / mu)
     Y = np.zeros_like(W)
     zero = np.zeros((W.shape[1],) * 2)
-    return RowState(Y, W, np.empty((len(W), 0))), (W.T @ W, zero, zero)
+    scores = np.empty((len(W), 0))
+    gram = W.T @ W
+    return RowState(Y, W, scores), (gram, zero, zero)
 
 
 def _move_rows(block: Block, units: Units, loss: Loss, move: Move) -> Any:
     """Threshold, and update Y and W; return what the driver needs of them."""
+    # L by the singular vectors of all rows
     X = units.rows(block)
     threshold = move.threshold
     Y = block.state.Y.copy()  # states of before may be read again
@@ -295,13 +310,13 @@ def _move_rows(block: Block, units: Units, loss: Loss, move: Move) -> Any:
     scores = (W @ threshold.Vt.T) * threshold.shares
     L = scores @ threshold.Vt
     squares = update_splitting(X, L, Y, W, move.mu, move.mu, loss.lam, loss.delta, move.relax)
-    sums = (
-        W.T @ W,
-        W.T @ Y,
-        Y.T @ Y,
-        np.array(squares),
-        loss.of(X - L),
-        float(np.nansum(X * Y)),
-        Largest(float(np.abs(Y).max(initial=0.0))),
-    )
-    return RowState(Y, W, scores), sums
+
+    # what the driver adds up
+    grams = W.T @ W, W.T @ Y, Y.T @ Y
+    fit = loss.of(X - L)
+    product = float(np.nansum(X * Y))
+    top = np.abs(Y).max(initial=0.0)
+    largest = Largest(float(top))
+    sums = (*grams, np.array(squares), fit, product, largest)
+    state = RowState(Y, W, scores)
+    return state, sums
