@@ -82,7 +82,9 @@ CASE = Case(
     warmup=(100, 8, 6, 2, 0.7),
     work=work,
     contenders={
-        "canonical_permutation_test": Contender(run=ours, peer=False),
+        "canonical_permutation_test": Contender(
+            run=ours, peer=False, note="`RegularizedCCA(3, alpha=0)`"
+        ),
         "cca-zoo": Contender(
             run=cca_zoo,
             requires="cca-zoo>=4.0.1",
