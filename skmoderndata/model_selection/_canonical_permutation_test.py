@@ -86,8 +86,7 @@ def canonical_permutation_test(
 
     Parameters
     ----------
-    estimator : RegularizedCCA, SparseCCA, KernelCCA, MultisetCCA or \
-            sklearn.cross_decomposition.CCA
+    estimator : RegularizedCCA, SparseCCA, KernelCCA, MultisetCCA or scikit-learn's CCA
         Canonical correlation analysis of two views; it need not be fitted and is not changed. Its
         `n_components` is the largest number of pairs tested, its penalty and kernels are used.
     X : array-like of shape (n_samples, n_features)
