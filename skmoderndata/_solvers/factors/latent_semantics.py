@@ -167,8 +167,8 @@ def fold_in(
     bounds[:] = 0.0
     total = np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
     X.data /= np.repeat(total, np.diff(X.indptr))
-    lower = np.tril_indices(k)
-    pairs = np.ascontiguousarray(U[:, lower[0]] * U[:, lower[1]])
+    i, j = np.tril_indices(k)
+    pairs = np.ascontiguousarray(U[:, i] * U[:, j])
 
     size = max(1, BLOCK_ENTRIES // max(k * k, X.nnz // max(n, 1)))
     for first in range(0, n, size):
@@ -194,9 +194,7 @@ def fold_in(
             # second derivatives, from products of topics
             x.data /= s
             H = np.empty((len(active), k, k))
-            i, j = lower
-            H[:, i, j] = x @ pairs
-            H[:, j, i] = H[:, i, j]
+            H[:, i, j] = H[:, j, i] = x @ pairs
             if lift is not None:
                 H *= lift[:, :, None] * lift[:, None, :]
             new = _newton_step(c, gradient, H, weights, s, rows, x.indices, U, lift)
