@@ -116,7 +116,7 @@ def test_m_step_raises_the_expected_log_likelihood(seed):
             )
             assert new >= value - 1e-9 * abs(new)
             value = new
-            model = maximization(model, counts, noise=noise, n_inner=1)
+            model = maximization(model, counts, noise=noise, n_steps=1)
 
 
 @pytest.mark.certificate

@@ -104,11 +104,11 @@ def descend_cone(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> 
     if m > size:
         blocks = [slice(first, first + size) for first in range(0, m, size)]
         grams = [G if one_gram else G[b] for b in blocks]
-        sizes = []
-        for gram, b in zip(grams, blocks, strict=True):
-            size_of_block = descend_cone(gram, F[b], Z[b], level, rounds=rounds)
-            sizes.append(size_of_block)
-        return np.concatenate(sizes)
+        values = [
+            descend_cone(gram, F[b], Z[b], level, rounds=rounds)
+            for gram, b in zip(grams, blocks, strict=True)
+        ]
+        return np.concatenate(values)
 
     # a bound on the curvature
     ratio = _ratio(k, level)
