@@ -99,16 +99,19 @@ def descend_cone(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> 
     """
     # blocks of bounded memory
     m, k = Z.shape
-    one_gram = G.ndim == 2
     size = max(1, ENTRIES // (k + 1) ** 2)
-    if m > size:
-        blocks = [slice(first, first + size) for first in range(0, m, size)]
-        grams = [G if one_gram else G[b] for b in blocks]
-        values = [
-            descend_cone(gram, F[b], Z[b], level, rounds=rounds)
-            for gram, b in zip(grams, blocks, strict=True)
-        ]
-        return np.concatenate(values)
+    values = [np.zeros(0)]
+    for first in range(0, m, size):
+        b = slice(first, first + size)
+        gram = G if G.ndim == 2 else G[b]
+        values.append(_descend(gram, F[b], Z[b], level, rounds=rounds))
+    return np.concatenate(values)
+
+
+def _descend(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> Array:
+    """Improve rows of one block, all at once."""
+    m, k = Z.shape
+    one_gram = G.ndim == 2
 
     # a bound on the curvature
     ratio = _ratio(k, level)
