@@ -63,6 +63,9 @@ class MethodCard:
         None when nothing in scikit-learn does the same work.
     no_comparison : str
         Why there is no comparison, as one sentence; empty when there is one.
+    textbook : str
+        For a method that is here to be compared with, as no problem was found that it wins: what
+        to take instead, as one sentence that begins "Take"; else empty.
     samples : {"rows", "series", "strings", "image"}
         What `fit` takes: rows of a table, a collection of series or of strings, or one image.
     rows : str
@@ -80,6 +83,7 @@ class MethodCard:
     method: str = ""
     comparison: Comparison | None = None
     no_comparison: str = ""
+    textbook: str = ""
     samples: str = "rows"
     rows: str = "independent"
     fits_blocks: bool = False
@@ -107,6 +111,8 @@ class KernelCard:
         and `grid` names its own parameters.
     no_comparison : str
         As on a `MethodCard`. One kernel speaks for its family: the others need neither.
+    textbook : str
+        As on a `MethodCard`.
     """
 
     family: str
@@ -118,6 +124,7 @@ class KernelCard:
     known_failures: Mapping[str, str] = field(default_factory=dict)
     comparison: Comparison | None = None
     no_comparison: str = ""
+    textbook: str = ""
 
 
 def snake_case(name: str) -> str:

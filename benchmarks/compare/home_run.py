@@ -1,0 +1,170 @@
+"""Run home problems: the method and its rivals on the same draws, a round as one task."""
+
+import copy
+import traceback
+import warnings
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from benchmarks.compare.home import Result, find_home, find_rivals, gain, judge
+
+OURS = "ours"
+QUICK_ROUNDS = 3
+PICTURE_SEED = 0
+
+
+@dataclass
+class HomeRow:
+    """A home problem, or one away, and what the contenders reached so far."""
+
+    stem: str
+    names: tuple  # of the classes of the page
+    family: str
+    home: Any
+    away: bool
+    rounds: dict = field(default_factory=dict)  # condition -> round -> contender -> Result
+    about: str = ""
+    error: str = ""
+    trace: str = ""
+    plot_error: str = ""
+
+    @property
+    def state(self):
+        """One of "failed", "finished", "not run"."""
+        if self.error:
+            return "failed"
+        return "finished" if self.rounds.get(()) else "not run"
+
+    def results(self, condition=()):
+        """Results of the method, and of each rival, round by round."""
+        rounds = [found for _, found in sorted(self.rounds[condition].items())]
+        ours, *others = ({name: [found[name] for found in rounds]} for name in rounds[0])
+        return ours[OURS], {name: list_ for side in others for name, list_ in side.items()}
+
+    def verdict(self, condition=()):
+        """Who wins under a condition; () is that of the home problem."""
+        return judge(self.home, *self.results(condition))
+
+    @property
+    def gain(self):
+        """The result in one sentence."""
+        return gain(self.home, *self.results(), self.verdict())
+
+    @property
+    def seconds(self):
+        """Of all contenders and rounds of the home condition."""
+        ours, others = self.results()
+        return float(sum(r.seconds for side in (ours, *others.values()) for r in side))
+
+
+def make_home_rows(pages, size):
+    """Rows of the home problems of pages: stem -> (names of the classes, family)."""
+    rows = []
+    for stem, (names, family) in pages.items():
+        for away in (False, True):
+            home = find_home(stem, away=away)
+            if home is not None and (size == "full" or not home.full_only):
+                rows.append(HomeRow(stem, names, family, home, away))
+    return rows
+
+
+def conditions(home, size):
+    """Conditions to run: that of the home problem, and each level by itself where time allows."""
+    found = [()]
+    if size == "full":
+        found += [((name, value),) for name, values in home.levels.items() for value in values]
+    return found
+
+
+def tasks_of(rows, size):
+    """Row, condition and round of each task."""
+    return [
+        (row, condition, seed)
+        for row in rows
+        for condition in conditions(row.home, size)
+        for seed in range(QUICK_ROUNDS if size == "quick" else row.home.n_rounds)
+    ]
+
+
+def run_home_rows(rows, size, *, n_jobs=1, report=lambda row, condition, seed, found: None):
+    """Fill `rows`, calling `report` after each task; an interrupt leaves what is finished."""
+    tasks = tasks_of(rows, size)
+    parallel = Parallel(
+        n_jobs, batch_size=1, pre_dispatch=n_jobs, return_as="generator_unordered"
+    )
+    results = parallel(
+        delayed(_round)(index, row.stem, row.away, condition, seed)
+        for index, (row, condition, seed) in enumerate(tasks)
+    )
+
+    try:
+        for index, found, about, error, trace in results:
+            row, condition, seed = tasks[index]
+            if error and not row.error:
+                row.error = error
+                row.trace = trace
+            if found:
+                row.rounds.setdefault(condition, {})[seed] = found
+            if not condition:
+                row.about = row.about or about
+            report(row, condition, seed, found)
+    finally:
+        results.close()
+
+
+def _round(index, stem, away, condition, seed):
+    """Run all contenders on one draw; what fails is named."""
+    home = find_home(stem, away=away)
+    contenders = {OURS: home.ours, **find_rivals(stem)}
+    found = {}
+    about = ""
+    name = "the data"
+
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of grids that reach too far
+        try:
+            case = home.make(seed, **dict(condition))
+            about = case.about
+            for name, contend in contenders.items():
+                found[name] = _contend(home, case, name, contend)
+        except Exception as error:
+            message = f"{stem}, {name}: {type(error).__name__}: {' '.join(str(error).split())}"
+            return index, {}, about, message, traceback.format_exc()
+    return index, found, about, "", ""
+
+
+_warmed = set()  # contenders that this process has run before
+
+
+def _contend(home, case, name, contend):
+    """Score and time of one contender; where time counts, the first call in a process does not."""
+    key = (home.title, name)
+    if home.by_time and key not in _warmed:
+        contend(copy.deepcopy(case.given))
+    _warmed.add(key)
+
+    given = copy.deepcopy(case.given)
+    start = perf_counter()
+    answer = contend(given)
+    seconds = perf_counter() - start
+    score = float(home.score(case, answer))
+    if not np.isfinite(score):
+        raise ValueError(f"the score is {score}")
+    return Result(score, seconds)
+
+
+def answers(row):
+    """Case and answers of the method and of its strongest rival, for the picture."""
+    case = row.home.make(PICTURE_SEED)
+    rival = row.verdict().rival
+    sides = {row.names[0]: row.home.ours, rival: find_rivals(row.stem)[rival]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return case, {
+            name: contend(copy.deepcopy(case.given)) for name, contend in sides.items()
+        }

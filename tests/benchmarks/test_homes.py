@@ -1,0 +1,172 @@
+"""Home problems: honest rivals, a verdict that can go either way, lines that run."""
+
+import ast
+import copy
+import warnings
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_equal
+
+from benchmarks.compare import home_run
+from benchmarks.compare.home import (
+    KINDS,
+    Case,
+    Home,
+    Result,
+    find_home,
+    find_rivals,
+    gain,
+    judge,
+    known_homes,
+)
+from benchmarks.compare.home_run import make_home_rows, run_home_rows
+from skmoderndata._registry import all_estimators, all_kernels
+from tests.common.rules import ROOT
+
+RIVALS = ROOT / "benchmarks" / "compare" / "rivals"
+ALLOWED = {"sklearn", "numpy", "scipy", "itertools", "functools", "math", "re", "collections"}
+MOST_LINES = 12  # of an attempt, without its docstring
+LONGEST_NAME = 56
+
+HOMES = [
+    pytest.param(home, id=f"{stem}{'-away' if away else ''}")
+    for stem in known_homes()
+    for away in (False, True)
+    if (home := find_home(stem, away=away)) is not None
+]
+
+
+def rounds(*scores, seconds=1.0):
+    return [Result(score, seconds) for score in scores]
+
+
+PLAIN = Home(
+    when="it is a test",
+    title="toys",
+    kind="tables",
+    generated=True,
+    make=lambda seed: Case(given=SimpleNamespace(x=seed), truth=seed, about="a number"),
+    ours=lambda given: given.x,
+    score=lambda case, answer: float(answer == case.truth),
+    score_name="right",
+    gain="{ours:.0%} of the numbers, {rival:.0%} with {name}, {times:.1f} times",
+    lines="x + 1",
+)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "winner"),
+    [
+        ((0.9, 0.8, 0.9), (0.5, 0.6, 0.5), "method"),
+        ((0.5, 0.6, 0.5), (0.9, 0.8, 0.9), "rival"),
+        ((0.5, 0.5, 0.5), (0.501, 0.5, 0.499), "equal"),
+        ((0.9, 0.1, 0.5), (0.1, 0.9, 0.4), "undecided"),
+    ],
+)
+def test_verdict_rests_on_the_interval_of_the_difference(ours, theirs, winner):
+    others = {"weak": rounds(0, 0, 0), "strong": rounds(*theirs)}
+    found = judge(PLAIN, rounds(*ours), others)
+    assert (found.winner, found.rival) == (winner, "strong")
+
+    # errors instead of scores: the smaller the better
+    errors = {name: rounds(*(1 - r.score for r in side)) for name, side in others.items()}
+    turned = judge(
+        replace(PLAIN, smaller=True), rounds(*(1 - score for score in ours)), errors
+    )
+    assert (turned.winner, turned.rival) == (winner, "strong")
+
+
+def test_time_counts_only_among_answers_that_are_as_good():
+    home = replace(PLAIN, by_time=True)
+    ours = rounds(0.9, 0.9, 0.9, seconds=1.0)
+    quick_and_wrong = rounds(0.5, 0.5, 0.5, seconds=0.01)
+    slow = rounds(0.9, 0.9, 0.9, seconds=5.0)
+    found = judge(home, ours, {"wrong": quick_and_wrong, "slow": slow})
+    assert (found.winner, found.rival) == ("method", "slow")
+    assert gain(home, ours, {"slow": slow}, found) == (
+        "90% of the numbers, 90% with slow, 5.0 times"
+    )
+    assert judge(home, slow, {"quick": ours}).winner == "rival"
+    assert judge(home, quick_and_wrong, {"good": slow}).winner == "rival"
+    assert judge(home, ours, {"wrong": quick_and_wrong}).winner == "method"
+
+
+def test_rows_in_common_widen_the_interval():
+    ours = rounds(0.6, 0.7, 0.65)
+    others = {"rival": rounds(0.5, 0.58, 0.6)}
+    alone = judge(PLAIN, ours, others)
+    shared = judge(replace(PLAIN, overlap=0.5), ours, others)
+    assert shared.half_width > alone.half_width
+
+
+@pytest.mark.parametrize("fails", ["make", "ours", "score", "rival"])
+def test_what_fails_is_named_and_other_rows_go_on(monkeypatch, fails):
+    def broken(*args):
+        raise ValueError("nothing\nworks")
+
+    def right(given):
+        return given.x
+
+    toy = PLAIN if fails == "rival" else replace(PLAIN, **{fails: broken})
+    homes = {"plain": PLAIN, "toy": toy}
+    guesses = {"plain": right, "toy": broken if fails == "rival" else right}
+    monkeypatch.setattr(
+        home_run, "find_home", lambda stem, away=False: None if away else homes[stem]
+    )
+    monkeypatch.setattr(home_run, "find_rivals", lambda stem: {"a guess": guesses[stem]})
+    rows = make_home_rows({"plain": (("A",), "f"), "toy": (("B",), "f")}, "quick")
+    run_home_rows(rows, "quick")
+    assert [row.state for row in rows] == ["finished", "failed"]
+    assert rows[1].error.endswith("ValueError: nothing works")
+    assert rows[0].verdict().winner == "equal"
+    assert rows[0].gain.startswith("100% of the numbers, 100% with a guess, ")
+
+
+def test_levels_are_varied_in_full_runs_only():
+    home = replace(PLAIN, levels={"noise": (1, 2), "size": (3,)})
+    assert home_run.conditions(home, "default") == [()]
+    assert home_run.conditions(home, "full") == [
+        (),
+        (("noise", 1),),
+        (("noise", 2),),
+        (("size", 3),),
+    ]
+
+
+@pytest.mark.parametrize("stem", known_homes())
+def test_rivals_are_a_few_lines_of_scikit_learn(stem):
+    source = (RIVALS / f"{stem}.py").read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module] if isinstance(node, ast.ImportFrom) else []
+        assert {name.split(".")[0] for name in names} <= ALLOWED
+
+    attempts = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    lengths = {node.name: node.end_lineno - node.body[1].lineno + 1 for node in attempts}
+    assert {name: n for name, n in lengths.items() if n > MOST_LINES} == {}
+    assert [name for name in find_rivals(stem) if len(name) > LONGEST_NAME] == []
+    assert len(find_rivals(stem)) == len(attempts)
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_home_is_reproducible_and_its_lines_run(home):
+    assert home.kind in KINDS
+    case = home.make(1)
+    again = home.make(1)
+    assert_equal(vars(case.given), vars(again.given))
+    assert not home.when.endswith(".")
+
+    # the lines of a page, on a copy of what contenders get
+    names = classes() | {"np": np} | copy.deepcopy(vars(case.given))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(compile(home.lines, "lines", "exec"), names)
+    assert 1 <= len(home.lines.splitlines()) <= 4
+
+
+def classes():
+    return {cls.__name__: cls for cls in [*all_estimators(), *all_kernels()]}
