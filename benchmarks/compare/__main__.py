@@ -9,13 +9,17 @@ import joblib
 from rich.console import Console
 
 import skmoderndata
+from benchmarks.compare.home import known_homes
+from benchmarks.compare.home_report import print_homes, store
+from benchmarks.compare.home_run import make_home_rows, run_home_rows, tasks_of
 from benchmarks.compare.problem import by_plan
 from benchmarks.compare.report import write_report
 from benchmarks.compare.run import DEFAULT, FULL, QUICK, make_rows, n_tasks, run_rows
 from benchmarks.compare.table import ProgressReport, print_table
-from skmoderndata._registry import all_kernels, without_comparison
+from skmoderndata._registry import all_kernels, method_stem, without_comparison
 
 INTERRUPTED = 130
+STORED = Path(__file__).parents[2] / "docs" / "comparison.json"
 
 
 def main(arguments=None, *, estimators=None, console=None):
@@ -25,22 +29,28 @@ def main(arguments=None, *, estimators=None, console=None):
     if estimators is None:
         estimators = [*skmoderndata.all_estimators(), *all_kernels()]
         reasons = without_comparison()
-    carded = {cls.__name__: cls for cls in estimators if cls._card.comparison is not None}
+    carded = {cls.__name__: cls for cls in estimators if _is_compared(cls)}
     options = _parse(arguments, sorted(carded))
     chosen = [carded[name] for name in dict.fromkeys(options.only)] or list(carded.values())
     plan = by_plan(options.quick, options.full, QUICK, DEFAULT, FULL)
 
     start = perf_counter()
-    rows = make_rows(chosen, plan)
+    homes = make_home_rows(_pages(chosen), plan.size)
+    rows = [] if options.homes else make_rows(chosen, plan)
     interrupted = False
-    with ProgressReport(console, n_tasks(rows)) as progress:
+    with ProgressReport(console, len(tasks_of(homes, plan.size)) + n_tasks(rows)) as progress:
         try:
+            run_home_rows(homes, plan.size, n_jobs=options.n_jobs, report=progress.of_home)
             run_rows(rows, plan, n_jobs=options.n_jobs, report=progress)
         except KeyboardInterrupt:
             interrupted = True
     seconds = perf_counter() - start
 
-    print_table(console, rows)
+    if rows:
+        print_table(console, rows)
+    print_homes(console, homes)
+    if options.write_docs:
+        store(STORED, homes)
     if interrupted:
         console.print("Interrupted: the report holds what was finished.", style="bold red")
     page = write_report(
@@ -49,17 +59,30 @@ def main(arguments=None, *, estimators=None, console=None):
         options.output,
         seconds=seconds,
         interrupted=interrupted,
+        homes=homes,
         reasons={} if options.only else reasons,
     )
-    for row in rows:
+    for row in [*homes, *rows]:
         if row.plot_error:
-            console.print(
-                f"{row.name}: {row.plot_error}", style="red", markup=False, highlight=False
-            )
+            text = f"{row.name}: {row.plot_error}"
+            console.print(text, style="red", markup=False, highlight=False)
     console.print(f"{seconds:.0f} s. Report: {page}", soft_wrap=True, highlight=False)
     if interrupted:
         return INTERRUPTED
-    return int(any(row.state == "failed" or row.plot_error for row in rows))
+    return int(any(row.state == "failed" or row.plot_error for row in [*homes, *rows]))
+
+
+def _is_compared(cls):
+    return cls._card.comparison is not None or method_stem(cls) in known_homes()
+
+
+def _pages(classes):
+    """Stem of each page -> names of its classes, and their family."""
+    pages = {}
+    for cls in classes:
+        names, _ = pages.setdefault(method_stem(cls), ([], cls._card.family))
+        names.append(cls.__name__)
+    return {stem: (tuple(names), family) for stem, (names, family) in pages.items()}
 
 
 def _parse(arguments, known):
@@ -71,6 +94,11 @@ def _parse(arguments, known):
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="fewer rows, folds and candidates")
     size.add_argument("--full", action="store_true", help="more rows and folds: some hours")
+
+    parser.add_argument("--homes", action="store_true", help="home problems only")
+    parser.add_argument(
+        "--write-docs", action="store_true", help="store what the documentation shows of homes"
+    )
 
     parser.add_argument("--output", type=Path, default=Path("build/compare"), metavar="FOLDER")
     parser.add_argument(

@@ -34,6 +34,11 @@ class HomeRow:
     plot_error: str = ""
 
     @property
+    def name(self):
+        """The page, for messages."""
+        return f"{self.stem}, away" if self.away else self.stem
+
+    @property
     def state(self):
         """One of "failed", "finished", "not run"."""
         if self.error:
@@ -91,7 +96,7 @@ def tasks_of(rows, size):
     ]
 
 
-def run_home_rows(rows, size, *, n_jobs=1, report=lambda row, condition, seed, found: None):
+def run_home_rows(rows, size, *, n_jobs=1, report=lambda *what: None):
     """Fill `rows`, calling `report` after each task; an interrupt leaves what is finished."""
     tasks = tasks_of(rows, size)
     parallel = Parallel(
@@ -112,7 +117,7 @@ def run_home_rows(rows, size, *, n_jobs=1, report=lambda row, condition, seed, f
                 row.rounds.setdefault(condition, {})[seed] = found
             if not condition:
                 row.about = row.about or about
-            report(row, condition, seed, found)
+            report(row, condition, seed, found, error)
     finally:
         results.close()
 

@@ -16,6 +16,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import skmoderndata
+from benchmarks.compare import home_report
 from benchmarks.compare.table import (
     RULE,
     VERDICTS,
@@ -25,7 +26,7 @@ from benchmarks.compare.table import (
     seconds_text,
     summary,
     summary_of_times,
-    time_factor,
+    time_in_words,
 )
 
 METHOD_COLOR = "#2f86d1"
@@ -34,17 +35,21 @@ RESOLUTION = 90  # dots per inch of a picture
 QUALITY = 60  # of its compression
 
 
-def write_report(rows, plan, folder, *, seconds, interrupted, reasons=None):
+def write_report(rows, plan, folder, *, seconds, interrupted, homes=(), reasons=None):
     """Write `index.html` and `results.json` into `folder`, which exists; return the page.
 
-    `reasons` says, name by name, why a method is not compared.
+    `homes` are the rows of home problems; `reasons` says, name by name, why a method is not
+    compared.
     """
     facts = _facts(rows, plan, seconds, interrupted)
     page = folder / "index.html"
-    page.write_text(
-        _page(rows, plan, facts, reasons or {}), encoding="utf-8"
-    )  # first: it may note plot errors
-    (folder / "results.json").write_text(json.dumps(_as_json(rows, facts), indent=1) + "\n")
+    # first: it may note plot errors
+    page.write_text(_page(rows, homes, plan, facts, reasons or {}), encoding="utf-8")
+    found = facts | {
+        "homes": [home_report.as_json(row) for row in homes],
+        "rows": [_row_as_json(row) for row in rows],
+    }
+    (folder / "results.json").write_text(json.dumps(found, indent=1) + "\n")
     return page.resolve()
 
 
@@ -67,10 +72,6 @@ def _facts(rows, plan, seconds, interrupted):
 
 
 # --- JSON
-
-
-def _as_json(rows, facts):
-    return facts | {"rows": [_row_as_json(row) for row in rows]}
 
 
 def _row_as_json(row):
@@ -210,11 +211,16 @@ summary { cursor: pointer; color: var(--quiet); font-size: .9rem; }
 <body>
 <main>
 <h1>skmoderndata compared with scikit-learn</h1>
-<p>Every method that has a counterpart in scikit-learn is compared with it: the same pipeline,
-tuned by GridSearchCV on the same folds. Where two grids differ in size, the section says so.</p>
 <p><b>$summary</b></p>
-<p class="quiet">$how</p>
 $alert
+$homes
+<section>
+<h2>Beside the nearest relative</h2>
+<p>The same pipeline with the nearest estimator of scikit-learn, both tuned by GridSearchCV on the
+same folds of data that are not made for the method. Where two grids differ in size, the section
+says so.</p>
+<p><b>$relatives</b></p>
+<p class="quiet">$how</p>
 <details>
 <summary>By family</summary>
 <div class="wide"><table class="overview">
@@ -225,8 +231,6 @@ $families
 </tbody>
 </table></div>
 </details>
-<section>
-<h2>By method</h2>
 <p class="quiet">$rule</p>
 <div class="wide"><table class="full sortable">
 <thead><tr><th>verdict</th><th>method</th><th>baseline</th><th class="num">score</th>
@@ -237,10 +241,19 @@ $rows
 </table></div>
 </section>
 $reasons
+$home_sections
 $sections
 <p class="quiet">$versions</p>
 </main>
 <script>
+for (const select of document.querySelectorAll("select[data-filter]"))
+  select.onchange = () => {
+    const wanted = [...document.querySelectorAll("select[data-filter]")];
+    const fits = row => wanted.every(
+      each => ["", row.dataset[each.dataset.filter]].includes(each.value));
+    for (const row of document.querySelectorAll("table.filtered tbody tr"))
+      row.hidden = !fits(row);
+  };
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
   const value = (row, i) => row.cells[i].dataset.sort || row.cells[i].textContent;
@@ -264,7 +277,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
 """)
 
 
-def _page(rows, plan, facts, reasons):
+def _page(rows, homes, plan, facts, reasons):
     how = (
         f"The scores come from {plan.n_outer} outer folds, fewer where a fit is slow"
         f"{'' if plan.quick else ' and more where it is fast'}; each search holds out a third of "
@@ -280,13 +293,15 @@ def _page(rows, plan, facts, reasons):
 
     counts = count(rows)
     total = sum(counts.values(), Counter())
+    relatives = f"{len(rows)} comparisons: {summary(total)}. Time: {summary_of_times(rows)}."
 
     return _PAGE.substitute(
         method_color=METHOD_COLOR,
         baseline_color=BASELINE_COLOR,
-        summary=escape(
-            f"{len(rows)} comparisons: {summary(total)}. Time: {summary_of_times(rows)}."
-        ),
+        summary=escape(f"{home_report.summary(homes)}." if homes else ""),
+        homes=home_report.take_it_when(homes),
+        home_sections=home_report.sections(homes, _picture),
+        relatives=escape(relatives),
         how=escape(how),
         alert=alert,
         families="\n".join(_family(family, found) for family, found in counts.items()),
@@ -389,9 +404,8 @@ def _time_order(row):
 
 def _time_verdict(row):
     """The time as a phrase about the method."""
-    words = {"method": "faster", "baseline": "slower"}
-    if row.faster in words:
-        return f"{time_factor(row):.2g} x {words[row.faster]}"
+    if row.faster in ("method", "baseline"):
+        return time_in_words(row.time_ratio[0])
     return row.faster
 
 

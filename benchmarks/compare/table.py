@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import numpy as np
 from rich import box
 from rich.progress import (
     BarColumn,
@@ -86,12 +87,20 @@ class ProgressReport:
             self.bar.stop()
 
     def __call__(self, row, contender, fold, outcome):
-        self.done += 1
         what = f"{contender.name} on {row.problem_name}, fold {fold + 1} of {len(row.splits)}"
+        self._say(what, outcome.error or f"{outcome.score:.4f} in {outcome.seconds:.1f} s")
+
+    def of_home(self, row, condition, seed, found, error):
+        """Count a round of a home problem."""
+        level = "".join(f", {name} = {value}" for name, value in condition)
+        seconds = sum(result.seconds for result in found.values())
+        self._say(f"{row.name} at home{level}, draw {seed + 1}", error or f"{seconds:.1f} s")
+
+    def _say(self, what, reached):
+        self.done += 1
         if self.bar:
             self.bar.update(self.task, advance=1, description=what)
             return
-        reached = outcome.error or f"{outcome.score:.4f} in {outcome.seconds:.1f} s"
         width = len(str(self.total))
         self.console.print(
             f"[{self.done:{width}}/{self.total}] {what}: {reached}",
@@ -150,13 +159,38 @@ def _cells(row):
 
 
 def _time_cell(row):
-    text = {"method": "{}", "baseline": "\n{}"}.get(row.faster, "")
-    return text.format(f"{time_factor(row):.2g} x faster") or row.faster
+    if row.faster in ("method", "baseline"):
+        return time_in_words(row.time_ratio[0]).replace(" of", "\nof").replace(" as", "\nas")
+    return row.faster
 
 
-def time_factor(row):
-    """How many times faster the faster one is."""
-    return max(row.time_ratio[0], 1 / row.time_ratio[0])
+FRACTIONS = {
+    2 / 3: "two thirds of the time",
+    1 / 2: "half the time",
+    1 / 3: "a third of the time",
+    1 / 4: "a quarter of the time",
+    1 / 5: "a fifth of the time",
+    1 / 10: "a tenth of the time",
+    1 / 20: "a twentieth of the time",
+    1 / 50: "a fiftieth of the time",
+    1 / 100: "a hundredth of the time",
+}
+
+
+def time_in_words(ratio):
+    """The time of the method, for the ratio of the other one's time to it.
+
+    >>> time_in_words(3.1), time_in_words(1.1), time_in_words(0.28), time_in_words(0.012)
+    ('a third of the time', 'about the same time', '3.6 times as long', '83 times as long')
+    """
+    if max(ratio, 1 / ratio) < TIME_MARGIN:
+        return "about the same time"
+    if ratio < 1:
+        times = 1 / ratio
+        return f"{times:.2g} times as long" if times < 99.5 else f"{times:,.0f} times as long"
+    if ratio > 140:
+        return "less than a hundredth of the time"
+    return FRACTIONS[min(FRACTIONS, key=lambda part: abs(np.log(part * ratio)))]
 
 
 def seconds_text(seconds):

@@ -2,13 +2,17 @@
 
 import ast
 import copy
+import io
+import json
 import warnings
 from dataclasses import replace
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from numpy.testing import assert_equal
+from rich.console import Console
 
 from benchmarks.compare import home_run
 from benchmarks.compare.home import (
@@ -22,7 +26,10 @@ from benchmarks.compare.home import (
     judge,
     known_homes,
 )
-from benchmarks.compare.home_run import make_home_rows, run_home_rows
+from benchmarks.compare.home_report import print_homes, store
+from benchmarks.compare.home_run import HomeRow, make_home_rows, run_home_rows
+from benchmarks.compare.report import write_report
+from benchmarks.compare.run import QUICK
 from skmoderndata._registry import all_estimators, all_kernels
 from tests.common.rules import ROOT
 
@@ -134,6 +141,60 @@ def test_levels_are_varied_in_full_runs_only():
         (("noise", 2),),
         (("size", 3),),
     ]
+
+
+@pytest.fixture
+def row():
+    """A finished home problem, with one level that a rival wins."""
+    home = replace(PLAIN, generated=False, draw=lambda fig, case, found: fig.subplots())
+    found = HomeRow("robust_pca", ("RobustPCA",), "toys", home, False, about="a <number>")
+    others = dict.fromkeys(find_rivals("robust_pca"), Result(0.5, 2.0))
+    for condition, ours in (((), 0.9), ((("noise", 3),), 0.1)):
+        results = {"ours": Result(ours, 1.0), **others}
+        found.rounds[condition] = dict.fromkeys(range(3), results)
+    return found
+
+
+def test_report_opens_with_when_to_take_what(row, tmp_path):
+    failed = HomeRow("ksvd", ("KSVD",), "others", PLAIN, False, error="nothing works")
+    path = write_report(
+        [], QUICK, tmp_path, seconds=0.0, interrupted=False, homes=[failed, row]
+    )
+    text = path.read_text()
+    root = ElementTree.fromstring(text.removeprefix("<!DOCTYPE html>"))
+    first, second = (line for line in root.iter("tr") if line.get("data-family"))
+    assert "".join(first.itertext()) == (
+        "Take RobustPCA when it is a testwins"
+        "90% of the numbers, 50% with PCA, 2.0 timeshalf the time"
+    )
+    assert second.get("data-family") == "others"
+    assert "nothing works" in "".join(second.itertext())
+    assert text.index("Take it when") < text.index("Beside the nearest relative")
+    assert "2 home problems: 1 won, 0 lost" in text
+    assert "noise = 3" in text
+    assert len(list(root.iter("img"))) == 1 or "the plot failed" in text
+
+
+def test_documentation_keeps_what_was_not_run_again(row, tmp_path):
+    path = tmp_path / "comparison.json"
+    other = replace(row, stem="ksvd")
+    store(path, [row, other])
+    row.rounds[()] = {
+        seed: {**found, "ours": Result(0.1, 1.0)} for seed, found in row.rounds[()].items()
+    }
+    store(path, [row, HomeRow("ksvd", ("KSVD",), "toys", PLAIN, False, error="broken")])
+    first, second = json.loads(path.read_text())
+    assert (first["page"], first["winner"]) == ("ksvd", "method")
+    assert (second["page"], second["winner"]) == ("robust_pca", "rival")
+    (level,) = second["levels"]
+    assert (level["name"], level["value"], level["winner"]) == ("noise", 3, "rival")
+
+
+def test_terminal_shows_one_line_for_each(row):
+    stream = io.StringIO()
+    print_homes(Console(file=stream, width=200), [row])
+    assert "Take RobustPCA when it is a test" in stream.getvalue()
+    assert "90% of the numbers, 50% with PCA, 2.0 times" in stream.getvalue()
 
 
 @pytest.mark.parametrize("stem", known_homes())
