@@ -22,6 +22,7 @@ extensions = [
     "numpydoc",
     "myst_parser",
     "sphinxcontrib.bibtex",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     "skmoderndata_site",
 ]
@@ -59,6 +60,10 @@ html_sidebars = {
 }  # no sections
 html_sidebars["auto_examples/index"] = []
 html_math_renderer = "mathml"  # of skmoderndata_site: no script, no network
+
+# the button copies what is typed, without prompts and answers
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 
 # text
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]

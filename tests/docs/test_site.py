@@ -1,8 +1,10 @@
 """What the site derives is whole: chapters, the choice of a method, gallery, links, benchmarks."""
 
+import json
 import re
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,15 +12,25 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
 from skmoderndata._base import DOCUMENTATION
-from skmoderndata._registry import all_estimators
+from skmoderndata._registry import all_estimators, all_kernels
 from skmoderndata._suggest import knowledge
-from skmoderndata.decomposition import RobustPCA
+from skmoderndata.decomposition import KSVD, RobustPCA, SparseNMF
+from skmoderndata.svm import SupportFeatureMachine
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 sys.path[:0] = [str(DOCS / "_ext"), str(ROOT / "tools")]
 
-from skmoderndata_site import api, benchmarks, choose, figures, gallery, guide, mathml  # noqa: E402
+from skmoderndata_site import (  # noqa: E402
+    api,
+    benchmarks,
+    choose,
+    comparison,
+    figures,
+    gallery,
+    guide,
+    mathml,
+)
 
 CHAPTERS = [chapter["page"] for chapter in guide.load(DOCS)]
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
@@ -157,10 +169,78 @@ def test_address_of_the_documentation_is_that_of_the_project():
 
 
 def test_every_estimator_is_in_the_table_of_the_reference():
-    rows = [line for line in PAGES["api.md"].splitlines() if line.startswith("| {obj}")]
-    names = [re.match(r"\| \{obj\}`(\w+) ", row)[1] for row in rows]
-    assert {cls.__name__ for cls in all_estimators()} <= set(names)
-    assert names == sorted(names, key=str.lower)
+    estimators, kernels, others = (
+        re.findall(r"^\| \{obj\}`(\w+) ", part, re.MULTILINE)
+        for part in PAGES["api.md"].split("## ")[1:]
+    )
+    assert {cls.__name__ for cls in all_estimators()} <= set(estimators)
+    assert set(kernels) == {cls.__name__ for cls in all_kernels()}
+    assert "mutual_coherence" in others
+    for names in (estimators, kernels, others):
+        assert names == sorted(names, key=str.lower)
+
+
+def test_table_of_the_reference_says_what_estimators_take():
+    found = {
+        cls.__name__: dict(zip(api.ABILITIES, api.abilities(cls), strict=True))
+        for cls in (SparseNMF, SupportFeatureMachine)
+    }
+    assert all(found["SparseNMF"].values())
+    assert found["SupportFeatureMachine"] == {
+        "NaN": False,
+        "sparse": True,
+        "streams": False,
+        "weights": True,
+        "blocks": False,
+        "guarantee": True,
+    }
+
+
+ENTRY = {
+    "page": "ksvd",
+    "methods": ["KSVD"],
+    "away": False,
+    "when": "atoms are wanted",
+    "kind": "tables",
+    "generated": True,
+    "about": "a table",
+    "score": "atoms found",
+    "full_only": False,
+    "lines": "KSVD(3).fit(X)",
+    "gain": "9 of 10 atoms.",
+    "winner": "method",
+    "time": "half the time",
+    "rounds": 5,
+    "contenders": [{}, {}, {}],
+}
+
+
+def test_page_of_a_method_opens_with_what_it_is_for(tmp_path):
+    away = ENTRY | {"away": True, "when": "atoms are not wanted", "winner": "rival"}
+    (tmp_path / "comparison.json").write_text(json.dumps([ENTRY, away]))
+    text = comparison.in_short("ksvd", [KSVD], tmp_path)
+    assert "Take it when atoms are wanted. 9 of 10 atoms." in text
+    assert "Take scikit-learn's way when atoms are not wanted." in text
+    assert "```python\nKSVD(3).fit(X)\n```" in text
+    assert "strongest of 2 pipelines" in text
+    assert "![" not in text
+
+    images = tmp_path / "auto_examples" / "images"
+    images.mkdir(parents=True)
+    (images / "sphx_glr_plot_ksvd_001.png").touch()
+    assert "](../auto_examples/images/sphx_glr_plot_ksvd_001.png)" in comparison.in_short(
+        "ksvd", [KSVD], tmp_path
+    )
+    table = comparison.render(tmp_path)
+    assert "1 problems at home, 1 of them generated: 1 won" in table
+    assert table.index("KSVD </methods/ksvd>` | atoms are wanted") < table.index("not wanted")
+
+
+def test_textbook_names_the_better_choice(tmp_path):
+    card = replace(KSVD._card, textbook="Take PCA: it is as good.")
+    text = comparison.in_short("ksvd", [type("Old", (), {"_card": card})], tmp_path)
+    assert "here to be compared with. Take PCA: it is as good." in text
+    assert comparison.in_short("ksvd", [KSVD], tmp_path) == ""
 
 
 def test_every_page_of_figures_has_a_row():

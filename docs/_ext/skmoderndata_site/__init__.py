@@ -20,6 +20,7 @@ from . import (
     cards,
     changes,
     choose,
+    comparison,
     evidence,
     figures,
     gallery,
@@ -55,6 +56,7 @@ def _generate(app):
         "machines.md": machines.render(),
         "changes.md": changes.render(docs.parent),
         "benchmarks.md": benchmarks.render(docs),
+        "comparison.md": comparison.render(docs),
         **api.render(docs),
     }
 

@@ -34,21 +34,77 @@ def render(docs):
 
 
 def _table(modules):
-    """Markdown: a row for each public name, in alphabetical order."""
-    rows = []
+    """Markdown: estimators with what they take, kernels, and all other names."""
+    parts = {"Estimators": [], "Kernels": [], "Functions and displays": []}
     for module_name, names in modules.items():
         module = importlib.import_module(module_name)
         short = module_name.removeprefix("skmoderndata.")
         home = f"{{doc}}`{short} </generated/api/{module_name}>`"
         for name in names:
-            link = f"{{obj}}`{name} <{module_name}.{name}>`"
-            row = f"| {link} | {summary(getattr(module, name))} | {home} |"
-            rows.append((name.lower(), row))
-    return [
-        "| name | what it is | module |",
-        "|---|---|---|",
-        *(row for _, row in sorted(rows)),
-    ]
+            value = getattr(module, name)
+            cells = [f"{{obj}}`{name} <{module_name}.{name}>`", _what(value)]
+            part = _part(value)
+            if part == "Estimators":  # no room for the module, which the link shows
+                cells += [CHECK if takes else "" for takes in abilities(value)]
+            else:
+                cells.append(home)
+            parts[part].append((name.lower(), f"| {' | '.join(cells)} |"))
+
+    out = [*LEGEND, ""]
+    for part, rows in parts.items():
+        more = ABILITIES if part == "Estimators" else ("module",)
+        columns = ["name", "what it is", *more]
+        out += [f"## {part}", "", "::::{container} reference", ""]
+        out += [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+        out += [*(row for _, row in sorted(rows)), "", "::::", ""]
+    return out
+
+
+CHECK = "\N{CHECK MARK}"
+ABILITIES = ("NaN", "sparse", "streams", "weights", "blocks", "guarantee")
+LEGEND = (
+    "What the columns of the estimators say: takes missing entries (NaN), sparse tables, "
+    "chunks by `partial_fit`, `sample_weight`; fits to Dask arrays; has a certificate of the "
+    "optimum, a duality gap or the residual of an optimality condition, as an attribute.",
+)
+CERTIFICATES = (
+    "dual_gap_",
+    "largest_dual_gap_",
+    "kkt_residual_",
+    "bound_gap_",
+    "dictionary_gap_",
+    "log_likelihood_gap_",
+)
+
+
+def _part(value):
+    if not hasattr(value, "_card") and not hasattr(value, "fit"):
+        return "Functions and displays"
+    return "Estimators" if hasattr(value, "fit") else "Kernels"
+
+
+def _what(value):
+    """First sentence, and that a method is here to be compared with."""
+    card = getattr(value, "_card", None)
+    textbook = " *Textbook.*" if card is not None and card.textbook else ""
+    return f"{summary(value)}{textbook}"
+
+
+def abilities(cls):
+    """Whether an estimator class has each of `ABILITIES`, from its tags, methods and docstring."""
+    card = getattr(cls, "_card", None)
+    if card is None:  # a search has the abilities of its estimator
+        return (False,) * len(ABILITIES)
+    tags = cls(**card.checks[0]).__sklearn_tags__()
+    attributes = inspect.getdoc(cls) or ""
+    return (
+        tags.input_tags.allow_nan,
+        tags.input_tags.sparse,
+        hasattr(cls, "partial_fit"),
+        "sample_weight" in inspect.signature(cls.fit).parameters,
+        card.fits_blocks,
+        any(f"\n{name} :" in attributes for name in CERTIFICATES),
+    )
 
 
 def _module_page(module, names):

@@ -7,7 +7,7 @@ import catalogue
 
 from skmoderndata._registry import all_estimators, all_kernels, method_stem
 
-from . import evidence, examples
+from . import comparison, evidence, examples
 
 
 def by_page():
@@ -38,14 +38,18 @@ def append_facts(app, docname, source):
     folder, _, stem = docname.partition("/")
     if folder != "methods":
         return
+    docs = Path(app.srcdir)
     parts = [source[0].rstrip()]
     if stem in (pages := by_page()):
+        app.env.note_dependency(str(docs / "comparison.json"))
+        title, _, text = parts[0].partition("\n\n")
+        parts = [title, comparison.in_short(stem, pages[stem], docs), text]
         for cls in pages[stem]:  # rebuild the page when a card or a test changes
             app.env.note_dependency(inspect.getfile(cls))
             app.env.note_dependency(str(evidence.file_of(cls)))
         parts.append(render_facts(pages[stem]))
-    parts.append(render_examples(stem, pages.get(stem, []), Path(app.srcdir)))
-    source[0] = "\n\n".join(parts)
+    parts.append(render_examples(stem, pages.get(stem, []), docs))
+    source[0] = "\n\n".join(filter(None, parts))
 
 
 def render_examples(stem, classes, docs):

@@ -1,0 +1,83 @@
+"""What `make compare` has found at home: a page of all methods, the first lines of each page."""
+
+import json
+
+LEVELS = {"method": "wins", "rival": "loses", "equal": "equal", "undecided": "undecided"}
+ORDER = tuple(LEVELS)
+
+
+def load(docs):
+    """Entries of the stored comparison."""
+    path = docs / "comparison.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+
+
+def render(docs):
+    """Markdown: when to take what, by kind of data."""
+    entries = load(docs)
+    homes = [entry for entry in entries if not entry["away"]]
+    counts = {kind: sum(entry["winner"] == kind for entry in homes) for kind in ORDER}
+    generated = sum(entry["generated"] for entry in homes)
+    out = [
+        f"{len(homes)} problems at home, {generated} of them generated: {counts['method']} won, "
+        f"{counts['rival']} lost, {counts['equal']} equal, {counts['undecided']} undecided.",
+        "",
+    ]
+
+    for kind in sorted({entry["kind"] for entry in entries}):
+        out += [f"## {kind[0].upper()}{kind[1:]}", ""]
+        out += ["| take | when | what you gain | time |", "|---|---|---|---|"]
+        members = [entry for entry in entries if entry["kind"] == kind]
+        members.sort(key=lambda entry: (ORDER.index(entry["winner"]), entry["away"]))
+        out += [_row(entry) for entry in members]
+        out.append("")
+    return "\n".join(out)
+
+
+def _row(entry):
+    what = f"{{doc}}`{entry['methods'][0]} </methods/{entry['page']}>`"
+    if entry["away"]:
+        what = f"scikit-learn's way, not {what}"
+    note = "" if entry["winner"] in ("method", "rival") else f" *({entry['winner']})*"
+    full = " *(`--full` only)*" if entry["full_only"] else ""
+    cells = what, entry["when"], f"{entry['gain']}{note}{full}", entry["time"]
+    return f"| {' | '.join(cells)} |"
+
+
+def in_short(stem, classes, docs):
+    """Markdown of the first lines of a method's page: a picture, a number, lines to paste."""
+    entries = {entry["away"]: entry for entry in load(docs) if entry["page"] == stem}
+    textbook = next((cls._card.textbook for cls in classes if cls._card.textbook), "")
+    if textbook and False not in entries:
+        text = f"This method is here to be compared with. {textbook}"
+        return "\n".join([":::{admonition} Textbook", ":class: note", "", text, ":::", ""])
+    if False not in entries:
+        return ""
+
+    home = entries[False]
+    out = ["::::{container} in-short", ""]
+    if picture := _picture(stem, docs):
+        out += [f"![What {home['methods'][0]} finds](../{picture})", ""]
+    out += [f"**In short.** Take it when {home['when']}. {home['gain']}", ""]
+    if True in entries:
+        away = entries[True]
+        out += [f"Take scikit-learn's way when {away['when']}. {away['gain']}", ""]
+    out += ["```python", *home["lines"].splitlines(), "```", ""]
+    out += [f"{_source(home)}", "", "::::", ""]
+    return "\n".join(out)
+
+
+def _source(home):
+    """Where the number comes from, in small print."""
+    data = "Generated" if home["generated"] else "Real"
+    return (
+        f"{data} data: {home['about']}. {home['score'][0].upper()}{home['score'][1:]}, "
+        f"{home['rounds']} draws, against the strongest of {len(home['contenders']) - 1} "
+        "pipelines of scikit-learn ([all of them](../comparison.md))."
+    )
+
+
+def _picture(stem, docs):
+    """First picture of the example of a page, if the gallery was drawn."""
+    found = sorted((docs / "auto_examples" / "images").glob(f"sphx_glr_plot_{stem}_0*.png"))
+    return found[0].relative_to(docs).as_posix() if found else ""
