@@ -831,6 +831,18 @@ def test_hidden_cells_lower_a_noise_that_gaps_and_errors_made_too_large(share):
 
 
 @pytest.mark.recovery
+def test_components_of_unequal_size_in_a_narrow_table_with_gaps(seed):
+    """A table whose mean is a component fifty times the last one; most gaps of a row are three."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(1000, 3)) * (3.0, 1.0, 0.7)
+    L = 20 + scores @ rng.uniform(0, 1, size=(3, 20))
+    sparse = np.where(rng.uniform(size=L.shape) < 0.02, rng.uniform(3, 30, L.shape), 0.0)
+    X = L + sparse + 0.2 * rng.normal(size=L.shape)
+    X[rng.uniform(size=L.shape) < 0.05] = np.nan
+    assert rms_over_oracle(X, L, sparse, 4) < 1.1
+
+
+@pytest.mark.recovery
 def test_a_column_that_follows_its_errors_is_fitted_anew():
     """Of 23 known cells of a column ten are wrong; least squares takes them for its noise."""
     settings = {"errors": "uniform", "magnitude": 10.0, "noise": 0.01, "missing": 0.3}
@@ -974,7 +986,7 @@ def test_noise_of_a_table_of_which_just_over_half_is_zero():
         model = RobustPCA(tol=1e-4).fit(table)
         assert model.algorithm_ == "stable"
         assert model.support_.mean() < 0.04
-        assert 8 <= model.rank_ <= 12
+        assert 8 <= model.rank_ <= 14  # the table of all digits has 14
 
 
 @pytest.mark.recovery

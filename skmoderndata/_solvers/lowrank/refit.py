@@ -24,6 +24,7 @@ from skmoderndata._typing import Array
 
 FIRST_CUT = 2.5  # standard deviations: many gross errors hide each other at a larger one
 ROUNDS = 5  # at most, at each cut
+LAST_STAGE = 2  # the second cut once more, for rows that were mended after it
 STEPS_PER_ROUND = 5  # of alternating least squares in a round
 NOISE_EDGE = 1.2  # of the largest singular value of noise, above which a component counts
 ALL_CELLS_FLOOR = 0.6  # of the scale over all cells: the cut cells must not define the noise
@@ -60,8 +61,9 @@ def refit(
     From the low-rank matrix `L` of a convex problem with right singular vectors `start` (p, r).
     Rounds with a cut at 2.5 standard deviations are followed by rounds with `threshold`. A round
     counts the components above the noise, which may only become fewer; fits the cells that are not
-    cut; estimates the noise from them; and cuts again. Before the second cut, rows and columns
-    that lose many cells are fitted by least absolute deviations. None where the components are not
+    cut; estimates the noise from them; and cuts again. After each cut, rows and columns that lose
+    many cells are fitted by least absolute deviations; where that mends some after the second one,
+    its rounds are made once more. None where the components are not
     few: at least a third of the smaller side. `known_noise`: `sigma` is not estimated. With
     `weights` of the cells their noise is divided by the roots of these, and so are residuals.
     """
@@ -76,7 +78,7 @@ def refit(
         sigma = min(sigma, MEDIAN_TO_STD * median_size(residual, counted))
     noise = np.full(p, sigma)
     rank = start.shape[1]
-    for is_first, cut in ((True, min(FIRST_CUT, threshold)), (False, threshold)):
+    for stage, cut in enumerate((min(FIRST_CUT, threshold), threshold, threshold)):
         outlying = observed & (np.abs(residual) > cut * noise)
         for _ in range(ROUNDS):
             # 1. components above the edge of the noise
@@ -89,8 +91,8 @@ def refit(
                 return None
 
             # 2. least squares on the trusted cells
-            s_last = leading.s[-1] + edge if rank else np.inf
-            ridges = (sigma**2 * n / s_last**2, sigma**2 * p / s_last**2)
+            sizes = leading.s + edge
+            ridges = (sigma**2 * n / sizes**2, sigma**2 * p / sizes**2)
             start = leading.Vt.T
             A, B = fit_trusted(
                 X,
@@ -120,11 +122,16 @@ def refit(
                 break
 
         # rows and columns that follow their gross errors, which seem to be noise of a column
-        if is_first and rank:
-            L, anew = fit_doubtful(X, L, A, B, bound=cut * sigma, root=root)
+        mended = L
+        if rank and stage < LAST_STAGE:
+            mended, anew = fit_doubtful(X, L, A, B, bound=cut * sigma, root=root)
+        if stage > 0 and np.array_equal(mended, L):
+            break
+        if rank:
+            L = mended
             residual = whitened(X, L, observed, root)
-            if not known_noise:
-                noise = np.where(anew, np.minimum(noise, sigma), noise)
+        if rank and not known_noise:
+            noise = np.where(anew, np.minimum(noise, sigma), noise)
 
     # tails heavier than Gaussian: the cells that they take back widen the noise in turn
     for _ in range(0 if known_noise else TAIL_ROUNDS):

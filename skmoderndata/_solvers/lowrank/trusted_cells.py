@@ -17,15 +17,15 @@ def fit_trusted(
     start: Array,
     *,
     n_steps: int,
-    ridges: tuple[float, float] = (0, 0),
+    ridges: tuple[float | Array, float | Array] = (0, 0),
     cell_weights: Array | None = None,
 ) -> tuple[Array, Array]:
     """Minimise ``sum (X - A B')^2`` over the trusted cells; return orthonormal A, and B.
 
-    Alternating least squares: every row of A is the regression of a row of X on an orthonormal
-    basis of the columns of B, at first of `start` (p, r), and every row of B the regression of a
-    column of X on A, each over its trusted cells. `ridges` are those of the rows and of the
-    columns. Cells that are not trusted may be NaN. With `cell_weights` the squares have these
+    Alternating least squares: every row of A is the regression of a row of X on the left singular
+    vectors of B, at first on `start` (p, r), and every row of B the regression of a column of X on
+    A, each over its trusted cells. `ridges` are those of the rows and of the columns, of all
+    components or of each, the strongest first. Cells that are not trusted may be NaN. With `cell_weights` the squares have these
     weights.
     """
     (n, p) = X.shape
@@ -38,16 +38,16 @@ def fit_trusted(
         weights *= cell_weights
         data *= cell_weights
 
-    B = start
+    V = linalg.qr(start, mode="economic", check_finite=False)[0]
     for _ in range(n_steps):
-        V = linalg.qr(B, mode="economic", check_finite=False)[0]
         rows = _regressions(data, weights, V, ridges[0])
         A = linalg.qr(rows, mode="economic", check_finite=False)[0]
         B = _regressions(data.T, weights.T, A, ridges[1])
+        V = linalg.svd(B, full_matrices=False, check_finite=False)[0]
     return A, B
 
 
-def _regressions(data: Array, weights: Array, V: Array, ridge: float) -> Array:
+def _regressions(data: Array, weights: Array, V: Array, ridge: float | Array) -> Array:
     """Regress every row on the columns of V, with weights; `data` are weights times cells."""
     m = len(data)
     r = V.shape[1]
@@ -64,6 +64,6 @@ def _regressions(data: Array, weights: Array, V: Array, ridge: float) -> Array:
         G[:, lower[0], lower[1]] = G[:, lower[1], lower[0]] = entries
         diagonal = np.trace(G, axis1=1, axis2=2) / r
         floor = RIDGE_RELATIVE * np.maximum(diagonal, 1e-300)
-        G += (ridge + floor)[:, None, None] * np.eye(r)
+        G[:, np.arange(r), np.arange(r)] += ridge + floor[:, None]
         coefs[rows] = np.linalg.solve(G, right[rows, :, None])[:, :, 0]
     return coefs
