@@ -1,4 +1,4 @@
-"""Keep the catalogue of methods in README.md equal to what the registry knows.
+"""Keep README.md equal to what the registry and the stored comparison know.
 
 python tools/catalogue.py           rewrite it
 python tools/catalogue.py --check   exit 1 if it is stale
@@ -6,15 +6,33 @@ python tools/catalogue.py --check   exit 1 if it is stale
 
 import argparse
 import inspect
+import json
 import sys
 from itertools import takewhile
 from pathlib import Path
 
 from skmoderndata._registry import all_estimators, all_kernels, method_stem
 
-README = Path(__file__).resolve().parents[1] / "README.md"
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
+COMPARISON = ROOT / "docs" / "comparison.json"
 START = "<!-- catalogue start -->"
 END = "<!-- catalogue end -->"
+GAINS_START = "<!-- comparison start -->"
+GAINS_END = "<!-- comparison end -->"
+# pages of which README shows what is gained, in this order
+SHOWN = (
+    "robust_pca",
+    "multi_assignment_clustering",
+    "slow_feature_analysis",
+    "ksvd",
+    "sparse_nmf",
+    "support_feature_machine",
+    "core_vector_machine",
+    "kernel_cca",
+    "string_kernels",
+    "dtw_neighbors",
+)
 
 
 def public_module(cls):
@@ -45,8 +63,25 @@ def render():
     return "\n".join([*lines, "", END])
 
 
+def render_gains():
+    """Markdown between the markers: when to take some of the methods, and what is gained."""
+    entries = json.loads(COMPARISON.read_text(encoding="utf-8"))
+    homes = {entry["page"]: entry for entry in entries if not entry["away"]}
+    lines = [GAINS_START, "", "| take | when | what you gain |", "|---|---|---|"]
+    for page in SHOWN:
+        if page in homes:
+            home = homes[page]
+            link = f"[{home['methods'][0]}](docs/methods/{page}.md)"
+            note = "" if home["winner"] == "method" else f" *({home['winner']})*"
+            lines.append(f"| {link} | {home['when']} | {home['gain']}{note} |")
+    return "\n".join([*lines, "", GAINS_END])
+
+
 def replace(text):
-    """Text of README with a fresh catalogue; appended as a section if it has no markers."""
+    """Text of README with fresh tables; the catalogue is appended if it has no markers."""
+    if GAINS_START in text:
+        head, rest = text.split(GAINS_START)
+        text = head + render_gains() + rest.split(GAINS_END)[1]
     if START not in text:
         return f"{text.rstrip()}\n\n## Methods\n\n{render()}\n"
     head, rest = text.split(START)
