@@ -22,7 +22,7 @@ from skmoderndata._kernelized.landmarks import (
     survey_of_rows,
     weights_of_block,
 )
-from skmoderndata._solvers.margins.core_blocks import RowSet, WorstRows
+from skmoderndata._solvers.margins.core_blocks import Answer, RowSet, WorstRows
 
 SAMPLE = 5000  # rows that are brought before the first pass
 FEWEST_BROUGHT = 512  # rows that a pass brings at most, unless more than so many have weight
@@ -94,7 +94,8 @@ class RowReader(NamedTuple):
             target = codes.astype(np.int32)
             costs = costs * self.factors[codes]
         elif self.spread is not None:
-            target = (np.asarray(arrays[-1], dtype=np.float64).ravel() - self.center) / self.spread
+            y = np.asarray(arrays[-1], dtype=np.float64).ravel()
+            target = (y - self.center) / self.spread
         if self.fold is not None:
             costs = np.where(self.fold.holds(X), costs, 0.0)
         return X, target, costs
@@ -301,7 +302,7 @@ class Solution(NamedTuple):
     cores: list  # states: numbers of rows, sides and weights
 
 
-def search_in_blocks(machine, table, rows, make_problems, ask, progress, rng, earlier=None):
+def search_in_blocks(machine, table, rows, make_problems, ask, progress, rng, earlier=None, whole=True):
     """Solve problems on few rows, which the worst of all others join, until the gaps are small.
 
     Parameters
@@ -318,6 +319,8 @@ def search_in_blocks(machine, table, rows, make_problems, ask, progress, rng, ea
     rng : RandomState
     earlier : list or None
         States to start from.
+    whole : bool
+        False solves on the first rows alone.
 
     Returns
     -------
@@ -329,7 +332,8 @@ def search_in_blocks(machine, table, rows, make_problems, ask, progress, rng, ea
         kernel_rows = table.kernel_rows(rows)
         problems = make_problems(kernel_rows, rows)
         if n_passes == 1:
-            searches = [_Search(machine.tol, state) for state in earlier or [None] * len(problems)]
+            states = earlier or [None] * len(problems)
+            searches = [_Search(machine.tol, state, whole) for state in states]
         open_ones = [j for j, search in enumerate(searches) if not search.done]
         questions = []
         for j in open_ones:
@@ -341,6 +345,10 @@ def search_in_blocks(machine, table, rows, make_problems, ask, progress, rng, ea
 
         # 2. a pass over all rows: gaps, and rows that violate optimality
         weighty = max(np.count_nonzero(search.result.weights) for search in searches)
+        if not whole:
+            for j in open_ones:
+                searches[j].settle(problems[j])
+            break
         count = max(FEWEST_BROUGHT, min(weighty, table.largest_block()))
         losses, worst = table.look(rows, questions, -(-count // len(open_ones)))
 
@@ -374,9 +382,9 @@ def search_in_blocks(machine, table, rows, make_problems, ask, progress, rng, ea
 class _Search:
     """One problem of a search over blocks."""
 
-    def __init__(self, tol, state):
+    def __init__(self, tol, state, whole):
         self.tol = tol
-        self.inner = max(FIRST_TOL, 0.3 * tol)
+        self.inner = max(FIRST_TOL, 0.3 * tol) if whole else tol
         self.state = state  # numbers of rows, sides and weights
         self.result = None
         self.n_iter = 0
@@ -404,6 +412,17 @@ class _Search:
         self.n_iter += self.result.n_iter
         positions, side, a = problem.state(self.result.core, self.result.weights)
         self.state = rows.ids[positions], side, a
+
+    def settle(self, problem):
+        """Take what the rows at hand say."""
+        result = self.result
+        used = result.weights > 0
+        objective, multiple = problem.best_multiple(
+            result.values, result.core[used], result.weights[used], result.rho
+        )
+        self.answer = Answer(result.gap, multiple, objective)
+        self.violation = result.violation
+        self.converged = result.converged
 
     def judge(self, machine, problem, answer, largest):
         """Decide what comes next by the gap over all rows, and the largest violation."""
