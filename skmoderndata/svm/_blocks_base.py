@@ -29,10 +29,12 @@ FEWEST_BROUGHT = 512  # rows that a pass brings at most, unless more than so man
 MOST_PASSES = 1000
 FIRST_TOL = 0.05  # of the problem on a sample
 TIGHT = 1e-14  # tolerance on the rows at hand that is rounding
-DRAWN_BY_PERMUTATION = 30_000_000  # rows up to which numbers are drawn as from a table in memory
+DRAWN_BY_PERMUTATION = (
+    30_000_000  # rows up to which numbers are drawn as from a table in memory
+)
 # parameters of searches in memory, the value that they must have, and why
 SEARCHES = "looks at the rows in an order of its own"
-IN_MEMORY = {"batch_size": (None, SEARCHES)}
+IN_MEMORY = {"solver": ("core_set", SEARCHES), "batch_size": (None, SEARCHES)}
 
 
 def draw_numbers(n, size, rng):
@@ -42,7 +44,7 @@ def draw_numbers(n, size, rng):
     return sample_without_replacement(n, size, random_state=rng)
 
 
-def refuse_in_blocks(estimator, X, **remedies):
+def refuse_in_blocks(estimator, **remedies):
     """Refuse samples that are no rows, and parameters for a search in memory.
 
     `remedies` names parameters whose value must be the one of the dictionary's pair; the second
@@ -124,12 +126,7 @@ class CoreTable:
 
     def open(self, some):
         """Resolve the kernel on all rows, of which some are given; one pass for its diagonal."""
-        estimator = self.estimator
-        names = ("gamma", "degree", "coef0", "kernel_params")
-        parameters = {name: getattr(estimator, name) for name in names}
-        self.gram = gram_of_rows(estimator.kernel, self.survey, some, **parameters)
-        sees_origin = KernelRows(self.gram, some[:1]).origin is not None
-        self.origin = self.survey.mean if sees_origin else None
+        self.resolve(some)
         if self.gram.constant_diagonal:
             self.diagonal = float(self.gram.diag(some[:1]).max())
         else:
@@ -137,8 +134,18 @@ class CoreTable:
             self.diagonal = largest.value
         if not np.isfinite(self.diagonal):
             raise ValueError(
-                f"kernel={estimator.kernel!r} gives values that are not finite: rescale X."
+                f"kernel={self.estimator.kernel!r} gives values that are not finite: rescale X."
             )
+
+    def resolve(self, some):
+        """Resolve the kernel on all rows, of which some are given, and return it."""
+        estimator = self.estimator
+        names = ("gamma", "degree", "coef0", "kernel_params")
+        parameters = {name: getattr(estimator, name) for name in names}
+        self.gram = gram_of_rows(estimator.kernel, self.survey, some, **parameters)
+        sees_origin = KernelRows(self.gram, some[:1]).origin is not None
+        self.origin = self.survey.mean if sees_origin else None
+        return self.gram
 
     def brought(self, ids):
         """Bring the rows of these numbers, those of no cost left out."""
@@ -160,9 +167,9 @@ class CoreTable:
         ranks = np.arange(n) if n <= size else np.sort(draw_numbers(n, size, rng))
         return rows_of_ranks(self.blocks, self.survey, ranks)
 
-    def kernel_rows(self, rows):
+    def kernel_rows(self, X):
         """Kernel values between rows that were brought."""
-        kernel_rows = KernelRows(self.gram, rows.X, n_jobs=self.estimator.n_jobs)
+        kernel_rows = KernelRows(self.gram, X, n_jobs=self.estimator.n_jobs)
         if self.origin is not None:
             kernel_rows.origin = self.origin
         return kernel_rows
@@ -188,7 +195,7 @@ class CoreTable:
         return losses, worst
 
     def largest_block(self):
-        """Number of rows of the largest block."""
+        """Return the number of rows of the largest block."""
         return int(np.diff(self.blocks.cuts).max())
 
 
@@ -269,7 +276,7 @@ def _largest_diagonal(block, gram):
 
 
 def _look(block, reader, function, looks, known, count):
-    """Sums of losses of a block, and its worst rows."""
+    """Return sums of losses of a block, and its worst rows."""
     X, target, costs = reader.read(block.arrays)
     with rows_named():
         values = function.values(X)
@@ -302,7 +309,9 @@ class Solution(NamedTuple):
     cores: list  # states: numbers of rows, sides and weights
 
 
-def search_in_blocks(machine, table, rows, make_problems, ask, progress, rng, earlier=None, whole=True):
+def search_in_blocks(
+    machine, table, rows, make_problems, ask, progress, rng, earlier=None, whole=True
+):
     """Solve problems on few rows, which the worst of all others join, until the gaps are small.
 
     Parameters
@@ -329,7 +338,7 @@ def search_in_blocks(machine, table, rows, make_problems, ask, progress, rng, ea
     n_evaluations = 0
     for n_passes in range(1, MOST_PASSES + 1):
         # 1. the problems on the rows at hand, from the weights before; those that are done wait
-        kernel_rows = table.kernel_rows(rows)
+        kernel_rows = table.kernel_rows(rows.X)
         problems = make_problems(kernel_rows, rows)
         if n_passes == 1:
             states = earlier or [None] * len(problems)
@@ -367,7 +376,9 @@ def search_in_blocks(machine, table, rows, make_problems, ask, progress, rng, ea
             kept |= search.needed(problems[j], rows)
         rows = rows.part(np.flatnonzero(kept)).joined(worst.rows)
 
-    results = [search.on(rows, problem) for search, problem in zip(searches, problems, strict=True)]
+    results = [
+        search.on(rows, problem) for search, problem in zip(searches, problems, strict=True)
+    ]
     kernel_rows.n_evaluations = n_evaluations + table.n_evaluations
     return Solution(
         rows,
@@ -443,7 +454,8 @@ class _Search:
         ids, _, a = self.state
         near = np.isin(rows.ids, ids[a > 0])
         if not self.done:
-            units, g = problem.candidates(slice(0, len(rows.ids)), self.result.values)
+            every = slice(0, len(rows.ids))
+            _, g = problem.candidates(every, self.result.values)
             reach = problem.margin_unit(self.result.rho)
             near |= g < self.level + reach
         return near

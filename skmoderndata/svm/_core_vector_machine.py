@@ -325,7 +325,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
     def _fit_blocks(self, X, y, sample_weight):
         """Solve on few rows of a Dask array, which the worst of all rows join."""
         # 1. labels and weights; rows of each class to start from
-        refuse_in_blocks(self, X, solver=("core_set", SEARCHES), radius_tol=(None, SEARCHES), **IN_MEMORY)
+        refuse_in_blocks(self, radius_tol=(None, SEARCHES), **IN_MEMORY)
         blocks, weighted = rows_in_blocks(self, X, y, sample_weight=sample_weight)
         surveys = survey_of_classes(self, blocks, weighted)
         self.classes_ = np.array(sorted(surveys.of))
@@ -357,7 +357,9 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
                 diagonal=table.diagonal,
                 make_store=self._all_rows(kernel_rows, None, bias),
             )
-            signs = [np.where(rows.target == label, 1, -1).astype(np.int8) for label in classes]
+            signs = [
+                np.where(rows.target == label, 1, -1).astype(np.int8) for label in classes
+            ]
             return [first.relabelled(one) for one in signs]
 
         def ask(problem, result, number):

@@ -32,7 +32,6 @@ from skmoderndata._solvers.margins.simplex_qp import cost_of_slack
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 from skmoderndata.svm._blocks_base import (
     IN_MEMORY,
-    SEARCHES,
     CoreTable,
     RowReader,
     refuse_in_blocks,
@@ -330,7 +329,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
     def _fit_blocks(self, X, y, sample_weight):
         """Solve on few rows of a Dask array, which the worst of all rows join."""
         # 1. rows, the cost of one, and rows to start from
-        refuse_in_blocks(self, X, solver=("core_set", SEARCHES), **IN_MEMORY)
+        refuse_in_blocks(self, **IN_MEMORY)
         blocks, weighted = rows_in_blocks(self, X, sample_weight=sample_weight)
         survey = survey_of(self, blocks, weighted)
         rng = check_random_state(self.random_state)
@@ -381,7 +380,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
             ids = rng.choice(drawn, COST_SAMPLE, replace=False) if few else drawn
         rows = table.brought(ids)
         table.open(rows.X)
-        kernel_rows = table.kernel_rows(rows)
+        kernel_rows = table.kernel_rows(rows.X)
         budget, _ = self._budget(kernel_rows, np.arange(len(rows.ids)), rows.costs, rng)
         return budget
 

@@ -21,7 +21,6 @@ from skmoderndata._solvers.margins.core_problems import TubeRows
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
 from skmoderndata.svm._blocks_base import (
     IN_MEMORY,
-    SEARCHES,
     CoreTable,
     RowReader,
     refuse_in_blocks,
@@ -301,7 +300,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
     def _fit_blocks(self, X, y, sample_weight):
         """Solve on few rows of a Dask array, which the worst of all rows join."""
         # 1. rows, moments of the targets, and rows to start from
-        refuse_in_blocks(self, X, solver=("core_set", SEARCHES), **IN_MEMORY)
+        refuse_in_blocks(self, **IN_MEMORY)
         blocks, weighted = rows_in_blocks(
             self, X, y, sample_weight=sample_weight, ensure_min_samples=2
         )
@@ -343,9 +342,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         # 2. the problem on these rows and passes over all
         progress = FitProgress(self, X, y, max_passes=self.max_iter, task_name="core set")
         with one_blas_thread(), progress:
-            found = search_in_blocks(
-                self, table, rows, problem_on, ask, progress, rng, [last]
-            )
+            found = search_in_blocks(self, table, rows, problem_on, ask, progress, rng, [last])
 
         # 3. the function in units of the targets, by the numbers of the rows
         (problem,) = found.problems
@@ -373,7 +370,7 @@ def _moments(block, weighted):
 
 
 class Moments:
-    """Weight, mean and squared deviations of targets, and the largest; `+` adds those of others."""
+    """Weight, mean and squared deviations of targets, and the largest; `+` adds others."""
 
     def __init__(self, weight, mean, squares, largest):
         self.weight = weight

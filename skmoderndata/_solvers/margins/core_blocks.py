@@ -34,15 +34,20 @@ class RowSet(NamedTuple):
         """Return both, each row once, in the order of the table."""
         ids = np.concatenate([self.ids, other.ids])
         _, first = np.unique(ids, return_index=True)
-        stack = sparse.vstack if sparse.issparse(self.X) else np.concatenate
         pairs = zip(self[2:], other[2:], strict=True)
-        X = stack([self.X, other.X])
-        both = RowSet(ids, X.tocsr() if sparse.issparse(X) else X, *map(np.concatenate, pairs))
+        both = RowSet(ids, stacked(self.X, other.X), *map(np.concatenate, pairs))
         return both.part(first)
 
     def positions(self, ids: Array) -> Array:
         """Where the rows of these numbers stand, all of which are there."""
         return np.searchsorted(self.ids, ids)
+
+
+def stacked(X: Any, other: Any) -> Any:
+    """Rows of two tables, both dense or both sparse."""
+    if sparse.issparse(X):
+        return sparse.vstack([X, other], format="csr")
+    return np.concatenate([X, other])
 
 
 class WorstRows:
@@ -74,8 +79,11 @@ class WorstRows:
         self.largest = excess.max(axis=0, initial=0.0)
 
     def __add__(self, other: "WorstRows") -> "WorstRows":
+        # blocks are added in the order of their rows, and each row is in one of them
         rows = self.rows.joined(other.rows)
-        return WorstRows(rows, np.concatenate([self.excess, other.excess]), self.count)
+        worst = WorstRows(rows, np.concatenate([self.excess, other.excess]), self.count)
+        worst.largest = np.maximum(self.largest, other.largest)
+        return worst
 
 
 class HingeLook(NamedTuple):
@@ -164,9 +172,7 @@ def tube_question(problem: TubeRows, result: CoreSetResult) -> Question:
     norm = squares * max(result.rho - float((a * a) @ problem.slack(core)), 0.0)
     dual = 0.5 * squares * (linear - result.rho)
     offset = problem.bias * float(coef.sum())
-    look = TubeLook(
-        level * problem.scale, offset, result.rho - 0.5 * linear, width
-    )
+    look = TubeLook(level * problem.scale, offset, result.rho - 0.5 * linear, width)
 
     def answer(losses: Array) -> Answer:
         primal = 0.5 * (norm + float(losses[0])) + level * width
