@@ -52,7 +52,7 @@ class RowsInBlocks:
         return self.survey.n_used
 
     def brought(self, ranks):
-        """Inputs, targets and weights of rows by their numbers among those of positive weight."""
+        """Bring inputs, targets and weights of rows, by their numbers among those that count."""
         rows = rows_of_ranks(self.blocks, self.survey, np.asarray(ranks))
         return self.reader.read(self.blocks.sample(rows))
 
@@ -67,7 +67,7 @@ class RowsInBlocks:
 
 
 class Total:
-    """What `+` adds up: numbers, arrays, sums of inducing inputs, tuples of these; None is none."""
+    """Numbers, arrays, `Sums`, or tuples of these, which `+` adds up; None is none."""
 
     def __init__(self, value):
         self.value = value

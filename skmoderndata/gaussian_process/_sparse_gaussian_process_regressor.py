@@ -307,11 +307,11 @@ class SparseGaussianProcessRegressor(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or Dask array of shape (n_samples, n_features)
             Training data.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        y : array-like or Dask array of shape (n_samples,) or (n_samples, n_targets)
             Targets.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : array-like or Dask array of shape (n_samples,), default=None
             Weights of the samples: a sample of weight w counts as w equal samples, and one of
             weight 0 is ignored.
 
@@ -833,7 +833,7 @@ class SparseGaussianProcessRegressor(
 
 
 def _target_sums(X, Y, w, *, shift):
-    """Sums of targets without inducing inputs, whose moments are those of the targets."""
+    """Add up targets without inducing inputs."""
     xp = namespace(Y)
     ones = xp.ones_like(w)
     empty = xp.zeros((1, w.shape[0]), dtype=Y.dtype, device=Y.device)

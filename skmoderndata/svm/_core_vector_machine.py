@@ -133,7 +133,8 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         Value of the dual problem, a lower bound of the minimum; the sum over classifiers.
     solver_ : str
         The solver that finished: `solver`, or "coordinate_descent" if support vectors were more
-        than a fifth of the samples for any classifier. See Notes.
+        than a fifth of the samples (of a Dask array: of the rows brought from it) for any
+        classifier. See Notes.
     n_iter_ : int
         Number of solutions on core sets, and of sub-problems of coordinate descent; the maximum
         over classifiers.
@@ -280,12 +281,12 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask array of shape (n_samples, n_features)
             Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`; a
-            memory map is read in blocks.
-        y : array-like of shape (n_samples,)
+            memory map is read in blocks, a Dask array in passes that bring the worst rows.
+        y : array-like or Dask array of shape (n_samples,)
             Labels.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : array-like or Dask array of shape (n_samples,), default=None
             Factor of `C` for each sample.
 
         Returns

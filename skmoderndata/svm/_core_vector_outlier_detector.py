@@ -261,12 +261,12 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask array of shape (n_samples, n_features)
             Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`; a
-            memory map is read in blocks.
+            memory map is read in blocks, a Dask array in passes that bring the worst rows.
         y : Ignored
             Not used, present by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : array-like or Dask array of shape (n_samples,), default=None
             Factor of the cost of each sample.
 
         Returns

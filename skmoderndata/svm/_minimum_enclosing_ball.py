@@ -225,12 +225,12 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask array of shape (n_samples, n_features)
             Samples; a list for kernels on other objects, the kernel matrix if the kernel is
             precomputed.
         y : Ignored
             Not used, present by convention.
-        heights : array-like of shape (n_samples,), default=None
+        heights : array-like or Dask array of shape (n_samples,), default=None
             Coordinates on the additional axis; None means zero.
 
         Returns

@@ -318,7 +318,7 @@ def test_what_searches_in_memory_is_refused(model):
 @pytest.mark.edge
 def test_other_searches_are_refused():
     X, y = table(60)
-    with pytest.raises(ValueError, match="radius_tol=0.1"):
+    with pytest.raises(ValueError, match=r"radius_tol=0\.1"):
         fitted(CoreVectorMachine(radius_tol=0.1), X, y, (30, 30))
     for changes in ({"solver": "away_steps"}, {"algorithm": "sampling"}):
         with pytest.raises(ValueError, match="Dask array does not allow: take"):
