@@ -145,7 +145,7 @@ def test_stretches_change_nothing_but_rounding():
 @pytest.mark.invariance
 def test_more_rows_join_a_process_of_a_dask_array():
     X, y = table()
-    model = model_of("fixed").set_params(inducing=X[:12])
+    model = model_of("fixed").set_params(inducing=X[:12], kernel=RBF())
     lazy = (
         clone(model).fit(in_dask(X[:200], (100, 100)), y[:200]).partial_fit(X[200:], y[200:])
     )

