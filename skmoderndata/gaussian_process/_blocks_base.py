@@ -26,7 +26,9 @@ class RowReader(NamedTuple):
             w = np.asarray(arrays[1], dtype=np.float64)
         used = np.flatnonzero(w)
         if len(used) < len(w):
-            X, Y, w = X[used], Y[used], w[used]
+            X = X[used]
+            Y = Y[used]
+            w = w[used]
         return X, (Y - self.mean) / self.std, w
 
 

@@ -97,7 +97,6 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
     `run(function, blocks)` gives parts of a sum. Few blocks keep their kernel values for the
     gradient, others compute them twice.
     """
-    keep = isinstance(blocks, list) and len(blocks) <= BLOCKS_KEPT
     xp = namespace(model.Z)
     K_uu = model.covariance(model.Z, model.Z)
     L, jitter = cholesky_with_jitter(K_uu, jitter)
@@ -106,7 +105,7 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
 
     s = model.noise
     fitc = method == "fitc"
-    stored = {}
+    stored = {} if isinstance(blocks, list) and len(blocks) <= BLOCKS_KEPT else None
 
     def columns(rows):
         """``k``, ``L^-1 k``, ``k(x, x)`` and the entries of D."""
@@ -117,7 +116,7 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
 
     def block_sums(rows, Y, w):
         K, A, prior, d = columns(rows)
-        if keep:
+        if stored is not None:
             stored[id(rows)] = K, A, prior, d
         return sums(A, prior, Y, w, d, 0 * Y[0, :])
 
@@ -142,7 +141,7 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
 
     def block_gradient(rows, Y, w):
         key = id(rows)
-        K, A, _, d = stored[key] if key in stored else columns(rows)
+        K, A, _, d = stored[key] if stored and key in stored else columns(rows)
         d = d if fitc else s * d
         by = block_slopes(L, A, Y, w, d, s, method, slope, fac.u)
         theta, by_points = model.covariance.slope(model.Z, rows, K, by.K_uf, by.prior)

@@ -381,7 +381,8 @@ class SparseGaussianProcessRegressor(
         # 3. hyperparameters, and the sums over all rows
         self.n_iter_ = 0
         if self.optimizer is not None:
-            mean, std = np.zeros_like(shift), np.ones_like(shift)
+            mean = np.zeros_like(shift)
+            std = np.ones_like(shift)
             if self.normalize_y:
                 (moments,) = rows.run(partial(_target_sums, shift=shift), None)
                 mean, std = target_moments(moments)
@@ -794,10 +795,12 @@ class SparseGaussianProcessRegressor(
         return model
 
     def _value(self, model, data, points):
-        blocks, run = data, getattr(data, "run", None)
-        if run is None:
-            blocks, run = self._blocks(*data), self._parallel
-        return value_and_gradient(model, blocks, self._rule, self.jitter, points, run)
+        if isinstance(data, RowsInBlocks):
+            return value_and_gradient(model, data, self._rule, self.jitter, points, data.run)
+        blocks = self._blocks(*data)
+        return value_and_gradient(
+            model, blocks, self._rule, self.jitter, points, self._parallel
+        )
 
     def _blocks(self, X, Y, w):
         cuts = self._cuts(X.shape[0])

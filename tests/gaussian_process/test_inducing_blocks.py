@@ -76,8 +76,8 @@ def assert_same_model(lazy, here, X, tol=1e-8):
     size = lazy.n_samples_seen_
     assert size == here.n_samples_seen_
     for name in ("lower_bound_", "upper_bound_", "log_marginal_likelihood_value_"):
-        found, expected = getattr(lazy, name), getattr(here, name)
-        assert_allclose(found, expected, atol=tol * size, rtol=0, err_msg=name)
+        expected = getattr(here, name)
+        assert_allclose(getattr(lazy, name), expected, atol=tol * size, rtol=0, err_msg=name)
     assert lazy.n_iter_ == here.n_iter_
     assert_allclose(lazy.kernel_.theta, here.kernel_.theta, atol=1e3 * tol)
     assert_allclose(lazy.noise_level_, here.noise_level_, rtol=1e3 * tol)
