@@ -46,7 +46,7 @@ class RowSet(NamedTuple):
 def stacked(X: Any, other: Any) -> Any:
     """Rows of two tables, both dense or both sparse."""
     if sparse.issparse(X):
-        return sparse.vstack([X, other], format="csr")
+        return sparse.vstack([X, other]).tocsr()
     return np.concatenate([X, other])
 
 
