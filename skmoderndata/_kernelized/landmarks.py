@@ -483,15 +483,21 @@ def classes_in(estimator: Any, blocks: ArrayBlocks, weighted: bool) -> Array:
 
 
 def _labels_of_block(block: Block, name: str, weighted: bool) -> tuple[Labels]:
+    y = checked_labels(block.arrays[-1], name)
+    return (Labels(np.unique(y[np.asarray(block.arrays[1]) > 0] if weighted else y)),)
+
+
+def checked_labels(y: Any, name: str) -> Array:
+    """Labels of the rows of a block, checked; `name` is what messages name."""
     with rows_named():
-        y = np.asarray(block.arrays[-1])
+        y = np.asarray(y)
         check_target(y, owner=name)
         y = column_or_1d(y, warn=True)
         if y.dtype.kind == "f" and not np.isfinite(y).all():
             row = int(np.flatnonzero(~np.isfinite(y))[0])
             raise BadRow(row, f"Input y of {name} contains NaN or infinity in row {{row}}.")
         check_classification_targets(y)
-    return (Labels(np.unique(y[np.asarray(block.arrays[1]) > 0] if weighted else y)),)
+    return np.asarray(y)
 
 
 def check_numbers(estimator: Any, blocks: ArrayBlocks) -> None:

@@ -93,8 +93,9 @@ def diagonal(method, A, prior, s):
 def value_and_gradient(model, blocks, method, jitter, points, run):
     """Objective of `method` and its gradient by `model.vector(points)`.
 
-    `blocks` are tuples of rows, standardised targets and weights; `run(function, blocks)` maps.
-    Few blocks keep their kernel values for the gradient, more compute them twice.
+    `blocks` are tuples of rows, standardised targets and weights, or what `run` knows;
+    `run(function, blocks)` gives parts of a sum. Few blocks keep their kernel values for the
+    gradient, others compute them twice.
     """
     xp = namespace(model.Z)
     K_uu = model.covariance(model.Z, model.Z)
@@ -104,7 +105,7 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
 
     s = model.noise
     fitc = method == "fitc"
-    stored = {}
+    stored = {} if isinstance(blocks, list) and len(blocks) <= BLOCKS_KEPT else None
 
     def columns(rows):
         """``k``, ``L^-1 k``, ``k(x, x)`` and the entries of D."""
@@ -115,7 +116,7 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
 
     def block_sums(rows, Y, w):
         K, A, prior, d = columns(rows)
-        if len(blocks) <= BLOCKS_KEPT:
+        if stored is not None:
             stored[id(rows)] = K, A, prior, d
         return sums(A, prior, Y, w, d, 0 * Y[0, :])
 
@@ -140,7 +141,7 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
 
     def block_gradient(rows, Y, w):
         key = id(rows)
-        K, A, _, d = stored[key] if key in stored else columns(rows)
+        K, A, _, d = stored[key] if stored and key in stored else columns(rows)
         d = d if fitc else s * d
         by = block_slopes(L, A, Y, w, d, s, method, slope, fac.u)
         theta, by_points = model.covariance.slope(model.Z, rows, K, by.K_uf, by.prior)
@@ -171,13 +172,22 @@ def value_and_gradient(model, blocks, method, jitter, points, run):
 
 def choose_points(X, w, covariance, how, m, rng):
     """Choose at most m inducing inputs: all distinct samples where they are not more."""
-    n = X.shape[0]
-    rows = np.arange(n)
-    if n > MOST_FOR_CENTRES:
-        rows = np.sort(rng.choice(n, MOST_FOR_CENTRES, replace=False))
-
+    rows = rows_for_centres(X.shape[0], rng)
     sample = namespace(X).take(X, move_array(rows, X), axis=0)
     sample = np.asarray(as_numpy(sample))
+    weights = np.asarray(as_numpy(w))[rows]
+    return points_of_sample(sample, weights, covariance, how, m, rng)
+
+
+def rows_for_centres(n, rng):
+    """Choose the rows that inducing inputs are chosen from."""
+    if n <= MOST_FOR_CENTRES:
+        return np.arange(n)
+    return np.sort(rng.choice(n, MOST_FOR_CENTRES, replace=False))
+
+
+def points_of_sample(sample, weights, covariance, how, m, rng):
+    """Choose at most m inducing inputs by a sample."""
     distinct = np.unique(sample, axis=0)
     n_distinct = len(distinct)
     if n_distinct <= m:
@@ -197,7 +207,6 @@ def choose_points(X, w, covariance, how, m, rng):
     # centres of k-means
     seed = rng.randint(2**31 - 1)
     centres = MiniBatchKMeans(m, random_state=seed, n_init=1, batch_size=2048, max_iter=20)
-    weights = np.asarray(as_numpy(w))[rows]
     # NumPy arrays, whatever X is; a centre without samples is no harm here
     with sklearn.config_context(array_api_dispatch=False), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -245,17 +254,21 @@ class Posterior:
         self.jitter = jitter
         self.total = self.plain = None  # sums with D of "fitc", and without
 
-    def add(self, blocks, run):
-        """Add the sums of blocks of rows, targets and weights."""
+    def add(self, blocks, run, shift=None):
+        """Add the sums of blocks of rows, targets and weights; `shift` is a value near these."""
         model = self.model
         s = self.model.noise
         fitc = self.rule == "fitc"
-        shift = blocks[0][1][0, :] if self.total is None else self.total.shift
+        L = self.L
+        if self.total is not None:
+            shift = self.total.shift
+        elif shift is None:
+            shift = blocks[0][1][0, :]
 
         def block(rows, Y, w):
             # sums of A = L^-1 k: plain ones for the bounds, for FITC those with its own noise
             prior = model.covariance.diagonal(rows)
-            A = solve_lower(self.L, model.covariance(model.Z, rows))
+            A = solve_lower(L, model.covariance(model.Z, rows))
             ones = namespace(prior).ones_like(prior)
             plain = sums(A, prior, Y, w, ones, shift)
             if not fitc:

@@ -1,5 +1,6 @@
 """Gaussian process regression through inducing inputs."""
 
+from functools import partial
 from numbers import Integral
 
 import numpy as np
@@ -26,7 +27,9 @@ from skmoderndata._compat import (
     move_array,
     namespace,
 )
+from skmoderndata._kernelized.landmarks import check_numbers, rows_in_blocks, survey_of
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.gaussian.inducing import identity, sums, target_moments
 from skmoderndata._validation import check_array, validate_data
 from skmoderndata.gaussian_process._base import (
@@ -40,6 +43,7 @@ from skmoderndata.gaussian_process._base import (
     warn_of_bounds_and_copies,
     warn_optimizer,
 )
+from skmoderndata.gaussian_process._blocks_base import RowReader, RowsInBlocks
 from skmoderndata.gaussian_process._inducing_base import (
     MOST_FOR_CENTRES,
     InducingModel,
@@ -47,6 +51,8 @@ from skmoderndata.gaussian_process._inducing_base import (
     Samples,
     choose_points,
     nearest_rows,
+    points_of_sample,
+    rows_for_centres,
     value_and_gradient,
 )
 
@@ -206,6 +212,7 @@ class SparseGaussianProcessRegressor(
         family="Gaussian processes",
         cite=("titsias2009variational", "quinonero2005unifying", "burt2020convergence"),
         cost="n m^2 + m^3, m inducing inputs",
+        fits_blocks=True,
         checks=(
             {"n_inducing": 10, "random_state": 0},
             {"n_inducing": 8, "algorithm": "fitc", "inducing": "greedy", "tol": 0.1},
@@ -300,11 +307,11 @@ class SparseGaussianProcessRegressor(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or Dask array of shape (n_samples, n_features)
             Training data.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        y : array-like or Dask array of shape (n_samples,) or (n_samples, n_targets)
             Targets.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : array-like or Dask array of shape (n_samples,), default=None
             Weights of the samples: a sample of weight w counts as w equal samples, and one of
             weight 0 is ignored.
 
@@ -314,6 +321,8 @@ class SparseGaussianProcessRegressor(
             The fitted estimator.
         """
         refuse_structured(self)
+        if is_dask(X):
+            return self._fit_blocks(X, y, sample_weight)
         X, Y, w = self._input(X, y, sample_weight, reset=True)
         rng = check_random_state(self.random_state)
         model = self._open(X, w, rng)
@@ -338,6 +347,52 @@ class SparseGaussianProcessRegressor(
             mean, std = self._posterior.moments
             blocks = self._blocks(X, (Y - mean) / std, w)
             self._samples = Samples(self._posterior, blocks)
+        return self
+
+    def _fit_blocks(self, X, y, sample_weight):
+        """Choose hyperparameters on a sample of a Dask array, and condition on all its rows."""
+        self._check_additive("fit of a Dask array")
+        # 1. rows, checked; moments of the targets
+        blocks, weighted = rows_in_blocks(
+            self, X, y, sample_weight=sample_weight, accept_sparse=False
+        )
+        self._dtype = np.float32 if blocks.arrays[0].dtype == np.float32 else np.float64
+        self._flat = blocks.arrays[-1].ndim == 1
+        check_numbers(self, blocks)
+        rows = RowsInBlocks(blocks, survey_of(self, blocks, weighted), RowReader(weighted))
+        n = rows.n_rows
+
+        # 2. the model to start from, as for a table in memory
+        rng = check_random_state(self.random_state)
+        seen, Y, _ = rows.brought(np.arange(min(n, MOST_FOR_CENTRES)))
+        shift = Y[0]
+
+        def points(covariance):
+            if not isinstance(self.inducing, str):
+                return self._given_points(seen)
+            sample, _, weights = rows.brought(rows_for_centres(n, rng))
+            return points_of_sample(
+                sample, weights, covariance, self.inducing, self.n_inducing, rng
+            )
+
+        model = self._start(seen, seen, points)
+        rows = rows.read_as(size=self.batch_size or max(1, BLOCK_ENTRIES // self._m))
+
+        # 3. hyperparameters, and the sums over all rows
+        self.n_iter_ = 0
+        if self.optimizer is not None:
+            mean = np.zeros_like(shift)
+            std = np.ones_like(shift)
+            if self.normalize_y:
+                (moments,) = rows.run(partial(_target_sums, shift=shift), None)
+                mean, std = target_moments(moments)
+            scaled = rows.read_as(mean=mean, std=std)
+            few = np.arange(n)
+            if n > self.subset_size:
+                few = np.sort(rng.choice(n, self.subset_size, replace=False))
+            model = self._climb(model, scaled.brought(few), scaled, n, rng)
+        posterior = Posterior(model, self._rule, self.jitter).add(rows, rows.run, shift)
+        self._store(posterior.solve(self.normalize_y))
         return self
 
     @fit_context()
@@ -627,9 +682,13 @@ class SparseGaussianProcessRegressor(
 
     def _open(self, X, w, rng):
         """Model to start from."""
-        low, high = check_noise_bounds(self.noise_level_bounds)
         n_seen = min(X.shape[0], MOST_FOR_CENTRES)
         seen = np.asarray(as_numpy(X[:n_seen, :]))
+        return self._start(X, seen, lambda covariance: self._inducing(X, w, covariance, rng))
+
+    def _start(self, X, seen, choose):
+        """Model of rows like X, of which some are seen; `choose` gives the inducing inputs."""
+        low, high = check_noise_bounds(self.noise_level_bounds)
         kernel, noise = start_kernel(self.kernel, seen, self.noise_level)
         covariance = Covariance(kernel)
 
@@ -639,7 +698,7 @@ class SparseGaussianProcessRegressor(
                 "RationalQuadratic, or convert X."
             )
 
-        Z = move_array(self._inducing(X, w, covariance, rng), X)
+        Z = move_array(choose(covariance), X)
         self._m = Z.shape[0]
         scales = column_scales(np.asarray(as_numpy(Z)))
         noise = float(np.clip(noise, low, high))
@@ -651,26 +710,27 @@ class SparseGaussianProcessRegressor(
         if not self.normalize_y:
             return zero, zero + 1
 
-        # no inducing inputs: the moments are sums of the targets alone
-        ones = xp.ones_like(w)
-        empty = xp.zeros((1, w.shape[0]), dtype=Y.dtype, device=Y.device)
-        return target_moments(sums(empty, ones, Y, w, ones, Y[0, :]))
+        return target_moments(_target_sums(None, Y, w, shift=Y[0, :]))
 
     def _inducing(self, X, w, covariance, rng):
         if not isinstance(self.inducing, str):
-            Z = check_array(
-                np.asarray(self.inducing),
-                dtype=np.float64,
-                input_name="inducing",
-                estimator=self,
-            )
-            if Z.shape[1] != X.shape[1]:
-                raise ValueError(
-                    f"inducing has {Z.shape[1]} columns, and X has {X.shape[1]}: give points of "
-                    "the same space."
-                )
-            return Z
+            return self._given_points(X)
         return choose_points(X, w, covariance, self.inducing, self.n_inducing, rng)
+
+    def _given_points(self, X):
+        """Inducing inputs that were given, for rows like X."""
+        Z = check_array(
+            np.asarray(self.inducing),
+            dtype=np.float64,
+            input_name="inducing",
+            estimator=self,
+        )
+        if Z.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"inducing has {Z.shape[1]} columns, and X has {X.shape[1]}: give points of "
+                "the same space."
+            )
+        return Z
 
     # ---- hyperparameters ------------------------------------------------------------------
 
@@ -683,16 +743,23 @@ class SparseGaussianProcessRegressor(
             rows = np.sort(rng.choice(n, self.subset_size, replace=False))
             rows = move_array(rows, X)
             subset = tuple(namespace(X).take(a, rows, axis=0) for a in subset)
-        stages = [(subset, self.max_iter, self.n_restarts_optimizer)]
+        return self._climb(model, subset, (X, Y, w), n, rng)
+
+    def _climb(self, model, subset, everything, n, rng):
+        """Maximise the objective on a subset, then on all n samples for a few steps."""
+        n_subset = subset[0].shape[0]
+        n_targets = subset[1].shape[1]
+        stages = [(subset, n_subset, self.max_iter, self.n_restarts_optimizer)]
         if self.polish_iter and n > self.subset_size:
-            stages.append(((X, Y, w), self.polish_iter, 0))
+            stages.append((everything, n, self.polish_iter, 0))
 
         points = self.optimize_inducing and self.algorithm != "subset"
         points = points and model.covariance.fast
-        passes = sum(max_iter * (1 + restarts) for _, max_iter, restarts in stages)
+        passes = sum(max_iter * (1 + restarts) for *_, max_iter, restarts in stages)
 
-        with FitProgress(self, X, Y, max_passes=passes) as progress:
-            for data, max_iter, restarts in stages:
+        shown = everything if isinstance(everything, tuple) else subset
+        with FitProgress(self, *shown[:2], max_passes=passes) as progress:
+            for data, n_data, max_iter, restarts in stages:
                 if progress.stopped:
                     continue
 
@@ -700,7 +767,7 @@ class SparseGaussianProcessRegressor(
                     return self._value(start.with_vector(x, points), data, points)
 
                 bounds = model.bounds(self.noise_level_bounds, points)
-                tol = self.tol * data[0].shape[0] * Y.shape[1]
+                tol = self.tol * n_data * n_targets
                 maximum = maximise(
                     objective,
                     model.vector(points),
@@ -728,6 +795,8 @@ class SparseGaussianProcessRegressor(
         return model
 
     def _value(self, model, data, points):
+        if isinstance(data, RowsInBlocks):
+            return value_and_gradient(model, data, self._rule, self.jitter, points, data.run)
         blocks = self._blocks(*data)
         return value_and_gradient(
             model, blocks, self._rule, self.jitter, points, self._parallel
@@ -764,6 +833,14 @@ class SparseGaussianProcessRegressor(
         self.n_samples_seen_ = posterior.total.n
         n_values = posterior.total.n * posterior.total.b.shape[1]
         self.bound_gap_ = (self.upper_bound_ - self.lower_bound_) / n_values
+
+
+def _target_sums(X, Y, w, *, shift):
+    """Add up targets without inducing inputs."""
+    xp = namespace(Y)
+    ones = xp.ones_like(w)
+    empty = xp.zeros((1, w.shape[0]), dtype=Y.dtype, device=Y.device)
+    return sums(empty, ones, Y, w, ones, shift)
 
 
 def _n_targets(model):

@@ -106,7 +106,18 @@ class CoreVectors(KernelMachine):
 
         return store
 
-    def _search(self, problem, rng, progress, *, last, max_core=None, max_iter=None, eps=None):
+    def _search(
+        self,
+        problem,
+        rng,
+        progress,
+        *,
+        last,
+        tol=None,
+        max_core=None,
+        max_iter=None,
+        eps=None,
+    ):
         """Solve a problem on a core set; `last` is the state to start from, or None."""
         max_core = self.max_core or max_core
         if self.solver == "cvxpy":
@@ -114,7 +125,7 @@ class CoreVectors(KernelMachine):
 
         result = core_set(
             problem,
-            tol=self.tol,
+            tol=self.tol if tol is None else tol,
             eps=eps,
             solver=self.solver,
             sampling=None if self.batch_size is None else (self.sample_size, self.batch_size),

@@ -16,11 +16,23 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._kernelized.checks import checked_samples_and_target
+from skmoderndata._kernelized.landmarks import rows_in_blocks
 from skmoderndata._kernelized.machines import MachineClassifierMixin
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._solvers.margins.core_blocks import hinge_question
 from skmoderndata._solvers.margins.core_problems import SignedRows
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
+from skmoderndata.svm._blocks_base import (
+    IN_MEMORY,
+    SEARCHES,
+    CoreTable,
+    RowReader,
+    refuse_in_blocks,
+    search_in_blocks,
+    survey_of_classes,
+)
 
 
 class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
@@ -121,7 +133,8 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         Value of the dual problem, a lower bound of the minimum; the sum over classifiers.
     solver_ : str
         The solver that finished: `solver`, or "coordinate_descent" if support vectors were more
-        than a fifth of the samples for any classifier. See Notes.
+        than a fifth of the samples (of a Dask array: of the rows brought from it) for any
+        classifier. See Notes.
     n_iter_ : int
         Number of solutions on core sets, and of sub-problems of coordinate descent; the maximum
         over classifiers.
@@ -191,6 +204,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         family="margins",
         cite=("tsang2005core", "tsang2007simpler", "loosli2007comments"),
         cost="n |S| + |S|^2",
+        fits_blocks=True,
         checks=(
             {},
             {"kernel": "linear", "C": 0.1, "class_weight": "balanced"},
@@ -267,12 +281,12 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask array of shape (n_samples, n_features)
             Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`; a
-            memory map is read in blocks.
-        y : array-like of shape (n_samples,)
+            memory map is read in blocks, a Dask array in passes that bring the worst rows.
+        y : array-like or Dask array of shape (n_samples,)
             Labels.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : array-like or Dask array of shape (n_samples,), default=None
             Factor of `C` for each sample.
 
         Returns
@@ -280,6 +294,8 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         self : CoreVectorMachine
             The fitted estimator.
         """
+        if is_dask(X):
+            return self._fit_blocks(X, y, sample_weight)
         X, y = checked_samples_and_target(self, X, y)
         check_classification_targets(y)
         weights, codes = self._weights(X, y, sample_weight)
@@ -306,6 +322,95 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
         self._store(rows, results, problems, multiples, codes, active)
         self._warn(results, X)
         return self
+
+    def _fit_blocks(self, X, y, sample_weight):
+        """Solve on few rows of a Dask array, which the worst of all rows join."""
+        # 1. labels and weights; rows of each class to start from
+        refuse_in_blocks(self, radius_tol=(None, SEARCHES), **IN_MEMORY)
+        blocks, weighted = rows_in_blocks(self, X, y, sample_weight=sample_weight)
+        surveys = survey_of_classes(self, blocks, weighted)
+        self.classes_ = np.array(sorted(surveys.of))
+        masses = np.array([surveys.of[label][0].weight for label in self.classes_])
+        factors = self._factors(self.classes_, masses)
+        self._check_present(masses * factors > 0)
+
+        survey = surveys.total(self.classes_, factors)
+        costs = float(self._costs(1.0))
+        self._costs(survey.heaviest)
+        reader = RowReader(
+            type(self).__name__, weighted, classes=self.classes_, factors=factors, unit=costs
+        )
+        table = CoreTable(self, blocks, survey, reader)
+        rng = check_random_state(self.random_state)
+        classes = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        earlier = self._earlier(len(classes))
+        firsts = [surveys.of[label][1] for label in self.classes_[factors * masses > 0]]
+        rows = table.start(rng, firsts, earlier)
+        table.open(rows.X)
+        bias = self.intercept_scaling**2 if self.fit_intercept else 0.0
+
+        def problems_on(kernel_rows, rows):
+            first = SignedRows(
+                kernel_rows,
+                np.where(rows.target == classes[0], 1, -1).astype(np.int8),
+                rows.costs,
+                bias=bias,
+                diagonal=table.diagonal,
+                make_store=self._all_rows(kernel_rows, None, bias),
+            )
+            signs = [
+                np.where(rows.target == label, 1, -1).astype(np.int8) for label in classes
+            ]
+            return [first.relabelled(one) for one in signs]
+
+        def ask(problem, result, number):
+            return hinge_question(problem, result, classes[number])
+
+        # 2. problems on these rows and passes over all
+        max_passes = self.max_iter * len(classes)
+        progress = FitProgress(self, X, y, max_passes=max_passes, task_name="core set")
+        with one_blas_thread(), progress:
+            found = search_in_blocks(
+                self, table, rows, problems_on, ask, progress, rng, earlier
+            )
+
+        # 3. attributes, by the numbers of the rows
+        multiples = [answer.parameter for answer in found.answers]
+        rows = found.rows
+        self._store(
+            found.kernel_rows, found.results, found.problems, multiples, rows.target, None
+        )
+        self.support_ = rows.ids[self.support_]
+        self.core_indices_ = rows.ids[self.core_indices_]
+        self._cores = found.cores
+        self.n_passes_ = table.n_passes
+        self._warn(found.results, rows.X)
+        return self
+
+    def _factors(self, classes, masses):
+        """Factors of the cost of each class, whose weights sum to `masses`."""
+        if self.class_weight is None:
+            return np.ones(len(classes))
+        with np.errstate(divide="ignore"):  # the factor of a class without weight is infinite
+            factors = compute_class_weight(
+                self.class_weight, classes=classes, y=classes, sample_weight=masses
+            )
+        return np.where(np.isfinite(factors), factors, 1.0)
+
+    def _check_present(self, present):
+        """Refuse fewer than two classes of positive weight, and any without where all count."""
+        name = type(self).__name__
+        if present.sum() < 2:
+            weight = " with positive weight" if len(present) > present.sum() else ""
+            raise ValueError(
+                f"{name} needs samples of at least two classes, got 1 class{weight}: "
+                f"{self.classes_[present]}."
+            )
+        if not present.all() and len(present) > 2:
+            raise ValueError(
+                f"{name}: class '{self.classes_[~present][0]}' has no sample of positive weight; "
+                "drop its samples."
+            )
 
     def _weights(self, X, y, sample_weight):
         """Return weights of samples times those of their classes; None if all are one."""

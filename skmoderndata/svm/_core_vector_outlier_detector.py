@@ -15,14 +15,30 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._kernelized.checks import checked_samples
+from skmoderndata._kernelized.landmarks import Fold, rows_in_blocks, survey_of
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples, take
+from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.common.threads import one_blas_thread
-from skmoderndata._solvers.kernel.novelty import HELD_OUT_SAMPLES, folds, outlier_threshold
+from skmoderndata._solvers.kernel.novelty import (
+    HELD_OUT_SAMPLES,
+    N_FOLDS,
+    folds,
+    outlier_threshold,
+)
+from skmoderndata._solvers.margins.core_blocks import hinge_question
 from skmoderndata._solvers.margins.core_problems import OneClassRows
 from skmoderndata._solvers.margins.simplex_qp import cost_of_slack
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
+from skmoderndata.svm._blocks_base import (
+    IN_MEMORY,
+    CoreTable,
+    RowReader,
+    refuse_in_blocks,
+    search_in_blocks,
+)
 
+LARGEST_FOLD = 25_000  # rows held out of a table that is seen in passes, about
 COST_SAMPLE = 1000  # samples on which the cost for the given slack is determined
 TOLD_APART = 16  # samples, by similarity to which copies are recognised
 
@@ -167,6 +183,7 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         family="margins",
         cite=("tsang2005core",),
         cost="n |S| + |S|^2",
+        fits_blocks=True,
         checks=(
             {
                 "slack": 0.1
@@ -244,12 +261,12 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask array of shape (n_samples, n_features)
             Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`; a
-            memory map is read in blocks.
+            memory map is read in blocks, a Dask array in passes that bring the worst rows.
         y : Ignored
             Not used, present by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : array-like or Dask array of shape (n_samples,), default=None
             Factor of the cost of each sample.
 
         Returns
@@ -257,6 +274,8 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
         self : CoreVectorOutlierDetector
             The fitted estimator.
         """
+        if is_dask(X):
+            return self._fit_blocks(X, y, sample_weight)
         X = checked_samples(self, X, reset=True)
         n = count_samples(X)
 
@@ -292,17 +311,142 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
                 self.offset_ = outlier_threshold(scores, w, self.contamination)
 
         self.core_indices_ = np.sort(ids[result.core])
-        margin = float(result.rho * problem.scale)
-        # the dual has the value -margin / 2, and the gap is relative to it
-        self.objective_ = 0.5 * margin * (result.gap - 1.0)
         self.cost_ = float(budget / weights[ids].sum() / peak)
-        self.slack_ = min(1.0, 1.0 / (budget * margin)) if margin > 0 else 1.0
-        self._store_work(rows, [result])
-        self.solver_ = self._finished_by([result])
+        self._store_values(problem, result, budget, rows)
         self._core = problem.state(result.core, result.weights)
         if not result.converged:
             self._warn_above_tol(result, X)
         return self
+
+    def _store_values(self, problem, result, budget, rows):
+        margin = float(result.rho * problem.scale)
+        # the dual has the value -margin / 2, and the gap is relative to it
+        self.objective_ = 0.5 * margin * (result.gap - 1.0)
+        self.slack_ = min(1.0, 1.0 / (budget * margin)) if margin > 0 else 1.0
+        self._store_work(rows, [result])
+        self.solver_ = self._finished_by([result])
+
+    def _fit_blocks(self, X, y, sample_weight):
+        """Solve on few rows of a Dask array, which the worst of all rows join."""
+        # 1. rows, the cost of one, and rows to start from
+        refuse_in_blocks(self, **IN_MEMORY)
+        blocks, weighted = rows_in_blocks(self, X, sample_weight=sample_weight)
+        survey = survey_of(self, blocks, weighted)
+        rng = check_random_state(self.random_state)
+        reader = RowReader(type(self).__name__, weighted)
+        table = CoreTable(self, blocks, survey, reader)
+        drawn = None
+        if self.max_samples is not None and self.max_samples < survey.n_used:
+            drawn = table.drawn(self.max_samples, rng)
+        budget = self._budget_in_blocks(table, drawn, rng)
+        last = self._last_core()
+        rows = table.start(rng, earlier=[last]) if drawn is None else table.brought(drawn)
+
+        max_passes = None
+        progress = FitProgress(self, X, y, max_passes=max_passes, task_name="core set")
+        with one_blas_thread(), progress:
+            # 2. the machine
+            mass = survey.weight if drawn is None else float(rows.costs.sum())
+            shared = (budget, drawn is None, progress, rng)
+            found = self._solve_in_blocks(table, mass, rows, last, *shared)
+            support, coef, threshold = _function_of_blocks(found)
+            self._keep_support(table.gram, found.rows.X, support, coef)
+            self.support_ = found.rows.ids[support]
+
+            # 3. its threshold is the margin, or follows from held-out scores
+            self.rho_ = self.offset_ = threshold
+            if self.contamination != "auto":
+                scores, w = self._held_out_in_blocks(table, found, drawn, *shared)
+                self.offset_ = outlier_threshold(scores, w, self.contamination)
+
+        (problem,) = found.problems
+        (result,) = found.results
+        self.core_indices_ = found.rows.ids[np.sort(result.core)]
+        self.cost_ = float(budget / mass)
+        self._store_values(problem, result, budget, found.kernel_rows)
+        self.n_passes_ = table.n_passes
+        (self._core,) = found.cores
+        if not result.converged:
+            self._warn_above_tol(result, found.rows.X)
+        return self
+
+    def _budget_in_blocks(self, table, drawn, rng):
+        """Total cost of all rows for which the mean slack on a sample is `slack`."""
+        if drawn is None:
+            ids = table.drawn(COST_SAMPLE, rng)
+        else:
+            every = len(drawn)
+            few = every > COST_SAMPLE
+            ids = rng.choice(drawn, COST_SAMPLE, replace=False) if few else drawn
+        rows = table.brought(ids)
+        table.open(rows.X)
+        kernel_rows = table.kernel_rows(rows.X)
+        budget, _ = self._budget(kernel_rows, np.arange(len(rows.ids)), rows.costs, rng)
+        return budget
+
+    def _solve_in_blocks(self, table, mass, rows, last, budget, whole, progress, rng):
+        """Solve the problem of rows whose weights sum to `mass`, and whose costs to the budget."""
+        unit = budget / mass
+        rows = rows._replace(costs=unit * rows.costs)
+        table.reader = table.reader._replace(unit=unit)
+
+        def problem_on(kernel_rows, rows):
+            make_store = self._all_rows(kernel_rows, None, 0.0)
+            return [
+                OneClassRows(
+                    kernel_rows, rows.costs, diagonal=table.diagonal, make_store=make_store
+                )
+            ]
+
+        def ask(problem, result, number):
+            return hinge_question(problem, result, 0)
+
+        return search_in_blocks(
+            self, table, rows, problem_on, ask, progress, rng, [last], whole=whole
+        )
+
+    def _held_out_in_blocks(self, table, found, drawn, budget, whole, progress, rng):
+        """Scores of rows by machines that have not seen them, and the weights of the rows.
+
+        Rows beyond `max_samples` are held out from the machine itself, else folds of the rows,
+        which follow from their entries.
+        """
+        n = table.survey.n_used
+        machine = table.expansion(self._basis, self.dual_coef_)
+        reader = table.reader._replace(unit=1.0, fold=None)
+        table.reader = reader
+        known = found.rows.ids if drawn is None else drawn
+        scores = []
+        weights = []
+        if drawn is not None:
+            fold = Fold(0.0, min(1.0, LARGEST_FOLD / n), outside=False)
+            of_fold = reader._replace(fold=fold)
+            scores, weights = table.blocks.sum(_scores, of_fold, machine, known)
+
+        # a fold after the other, where few rows are held out
+        fraction = min(1 / N_FOLDS, LARGEST_FOLD / n)
+        n_folds = min(N_FOLDS, -(-HELD_OUT_SAMPLES * N_FOLDS // n))
+        for f in range(n_folds if whole else 0):
+            fold = Fold(f * fraction, (f + 1) * fraction, outside=False)
+            table.reader = reader._replace(fold=fold._replace(outside=True))
+            (mass,) = table.blocks.sum(_mass, table.reader)
+            rows = table.brought(known)
+            if len(rows.ids) == 0 or not mass > 0:
+                continue
+            part = self._solve_in_blocks(
+                table, mass, rows, found.cores[0], budget, whole, progress, rng
+            )
+            support, coef, threshold = _function_of_blocks(part)
+            # the margin of fewer rows is wider
+            coef = coef * (self.rho_ / threshold)
+            function = table.expansion(table.gram.subset(part.rows.X, support), coef)
+            more, w = table.blocks.sum(_scores, reader._replace(fold=fold), function, None)
+            scores = scores + more
+            weights = weights + w
+
+        if not scores:  # very few rows
+            scores, weights = table.blocks.sum(_scores, reader, machine, None)
+        return np.array(scores), np.array(weights)
 
     def score_samples(self, X):
         """Compute scores that are small for outliers.
@@ -424,6 +568,32 @@ class CoreVectorOutlierDetector(CoreVectors, OutlierMixin, Base):
                 values_of_folds.append(values * (self.rho_ / threshold))
                 held_out.append(ids[outside])
         return np.concatenate(values_of_folds), weights[np.concatenate(held_out)]
+
+
+def _function_of_blocks(found):
+    """Support vectors in order, their coefficients, and the threshold of the best function."""
+    (problem,) = found.problems
+    (result,) = found.results
+    (answer,) = found.answers
+    used = np.flatnonzero(result.weights > 0)
+    order = used[np.argsort(result.core[used])]
+    threshold = 0.5 * problem.scale / answer.objective
+    coef = threshold * answer.parameter / problem.scale * result.weights[order]
+    return result.core[order], coef, threshold
+
+
+def _mass(block, reader):
+    """Sum of the weights of a block."""
+    return (float(reader.read(block.arrays)[2].sum()),)
+
+
+def _scores(block, reader, function, known):
+    """List scores and weights of the rows of a block that count and are not known."""
+    X, _, weights = reader.read(block.arrays)
+    chosen = np.flatnonzero(weights > 0)
+    if known is not None:
+        chosen = chosen[~np.isin(chosen + block.first, known)]
+    return function.values(X[chosen]).tolist(), weights[chosen].tolist()
 
 
 def _function(problem, result):

@@ -10,12 +10,22 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._kernelized.checks import checked_samples_and_target
+from skmoderndata._kernelized.landmarks import check_numbers, rows_in_blocks, survey_of
 from skmoderndata._kernelized.machines import MachineRegressorMixin
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import count_samples
+from skmoderndata._solvers.common.blocks import is_dask
 from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._solvers.margins.core_blocks import tube_question
 from skmoderndata._solvers.margins.core_problems import TubeRows
 from skmoderndata.svm._base import CORE_CONSTRAINTS, CoreVectors
+from skmoderndata.svm._blocks_base import (
+    IN_MEMORY,
+    CoreTable,
+    RowReader,
+    refuse_in_blocks,
+    search_in_blocks,
+)
 
 LARGEST = 1e30  # largest k(x, x) for which the computation is accurate
 
@@ -144,6 +154,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         family="margins",
         cite=("tsang2005regression", "tsang2006generalized"),
         cost="n |S| + |S|^2",
+        fits_blocks=True,
         checks=(
             {},
             {"kernel": "linear", "C": 1.0, "tube_distance": 0.1},
@@ -210,12 +221,12 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask array of shape (n_samples, n_features)
             Training samples in the form that `kernel` accepts; see :ref:`kernel-parameters`; a
-            memory map is read in blocks.
-        y : array-like of shape (n_samples,)
+            memory map is read in blocks, a Dask array in passes that bring the worst rows.
+        y : array-like or Dask array of shape (n_samples,)
             Targets.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : array-like or Dask array of shape (n_samples,), default=None
             Factor of `C` for each sample.
 
         Returns
@@ -223,6 +234,8 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         self : CoreVectorRegressor
             The fitted estimator.
         """
+        if is_dask(X):
+            return self._fit_blocks(X, y, sample_weight)
         X, y = checked_samples_and_target(self, X, y, y_numeric=True, ensure_min_samples=2)
         weights = self._checked_weights(X, sample_weight)
         weights = np.ones(count_samples(X)) if weights is None else weights
@@ -230,11 +243,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         rng = check_random_state(self.random_state)
 
         rows, diagonal = self._kernel_rows(X, weights)
-        if not diagonal < LARGEST:
-            raise ValueError(
-                f"kernel={self.kernel!r} has values of up to {diagonal:.1e}, so that rounding "
-                "errors exceed the targets: rescale X."
-            )
+        self._check_diagonal(diagonal)
 
         target, center, spread = _standardised(y, weights / weights.max())
         costs = self._costs(weights if ids is None else weights[ids])
@@ -258,16 +267,7 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
             last = self._last_core()
             result = self._search(problem, rng, progress, last=last)
 
-        # the function in units of the targets
-        units, coef = problem.coefficients(result.core, result.weights)
-        used = coef != 0
-        coef = (problem.scale * coef[used]) * level * spread
-        core = np.unique(result.core[result.core < 2 * problem.n_units] // 2)
-        self.core_indices_ = core if ids is None else ids[core]
-        support = units[used] if ids is None else ids[units[used]]
-
-        self._keep_support(rows.gram, rows.X, support, coef)
-        self.intercept_ = float(coef.sum()) + center
+        self._store_function(rows, problem, result, center, spread)
         active = result.weights > 0
         _, width = problem.solution(
             result.values, result.core[active], result.weights[active], result.rho
@@ -279,6 +279,125 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
         if not result.converged:
             self._warn_above_tol(result, X)
         return self
+
+    def _store_function(self, rows, problem, result, center, spread):
+        """Store the function in units of the targets."""
+        units, coef = problem.coefficients(result.core, result.weights)
+        used = coef != 0
+        coef = (problem.scale * coef[used]) * problem.level * spread
+        core = np.unique(result.core[result.core < 2 * problem.n_units] // 2)
+        self.core_indices_ = problem.row(core)
+        self._keep_support(rows.gram, rows.X, problem.row(units[used]), coef)
+        self.intercept_ = float(coef.sum()) + center
+
+    def _check_diagonal(self, diagonal):
+        if not diagonal < LARGEST:
+            raise ValueError(
+                f"kernel={self.kernel!r} has values of up to {diagonal:.1e}, so that rounding "
+                "errors exceed the targets: rescale X."
+            )
+
+    def _fit_blocks(self, X, y, sample_weight):
+        """Solve on few rows of a Dask array, which the worst of all rows join."""
+        # 1. rows, moments of the targets, and rows to start from
+        refuse_in_blocks(self, **IN_MEMORY)
+        blocks, weighted = rows_in_blocks(
+            self, X, y, sample_weight=sample_weight, ensure_min_samples=2
+        )
+        check_numbers(self, blocks)
+        survey = survey_of(self, blocks, weighted)
+        (moments,) = blocks.sum(_moments, weighted)
+        center, spread = _scale_of(moments)
+        reader = RowReader(
+            type(self).__name__,
+            weighted,
+            unit=float(self._costs(1.0)),
+            center=center,
+            spread=spread,
+        )
+        table = CoreTable(self, blocks, survey, reader)
+        rng = check_random_state(self.random_state)
+        last = self._last_core()
+        rows = table.start(rng, earlier=[last])
+        table.open(rows.X)
+        self._check_diagonal(table.diagonal)
+        self._costs(survey.heaviest)
+        level = self.tube_distance * float(self._costs(1.0)) * survey.weight
+
+        def problem_on(kernel_rows, rows):
+            return [
+                TubeRows(
+                    kernel_rows,
+                    rows.target,
+                    rows.costs,
+                    level,
+                    bias=1.0,
+                    diagonal=table.diagonal,
+                )
+            ]
+
+        def ask(problem, result, number):
+            return tube_question(problem, result)
+
+        # 2. the problem on these rows and passes over all
+        progress = FitProgress(self, X, y, max_passes=self.max_iter, task_name="core set")
+        with one_blas_thread(), progress:
+            found = search_in_blocks(self, table, rows, problem_on, ask, progress, rng, [last])
+
+        # 3. the function in units of the targets, by the numbers of the rows
+        (problem,) = found.problems
+        (result,) = found.results
+        self._store_function(found.kernel_rows, problem, result, center, spread)
+        self.support_ = found.rows.ids[self.support_]
+        self.core_indices_ = found.rows.ids[self.core_indices_]
+        self.epsilon_ = found.answers[0].parameter * spread
+        self._store_work(found.kernel_rows, [result])
+        self.n_passes_ = table.n_passes
+        (self._core,) = found.cores
+        if not result.converged:
+            self._warn_above_tol(result, found.rows.X)
+        return self
+
+
+def _moments(block, weighted):
+    """Weight, mean and squared deviations of the targets of a block, and the largest."""
+    y = np.asarray(block.arrays[-1], dtype=np.float64).ravel()
+    w = np.asarray(block.arrays[1], dtype=np.float64) if weighted else np.ones(len(y))
+    weight = float(w.sum())
+    mean = float(w @ y) / weight if weight > 0 else 0.0
+    largest = float(np.abs(y).max())
+    return (Moments(weight, mean, float(w @ (y - mean) ** 2), largest),)
+
+
+class Moments:
+    """Weight, mean and squared deviations of targets, and the largest; `+` adds others."""
+
+    def __init__(self, weight, mean, squares, largest):
+        self.weight = weight
+        self.mean = mean
+        self.squares = squares
+        self.largest = largest
+
+    def __add__(self, other):
+        weight = self.weight + other.weight
+        share = other.weight / weight if weight > 0 else 0.0
+        shift = other.mean - self.mean
+        between = self.weight * share * shift**2
+        return Moments(
+            weight,
+            self.mean + share * shift,
+            self.squares + other.squares + between,
+            max(self.largest, other.largest),
+        )
+
+
+def _scale_of(moments):
+    """Mean and deviation of targets, from their moments, as `_standardised` gives them."""
+    spread = float(np.sqrt(moments.squares / moments.weight))
+    size = moments.largest or 1.0
+    if spread <= 1e-12 * max(size, abs(moments.mean)):
+        return moments.mean, size
+    return moments.mean, spread
 
 
 def _standardised(y, weights):

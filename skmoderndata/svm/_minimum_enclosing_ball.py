@@ -1,11 +1,14 @@
 """The smallest ball around a sample, in input space or under a kernel."""
 
+from typing import NamedTuple
+
 import numpy as np
 from sklearn.base import OutlierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._blocks_input import block_of, rows_named
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     N_JOBS,
@@ -16,12 +19,23 @@ from skmoderndata._compat import (
 )
 from skmoderndata._kernelized.checks import checked_samples, resolved_gram
 from skmoderndata._kernelized.expansion import Expansion, KernelRows
-from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
+from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Gram
+from skmoderndata._kernelized.landmarks import rows_in_blocks, survey_of_rows
 from skmoderndata._kernelized.mixins import KernelSamples
 from skmoderndata._registry import MethodCard
 from skmoderndata._samples.containers import count_samples
-from skmoderndata._solvers.margins.enclosing_ball import InputPoints, enclosing_ball
+from skmoderndata._solvers.common.blocks import is_dask
+from skmoderndata._solvers.margins.core_blocks import RowSet, WorstRows, stacked
+from skmoderndata._solvers.margins.enclosing_ball import (
+    InputPoints,
+    Look,
+    ball_of_core_set,
+    enclosing_ball,
+)
 from skmoderndata.svm._base import diagonal_by_blocks, scale_first
+from skmoderndata.svm._blocks_base import CoreTable, Largest, RowReader, refuse_in_blocks
+
+JUDGED = 1000  # rows from which parameters of a kernel are judged
 
 SURFACE_RELATIVE = (
     1e-9  # relative tolerance of the surface, so that no training sample is outside
@@ -147,6 +161,7 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         family="margins",
         cite=("badoiu2003smaller", "yildirim2008two"),
         cost="T n p",
+        fits_blocks=True,
         checks=(
             {},
             {"kernel": "rbf", "algorithm": "sampling", "random_state": 0},
@@ -210,12 +225,12 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask array of shape (n_samples, n_features)
             Samples; a list for kernels on other objects, the kernel matrix if the kernel is
             precomputed.
         y : Ignored
             Not used, present by convention.
-        heights : array-like of shape (n_samples,), default=None
+        heights : array-like or Dask array of shape (n_samples,), default=None
             Coordinates on the additional axis; None means zero.
 
         Returns
@@ -223,6 +238,8 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         self : MinimumEnclosingBall
             The fitted estimator.
         """
+        if is_dask(X):
+            return self._fit_blocks(X, y, heights)
         X = checked_samples(self, X, reset=True)
         n = count_samples(X)
         heights_sq = None if heights is None else _heights(heights, n) ** 2
@@ -247,6 +264,67 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
                 progress=progress,
             )
 
+        self._store(ball, gram, points, X, self._furthest_of(X, heights_sq))
+        return self
+
+    def _fit_blocks(self, X, y, heights):
+        """Look at a Dask array in passes; the furthest rows come to the driver."""
+        # 1. rows, heights, and the kernel
+        refuse_in_blocks(
+            self,
+            solver=("core_set", "takes steps over all samples"),
+            algorithm=("exact", "draws samples again and again"),
+        )
+        rows = [] if heights is None else [heights]
+        blocks, _ = rows_in_blocks(self, X, *rows)
+        if rows:
+            blocks.sum(_check_heights)
+        (survey,) = blocks.sum(_survey, type(self).__name__, self.kernel)
+        rng = check_random_state(self.random_state)
+        table = CoreTable(self, blocks, survey, RowReader(type(self).__name__, False))
+        linear = isinstance(self.kernel, str) and self.kernel == "linear"
+        n_some = 1 if linear else JUDGED
+        gram = table.resolve(table.brought(table.drawn(n_some, rng)).X)
+
+        # 2. exact balls of few points
+        width = blocks.shape[1] if linear else 0
+        batch_size = self.batch_size or max(10, width // 2)
+        squares = Squares(gram, survey.mean if linear else None, heights is not None)
+        of_blocks = BallOfBlocks(table, squares, batch_size)
+        with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
+            ball = ball_of_core_set(
+                of_blocks,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                batch_size=batch_size,
+                progress=progress,
+            )
+
+        # 3. attributes, by the numbers of the rows
+        def furthest(center):
+            of_center = squares._replace(mean=center)
+            (largest,) = blocks.sum(_largest_square, of_center)
+            return largest.value
+
+        self._store(ball, gram, of_blocks.points, of_blocks.X, furthest)
+        order = np.argsort(of_blocks.ids[self.support_])
+        self.support_ = of_blocks.ids[self.support_][order]
+        self.dual_coef_ = self.dual_coef_[order]
+        self._basis = self._basis[order]
+        self.support_vectors_ = self._basis
+        self.core_indices_ = np.sort(of_blocks.ids[self.core_indices_])
+        return self
+
+    def _furthest_of(self, X, heights_sq):
+        """Return a function of a centre, the largest squared distance of rows from it."""
+
+        def furthest(center):
+            return float(_with_heights(_input_squares(X, center), heights_sq).max())
+
+        return furthest
+
+    def _store(self, ball, gram, points, X, furthest):
+        """Store the ball of the points X; `furthest` is a function of a centre."""
         self._gram = gram
         self.support_ = ball.support
         self.dual_coef_ = ball.weights
@@ -260,10 +338,9 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
         self._norm = ball.norm
 
         # in input space the radius is that of all samples, to rounding
-        if linear:
+        if gram.kernel == "linear":
             self.center_ = points.expansion(ball.support, ball.weights) + points.mean
-            furthest = float(np.sqrt(self._squares(X, heights_sq).max()))
-            self.radius_ = max(self.radius_, furthest)
+            self.radius_ = max(self.radius_, float(np.sqrt(furthest(self.center_))))
         self.offset_ = -self.radius_ * (1.0 + SURFACE_RELATIVE)
 
         self.n_iter_ = ball.n_iter
@@ -275,7 +352,6 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
                 f"of the radius is {ball.gap:.1e} (tol={self.tol:g})",
                 remedy=scale_first(X) or "increase max_iter or tol, or use solver='core_set'",
             )
-        return self
 
     def score_samples(self, X, heights=None):
         """Compute the negative distances to the centre.
@@ -355,16 +431,143 @@ class MinimumEnclosingBall(KernelSamples, CallbackSupportMixin, OutlierMixin, Ba
             diagonal = diagonal_by_blocks(self._gram, X)
             distances_sq = diagonal - 2.0 * values + self._norm
             np.maximum(distances_sq, 0.0, out=distances_sq)
-        return distances_sq if heights_sq is None else distances_sq + heights_sq
+        return _with_heights(distances_sq, heights_sq)
+
+
+class Squares(NamedTuple):
+    """Squared distances of the rows of blocks from a point, in input space or under a kernel."""
+
+    gram: Gram
+    mean: np.ndarray | None  # from which the rows are seen; None under a kernel
+    with_heights: bool
+
+    def lengths(self, block, X):
+        """Squared lengths of rows, with those of their heights."""
+        if self.mean is None:
+            own = diagonal_by_blocks(self.gram, X)
+        else:
+            own = InputPoints(X, self.mean).diag(slice(0, X.shape[0]))
+        if not self.with_heights:
+            return own
+        return own + np.asarray(block.arrays[1], dtype=np.float64) ** 2
+
+    def products(self, X, function):
+        """Inner products of rows with a centre."""
+        if self.mean is None:
+            return function.values(X)
+        return InputPoints(X, self.mean).values(function, slice(0, X.shape[0]))
+
+
+class BallOfBlocks:
+    """Points of a table in blocks that were brought, and looks at all of them.
+
+    Parameters
+    ----------
+    table : CoreTable
+    squares : Squares
+    batch_size : int
+        Points that a look brings.
+    """
+
+    def __init__(self, table, squares, batch_size):
+        self.table = table
+        self.squares = squares
+        self.batch_size = batch_size
+        self.n_passes = 0
+        self.ids = np.zeros(0, dtype=np.intp)
+        self.v = np.zeros(0)
+        self.X = self.points = None
+
+    def far_pair(self):
+        """Bring the longest point, and the one furthest from it."""
+        self._bring(self._farthest(None, 0.0, 1).rows)
+        if len(self.ids) == 0:  # all points are their mean
+            self._bring(self.table.brought([0]))
+            return np.zeros(1, dtype=np.intp)
+        first = np.zeros(1, dtype=np.intp)
+        second = self._look(first, np.ones(1), 1)[1]
+        self.n_passes += 1
+        if len(second.ids) == 0 or second.ids[0] == self.ids[0]:
+            return first
+        self._bring(second)
+        return np.argsort(self.ids)
+
+    def look(self, support, weights):
+        """Look at all points: bounds of the radius, and the furthest points."""
+        self.n_passes += 1
+        bounds, rows = self._look(support, weights, self.batch_size)
+
+        def far(count):
+            self._bring(rows)
+            return np.flatnonzero(np.isin(self.ids, rows.ids))
+
+        return Look(*bounds, far)
+
+    def _look(self, support, weights, count):
+        function = self.points.expansion(support, weights)
+        values = self.points.values(function, support)
+        norm = float(weights @ values)
+        lower = max(float(weights @ self.v[support]) - norm, 0.0)
+        worst = self._farthest(function, norm, count)
+        beyond = np.flatnonzero(worst.excess[:, 0] > lower)
+        return (float(worst.largest[0]), lower, norm), worst.rows.part(beyond)
+
+    def _farthest(self, function, norm, count):
+        reader = self.table.reader
+        (worst,) = self.table.blocks.sum(
+            _farthest, reader, self.squares, function, norm, count
+        )
+        return worst
+
+    def _bring(self, rows):
+        """Append points that are not there yet."""
+        new = rows.part(np.flatnonzero(~np.isin(rows.ids, self.ids)))
+        self.ids = np.concatenate([self.ids, new.ids])
+        self.v = np.concatenate([self.v, new.target])
+        self.X = new.X if self.X is None else stacked(self.X, new.X)
+        mean = self.squares.mean
+        if mean is None:
+            self.points = self.table.kernel_rows(self.X)
+        else:
+            self.points = InputPoints(self.X, mean)
+
+
+def _farthest(block, reader, squares, function, norm, count):
+    """Rows of a block that are furthest from a centre, which is None at the origin."""
+    X, _, costs = reader.read(block.arrays)
+    with rows_named():
+        lengths = squares.lengths(block, X)
+        distances = lengths
+        if function is not None:
+            distances = lengths - 2.0 * squares.products(X, function) + norm
+    ids = np.arange(block.first, block.first + X.shape[0])
+    rows = RowSet(ids, X, lengths, costs)
+    return (WorstRows(rows, distances[:, None], count),)
+
+
+def _largest_square(block, squares):
+    X = block_of(block.arrays[0])
+    return (Largest(float(squares.lengths(block, X).max())),)
+
+
+def _survey(block, name, kernel):
+    X = block_of(block.arrays[0])
+    return (survey_of_rows(X, np.ones(X.shape[0]), block.first, name, kernel),)
+
+
+def _check_heights(block):
+    with rows_named():
+        _heights(block.arrays[1], block.arrays[0].shape[0])
+    return (0,)
+
+
+def _with_heights(distances_sq, heights_sq):
+    return distances_sq if heights_sq is None else distances_sq + heights_sq
 
 
 def _input_squares(X, center):
     """Squared distances of rows from a point, in blocks and without cancellation."""
-    points = InputPoints(X[:1])
-    points.X = X
-    points.n_rows = X.shape[0]
-    points.mean = center
-    return points.diag(slice(0, X.shape[0]))
+    return InputPoints(X, center).diag(slice(0, X.shape[0]))
 
 
 def _heights(heights, n):

@@ -1,5 +1,6 @@
 """The smallest ball around points, in any inner product space, and its certificate."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,10 +43,12 @@ class BallResult(NamedTuple):
 class InputPoints:
     """Rows of a matrix, seen from their mean, so that squared distances do not cancel."""
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Any, mean: Array | None = None) -> None:
         self.X = X
         self.n_rows = int(X.shape[0])
-        self.mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+        if mean is None:
+            mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+        self.mean = mean
         self.sparse = bool(sparse.issparse(X))
 
     def rows(self, indices: Array | slice) -> Array:
@@ -85,6 +88,15 @@ class InputPoints:
         return np.concatenate(parts) - float(self.mean @ expansion)
 
 
+class Look(NamedTuple):
+    """What a look at all points says of a ball."""
+
+    largest: float  # squared distance from the centre
+    lower: float  # squared radius that the weights prove
+    norm: float  # squared norm of the centre
+    far: Callable[[int], Array]  # so many furthest points, those beyond the lower radius
+
+
 class Ball:
     """Squared distances of all points from a weighted sum of them."""
 
@@ -110,6 +122,17 @@ class Ball:
         values += norm
         return values, max(lower, 0.0), norm
 
+    def look(self, support: Array, weights: Array) -> Look:
+        """Look at all points: bounds of the radius, and the furthest points."""
+        distances, lower, norm = self.distances(support, weights)
+
+        def far(count: int) -> Array:
+            count = min(count, len(distances))
+            chosen = np.argpartition(distances, len(distances) - count)[-count:]
+            return np.asarray(chosen[distances[chosen] > lower])
+
+        return Look(float(distances.max(initial=0.0)), lower, norm, far)
+
     def far_pair(self) -> Array:
         """Return the longest point, and the one furthest from it."""
         first = int(self.v.argmax())
@@ -117,13 +140,13 @@ class Ball:
         return np.unique([first, second])
 
 
-def ball_gap(distances_sq: Array, lower_sq: float) -> float:
+def ball_gap(distances_sq: Array | float, lower_sq: float) -> float:
     """Relative gap between a ball that holds all points and a bound from below.
 
     For weights a of the simplex, `sum a_i |x_i|^2 - |sum a_i x_i|^2` is at most the smallest
     squared radius, because it is the mean squared distance from the mean.
     """
-    largest = float(np.sqrt(distances_sq.max(initial=0.0)))
+    largest = float(np.sqrt(np.max(distances_sq, initial=0.0)))
     lower = float(np.sqrt(max(lower_sq, 0.0)))
     return relative_gap(largest, lower, unit=lower)
 
@@ -167,67 +190,84 @@ def enclosing_ball(
     progress : Progress or None
     """
     ball = Ball(points, heights_sq)
-    tiny = 1e-30 * float(ball.v.max(initial=0.0))
     it = Iterations(1 if solver == "cvxpy" else max_iter, tol, progress)
 
     # weights of the centre
-    core: Array | None = None
-    looked = None
     if solver == "core_set":
         rng = np.random.RandomState(0) if rng is None else rng
         sampling = None if search != "sampling" else (sample_size, rng)
-        support, weights, core, looked = _core_set(ball, it, tiny, batch_size, sampling)
-    else:
-        a = _by_cvxpy(ball, it) if solver == "cvxpy" else _steps(ball, it, tiny, solver)
-        support = np.flatnonzero(a)
-        weights = a[support] / a[support].sum()
+        return _core_set(ball, it, batch_size, sampling)
+    tiny = 1e-30 * float(ball.v.max(initial=0.0))
+    a = _by_cvxpy(ball, it) if solver == "cvxpy" else _steps(ball, it, tiny, solver)
+    support = np.flatnonzero(a)
+    weights = a[support] / a[support].sum()
+    reached = max(tol, 1e-6) if solver == "cvxpy" else tol
+    return _certified(ball, it, support, weights, None, None, reached)
 
-    # bounds of the radius from all points, unless the last step has looked at them
-    distances, lower, norm = looked or ball.distances(support, weights)
-    largest = float(distances.max(initial=0.0))
-    gap = 0.0 if largest <= tiny else ball_gap(distances, lower)
+
+def ball_of_core_set(
+    ball: Any, *, tol: float, max_iter: int, batch_size: int, progress: Progress | None
+) -> BallResult:
+    """Find the smallest ball on few points, which the furthest of all join.
+
+    `ball` has the points that were brought as `points`, whose squared lengths are `v`; `far_pair`
+    and `look` say which points they are, as those of `Ball` do.
+    """
+    return _core_set(ball, Iterations(max_iter, tol, progress), batch_size, None)
+
+
+def _certified(
+    ball: Any,
+    it: Iterations,
+    support: Array,
+    weights: Array,
+    core: Array | None,
+    looked: Look | None,
+    tol: float,
+) -> BallResult:
+    """Bounds of the radius from all points, unless the last step has looked at them."""
+    tiny = 1e-30 * float(ball.v.max(initial=0.0))
+    looked = looked or ball.look(support, weights)
+    largest = looked.largest
+    gap = 0.0 if largest <= tiny else ball_gap(largest, looked.lower)
 
     order = np.argsort(support)
-    reached = max(tol, 1e-6) if solver == "cvxpy" else tol
-
     return BallResult(
         support=support[order],
         weights=weights[order],
         core=support if core is None else core,
         radius=float(np.sqrt(max(largest, 0.0))),
-        lower=float(np.sqrt(lower)),
+        lower=float(np.sqrt(looked.lower)),
         gap=gap,
-        norm=norm,
+        norm=looked.norm,
         n_iter=max(1, it.n_iter),
         n_passes=ball.n_passes,
-        converged=gap <= reached * (1 + 1e-6) + 1e-15,
+        converged=gap <= tol * (1 + 1e-6) + 1e-15,
     )
 
 
 def _core_set(
-    ball: Ball,
+    ball: Any,
     it: Iterations,
-    tiny: float,
     batch_size: int,
     sampling: tuple[int, np.random.RandomState] | None,
-) -> tuple[Array, Array, Array, tuple[Array, float, float] | None]:
+) -> BallResult:
     """Exact balls of few points, which the furthest of the others join.
 
     `sampling` is the size of the samples that are looked at before all points, and what draws
-    them. Returns the support, its weights, all points that ever joined, and what `Ball.distances`
-    says of these weights, where it was asked.
+    them.
     """
-    points = ball.points
-    v = ball.v
     core = ball.far_pair()
+    tiny = 1e-30 * float(ball.v.max(initial=0.0))
     a = np.full(len(core), 1.0 / len(core))
-    K = points.matrix(core, core)
+    K = ball.points.matrix(core, core)
     seen = set(core.tolist())
     quiet = QUIET_SAMPLES if sampling is None else 0
     looked = None
 
     for _ in it:
         looked = None
+        v = ball.v
         # 1. ball of the core set: its dual, scaled to a diagonal of at most one
         # half the gradient may spread by a tenth of what the stopping rule allows
         now = float(a @ v[core]) - float(a @ K @ a)
@@ -249,6 +289,7 @@ def _core_set(
         if sampling is not None and quiet < QUIET_SAMPLES:
             norm = float(a @ K @ a)
             lower = float(a @ v[core]) - norm
+            points = ball.points
             expansion = points.expansion(core, a)
             while quiet < QUIET_SAMPLES and len(new) == 0:
                 sample = sampling[1].randint(0, points.n_rows, size=sampling[0])
@@ -261,26 +302,26 @@ def _core_set(
 
         # 3. all points: bounds of the radius, then the furthest ones
         if len(new) == 0:
-            looked = distances, lower, norm = ball.distances(core, a)
-            it.residual = 0.0 if distances.max() <= tiny else ball_gap(distances, lower)
+            looked = ball.look(core, a)
+            none = looked.largest <= tiny
+            it.residual = 0.0 if none else ball_gap(looked.largest, looked.lower)
             if it.residual <= it.tol or it.n_iter == it.max_iter:
                 continue
-            count = min(batch_size, len(distances))
-            far = np.argpartition(distances, len(distances) - count)[-count:]
-            new = np.setdiff1d(far[distances[far] > lower], core)
+            new = np.setdiff1d(looked.far(batch_size), core)
             if len(new) == 0:
                 it.ended = True  # as good as rounding allows
                 continue
 
         # 4. they join with weight zero
-        cross = points.matrix(new, core)
-        K = np.block([[K, cross.T], [cross, points.matrix(new, new)]])
+        cross = ball.points.matrix(new, core)
+        K = np.block([[K, cross.T], [cross, ball.points.matrix(new, new)]])
         core = np.concatenate([core, new])
         a = np.concatenate([a, np.zeros(len(new))])
         seen.update(new.tolist())
 
     keep = a > 0  # those that joined last have no weight yet
-    return core[keep], a[keep], np.array(sorted(seen)), looked if keep.all() else None
+    looked = looked if keep.all() else None
+    return _certified(ball, it, core[keep], a[keep], np.array(sorted(seen)), looked, it.tol)
 
 
 def _polished(K: Array, v: Array, a: Array) -> Array:
@@ -317,7 +358,7 @@ def _steps(ball: Ball, it: Iterations, tiny: float, solver: str) -> Array:
         distances = v - 2.0 * values + norm
         target = int(distances.argmax())
         far = float(distances[target])
-        it.residual = 0.0 if far <= tiny else ball_gap(distances, lower)
+        it.residual = 0.0 if far <= tiny else ball_gap(far, lower)
         if it.residual <= it.tol:
             continue
 
