@@ -1,6 +1,7 @@
 """Scores and distances that scikit-learn lacks."""
 
 from skmoderndata.metrics import _bounds as bounds
+from skmoderndata.metrics._alignment import alignment, pairwise_alignment
 from skmoderndata.metrics._barycenters import dtw_barycenter, soft_dtw_barycenter
 from skmoderndata.metrics._boolean import (
     assignment_error,
@@ -39,6 +40,7 @@ from skmoderndata.metrics._warping_path_display import WarpingPathDisplay
 
 __all__ = [
     "WarpingPathDisplay",
+    "alignment",
     "assignment_error",
     "boolean_coverage_score",
     "boolean_over_coverage",
@@ -63,6 +65,7 @@ __all__ = [
     "msm_distance",
     "multiscale_dtw",
     "optimal_rank",
+    "pairwise_alignment",
     "pairwise_dtw",
     "pairwise_edit_distance",
     "pairwise_elastic",
