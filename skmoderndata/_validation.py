@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import is_regressor
 from sklearn.utils import check_array as sklearn_check_array
+from sklearn.utils.validation import column_or_1d
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
 from skmoderndata._advice import text_is_named
@@ -895,3 +896,18 @@ def unknown_label(label: Any, classes: list[Any], owner: str) -> str:
             "fit: give them y as integers in the order of the ranks, and leave classes out."
         )
     return text
+
+
+def sequence_starts(sequence_ids, X):
+    """Index of the first row of the sequence of each row."""
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    row = np.arange(n)
+    if sequence_ids is None:
+        return np.zeros(n, dtype=row.dtype)
+    ids = column_or_1d(sequence_ids)
+    if len(ids) != n:
+        raise ValueError(f"sequence_ids needs one entry per row: got {len(ids)} for {n} rows.")
+    if np.any(ids != ids):
+        raise ValueError("sequence_ids contains NaN: give every row the id of its sequence.")
+    begins = np.concatenate([[True], ids[1:] != ids[:-1]])
+    return np.maximum.accumulate(np.where(begins, row, 0))

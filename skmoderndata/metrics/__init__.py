@@ -33,6 +33,7 @@ from skmoderndata.metrics._elastic import (
     twe_distance,
     weighted_dtw,
 )
+from skmoderndata.metrics._embedding_dimension import cao_dimension, false_nearest_neighbors
 from skmoderndata.metrics._hmm import hmm_log_likelihood
 from skmoderndata.metrics._kernels import kernel_alignment, kernel_distances, kernel_variance
 from skmoderndata.metrics._rank import optimal_rank
@@ -46,12 +47,14 @@ __all__ = [
     "boolean_over_coverage",
     "boolean_reconstruction_error",
     "bounds",
+    "cao_dimension",
     "clustering_distance",
     "dtw",
     "dtw_barycenter",
     "dtw_path",
     "edit_distance",
     "erp_distance",
+    "false_nearest_neighbors",
     "functional_distance",
     "generalization_error",
     "hmm_log_likelihood",

@@ -157,12 +157,7 @@ def test_example_of_durbin_eddy_krogh_and_mitchison():
     settings = {"substitution_scores": BLOSUM50, "gap_cost": 8}
     path, score = alignment(x, z, **settings)
     assert score == 1
-    printed = ("HEAGAWGHE-E", "--P-AW-HEAE")
-    steps = [
-        (-1 if a == "-" else len(printed[0][:k].replace("-", "")), b)
-        for k, (a, b) in enumerate(zip(*printed, strict=True))
-    ]
-    assert len(steps) == len(path)  # another alignment of the same score may be returned
+    assert rows(path, x, z) == ("HEAGAWGHE-E", "--P-AW-HEAE")
     of = score_function(BLOSUM50)
     assert plain.score_of_path(path, x, z, of, 8, 8) == 1
     path, score = alignment(x, z, mode="local", **settings)
