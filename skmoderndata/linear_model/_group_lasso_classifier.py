@@ -204,16 +204,15 @@ class GroupLassoClassifier(CallbackSupportMixin, ClassifierMixin, Base):
             )
         weight = mean_one(sample_weight, X)
         used = np.flatnonzero(weight)
-        if len(used) < len(weight):
-            X = X[used]
-            y = y[used]
-            weight = weight[used]
-        classes, codes = np.unique(y, return_inverse=True)
+        classes, codes = np.unique(y[used], return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
                 "GroupLassoClassifier needs samples of at least two classes, got 1 class"
                 f"{' with positive weight' if len(used) < len(y) else ''}: {classes}."
             )
+        if len(used) < len(weight):
+            X = X[used]
+            weight = weight[used]
 
         # columns in the order of the groups, of entries of at most one
         groups = feature_groups(self.groups, self.group_weights, X.shape[1])
