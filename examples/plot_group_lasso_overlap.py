@@ -9,7 +9,7 @@ selects single channels, and windows side by side leave the edges to chance.
 """
 
 # %%
-# Spectra with correlated channels; labels from channels 42 to 55.
+# Spectra with correlated channels; labels from channels 44 to 57.
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
@@ -22,7 +22,7 @@ n, p = 150, 100
 X = gaussian_filter1d(rng.normal(size=(n, p)), 1.0, axis=1)
 X /= X.std(axis=0)
 w = np.zeros(p)
-w[42:56] = 1.0
+w[44:58] = 1.0
 y = X @ w / np.sqrt(w.sum()) + 0.5 * rng.normal(size=n) > 0
 
 # %%
@@ -45,9 +45,9 @@ for title, groups in families.items():
 fig, axes = plt.subplots(3, 1, figsize=(8, 6), sharex=True, layout="constrained")
 for ax, (title, search) in zip(axes, models.items(), strict=True):
     coef = search.best_estimator_.coef_[0]
-    ax.axvspan(41.5, 55.5, color="0.9", label="decides")
+    ax.axvspan(43.5, 57.5, color="0.9", label="decides")
     ax.stem(np.arange(p), coef, markerfmt=" ", basefmt="k-", label="coefficient")
-    right = np.count_nonzero(coef[42:56])
+    right = np.count_nonzero(coef[44:58])
     wrong = np.count_nonzero(coef) - right
     ax.set_title(
         f"{title}: {right} of 14 channels, {wrong} others, "
