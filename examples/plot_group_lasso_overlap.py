@@ -4,8 +4,8 @@ Which stretch of a signal decides? Groups that overlap
 
 A spectrum of 100 channels decides between two classes through one stretch of 14 neighbouring
 channels, at a place that no one knows. Windows of eight channels, one at every second channel,
-cover every stretch: as overlapping groups of the group lasso they select unions of windows. The lasso
-selects single channels, and windows side by side leave the edges to chance.
+cover every stretch: as overlapping groups of the group lasso they select unions of windows. The
+lasso selects single channels, and windows side by side leave the edges to chance.
 """
 
 # %%
@@ -37,7 +37,9 @@ models = {}
 for title, groups in families.items():
     top = GroupLassoClassifier(1e9, groups).fit(X, y).alpha_max_
     grid = {"alpha": top * np.geomspace(0.8, 0.03, 12)}
-    search = GridSearchCV(GroupLassoClassifier(groups=groups), grid, scoring="neg_log_loss", cv=5)
+    search = GridSearchCV(
+        GroupLassoClassifier(groups=groups), grid, scoring="neg_log_loss", cv=5
+    )
     models[title] = search.fit(X, y)
     print(f"{title}: log-likelihood {search.best_score_:.3f}")
 

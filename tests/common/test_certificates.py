@@ -362,7 +362,9 @@ ROWS = {
     "MinimumEnclosingBall": Row(minimum_enclosing_ball, 0.5, TIGHT, EARLY),
     "BridgeRegression": Row(bridge_regression, 2, {"tol": 1e-10}, EARLY),
     "GroupLasso": Row(group_lasso, 2, {"tol": 1e-10}, EARLY),
-    "GroupLassoClassifier": Row(group_lasso_classifier, 0, {"tol": 1e-9}, ({"max_iter": 1}, {"tol": 0.3})),
+    "GroupLassoClassifier": Row(
+        group_lasso_classifier, 0, {"tol": 1e-9}, ({"max_iter": 1}, {"tol": 0.3})
+    ),
     "BasisPursuit": Row(basis_pursuit, 1, {}, ({"tol": 0.3},)),
     "SparseRecovery": Row(sparse_recovery, 1, {}, ({"tol": 0.3},)),
     "SparseCoder": Row(
