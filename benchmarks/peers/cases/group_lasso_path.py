@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from benchmarks.peers import Case, Contender, at_most, none_faster
@@ -45,7 +46,7 @@ def loop(data, model, unit):
     errors = []
     for train, test in KFold(3).split(data.X):
         X = np.asfortranarray(data.X[train])
-        model.coef_ = None
+        model = clone(model)
         fold = []
         for alpha in data.alphas:
             model.set_params(alpha=alpha * unit).fit(X, data.y[train])
