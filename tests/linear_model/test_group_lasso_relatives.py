@@ -176,7 +176,8 @@ def test_gap_bounds_the_suboptimality(l1_ratio, max_iter, seed):
             model = GroupLassoClassifier(max_iter=max_iter, **settings).fit(X, y)
     zero = np.log(2)  # labels are balanced
     assert value(model) - optimum <= model.dual_gap_ * zero * (1 + 1e-6) + 1e-9
-    assert (value(model) - optimum) / zero >= 0.005 * (model.dual_gap_ - 1e-9)  # not idle
+    if max_iter < 100:
+        assert (value(model) - optimum) / zero >= 0.005 * model.dual_gap_  # not idle
 
     # groups at zero are not asked for by the slope of the loss, and the residuals sum to zero
     if max_iter == 100:
