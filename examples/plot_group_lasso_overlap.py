@@ -18,7 +18,8 @@ from sklearn.model_selection import GridSearchCV
 from skmoderndata.linear_model import GroupLassoClassifier
 
 rng = np.random.default_rng(2)
-n, p = 150, 100
+n = 150
+p = 100
 X = gaussian_filter1d(rng.normal(size=(n, p)), 1.0, axis=1)
 X /= X.std(axis=0)
 w = np.zeros(p)

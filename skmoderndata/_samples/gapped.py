@@ -32,6 +32,7 @@ class Scoring:
 
     def of_points(self, x: Array, z: Array) -> Array:
         """Return the scores of all pairs of points of two series."""
+        # by the name of scipy, or by a function of the user
         if callable(self.metric):
             distances = np.asarray(self.metric(x, z), dtype=np.float64)
         else:
@@ -76,6 +77,7 @@ def _checked_scores(given: dict[Any, float], name: str) -> dict[Any, float]:
             raise ValueError(
                 f"{name}: substitution_scores[{pair!r}]={value!r}; it must be a finite number."
             )
+        # one order or both, with the same score
         a, b = pair
         if scores.get((a, b), value) != value:
             raise ValueError(
@@ -110,6 +112,7 @@ def scoring(
     name: str = "alignment",
 ) -> Scoring:
     """Check the parameters of `metrics.alignment`; `name` is the caller, for error messages."""
+    # a gap costs no more than its symbols one by one
     further = gap_cost if extension_cost is None else extension_cost
     if further > gap_cost:
         raise ValueError(
@@ -271,6 +274,7 @@ class _Points:
 
 def _normalized(S: Array, of_X: Array, of_Z: Array, name: str) -> Array:
     """Divide by the geometric means of the scores of the samples with themselves."""
+    # roots need scores of at least 0
     lowest = min(of_X.min(initial=0.0), of_Z.min(initial=0.0))
     if lowest < 0:
         raise ValueError(

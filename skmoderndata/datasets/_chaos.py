@@ -78,6 +78,7 @@ def make_chaotic_series(
     >>> make_chaotic_series("henon", 1000, random_state=0).shape
     (1000, 2)
     """
+    # a flow by its differential equation, or a map step by step
     rng = check_random_state(random_state)
     n_steps = n_samples + N_TRANSIENT
     if system == "lorenz":

@@ -101,6 +101,7 @@ def load_blosum62():
     """
     lines = (DATA / "blosum62.txt").read_text(encoding="ascii").splitlines()
     letters = lines[0].split()
+    # a letter and its scores in each line
     scores = {}
     for line in lines[1:]:
         row, *values = line.split()

@@ -40,6 +40,7 @@ class FeatureGroups(NamedTuple):
 
     def summed(self, latent, n_features):
         """Return coefficients of features from those of the groups, of shape (..., n_latent)."""
+        # copies of a feature add up
         coef = np.zeros((len(latent), n_features))
         if self.overlap:
             np.add.at(coef, (slice(None), self.order), latent)
@@ -55,6 +56,7 @@ class FeatureGroups(NamedTuple):
 
 def feature_groups(groups, group_weights, n_features):
     """Check the parameters `groups` and `group_weights`."""
+    # labels, or lists where groups share features
     if groups is None:
         labels = np.arange(n_features)
     elif isinstance(groups, Integral):

@@ -202,6 +202,7 @@ class GroupLassoClassifier(CallbackSupportMixin, ClassifierMixin, Base):
                 "Only binary classification is supported. The type of the target is "
                 f"{kind}: use sklearn.multiclass.OneVsRestClassifier(GroupLassoClassifier())."
             )
+        # samples without weight take no part
         weight = mean_one(sample_weight, X)
         used = np.flatnonzero(weight)
         classes, codes = np.unique(y[used], return_inverse=True)

@@ -194,6 +194,7 @@ class GroupLassoCV(RegressorMixin, Base):
             The fitted estimator.
         """
         X, y = validate_data(self, X, y, dtype=FLOATS, accept_sparse="csc", y_numeric=True)
+        # penalties of all folds: from the data as a whole
         weight = mean_one(sample_weight, X)
         groups = feature_groups(self.groups, self.group_weights, X.shape[1])
         whole = _Path(self, X, y, weight, groups)
@@ -212,6 +213,8 @@ class GroupLassoCV(RegressorMixin, Base):
         # all samples at the best penalty
         (result,) = whole.results(alphas[best : best + 1])
         latent, intercept = whole.in_units(result)
+
+        # all attributes at once
         dtype = X.dtype
         self.alphas_ = alphas
         self.alpha_ = float(alphas[best])
@@ -234,6 +237,7 @@ class GroupLassoCV(RegressorMixin, Base):
 
     def _grid(self, whole):
         """Return the penalties, largest first."""
+        # given, or from the largest that selects something
         if np.ndim(self.alphas):
             alphas = np.sort(np.asarray(self.alphas, dtype=np.float64))[::-1]
             if alphas.ndim != 1 or not len(alphas) or not (alphas > 0).all():
@@ -312,6 +316,7 @@ class _Path:
 
 def _errors(model, X, y, weight, groups, alphas, train, test):
     """Mean squared errors of the samples left out, for all penalties."""
+    # one path, each fit judged as it comes
     path = _Path(model, X[train], y[train], weight[train], groups)
     errors = []
     for result in path.results(alphas):

@@ -178,6 +178,7 @@ def cao_dimension(X, *, lag=1, max_dim=10, tol=0.1, sequence_ids=None):
 
 def _series(name, X, lag, max_dim, least, sequence_ids):
     """Return features of equal scale, the starts of the sequences, and the largest dimension."""
+    # one column or several, of equal scale
     X = check_array(X, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan")
     X = X[:, None] if X.ndim == 1 else X
     start = sequence_starts(sequence_ids, X)

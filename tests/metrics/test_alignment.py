@@ -153,7 +153,8 @@ def rows(path, x, z):
 @pytest.mark.paper
 def test_example_of_durbin_eddy_krogh_and_mitchison():
     """Biological sequence analysis, 1998, Figures 2.5 and 2.6: scores 1 and 28."""
-    x, z = "HEAGAWGHEE", "PAWHEAE"
+    x = "HEAGAWGHEE"
+    z = "PAWHEAE"
     settings = {"substitution_scores": BLOSUM50, "gap_cost": 8}
     path, score = alignment(x, z, **settings)
     assert score == 1
@@ -168,7 +169,8 @@ def test_example_of_durbin_eddy_krogh_and_mitchison():
 @pytest.mark.paper
 def test_example_of_smith_and_waterman():
     """Smith and Waterman 1981, Figure 1: matches 1, others -1/3, gaps 1 + k / 3; score 3.3."""
-    x, z = "AAUGCCAUUGACGG", "CAGCCUCGCUUAG"
+    x = "AAUGCCAUUGACGG"
+    z = "CAGCCUCGCUUAG"
     settings = {"mismatch": -1 / 3, "gap_cost": 4 / 3, "extension_cost": 1 / 3}
     path, score = alignment(x, z, mode="local", **settings)
     assert score == pytest.approx(10 / 3)
@@ -178,7 +180,8 @@ def test_example_of_smith_and_waterman():
 @pytest.mark.paper
 def test_example_of_needleman_and_wunsch():
     """Needleman and Wunsch 1970, Figure 2: a maximum match of 8 where gaps are free."""
-    x, z = "ABCNJRQCLCRPM", "AJCJNRCKCRBP"
+    x = "ABCNJRQCLCRPM"
+    z = "AJCJNRCKCRBP"
     path, score = alignment(x, z, mismatch=0, gap_cost=0)
     assert score == 8
     paired = path[(path >= 0).all(axis=1)]

@@ -94,12 +94,14 @@ def group_logistic(
     start : tuple of array (p,) and float
         Coefficients and intercept to start from.
     """
+    # once: the problem at zero, whose objective is the unit of the gap
     X = problem.X
     w = np.zeros(X.shape[1])
     b = best_intercept(problem, np.zeros(len(problem.y)), 0.0)
     scale = problem.loss(np.full(len(problem.y), b))
     slope = X.T @ problem.residual(np.full(len(problem.y), b))
     lam_max = float(penalty.dual_norms(slope).max())
+    # from zero, or from coefficients near by
     if start is not None:
         w = np.array(start[0], dtype=np.float64)
         b = float(start[1])
@@ -152,6 +154,7 @@ def best_intercept(problem: LogisticProblem, products: Array, b: float) -> float
     high = span
     for _ in range(INTERCEPT_STEPS):
         r = problem.residual(products + b)
+        # the sum of the residuals falls with b
         total = float(r.sum())
         if total > 0:
             low = b
@@ -176,6 +179,7 @@ def logistic_gap(problem: LogisticProblem, f: Array, w: Array, penalty: Penalty)
     The dual problem is ``max sum_i s_i H(q_i)``, with H the entropy of a coin and ``s_i y_i q_i``
     in place of the residuals: they must have dual norms of at most `lam`, and sum to zero.
     """
+    # scale the residuals until their dual norms allow it: the sum stays zero
     r = problem.residual(f)
     largest = float(penalty.dual_norms(problem.X.T @ r).max())
     factor = min(1.0, penalty.lam / largest) if largest > 0 else 1.0
@@ -197,6 +201,7 @@ def _quadratic_model(
     problem: LogisticProblem, products: Array, b: float
 ) -> tuple[_Model, Array]:
     """Return columns and target, weighted by the curvature and centred, and the means."""
+    # with q the probability of the wrong label, the slope is s q and the curvature s q (1 - q)
     r = problem.residual(products + b)
     size = np.abs(r)
     curvature = size * (1 - size / problem.weights)
@@ -211,6 +216,7 @@ def _quadratic_model(
     if problem.intercept:
         means = (X.T @ h) / h.sum()
         mean_target = float(h @ target) / float(h.sum())
+    # centring of sparse columns stays implicit
     if sparse.issparse(X):
         scaled = X.copy()
         scaled.data = scaled.data * root[scaled.indices]
@@ -240,12 +246,15 @@ def _step_length(
 
     `along` is how the values f change in the direction.
     """
+    # the decrease that the slope of the loss and the penalty promise
     before = penalty.lam * penalty.of(w)
     objective = problem.loss(f) + before
     expected = penalty.lam * penalty.of(w + direction) - before
     expected -= float(problem.residual(f) @ along)
     if expected >= 0:
         return 0.0
+
+    # halve until a part of it is there
     t = 1.0
     while t >= SMALLEST_STEP:
         value = problem.loss(f + t * along) + penalty.lam * penalty.of(w + t * direction)

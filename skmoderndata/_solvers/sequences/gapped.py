@@ -43,6 +43,7 @@ class GapRule(NamedTuple):
 @jit
 def _begin(m, rule, best, gap_in_t):
     """Write row 0: nothing of s against the first j of the m symbols of t."""
+    # one gap of j symbols, free at the border of a local alignment
     best[0] = 0.0
     for j in range(m):
         best[j + 1] = 0.0 if rule.local else -(rule.first + j * rule.further)
@@ -69,6 +70,7 @@ def _next_row(i, a, t, table, rule, best, gap_in_t):
         if rule.local:
             score = max(score, 0.0)
 
+        # the old H(i, j + 1) is the diagonal of the next column
         diagonal = best[j + 1]
         best[j + 1] = score
         top = max(top, score)
@@ -106,6 +108,7 @@ def _score_rows(codes, offsets, first, others, table, rule, own, out, position, 
                 cells -= len(t) + 1
                 top = max(top, _next_row(i, s[i], t, table, rule, best, gap_in_t))
 
+            # the corner, or the largest cell
             position[2] = 0
             out[k, p] = top if rule.local else best[len(t)]
         position[1] = 0
@@ -148,6 +151,7 @@ def alignment_scores(
     """
     if not out.size:
         return
+    # the largest score so far, and a row of H and of V
     position = np.zeros(3, dtype=np.int64)
     saved = np.zeros((2, int(np.diff(others[1]).max()) + 2))
     in_pieces(
@@ -168,6 +172,7 @@ def _fill_moves(s, t, table, rule, moves, position, saved, cells):
     if position[0] == 0:
         _begin(len(t), rule, best, gap_in_t)
 
+    # rows from where the last call ended
     for i in range(position[0], len(s)):
         if cells <= 0 and i > position[0]:
             position[0] = i

@@ -47,9 +47,12 @@ def windows_of(X: Array, start: Array, lag: int, d: int) -> Windows:
 
     ``start[t]`` is the first row of the sequence of row t.
     """
+    # first rows whose window and next row are in one sequence
     n, p = X.shape
     first = np.arange(max(n - d * lag, 0))
     first = first[start[first] == start[first + d * lag]]
+
+    # (n_windows, d + 1) rows side by side
     rows = first[:, None] + lag * np.arange(d + 1)
     long = X[rows].reshape(len(first), (d + 1) * p)
     long = long[~np.isnan(long).any(axis=1)]
@@ -95,11 +98,13 @@ def false_neighbors(
     spread = np.sqrt(np.nanvar(X, axis=0).sum())
     fractions = np.empty(max_dim)
     for d in range(1, max_dim + 1):
+        # nearest windows, and how far the next values take them apart
         windows = windows_of(X, start, lag, d)
         near, other = KDTree(windows.now).query(windows.now, k=2)
         neighbor = _other_than_self(other)
         r = near[:, 1]
         s = np.linalg.norm(windows.following - windows.following[neighbor], axis=1)
+        # eq. 4, or eq. 5
         false = (s > ratio_tol * r) | (np.hypot(r, s) > size_tol * spread)
         fractions[d - 1] = false.mean()
     return fractions
@@ -139,6 +144,7 @@ def distance_growth(X: Array, start: Array, *, lag: int, max_dim: int) -> tuple[
         r = near[number.ravel(), 1]
         neighbor = first[other[number.ravel(), 1]]
 
+        # the largest difference with one more value
         s = np.abs(windows.following - windows.following[neighbor]).max(axis=1)
         growth[d - 1] = np.mean(np.maximum(r, s) / r)
         following[d - 1] = s.mean()
