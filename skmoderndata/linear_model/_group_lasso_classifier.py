@@ -336,7 +336,8 @@ class GroupLassoClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         y : ndarray of shape (n_samples,)
             Labels.
         """
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(int)]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

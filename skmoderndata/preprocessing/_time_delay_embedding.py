@@ -162,7 +162,6 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         checks=(
             {},
             {"lag": "auto", "n_lags": 2},
-            {"n_lags": "fnn", "max_n_lags": 3},
         ),
         known_failures={
             "check_methods_sample_order_invariance": "rows are time: a window holds earlier rows. "
