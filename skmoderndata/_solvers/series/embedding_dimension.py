@@ -100,7 +100,7 @@ def false_neighbors(
     for d in range(1, max_dim + 1):
         # nearest windows, and how far the next values take them apart
         windows = windows_of(X, start, lag, d)
-        near, other = KDTree(windows.now).query(windows.now, k=2)
+        near, other = _two_nearest(windows.now, 2)
         neighbor = _other_than_self(other)
         r = near[:, 1]
         s = np.linalg.norm(windows.following - windows.following[neighbor], axis=1)
@@ -108,6 +108,12 @@ def false_neighbors(
         false = (s > ratio_tol * r) | (np.hypot(r, s) > size_tol * spread)
         fractions[d - 1] = false.mean()
     return fractions
+
+
+def _two_nearest(points: Array, p: float) -> tuple[Array, Array]:
+    """Return distances and numbers of the two points nearest to each, itself included."""
+    near, other = KDTree(points).query(points, k=2, p=p)
+    return np.asarray(near), np.asarray(other)
 
 
 def _other_than_self(two: Array) -> Array:
@@ -140,7 +146,7 @@ def distance_growth(X: Array, start: Array, *, lag: int, max_dim: int) -> tuple[
         )
         if len(distinct) < 2:
             break
-        near, other = KDTree(distinct).query(distinct, k=2, p=np.inf)
+        near, other = _two_nearest(distinct, np.inf)
         r = near[number.ravel(), 1]
         neighbor = first[other[number.ravel(), 1]]
 
