@@ -218,7 +218,7 @@ def _quadratic_model(
         mean_target = float(h @ target) / float(h.sum())
     # centring of sparse columns stays implicit
     if sparse.issparse(X):
-        scaled = X.copy()
+        scaled: Any = sparse.csc_array(X, copy=True)
         scaled.data = scaled.data * root[scaled.indices]
         columns = Columns(scaled, means, root)
     else:
