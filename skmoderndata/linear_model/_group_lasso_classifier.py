@@ -213,16 +213,13 @@ class GroupLassoClassifier(CallbackSupportMixin, ClassifierMixin, Base):
             )
         if len(used) < len(weight):
             X = X[used]
+            y = y[used]
             weight = weight[used]
 
         # columns in the order of the groups, of entries of at most one
         groups = feature_groups(self.groups, self.group_weights, X.shape[1])
         unit = unit_of(X)
-        if sparse.issparse(X):
-            columns = sparse.csc_array(X[:, groups.order], dtype=np.float64, copy=True)
-            columns.data *= 1 / unit
-        else:
-            columns = np.multiply(X[:, groups.order], 1 / unit, order="F", dtype=np.float64)
+        columns = _scaled_columns(X, groups.order, unit)
         problem = LogisticProblem(columns, 2.0 * codes - 1, weight, self.fit_intercept)
         lam = weight.sum() * self.alpha / unit
         penalty = Penalty(groups.edges, groups.weights, lam, self.l1_ratio, self.positive)
@@ -240,16 +237,23 @@ class GroupLassoClassifier(CallbackSupportMixin, ClassifierMixin, Base):
                 progress=progress,
             )
 
-        # back to the units of the columns
-        latent = result.coef[None] / unit
-        dtype = X.dtype
         self.classes_ = classes
+        self.alpha_max_ = float(result.lam_max * unit / weight.sum())
+        self._store(result, groups, unit, X.dtype)
+        self._certify(result)
+        return self
+
+    def _store(self, result, groups, unit, dtype):
+        """Set coefficients in the units of the columns."""
+        latent = result.coef[None] / unit
         self.groups_ = groups.labels
-        self.coef_ = groups.summed(latent, X.shape[1]).astype(dtype)
+        self.coef_ = groups.summed(latent, self.n_features_in_).astype(dtype)
         self.latent_coef_ = latent[0].astype(dtype) if groups.overlap else None
         self.group_norms_ = groups.norms(latent)[0].astype(dtype)
         self.intercept_ = np.array([result.intercept], dtype=dtype)
-        self.alpha_max_ = float(result.lam_max * unit / weight.sum())
+
+    def _certify(self, result):
+        """Keep the gap; warn where it is above `tol`."""
         self.dual_gap_ = result.gap
         self.n_iter_ = max(1, result.n_iter)
         if self.dual_gap_ > max(self.tol, 1e-12):
@@ -259,7 +263,6 @@ class GroupLassoClassifier(CallbackSupportMixin, ClassifierMixin, Base):
                 f"{self.n_iter_} steps",
                 remedy="increase max_iter, tol or alpha, or scale the features alike",
             )
-        return self
 
     def _start(self, groups, unit):
         """Return coefficients and intercept of the last fit, if they have this shape."""
@@ -344,3 +347,12 @@ class GroupLassoClassifier(CallbackSupportMixin, ClassifierMixin, Base):
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_class = False
         return tags
+
+
+def _scaled_columns(X, order, unit):
+    """Columns in the given order in units of the largest entry, as a copy."""
+    if sparse.issparse(X):
+        columns = sparse.csc_array(X[:, order], dtype=np.float64, copy=True)
+        columns.data *= 1 / unit
+        return columns
+    return np.multiply(X[:, order], 1 / unit, order="F", dtype=np.float64)
