@@ -36,7 +36,8 @@ class Scoring:
         if callable(self.metric):
             distances = np.asarray(self.metric(x, z), dtype=np.float64)
         else:
-            distances = cdist(x, z, self.metric)
+            metric: Any = self.metric
+            distances = cdist(x, z, metric)
         if distances.shape != (len(x), len(z)) or np.isnan(distances).any():
             raise ValueError(
                 f"{self.name}: metric must return distances of shape {(len(x), len(z))}, none "
