@@ -45,11 +45,11 @@ class GroupLassoCV(RegressorMixin, Base):
     ----------
     alphas : int or array-like of shape (n_alphas,), default=100
         Penalties, or how many: then on a geometric grid from the smallest penalty with zero
-        coefficients down to the fraction `eps` of it.
+        coefficients down to the fraction `min_alpha_ratio` of it.
     groups : int or array-like of shape (n_features,) or list of arrays, default=None
         A label for each feature; or a list with the features of each group, which may overlap; or
         a number of consecutive features that form a group. None makes each feature a group.
-    eps : float, default=0.01
+    min_alpha_ratio : float, default=0.01
         Smallest penalty of the grid as a fraction of the largest.
     l1_ratio : float, default=0.0
         Fraction of the l1 norm, as in `GroupLasso`.
@@ -136,7 +136,7 @@ class GroupLassoCV(RegressorMixin, Base):
     _parameter_constraints = {
         "alphas": [AT_LEAST_ONE, "array-like"],
         "groups": [AT_LEAST_ONE, "array-like", None],
-        "eps": [Interval(Real, 0, 1, closed="neither")],
+        "min_alpha_ratio": [Interval(Real, 0, 1, closed="neither")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "group_weights": ["array-like", None],
         "fit_intercept": ["boolean"],
@@ -152,7 +152,7 @@ class GroupLassoCV(RegressorMixin, Base):
         alphas=100,
         groups=None,
         *,
-        eps=0.01,
+        min_alpha_ratio=0.01,
         l1_ratio=0.0,
         group_weights=None,
         fit_intercept=True,
@@ -164,7 +164,7 @@ class GroupLassoCV(RegressorMixin, Base):
     ):
         self.alphas = alphas
         self.groups = groups
-        self.eps = eps
+        self.min_alpha_ratio = min_alpha_ratio
         self.l1_ratio = l1_ratio
         self.group_weights = group_weights
         self.fit_intercept = fit_intercept
@@ -231,7 +231,7 @@ class GroupLassoCV(RegressorMixin, Base):
                 self,
                 reached=f"relative duality gap {self.dual_gap_:.1e} (tol={self.tol:g}) at "
                 f"alpha_={self.alpha_:.2e} after {self.n_iter_} sweeps",
-                remedy="increase max_iter, tol or eps, or scale the features alike",
+                remedy="increase max_iter, tol or min_alpha_ratio, or scale the features alike",
             )
         return self
 
@@ -244,7 +244,7 @@ class GroupLassoCV(RegressorMixin, Base):
                 raise ValueError("alphas must be a number or a list of positive numbers.")
             return alphas
         top = whole.largest_alpha() or 1.0  # a target without variation: any will do
-        return np.geomspace(top, self.eps * top, int(self.alphas))
+        return np.geomspace(top, self.min_alpha_ratio * top, int(self.alphas))
 
     def predict(self, X):
         """Predict values.

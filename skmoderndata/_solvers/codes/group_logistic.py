@@ -218,7 +218,8 @@ def _quadratic_model(
         mean_target = float(h @ target) / float(h.sum())
     # centring of sparse columns stays implicit
     if sparse.issparse(X):
-        scaled: Any = sparse.csc_array(X, copy=True)
+        given: Any = X
+        scaled = given.copy()
         scaled.data = scaled.data * root[scaled.indices]
         columns = Columns(scaled, means, root)
     else:
