@@ -391,6 +391,7 @@ GENERATED = {
     "A distance": dates,
     "Access rights to roles, never": clean_rights,
     "Access rights to roles, with": rights,
+    "How many sources": rights,
     "Groups of Boolean": fingerprints,
     "Two modalities": two_views,
     "Two views of more columns": wide_views,

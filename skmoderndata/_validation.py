@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import is_regressor
 from sklearn.utils import check_array as sklearn_check_array
+from sklearn.utils.validation import column_or_1d
 from sklearn.utils.validation import validate_data as sklearn_validate_data
 
 from skmoderndata._advice import text_is_named
@@ -732,7 +733,7 @@ def relative_weights(sample_weight, X, *, owner="", at_least=0):
     return w, unit
 
 
-def check_groups(groups, n_members, *, member="feature", whole="X"):
+def check_groups(groups, n_members, *, member="feature", whole="X", overlap=False):
     """Check groups that partition features or atoms, and return the number of each one's group.
 
     Parameters
@@ -743,11 +744,14 @@ def check_groups(groups, n_members, *, member="feature", whole="X"):
         How many there are.
     member, whole : str
         What the error messages call them, and what they are part of.
+    overlap : bool
+        Whether lists may share members.
 
     Returns
     -------
-    labels : ndarray of int of shape (n_members,)
-        0, 1, ...; labels are numbered in ascending order, lists in the order given.
+    labels : ndarray of int of shape (n_members,), or list of ndarray
+        0, 1, ...; labels are numbered in ascending order, lists in the order given. If lists share
+        members, the lists as arrays.
     """
     groups = list(groups)
     # a label for each member
@@ -761,6 +765,8 @@ def check_groups(groups, n_members, *, member="feature", whole="X"):
 
     # or the members of each group, which must be a partition
     labels = np.full(n_members, -1)
+    lists = []
+    shared = False
     for g, members in enumerate(groups):
         members = np.asarray(members)
         if members.ndim != 1 or members.size == 0 or members.dtype.kind not in "iu":
@@ -772,7 +778,14 @@ def check_groups(groups, n_members, *, member="feature", whole="X"):
                 f"{n_members - 1}."
             )
 
-        if len(np.unique(members)) < len(members) or (labels[members] >= 0).any():
+        if overlap and len(np.unique(members)) < len(members):
+            raise ValueError(
+                f"groups[{g}] lists a {member} twice: list it once in each group."
+            )
+        lists.append(members.astype(np.int64))
+        taken = labels[members] >= 0
+        shared = shared or bool(taken.any())
+        if not overlap and (len(np.unique(members)) < len(members) or taken.any()):
             raise ValueError(
                 f"groups overlap: {'an' if member[0] in 'aeiou' else 'a'} {member} of groups[{g}] "
                 f"is listed twice. For overlapping groups repeat the {member} in {whole}, once "
@@ -786,7 +799,7 @@ def check_groups(groups, n_members, *, member="feature", whole="X"):
             f"groups leave out {np.count_nonzero(labels < 0)} of {n_members} {member}s, the first "
             f"is {int(np.argmax(labels < 0))}: give each a group, alone if need be."
         )
-    return labels
+    return lists if shared else labels
 
 
 def known_entries(X):
@@ -895,3 +908,18 @@ def unknown_label(label: Any, classes: list[Any], owner: str) -> str:
             "fit: give them y as integers in the order of the ranks, and leave classes out."
         )
     return text
+
+
+def sequence_starts(sequence_ids, X):
+    """Index of the first row of the sequence of each row."""
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    row = np.arange(n)
+    if sequence_ids is None:
+        return np.zeros(n, dtype=row.dtype)
+    ids = column_or_1d(sequence_ids)
+    if len(ids) != n:
+        raise ValueError(f"sequence_ids needs one entry per row: got {len(ids)} for {n} rows.")
+    if np.any(ids != ids):
+        raise ValueError("sequence_ids contains NaN: give every row the id of its sequence.")
+    begins = np.concatenate([[True], ids[1:] != ids[:-1]])
+    return np.maximum.accumulate(np.where(begins, row, 0))

@@ -8,7 +8,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from skmoderndata._compat import N_JOBS, NON_NEGATIVE, Interval, validate_params
-from skmoderndata._samples.sequences import Packed, one_alphabet, pack
+from skmoderndata._samples.sequences import one_alphabet, pack
 from skmoderndata._solvers.sequences.edits import EditCosts, edit_distances
 from skmoderndata._typing import Array
 
@@ -51,7 +51,7 @@ def edit_matrix(
         )
 
     # blocks of rows, each with about as many cells of tables
-    blocks = _row_blocks(A, B)
+    blocks = table_blocks(A.lengths, B.lengths)
     if effective_n_jobs(n_jobs) == 1:
         for rows in blocks:
             work(rows)
@@ -70,9 +70,9 @@ def edit_matrix(
     return D
 
 
-def _row_blocks(A: Packed, B: Packed) -> list[slice]:
-    """Rows whose tables have about `CELLS` cells together."""
-    work = np.cumsum((A.lengths + 1.0) * (B.lengths.sum() + len(B) + 1.0))
+def table_blocks(rows: Array, columns: Array) -> list[slice]:
+    """Blocks of rows whose tables have about `CELLS` cells together, for sequences of lengths."""
+    work = np.cumsum((rows + 1.0) * (columns.sum() + len(columns) + 1.0))
     block = np.floor(work / CELLS)
-    edges = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(A)]
+    edges = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(rows)]
     return [slice(a, b) for a, b in pairwise(edges) if b > a]

@@ -70,6 +70,45 @@ def load_peptides(*, return_X_y=False):
     return _load("peptides", ["transmembrane", "antimicrobial"], PEPTIDES, return_X_y)
 
 
+def load_blosum62():
+    """Load the scores of pairs of amino acids that are most in use, BLOSUM62.
+
+    Half-bits of the odds that two amino acids stand opposite each other in related proteins of at
+    most 62 percent equal positions [1]_.
+
+    Returns
+    -------
+    scores : dict
+        Score of each pair of the twenty amino acids in one-letter code, of the ambiguous B, Z and
+        X, and of the stop "*".
+
+    See Also
+    --------
+    skmoderndata.metrics.alignment : Takes them as `substitution_scores`.
+    load_peptides : Sequences of amino acids.
+
+    References
+    ----------
+    .. [1] Henikoff and Henikoff, Amino acid substitution matrices from protein blocks, Proceedings
+       of the National Academy of Sciences 89(22), 1992.
+
+    Examples
+    --------
+    >>> from skmoderndata.datasets import load_blosum62
+    >>> scores = load_blosum62()
+    >>> scores["W", "W"], scores["L", "I"], scores["L", "D"]
+    (11, 2, -4)
+    """
+    lines = (DATA / "blosum62.txt").read_text(encoding="ascii").splitlines()
+    letters = lines[0].split()
+    # a letter and its scores in each line
+    scores = {}
+    for line in lines[1:]:
+        row, *values = line.split()
+        scores |= {(row, column): int(v) for column, v in zip(letters, values, strict=True)}
+    return scores
+
+
 @validate_params({"return_X_y": ["boolean"]}, prefer_skip_nested_validation=True)
 def load_language_names(*, return_X_y=False):
     """Load names of languages and territories in sixteen languages.

@@ -1,6 +1,6 @@
 """Group lasso and sparse group lasso."""
 
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from scipy import sparse
@@ -16,12 +16,10 @@ from skmoderndata._compat import (
     CallbackSupportMixin,
     Interval,
     StrOptions,
-    check_sample_weight,
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.codes.group_lasso import (
-    Columns,
     GroupLassoResult,
     Penalty,
     WorkingSet,
@@ -30,7 +28,13 @@ from skmoderndata._solvers.codes.group_lasso import (
     one_thread_if_small,
 )
 from skmoderndata._solvers.common import convex_problems
-from skmoderndata._validation import FLOATS, check_groups, validate_data
+from skmoderndata._validation import FLOATS, validate_data
+from skmoderndata.linear_model._group_base import (
+    feature_groups,
+    mean_one,
+    weighted_columns,
+    weighted_targets,
+)
 
 
 class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
@@ -54,7 +58,9 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
     groups : int or array-like of shape (n_features,) or list of arrays, default=None
         A label for each feature, in any order; or a list with the features of each group; or a
         number of consecutive features that form a group, where the last group may be smaller.
-        Every feature belongs to exactly one group. None makes each feature a group.
+        None makes each feature a group. Every feature belongs to a group. Lists may share
+        features: then each group has coefficients of its own, and those of a feature are summed,
+        so that the features that are selected are a union of groups [4]_.
     l1_ratio : float, default=0.0
         Fraction :math:`\tau` of the l1 norm: 0 is the group lasso, 1 the lasso, and values in
         between give the sparse group lasso [2]_, which also sets coefficients within groups to
@@ -83,10 +89,13 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         Coefficients; exactly zero for groups that are not selected.
     intercept_ : float or ndarray of shape (n_targets,)
         Intercept, 0 without `fit_intercept`.
-    groups_ : ndarray of shape (n_features,)
-        Number of the group of each feature: 0, 1, ...
+    latent_coef_ : ndarray of shape (n_latent,) or (n_targets, n_latent), or None
+        Coefficients group by group, if groups overlap: those of one feature sum to its `coef_`.
+    groups_ : ndarray of shape (n_features,), or list of arrays
+        Number of the group of each feature: 0, 1, ...; the features of each group, if they
+        overlap.
     group_norms_ : ndarray of shape (n_groups,) or (n_targets, n_groups)
-        Euclidean norms of the groups of coefficients.
+        Euclidean norms of the coefficients of each group.
     alpha_max_ : float
         The smallest `alpha` for which all coefficients are zero.
     dual_gap_ : float
@@ -105,6 +114,8 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         `dual_gap_` are relative to another quantity.
     sklearn.linear_model.MultiTaskLasso : The coefficients of a feature for all targets form a
         group.
+    GroupLassoClassifier : The same penalty with the logistic loss.
+    GroupLassoCV : Chooses `alpha` along a path.
     skmoderndata.sparse_coding.SparseCoder : With `groups`, codes many signals with one dictionary.
 
     Notes
@@ -116,6 +127,12 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
     growth of the working set (some five to ten), and ``n_samples k^2`` for a working set of k
     features. If it holds more features than samples, a sweep costs ``n_samples k`` and each of a
     few Newton steps ``n_samples^2 k`` instead.
+
+    Overlapping groups are solved as groups of repeated columns, the latent group lasso
+
+    .. math::
+        \Omega(w) = \min \Bigl\{ \sum_g \omega_g \|v^g\|_2 :\ \sum_g v^g = w,\
+        v^g = 0 \text{ outside } g \Bigr\}.
 
     Sparse `X` is neither centred nor converted to dense, except for the columns of a working set
     of more than half as many features as samples.
@@ -134,6 +151,8 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
        and Graphical Statistics 22(2), 2013, equation 3.
     .. [3] Ndiaye, Fercoq, Gramfort and Salmon, Gap safe screening rules for sparse-group lasso,
        NIPS 2016, section 3: the dual norm.
+    .. [4] Jacob, Obozinski and Vert, Group lasso with overlap and graph lasso, ICML 2009, section
+       3: the latent group lasso.
 
     Examples
     --------
@@ -151,7 +170,7 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
 
     _card = MethodCard(
         family="dictionaries and sparse codes",
-        cite=("yuan2006model", "simon2013sparse", "ndiaye2016gap"),
+        cite=("yuan2006model", "simon2013sparse", "ndiaye2016gap", "jacob2009group"),
         cost="T (n p + n k^2)",
         checks=(
             {},
@@ -231,14 +250,8 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
             raise ValueError(
                 "GroupLasso(solver='cvxpy') needs dense X: use X.toarray(), or solver='descent'."
             )
-        labels = self._labels(X.shape[1])
-        sizes = np.bincount(labels)
-        weights = self._weights(sizes)
-        weight = self._sample_weight(X, sample_weight)
-
-        # columns in the order of the groups
-        order = np.argsort(labels, kind="stable")
-        edges = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        groups = feature_groups(self.groups, self.group_weights, X.shape[1])
+        weight = mean_one(sample_weight, X)
         total = float(X.shape[0])
 
         results = []
@@ -246,22 +259,27 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
             FitProgress(self, X, y, max_passes=None) as progress,
             one_thread_if_small(X.size),
         ):
-            columns, x_mean, x_unit = self._columns(X, weight, order)
-            Y, y_mean, y_unit = self._targets(y, weight)
-            start = self._start(X.shape[1], Y.shape[1])
+            # columns in the order of the groups, repeated where these overlap
+            columns, x_mean, x_unit = weighted_columns(
+                X, weight, groups.order, centred=self.fit_intercept
+            )
+            Y, y_mean, y_unit = weighted_targets(y, weight, centred=self.fit_intercept)
+            start = self._start(groups, Y.shape[1])
             warm = None
             unit = y_unit / x_unit  # of coefficients
 
-            work = WorkingSet(columns, edges)
+            work = WorkingSet(columns, groups.edges)
             for t in range(Y.shape[1]):
                 lam = total * self.alpha * (1 / x_unit) * (1 / y_unit[t])
-                penalty = Penalty(edges, weights, lam, self.l1_ratio, self.positive)
+                penalty = Penalty(
+                    groups.edges, groups.weights, lam, self.l1_ratio, self.positive
+                )
                 if self.solver == "cvxpy":
                     result = _by_cvxpy(columns, Y[:, t], penalty)
                     results.append(result)
                     continue
                 if start is not None:
-                    warm = start[t][order] / unit[t]
+                    warm = start[t] / unit[t]
                 result = group_lasso(
                     Y[:, t],
                     work,
@@ -273,26 +291,14 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
                 )
                 results.append(result)
 
-        # back to the units and the order of the columns
+        # back to the units of the columns
         largest = np.array([result.lam_max for result in results])
         self.alpha_max_ = float(np.max(largest * y_unit) * x_unit / total)
-        scaled = np.array([result.coef for result in results])
-        coef = np.empty((len(results), X.shape[1]))
-        coef[:, order] = scaled * unit[:, None]
-        intercept = y_mean - coef @ x_mean
-        self._store(coef, labels, intercept, X.dtype, y.ndim == 1)
+        latent = np.array([result.coef for result in results]) * unit[:, None]
+        intercept = y_mean - latent @ x_mean
+        self._store(latent, groups, intercept, X.shape[1], X.dtype, y.ndim == 1)
         self._certify(results)
         return self
-
-    def _sample_weight(self, X, sample_weight):
-        """Return weights with a mean of one."""
-        if sample_weight is None:
-            return np.ones(X.shape[0])
-        weight = check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
-        n = len(weight)
-        return weight * (n / weight.sum())
 
     def _certify(self, results):
         """Keep the largest gap of all targets; warn where it is above `tol`."""
@@ -324,99 +330,30 @@ class GroupLasso(CallbackSupportMixin, MultiOutputMixin, RegressorMixin, Base):
         products = safe_sparse_dot(X, self.coef_.T, dense_output=True)
         return products + self.intercept_
 
-    def _labels(self, n_features):
-        if self.groups is None:
-            return np.arange(n_features)
-        if isinstance(self.groups, Integral):
-            return np.arange(n_features) // int(self.groups)
-        return check_groups(self.groups, n_features)
-
-    def _weights(self, sizes):
-        if self.group_weights is None:
-            return np.sqrt(sizes)
-        weights = np.asarray(self.group_weights, dtype=np.float64)
-        positive = (weights > 0).all() and not np.isinf(weights).any()
-        if weights.shape != sizes.shape or not positive:
-            raise ValueError(
-                f"group_weights must be positive numbers, one for each of the {len(sizes)} groups "
-                f"in ascending order of their labels; got shape {weights.shape}, "
-                f"smallest {weights.min(initial=np.inf):g}. For a group with little penalty use a "
-                "small weight."
-            )
-        return weights
-
-    def _columns(self, X, weight, order):
-        """Return the columns sorted by group, with their means and the unit of the entries."""
-        root = np.sqrt(weight)
-        unit = _unit(X)
-        # centring stays implicit: sparse columns keep their zeros
-        if sparse.issparse(X):
-            scaled = sparse.csc_array(X[:, order], dtype=np.float64, copy=True)
-            scaled.data *= 1 / unit
-            mean = np.zeros(X.shape[1])
-            if self.fit_intercept:
-                mean = (scaled.T @ weight) / weight.sum()
-            scaled.data *= root[scaled.indices]
-            columns = Columns(scaled, mean, root)
-        else:
-            # sorted copy in Fortran order, centred in place
-            moved = order != np.arange(len(order))
-            if moved.any():
-                X = X[:, order]
-            A = np.multiply(X, 1 / unit, order="F", dtype=np.float64)
-            mean = np.zeros(X.shape[1])
-
-            if self.fit_intercept:
-                mean = (weight @ A) / weight.sum()
-                same = np.flatnonzero(A[0] == A[-1])
-                everywhere = (A[:, same] == A[0, same]).all(axis=0)
-                constant = same[everywhere]
-                mean[constant] = A[0, constant]  # rounding is no variance
-                A -= mean
-            if not (weight == 1).all():
-                A *= root[:, None]
-            columns = Columns(A)
-
-        x_mean = np.empty(X.shape[1])
-        x_mean[order] = mean * unit
-        return columns, x_mean, unit
-
-    def _targets(self, y, weight):
-        """Return weighted, centred targets, scaled to about one, with means and units."""
-        Y = np.array(y.reshape(len(y), -1), dtype=np.float64, order="F")
-        unit = np.array([_unit(column) for column in Y.T])
-        Y *= 1 / unit
-        mean = np.zeros(Y.shape[1])
-        if self.fit_intercept:
-            mean = (weight @ Y) / weight.sum()
-            constant = (Y == Y[:1]).all(axis=0)
-            mean[constant] = Y[0, constant]
-            Y -= mean
-        weighted = Y * np.sqrt(weight)[:, None]
-        return weighted, mean * unit, unit
-
-    def _start(self, n_features, n_targets):
+    def _start(self, groups, n_targets):
+        """Return the coefficients of the last fit, group by group, if they have this shape."""
         if not (self.warm_start and hasattr(self, "coef_")):
             return None
-        start = np.atleast_2d(self.coef_).astype(np.float64)
-        if start.shape != (n_targets, n_features):
-            return None
-        return start
+        if groups.overlap:
+            last = self.latent_coef_
+            start = None if last is None else np.atleast_2d(last).astype(np.float64)
+        else:
+            coef = np.atleast_2d(self.coef_).astype(np.float64)
+            start = coef[:, groups.order] if coef.shape[1] == len(groups.order) else None
+        fits = start is not None and start.shape == (n_targets, len(groups.order))
+        return start if fits else None
 
-    def _store(self, coef, labels, intercept, dtype, flat):
-        self.groups_ = labels
-        self.coef_ = coef.astype(dtype)
+    def _store(self, latent, groups, intercept, n_features, dtype, flat):
+        self.groups_ = groups.labels
+        self.coef_ = groups.summed(latent, n_features).astype(dtype)
+        self.latent_coef_ = latent.astype(dtype) if groups.overlap else None
         self.intercept_ = intercept.astype(dtype)
-        n_groups = int(labels.max()) + 1
-        size = np.abs(coef).max(initial=0.0) or 1.0
-        relative_sq = (coef / size) ** 2
-        squares = np.array([np.bincount(labels, row, n_groups) for row in relative_sq])
-        norms = size * np.sqrt(squares)
-        self.group_norms_ = norms.astype(dtype)
+        self.group_norms_ = groups.norms(latent).astype(dtype)
         if flat:
             self.coef_ = self.coef_[0]
             self.group_norms_ = self.group_norms_[0]
             self.intercept_ = dtype.type(self.intercept_[0])
+            self.latent_coef_ = self.latent_coef_[0] if groups.overlap else None
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -438,12 +375,3 @@ def _by_cvxpy(columns, y, penalty):
     correlations = columns.cross(y)
     largest = float(penalty.dual_norms(correlations).max())
     return GroupLassoResult(w, gap / scale, 0, largest)
-
-
-def _unit(X):
-    """Largest magnitude, 1 for zeros: products of four values stay finite in units of it."""
-    values = X.data if sparse.issparse(X) else X
-    highest = values.max(initial=0.0)
-    lowest = values.min(initial=0.0)
-    largest = float(max(highest, -lowest))
-    return largest or 1.0

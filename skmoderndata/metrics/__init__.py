@@ -1,6 +1,7 @@
 """Scores and distances that scikit-learn lacks."""
 
 from skmoderndata.metrics import _bounds as bounds
+from skmoderndata.metrics._alignment import alignment, pairwise_alignment
 from skmoderndata.metrics._barycenters import dtw_barycenter, soft_dtw_barycenter
 from skmoderndata.metrics._boolean import (
     assignment_error,
@@ -32,6 +33,7 @@ from skmoderndata.metrics._elastic import (
     twe_distance,
     weighted_dtw,
 )
+from skmoderndata.metrics._embedding_dimension import cao_dimension, false_nearest_neighbors
 from skmoderndata.metrics._hmm import hmm_log_likelihood
 from skmoderndata.metrics._kernels import kernel_alignment, kernel_distances, kernel_variance
 from skmoderndata.metrics._rank import optimal_rank
@@ -39,17 +41,20 @@ from skmoderndata.metrics._warping_path_display import WarpingPathDisplay
 
 __all__ = [
     "WarpingPathDisplay",
+    "alignment",
     "assignment_error",
     "boolean_coverage_score",
     "boolean_over_coverage",
     "boolean_reconstruction_error",
     "bounds",
+    "cao_dimension",
     "clustering_distance",
     "dtw",
     "dtw_barycenter",
     "dtw_path",
     "edit_distance",
     "erp_distance",
+    "false_nearest_neighbors",
     "functional_distance",
     "generalization_error",
     "hmm_log_likelihood",
@@ -63,6 +68,7 @@ __all__ = [
     "msm_distance",
     "multiscale_dtw",
     "optimal_rank",
+    "pairwise_alignment",
     "pairwise_dtw",
     "pairwise_edit_distance",
     "pairwise_elastic",

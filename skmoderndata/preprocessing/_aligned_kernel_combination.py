@@ -4,16 +4,15 @@ import warnings
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skmoderndata._compat import StrOptions, fit_context
 from skmoderndata._kernelized.checks import list_of_samples, refuse_texts
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, resolve_kernel
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.kernel.alignment import aligned_weights, centred, target_features
-from skmoderndata._validation import check_array, check_target, validate_data
-from skmoderndata.preprocessing._base import AgainstTraining
+from skmoderndata._solvers.kernel.alignment import aligned_weights, centred
+from skmoderndata._validation import validate_data
+from skmoderndata.preprocessing._base import AgainstTraining, ideal_columns
 
 
 class AlignedKernelCombination(AgainstTraining):
@@ -286,37 +285,10 @@ class AlignedKernelCombination(AgainstTraining):
         return validate_data(self, X, reset=reset, dtype=np.float64, ensure_min_samples=fewest)
 
     def _target(self, X, y):
-        """Check the target, and make columns whose products are the ideal matrix."""
-        if y is None:
-            raise ValueError(
-                "AlignedKernelCombination requires y to be passed, but the target y is None."
-            )
-        check_target(y, owner=type(self).__name__)
-        check_consistent_length(X, y)
-
-        continuous = type_of_target(y, input_name="y").startswith("continuous")
-        # columns of numbers, or of classes
-        if continuous:
-            y = check_array(
-                y, ensure_2d=False, dtype=np.float64, input_name="y", estimator=self
-            )
-        else:
-            check_classification_targets(y)
-            y = np.asarray(y)
-            y = y.ravel() if y.ndim == 2 and y.shape[1] == 1 else y
-            if y.ndim == 2:  # one column for each label
-                y = y.astype(np.float64)
-                continuous = True
-
-        varies = np.ptp(y, axis=0).max() > 0 if continuous else len(np.unique(y)) > 1
-        if not varies:
-            raise ValueError(
-                "AlignedKernelCombination needs a target that varies: all y are equal, or of one "
-                "class."
-            )
-
-        T = target_features(y, continuous)
-        return X, T
+        """Return the samples, and columns whose products are the ideal matrix of the target."""
+        if y is not None:
+            check_consistent_length(X, y)
+        return X, ideal_columns(y, len(X), type(self).__name__)
 
     def _takes_vectors(self):
         kernels = [] if isinstance(self.kernels, str) else self.kernels

@@ -2,12 +2,14 @@
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base, warn_fewer
 from skmoderndata._compat import fit_context
 from skmoderndata._solvers.common.linalg import leading_eigen
-from skmoderndata._validation import validate_data
+from skmoderndata._solvers.kernel.alignment import target_features
+from skmoderndata._validation import check_array, check_target, validate_data
 
 FAMILY = "kernel matrices"
 PAGE = "kernel_matrix_steps"
@@ -16,7 +18,7 @@ PAGE = "kernel_matrix_steps"
 class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
     """A transformer fitted on the square matrix of the training samples.
 
-    A subclass defines `_learn(X)`, and `_map(K)` for rows in double precision.
+    A subclass defines `_learn(X, y)`, and `_map(K)` for rows in double precision.
     """
 
     @fit_context()
@@ -27,15 +29,15 @@ class KernelMatrixStep(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         ----------
         X : array-like of shape (n_train, n_train)
             Kernel values, similarities or distances of the training samples.
-        y : None
-            Not used, present by convention.
+        y : array-like of shape (n_train,) or None
+            Targets, for steps that use them.
 
         Returns
         -------
         self : object
             The fitted transformer.
         """
-        self._learn(X)
+        self._learn(X, y)
         return self
 
     def transform(self, X):
@@ -125,6 +127,34 @@ def warn_of_rank(step):
     if rank < (step.n_components or 0):
         reason = f"the rank {rank} of the matrix"
         warn_fewer(step, asked=step.n_components, found=rank, reason=reason)
+
+
+def ideal_columns(y, n, owner):
+    """Check a target of n samples, and make columns whose products are its ideal matrix."""
+    if y is None:
+        raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
+    check_target(y, owner=owner)
+    if len(y) != n:
+        raise ValueError(f"{owner}: X has {n} samples, and y {len(y)}.")
+
+    # columns of numbers, or of classes
+    continuous = type_of_target(y, input_name="y").startswith("continuous")
+    if continuous:
+        y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    else:
+        check_classification_targets(y)
+        y = np.asarray(y)
+        y = y.ravel() if y.ndim == 2 and y.shape[1] == 1 else y
+        if y.ndim == 2:  # one column for each label
+            y = y.astype(np.float64)
+            continuous = True
+
+    varies = np.ptp(y, axis=0).max() > 0 if continuous else len(np.unique(y)) > 1
+    if not varies:
+        raise ValueError(
+            f"{owner} needs a target that varies: all y are equal, or of one class."
+        )
+    return target_features(y, continuous)
 
 
 def leading(K, n_components, tol):

@@ -60,7 +60,7 @@ class DoubleCenterer(KernelMatrixStep):
     def __init__(self, *, squared=False):
         self.squared = squared
 
-    def _learn(self, X):
+    def _learn(self, X, y=None):
         D, _ = self._symmetric(X)
         S = D if self.squared else D * D
         self.means_ = S.mean(axis=0)

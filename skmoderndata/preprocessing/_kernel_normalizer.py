@@ -60,7 +60,7 @@ class KernelNormalizer(KernelMatrixStep):
     )
     _parameter_constraints = {}
 
-    def _learn(self, X):
+    def _learn(self, X, y=None):
         K, _ = self._square(X)
         d = K.diagonal().copy()
         if (d < 0).any():

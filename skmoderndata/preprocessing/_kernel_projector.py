@@ -95,7 +95,7 @@ class KernelProjector(KernelMatrixStep):
         self.tol = tol
         self.center = center
 
-    def _learn(self, X):
+    def _learn(self, X, y=None):
         K, _ = self._symmetric(X)
         self._mean = K.mean(axis=0) if self.center else None
         self._grand = K.mean() if self.center else 0.0

@@ -9,6 +9,7 @@ from skmoderndata.preprocessing._base import (
     FAMILY,
     PAGE,
     KernelMatrixStep,
+    ideal_columns,
     leading,
     warn_of_rank,
 )
@@ -18,15 +19,19 @@ class KernelWhitener(KernelMatrixStep):
     r"""Compute uncorrelated features of equal variance from a kernel matrix.
 
     Features of a sample are its coordinates on the principal directions of the feature space, each
-    divided by its standard deviation over the training samples.
+    divided by its standard deviation over the training samples; or multiplied so that the kernel
+    of the features is aligned with a target as well as it can be [2]_.
 
     Parameters
     ----------
     n_components : int, default=None
         Number of features, capped at the numerical rank of the centred matrix; None keeps all.
-    scale : {"unit_covariance", "unit_eigenvalue"}, default="unit_covariance"
+    scale : {"unit_covariance", "unit_eigenvalue", "alignment"}, default="unit_covariance"
         Scale to variance one, or so that the kernel matrix of the training features has
-        eigenvalues one; the two differ by the root of the number of training samples.
+        eigenvalues one; the two differ by the root of the number of training samples. "alignment"
+        gives it the eigenvalues :math:`\mu_j \propto \|T^\top u_j\|^2`, with the centred columns T
+        of the target y and the principal directions :math:`u_j`: no others have a larger alignment
+        of :math:`\sum_j \mu_j u_j u_j^\top` with the ideal matrix :math:`T T^\top`.
     rank_tol : float, default=1e-12
         Directions with eigenvalues up to `rank_tol` times the largest are omitted.
 
@@ -34,6 +39,8 @@ class KernelWhitener(KernelMatrixStep):
     ----------
     eigenvalues_ : ndarray of shape (n_components_,)
         Eigenvalues of the centred matrix, largest first.
+    scaled_eigenvalues_ : ndarray of shape (n_components_,)
+        Those of the kernel matrix of the training features; with "alignment" of mean diagonal 1.
     n_components_ : int
         Number of features.
     projection_ : ndarray of shape (n_train, n_components_)
@@ -47,16 +54,19 @@ class KernelWhitener(KernelMatrixStep):
     See Also
     --------
     sklearn.decomposition.KernelPCA : Coordinates that keep their variances.
+    AlignedKernelCombination : Weights of several kernels by alignment.
 
     Notes
     -----
     The matrix is centred first, and rows of new samples with the means of the training samples.
     The book's program omits this, and its features have covariance ``I / n``. Directions of
-    small variance are amplified noise: choose `n_components`. The cost is ``n^3``.
+    small variance are amplified noise: choose `n_components`. With all directions "alignment"
+    learns the training targets by heart. The cost is ``n^3``.
 
     References
     ----------
     .. [1] Shawe-Taylor and Cristianini, Kernel methods for pattern analysis, 2004, Algorithm 6.16.
+    .. [2] The same, section 3.4: the eigenvalues chosen to optimise the alignment.
 
     Examples
     --------
@@ -80,7 +90,7 @@ class KernelWhitener(KernelMatrixStep):
     )
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE, None],
-        "scale": [StrOptions({"unit_covariance", "unit_eigenvalue"})],
+        "scale": [StrOptions({"unit_covariance", "unit_eigenvalue", "alignment"})],
         "rank_tol": [NON_NEGATIVE],
     }
 
@@ -89,7 +99,7 @@ class KernelWhitener(KernelMatrixStep):
         self.scale = scale
         self.rank_tol = rank_tol
 
-    def _learn(self, X):
+    def _learn(self, X, y=None):
         K, _ = self._symmetric(X)
         self._mean = K.mean(axis=0)
         self._grand = K.mean()
@@ -102,13 +112,35 @@ class KernelWhitener(KernelMatrixStep):
         self.eigenvalues_ = w
         self.n_components_ = len(w)
         warn_of_rank(self)
-        factor = np.sqrt(len(K)) if self.scale == "unit_covariance" else 1.0
-        self.projection_ = U * (factor / w)
+        self.scaled_eigenvalues_ = self._scaled(U, y)
+        self.projection_ = U * (np.sqrt(self.scaled_eigenvalues_) / w)
         self._n_features_out = len(w)
+
+    def _scaled(self, U, y):
+        """Return the eigenvalues that the kernel matrix of the features is to have."""
+        n, k = U.shape
+        if self.scale != "alignment":
+            return np.full(k, float(n) if self.scale == "unit_covariance" else 1.0)
+
+        # maximise sum_j mu_j |T'u_j|^2 for given sum_j mu_j^2
+        T = ideal_columns(y, n, type(self).__name__)
+        mu = ((T.T @ U) ** 2).sum(axis=0)
+        total = mu.sum()
+        if not total > 1e-24 * (T**2).sum():
+            raise ValueError(
+                f"KernelWhitener(scale='alignment'): the {k} directions have nothing in common "
+                "with the target: take more n_components, or another kernel."
+            )
+        return mu * (n / total)
 
     def _map(self, K):
         centred = K - K.mean(axis=1)[:, None] - self._mean + self._grand
         return centred @ self.projection_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self.scale == "alignment"
+        return tags
 
     def _compared(self, K):
         training = self.projection_ * self.eigenvalues_

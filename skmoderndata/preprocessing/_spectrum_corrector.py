@@ -100,7 +100,7 @@ class SpectrumCorrector(KernelMatrixStep):
         self.algorithm = algorithm
         self.tol = tol
 
-    def _learn(self, X):
+    def _learn(self, X, y=None):
         S, _ = self._symmetric(X)
         values, self._vectors = linalg.eigh(S, driver="evd")  # ascending
         sizes = np.abs(values)

@@ -5,12 +5,14 @@ import warnings
 import numpy as np
 from scipy import fft
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from skmoderndata._base import Base
 from skmoderndata._compat import AT_LEAST_ONE, StrOptions, fit_context
 from skmoderndata._registry import MethodCard
-from skmoderndata._validation import check_array, validate_data
+from skmoderndata._solvers.series import embedding_dimension as dimension
+from skmoderndata._solvers.series.embedding_dimension import standardized
+from skmoderndata._validation import check_array, sequence_starts, validate_data
 
 _BLOCK_BYTES = 2**26  # working memory of the Fourier transforms
 _THRESHOLD = {"1/e": np.exp(-1.0), "zero": 0.0}
@@ -33,8 +35,12 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
 
     Parameters
     ----------
-    n_lags : int, default=3
-        Number of delayed copies in a window, the row itself included.
+    n_lags : int, "fnn" or "cao", default=3
+        Number of delayed copies in a window, the row itself included. "fnn" takes the smallest
+        number with at most one percent of false nearest neighbours [4]_, "cao" that from which on
+        distances of neighbours cease to grow [5]_; see
+        :func:`~skmoderndata.metrics.false_nearest_neighbors` and
+        :func:`~skmoderndata.metrics.cao_dimension`.
 
     lag : int or "auto", default=1
         Number of rows between neighbouring entries of a window; "auto" chooses it in `fit` by
@@ -48,8 +54,12 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
 
     max_lag : int, default=None
         Largest lag that ``lag="auto"`` considers. None uses the length of the longest sequence
-        divided by `n_lags`. It is lowered, if need be, until the longest sequence holds one
-        complete window.
+        divided by `n_lags`, or by `max_n_lags`. It is lowered, if need be, until the longest
+        sequence holds one complete window.
+
+    max_n_lags : int, default=10
+        Largest number that ``n_lags="fnn"`` and "cao" consider. It is lowered, if need be, until
+        there are ten windows and a next row for each.
 
     padding : {"edge", "nan"}, default="edge"
         What stands for rows before the start of a sequence: its first row, or NaN, by which
@@ -63,6 +73,13 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
     lag_curve_ : ndarray of shape (n_lags_examined,) or None
         Mean autocorrelation or mutual information at lags 0, 1, ... as far as it was computed;
         None when `lag` was given.
+
+    n_lags_ : int
+        Number of delayed copies in use.
+
+    n_lags_curve_ : ndarray of shape (n_examined,) or None
+        Fraction of false neighbours, or Cao's E1, for 1, 2, ... copies; None when `n_lags` was
+        given.
 
     n_features_in_ : int
         Number of features of one row.
@@ -88,11 +105,13 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
 
     NaN is allowed and copied; pairs with NaN are left out when the lag is chosen. Constant
     features are left out of the mean. If no lag up to `max_lag` fulfils the rule, the one with the
-    smallest value is taken, with a warning.
+    smallest value is taken, with a warning. So it is with `n_lags`, where noise in the series
+    leaves false neighbours in every dimension.
 
     The time for a given lag is that of copying; the autocorrelation takes
     ``n_samples * n_features * log(n_samples)`` through Fourier transforms, the mutual information
-    ``n_samples * n_features`` for each lag up to the chosen one.
+    ``n_samples * n_features`` for each lag up to the chosen one, and a choice of `n_lags` a search
+    of nearest neighbours by trees for each number up to `max_n_lags`.
 
     References
     ----------
@@ -102,6 +121,11 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
        898, Springer, 1981, pp. 366-381.
     .. [3] A. M. Fraser and H. L. Swinney, "Independent coordinates for strange attractors from
        mutual information", Physical Review A 33(2), 1986, pp. 1134-1140.
+    .. [4] M. B. Kennel, R. Brown and H. D. I. Abarbanel, "Determining embedding dimension for
+       phase-space reconstruction using a geometrical construction", Physical Review A 45(6), 1992,
+       pp. 3403-3411.
+    .. [5] L. Cao, "Practical method for determining the minimum embedding dimension of a scalar
+       time series", Physica D 110(1-2), 1997, pp. 43-50.
 
     Examples
     --------
@@ -115,12 +139,25 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
     array([[5., 3., 1.],
            [6., 4., 2.],
            [7., 5., 3.]])
+
+    Two delayed values describe the state of Henon's map:
+
+    >>> from skmoderndata.datasets import make_chaotic_series
+    >>> X = make_chaotic_series("henon", 1000, random_state=0)[:, :1]
+    >>> TimeDelayEmbedding(n_lags="fnn").fit(X).n_lags_
+    2
     """
 
     _card = MethodCard(
         family="time series",
-        cite=("simon2006unfolding", "takens1981detecting", "fraser1986independent"),
-        cost="n p n_lags; lag='auto': n p log n",
+        cite=(
+            "simon2006unfolding",
+            "takens1981detecting",
+            "fraser1986independent",
+            "kennel1992determining",
+            "cao1997practical",
+        ),
+        cost="n p n_lags; lag='auto' and n_lags='fnn': n p log n",
         rows="rows are time and a window holds earlier ones",
         checks=(
             {},
@@ -137,10 +174,11 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         no_comparison="scikit-learn has no transformer of the rows of a time series into windows.",
     )
     _parameter_constraints = {
-        "n_lags": [AT_LEAST_ONE],
+        "n_lags": [AT_LEAST_ONE, StrOptions({"fnn", "cao"})],
         "lag": [AT_LEAST_ONE, StrOptions({"auto"})],
         "lag_rule": [StrOptions({"1/e", "zero", "mutual_information"})],
         "max_lag": [AT_LEAST_ONE, None],
+        "max_n_lags": [AT_LEAST_ONE],
         "padding": [StrOptions({"edge", "nan"})],
     }
     __metadata_request__fit = {"sequence_ids": True}
@@ -149,16 +187,26 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
     # sample_weight is not used, but Pipeline.score always routes it: it must be a known name
     __metadata_request__score = {"sequence_ids": True, "sample_weight": None}
 
-    def __init__(self, n_lags=3, *, lag=1, lag_rule="1/e", max_lag=None, padding="edge"):
+    def __init__(
+        self,
+        n_lags=3,
+        *,
+        lag=1,
+        lag_rule="1/e",
+        max_lag=None,
+        max_n_lags=10,
+        padding="edge",
+    ):
         self.n_lags = n_lags
         self.lag = lag
         self.lag_rule = lag_rule
         self.max_lag = max_lag
+        self.max_n_lags = max_n_lags
         self.padding = padding
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, *, sequence_ids=None):
-        """Choose the lag.
+        """Choose the lag, and the number of delayed copies.
 
         Parameters
         ----------
@@ -176,24 +224,36 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         """
         X, start = self._check(X, sequence_ids, reset=True)
         longest = np.bincount(start).max()
-        largest_lag = (longest - 1) // max(self.n_lags - 1, 1)  # with a complete window
+        n_lags = 2 if isinstance(self.n_lags, str) else self.n_lags  # at least, where chosen
+        largest_lag = (longest - 1) // max(n_lags - 1, 1)  # with a complete window
         needed = 1 if self.lag == "auto" else self.lag
 
-        if self.n_lags > 1 and largest_lag < needed:
-            n_rows = (self.n_lags - 1) * needed + 1
+        if n_lags > 1 and largest_lag < needed:
+            n_rows = (n_lags - 1) * needed + 1
             raise ValueError(
-                f"A window of n_lags={self.n_lags} rows at lag={self.lag} covers "
+                f"A window of n_lags={n_lags} rows at lag={self.lag} covers "
                 f"{n_rows} rows, but the longest sequence has "
                 f"{longest} (n_samples={len(X)}): lower n_lags or lag, or give longer sequences."
             )
 
         if self.lag == "auto":
-            limit = max(longest // self.n_lags, 1) if self.max_lag is None else self.max_lag
+            most = self.max_n_lags if isinstance(self.n_lags, str) else self.n_lags
+            limit = max(longest // most, 1) if self.max_lag is None else self.max_lag
             max_lag = max(min(limit, largest_lag), 1)
-            self.lag_, self.lag_curve_ = self._choose_lag(X, start, max_lag)
+            lag, lag_curve = self._choose_lag(X, start, max_lag)
         else:
-            self.lag_ = int(self.lag)
-            self.lag_curve_ = None
+            lag = int(self.lag)
+            lag_curve = None
+
+        if isinstance(self.n_lags, str):
+            n_lags, n_lags_curve = self._choose_n_lags(X, start, lag)
+        else:
+            n_lags_curve = None
+
+        self.lag_ = lag
+        self.lag_curve_ = lag_curve
+        self.n_lags_ = n_lags
+        self.n_lags_curve_ = n_lags_curve
         return self
 
     def _choose_lag(self, X, start, max_lag):
@@ -213,6 +273,48 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
                 stacklevel=4,
             )
         return lag, curve
+
+    def _choose_n_lags(self, X, start, lag):
+        owner = f"TimeDelayEmbedding(n_lags={self.n_lags!r})"
+        X = standardized(X)
+        if not X.shape[1]:
+            warnings.warn(f"{owner}: all features are constant; 1 is enough.", stacklevel=4)
+            return 1, np.ones(1)
+
+        # dimensions that the rows can say something about
+        cao = self.n_lags == "cao"
+        max_dim = dimension.largest_dimension(X, start, lag, self.max_n_lags + cao)
+        if max_dim < 1 + cao:
+            raise ValueError(
+                f"{owner} needs {dimension.MIN_WINDOWS} windows of {1 + cao} rows at lag={lag} "
+                "that have a next row in their sequence: give longer sequences, lower lag, or set "
+                "n_lags to a number."
+            )
+
+        # the curve, and the first dimension in which it says that windows describe states
+        if cao:
+            curve, e2 = dimension.distance_growth(X, start, lag=lag, max_dim=max_dim)
+            n_lags = dimension.first_at_rest(curve, dimension.GROWTH_TOL)
+            if dimension.is_like_noise(e2, dimension.GROWTH_TOL):
+                warnings.warn(
+                    f"{owner}: windows of no length tell the next row, as in noise, where n_lags "
+                    "has no meaning; set it by the score of what follows.",
+                    stacklevel=4,
+                )
+            best = int(np.nanargmax(curve)) + 1
+        else:
+            curve = dimension.false_neighbors(X, start, lag=lag, max_dim=max_dim)
+            n_lags = dimension.first_without_false(curve, dimension.FALSE_TOL)
+            best = int(np.argmin(curve)) + 1
+
+        if n_lags is None:
+            n_lags = best
+            warnings.warn(
+                f"{owner}: no number of rows up to {len(curve)} describes a state; {n_lags} comes "
+                "nearest to it. The series may be noisy, or too short; else increase max_n_lags.",
+                stacklevel=4,
+            )
+        return n_lags, curve
 
     def fit_transform(self, X, y=None, *, sequence_ids=None):
         """Choose the lag and return the windows.
@@ -253,13 +355,13 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         X, start = self._check(X, sequence_ids, reset=False)
         n, p = X.shape
         row = np.arange(n)
-        out = np.empty((n, self.n_lags, p), dtype=X.dtype)
-        for j in range(self.n_lags):
+        out = np.empty((n, self.n_lags_, p), dtype=X.dtype)
+        for j in range(self.n_lags_):
             earlier = row - self._shift(j, n)
             np.take(X, np.maximum(earlier, start), axis=0, out=out[:, j])
             if self.padding == "nan":
                 out[earlier < start, j] = np.nan
-        return out.reshape(n, self.n_lags * p)
+        return out.reshape(n, self.n_lags_ * p)
 
     def inverse_transform(self, X, *, sequence_ids=None):
         """Return the series whose windows are nearest to the given ones.
@@ -283,20 +385,20 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         check_is_fitted(self)
         Z = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
         n, n_columns = Z.shape
-        needed = self.n_lags * self.n_features_in_
+        needed = self.n_lags_ * self.n_features_in_
         if n_columns != needed:
             raise ValueError(
                 f"TimeDelayEmbedding.inverse_transform needs X with n_lags * n_features = "
                 f"{needed} columns, got {n_columns}."
             )
 
-        start = _sequence_starts(sequence_ids, Z)
-        Z = Z.reshape(n, self.n_lags, self.n_features_in_)
+        start = sequence_starts(sequence_ids, Z)
+        Z = Z.reshape(n, self.n_lags_, self.n_features_in_)
 
         # mean over the windows in which a row stands
         total = Z[:, 0].copy()
         copies = np.ones(n, dtype=Z.dtype)
-        for j in range(1, self.n_lags):
+        for j in range(1, self.n_lags_):
             shift = self._shift(j, n)
             inside = np.flatnonzero(np.arange(n) - shift >= start)
             rows = inside - shift
@@ -321,9 +423,9 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
             False where `transform` pads.
         """
         check_is_fitted(self)
-        start = _sequence_starts(sequence_ids, X)
+        start = sequence_starts(sequence_ids, X)
         n = len(start)
-        oldest = np.arange(n) - self._shift(self.n_lags - 1, n)
+        oldest = np.arange(n) - self._shift(self.n_lags_ - 1, n)
         return oldest >= start
 
     def score(self, X, y=None, *, sequence_ids=None):
@@ -350,7 +452,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         """
         check_is_fitted(self)
         X, start = self._check(X, sequence_ids, reset=False)
-        if self.n_lags == 1:
+        if self.n_lags_ == 1:
             return 0.0
         if self.lag_ >= len(X):
             return -1.0
@@ -372,7 +474,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         """
         check_is_fitted(self)
         names = super().get_feature_names_out(input_features)
-        shifts = [j * self.lag_ for j in range(self.n_lags)]
+        shifts = [j * self.lag_ for j in range(self.n_lags_)]
         delayed = [f"{name}_lag{shift}" for shift in shifts for name in names]
         return np.array(delayed, dtype=object)
 
@@ -380,7 +482,7 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         X = validate_data(
             self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", reset=reset
         )
-        return X, _sequence_starts(sequence_ids, X)
+        return X, sequence_starts(sequence_ids, X)
 
     def _shift(self, j, n):
         return min(j * self.lag_, n)  # in Python integers: j * lag may exceed 64 bits
@@ -392,35 +494,9 @@ class TimeDelayEmbedding(OneToOneFeatureMixin, TransformerMixin, Base):
         return tags
 
 
-def _sequence_starts(sequence_ids, X):
-    """Index of the first row of the sequence of each row."""
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
-    row = np.arange(n)
-    if sequence_ids is None:
-        return np.zeros(n, dtype=row.dtype)
-    ids = column_or_1d(sequence_ids)
-    if len(ids) != n:
-        raise ValueError(f"sequence_ids needs one entry per row: got {len(ids)} for {n} rows.")
-    if np.any(ids != ids):
-        raise ValueError("sequence_ids contains NaN: give every row the id of its sequence.")
-    begins = np.concatenate([[True], ids[1:] != ids[:-1]])
-    return np.maximum.accumulate(np.where(begins, row, 0))
-
-
-def _standardize(X):
-    """Features that vary, in float64, centred and scaled to largest magnitude one; NaN stays."""
-    finite = ~np.isnan(X)
-    low = np.min(X, axis=0, initial=np.inf, where=finite)
-    high = np.max(X, axis=0, initial=-np.inf, where=finite)
-    X = X[:, low < high].astype(np.float64)
-    X -= np.nanmean(X, axis=0) if X.size else 0.0
-    X /= np.nanmax(np.abs(X), axis=0, initial=0.0)
-    return X
-
-
 def _autocorrelation(X, start, max_lag):
     """Mean over the features of the autocorrelation at lags 0..max_lag; 1 where undefined."""
-    X = _standardize(X)
+    X = standardized(X)
     n, p = X.shape
     first = np.flatnonzero(start == np.arange(n))
     sizes = np.diff(np.append(first, n))
@@ -474,7 +550,7 @@ def _lagged_products(values, n_fft):
 
 def _first_minimum_of_information(X, start, max_lag):
     """First local minimum of the mutual information of rows `max_lag` apart or less."""
-    X = _standardize(X)
+    X = standardized(X)
     n, p = X.shape
 
     # cells of equal frequency

@@ -18,6 +18,7 @@ SLOW = {
 NOT_FIRST = {
     "Codes of signals for a dictionary that I have",
     "How many components, parts or sources does my table have?",
+    "How many sources or roles has a Boolean table?",
 }
 # tables of packages that are no dependency
 INSTALLED = ("breast cancer", "wine", "digits", "diabetes", "linnerud", "peptides")

@@ -30,9 +30,11 @@ from skmoderndata.kernels import (
     PairHMM,
 )
 from skmoderndata.metrics import (
+    alignment,
     dtw,
     dtw_path,
     edit_distance,
+    pairwise_alignment,
     pairwise_dtw,
     pairwise_edit_distance,
     pairwise_elastic,
@@ -127,6 +129,8 @@ ROUTES = {
     "products of counts": (products_of_counts, 4_000),
     "words with mismatches": (words_with_mismatches, 2_000),
     "edit distance": (lambda n: pair(edit_distance, strings, n), 1_000_000),
+    "alignment": (lambda n: pair(alignment, strings, n), 40_000),
+    "alignments": (lambda n: of(pairwise_alignment, strings, n), 100_000),
     "costs of edits": (
         lambda n: of(lambda X: pairwise_edit_distance(X, gap_cost=1.5), strings, n),
         100_000,

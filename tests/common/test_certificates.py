@@ -226,6 +226,17 @@ def group_lasso(s, **params):
     return Reached(model, value, np.mean((s * TARGET) ** 2) / 2)
 
 
+def group_lasso_classifier(s, **params):
+    alpha = 0.02 * s  # the loss does not scale with the data, the penalty does
+    groups = np.repeat(np.arange(20), 2)
+    y = np.where(TARGET > np.median(TARGET), 1.0, -1.0)
+    model = sk.GroupLassoClassifier(alpha, groups, **params).fit(s * WIDE, y)
+    norms = np.linalg.norm(model.coef_.reshape(20, 2), axis=1)
+    value = np.logaddexp(0, -y * (s * WIDE @ model.coef_[0] + model.intercept_[0])).mean()
+    value += alpha * np.sqrt(2) * norms.sum()
+    return Reached(model, value, np.log(2))
+
+
 def basis_pursuit(s, **params):
     params = {"fit_intercept": False, **params}
     model = sk.BasisPursuit(0.3 * s, **params).fit(WIDE, s * TARGET)
@@ -351,6 +362,9 @@ ROWS = {
     "MinimumEnclosingBall": Row(minimum_enclosing_ball, 0.5, TIGHT, EARLY),
     "BridgeRegression": Row(bridge_regression, 2, {"tol": 1e-10}, EARLY),
     "GroupLasso": Row(group_lasso, 2, {"tol": 1e-10}, EARLY),
+    "GroupLassoClassifier": Row(
+        group_lasso_classifier, 0, {"tol": 1e-9}, ({"max_iter": 1}, {"tol": 0.3})
+    ),
     "BasisPursuit": Row(basis_pursuit, 1, {}, ({"tol": 0.3},)),
     "SparseRecovery": Row(sparse_recovery, 1, {}, ({"tol": 0.3},)),
     "SparseCoder": Row(

@@ -13,6 +13,8 @@ from skmoderndata.linear_model import (
     BasisPursuit,
     BridgeRegression,
     GroupLasso,
+    GroupLassoClassifier,
+    GroupLassoCV,
     KernelPerceptron,
 )
 from skmoderndata.sparse_coding import SparseRecovery
@@ -47,6 +49,7 @@ PREDICTORS = {
 PLANTED = [1, 4, 9]  # the features that decide
 WITH_COEF = [
     *(BasisPursuit, BridgeRegression, CoreVectorMachine, GroupLasso, L2SVC, L2SVR),
+    *(GroupLassoClassifier, GroupLassoCV),
     *(KernelAdatronClassifier, KernelAdatronRegressor, KernelPerceptron),
     *(PrincipalComponentsRegression, SparseRecovery, SupportFeatureMachine),
 ]

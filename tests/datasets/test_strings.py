@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skmoderndata import datasets
-from skmoderndata.datasets import load_language_names, load_peptides
+from skmoderndata.datasets import load_blosum62, load_language_names, load_peptides
 
 DATA = Path(datasets.__file__).parent / "data"
 
@@ -52,3 +52,15 @@ def test_pairs_and_notices(load):
     assert len(load().data) == len(y)  # each call reads anew
     with pytest.raises(ValueError, match="'return_X_y' parameter"):
         load(return_X_y="yes")
+
+
+@pytest.mark.paper
+def test_scores_of_amino_acids():
+    """Entries of Henikoff and Henikoff 1992, Figure 2, and the symmetry of the matrix."""
+    scores = load_blosum62()
+    assert len(scores) == 24**2
+    assert all(scores[a, b] == scores[b, a] for a, b in scores)
+    letters = "ARNDCQEGHILKMFPSTWYV"
+    diagonal = [4, 5, 6, 6, 9, 5, 5, 6, 8, 4, 4, 5, 5, 6, 7, 4, 5, 11, 7, 4]
+    assert [scores[a, a] for a in letters] == diagonal
+    assert (scores["F", "Y"], scores["W", "C"], scores["E", "D"]) == (3, -2, 2)

@@ -508,8 +508,8 @@ def test_warning_and_weights_of_groups():
             lambda X, labels, y: GroupLasso(groups=[[1], [2]]).fit(X, y),
         ),
         (
-            r"groups overlap: a feature of groups\[1\]",
-            lambda X, labels, y: GroupLasso(groups=[list(range(40)), [3]]).fit(X, y),
+            r"groups\[1\] lists a feature twice",
+            lambda X, labels, y: GroupLasso(groups=[list(range(40)), [3, 3]]).fit(X, y),
         ),
         (
             r"groups\[0\] names feature 40, and X has",

@@ -64,3 +64,34 @@ def block_descent(X, y, labels, alpha, n_passes=1000):
             r = r - X[:, J] @ (new - w[J])
             w[J] = new
     return w
+
+
+def latent_minimum(X, y, groups, alpha, logistic=False, intercept=True):
+    """Least value with overlapping groups [Jacob, Obozinski and Vert 2009, eq. 2], by Clarabel.
+
+    Each group has coefficients of its own. With `logistic` y holds labels of -1 and 1.
+    """
+    parts = [cp.Variable(len(members)) for members in groups]
+    b = cp.Variable()
+    values = sum(X[:, members] @ v for members, v in zip(groups, parts, strict=True))
+    values = values + b if intercept else values
+    if logistic:
+        loss = cp.sum(cp.logistic(-cp.multiply(y, values))) / len(y)
+    else:
+        loss = cp.sum_squares(y - values) / (2 * len(y))
+    penalty = sum(np.sqrt(v.size) * cp.norm(v) for v in parts)
+    problem = cp.Problem(cp.Minimize(loss + alpha * penalty))
+    problem.solve(solver=cp.CLARABEL)
+    return problem.value
+
+
+def logistic_objective(X, y, alpha, b, groups, latent, sample_weight=None, l1_ratio=0.0):
+    """Value of the penalised logistic loss, term by term; `latent` is a list for the groups."""
+    s = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    values = b + sum(X[:, members] @ v for members, v in zip(groups, latent, strict=True))
+    loss = sum(w * np.log1p(np.exp(-t * f)) for w, t, f in zip(s, y, values, strict=True))
+    penalty = sum(
+        (1 - l1_ratio) * np.sqrt(len(v)) * np.linalg.norm(v) + l1_ratio * np.abs(v).sum()
+        for v in latent
+    )
+    return loss / s.sum() + alpha * penalty

@@ -9,6 +9,7 @@ from sklearn.gaussian_process.kernels import DotProduct
 from sklearn.metrics import pairwise_distances
 from sklearn.metrics.pairwise import manhattan_distances, rbf_kernel
 from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KernelCenterer
 from sklearn.svm import SVC
@@ -301,3 +302,69 @@ def test_messages_say_what_is_wrong():
         KernelNormalizer().fit([[-1.0]])
     with pytest.raises(ValueError, match="diag needs 1 values of at least 0"):
         KernelNormalizer().fit(K3).transform(NEW, diag=[1.0, 2.0])
+
+
+# eigenvalues by alignment ----------------------------------------------------------------------
+
+
+def aligned_problem(seed, n=60):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    return rbf_kernel(X), np.sign(X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=n))
+
+
+@pytest.mark.certificate
+@pytest.mark.parametrize("target", ["classes", "numbers"])
+def test_no_eigenvalues_are_better_aligned(target, seed):
+    K, y = aligned_problem(seed)
+    y = y if target == "classes" else y * 1.5 + np.random.default_rng(seed).normal(size=len(y))
+    model = KernelWhitener(8, scale="alignment").fit(K, y)
+    Z = model.transform(K)
+    assert_allclose(Z.T @ Z, np.diag(model.scaled_eigenvalues_), atol=1e-9)
+    assert_allclose(np.trace(Z @ Z.T) / len(K), 1)
+
+    # the centred alignment, written out; others on the same directions are lower
+    centre = np.eye(len(K)) - 1 / len(K)
+    same = np.equal.outer(y, y).astype(float) if target == "classes" else np.outer(y, y)
+    ideal = centre @ same @ centre
+
+    def alignment_of(M):
+        M = centre @ M @ centre
+        return (M * ideal).sum() / np.linalg.norm(M) / np.linalg.norm(ideal)
+
+    best = alignment_of(Z @ Z.T)
+    rng = np.random.default_rng(seed)
+    directions = Z / np.sqrt(model.scaled_eigenvalues_)
+    for _ in range(50):
+        mu = model.scaled_eigenvalues_ * np.exp(0.3 * rng.normal(size=8))
+        assert alignment_of((directions * mu) @ directions.T) < best
+    assert alignment_of((directions * model.eigenvalues_) @ directions.T) < best
+
+
+@pytest.mark.recovery
+def test_alignment_helps_a_machine_to_classify():
+    """Fewer directions count: nearest means of unseen samples gain."""
+    K, y = aligned_problem(1, n=400)
+    train = np.arange(200)
+    test = np.arange(200, 400)
+    scores = {}
+    for scale in ("unit_covariance", "alignment"):
+        model = KernelWhitener(30, scale=scale).fit(K[np.ix_(train, train)], y[train])
+        Z = model.transform(K[np.ix_(train, train)])
+        machine = KNeighborsClassifier(5).fit(Z, y[train])
+        scores[scale] = machine.score(model.transform(K[np.ix_(test, train)]), y[test])
+    assert scores["alignment"] > scores["unit_covariance"] + 0.03
+
+
+@pytest.mark.edge
+def test_alignment_needs_a_target():
+    K, y = aligned_problem(0)
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        KernelWhitener(scale="alignment").fit(K)
+    with pytest.raises(ValueError, match="needs a target that varies"):
+        KernelWhitener(scale="alignment").fit(K, np.ones(len(y)))
+    with pytest.raises(ValueError, match="X has 60 samples, and y 59"):
+        KernelWhitener(scale="alignment").fit(K, y[1:])
+    K = np.diag([4.0, 4.0, 1.0, 1.0])
+    with pytest.raises(ValueError, match="nothing in common with the target"):
+        KernelWhitener(1, scale="alignment").fit(K, [0.0, 0.0, 1.0, -1.0])

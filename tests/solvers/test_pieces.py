@@ -18,9 +18,11 @@ from skmoderndata.kernels import (
     PSpectrum,
 )
 from skmoderndata.metrics import (
+    alignment,
     dtw,
     dtw_barycenter,
     dtw_path,
+    pairwise_alignment,
     pairwise_dtw,
     pairwise_edit_distance,
     soft_dtw,
@@ -70,6 +72,8 @@ PAIRS = PairHMM(np.full((3, 3), 0.02) + 0.82 / 3 * np.eye(3), [0.3, 0.3, 0.4], s
 CASES |= {
     "edit": lambda: pairwise_edit_distance([*WORDS, *LONG]),
     "weighted edit": lambda: pairwise_edit_distance(WORDS, LONG, gap_cost=1.5),
+    "alignments": lambda: pairwise_alignment(WORDS, LONG, extension_cost=0.5),
+    "one alignment": lambda: alignment(*LONG, mode="local")[0],
     "gaps": lambda: GapWeighted(2, 0.5)(WORDS),
     "gaps of two": lambda: GapWeighted(2, 0.5)(WORDS[:5], WORDS),
     "normalised gaps": lambda: Normalized(GapWeighted(3, 0.5))(WORDS, WORDS[:3]),

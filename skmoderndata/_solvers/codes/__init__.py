@@ -4,7 +4,7 @@
 of groups and of codes >= 0. `thresholding`: IHT, HTP, CoSaMP, subspace pursuit. `lasso`:
 `homotopy`, `feature_sign`, `coordinate_descent` (Efron et al. 2004; Lee et al. 2006), on
 `lasso_signal`; `bounded_lasso`; `proximal`. `groups`: the group lasso (Yuan and Lin 2006) of
-`group_lasso` and `group_newton`.
+`group_lasso` and `group_newton`; `group_logistic`, with the logistic loss (Meier et al. 2008).
 Under them, `signal_blocks` prepares the dictionary and collects the codes; `gram_rows` computes
 inner products of atoms on demand; `supports` fits many signals at a time; `cholesky` grows,
 shrinks and solves; `gaps` certifies; `products` has the inner loops. Called by `SparseCoder`,

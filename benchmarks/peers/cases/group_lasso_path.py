@@ -1,0 +1,109 @@
+"""A path of a hundred penalties of the group lasso in three folds."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+from benchmarks.peers import Case, Contender, at_most, none_faster
+from benchmarks.peers.cases.group_lasso import SIZE
+from benchmarks.peers.cases.group_lasso import work as regression
+
+N_PENALTIES = 100
+TOL = 1e-6  # duality gap, in proportion to half the variance of y
+
+
+class Paths(NamedTuple):
+    """Data, and penalties for norms times ``sqrt(SIZE)``, largest first."""
+
+    X: np.ndarray
+    y: np.ndarray
+    alphas: np.ndarray
+
+
+def work(size, rng):
+    """Draw the regression of the case of one penalty, and a grid down to a hundredth."""
+    n, p = size
+    X, y, alpha = regression((n, p, 1.0), rng)
+    return Paths(X, y, alpha * np.geomspace(1, 0.01, N_PENALTIES))
+
+
+def quality(data, errors):
+    """Smallest mean error of the samples left out, in units of the variance of y."""
+    return {"error": float(np.mean(errors, axis=1).min() / np.var(data.y))}
+
+
+def ours(data):
+    from skmoderndata.linear_model import GroupLassoCV
+
+    model = GroupLassoCV(data.alphas, SIZE, cv=3, tol=TOL)
+    return model.fit(data.X, data.y).mse_path_
+
+
+def loop(data, model, unit):
+    """Fit each penalty from the coefficients of the one before."""
+    errors = []
+    for train, test in KFold(3).split(data.X):
+        X = np.asfortranarray(data.X[train])
+        model = clone(model)
+        fold = []
+        for alpha in data.alphas:
+            model.set_params(alpha=alpha * unit).fit(X, data.y[train])
+            fold.append(np.mean((model.predict(data.X[test]) - data.y[test]) ** 2))
+        errors.append(fold)
+    return np.transpose(errors)
+
+
+def celer(data):
+    from celer import GroupLasso
+
+    # its own search over a path does not start with scikit-learn 1.9
+    model = GroupLasso(SIZE, 1.0, tol=TOL / 2, max_iter=1000, warm_start=True)
+    return loop(data, model, np.sqrt(SIZE))
+
+
+def skglm(data):
+    from skglm import GroupLasso
+
+    tol = 1e-4 * data.alphas[-1]
+    model = GroupLasso(SIZE, 1.0, tol=tol, max_iter=1000, warm_start=True)
+    return loop(data, model, np.sqrt(SIZE))
+
+
+SIZES = {
+    "60 x 100": (60, 100),
+    "300 x 1,000": (300, 1000),
+    "500 x 2,000": (500, 2000),
+    "5,000 x 300": (5000, 300),
+}
+
+CASE = Case(
+    title="Path of the group lasso",
+    question="How long does a search over a hundred penalties take?",
+    remarks="Three folds, penalties from the largest down to a hundredth, each from the "
+    "coefficients of the one before; groups of ten features.",
+    ours="GroupLassoCV",
+    sizes=SIZES,
+    quick_sizes={"60 x 100": (60, 100)},
+    warmup=(40, 50),
+    work=work,
+    contenders={
+        "GroupLassoCV": Contender(run=ours, peer=False, note="gap 1e-6, the default"),
+        "celer": Contender(
+            run=celer, requires="celer>=0.7.4", note="a loop with `warm_start`; gap 1e-6"
+        ),
+        "skglm": Contender(
+            run=skglm,
+            requires="skglm>=0.5",
+            note="a loop with `warm_start`; violation 1e-4 of the smallest penalty",
+        ),
+    },
+    quality=quality,
+    figures={"error": "smallest mean squared error of the path, over the variance of y"},
+    targets=(
+        none_faster("no peer is faster", qualifies=lambda row: "error" in row.quality),
+        at_most("error", "GroupLassoCV", "error", 1.0),
+    ),
+    repeat=3,
+)

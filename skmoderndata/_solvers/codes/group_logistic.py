@@ -1,0 +1,265 @@
+"""Logistic loss with a penalty on the norms of groups of coefficients.
+
+``min over w, b  sum_i s_i log(1 + exp(-y_i (x_i'w + b))) + lam Omega(w)`` with labels y of -1 and
+1, weights s and the penalty of `group_lasso`. Newton's method with a proximal step: each step
+minimises the quadratic model of the loss plus the penalty, which is a group lasso.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.special import entr, expit
+
+from skmoderndata._solvers.codes.group_lasso import (
+    Columns,
+    GroupLassoResult,
+    Penalty,
+    WorkingSet,
+    group_lasso,
+)
+from skmoderndata._solvers.common.certificates import relative_gap
+from skmoderndata._solvers.common.iterate import Progress
+from skmoderndata._typing import Array
+
+CURVATURE_FLOOR = 1e-6  # of a sample of weight 1, whose loss is flat far from the boundary
+INTERCEPT_STEPS = 50  # of Newton's method in one variable
+SMALLEST_STEP = 2.0**-20  # of the line search
+STEPS_WITHOUT_GAIN = 3  # of the gap: rounding
+
+
+class LogisticProblem(NamedTuple):
+    """Data of the problem.
+
+    Attributes
+    ----------
+    X : ndarray or CSC array of shape (n, p)
+        Columns in the order of the groups, as the penalty has them.
+    y : ndarray of shape (n,)
+        Labels, -1 or 1.
+    weights : ndarray of shape (n,)
+        Weights of the samples.
+    intercept : bool
+        Whether there is one; it is not penalised.
+    """
+
+    X: Any
+    y: Array
+    weights: Array
+    intercept: bool
+
+    def loss(self, f: Array) -> float:
+        """Sum of the losses at the values f."""
+        return float(self.weights @ np.logaddexp(0.0, -self.y * f))
+
+    def residual(self, f: Array) -> Array:
+        """Minus the slope of the loss."""
+        return self.weights * self.y * expit(-self.y * f)
+
+
+class LogisticResult(NamedTuple):
+    """Coefficients, intercept, gap relative to the objective of zero coefficients, Newton steps.
+
+    From `lam_max` on all coefficients are zero.
+    """
+
+    coef: Array
+    intercept: float
+    gap: float
+    n_iter: int
+    lam_max: float
+
+
+def group_logistic(
+    problem: LogisticProblem,
+    penalty: Penalty,
+    *,
+    tol: float = 1e-8,
+    max_iter: int = 100,
+    start: tuple[Array, float] | None = None,
+    progress: Progress | None = None,
+) -> LogisticResult:
+    """Minimise the penalised logistic loss until the duality gap is small.
+
+    Parameters
+    ----------
+    problem : LogisticProblem
+        Data.
+    penalty : Penalty
+        Over all groups, with positive `lam` and weights.
+    tol : float
+        Duality gap relative to the objective of zero coefficients.
+    max_iter : int
+        Newton steps.
+    start : tuple of array (p,) and float
+        Coefficients and intercept to start from.
+    """
+    # once: the problem at zero, whose objective is the unit of the gap
+    X = problem.X
+    w = np.zeros(X.shape[1])
+    b = best_intercept(problem, np.zeros(len(problem.y)), 0.0)
+    scale = problem.loss(np.full(len(problem.y), b))
+    slope = X.T @ problem.residual(np.full(len(problem.y), b))
+    lam_max = float(penalty.dual_norms(slope).max())
+    # from zero, or from coefficients near by
+    if start is not None:
+        w = np.array(start[0], dtype=np.float64)
+        b = float(start[1])
+
+    best = LogisticResult(w, b, np.inf, 0, lam_max)
+    products = X @ w
+    idle = 0
+    n_iter = 0
+    while True:
+        # 1. the intercept, so that the residuals sum to zero; then the gap
+        b = best_intercept(problem, products, b)
+        gap = logistic_gap(problem, products + b, w, penalty) / scale
+        idle = 0 if gap < 0.9 * best.gap else idle + 1
+        if gap < best.gap:
+            best = LogisticResult(w, b, gap, n_iter, lam_max)
+        if best.gap <= tol or n_iter >= max_iter or idle >= STEPS_WITHOUT_GAIN:
+            break
+        if progress is not None:
+            progress.begin()
+        n_iter += 1
+
+        # 2. minimise the quadratic model: a weighted group lasso
+        model, means = _quadratic_model(problem, products, b)
+        goal = 0.1 * min(gap, 1.0) * scale
+        step = _model_minimum(model, penalty, w, goal)
+        direction = step.coef - w
+        along = X @ direction
+        shift = model.mean_target - float(means @ step.coef) - b if problem.intercept else 0.0
+
+        # 3. go as far along the way as the objective falls
+        t = _step_length(problem, penalty, w, products + b, direction, along + shift)
+        w = w + t * direction
+        products = products + t * along
+        b = b + t * shift
+        if progress is not None and progress.end():
+            break
+        if t == 0.0:  # rounding
+            break
+    return best._replace(n_iter=n_iter)
+
+
+def best_intercept(problem: LogisticProblem, products: Array, b: float) -> float:
+    """Return the intercept at which the residuals sum to zero, for given ``X w``."""
+    if not problem.intercept:
+        return 0.0
+
+    # the root lies between values that put all samples on one side
+    span = float(np.abs(products).max(initial=0.0)) + 50.0
+    low = -span
+    high = span
+    for _ in range(INTERCEPT_STEPS):
+        r = problem.residual(products + b)
+        # the sum of the residuals falls with b
+        total = float(r.sum())
+        if total > 0:
+            low = b
+        else:
+            high = b
+        size = np.abs(r)
+        curvature = float((size * (1 - size / problem.weights)).sum())
+
+        # Newton's step, or half of the interval
+        new = b + total / curvature if curvature > 0 else np.inf
+        if not low < new < high:
+            new = (low + high) / 2
+        if abs(new - b) <= 1e-15 * (1 + abs(b)):
+            break
+        b = new
+    return b
+
+
+def logistic_gap(problem: LogisticProblem, f: Array, w: Array, penalty: Penalty) -> float:
+    """Duality gap at values ``f = X w + b``, whose residuals sum to zero if b is a variable.
+
+    The dual problem is ``max sum_i s_i H(q_i)``, with H the entropy of a coin and ``s_i y_i q_i``
+    in place of the residuals: they must have dual norms of at most `lam`, and sum to zero.
+    """
+    # scale the residuals until their dual norms allow it: the sum stays zero
+    r = problem.residual(f)
+    largest = float(penalty.dual_norms(problem.X.T @ r).max())
+    factor = min(1.0, penalty.lam / largest) if largest > 0 else 1.0
+    q = factor * np.abs(r) / problem.weights
+    bound = float(problem.weights @ (entr(q) + entr(1 - q)))
+    objective = problem.loss(f) + penalty.lam * penalty.of(w)
+    return relative_gap(objective, bound, unit=1.0)
+
+
+class _Model(NamedTuple):
+    """Least squares whose objective is the quadratic model of the loss."""
+
+    columns: Columns
+    target: Array
+    mean_target: float
+
+
+def _quadratic_model(
+    problem: LogisticProblem, products: Array, b: float
+) -> tuple[_Model, Array]:
+    """Return columns and target, weighted by the curvature and centred, and the means."""
+    # with q the probability of the wrong label, the slope is s q and the curvature s q (1 - q)
+    r = problem.residual(products + b)
+    size = np.abs(r)
+    curvature = size * (1 - size / problem.weights)
+    h = np.maximum(curvature, CURVATURE_FLOOR * problem.weights)
+    target = products + b + r / h
+    root = np.sqrt(h)
+
+    # the best intercept of the model leaves weighted means
+    X = problem.X
+    means = np.zeros(X.shape[1])
+    mean_target = 0.0
+    if problem.intercept:
+        means = (X.T @ h) / h.sum()
+        mean_target = float(h @ target) / float(h.sum())
+    # centring of sparse columns stays implicit
+    if sparse.issparse(X):
+        given: Any = X
+        scaled = given.copy()
+        scaled.data = scaled.data * root[scaled.indices]
+        columns = Columns(scaled, means, root)
+    else:
+        columns = Columns((X - means) * root[:, None])
+    return _Model(columns, root * (target - mean_target), mean_target), means
+
+
+def _model_minimum(model: _Model, penalty: Penalty, w: Array, goal: float) -> GroupLassoResult:
+    """Minimise the model and the penalty to a duality gap of about `goal`."""
+    unit = 0.5 * float(model.target @ model.target)
+    tol = max(goal / unit, 1e-14) if unit > 0 else 1.0
+    work = WorkingSet(model.columns, penalty.edges)
+    return group_lasso(model.target, work, penalty, tol=tol, max_iter=1000, start=w)
+
+
+def _step_length(
+    problem: LogisticProblem,
+    penalty: Penalty,
+    w: Array,
+    f: Array,
+    direction: Array,
+    along: Array,
+) -> float:
+    """Return the first of 1, 1/2, 1/4, ... with a sufficient decrease (Armijo), 0 if none has.
+
+    `along` is how the values f change in the direction.
+    """
+    # the decrease that the slope of the loss and the penalty promise
+    before = penalty.lam * penalty.of(w)
+    objective = problem.loss(f) + before
+    expected = penalty.lam * penalty.of(w + direction) - before
+    expected -= float(problem.residual(f) @ along)
+    if expected >= 0:
+        return 0.0
+
+    # halve until a part of it is there
+    t = 1.0
+    while t >= SMALLEST_STEP:
+        value = problem.loss(f + t * along) + penalty.lam * penalty.of(w + t * direction)
+        if value <= objective + 1e-4 * t * expected:
+            return t
+        t /= 2
+    return 0.0

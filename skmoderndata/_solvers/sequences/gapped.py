@@ -1,0 +1,291 @@
+"""Global and local alignments with gaps: the best score of many pairs, and the path of one.
+
+A sequence is an array of numbers of symbols, and `table` holds the scores of two symbols. Points
+of real series are numbered, and their table holds the scores of all pairs.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skmoderndata._jit import jit
+from skmoderndata._solvers.common.pieces import in_pieces
+from skmoderndata._typing import Array
+
+# the step that leads to the best score of a cell, in two bits
+BEGIN = 0
+DIAGONAL = 1
+SKIP_S = 2
+SKIP_T = 3
+# whether a gap that ends in a cell was open before it
+LONGER_S = 4
+LONGER_T = 8
+
+
+class GapRule(NamedTuple):
+    """What gaps cost, and where an alignment may begin and end.
+
+    Attributes
+    ----------
+    first : float
+        Cost of the first symbol of a gap.
+    further : float
+        Cost of each further one, at most `first`.
+    local : bool
+        Whether the best stretches are aligned, and not the whole sequences.
+    """
+
+    first: float
+    further: float
+    local: bool
+
+
+@jit
+def _begin(m, rule, best, gap_in_t):
+    """Write row 0: nothing of s against the first j of the m symbols of t."""
+    # one gap of j symbols, free at the border of a local alignment
+    best[0] = 0.0
+    for j in range(m):
+        best[j + 1] = 0.0 if rule.local else -(rule.first + j * rule.further)
+    gap_in_t[: m + 1] = -np.inf
+
+
+@jit
+def _next_row(i, a, t, table, rule, best, gap_in_t):
+    """Go from row i to row i + 1, symbol a of s; the largest score in it [Gotoh 1982].
+
+    ``best[j]`` is the best score H of the first i of s and j of t, ``gap_in_t[j]`` that in which
+    symbol i of s is left out.
+    """
+    diagonal = best[0]
+    best[0] = 0.0 if rule.local else -(rule.first + i * rule.further)
+    gap_in_s = -np.inf
+    top = 0.0
+
+    for j in range(len(t)):
+        # a gap begins, or goes on
+        gap_in_t[j + 1] = max(best[j + 1] - rule.first, gap_in_t[j + 1] - rule.further)
+        gap_in_s = max(best[j] - rule.first, gap_in_s - rule.further)
+        score = max(diagonal + table[a, t[j]], max(gap_in_t[j + 1], gap_in_s))
+        if rule.local:
+            score = max(score, 0.0)
+
+        # the old H(i, j + 1) is the diagonal of the next column
+        diagonal = best[j + 1]
+        best[j + 1] = score
+        top = max(top, score)
+    return top
+
+
+@jit
+def _score_rows(codes, offsets, first, others, table, rule, own, out, position, saved, cells):
+    """Scores of the sequences from `first` on with all others.
+
+    Goes on with row ``position[2]`` of the pair ``position[0], position[1]``, after the row that
+    is `saved` with the largest score so far in front, for about so many cells; True at the end.
+    """
+    codes_t, offsets_t = others
+    best = saved[0, 1:].copy()
+    gap_in_t = saved[1, 1:].copy()
+    top = saved[0, 0]
+
+    for k in range(position[0], out.shape[0]):
+        s = codes[offsets[first + k] : offsets[first + k + 1]]
+        for p in range(position[1], first + k + 1 if own else out.shape[1]):
+            t = codes_t[offsets_t[p] : offsets_t[p + 1]]
+            if position[2] == 0:
+                _begin(len(t), rule, best, gap_in_t)
+                top = 0.0
+
+            # the rows, at least one of them
+            for i in range(position[2], len(s)):
+                if cells <= 0 and i > position[2]:
+                    position[:] = np.array([k, p, i])
+                    saved[0, 0] = top
+                    saved[0, 1:] = best
+                    saved[1, 1:] = gap_in_t
+                    return False
+                cells -= len(t) + 1
+                top = max(top, _next_row(i, s[i], t, table, rule, best, gap_in_t))
+
+            # the corner, or the largest cell
+            position[2] = 0
+            out[k, p] = top if rule.local else best[len(t)]
+        position[1] = 0
+    return True
+
+
+def alignment_scores(
+    codes: Array,
+    offsets: Array,
+    others: tuple[Array, Array],
+    table: Array,
+    rule: GapRule,
+    *,
+    first: int,
+    own: bool,
+    out: Array,
+) -> None:
+    """Write the scores of the sequences ``first`` to ``first + len(out) - 1`` into `out`.
+
+    The largest sum of the scores of aligned symbols less the costs of gaps, over all alignments of
+    the sequences [Needleman and Wunsch 1970] or of a stretch of each [Smith and Waterman 1981], by
+    the recursion of Gotoh (1982): time ``|s| |t|`` and two rows for each pair.
+
+    Parameters
+    ----------
+    codes, offsets : ndarray
+        Sequences of symbol numbers.
+    others : tuple of ndarray
+        Codes and offsets of the second collection, of the same alphabet.
+    table : ndarray of shape (n_symbols, n_symbols)
+        Scores of two symbols.
+    rule : GapRule
+        Costs of gaps.
+    first : int
+        Number of the first sequence.
+    own : bool
+        Whether the second collection is the first: then row i stops at the diagonal.
+    out : ndarray of shape (n_rows, n_others)
+        Takes the scores.
+    """
+    if not out.size:
+        return
+    # the largest score so far, and a row of H and of V
+    position = np.zeros(3, dtype=np.int64)
+    saved = np.zeros((2, int(np.diff(others[1]).max()) + 2))
+    in_pieces(
+        _score_rows, codes, offsets, first, others, table, rule, own, out, position, saved
+    )
+
+
+@jit
+def _fill_moves(s, t, table, rule, moves, position, saved, cells):
+    """Fill the table of moves from row ``position[0]`` on, for about so many cells.
+
+    `saved` holds the scores of the last row, with the largest one in front, which is that of cell
+    ``position[1], position[2]``.
+    """
+    best = saved[0, 1:].copy()
+    gap_in_t = saved[1, 1:].copy()
+    top = saved[0, 0]
+    if position[0] == 0:
+        _begin(len(t), rule, best, gap_in_t)
+
+    # rows from where the last call ended
+    for i in range(position[0], len(s)):
+        if cells <= 0 and i > position[0]:
+            position[0] = i
+            saved[0, 0] = top
+            saved[0, 1:] = best
+            saved[1, 1:] = gap_in_t
+            return False
+        cells -= len(t) + 1
+
+        diagonal = best[0]
+        best[0] = 0.0 if rule.local else -(rule.first + i * rule.further)
+        gap_in_s = -np.inf
+        for j in range(len(t)):
+            # gaps: does one begin here?
+            move = 0
+            opened = best[j + 1] - rule.first
+            gap_in_t[j + 1] -= rule.further
+            if gap_in_t[j + 1] > opened:
+                move |= LONGER_S
+            gap_in_t[j + 1] = max(gap_in_t[j + 1], opened)
+            opened = best[j] - rule.first
+            gap_in_s -= rule.further
+            if gap_in_s > opened:
+                move |= LONGER_T
+            gap_in_s = max(gap_in_s, opened)
+
+            # the best of the three steps, the diagonal one first
+            score = diagonal + table[s[i], t[j]]
+            step = DIAGONAL
+            if gap_in_t[j + 1] > score:
+                score = gap_in_t[j + 1]
+                step = SKIP_S
+            if gap_in_s > score:
+                score = gap_in_s
+                step = SKIP_T
+            if rule.local and score <= 0.0:
+                score = 0.0
+                step = BEGIN
+
+            moves[i, j] = move | step
+            diagonal = best[j + 1]
+            best[j + 1] = score
+            if score > top:
+                top = score
+                position[1] = i + 1
+                position[2] = j + 1
+    saved[0, 0] = top if rule.local else best[len(t)]
+    return True
+
+
+@jit
+def _way_back(moves, i, j, local):
+    """Aligned positions from the first i and j symbols back, -1 where one sequence has a gap."""
+    path = np.empty((i + j, 2), dtype=np.int64)
+    k = i + j
+    gap = BEGIN  # or the kind of the gap that goes on
+    while i > 0 or j > 0:
+        # the borders of a global alignment are gaps
+        step = gap
+        move = 0
+        if i > 0 and j > 0:
+            move = moves[i - 1, j - 1]
+            if gap == BEGIN:
+                step = move & 3
+        elif local:
+            break
+        else:
+            step = SKIP_S if i > 0 else SKIP_T
+        if step == BEGIN:
+            break
+
+        # one step back
+        k -= 1
+        path[k, 0] = -1
+        path[k, 1] = -1
+        gap = BEGIN
+        if step != SKIP_T:
+            i -= 1
+            path[k, 0] = i
+        if step != SKIP_S:
+            j -= 1
+            path[k, 1] = j
+        if (step == SKIP_S and move & LONGER_S) or (step == SKIP_T and move & LONGER_T):
+            gap = step
+    return path[k:].copy()
+
+
+def best_alignment(s: Array, t: Array, table: Array, rule: GapRule) -> tuple[Array, float]:
+    """Return the best alignment of two sequences of symbol numbers, and its score.
+
+    Parameters
+    ----------
+    s, t : ndarray of int
+        Sequences.
+    table : ndarray of shape (n_symbols_s, n_symbols_t)
+        Scores of two symbols.
+    rule : GapRule
+        Costs of gaps.
+
+    Returns
+    -------
+    path : ndarray of int of shape (n_steps, 2)
+        Aligned positions, -1 where one sequence has a gap; for a local alignment those of the best
+        stretches, none if no two symbols have a score above 0. Among equal scores the step in both
+        comes first, then the one in s. Memory is a byte for each pair of positions.
+    score : float
+        Its score.
+    """
+    moves = np.zeros((len(s), len(t)), dtype=np.uint8)
+    position = np.zeros(3, dtype=np.int64)
+    saved = np.zeros((2, len(t) + 2))
+    in_pieces(_fill_moves, s, t, table, rule, moves, position, saved)
+
+    # from the corner, or from the largest score
+    end = (position[1], position[2]) if rule.local else (len(s), len(t))
+    return _way_back(moves, *end, rule.local), float(saved[0, 0]) + 0.0  # not -0.0
