@@ -25,10 +25,11 @@ print(f"{film.data.shape[1]} pixels, of which objects cover {film.mask.mean():.1
 
 # %%
 # Each block is judged by the components of the blocks before it, then added to them. The error
-# is that of the background.
+# is that of the background. The background has two components; with `alpha=1` a third one fades,
+# which otherwise takes up the objects.
 
 models = {
-    "OnlineRobustPCA": OnlineRobustPCA(n_components=3),
+    "OnlineRobustPCA": OnlineRobustPCA(n_components=3, alpha=1),
     "IncrementalPCA": IncrementalPCA(n_components=3),
 }
 errors = {name: [] for name in models}

@@ -64,7 +64,8 @@ def pursuit_loss(
     """Penalties that make the objective that of stable pursuit with noise `sigma`.
 
     Stable pursuit has ``delta |L|_* + alpha delta |S|_1`` with ``delta = sigma sqrt(2 max(n, p))``
-    and ``alpha = 1 / sqrt(max(n, p))``. Of n rows, `weight` here, one has the nth part. `alpha` multiplies the nuclear norm.
+    and ``alpha = 1 / sqrt(max(n, p))``. Of n rows, `weight` here, one has the nth part.
+    `alpha` multiplies the nuclear norm.
     """
     width = float(np.sqrt(2.0)) * sigma
     ratio = max(1.0, n_features / max(weight, 1.0))
