@@ -6,10 +6,10 @@ With whitened values u of m inducing inputs, ``u ~ N(0, I)``, and whitened colum
 
     F = sum_i w_i E log s(y_i f_i) - KL(N(m, S) | N(0, I)),    f_i ~ N(a_i'm, g_i + a_i'S a_i)
 
-with labels y of -1 and 1 and the logistic function s: a lower bound of the log marginal likelihood
+with labels y of -1 and 1 and the logistic function s, a lower bound of the log marginal likelihood
 (Hensman, Matthews and Ghahramani 2015). The expectations are by Gauss-Hermite quadrature. In m and
-the Cholesky factor C of S the bound is concave, and strongly so because of the divergence: no other
-Gaussian is better by more than half of the squared gradient.
+the Cholesky factor C of S the bound is concave, and strongly so because of the divergence: no
+other Gaussian is better by more than half of the squared gradient.
 """
 
 from typing import NamedTuple
@@ -52,7 +52,7 @@ class Bound(NamedTuple):
 
 
 def expectations(y: Array, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
-    """Expected ``log s(y f)``, its derivative by the mean, and -2 times that by the variance."""
+    """Compute the mean of ``log s(y f)``, its derivative by the mean, -2 that by the variance."""
     std = np.sqrt(np.maximum(variance, LEAST_VARIANCE))
     z = y[:, None] * (mean[:, None] + std[:, None] * NODES)
     value = -np.logaddexp(0.0, -z) @ WEIGHTS
@@ -78,10 +78,12 @@ def maximise_bound(
     """
     size = A.shape[0]
     eye = np.eye(size)
-    present = None
+    present: Bound | None = None
     step = 1.0
     B = eye + (A * (w * sites.precision)) @ A.T
     shift = A @ (w * sites.shift)
+    old_B = new_B = B
+    old_shift = new_shift = shift
     limit = tol * float(w.sum())
 
     for n_iter in range(1, max_iter + 1):
@@ -119,6 +121,7 @@ def maximise_bound(
         B = new_B
         shift = new_shift
 
+    assert present is not None
     return present._replace(n_iter=n_iter)
 
 
