@@ -175,10 +175,10 @@ class SparseGaussianProcessClassifier(ClassifierMixin, Base):
         },
         comparison=Comparison(
             baseline="sklearn.gaussian_process.GaussianProcessClassifier",
-            problem="checkerboard",
-            params={"random_state": 0},
-            grid={"n_inducing": (50, 100)},
-            baseline_params={"kernel": ConstantKernel(1.0) * RBF(1.0), "random_state": 0},
+            problem="friedman_classes",
+            params={"kernel": ConstantKernel(1.0) * RBF(3.0), "random_state": 0},
+            grid={"n_inducing": (25, 50)},
+            baseline_params={"kernel": ConstantKernel(1.0) * RBF(3.0), "random_state": 0},
             baseline_grid={},
         ),
     )
