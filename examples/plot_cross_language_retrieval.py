@@ -1,5 +1,5 @@
 """
-Which German message belongs to which English one?
+Which French message belongs to which English one?
 ==================================================
 
 Messages of a program and their translations are two views of the same thing, and share hardly a
@@ -9,7 +9,7 @@ that it has not seen?
 """
 
 # %%
-# The catalogues of Sphinx, in English and German, and in French as a second pair. What is the same
+# The catalogues of Sphinx, in English and French, and in Russian, which has other letters. What is the same
 # in all languages, such as placeholders and names of directives, is removed, and so are messages
 # of fewer than four words.
 
@@ -81,7 +81,7 @@ def retrieve(language, seed):
 
 
 results = {}
-for language, name in {"de": "German", "fr": "French"}.items():
+for language, name in {"fr": "French", "ru": "Russian"}.items():
     several = [retrieve(language, seed) for seed in range(3)]
     results[name] = [np.concatenate([run[way] for run in several]) for way in (0, 1)]
     n_hidden = len(several[0][3])
