@@ -25,7 +25,9 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from skmoderndata.cross_decomposition import KernelCCA
 
 LOCALE = Path(sphinx.__file__).parent / "locale"
-SAME = re.compile(r"%\(?\w*\)?[a-z]|\{[^}]*\}|[`'\"«»„“][^`'\"«»„“]*[`'\"«»„“]|[:.\w]*_\w*|\S*[/:=<>]\S*")
+SAME = re.compile(
+    r"%\(?\w*\)?[a-z]|\{[^}]*\}|[`'\"«»„“][^`'\"«»„“]*[`'\"«»„“]|[:.\w]*_\w*|\S*[/:=<>]\S*"
+)
 
 
 def words_only(text):
@@ -68,8 +70,12 @@ def retrieve(language, seed):
     views = pairs(language)
     order = np.random.default_rng(seed).permutation(len(views[0]))
     hidden, shown = np.split(order, [len(order) // 3])
-    weights = [TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), min_df=2) for _ in views]
-    tables = [w.fit(v[shown]).transform(v).toarray() for w, v in zip(weights, views, strict=True)]
+    weights = [
+        TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), min_df=2) for _ in views
+    ]
+    tables = [
+        w.fit(v[shown]).transform(v).toarray() for w, v in zip(weights, views, strict=True)
+    ]
     model = KernelCCA(n_components=80, kernel="linear", alpha=0.1)
     model.fit(tables[0][shown], tables[1][shown])
     english, other = model.transform(tables[0][hidden], tables[1][hidden])
@@ -88,7 +94,9 @@ for language, name in {"fr": "French", "ru": "Russian"}.items():
     print(f"{name}: {len(several[0][2][0])} messages, {n_hidden} of them hidden")
     for way, values in zip(("KernelCCA", "pieces of words"), results[name], strict=True):
         first = np.mean(values == 1)
-        print(f"  {way}: translation first in {first:.0%}, among ten in {np.mean(values <= 10):.0%}")
+        print(
+            f"  {way}: translation first in {first:.0%}, among ten in {np.mean(values <= 10):.0%}"
+        )
 
 # %%
 # The curves say in how many cases the translation is among the first so many answers; by chance

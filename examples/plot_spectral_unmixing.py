@@ -24,10 +24,7 @@ rng = np.random.default_rng(0)
 wavelengths = np.linspace(0.4, 2.4, 60)
 peaks = [(0.6, 1.4), (0.9, 1.9), (1.2, 2.1), (0.7, 1.7)]
 spectra = np.array(
-    [
-        0.15 + sum(np.exp(-(((wavelengths - at) / 0.2) ** 2)) for at in pair)
-        for pair in peaks
-    ]
+    [0.15 + sum(np.exp(-(((wavelengths - at) / 0.2) ** 2)) for at in pair) for pair in peaks]
 )
 size = 40
 fields = np.array([gaussian_filter(rng.normal(size=(size, size)), 4) for _ in peaks])
