@@ -9,8 +9,9 @@ amounts separate them, where plain factorisation leaves mixtures?
 """
 
 # %%
-# A generated scene of 40 x 40 pixels and 60 wavelengths: four substances with smooth spectra, whose
-# peaks overlap, in patches with soft borders. Noise of one per cent of a typical value is added.
+# A generated scene of 40 x 40 pixels and 60 wavelengths: four substances with smooth spectra,
+# whose peaks overlap, in patches with soft borders. Noise of one per cent of a typical value is
+# added.
 
 import matplotlib.pyplot as plt
 import numpy as np
