@@ -9,9 +9,9 @@ that it has not seen?
 """
 
 # %%
-# The catalogues of Sphinx, in English and French, and in Russian, which has other letters. What is the same
-# in all languages, such as placeholders and names of directives, is removed, and so are messages
-# of fewer than four words.
+# The catalogues of Sphinx, in English and French, and in Russian, which has other letters. What is
+# the same in all languages, such as placeholders and names of directives, is removed, and so are
+# messages of fewer than four words.
 
 import re
 from pathlib import Path

@@ -2,9 +2,9 @@
 What will a viewer think of the next film?
 ==========================================
 
-A recommender sees the stars that other viewers gave to a film, and learns from one new viewer's own
-stars, a film at a time. Stars have an order, but need not be equally far apart. How many films
-must somebody rate before a ranking is better than the mean of the others?
+A recommender sees the stars that other viewers gave to a film, and learns from the stars of one
+new viewer, a film at a time. Stars have an order, but need not be equally far apart. How many
+films must somebody rate before a ranking is better than the mean of the others?
 """
 
 # %%
@@ -65,10 +65,9 @@ for name, courses in errors.items():
     print(f"{name}: {mean[0]:.2f} stars off after 10 films, {mean[-1]:.2f} after 200")
 
 # %%
-# Ten films are enough to do better than the mean of the others, which knows nothing of taste. Ridge
-# regression, fitted anew each time, is better for the first hundred films or so; after that the
-# perceptron, which has seen each film once and learns the places of this viewer's stars, is level
-# with it.
+# Ten films are enough to do better than the mean of the others, which knows nothing of taste. Up
+# to fifty films ridge regression, fitted anew each time, is better; from there on the perceptron,
+# which has seen each film once and keeps no more than a weighted sum, is level with it.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 for name, courses in errors.items():

@@ -37,8 +37,8 @@ train, test = slice(N_TRAIN), slice(N_TRAIN, None)
 
 # %%
 # Three linear classifiers: a support vector machine with all numbers, logistic regression with an
-# absolute penalty, whose weight is chosen by cross-validation, and the support feature machine with
-# its defaults.
+# absolute penalty, whose weights are chosen by cross-validation, and the support feature machine
+# with its defaults.
 
 l1 = LogisticRegression(solver="liblinear", l1_ratio=1, max_iter=1000)
 models = {
@@ -61,9 +61,10 @@ for name, model in models.items():
     print(f"{inside.sum()} of them within the waves")
 
 # %%
-# The machine with all numbers is lost in noise. The absolute penalty finds the waves, and needs
-# dozens of other numbers to be as good as it can. The support feature machine pays for the number of
-# features: it takes three, two of them within the waves, and is right most often.
+# The machine with all numbers is lost in noise. The absolute penalty finds the waves, and takes
+# dozens of other numbers along. The support feature machine pays for the number of features: it
+# takes the peaks of both waves, and the neighbour of the first with a negative weight, which
+# removes the noise that the two electrodes share. It is right most often.
 
 fig, axes = plt.subplots(1, 4, figsize=(13, 3.8), sharey=True, layout="constrained")
 for ax, (name, weights) in zip(axes, maps.items(), strict=True):
