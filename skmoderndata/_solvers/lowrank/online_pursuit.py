@@ -83,8 +83,10 @@ def robust_ridge(X: Array, V: Array, loss: StreamLoss) -> BatchResult:
     r = V.shape[1]
     observed = None if not np.isnan(X).any() else ~np.isnan(X)
     filled = X if observed is None else np.where(observed, X, 0.0)
-    factor = linalg.cho_factor(V.T @ V + loss.ridge * np.eye(r))
-    scores = linalg.cho_solve(factor, V.T @ filled.T).T
+    G = V.T @ V + loss.ridge * np.eye(r)
+    factor = linalg.cho_factor(G)
+    right = V.T @ filled.T
+    scores = linalg.cho_solve(factor, right).T
 
     for n_iter in range(1, MAX_SWEEPS + 1):
         # 1. errors: what exceeds the width; NaN has no residual
@@ -120,8 +122,11 @@ def huber_scores(X: Array, components: Array, width: float) -> Array:
     if not len(components):
         return scores
 
-    for first in range(0, len(X), max(1, BLOCK_ENTRIES // len(V))):
-        rows = np.arange(first, min(first + max(1, BLOCK_ENTRIES // len(V)), len(X)))
+    n = len(X)
+    size = max(1, BLOCK_ENTRIES // len(V))
+    for first in range(0, n, size):
+        last = min(first + size, n)
+        rows = np.arange(first, last)
         observed = ~np.isnan(X[rows])
         is_slow = observed.mean(axis=1) < 0.5
         slow = list(rows[is_slow])
@@ -132,11 +137,14 @@ def huber_scores(X: Array, components: Array, width: float) -> Array:
 
         # sweeps over the rows that still move
         for _ in range(MAX_SWEEPS // 2):
-            residual = np.clip(filled - scores[rows] @ V.T, -width, width)
+            old = scores[rows]
+            residual = np.clip(filled - old @ V.T, -width, width)
             step = (residual * observed) @ V
-            scores[rows] += step
-            length = np.abs(step).max(axis=1, initial=0.0)
-            moves = length > STEP * (np.abs(scores[rows]).max(axis=1, initial=0.0) + width)
+            new = old + step
+            scores[rows] = new
+            length = np.abs(step).max(axis=1)
+            largest = np.abs(new).max(axis=1)
+            moves = length > STEP * (largest + width)
             if not moves.all():
                 rows = rows[moves]
                 filled = filled[moves]
@@ -171,19 +179,18 @@ def add_batch(
     gram = R.T @ R
     cleaned = V @ gram + batch.dual.T @ R
     squares = np.einsum("ij,ij->j", batch.residual * trusted, batch.residual)
-    return StreamSums(
-        sums.weight + len(X),
-        sums.A + gram,
-        sums.B + cleaned,
-        sums.squares + squares,
-        sums.counts + trusted.sum(axis=0),
-    )
+    counts = trusted.sum(axis=0)
+    batch_sums = StreamSums(len(X), gram, cleaned, squares, counts)
+    pairs = zip(sums, batch_sums, strict=True)
+    return StreamSums(*(old + new for old, new in pairs))
 
 
 def surrogate(sums: StreamSums, V: Array, ridge: float) -> float:
     """Compute what `best_components` minimises, up to a constant; an upper bound of f(V)."""
     A = sums.A / sums.weight + ridge * np.eye(len(sums.A))
-    return float(0.5 * np.sum((V @ A) * V) - np.sum(V * sums.B) / sums.weight)
+    quadratic = np.sum((V @ A) * V)
+    linear = np.sum(V * sums.B) / sums.weight
+    return float(0.5 * quadratic - linear)
 
 
 def best_components(sums: StreamSums, ridge: float) -> Array:
@@ -192,14 +199,18 @@ def best_components(sums: StreamSums, ridge: float) -> Array:
     The limit of the descent by columns in Algorithm 2 of the paper.
     """
     A = sums.A / sums.weight + ridge * np.eye(len(sums.A))
-    return np.asarray(linalg.solve(A, sums.B.T / sums.weight, assume_a="pos").T)
+    B = sums.B / sums.weight
+    V = linalg.solve(A, B.T, assume_a="pos").T
+    return np.asarray(V)
 
 
 def noise_of_columns(sums: StreamSums, n_components: int) -> Array:
     """Estimate the noise of each column from the trusted residuals."""
     p = len(sums.squares)
     freedom = max(p - n_components, 1) / p
-    return np.sqrt(sums.squares / np.maximum(sums.counts, TINY) / TRUSTED_VARIANCE / freedom)
+    counts = np.maximum(sums.counts, TINY)
+    variance = sums.squares / counts
+    return np.asarray(np.sqrt(variance / (TRUSTED_VARIANCE * freedom)))
 
 
 def orthonormal(sums: StreamSums, V: Array) -> tuple[Array, Array]:
@@ -210,5 +221,6 @@ def orthonormal(sums: StreamSums, V: Array) -> tuple[Array, Array]:
     Q, T = linalg.qr(V, mode="economic")
     values, vectors = linalg.eigh(T @ sums.A @ T.T)
     order = np.argsort(-values, kind="stable")
-    s = np.sqrt(np.maximum(values[order], 0.0))
-    return np.asarray((Q @ vectors[:, order]).T), s
+    squares = np.maximum(values[order], 0.0)
+    rotated = Q @ vectors[:, order]
+    return rotated.T, np.sqrt(squares)
