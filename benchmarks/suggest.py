@@ -113,6 +113,12 @@ def some_thousand_numbers(rng):
     return X, np.sin(6 * X[:, 0])
 
 
+def two_smooth_classes(rng):
+    X = rng.uniform(size=(8000, 4))
+    p = 1 / (1 + np.exp(-3 * np.sin(6 * X[:, 0])))
+    return X, rng.random(8000) < p
+
+
 def grades(rng, n=300):
     X = rng.normal(size=(n, 6))
     cuts = np.quantile(X[:, 0], [0.3, 0.6, 0.8])
@@ -352,6 +358,7 @@ GENERATED = {
     "A million rows, and a kernel regression": many_numbers,
     "A small network": in_dask,
     "A Gaussian process": some_thousand_numbers,
+    "Probabilities of classes": two_smooth_classes,
     "Classes that have an order": grades,
     "Samples to be ranked": lambda rng: grades(rng, 4000),
     "Which samples are unlike": unlike_rows,

@@ -15,6 +15,7 @@ from skmoderndata.decomposition._incremental_slow_feature_analysis import (
 from skmoderndata.decomposition._kernel_pca_outlier_detector import KernelPCAOutlierDetector
 from skmoderndata.decomposition._ksvd import KSVD
 from skmoderndata.decomposition._minor_component_analysis import MinorComponentAnalysis
+from skmoderndata.decomposition._online_robust_pca import OnlineRobustPCA
 from skmoderndata.decomposition._probabilistic_lsa import ProbabilisticLSA
 from skmoderndata.decomposition._robust_pca import RobustPCA
 from skmoderndata.decomposition._robust_pca_display import RobustPCADisplay
@@ -34,6 +35,7 @@ __all__ = [
     "KSVD",
     "KernelPCAOutlierDetector",
     "MinorComponentAnalysis",
+    "OnlineRobustPCA",
     "ProbabilisticLSA",
     "RobustPCA",
     "RobustPCADisplay",

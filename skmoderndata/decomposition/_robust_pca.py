@@ -1,7 +1,6 @@
 """Robust principal component analysis by principal component pursuit."""
 
 import warnings
-from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -35,20 +34,19 @@ from skmoderndata._solvers.lowrank.pursuit_blocks import (
 from skmoderndata._solvers.lowrank.table import TableSettings, TableTerms, decompose_table
 from skmoderndata._solvers.lowrank.table_noise import noise_width
 from skmoderndata._validation import check_codes, validate_data, weigh_entries
+from skmoderndata.decomposition._robust_base import (
+    Decomposition,
+    absolute_residuals,
+    list_cells,
+    row_names_of,
+    score_of_hidden,
+)
 
-FOLDS = 5  # groups of columns that `score` predicts in turn
 EXACT_RESIDUAL = 1e-5  # of new exact rows, relative to the root mean square of a row
 MOST_MARKED = 0.5  # of exact entries: pursuit never recovers beside so many errors
 CVXPY_LIMIT = 200  # rows plus columns up to which solver="cvxpy" is allowed
 SAMPLE = 5_000  # rows of a table in blocks that tell exact from noisy entries
 OF_ROWS = ("low_rank_", "sparse_", "support_", "dual_", "_row_names", "_weights")
-
-
-class Decomposition(NamedTuple):
-    """The terms of a matrix, ``low_rank + sparse`` (plus dense noise for the stable algorithm)."""
-
-    low_rank: np.ndarray
-    sparse: np.ndarray
 
 
 class RobustPCA(
@@ -341,7 +339,7 @@ class RobustPCA(
         if is_dask(X):
             self._fit_blocks(X, y, entry_weight)
             return self
-        row_names = _row_names(X)
+        row_names = row_names_of(X)
         X, weights = self._weighted(self._validate(X, reset=True), entry_weight)
         dtype = X.dtype
         data = X.astype(np.float64)
@@ -659,30 +657,17 @@ class RobustPCA(
             sparse = self.sparse_
             row_names = self._row_names
         else:
-            row_names = _row_names(X)
+            row_names = row_names_of(X)
             low_rank, sparse = self.decompose(X)
             if self.algorithm_ == "pcp":  # the residuals of exact cells are small, not zero
                 typical = np.sqrt(np.mean(low_rank**2, axis=1, keepdims=True))
                 sparse = np.where(np.abs(sparse) > EXACT_RESIDUAL * typical, sparse, 0.0)
 
-        row, column = np.nonzero(sparse)
-        error = sparse[row, column].astype(np.float64)
-        expected = low_rank[row, column].astype(np.float64)
-        with np.errstate(divide="ignore"):
-            size = np.abs(error) / self.noise_scale_.astype(np.float64)[column]
-            if X is None and self._weights is not None:
-                size *= np.sqrt(self._weights[row, column])
-        order = np.lexsort((-np.abs(error), -size))
-
+        stored = self._weights if X is None else None
         names = getattr(self, "feature_names_in_", None)
-        columns = {
-            "row": row if row_names is None else row_names[row],
-            "column": column if names is None else names[column],
-            "value": expected + error,
-            "expected": expected,
-            "size": size,
-        }
-        return _as_table({name: values[order] for name, values in columns.items()})
+        return list_cells(
+            low_rank, sparse, self.noise_scale_, rows=row_names, columns=names, weights=stored
+        )
 
     def outlier_scores(self, X):
         """Compute the sum of absolute residuals of each row.
@@ -700,10 +685,8 @@ class RobustPCA(
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        observed = ~np.isnan(X)
-        residual = np.abs(X - (self._scores(X)[0] @ self.components_ + self.mean_))
-        total = np.where(observed, residual, 0.0).sum(axis=1)
-        return (total * (X.shape[1] / np.maximum(observed.sum(axis=1), 1))).astype(X.dtype)
+        residual = X - (self._scores(X)[0] @ self.components_ + self.mean_)
+        return absolute_residuals(residual).astype(X.dtype)
 
     def score(self, X, y=None, *, entry_weight=None):
         """Compute the negative relative error of predicting hidden entries.
@@ -731,21 +714,13 @@ class RobustPCA(
         check_is_fitted(self)
         X, weights = self._weighted(self._validate(X, reset=False), entry_weight)
         X = X.astype(np.float64)
-        observed = ~np.isnan(X)
-        counts = observed if weights is None else np.where(observed, weights, 0.0)
-        size = (counts * np.abs(np.where(observed, X - self.mean_, 0.0))).sum()
-        if size == 0:
-            return 0.0
-        error = 0.0
-        for fold in range(FOLDS):
-            hidden = slice(fold, None, FOLDS)
-            shown = X.copy()
-            shown[:, hidden] = np.nan
-            scores = self._scores(shown, weights)[0]
-            guess = scores @ self.components_[:, hidden] + self.mean_[hidden]
-            wrong = np.where(observed[:, hidden], X[:, hidden] - guess, 0.0)
-            error += (counts[:, hidden] * np.abs(wrong)).sum()
-        return -float(error / size)
+        return score_of_hidden(
+            X,
+            self.components_,
+            self.mean_,
+            lambda rows: self._scores(rows, weights)[0],
+            weights,
+        )
 
     def _validate(self, X, *, reset):
         return validate_data(
@@ -875,28 +850,6 @@ def _count_block(block, owner):
     X = np.asarray(block.arrays[0])
     check_entries(X, owner=owner, allow_nan=True)
     return (int(np.count_nonzero(~np.isnan(X))),)
-
-
-def _row_names(X):
-    """Names of the rows of a DataFrame; None where they are numbered, or for arrays."""
-    index = getattr(X, "index", None)
-    if index is None or callable(index):
-        return None
-    names = np.asarray(index)
-    return None if np.array_equal(names, np.arange(len(names))) else names
-
-
-def _as_table(columns):
-    """Make a DataFrame, or without pandas a structured array."""
-    try:
-        import pandas as pd
-    except ImportError:
-        fields = [(name, values.dtype) for name, values in columns.items()]
-        table = np.empty(len(columns["row"]), dtype=fields)
-        for name, values in columns.items():
-            table[name] = values
-        return table
-    return pd.DataFrame(columns)
 
 
 def _column_medians(data):

@@ -362,16 +362,17 @@ def warn_optimizer(estimator, n_iter):
     )
 
 
-def warn_of_bounds_and_copies(estimator, maximum, bounds, tol, kernel, X, Y):
+def warn_of_bounds_and_copies(estimator, maximum, bounds, tol, kernel, X, Y, noisy=True):
     """Warn where the likelihood still rises beyond a bound, or where samples are given twice.
 
     `maximum` is that for the rows X with targets Y, to the tolerance `tol`; `bounds` are
-    those of the logarithms, the parameters of the kernel and the noise.
+    those of the logarithms, the parameters of the kernel and, with `noisy` targets, the noise,
+    of which copies say too little.
     """
     if not Y.any() or len(X) < FEWEST_SAMPLES:  # constant targets: any noise is too much
         return
 
-    names = [*_names_of_theta(kernel), "noise_level"]
+    names = [*_names_of_theta(kernel), *(["noise_level"] if noisy else [])]
     n_logs = len(names)
     x = maximum.x[:n_logs]
     gradient = maximum.gradient[:n_logs]
@@ -380,7 +381,7 @@ def warn_of_bounds_and_copies(estimator, maximum, bounds, tol, kernel, X, Y):
     free = low < high
     below = (x <= low + AT_BOUND) & (gradient < -tol) & free
     above = (x >= high - AT_BOUND) & (gradient > tol) & free
-    copies = count_copies(X, Y)
+    copies = count_copies(X, Y) if noisy else 0
     many = copies > MANY_COPIES * len(X)
 
     # bounds where the likelihood still rises
@@ -397,7 +398,7 @@ def warn_of_bounds_and_copies(estimator, maximum, bounds, tol, kernel, X, Y):
     if ended:
         others = f" and {len(ended) - 3} more" if len(ended) > 3 else ""
         reached = f"the likelihood still rises beyond {', '.join(ended[:3])}{others}"
-        of = "noise_level_bounds" if (below | above)[-1] else "bounds of the kernel"
+        of = "noise_level_bounds" if noisy and (below | above)[-1] else "bounds of the kernel"
         remedy = f"give wider {of}, or another kernel"
         if many:
             remedy = f"{tells}: give each sample once"

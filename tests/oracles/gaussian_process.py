@@ -47,3 +47,25 @@ def committee(betas, means, variances, prior, with_prior):
     if with_prior:
         precision += (1 - total) / prior
     return weighted / precision, 1 / precision
+
+
+def classification_bound(kernel, Z, X, y, m, S, jitter=1e-8, n_nodes=20):
+    """Bound of two classes, its parts written out; labels y of -1 and 1.
+
+    Hensman, Matthews and Ghahramani (2015): u = L v with v ~ N(m, S) under q and N(0, I) under
+    the prior; the expectations by Gauss-Hermite quadrature, sample by sample.
+    """
+    K_uu = kernel(Z)
+    L = np.linalg.cholesky(K_uu + jitter * np.trace(K_uu) / len(Z) * np.eye(len(Z)))
+    nodes, weights = np.polynomial.hermite.hermgauss(n_nodes)
+    total = 0.0
+    for x, label in zip(X, y, strict=True):
+        k = kernel(Z, x[None])[:, 0]
+        a = np.linalg.solve(L, k)
+        mean = a @ m
+        variance = kernel(x[None])[0, 0] - a @ a + a @ S @ a
+        for node, weight in zip(nodes, weights, strict=True):
+            f = mean + np.sqrt(2 * variance) * node
+            total -= weight / np.sqrt(np.pi) * np.log1p(np.exp(-label * f))
+    log_det = np.linalg.slogdet(S)[1]
+    return total - 0.5 * (np.trace(S) + m @ m - len(m) - log_det)

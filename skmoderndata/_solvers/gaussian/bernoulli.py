@@ -1,0 +1,167 @@
+"""Gaussian process classification of two classes through inducing inputs.
+
+With whitened values u of m inducing inputs, ``u ~ N(0, I)``, and whitened columns ``a = L^-1 k``
+(``K_uu = L L'``), the latent value of a sample is ``a'u`` plus an independent rest of variance
+``g = k(x, x) - a'a``. The posterior of u is approximated by ``N(m, S)`` that maximises
+
+    F = sum_i w_i E log s(y_i f_i) - KL(N(m, S) | N(0, I)),    f_i ~ N(a_i'm, g_i + a_i'S a_i)
+
+with labels y of -1 and 1 and the logistic function s, a lower bound of the log marginal likelihood
+(Hensman, Matthews and Ghahramani 2015). The expectations are by Gauss-Hermite quadrature. In m and
+the Cholesky factor C of S the bound is concave, and strongly so because of the divergence: no
+other Gaussian is better by more than half of the squared gradient.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skmoderndata._solvers.gaussian.inducing import solve_lower, solve_upper
+from skmoderndata._typing import Array
+
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(20)
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
+LEAST_VARIANCE = 1e-12
+SMALLEST_STEP = 1e-4
+ROUNDING = 1e-12  # of the bound, relative, by which a step may lower it
+
+
+class Sites(NamedTuple):
+    """What each sample tells of its latent value: a Gaussian factor, in natural parameters.
+
+    The posterior has ``S^-1 = I + sum w precision a a'`` and ``S^-1 m = sum w shift a``. Sites
+    do not depend on the inducing inputs, so that those of one kernel are a start for the next.
+    """
+
+    precision: Array
+    shift: Array
+
+
+class Bound(NamedTuple):
+    """The maximum of the bound over Gaussians, and its derivatives there."""
+
+    value: float
+    gap: float  # certificate: no Gaussian is better by more
+    m: Array  # mean
+    R: Array  # Cholesky factor of S^-1
+    slope: Array  # (n,), d/d mean of the expected log likelihood of each sample
+    curvature: Array  # (n,), -2 d/d variance of it
+    sites: Sites
+    n_iter: int
+    converged: bool
+
+
+def expectations(y: Array, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
+    """Compute the mean of ``log s(y f)``, its derivative by the mean, -2 that by the variance."""
+    std = np.sqrt(np.maximum(variance, LEAST_VARIANCE))
+    z = y[:, None] * (mean[:, None] + std[:, None] * NODES)
+    value = -np.logaddexp(0.0, -z) @ WEIGHTS
+
+    # d log s(y f) / d f = y s(-y f), at the nodes
+    slopes = y[:, None] / (1.0 + np.exp(np.minimum(z, 500.0)))
+    return value, slopes @ WEIGHTS, -(slopes @ (WEIGHTS * NODES)) / std
+
+
+def first_sites(y: Array) -> Sites:
+    """Make sites of a mean and variance of zero."""
+    return Sites(np.full(len(y), 0.25), 0.5 * y)
+
+
+def maximise_bound(
+    A: Array, rest: Array, y: Array, w: Array, sites: Sites, *, tol: float, max_iter: int
+) -> Bound:
+    """Maximise F over m and S, by natural gradients with a line search.
+
+    A (m x n) are the whitened columns, `rest` (n) the variances g. A full step replaces the sites
+    by those that the present posterior asks for, which is Newton's method for the mean. Ends where
+    the certificate is at most `tol` times the sum of the weights.
+    """
+    size = A.shape[0]
+    eye = np.eye(size)
+    present: Bound | None = None
+    step = 1.0
+    B = eye + (A * (w * sites.precision)) @ A.T
+    shift = A @ (w * sites.shift)
+    old_B = new_B = B
+    old_shift = new_shift = shift
+    limit = tol * float(w.sum())
+
+    for n_iter in range(1, max_iter + 1):
+        # 1. the posterior of these sites, and the bound
+        R = np.linalg.cholesky(B)
+        m = solve_upper(R, solve_lower(R, shift[:, None]))[:, 0]
+        mean = m @ A
+        variance = rest + np.sum(solve_lower(R, A) ** 2, axis=0)
+        expected, slope, curvature = expectations(y, mean, variance)
+        C_inverse = solve_lower(R, eye)
+        divergence = np.sum(C_inverse**2) + m @ m - size + 2 * np.sum(np.log(np.diag(R)))
+        value = float(w @ expected - 0.5 * divergence)
+
+        # 2. no gain: half of the way
+        if present is not None and step > SMALLEST_STEP:
+            if value < present.value - ROUNDING * abs(present.value):
+                step /= 2
+                B = (1 - step) * old_B + step * new_B
+                shift = (1 - step) * old_shift + step * new_shift
+                continue
+
+        # 3. what the posterior asks for, and the certificate
+        wanted = Sites(curvature, curvature * mean + slope)
+        new_B = eye + (A * (w * curvature)) @ A.T
+        new_shift = A @ (w * wanted.shift)
+        gap = _gap(A @ (w * slope) - m, new_B, C_inverse)
+        present = Bound(value, gap, m, R, slope, curvature, wanted, n_iter, gap <= limit)
+        if present.converged:
+            break
+
+        # 4. a full step
+        step = 1.0
+        old_B = B
+        old_shift = shift
+        B = new_B
+        shift = new_shift
+
+    assert present is not None
+    return present._replace(n_iter=n_iter)
+
+
+def _gap(by_mean: Array, new_B: Array, C_inverse: Array) -> float:
+    """Half of the squared gradient by m and the Cholesky factor C of S.
+
+    By C it is the lower triangle of ``diag(1 / C) - (I + A Lambda A') C``.
+    """
+    S = C_inverse.T @ C_inverse
+    C = np.linalg.cholesky(S)
+    by_C = np.tril(new_B @ C)
+    by_C[np.diag_indices(len(C))] -= 1 / np.diag(C)
+    return float(0.5 * (by_mean @ by_mean + np.sum(by_C**2)))
+
+
+class KernelSlopes(NamedTuple):
+    """Derivatives of the bound by the kernel values."""
+
+    K_uf: Array
+    prior: Array  # by k(x, x)
+    K_uu: Array
+
+
+def kernel_slopes(L: Array, A: Array, w: Array, bound: Bound) -> KernelSlopes:
+    """Differentiate by kernel values at the maximum, where m and S need not move."""
+    curvature = w * bound.curvature
+    half = solve_lower(bound.R, A)
+    SA = solve_upper(bound.R, half)
+    by_A = np.outer(bound.m, w * bound.slope) - (SA - A) * curvature
+
+    # through A = L^-1 K_uf, and through the Cholesky factor of K_uu
+    M = by_A @ A.T
+    triangle = -np.tril(M)
+    triangle[np.diag_indices(len(M))] *= 0.5
+    by_L = solve_upper(L, solve_upper(L, (triangle + triangle.T) / 2).T)
+    return KernelSlopes(solve_upper(L, by_A), -0.5 * curvature, by_L)
+
+
+def mean_probability(mean: Array, variance: Array) -> Array:
+    """Probability of label 1: the mean of ``s(f)`` over Gaussian f."""
+    std = np.sqrt(np.maximum(variance, LEAST_VARIANCE))
+    z = mean[:, None] + std[:, None] * NODES
+    return np.asarray((0.5 * (1 + np.tanh(0.5 * z))) @ WEIGHTS)

@@ -1,0 +1,578 @@
+"""Robust principal components of a stream of rows."""
+
+from numbers import Real
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from skmoderndata._base import Base, FitProgress, warn_fewer, warn_not_converged
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    NON_NEGATIVE,
+    POSITIVE,
+    CallbackSupportMixin,
+    Interval,
+    fit_context,
+)
+from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.common.iterate import Iterations
+from skmoderndata._solvers.common.linalg import fix_signs
+from skmoderndata._solvers.lowrank.online_pursuit import (
+    StreamSums,
+    add_batch,
+    best_components,
+    empty_sums,
+    huber_scores,
+    noise_of_columns,
+    orthonormal,
+    pursuit_loss,
+    robust_ridge,
+)
+from skmoderndata._solvers.lowrank.table import TableSettings, decompose_table
+from skmoderndata._validation import check_codes, validate_data
+from skmoderndata.decomposition._robust_base import (
+    Decomposition,
+    absolute_residuals,
+    list_cells,
+    row_names_of,
+    score_of_hidden,
+)
+
+START_ROWS = 200  # rows that tell the noise, the number of components and their start
+START_TOL = 1e-3  # relative duality gap of pursuit there
+START_WEIGHT = 20  # residuals that the noise of the start counts as
+EXACT_NOISE = 1e-3  # noise of exact entries, relative to the root mean square of an entry
+SPARE_LENGTH = 1e-2  # of random components beyond those of the start, relative to these
+
+
+class OnlineRobustPCA(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
+):
+    r"""Estimate principal components of a stream of rows with gross errors.
+
+    Stable principal component pursuit in factors [1]_: the components V (p x r) minimise, over
+    the n rows x so far and with weights :math:`w` that a forgetting factor may give them,
+
+    .. math::
+        \frac{1}{\sum_i w_i} \sum_i w_i \min_{r} \Bigl[ \sum_{j\ \mathrm{observed}}
+        h_\kappa(x_{ij} - v_j^\top r) + \frac{\lambda}{2} \|r\|^2 \Bigr]
+        + \frac{\lambda}{2} \|V\|_F^2
+
+    where Huber's function :math:`h_\kappa(e) = \min_s (e - s)^2 / 2 + \kappa |s|` has a gross
+    error s for each cell. The penalties are in units of the standard deviation :math:`\sigma` of
+    the noise: :math:`\kappa = \sqrt 2\, \sigma` as in :class:`RobustPCA`, and :math:`\lambda =
+    \alpha \kappa \sqrt{\max(1, p / n)}`, which for :math:`\alpha = 1` is that of its convex
+    problem. The minimum over all V of r columns, if r is large enough, is that of
+    :math:`\sqrt n \lambda \|L\|_* + \sum h_\kappa(x_{ij} - L_{ij})`, divided by n.
+
+    A batch of rows at a time gets its scores and errors, is added to sums of p r numbers, and the
+    components are those that minimise the surrogate of these sums. The rows are not kept.
+
+    Parameters
+    ----------
+    n_components : int, default=None
+        Number of components. None takes the number that `RobustPCA` finds in the first rows, at
+        least 1.
+    alpha : float, default=0.1
+        Weight of the nuclear norm, relative to the convex problem of `RobustPCA`. With 1,
+        components that the rows do not have fade, but the others shrink and turn a little, which
+        `RobustPCA` mends by its refit; small values need no refit.
+    noise_std : float, default=None
+        Standard deviation of the noise, the same in all columns. None estimates it as `RobustPCA`
+        does from the first 200 rows (in `fit` from 200 at random), then from the residuals of
+        all rows within three standard deviations.
+    outlier_threshold : float, default=5.0
+        Standard deviations of the noise of its column beyond which an entry is an outlier, in
+        `decompose` and `find_outliers`.
+    forgetting_factor : float, default=1.0
+        Weight of a row relative to the next one in `partial_fit`; below 1 the components follow
+        drifting data, with a memory of about ``1 / (1 - forgetting_factor)`` rows.
+    batch_size : int, default=50
+        Number of rows between updates of the components.
+    shuffle : bool, default=True
+        Whether to take the rows in a new random order in each pass of `fit`. `partial_fit` never
+        shuffles.
+    max_iter : int, default=50
+        Largest number of passes over the rows in `fit`.
+    tol : float, default=1e-3
+        `fit` stops when a pass changes the objective, relative to itself, by at most this.
+    random_state : int, RandomState instance or None, default=None
+        Order of the rows, and the start of components beyond those found in the first rows. None
+        means a fixed seed.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components_, n_features)
+        Orthonormal rows that span V, in descending order of singular values; the entry of largest
+        magnitude in each is positive.
+    singular_values_ : ndarray of shape (n_components_,)
+        Singular values of the low-rank part of the (weighted) rows, which the penalties shrink.
+    n_components_ : int
+        Number of components.
+    noise_std_ : float
+        Standard deviation of the noise in a typical column.
+    noise_scale_ : ndarray of shape (n_features,)
+        Standard deviation of the noise of each column.
+    objective_ : float
+        The objective above, each row at the components and penalties of the time when it was met:
+        in `fit` those of the last pass, after `partial_fit` those of this call.
+    objective_history_ : ndarray of shape (n_iter_,)
+        The same for each pass of `fit`.
+    n_iter_ : int
+        Number of passes of `fit`.
+    n_samples_seen_ : int
+        Number of rows; those of `fit` count once.
+    n_features_in_ : int
+        Number of features seen during `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if `X` has names that are all strings.
+
+    See Also
+    --------
+    RobustPCA : All rows at once: more accurate, with a certificate and the decomposed matrix.
+    CCIPCA : Components of a stream without gross errors.
+    sklearn.decomposition.IncrementalPCA : Least squares: one gross error can turn every component.
+
+    Notes
+    -----
+    A row costs about ``40 n_features n_components`` operations in a pass. Apart from a batch the
+    memory is that of two matrices of the size of the components; `partial_fit` also keeps the
+    first rows until there are 200, because noise, number of components and start come from these.
+
+    In `fit` each batch, from the second pass on, fades what came before by the part of the rows
+    that it is, so that the sums hold no scores of components that are more than some passes old.
+
+    The problem is not convex, but where V has as many columns as the minimiser's rank, or more, no
+    local minimum is known that is worse; the start is a convex solution. Whether a given V is the
+    optimum is seen from the duality gap of stable pursuit, which needs all rows; the tests compute
+    it. Scores of a batch have duality gaps of 1e-8.
+
+    Entries without noise are treated as of noise 1/1000 of the root mean square of an entry:
+    `RobustPCA` is exact for them.
+
+    References
+    ----------
+    .. [1] J. Feng, H. Xu and S. Yan, "Online robust PCA via stochastic optimization", Advances in
+       Neural Information Processing Systems 26, 2013, algorithms 1 and 2.
+
+    Examples
+    --------
+    >>> from skmoderndata.datasets import make_low_rank_plus_sparse
+    >>> from skmoderndata.decomposition import OnlineRobustPCA
+    >>> X, low_rank, sparse = make_low_rank_plus_sparse(
+    ...     2000, 40, rank=2, outlier_fraction=0.05, magnitude=5, noise=0.2, random_state=0
+    ... )
+    >>> stream = OnlineRobustPCA()
+    >>> for rows in X.reshape(20, 100, 40):
+    ...     stream = stream.partial_fit(rows)
+    >>> stream.n_components_, round(stream.noise_std_, 1)
+    (2, 0.2)
+    >>> found = stream.decompose(X[-100:]).sparse != 0
+    >>> int(found.sum()), int((found != (sparse[-100:] != 0)).sum())     # outliers, mistakes
+    (207, 0)
+    """
+
+    _card = MethodCard(
+        family="low rank and sparse",
+        cite=("feng2013online", "candes2011robust", "zhou2010stable"),
+        cost="40 n p k T",
+        checks=(
+            {},
+            {"n_components": 2, "noise_std": 0.5, "batch_size": 7},
+            {"forgetting_factor": 0.99, "shuffle": False, "tol": 0.01},
+        ),
+        comparison=Comparison(
+            baseline="sklearn.decomposition.IncrementalPCA",
+            problem="corrupted_digits",
+            grid={"n_components": (8, 12, 16, 24)},
+            baseline_grid={"n_components": (8, 12, 16, 24)},
+        ),
+    )
+    _ENTRY_SCORE = "neg_mean_absolute_error"  # of EntrySearchCV, unless another is given
+    _parameter_constraints = {
+        "n_components": [AT_LEAST_ONE, None],
+        "alpha": [POSITIVE],
+        "noise_std": [POSITIVE, None],
+        "outlier_threshold": [POSITIVE],
+        "forgetting_factor": [Interval(Real, 0, 1, closed="right")],
+        "batch_size": [AT_LEAST_ONE],
+        "shuffle": ["boolean"],
+        "max_iter": [AT_LEAST_ONE],
+        "tol": [NON_NEGATIVE],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        alpha=0.1,
+        noise_std=None,
+        outlier_threshold=5.0,
+        forgetting_factor=1.0,
+        batch_size=50,
+        shuffle=True,
+        max_iter=50,
+        tol=1e-3,
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.alpha = alpha
+        self.noise_std = noise_std
+        self.outlier_threshold = outlier_threshold
+        self.forgetting_factor = forgetting_factor
+        self.batch_size = batch_size
+        self.shuffle = shuffle
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Estimate the components in passes over the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; gross errors and NaN, for missing entries, are allowed.
+        y : Ignored
+            Not used, present by convention.
+
+        Returns
+        -------
+        self : OnlineRobustPCA
+            The fitted estimator.
+        """
+        X = self._validate(X, reset=True)
+        self._check_observed(X)
+        rng = self._rng()
+        n = len(X)
+        first = np.arange(n)
+        if n > START_ROWS:
+            first = np.sort(rng.choice(n, START_ROWS, replace=False))
+        state = self._start(X[first].astype(np.float64))
+
+        history = []
+        it = None
+        with FitProgress(self, X, y, max_passes=self.max_iter, task_name="pass") as progress:
+            it = Iterations(self.max_iter, self.tol, progress)
+            for n_iter in it:
+                # from the second pass on a batch fades the earlier ones: memory of one pass
+                order = rng.permutation(n) if self.shuffle else np.arange(n)
+                fade = n if n_iter > 1 else None
+                state, objective = self._pass(state, X, order, fade)
+                history.append(objective)
+                if n_iter > 1:
+                    change = abs(history[-2] - objective)
+                    it.residual = change / max(abs(objective), np.finfo(float).tiny)
+
+        self._publish(state, X.dtype)
+        self.objective_history_ = np.array(history)
+        self.objective_ = history[-1]
+        self.n_iter_ = it.n_iter
+        self.n_samples_seen_ = n
+        self._first_rows = None
+        if not it.converged and not progress.stopped:
+            warn_not_converged(
+                self,
+                reached=f"pass {it.n_iter} changed the objective by {it.residual:.1e}, relative "
+                f"to itself (tol={self.tol:g})",
+                remedy="increase max_iter or tol",
+            )
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None):
+        """Update the components with further rows, a batch at a time.
+
+        While there are fewer than 200 rows, the start is computed again whenever their number
+        has doubled, and the rows are added again.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The next rows; gross errors and NaN, for missing entries, are allowed.
+        y : Ignored
+            Not used, present by convention.
+
+        Returns
+        -------
+        self : OnlineRobustPCA
+            The estimator.
+        """
+        is_first = "_state" not in vars(self)
+        X = self._validate(X, reset=is_first)
+        if is_first:
+            self._check_observed(X)
+
+        # a start from the first rows, again when there are twice as many
+        dtype = X.dtype
+        state = None if is_first else self._state
+        seen = 0 if is_first else self.n_samples_seen_
+        rows = X
+        first_rows = None if is_first else self._first_rows
+        if is_first or first_rows is not None:
+            kept = X if is_first else np.vstack([first_rows, X.astype(first_rows.dtype)])
+            if is_first or len(kept) >= 2 * state.n_start:
+                state = self._start(kept[:START_ROWS].astype(np.float64))
+                rows = kept
+            first_rows = kept if len(kept) < START_ROWS else None
+
+        state, objective = self._pass(state, rows, np.arange(len(rows)), None)
+        self._publish(state, dtype)
+        self.objective_ = objective
+        self.n_samples_seen_ = seen + len(X)
+        self._first_rows = first_rows
+        for name in ("objective_history_", "n_iter_"):
+            vars(self).pop(name, None)
+        return self
+
+    def transform(self, X):
+        """Compute the scores of rows on the components by robust regression.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; gross errors and NaN are allowed. If a row has too few known entries to determine
+            the scores, they have minimum norm.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_components_)
+            Minimisers of the sum of Huber's function, without the penalty of the scores; those of
+            a row depend on that row only.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        return self._scores(X).astype(X.dtype, copy=False)
+
+    def inverse_transform(self, X):
+        """Reconstruct rows from scores.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components_)
+            Scores.
+
+        Returns
+        -------
+        X_original : ndarray of shape (n_samples, n_features)
+            ``X @ components_``.
+        """
+        check_is_fitted(self)
+        X = check_codes(X, self.n_components_, estimator=self)
+        return (X @ self.components_).astype(X.dtype, copy=False)
+
+    def decompose(self, X):
+        """Decompose rows into their robust projections and gross errors.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; gross errors and NaN are allowed.
+
+        Returns
+        -------
+        low_rank : ndarray of shape (n_samples, n_features)
+            ``inverse_transform(transform(X))``; missing entries are imputed.
+        sparse : ndarray of shape (n_samples, n_features)
+            ``X - low_rank`` where it exceeds ``outlier_threshold * noise_scale_``, else zero; zero
+            in missing entries.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        low_rank = self._scores(X) @ self.components_
+        residual = np.where(np.isnan(X), 0.0, X - low_rank)
+        threshold = self.outlier_threshold * self.noise_scale_
+        sparse = np.where(np.abs(residual) > threshold, residual, 0.0)
+        return Decomposition(low_rank.astype(X.dtype, copy=False), sparse.astype(X.dtype))
+
+    def find_outliers(self, X):
+        """List the cells that are grossly wrong, the largest errors first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, decomposed by `decompose`.
+
+        Returns
+        -------
+        outliers : DataFrame or structured ndarray
+            A row for each cell: `row`, `column`, `value`, the value `expected` by the low-rank
+            part, and the `size` of their difference in standard deviations of the noise of the
+            column. Rows and columns have their names in `X`, or are numbered. A DataFrame if
+            pandas is installed.
+        """
+        low_rank, sparse = self.decompose(X)
+        names = getattr(self, "feature_names_in_", None)
+        rows = row_names_of(X)
+        return list_cells(low_rank, sparse, self.noise_scale_, rows=rows, columns=names)
+
+    def outlier_scores(self, X):
+        """Compute the sum of absolute residuals of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; gross errors and NaN are allowed.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Sum of the absolute residuals of each row, rescaled to all entries if some are missing;
+            0 for a row without observed entries.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        residual = X - self._scores(X) @ self.components_
+        return absolute_residuals(residual).astype(X.dtype)
+
+    def score(self, X, y=None):
+        """Compute the negative relative error of predicting hidden entries.
+
+        Five groups of columns (column j is in group j modulo 5) are hidden in turn and predicted
+        by robust regression on the others, as in :meth:`RobustPCA.score`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; gross errors and NaN are allowed.
+        y : Ignored
+            Not used, present by convention.
+
+        Returns
+        -------
+        score : float
+            Negative sum of the absolute prediction errors, divided by ``|X|_1``: 0 is perfect.
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False).astype(np.float64)
+        components = self.components_.astype(np.float64)
+        return score_of_hidden(X, components, np.zeros(X.shape[1]), self._scores)
+
+    def _validate(self, X, *, reset):
+        return validate_data(
+            self,
+            X,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+            reset=reset,
+        )
+
+    def _check_observed(self, X):
+        if np.isnan(X).all():
+            raise ValueError(
+                f"{type(self).__name__} needs at least one observed entry, but all "
+                f"{X.shape[0]} x {X.shape[1]} entries of X are NaN."
+            )
+
+    def _rng(self):
+        return check_random_state(0 if self.random_state is None else self.random_state)
+
+    def _start(self, rows):
+        """Noise, number of components and components of some rows, by the batch method."""
+        (n, p) = rows.shape
+        q = np.mean(~np.isnan(rows))
+        settings = TableSettings(
+            lam=float((q * max(n, p)) ** -0.5), noise_std=self.noise_std, tol=START_TOL
+        )
+        terms = decompose_table(rows, settings, rng=check_random_state(0))
+
+        # the noise, above zero
+        squares = np.nanmean(rows**2)
+        floor = EXACT_NOISE * (float(np.sqrt(squares)) if squares > 0 else 1.0)
+        noise = terms.noise_scale
+        if self.noise_std is None:
+            noise = np.maximum(noise, floor)
+
+        # as many components as asked for
+        found = len(terms.s)
+        asked = max(found, 1) if self.n_components is None else self.n_components
+        k = min(asked, p)
+        if k < asked:
+            warn_fewer(self, asked=asked, found=k, reason=f"the number {p} of features")
+        V = terms.Vt[:k].T * np.sqrt(terms.s[:k] / np.sqrt(n))
+        if found < k:
+            V = self._with_spare(V, k)
+        return StreamState(V, empty_sums(noise, k, START_WEIGHT), noise, floor, n)
+
+    def _with_spare(self, V, k):
+        """Append short random components, orthogonal to V."""
+        (p, found) = V.shape
+        drawn = self._rng().normal(size=(p, k - found))
+        unit = V / linalg.norm(V, axis=0) if found else V
+        drawn -= unit @ (unit.T @ drawn)
+        Q, _ = linalg.qr(drawn, mode="economic")
+        length = float(linalg.norm(V, axis=0).min()) if found else 1.0
+        return np.hstack([V, SPARE_LENGTH * length * Q])
+
+    def _pass(self, state, X, order, fade):
+        """Add batches of rows, after each of which come components and noise.
+
+        `fade` is the number of rows that the sums remember, or None for the forgetting factor.
+        """
+        V, sums, noise, floor, n_start = state
+        p = X.shape[1]
+        total = 0.0
+        for first in range(0, len(order), self.batch_size):
+            # 1. scores and errors of the batch
+            rows = X[order[first : first + self.batch_size]].astype(np.float64)
+            weight = sums.weight + len(rows) if fade is None else fade
+            loss = pursuit_loss(self._sigma(noise), p, weight, self.alpha)
+            batch = robust_ridge(rows, V, loss)
+            total += float(batch.objective.sum())
+            total += 0.5 * loss.ridge * len(rows) * float(np.sum(V**2))
+
+            # 2. sums, in which earlier rows fade
+            if fade is None:
+                factor = self.forgetting_factor ** len(rows)
+            else:
+                factor = 1 - len(rows) / fade
+            sums = add_batch(sums.faded(factor), rows, V, batch, noise)
+
+            # 3. components and noise
+            V = best_components(sums, loss.ridge)
+            if self.noise_std is None:
+                noise = np.maximum(noise_of_columns(sums, V.shape[1]), floor)
+        return StreamState(V, sums, noise, floor, n_start), total / len(order)
+
+    def _sigma(self, noise):
+        return float(np.median(noise)) if self.noise_std is None else float(self.noise_std)
+
+    def _publish(self, state, dtype):
+        components, s = orthonormal(state.sums, state.V)
+        self._state = state
+        self.components_ = fix_signs(components).astype(dtype)
+        self.singular_values_ = s.astype(dtype)
+        self.n_components_ = len(s)
+        self.noise_scale_ = state.noise.astype(dtype)
+        self.noise_std_ = self._sigma(state.noise)
+
+    def _scores(self, X):
+        components = self.components_.astype(np.float64)
+        width = pursuit_loss(self.noise_std_, X.shape[1], np.inf).width
+        return huber_scores(X.astype(np.float64), components, width)
+
+    @property
+    def _n_features_out(self):
+        return self.n_components_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class StreamState(NamedTuple):
+    """What `partial_fit` goes on from."""
+
+    V: np.ndarray  # (p, r), components
+    sums: StreamSums
+    noise: np.ndarray  # (p,), of each column
+    floor: float  # least noise
+    n_start: int  # rows that the start was computed from

@@ -1,0 +1,293 @@
+"""Evidence that OnlineRobustPCA solves the problem it states."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import subspace_angles
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from skmoderndata._solvers.lowrank.least_absolute import robust_scores
+from skmoderndata._solvers.lowrank.online_pursuit import (
+    add_batch,
+    best_components,
+    empty_sums,
+    huber_scores,
+    pursuit_loss,
+    robust_ridge,
+    surrogate,
+)
+from skmoderndata.datasets import make_low_rank_plus_sparse
+from skmoderndata.decomposition import OnlineRobustPCA, RobustPCA, RobustPCADisplay
+from tests.oracles import online_robust_pca as oracle
+
+
+def planted(shape=(400, 30), rank=2, seed=0, **settings):
+    settings = {"outlier_fraction": 0.05, "magnitude": 5.0, "noise": 0.5, **settings}
+    return make_low_rank_plus_sparse(*shape, rank=rank, random_state=seed, **settings)
+
+
+def ten_passes(X, **parameters):
+    with pytest.warns(ConvergenceWarning, match="pass 10 changed the objective"):
+        return OnlineRobustPCA(max_iter=10, tol=0, **parameters).fit(X)
+
+
+def angle(components, low_rank):
+    truth = np.linalg.svd(low_rank, full_matrices=False)[2][: len(components)]
+    return np.degrees(subspace_angles(components.T, truth.T).max())
+
+
+# oracle: another route agrees
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("forgetting", [1.0, 0.98])
+def test_stream_of_single_rows_is_the_printed_algorithm(seed, forgetting):
+    X, *_ = planted((60, 12), seed=seed)
+    model = OnlineRobustPCA(
+        2, alpha=1, noise_std=0.5, batch_size=1, forgetting_factor=forgetting
+    ).partial_fit(X)
+    start = model._start(X).V
+
+    def ridge(weight):
+        return 0.5 * np.sqrt(2) * np.sqrt(max(1, 12 / weight))
+
+    V = oracle.online_robust_pca(X, start, ridge, 0.5 * np.sqrt(2), forgetting)
+    assert_allclose(model._state.V, V, rtol=1e-3, atol=1e-3)  # gap of the scores: 1e-8
+    assert subspace_angles(model.components_.T, V).max() < 1e-3
+
+
+@pytest.mark.oracle
+def test_scores_of_new_rows_are_those_of_the_interior_point_method(seed):
+    X, *_ = planted((50, 20), missing=0.2, seed=seed)
+    X[0, :15] = np.nan
+    V = np.linalg.qr(np.random.default_rng(seed).normal(size=(20, 3)))[0]
+    scores = huber_scores(X, V.T, 0.7)
+    assert_allclose(scores, robust_scores(X, V.T, width=0.7).scores, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.oracle
+def test_noise_and_number_of_components_are_those_of_the_batch(seed):
+    X, *_ = planted((1000, 60), rank=3, seed=seed)
+    batch = RobustPCA(tol=1e-3).fit(X)
+    stream = OnlineRobustPCA().partial_fit(X)
+    assert stream.n_components_ == batch.n_components_ == 3
+    # of other residuals: within three standard deviations, and not of a refit
+    assert_allclose(stream.noise_std_, batch.noise_std_, rtol=0.02)
+    assert_allclose(stream.noise_scale_, 0.5, rtol=0.3)
+
+
+# certificate: gap, descent
+
+
+@pytest.mark.certificate
+def test_gap_of_scores_bounds_their_objective(seed):
+    X, *_ = planted((40, 15), missing=0.1, seed=seed)
+    V = np.random.default_rng(seed).normal(size=(15, 3))
+    loss = pursuit_loss(0.5, 15, 40.0)
+    batch = robust_ridge(X, V, loss)
+    assert (batch.gap <= 1e-8 * batch.objective).all()
+    for i in range(5):
+        seen = ~np.isnan(X[i])
+        r, e = oracle.scores_and_errors(X[i, seen], V[seen], *loss)
+        residual = X[i, seen] - V[seen] @ r - e
+        best = residual @ residual / 2 + loss.width * np.abs(e).sum() + loss.ridge * r @ r / 2
+        assert best <= batch.objective[i] * (1 + 1e-12)
+        assert batch.objective[i] - best <= batch.gap[i] + 1e-12 * best
+
+
+@pytest.mark.certificate
+def test_each_update_minimises_the_surrogate(seed):
+    X, *_ = planted((100, 15), seed=seed)
+    rng = np.random.default_rng(seed)
+    V = rng.normal(size=(15, 3))
+    loss = pursuit_loss(0.5, 15, 100.0)
+    noise = np.full(15, 0.5)
+    sums = add_batch(empty_sums(noise, 3, 20), X, V, robust_ridge(X, V, loss), noise)
+    best = best_components(sums, loss.ridge)
+    value = surrogate(sums, best, loss.ridge)
+    assert value < surrogate(sums, V, loss.ridge)
+    for _ in range(20):
+        assert value < surrogate(sums, best + 1e-3 * rng.normal(size=V.shape), loss.ridge)
+
+
+@pytest.mark.certificate
+def test_objective_falls_from_pass_to_pass(seed):
+    X, *_ = planted(seed=seed)
+    history = ten_passes(X, noise_std=0.5).objective_history_
+    assert len(history) == 10
+    assert history[-1] < history[0]
+    # the objective of a pass is met at components that move, in another order each time
+    assert (np.diff(history) < 1e-3 * history[0]).all()
+
+
+@pytest.mark.certificate
+def test_duality_gap_of_stable_pursuit(seed):
+    """The convex problem over all rows: a feasible dual comes from the clipped residuals."""
+    X, *_ = planted((300, 20), rank=2, seed=seed)
+    model = OnlineRobustPCA(
+        8, alpha=1, noise_std=0.5, max_iter=60, tol=1e-7, batch_size=300
+    ).fit(X)
+    n = len(X)
+    loss = pursuit_loss(0.5, 20, n)
+    V = model._state.V
+    batch = robust_ridge(X, V, loss)
+    radius = np.sqrt(n) * loss.ridge
+    nuclear = np.linalg.norm(batch.scores @ V.T, "nuc")
+    huber = np.sum(batch.dual * (batch.residual - batch.dual / 2))
+    Y = batch.dual / max(1, np.linalg.norm(batch.dual, 2) / radius)
+    primal = radius * nuclear + huber
+    dual = np.sum(X * Y) - np.sum(Y**2) / 2
+    assert 0 <= primal - dual < 2e-3 * primal  # after passes, not a convex solver
+
+
+# recovery: planted subspaces
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize(
+    ("shape", "rank"), [((400, 200), 5), ((1000, 50), 3), ((2000, 100), 4)]
+)
+def test_ten_passes_come_within_twice_the_angle_of_the_batch(shape, rank, seed):
+    X, low_rank, _ = planted(shape, rank, seed=seed)
+    batch = RobustPCA(rank, tol=1e-3).fit(X)
+    model = ten_passes(X, n_components=rank)
+    assert angle(model.components_, low_rank) < 2 * angle(batch.components_, low_rank)
+
+
+@pytest.mark.recovery
+def test_outliers_are_found_in_rows_that_come_later(seed):
+    X, _, sparse = planted((1000, 40), noise=0.2, seed=seed)
+    stream = OnlineRobustPCA()
+    for rows in np.array_split(X[:900], 9):
+        stream = stream.partial_fit(rows)
+    assert stream.n_samples_seen_ == 900
+    marked = stream.decompose(X[900:]).sparse != 0
+    assert np.mean(marked == (sparse[900:] != 0)) > 0.999
+    listed = stream.find_outliers(pd.DataFrame(X[900:]).rename(index="row {}".format))
+    assert len(listed) == marked.sum()
+    assert listed.row.str.startswith("row ").all()
+    scores = stream.outlier_scores(X[900:])
+    sizes = np.abs(sparse[900:]).sum(axis=1)
+    assert scores[sizes > 10].min() > scores[sizes == 0].max()
+
+
+@pytest.mark.recovery
+def test_missing_entries(seed):
+    X, low_rank, _ = planted((1000, 40), missing=0.3, noise=0.2, seed=seed)
+    model = OnlineRobustPCA(2).fit(X)
+    assert angle(model.components_, low_rank) < 2
+    filled = model.decompose(X).low_rank
+    assert np.linalg.norm(filled - low_rank) < 0.15 * np.linalg.norm(low_rank)
+
+
+@pytest.mark.recovery
+def test_forgetting_follows_a_change(seed):
+    before, *_ = planted((1500, 30), seed=seed)
+    after, low_rank, _ = planted((1500, 30), seed=seed + 100)
+    X = np.vstack([before, after])
+    follows = OnlineRobustPCA(2, forgetting_factor=0.99).partial_fit(X)
+    keeps = OnlineRobustPCA(2).partial_fit(X)
+    assert angle(follows.components_, low_rank) < 10
+    assert angle(keeps.components_, low_rank) > 20
+
+
+# invariance
+
+
+@pytest.mark.invariance
+@pytest.mark.parametrize("scale", [1e-9, 1e9])
+def test_unit_of_the_data(scale, seed):
+    X, *_ = planted((200, 20), seed=seed)
+    model = OnlineRobustPCA(2).fit(X)
+    other = OnlineRobustPCA(2).fit(scale * X)
+    assert_allclose(other.components_, model.components_, atol=1e-6)
+    assert_allclose(other.noise_scale_, scale * model.noise_scale_, rtol=1e-6)
+    assert_allclose(other.transform(scale * X), scale * model.transform(X), rtol=1e-4)
+
+
+@pytest.mark.invariance
+def test_calls_at_the_cuts_of_batches_are_one_call(seed):
+    X, *_ = planted((400, 20), seed=seed)
+    whole = OnlineRobustPCA(2).partial_fit(X)
+    parts = OnlineRobustPCA(2).partial_fit(X[:200]).partial_fit(X[200:300])
+    parts = parts.partial_fit(X[300:])
+    assert_array_equal(parts.components_, whole.components_)
+    assert_array_equal(parts.noise_scale_, whole.noise_scale_)
+
+
+@pytest.mark.invariance
+def test_single_precision(seed):
+    X, *_ = planted((200, 20), seed=seed)
+    model = OnlineRobustPCA(2).fit(X.astype(np.float32))
+    assert model.components_.dtype == model.transform(X.astype(np.float32)).dtype == np.float32
+    # the seventh digit of the data, seen through passes
+    assert_allclose(model.components_, OnlineRobustPCA(2).fit(X).components_, atol=1e-4)
+
+
+# edge
+
+
+@pytest.mark.edge
+def test_one_row_at_a_time_starts_again_until_there_are_many(seed):
+    X, low_rank, _ = planted((400, 20), seed=seed)
+    stream = OnlineRobustPCA(2)
+    for row in X:
+        stream = stream.partial_fit(row[None])
+    assert stream.n_samples_seen_ == 400
+    assert stream._first_rows is None
+    assert angle(stream.components_, low_rank) < 8
+
+
+@pytest.mark.edge
+def test_more_components_than_there_are_fade(seed):
+    X, *_ = planted((1000, 30), seed=seed)
+    s = OnlineRobustPCA(6, alpha=1).fit(X).singular_values_
+    assert (s[2:] < 0.1 * s[1]).all()
+    with pytest.warns(UserWarning, match="n_components=40 exceeds the number 30 of features"):
+        model = OnlineRobustPCA(40, tol=1).fit(X)
+    assert model.transform(X).shape == (1000, 30)
+
+
+@pytest.mark.edge
+@pytest.mark.parametrize(
+    "X", [np.zeros((30, 5)), np.ones((30, 4)), np.outer(np.arange(200.0), np.ones(10))]
+)
+def test_entries_without_noise(X):
+    model = OnlineRobustPCA(max_iter=100).fit(X)
+    assert np.isfinite(model.components_).all()
+    assert model.noise_std_ > 0
+    assert_allclose(
+        model.inverse_transform(model.transform(X)), X, atol=0.02 * np.abs(X).max()
+    )
+
+
+@pytest.mark.edge
+def test_refused_input(seed):
+    with pytest.raises(ValueError, match="at least one observed entry, but all 3 x 2 entries"):
+        OnlineRobustPCA().fit(np.full((3, 2), np.nan))
+    X, *_ = planted((60, 8), seed=seed)
+    model = OnlineRobustPCA(2).partial_fit(X)
+    with pytest.raises(ValueError, match="X has 7 features"):
+        model.partial_fit(X[:, 1:])
+    assert model.n_samples_seen_ == 60
+
+
+@pytest.mark.edge
+def test_display_and_search(seed):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    X, _, sparse = planted((120, 12), seed=seed)
+    model = OnlineRobustPCA(2).fit(X)
+    display = RobustPCADisplay.from_estimator(model, X[:30])
+    assert display.images_[0].get_array().shape == (30, 12)
+    matplotlib.pyplot.close("all")
+
+    y = X[:, 0] - sparse[:, 0] > 0
+    steps = make_pipeline(OnlineRobustPCA(), LogisticRegression())
+    search = GridSearchCV(steps, {"onlinerobustpca__n_components": [1, 2]}, cv=3).fit(X, y)
+    assert search.best_score_ > 0.7
+    assert 0 > model.score(X) > OnlineRobustPCA(1).fit(X).score(X)
