@@ -261,9 +261,10 @@ def strict(runs):
         worst = min(worst, ours[0] - found)
 
     text = (
-        f"Refits at the largest level, of those that {STRICT_PERMUTATIONS:,} permutations allow, at\n"
-        f"which they find more pairs than planted in at most {MOST_FALSE:.0%} of the {runs} runs. Nobody\n"
-        "knows that level for data of his own; `none`: more are found at any level."
+        f"Refits at the largest level, of those that {STRICT_PERMUTATIONS:,} permutations allow,\n"
+        f"at which they find more pairs than planted in at most {MOST_FALSE:.0%} of the {runs}\n"
+        "runs. Nobody knows that level for data of their own; `none`: more are found at any\n"
+        "level."
     )
     head = ("columns", "pairs", "rho", "alpha=0: found", "alpha=0: more")
     head += ("refits: level", "refits: found", "refits: more")
