@@ -3,13 +3,14 @@
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import contextmanager
 from numbers import Integral
 
 import numpy as np
 from scipy import sparse
 from sklearn import get_config
 from sklearn.base import MetaEstimatorMixin
-from sklearn.exceptions import FitFailedWarning
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import (
@@ -150,6 +151,9 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
     cost is one fit for each candidate and fold, and one more. Progress is reported after each
     candidate; a callback that stops the search leaves out those that remain.
 
+    Fits of the search that end before they converge give one warning with their number, not one
+    for each; that of the refit comes by itself.
+
     References
     ----------
     .. [1] S. Wold, "Cross-validatory estimation of the number of components in factor and
@@ -257,7 +261,7 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
         measured = []
         progress = FitProgress(self, X, y, max_passes=len(candidates), task_name="candidate")
         one_fold = delayed(_one_fold)
-        with progress, Parallel(n_jobs=self.n_jobs) as parallel:
+        with _early_ends_told_once(), progress, Parallel(n_jobs=self.n_jobs) as parallel:
             for values in candidates:
                 progress.begin()
                 seeded = Seeded(self.estimator, **values)
@@ -582,6 +586,30 @@ def _one_fold(estimator, X, table, weight, fold, score, params):
             f"nothing of them: take {WORKING}."
         )
     return float(score(table[fold], expected[fold], weight[fold]))
+
+
+@contextmanager
+def _early_ends_told_once():
+    """Give one warning for all fits that end before they converge; others as they are."""
+    caught = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ConvergenceWarning)
+            yield
+    finally:
+        early = []
+        for one in caught:
+            if issubclass(one.category, ConvergenceWarning):
+                early.append(one)
+            else:
+                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+        if early:
+            warnings.warn(
+                f"{len(early)} warnings of fits that end before they converge, which may blur the "
+                f"comparison. The first says: {early[0].message}",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
 
 
 def _scores(outcomes, values):
