@@ -259,6 +259,7 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
         score = SCORES.get(self.scoring_, self.scoring_)
 
         measured = []
+        failures = []
         progress = FitProgress(self, X, y, max_passes=len(candidates), task_name="candidate")
         one_fold = delayed(_one_fold)
         with _early_ends_told_once(), progress, Parallel(n_jobs=self.n_jobs) as parallel:
@@ -277,11 +278,17 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
                     )
                     for fold in folds
                 )
-                measured.append(_scores(outcomes, values))
+                measured.append(_scores(outcomes, values, failures))
 
                 if progress.end():
                     break
 
+        if len(failures) == len(measured):
+            first = failures[0]
+            raise ValueError(
+                "None of the candidates in param_grid can be fitted. The first, "
+                f"{candidates[0]}, fails with {type(first).__name__}: {first}"
+            ) from first
         self._keep(candidates[: len(measured)], np.array(measured, dtype=float))
         if self.refit:
             best = Seeded(self.estimator, **self.best_params_).draw(
@@ -612,12 +619,16 @@ def _early_ends_told_once():
             )
 
 
-def _scores(outcomes, values):
-    """Scores of the folds of a candidate; all NaN, with a warning, if a fit failed."""
+def _scores(outcomes, values, failures):
+    """Scores of the folds of a candidate; all NaN, with a warning, if a fit failed.
+
+    The first error is added to the failures.
+    """
     errors = [outcome for outcome in outcomes if isinstance(outcome, tuple)]
     if not errors:
         return outcomes
     error, told = errors[0]
+    failures.append(error)
     warnings.warn(
         f"EntrySearchCV cannot fit {values}: {type(error).__name__}: {error}\n{told}",
         FitFailedWarning,
@@ -631,11 +642,7 @@ def _results(candidates, scores):
     n_splits = scores.shape[1]
     mean = scores.mean(axis=1)
     if np.isnan(mean).all():
-        raise ValueError(
-            "None of the candidates in param_grid can be fitted; the warnings say why. The first "
-            f"was {candidates[0]}."
-        )
-
+        raise ValueError("The score of each candidate is NaN: see what `scoring` returns.")
     deviation = scores.std(axis=1, ddof=1) if n_splits > 1 else np.zeros_like(mean)
     worst_last = np.where(np.isnan(mean), -np.inf, mean)
     rank = 1 + (worst_last[None, :] > worst_last[:, None]).sum(axis=1)

@@ -408,9 +408,11 @@ def test_candidates_that_fail_are_left_out_with_a_warning():
 
     with (
         pytest.warns(FitFailedWarning),
-        pytest.raises(ValueError, match="None of the candidates"),
+        pytest.raises(ValueError, match=r"None of the candidates.*ValueError: no fit today"),
     ):
         EntrySearchCV(Means(), {"refuse": [True]}).fit(X)
+    with pytest.raises(ValueError, match="score of each candidate is NaN"):
+        EntrySearchCV(Means(), {}, scoring=lambda true, expected, weight: np.nan).fit(X)
 
 
 @pytest.mark.edge
