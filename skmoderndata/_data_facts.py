@@ -228,14 +228,12 @@ def _kind_of_target(y: Any) -> str:
 
 def _of_objects(X: list[Any]) -> DataFacts:
     """Facts of a list of strings, series, trees, graphs, sets or tables."""
-    # types that tell what they are
     samples = [x for x in X if x is not None]
     n = len(X)
-    if not samples or all(hasattr(x, "__len__") and len(x) == 0 for x in samples):
-        raise ValueError(f"All {n} samples of X are empty: give some that are not.")
+    _check_samples(samples, n)
+
+    # types that tell what they are
     first = samples[0]
-    if isinstance(first, bytes):
-        raise TypeError("X holds bytes: decode them, as by [x.decode() for x in X].")
     if isinstance(first, str):
         return _of_strings(samples, n)
     if isinstance(first, set | frozenset):
@@ -249,20 +247,31 @@ def _of_objects(X: list[Any]) -> DataFacts:
     if not hasattr(first, "__len__"):
         return DataFacts("objects", rows=n)
 
-    # lists of symbols, or arrays of numbers
-    if isinstance(first, list | tuple) and first and not np.isscalar(first[0]):
-        return DataFacts("objects", rows=n)
-    if isinstance(first, list | tuple) and isinstance(first[0] if first else "", float):
-        lengths = {len(x) for x in samples}
-        if len(lengths) == 1:  # rows of a table
-            return _of_array(np.asarray(samples, dtype=float), False)
-    if isinstance(first, list | tuple) and _is_symbol(first[0] if first else ""):
-        lengths = {len(x) for x in samples}
-        numbers = not isinstance(first[0] if first else "", str)
-        if len(lengths) == 1 and numbers:
-            return _of_array(np.asarray(samples), False)
-        return DataFacts("sequences", rows=n, alphabet=len({s for x in samples for s in x}))
+    if isinstance(first, list | tuple):
+        return _of_lists(samples, n)
     return _of_arrays([x if sparse.issparse(x) else np.asarray(x) for x in samples], n)
+
+
+def _check_samples(samples: list[Any], n: int) -> None:
+    """Refuse samples of length zero, and bytes."""
+    if not samples or all(hasattr(x, "__len__") and len(x) == 0 for x in samples):
+        raise ValueError(f"All {n} samples of X are empty: give some that are not.")
+    if isinstance(samples[0], bytes):
+        raise TypeError("X holds bytes: decode them, as by [x.decode() for x in X].")
+
+
+def _of_lists(samples: list[Any], n: int) -> DataFacts:
+    """Facts of lists of symbols or numbers: sequences, series, or rows of a table."""
+    symbol = next(x for x in samples if len(x))[0]
+    if not np.isscalar(symbol):
+        return DataFacts("objects", rows=n)
+
+    one_length = len({len(x) for x in samples}) == 1
+    if one_length and not isinstance(symbol, str):
+        return _of_array(np.asarray(samples, dtype=float), False)
+    if _is_symbol(symbol):
+        return DataFacts("sequences", rows=n, alphabet=len({s for x in samples for s in x}))
+    return _of_arrays([np.asarray(x) for x in samples], n)
 
 
 def _is_symbol(value: Any) -> bool:
