@@ -155,7 +155,9 @@ def main(arguments=None):
         missed += not reached
 
     if options.write_docs:
-        PAGE.write_text(as_page(rows), encoding="utf-8")
+        # sections of other commands stay
+        _, heading, sections = PAGE.read_text(encoding="utf-8").partition("\n## ")
+        PAGE.write_text(as_page(rows) + heading + sections, encoding="utf-8")
     return int(missed > 0)
 
 

@@ -451,7 +451,9 @@ def rows(draws):
         shown.append((row["problem"], row["take"][0], f"{hits} of {draws}", ", ".join(others)))
     return Section(
         f"A row counts if its class comes first for all of {draws} draws of its table. Some "
-        "problems differ by what\nyou want and not by the data, `about=` tells them apart.",
+        "problems differ by what\nyou want and not by the data, `about=` tells them apart: "
+        '`about="how many components"` puts\n`EntrySearchCV` first, and `about="codes for a '
+        'dictionary that I have"` `SparseCoder`.',
         ("problem", "class", "first", "otherwise"),
         shown,
         [

@@ -2,6 +2,7 @@
 
 import ast
 import itertools
+import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -114,10 +115,7 @@ def data_facts(X: Any, y: Any = None) -> DataFacts:
         If X is not a collection of samples.
     """
     of_X = _facts(X)
-    if y is not None and of_X.rows is not None and len(y) != of_X.rows:
-        raise ValueError(
-            f"X has {of_X.rows} samples, and y {len(y)}: y needs one entry for each sample."
-        )
+    _check_target(y, of_X.rows)
     return of_X._replace(y=_kind_of_target(y))
 
 
@@ -135,19 +133,67 @@ def _facts(X: Any) -> DataFacts:
 
     # arrays of numbers, and collections of anything else
     in_blocks = is_dask(X) or is_on_disk(X)
-    if in_blocks or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf"):
-        return _of_array(X, in_blocks)
-    if isinstance(X, str) or not hasattr(X, "__len__"):
+    if (
+        isinstance(X, str | bytes | dict)
+        or not hasattr(X, "__len__")
+        or (getattr(X, "ndim", 1) == 0)
+    ):
         raise TypeError(
             f"suggest needs a collection of samples, and X is of type {type(X).__name__}: give a "
             "table, or a list of strings, series, trees, graphs or sets."
         )
     if len(X) == 0:
         raise ValueError("X is empty: give some samples.")
+    if isinstance(X, np.ndarray) and not in_blocks and X.dtype.kind not in "biuf":
+        X = _numbers_if_any(X)
+    if in_blocks or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf"):
+        return _of_array(X, in_blocks)
     return _of_objects(list(X))
 
 
+def _numbers_if_any(X: np.ndarray) -> np.ndarray:
+    """Return a table of objects as numbers; samples of other kinds as they are."""
+    if X.dtype.kind in "cmM":
+        raise TypeError(f"X holds values of type {X.dtype}: suggest takes real numbers.")
+    if X.ndim == 1:
+        return X
+    try:
+        return X.astype(float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "X has cells that are no numbers: encode them first, as by OneHotEncoder, or give a "
+            "data frame, of which the columns of numbers count."
+        ) from error
+
+
 # Target
+
+
+def _check_target(y: Any, n: int | None) -> None:
+    """Refuse a y of another length, or without a value for some samples."""
+    if y is None:
+        return
+    if sparse.issparse(y) or not hasattr(y, "__len__") or getattr(y, "ndim", 1) == 0:
+        raise TypeError(
+            f"y is of type {type(y).__name__}, and should be an array or list with one entry for "
+            "each sample."
+        )
+    if n is not None and len(y) != n:
+        raise ValueError(
+            f"X has {n} samples, and y {len(y)}: y needs one entry for each sample."
+        )
+
+    # NaN is the only value that differs from itself; pandas has one that compares with nothing
+    values = np.asarray(y)
+    if values.dtype.kind == "f":
+        missing = np.isnan(values)
+    else:
+        missing = np.array([v is None or str(v) in ("nan", "<NA>") for v in values.flat])
+    if missing.any():
+        raise ValueError(
+            f"y has no value for {int(missing.sum())} of {len(values)} samples: leave these out "
+            "of X and y."
+        )
 
 
 def _kind_of_target(y: Any) -> str:
@@ -163,8 +209,6 @@ def _kind_of_target(y: Any) -> str:
     values = np.asarray(y)
     if values.ndim > 1 and values.shape[1] > 1:
         return "numbers"
-    if values.dtype.kind == "f":
-        values = values[np.isfinite(values)]
     values = values.astype(str) if values.dtype.kind == "O" else values
     distinct = np.unique(values)
     if len(distinct) == 1:
@@ -184,10 +228,12 @@ def _kind_of_target(y: Any) -> str:
 
 def _of_objects(X: list[Any]) -> DataFacts:
     """Facts of a list of strings, series, trees, graphs, sets or tables."""
-    # types that tell what they are
     samples = [x for x in X if x is not None]
-    first = samples[0]
     n = len(X)
+    _check_samples(samples, n)
+
+    # types that tell what they are
+    first = samples[0]
     if isinstance(first, str):
         return _of_strings(samples, n)
     if isinstance(first, set | frozenset):
@@ -197,20 +243,35 @@ def _of_objects(X: list[Any]) -> DataFacts:
     if hasattr(first, "nodes") or _is_graph_tuple(first):
         return DataFacts("graphs", rows=n)
     if np.isscalar(first):
-        return _of_array(np.asarray(X), False)
+        return _of_array(np.asarray(X, dtype=float), False)
     if not hasattr(first, "__len__"):
         return DataFacts("objects", rows=n)
 
-    # lists of symbols, or arrays of numbers
-    if isinstance(first, list | tuple) and first and not np.isscalar(first[0]):
-        return DataFacts("objects", rows=n)
-    if isinstance(first, list | tuple) and _is_symbol(first[0] if first else ""):
-        lengths = {len(x) for x in samples}
-        numbers = not isinstance(first[0] if first else "", str)
-        if len(lengths) == 1 and numbers:
-            return _of_array(np.asarray(samples), False)
-        return DataFacts("sequences", rows=n, alphabet=len({s for x in samples for s in x}))
+    if isinstance(first, list | tuple):
+        return _of_lists(samples, n)
     return _of_arrays([x if sparse.issparse(x) else np.asarray(x) for x in samples], n)
+
+
+def _check_samples(samples: list[Any], n: int) -> None:
+    """Refuse samples of length zero, and bytes."""
+    if not samples or all(hasattr(x, "__len__") and len(x) == 0 for x in samples):
+        raise ValueError(f"All {n} samples of X are empty: give some that are not.")
+    if isinstance(samples[0], bytes):
+        raise TypeError("X holds bytes: decode them, as by [x.decode() for x in X].")
+
+
+def _of_lists(samples: list[Any], n: int) -> DataFacts:
+    """Facts of lists of symbols or numbers: sequences, series, or rows of a table."""
+    symbol = next(x for x in samples if len(x))[0]
+    if not np.isscalar(symbol):
+        return DataFacts("objects", rows=n)
+
+    one_length = len({len(x) for x in samples}) == 1
+    if one_length and not isinstance(symbol, str):
+        return _of_array(np.asarray(samples, dtype=float), False)
+    if _is_symbol(symbol):
+        return DataFacts("sequences", rows=n, alphabet=len({s for x in samples for s in x}))
+    return _of_arrays([np.asarray(x) for x in samples], n)
 
 
 def _is_symbol(value: Any) -> bool:
@@ -263,19 +324,42 @@ def _of_arrays(arrays: list[Any], n: int) -> DataFacts:
 
 
 def _of_frame(X: Any) -> DataFacts:
-    numbers = X.select_dtypes(["number", "bool"])
-    if numbers.shape[1] == 0:
-        if X.shape[1] == 1:
-            return _of_objects(list(X.iloc[:, 0]))
+    """Facts of the columns of numbers, or of a single column of anything else."""
+    _check_size(X.shape)
+    names = list(X.columns)
+    numbers = _columns_of_numbers(X)
+    if not numbers:
+        if len(names) == 1:
+            return _of_objects(list(X[names[0]]))
         raise ValueError(
             "X has no columns of numbers: encode them first, or give one column of strings."
         )
-    return _of_array(numbers.to_numpy(dtype=float), False)
+
+    # what is not looked at is told
+    others = [str(name) for name in names if name not in numbers]
+    if others:
+        told = ", ".join(others[:5]) + (", ..." if len(others) > 5 else "")
+        warnings.warn(
+            f"{len(others)} of {len(names)} columns hold no numbers, and suggest does not look at "
+            f"them: {told}. Encode them, as by OneHotEncoder, before an estimator takes X.",
+            stacklevel=4,
+        )
+    return _of_array(np.column_stack(list(numbers.values())), False)
+
+
+def _columns_of_numbers(X: Any) -> dict[Any, np.ndarray]:
+    """Columns of numbers by name; pandas' own types of numbers become floats."""
+    if hasattr(X, "select_dtypes"):
+        X = X.select_dtypes(["number", "bool"])
+        return dict(zip(X.columns, X.to_numpy(dtype=float).T, strict=True))
+    columns = {name: np.asarray(X[name]) for name in X.columns}
+    return {name: column for name, column in columns.items() if column.dtype.kind in "biuf"}
 
 
 def _of_sparse(X: Any) -> DataFacts:
     """Facts of a sparse matrix: a graph, counts of documents, ratings, or a table."""
     # edges of a graph
+    _check_size(X.shape)
     n, p = X.shape
     if n == p and (X != X.T).nnz == 0 and not X.diagonal().any():
         return DataFacts("one graph", rows=n, columns=p)
@@ -294,8 +378,7 @@ def _of_sparse(X: Any) -> DataFacts:
 
 def _of_array(X: Any, in_blocks: bool) -> DataFacts:
     """Facts of an array by its number of dimensions."""
-    if X.shape[0] == 0:
-        raise ValueError("X is empty: give some samples.")
+    _check_size(X.shape)
     n = X.shape[0]
     # series, films, images
     if X.ndim == 1 or (X.ndim == 2 and X.shape[1] == 1):
@@ -323,6 +406,13 @@ def _of_array(X: Any, in_blocks: bool) -> DataFacts:
         in_blocks=in_blocks,
         curved=facts.curved,
     )
+
+
+def _check_size(shape: tuple[int, ...]) -> None:
+    if 0 in shape:
+        raise ValueError(
+            f"X is empty, of shape {tuple(shape)}: give some samples of one column at least."
+        )
 
 
 def _square_kind(X: np.ndarray) -> str:
@@ -366,8 +456,14 @@ def _one_scale(X: np.ndarray) -> bool:
 def _of_table(X: np.ndarray) -> DataFacts:
     """Facts of rows in memory; of many some are taken."""
     # gaps, and values
-    known = np.isfinite(X) if X.dtype.kind == "f" else np.ones(X.shape, dtype=bool)
+    known = ~np.isnan(X) if X.dtype.kind == "f" else np.ones(X.shape, dtype=bool)
     missing = float(1 - known.mean())
+    if missing == 1:
+        raise ValueError(
+            "X has NaN in all cells that were looked at: there is nothing to go by."
+        )
+    if X.dtype.kind == "f" and np.isinf(X).any():
+        raise ValueError("X has infinite cells, which no estimator takes: set them to NaN.")
     values = _kind_of_values(X[known])
     head = np.asarray(X[:N_ROWS, :N_COLUMNS], dtype=float)
     if values == "Boolean" or missing > 0:

@@ -94,9 +94,10 @@ def suggest(X: Any, y: Any = None, *, about: str | None = None) -> Suggestions:
     Raises
     ------
     TypeError
-        If X is no collection of samples.
+        If X is no collection of samples, y no list or array, or `about` no text.
     ValueError
-        If X is empty, has columns without numbers only, or if y has another length.
+        If X is empty, has columns without numbers only, all cells NaN or an infinite one, or if
+        y has another length or gaps.
 
     See Also
     --------
@@ -112,12 +113,17 @@ def suggest(X: Any, y: Any = None, *, about: str | None = None) -> Suggestions:
     >>> found[0].names[0]
     'BlendedSpectrum'
     """
+    if not isinstance(about, str | None):
+        raise TypeError(f"about={about!r} should be words, such as 'compress', or None.")
     facts = data_facts(X, y)
-    fits = [_fit(row, facts, _words(about or "")) for row in problems()]
+    wanted = _words(about or "")
+    fits = [_fit(row, facts, wanted) for row in problems()]
     best = sorted((fit for fit in fits if fit.counts), key=lambda fit: fit.score, reverse=True)
 
     found = Suggestions(_suggestion(fit, facts) for fit in best[:N_SUGGESTIONS])
     found.facts = facts
+    if wanted and not any(fit.counts and fit.score[1] for fit in fits):
+        sys.stdout.write(f"No problem of data of kind {facts.kind!r} names {about!r}.\n\n")
     sys.stdout.write(f"{found}\n")
     return found
 

@@ -3,13 +3,14 @@
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import contextmanager
 from numbers import Integral
 
 import numpy as np
 from scipy import sparse
 from sklearn import get_config
 from sklearn.base import MetaEstimatorMixin
-from sklearn.exceptions import FitFailedWarning
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import (
@@ -150,6 +151,9 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
     cost is one fit for each candidate and fold, and one more. Progress is reported after each
     candidate; a callback that stops the search leaves out those that remain.
 
+    Fits of the search that end before they converge give one warning with their number, not one
+    for each; that of the refit comes by itself.
+
     References
     ----------
     .. [1] S. Wold, "Cross-validatory estimation of the number of components in factor and
@@ -255,9 +259,10 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
         score = SCORES.get(self.scoring_, self.scoring_)
 
         measured = []
+        failures = []
         progress = FitProgress(self, X, y, max_passes=len(candidates), task_name="candidate")
         one_fold = delayed(_one_fold)
-        with progress, Parallel(n_jobs=self.n_jobs) as parallel:
+        with _early_ends_told_once(), progress, Parallel(n_jobs=self.n_jobs) as parallel:
             for values in candidates:
                 progress.begin()
                 seeded = Seeded(self.estimator, **values)
@@ -273,11 +278,17 @@ class EntrySearchCV(CallbackSupportMixin, BestEstimatorMixin, MetaEstimatorMixin
                     )
                     for fold in folds
                 )
-                measured.append(_scores(outcomes, values))
+                measured.append(_scores(outcomes, values, failures))
 
                 if progress.end():
                     break
 
+        if len(failures) == len(measured):
+            first = failures[0]
+            raise ValueError(
+                "None of the candidates in param_grid can be fitted. The first, "
+                f"{candidates[0]}, fails with {type(first).__name__}: {first}"
+            ) from first
         self._keep(candidates[: len(measured)], np.array(measured, dtype=float))
         if self.refit:
             best = Seeded(self.estimator, **self.best_params_).draw(
@@ -584,12 +595,40 @@ def _one_fold(estimator, X, table, weight, fold, score, params):
     return float(score(table[fold], expected[fold], weight[fold]))
 
 
-def _scores(outcomes, values):
-    """Scores of the folds of a candidate; all NaN, with a warning, if a fit failed."""
+@contextmanager
+def _early_ends_told_once():
+    """Give one warning for all fits that end before they converge; others as they are."""
+    caught = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ConvergenceWarning)
+            yield
+    finally:
+        early = []
+        for one in caught:
+            if issubclass(one.category, ConvergenceWarning):
+                early.append(one)
+            else:
+                warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+        if early:
+            warnings.warn(
+                f"{len(early)} warnings of fits that end before they converge, which may blur the "
+                f"comparison. The first says: {early[0].message}",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+
+def _scores(outcomes, values, failures):
+    """Scores of the folds of a candidate; all NaN, with a warning, if a fit failed.
+
+    The first error is added to the failures.
+    """
     errors = [outcome for outcome in outcomes if isinstance(outcome, tuple)]
     if not errors:
         return outcomes
     error, told = errors[0]
+    failures.append(error)
     warnings.warn(
         f"EntrySearchCV cannot fit {values}: {type(error).__name__}: {error}\n{told}",
         FitFailedWarning,
@@ -603,11 +642,7 @@ def _results(candidates, scores):
     n_splits = scores.shape[1]
     mean = scores.mean(axis=1)
     if np.isnan(mean).all():
-        raise ValueError(
-            "None of the candidates in param_grid can be fitted; the warnings say why. The first "
-            f"was {candidates[0]}."
-        )
-
+        raise ValueError("The score of each candidate is NaN: see what `scoring` returns.")
     deviation = scores.std(axis=1, ddof=1) if n_splits > 1 else np.zeros_like(mean)
     worst_last = np.where(np.isnan(mean), -np.inf, mean)
     rank = 1 + (worst_last[None, :] > worst_last[:, None]).sum(axis=1)

@@ -16,7 +16,13 @@ from skmoderndata._kernelized.row_store import RowStore
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import take
 from skmoderndata._solvers.margins.cumulative_link import cumulative_link
-from skmoderndata._solvers.margins.nu_ranking import nu_ranking, nu_ranking_by_cvxpy
+from skmoderndata._solvers.margins.nu_ranking import (
+    all_rows,
+    factor_for_cvxpy,
+    factor_of_few,
+    nu_ranking,
+    nu_ranking_by_cvxpy,
+)
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT
 from skmoderndata._validation import order_of_labels, ordered_classes
 from skmoderndata.ranking._base import (
@@ -27,7 +33,12 @@ from skmoderndata.ranking._base import (
     moments,
 )
 
-STEPS_PER_SAMPLE = 1000  # steps for each sample before a small problem goes to the cone solver
+STEPS_PER_SAMPLE = (
+    1000  # steps for each sample before the cone solver takes over, or a warning
+)
+STEPS_PER_SAMPLE_FEW = (
+    30  # where the kernel has few directions: the cone solver takes a second
+)
 
 # nu="auto": fractions of the largest feasible value that are compared, the smoothest first
 NU_FRACTIONS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
@@ -96,10 +107,11 @@ class NuSVOR(KernelRankingMachine, Base):
     cache_size : float, default=500
         Size of the kernel cache, in MB.
     max_iter : int, default=-1
-        Largest number of steps; -1 means no limit.
+        Largest number of steps; -1 means 1000 per sample, and a cone solver where these do not
+        suffice and it can take the problem.
     solver : {"smo", "cvxpy"}, default="smo"
         "smo" changes two or four weights in each step; "cvxpy" is a cone solver, for up to 2000
-        samples.
+        samples or kernels of low rank.
     n_jobs : int, default=None
         Number of threads for the values of new samples; results do not depend on it.
 
@@ -160,8 +172,10 @@ class NuSVOR(KernelRankingMachine, Base):
 
     The free thresholds are in order unless a rank is rare; if they are, both values of `order`
     have the same optimum. Otherwise "enforced" passes the problem to a cone solver, for up to 2000
-    samples. A smaller `nu` needs more steps: hard margins are slow. Ranks that overlap nearly as
-    much as `nu` allows are also slow: for up to 2000 samples a cone solver takes over.
+    samples, or any number with a kernel of rank up to 100, such as a linear one of few columns. A
+    smaller `nu` needs more steps: hard margins are slow, as are ranks that overlap nearly as much
+    as `nu` allows. The cone solver takes over there too; with more samples and a kernel of higher
+    rank, `fit` ends after 1000 steps per sample with a `ConvergenceWarning`.
 
     References
     ----------
@@ -413,20 +427,24 @@ class NuSVOR(KernelRankingMachine, Base):
         """Step, or ask a cone solver where that is slow or thresholds need an order."""
         enforced = self.order == "enforced"
         if self.solver == "smo":
-            small = store.n <= CVXPY_LIMIT and self.max_iter < 0
-            max_iter = STEPS_PER_SAMPLE * store.n if small else self.max_iter
+            free = self.max_iter < 0
+            few = free and store.n > CVXPY_LIMIT and factor_of_few(store) is not None
+            per_sample = STEPS_PER_SAMPLE_FEW if few else STEPS_PER_SAMPLE
+            max_iter = per_sample * store.n if free else self.max_iter
             machine = nu_ranking(
                 store, segments, bounds, tol=self.tol, max_iter=max_iter, progress=progress
             )
             in_order = not enforced or (np.diff(machine.thresholds) >= 0).all()
-            finished = machine.converged or not small or getattr(progress, "stopped", False)
+            finished = machine.converged or not free or getattr(progress, "stopped", False)
             # constraints that the free optimum meets change nothing
             if in_order and finished:
                 return machine
 
         try:
-            K = all_rows(store)
-            return nu_ranking_by_cvxpy(K, segments, bounds, enforced=enforced, tol=self.tol)
+            factor = factor_for_cvxpy(store)
+            return nu_ranking_by_cvxpy(
+                factor, segments, bounds, enforced=enforced, tol=self.tol
+            )
         except ValueError:
             if self.solver == "cvxpy" or not in_order:
                 raise
@@ -447,13 +465,6 @@ def largest_nu(weights, segments):
     upper = sums[1:]
     total = float((upper + lower).sum())
     return 2.0 * float(np.minimum(upper, lower).sum()) / total, total
-
-
-def all_rows(store):
-    """Kernel matrix of all samples of a store."""
-    n_blocks = -(-store.n // 64)
-    blocks = np.array_split(np.arange(store.n), n_blocks)
-    return np.concatenate([store.compute(block) for block in blocks])
 
 
 def scores_of_fold(K, ranks, weights, train, test):

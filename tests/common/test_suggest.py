@@ -35,6 +35,8 @@ def test_words_go_first(rng, capsys):
     X = rng.normal(size=(100, 5))
     assert "OutlierDetector" in skmoderndata.suggest(X, about="false alarm")[0].names[0]
     assert skmoderndata.suggest(X, about="how many factors")[0].names[0] == "EntrySearchCV"
+    codes = skmoderndata.suggest(X, about="codes for a dictionary that I have")
+    assert codes[0].names[0] == "SparseCoder"
     assert skmoderndata.suggest(X, about="vector quantisation")[0].names[0] == "NeuralGas"
 
 
@@ -50,7 +52,6 @@ def test_words_go_first(rng, capsys):
         (pd.Categorical(["x", "y"] * 30, ordered=True), "ranks"),
         (pd.Series(["x", "y"] * 30), "classes"),
         (np.linspace(0, 1, 60), "numbers"),
-        (np.r_[np.nan, np.linspace(0, 1, 59)], "numbers"),
         (np.arange(60) ** 2, "numbers"),
         (np.ones(60), "one class"),
         (np.ones((60, 2)), "numbers"),
@@ -68,7 +69,7 @@ def test_targets(y, kind, rng):
         (3 * np.eye(4, 6), "counts"),
         (0.5 * np.eye(4, 6), "non-negative"),
         (-np.eye(4, 6), "real"),
-        (np.full((4, 6), np.nan), "real"),
+        (np.r_[np.eye(4, 6), [[np.nan] * 6]] - 1, "real"),
     ],
 )
 def test_values(X, values):
@@ -94,6 +95,9 @@ def test_values(X, values):
         ([1.0, 2.0, 3.0], "one series"),
         (pd.DataFrame({"flow": [1.0, 2.0, 3.0]}), "one series"),
         ([[1, 2], [3, 4], [5, 6]], "table"),
+        ([[1.5, 2.5], [3.5, 4.5], [5.5, 6.5]], "table"),
+        ([[1.5, 2.5], [3.5]], "series"),
+        (np.eye(4, 6).astype(object), "table"),
         (iter([np.zeros((2, 2))]), "stream"),
         (1 - np.eye(5), "distances"),
         (np.eye(5), "kernels"),
@@ -116,7 +120,15 @@ def test_counts_of_documents_are_no_ratings(rng):
 
 def test_columns_of_text_are_left_out(rng):
     frame = pd.DataFrame(rng.normal(size=(30, 3)), columns=list("abc")).assign(name="x")
-    assert data_facts(frame).columns == 3
+    with pytest.warns(UserWarning, match="1 of 4 columns hold no numbers.*: name"):
+        assert data_facts(frame).columns == 3
+
+
+def test_words_that_name_nothing_are_told(rng, capsys):
+    skmoderndata.suggest(rng.normal(size=(100, 5)), about="protein")
+    assert capsys.readouterr().out.startswith(
+        "No problem of data of kind 'table' names 'protein'"
+    )
 
 
 def test_rows_sorted_by_class_are_in_no_order(rng):
@@ -127,7 +139,9 @@ def test_rows_sorted_by_class_are_in_no_order(rng):
     assert not data_facts(walk[rng.permutation(300)]).in_order
 
 
-@pytest.mark.parametrize("X", [np.zeros((4, 3)), np.ones((1, 3)), np.zeros((50, 1)), [""]])
+@pytest.mark.parametrize(
+    "X", [np.zeros((4, 3)), np.ones((1, 3)), np.zeros((50, 1)), ["", "a"]]
+)
 def test_degenerate_data_are_answered(X, capsys):
     assert len(skmoderndata.suggest(X)) > 0
 
@@ -142,11 +156,31 @@ def test_degenerate_data_are_answered(X, capsys):
         (3, None, TypeError, "collection of samples"),
         (np.zeros((2, 2, 2, 2)), None, ValueError, "4 dimensions"),
         (pd.DataFrame({"a": ["x"], "b": ["y"]}), None, ValueError, "no columns of numbers"),
+        (np.zeros((5, 0)), None, ValueError, r"X is empty, of shape \(5, 0\)"),
+        (sparse.csr_array((0, 5)), None, ValueError, r"X is empty, of shape \(0, 5\)"),
+        (["", ""], None, ValueError, "All 2 samples of X are empty"),
+        ([None, None], None, ValueError, "All 2 samples of X are empty"),
+        ([b"ab"], None, TypeError, "decode them"),
+        ({"a": 1}, None, TypeError, "collection of samples"),
+        (np.array(1.0), None, TypeError, "collection of samples"),
+        (np.ones((3, 2)) + 1j, None, TypeError, "real numbers"),
+        (np.array([["a", "b"], ["c", "d"]]), None, ValueError, "cells that are no numbers"),
+        (np.full((4, 6), np.nan), None, ValueError, "NaN in all cells"),
+        (np.full((4, 6), np.inf), None, ValueError, "infinite cells"),
+        (np.zeros((5, 3)), 1, TypeError, "y is of type int"),
+        (np.zeros((5, 3)), sparse.csr_array((5, 1)), TypeError, "y is of type csr_array"),
+        (np.zeros((3, 3)), [1.0, np.nan, 2.0], ValueError, "y has no value for 1 of 3"),
+        (np.zeros((3, 3)), ["a", None, "b"], ValueError, "y has no value for 1 of 3"),
     ],
 )
 def test_bad_input_is_named(X, y, error, message):
     with pytest.raises(error, match=message):
         skmoderndata.suggest(X, y)
+
+
+def test_what_it_is_about_is_a_text(rng):
+    with pytest.raises(TypeError, match="should be words"):
+        skmoderndata.suggest(rng.normal(size=(9, 2)), about=3)
 
 
 def test_a_memory_map_is_not_read_as_a_whole(tmp_path, rng, capsys):

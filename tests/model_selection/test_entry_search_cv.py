@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.decomposition import PCA
-from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning, NotFittedError
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -408,9 +408,21 @@ def test_candidates_that_fail_are_left_out_with_a_warning():
 
     with (
         pytest.warns(FitFailedWarning),
-        pytest.raises(ValueError, match="None of the candidates"),
+        pytest.raises(ValueError, match=r"None of the candidates.*ValueError: no fit today"),
     ):
         EntrySearchCV(Means(), {"refuse": [True]}).fit(X)
+    with pytest.raises(ValueError, match="score of each candidate is NaN"):
+        EntrySearchCV(Means(), {}, scoring=lambda true, expected, weight: np.nan).fit(X)
+
+
+@pytest.mark.edge
+def test_fits_that_end_early_are_told_once():
+    X = mixtures(20, 5)
+    search = EntrySearchCV(SemiNMF(max_iter=1), {"n_components": [2, 3]}, cv=3, refit=False)
+    with pytest.warns(ConvergenceWarning) as told:
+        search.fit(X)
+    assert len(told) == 1
+    assert str(told[0].message).startswith("6 warnings of fits that end before they converge")
 
 
 @pytest.mark.edge

@@ -13,6 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, NuSVC
 
+from skmoderndata._kernelized.gram import Gram
+from skmoderndata._kernelized.row_store import RowStore
+from skmoderndata._solvers.margins.nu_ranking import factor_for_cvxpy, factor_of_few
 from skmoderndata.kernels import PSpectrum
 from skmoderndata.ranking import NuSVOR
 from tests.oracles import nu_ranking as oracle
@@ -258,6 +261,32 @@ def test_missing_rank_few_steps_and_indefinite_kernels():
 
 
 @pytest.mark.edge
+@pytest.mark.certificate
+def test_many_samples_that_are_nearly_linear():
+    # steps of two and four weights: .13 of the margin is missing after 50 for each sample
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2100, 10))
+    value = X @ rng.normal(size=10)
+    y = np.searchsorted(np.quantile(value, [0.2, 0.4, 0.6, 0.8]), value)
+    model = NuSVOR(0.002, kernel="linear").fit(X, y)
+    assert model.dual_gap_ < 1e-3
+    assert model.score(X, y) > 0.99
+    with pytest.warns(ConvergenceWarning):
+        NuSVOR(0.002, kernel="linear", max_iter=2100).fit(X, y)
+
+
+@pytest.mark.oracle
+def test_factor_of_few_directions():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    store = RowStore(Gram("precomputed"), X @ X.T)
+    F = factor_of_few(store)
+    assert F.shape == (3, 50)
+    assert_allclose(F.T @ F, X @ X.T, atol=1e-12)
+    full = RowStore(Gram("precomputed"), rbf_kernel(np.linspace(0, 999, 150)[:, None]))
+    assert factor_of_few(full) is None
+    assert factor_for_cvxpy(full).shape == (150, 150)
+
+
 def test_grid_search_by_absolute_error():
     X, y = ranked(150)
     pipe = make_pipeline(StandardScaler(), NuSVOR())

@@ -62,31 +62,31 @@ def held_out_correlations(pair: Coordinates, orders: Array, k: int, fold: Array)
     The rows of ``B`` stay in their folds. Directions come from the permuted rows of the other
     folds, so that an overfit one shows in no correlation.
     """
+    # 1. products of both views within each fold, and in all others: (n_orders, p, q) each
     folds = [np.flatnonzero(fold == f) for f in range(int(fold.max()) + 1)]
-    correlations = [_across_folds(pair, order, k, folds) for order in orders]
-    return np.array(correlations).reshape(len(orders), k)
-
-
-def _across_folds(pair: Coordinates, order: Array, k: int, folds: list[Array]) -> Array:
-    """Correlations across folds for one order of the rows."""
-    # products within each fold, and in all others
-    blocks = [(pair.A[order[rows]], pair.B[rows]) for rows in folds]
-    own = np.stack([A.T @ B for A, B in blocks])
+    blocks = [(pair.A[orders[:, rows]], pair.B[rows]) for rows in folds]
+    own = np.stack([A.transpose(0, 2, 1) @ B for A, B in blocks])
     others = own.sum(axis=0) - own
 
-    correlations = np.empty(k)
+    correlations = np.empty((len(orders), k))
     for j in range(k):
-        U, V = leading_pairs(others[:, j:, j:])
-        sums = np.zeros(3)
+        # 2. directions of each fold, of all orders at once
+        remaining = others[:, :, j:, j:]
+        U, V = leading_pairs(remaining.reshape(-1, *remaining.shape[2:]))
+        U = U.reshape(len(folds), len(orders), -1, 1)
+        V = V.reshape(len(folds), len(orders), -1, 1)
+
+        # 3. scores across folds, centred in each
+        sums = np.zeros((3, len(orders)))
         for (A, B), u, v in zip(blocks, U, V, strict=True):
-            a = A[:, j:] @ u
-            b = B[:, j:] @ v
-            a -= a.mean()
-            b -= b.mean()
-            sums += a @ b, a @ a, b @ b
+            a = (A[:, :, j:] @ u)[:, :, 0]
+            b = (B[:, j:] @ v)[:, :, 0]
+            a -= a.mean(axis=1, keepdims=True)
+            b -= b.mean(axis=1, keepdims=True)
+            sums += (a * b).sum(axis=1), (a * a).sum(axis=1), (b * b).sum(axis=1)
         both, first, second = sums
         size = np.sqrt(first * second)
-        correlations[j] = both / size if size > 0 else 0.0
+        correlations[:, j] = np.where(size > 0, both / np.where(size > 0, size, 1.0), 0.0)
     return correlations
 
 
@@ -105,12 +105,12 @@ def leading_pairs(matrices: Array) -> tuple[Array, Array]:
     v = matrices[np.arange(len(matrices)), index][:, :, None]
     transposed = matrices.transpose(0, 2, 1)
     for _ in range(POWER_STEPS):
-        u = _unit(matrices @ v)
+        u = matrices @ v
         v = _unit(transposed @ u)
-    return u[:, :, 0], v[:, :, 0]
+    return _unit(u)[:, :, 0], v[:, :, 0]
 
 
 def _unit(columns: Array) -> Array:
     """Columns (f, n, 1) of unit norm, zero where they are zero."""
-    norms = np.linalg.norm(columns, axis=1, keepdims=True)
+    norms = np.sqrt(np.einsum("fij,fij->fj", columns, columns))[:, None]
     return np.asarray(columns / np.where(norms > 0, norms, 1.0))

@@ -38,6 +38,9 @@ BOUNDED = 6  # times that all weights beyond their bounds are put there, at most
 FACES = 30  # steps of the active set method for each sample, at most
 LOOKED_AT = 256  # samples whose rows give the direction of the start
 RIDGE_RELATIVE = 1e-12  # of the system of a face, in units of the kernel
+FEW_DIRECTIONS = 100  # rank of a kernel up to which a cone solver takes any number of samples
+RESIDUAL_RELATIVE = 1e-13  # of the diagonal, below which it has no more directions
+ROWS_AT_ONCE = 64  # of the kernel matrix
 FLAT = 1e-5  # norm of the function, in units of the samples, that counts as zero
 
 
@@ -610,30 +613,67 @@ def four_step(values, slot, used, upper, lower, tops, bottoms, level, clock):
     return MOVED if moved else STALLED
 
 
+def all_rows(store: Any) -> Array:
+    """Kernel matrix of all samples of a store."""
+    n_blocks = -(-store.n // ROWS_AT_ONCE)
+    blocks = np.array_split(np.arange(store.n), n_blocks)
+    return np.concatenate([store.compute(block) for block in blocks])
+
+
+def factor_of_few(store: Any) -> Array | None:
+    """Factor F (r, n) with `F' F = K` up to rounding of rank `FEW_DIRECTIONS` at most, or None.
+
+    Cholesky factorisation of the kernel, whose pivot is the largest residual. A linear kernel of
+    few columns has one, whatever the number of samples.
+    """
+    residual = store.diagonal.copy()
+    floor = RESIDUAL_RELATIVE * float(residual.max(initial=0.0))
+    F = np.zeros((0, store.n))
+    while residual.max() > floor:
+        if len(F) == FEW_DIRECTIONS:
+            return None
+        pivot = int(residual.argmax())
+        row = store.compute(np.array([pivot]))[0] - F[:, pivot] @ F
+        row /= np.sqrt(residual[pivot])
+        F = np.vstack([F, row])
+        residual -= row * row
+        residual[pivot] = 0.0
+    return F
+
+
+def factor_for_cvxpy(store: Any) -> Array:
+    """Factor of the kernel matrix for the cone solver: of up to `CVXPY_LIMIT` rows, or few."""
+    if store.n <= CVXPY_LIMIT:
+        return gram_factor(all_rows(store))
+
+    factor = factor_of_few(store)
+    if factor is None:
+        raise ValueError(
+            f"The cone solver takes up to {CVXPY_LIMIT} samples, or kernels of rank up to "
+            f"{FEW_DIRECTIONS} such as linear ones, got {store.n}; it is used by solver='cvxpy', "
+            "and by order='enforced' where the free thresholds are out of order."
+        )
+    return factor
+
+
 def nu_ranking_by_cvxpy(
-    K: Array, segments: Array, bounds: Array, *, enforced: bool, tol: float
+    factor: Array, segments: Array, bounds: Array, *, enforced: bool, tol: float
 ) -> Ranking:
     """Solve the dual with a cone solver, thresholds and margin by a linear program.
 
-    With `enforced` the thresholds are in order; a weight for each pair of neighbours then moves
-    mass between them.
+    `factor` (r, n) gives the kernel matrix `factor' factor`. With `enforced` the thresholds are in
+    order; a weight for each pair of neighbours then moves mass between them.
     """
-    if len(K) > CVXPY_LIMIT:
-        raise ValueError(
-            f"The cone solver takes up to {CVXPY_LIMIT} samples, got {len(K)}; it is used by "
-            "solver='cvxpy', and by order='enforced' where the free thresholds are out of order."
-        )
-
-    stated = ranking_program(gram_factor(K), segments, bounds, enforced)
+    stated = ranking_program(factor, segments, bounds, enforced)
     if not solve(stated, solver="CLARABEL", max_iter=300, **ACCURATE):
         raise ValueError("solver='cvxpy' failed: CLARABEL found no solution; rescale X.")
 
     a = np.asarray(stated.variable.value) * float(bounds.max())
     a[np.abs(a) < 1e-9 * np.abs(a).max()] = 0.0
 
-    f = K @ a
+    f = factor.T @ (factor @ a)
     norm = float(np.sqrt(max(float(a @ f), 0.0)))
-    unit = float(np.sqrt(np.abs(K.diagonal()).max()))
+    unit = float(np.linalg.norm(factor, axis=0).max())
 
     # w = 0: there is no direction, and no threshold
     if norm <= FLAT * unit:
