@@ -8,18 +8,17 @@ from benchmarks.compare.home import Case, Home
 from skmoderndata.linear_model import BasisPursuit
 
 
-def make(seed, n=100, p=300, n_nonzero=20):
-    """Random equations; the unknowns that are not zero are of very different size."""
+def make(seed, n=200, p=1000, n_nonzero=40):
+    """Random equations; the unknowns that are not zero are of similar size."""
     rng = np.random.default_rng(seed)
     coef = np.zeros(p)
-    sizes = 10 ** rng.uniform(-2, 1, n_nonzero) * rng.choice([-1, 1], n_nonzero)
+    sizes = rng.uniform(1, 2, n_nonzero) * rng.choice([-1, 1], n_nonzero)
     coef[rng.choice(p, n_nonzero, replace=False)] = sizes
     X = rng.normal(size=(n, p)) + 0.5 * rng.normal(size=(n, 1))
     return Case(
         given=SimpleNamespace(X=X, y=X @ coef),
         truth=coef,
-        about=f"{n} equations for {p} unknowns, of which {n_nonzero} are not zero, between 0.01 "
-        "and 10",
+        about=f"{n} equations for {p} unknowns, of which {n_nonzero} are not zero",
     )
 
 
@@ -46,5 +45,5 @@ HOME = Home(
     gain="{ours:.0%} of the systems are solved in {our_seconds:.2g} s each, {rival:.0%} with "
     "{name} in {rival_seconds:.2g} s.",
     lines="BasisPursuit(0.0, fit_intercept=False).fit(X, y).coef_",
-    levels={"n_nonzero": (5, 30, 40), "p": (150, 600)},
+    levels={"n_nonzero": (10, 25, 60), "p": (300, 2000)},
 )

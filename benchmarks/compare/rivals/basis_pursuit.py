@@ -2,7 +2,7 @@
 
 import numpy as np
 from scipy.optimize import linprog
-from sklearn.linear_model import Lasso, LassoCV, lars_path, orthogonal_mp
+from sklearn.linear_model import Lasso, lars_path, orthogonal_mp
 
 
 def program(given):
@@ -28,8 +28,3 @@ def descent(given):
     support = np.abs(coef) > 1e-3
     coef[support] = np.linalg.lstsq(given.X[:, support], given.y, rcond=None)[0]
     return coef
-
-
-def validated(given):
-    """LassoCV."""
-    return LassoCV(fit_intercept=False, max_iter=5000).fit(given.X, given.y).coef_
