@@ -8,14 +8,11 @@ from sklearn.feature_extraction.image import extract_patches_2d, reconstruct_fro
 from sklearn.neighbors import KNeighborsRegressor
 
 
-def _places(image):
-    known = ~np.isnan(image)
-    return known, np.argwhere(known), np.argwhere(np.ones_like(known))
-
-
 def linear(given):
     """griddata, linear, the nearest pixel outside."""
-    known, seen, every = _places(given.image)
+    known = ~np.isnan(given.image)
+    seen = np.argwhere(known)
+    every = np.argwhere(known | True)
     filled = griddata(seen, given.image[known], every, method="linear")
     nearest = griddata(seen, given.image[known], every, method="nearest")
     return np.where(np.isnan(filled), nearest, filled).reshape(given.image.shape)
@@ -23,7 +20,9 @@ def linear(given):
 
 def splines(given):
     """thin plate splines of forty neighbours."""
-    known, seen, every = _places(given.image)
+    known = ~np.isnan(given.image)
+    seen = np.argwhere(known)
+    every = np.argwhere(known | True)
     model = RBFInterpolator(seen, given.image[known], neighbors=40)
     filled = np.clip(model(every), 0, 255).reshape(given.image.shape)
     return np.where(known, given.image, filled)
@@ -31,7 +30,9 @@ def splines(given):
 
 def cubic(given):
     """radial cubics of sixty neighbours."""
-    known, seen, every = _places(given.image)
+    known = ~np.isnan(given.image)
+    seen = np.argwhere(known)
+    every = np.argwhere(known | True)
     model = RBFInterpolator(seen, given.image[known], neighbors=60, kernel="cubic")
     filled = np.clip(model(every), 0, 255).reshape(given.image.shape)
     return np.where(known, given.image, filled)
@@ -39,7 +40,9 @@ def cubic(given):
 
 def neighbours(given):
     """KNeighborsRegressor on places."""
-    known, seen, every = _places(given.image)
+    known = ~np.isnan(given.image)
+    seen = np.argwhere(known)
+    every = np.argwhere(known | True)
     model = KNeighborsRegressor(5, weights="distance").fit(seen, given.image[known])
     return model.predict(every).reshape(given.image.shape)
 

@@ -25,8 +25,13 @@ def started(given):
     """MiniBatchDictionaryLearning from rows, small batches."""
     start = given.X[: given.n_components]
     model = MiniBatchDictionaryLearning(
-        given.n_components, alpha=given.alpha, max_iter=40, fit_algorithm="cd", batch_size=32,
-        dict_init=start / np.linalg.norm(start, axis=1, keepdims=True), random_state=0,
+        given.n_components,
+        alpha=given.alpha,
+        max_iter=40,
+        fit_algorithm="cd",
+        batch_size=32,
+        dict_init=start / np.linalg.norm(start, axis=1, keepdims=True),
+        random_state=0,
     )
     return model.fit(given.X).components_
 

@@ -33,19 +33,25 @@ def tree(given):
     return np.array([given.X[labels == k].all(axis=0) for k in range(given.n_clusters)])
 
 
-def _covered(X, sets):
-    has = (~X).astype(int) @ sets.T.astype(int) == 0
-    return np.sum(has.astype(int) @ sets.astype(int) > 0)
-
-
 def factors(given):
     """NMF, cut where most is covered."""
-    H = NMF(given.n_clusters, init="nndsvda", max_iter=500).fit(given.X.astype(float)).components_
+    H = (
+        NMF(given.n_clusters, init="nndsvda", max_iter=500)
+        .fit(given.X.astype(float))
+        .components_
+    )
     H = H / np.maximum(H.max(axis=1, keepdims=True), 1e-12)
-    return max([H > cut for cut in np.arange(0.2, 0.95, 0.05)], key=lambda S: _covered(given.X, S))
+    best = (0, None)
+    for sets in [H > cut for cut in np.arange(0.2, 0.95, 0.05)]:
+        has = (~given.X).astype(int) @ sets.T.astype(int) == 0
+        covered = np.sum(has.astype(int) @ sets.astype(int) > 0)
+        best = max(best, (covered, sets), key=lambda pair: pair[0])
+    return best[1]
 
 
 def core(given):
     """ones that all large holders of a part of NMF share."""
-    W = NMF(given.n_clusters, init="nndsvda", max_iter=500).fit_transform(given.X.astype(float))
+    W = NMF(given.n_clusters, init="nndsvda", max_iter=500).fit_transform(
+        given.X.astype(float)
+    )
     return np.array([given.X[w > 0.7 * np.sort(w)[-5]].all(axis=0) for w in W.T])

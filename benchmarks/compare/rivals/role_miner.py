@@ -35,11 +35,17 @@ def tree(given):
 
 def factors(given):
     """NMF cut at a half of the largest."""
-    H = NMF(given.n_clusters, init="nndsvda", max_iter=500).fit(given.X.astype(float)).components_
+    H = (
+        NMF(given.n_clusters, init="nndsvda", max_iter=500)
+        .fit(given.X.astype(float))
+        .components_
+    )
     return H > 0.5 * H.max(axis=1, keepdims=True)
 
 
 def core(given):
     """rights that all large holders of a part of NMF share."""
-    W = NMF(given.n_clusters, init="nndsvda", max_iter=500).fit_transform(given.X.astype(float))
+    W = NMF(given.n_clusters, init="nndsvda", max_iter=500).fit_transform(
+        given.X.astype(float)
+    )
     return np.array([given.X[w > 0.7 * np.sort(w)[-5]].all(axis=0) for w in W.T])

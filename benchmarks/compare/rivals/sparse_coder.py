@@ -9,7 +9,10 @@ def pursuit(given):
     """orthogonal_mp_gram."""
     gram = given.D @ given.D.T
     return orthogonal_mp_gram(
-        gram, given.D @ given.X.T, tol=given.residual_tol**2, norms_squared=np.ones(len(given.X))
+        gram,
+        given.D @ given.X.T,
+        tol=given.residual_tol**2,
+        norms_squared=np.ones(len(given.X)),
     ).T
 
 
