@@ -14,10 +14,8 @@ def dictionary(given):
     X = extract_patches_2d(given.noisy, (7, 7)).reshape(-1, 49)
     means = X.mean(axis=1, keepdims=True)
     X = X - means
-    model = MiniBatchDictionaryLearning(
-        100, alpha=2 * given.noise_std, max_iter=5, fit_algorithm="cd", random_state=0
-    )
-    D = model.fit(X).components_ + 1e-9
+    model = MiniBatchDictionaryLearning(100, alpha=2 * given.noise_std, max_iter=5)
+    D = model.set_params(fit_algorithm="cd", random_state=0).fit(X).components_ + 1e-9
     D = D / np.linalg.norm(D, axis=1, keepdims=True)
     tol = 49 * (1.1 * given.noise_std) ** 2
     codes = orthogonal_mp(D.T, X.T, tol=tol, precompute=True).T
@@ -30,15 +28,11 @@ def gallery(given):
     """MiniBatchDictionaryLearning and two atoms a patch."""
     X = extract_patches_2d(given.noisy, (7, 7)).reshape(-1, 49)
     means = X.mean(axis=1, keepdims=True)
+    given_atoms = {"transform_algorithm": "omp", "transform_n_nonzero_coefs": 2}
     model = MiniBatchDictionaryLearning(
-        50,
-        alpha=2 * given.noise_std,
-        max_iter=5,
-        transform_algorithm="omp",
-        transform_n_nonzero_coefs=2,
-        random_state=0,
-        fit_algorithm="cd",
+        50, alpha=2 * given.noise_std, max_iter=5, **given_atoms
     )
+    model.set_params(fit_algorithm="cd", random_state=0)
     patches = model.fit_transform(X - means) @ model.components_ + means
     return reconstruct_from_patches_2d(patches.reshape(-1, 7, 7), given.noisy.shape)
 
