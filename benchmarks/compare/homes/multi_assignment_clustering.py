@@ -9,7 +9,7 @@ from benchmarks.compare.home import Case, Home
 from skmoderndata.cluster import MultiAssignmentClustering
 
 
-def make(seed, unused=0.3, n=300, n_roles=8):
+def make(seed, unused=0.4, n=300, n_roles=8):
     """Users with one to four roles of unequal popularity; random exceptions."""
     rng = np.random.default_rng(seed)
     roles = rng.uniform(size=(n_roles, 60)) < 0.25
@@ -58,5 +58,5 @@ HOME = Home(
         "model.components_  # rights of each role\n"
         "model.transform(X)  # roles of each user"
     ),
-    levels={"unused": (0.1, 0.2, 0.4, 0.5), "n": (150, 1000), "n_roles": (5, 12)},
+    levels={"unused": (0.1, 0.2, 0.3, 0.5), "n": (150, 1000), "n_roles": (5, 12)},
 )

@@ -51,7 +51,7 @@ HOME = Home(
     score=score,
     score_name="fraction of the rights that the roles grant, without granting others",
     by_time=True,
-    margin=0.005,
+    margin=0.002,
     gain="The roles grant {ours:.0%} of the rights and nothing else after {our_seconds:.2g} s, "
     "{rival:.0%} with {name} after {rival_seconds:.2g} s.",
     lines="model = RoleMiner(n_clusters).fit(X)\nmodel.components_\nmodel.transform(X)",

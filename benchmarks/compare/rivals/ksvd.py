@@ -8,6 +8,7 @@ from sklearn.decomposition import PCA, MiniBatchDictionaryLearning, sparse_encod
 
 def online(given):
     """MiniBatchDictionaryLearning, alpha from held-out patches."""
+    s = given.n_nonzero_coefs
     best = (np.inf, None)
     start = given.X[np.argsort(-given.X.std(axis=1))[: 5 * given.n_components : 5]]
     start = start / np.linalg.norm(start, axis=1, keepdims=True)
@@ -15,9 +16,9 @@ def online(given):
     for alpha in np.array([1, 2, 4]) * given.X.std():
         model = MiniBatchDictionaryLearning(given.n_components, alpha=alpha, **settings)
         D = model.fit(given.X[500:]).components_
-        codes = sparse_encode(given.X[:500], D, "omp", n_nonzero_coefs=given.n_nonzero_coefs)
+        codes = sparse_encode(given.X[:500], D, algorithm="omp", n_nonzero_coefs=s)
         best = min(best, (np.sum((given.X[:500] - codes @ D) ** 2), D), key=lambda one: one[0])
-    codes = sparse_encode(given.X_new, best[1], "omp", n_nonzero_coefs=given.n_nonzero_coefs)
+    codes = sparse_encode(given.X_new, best[1], algorithm="omp", n_nonzero_coefs=s)
     return codes, best[1]
 
 
