@@ -184,6 +184,8 @@ class CCIPCA(OnlineSubspace):
         family="principal components",
         cite=("weng2003candid",),
         cost="8 n p k T",
+        textbook="Take `IncrementalPCA`: it follows a stream in batches and needs no rate of "
+        "forgetting.",
         checks=(
             {},
             {"n_components": 2, "whiten": True, "random_state": 0},

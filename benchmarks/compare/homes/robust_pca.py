@@ -8,18 +8,19 @@ from benchmarks.compare.home import Case, Home
 from skmoderndata.decomposition import RobustPCA
 
 
-def make(seed, wrong=0.05, noise=0.5, n=300):
-    """Three factors in 40 columns; 5 % of the cells are wrong, 5 % are missing."""
+def make(seed, wrong=0.1, noise=0.1, rank=5, n=200):
+    """Factors in 40 columns with noise; wrong cells hold the value of another row."""
     rng = np.random.default_rng(seed)
-    clean = rng.normal(size=(n, 3)) @ rng.normal(size=(3, 40))
-    X = clean + noise * rng.normal(size=clean.shape)
-    is_wrong = rng.uniform(size=X.shape) < wrong
-    X[is_wrong] += rng.choice([-1, 1], is_wrong.sum()) * rng.uniform(3, 8, is_wrong.sum())
+    clean = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, 40))
+    noisy = clean + noise * rng.normal(size=clean.shape)
+    is_wrong = rng.uniform(size=clean.shape) < wrong
+    X = np.where(is_wrong, rng.permuted(noisy, axis=0), noisy)
     X[rng.uniform(size=X.shape) < 0.05] = np.nan
     return Case(
-        given=SimpleNamespace(X=X, n_components=3),
+        given=SimpleNamespace(X=X),
         truth=(clean, noise),
-        about=f"{n} rows, 40 columns, rank 3; {wrong:.0%} of the cells are wrong, 5% missing",
+        about=f"{n} rows, 40 columns, rank {rank}, unknown to all; {wrong:.0%} of the cells are "
+        "those of another row, 5% are missing",
     )
 
 
@@ -44,5 +45,10 @@ HOME = Home(
     smaller=True,
     gain="The error of the repaired table is {ours:.2f} of the noise, {rival:.2f} with {name}.",
     lines="model = RobustPCA().fit(X)\nmodel.low_rank_\nmodel.find_outliers()",
-    levels={"wrong": (0.0, 0.01, 0.1, 0.2), "noise": (0.1, 1.0), "n": (100, 1000)},
+    levels={
+        "wrong": (0.01, 0.05, 0.2),
+        "noise": (0.01, 0.3, 1.0),
+        "rank": (2, 8),
+        "n": (100, 500),
+    },
 )

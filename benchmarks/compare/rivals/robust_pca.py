@@ -1,25 +1,19 @@
-"""Attempts on wrong and missing cells: cut by column, then filled or projected."""
+"""Attempts on wrong and missing cells: cut, then filled or projected, at a rank they find."""
 
 import numpy as np
-from sklearn.decomposition import PCA
+from sklearn.decomposition import PCA, FactorAnalysis
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
-from sklearn.pipeline import make_pipeline
+from sklearn.impute import IterativeImputer, SimpleImputer
+from sklearn.model_selection import GridSearchCV
+
+_RANKS = {"n_components": range(1, 11)}
 
 
 def pca(given):
-    """PCA."""
-    model = make_pipeline(SimpleImputer(), PCA(given.n_components))
-    return model[-1].inverse_transform(model.fit_transform(given.X))
-
-
-def clipped_pca(given):
-    """clipped columns, then PCA."""
-    middle = np.nanmedian(given.X, axis=0)
-    spread = 1.4826 * np.nanmedian(np.abs(given.X - middle), axis=0)
-    X = np.clip(given.X, middle - 3 * spread, middle + 3 * spread)
-    model = make_pipeline(SimpleImputer(), PCA(given.n_components))
-    return model[-1].inverse_transform(model.fit_transform(X))
+    """PCA, its rank by likelihood."""
+    X = SimpleImputer().fit_transform(given.X)
+    model = GridSearchCV(PCA(), _RANKS).fit(X).best_estimator_
+    return model.inverse_transform(model.transform(X))
 
 
 def imputed(given):
@@ -27,27 +21,50 @@ def imputed(given):
     middle = np.nanmedian(given.X, axis=0)
     spread = 1.4826 * np.nanmedian(np.abs(given.X - middle), axis=0)
     X = np.where(np.abs(given.X - middle) > 3 * spread, np.nan, given.X)
-    filled = IterativeImputer(n_nearest_features=10, random_state=0).fit_transform(X)
-    model = PCA(given.n_components).fit(filled)
-    return model.inverse_transform(model.transform(filled))
+    X = IterativeImputer(n_nearest_features=10, max_iter=3, random_state=0).fit_transform(X)
+    model = GridSearchCV(PCA(), _RANKS).fit(X).best_estimator_
+    return model.inverse_transform(model.transform(X))
 
 
-def twice(given):
-    """PCA without cells of large residuals, ten times."""
+def trimmed(given):
+    """PCA without cells of large residuals, forty times."""
     X = SimpleImputer().fit_transform(given.X)
-    known = ~np.isnan(given.X)
-    for _ in range(10):
-        model = PCA(given.n_components).fit(X)
+    for step in range(40):
+        if step % 10 == 0:
+            rank = GridSearchCV(PCA(), _RANKS).fit(X).best_params_["n_components"]
+        model = PCA(rank).fit(X)
         fitted = model.inverse_transform(model.transform(X))
         residual = np.abs(given.X - fitted)
-        good = known & (residual <= 3 * 1.4826 * np.nanmedian(residual))
-        X = np.where(good, given.X, fitted)
+        X = np.where(residual <= 3 * 1.4826 * np.nanmedian(residual), given.X, fitted)
     return fitted
 
 
-def neighbours(given):
-    """far cells from five neighbours."""
-    middle = np.nanmedian(given.X, axis=0)
-    spread = 1.4826 * np.nanmedian(np.abs(given.X - middle), axis=0)
-    X = np.where(np.abs(given.X - middle) > 3 * spread, np.nan, given.X)
-    return KNNImputer().fit_transform(X)
+def growing(given):
+    """the same from one component, one more every five times."""
+    X = SimpleImputer().fit_transform(given.X)
+    for step in range(60):
+        s = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)
+        beta = X.shape[1] / X.shape[0]  # the optimal threshold of Gavish and Donoho
+        rank = np.sum(
+            s > (0.56 * beta**3 - 0.95 * beta**2 + 1.82 * beta + 1.43) * np.median(s)
+        )
+        model = PCA(int(np.clip(rank, 1, 1 + step // 5))).fit(X)
+        fitted = model.inverse_transform(model.transform(X))
+        residual = np.abs(given.X - fitted)
+        X = np.where(residual <= 3 * 1.4826 * np.nanmedian(residual), given.X, fitted)
+    return fitted
+
+
+def factors(given):
+    """FactorAnalysis without cells of large residuals."""
+    X = SimpleImputer().fit_transform(given.X)
+    for step in range(30):
+        if step % 10 == 0:
+            model = PCA("mle").fit(X)
+            rank = int(np.sum(model.explained_variance_ > 2 * model.noise_variance_))
+        model = FactorAnalysis(min(max(rank, 1), 10), svd_method="lapack").fit(X)
+        fitted = model.transform(X) @ model.components_ + model.mean_
+        residual = np.abs(given.X - fitted)
+        good = residual <= 3 * 1.4826 * np.nanmedian(residual, axis=0)
+        X = np.where(good, given.X, fitted)
+    return fitted

@@ -1,0 +1,62 @@
+"""A photograph with noise."""
+
+from types import SimpleNamespace
+
+import numpy as np
+from sklearn.datasets import load_sample_image
+
+from benchmarks.compare.home import Case, Home
+from skmoderndata.image import DictionaryDenoiser
+
+
+def make(seed, sigma=20.0, side=80):
+    """A part of the photograph of a temple, in grey, with noise of known size."""
+    rng = np.random.default_rng(seed)
+    whole = load_sample_image("china.jpg").mean(axis=2)
+    top, left = rng.integers(80, 300 - side), rng.integers(100, 500 - side)
+    clean = whole[top : top + side, left : left + side]
+    return Case(
+        given=SimpleNamespace(
+            noisy=clean + sigma * rng.normal(size=clean.shape), noise_std=sigma
+        ),
+        truth=clean,
+        about=f"{side} x {side} pixels of a photograph, with noise of standard deviation "
+        f"{sigma:g} of 255",
+    )
+
+
+def ours(given):
+    model = DictionaryDenoiser(noise_std=given.noise_std, random_state=0)
+    return model.fit_transform(given.noisy)
+
+
+def score(case, image):
+    return 10 * np.log10(255**2 / np.mean((image - case.truth) ** 2))
+
+
+def draw(fig, case, answers):
+    panels = {"with noise": case.given.noisy, **answers, "without": case.truth}
+    axes = fig.subplots(1, len(panels))
+    for ax, (name, image) in zip(axes, panels.items(), strict=True):
+        ax.imshow(image, cmap="gray", vmin=0, vmax=255)
+        ax.set_title(f"{name}\n{score(case, image + 1e-9):.1f} dB", fontsize=8)
+        ax.set_axis_off()
+
+
+HOME = Home(
+    when="a picture has noise",
+    title="a photograph with noise",
+    kind="signals and images",
+    generated=False,
+    make=make,
+    ours=ours,
+    score=score,
+    score_name="decibels (PSNR)",
+    margin=0.1,
+    n_rounds=4,
+    gain="The photograph comes out at {ours:.1f} dB, at {rival:.1f} dB with {name}.",
+    lines="DictionaryDenoiser().fit_transform(noisy)",
+    levels={"sigma": (10.0, 40.0), "side": (128,)},
+    full_only=True,
+    draw=draw,
+)

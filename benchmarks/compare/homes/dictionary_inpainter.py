@@ -1,0 +1,60 @@
+"""A photograph with missing pixels."""
+
+from types import SimpleNamespace
+
+import numpy as np
+from sklearn.datasets import load_sample_image
+
+from benchmarks.compare.home import Case, Home
+from skmoderndata.image import DictionaryInpainter
+
+
+def make(seed, missing=0.5, side=64):
+    """A part of the photograph of a temple, in grey; pixels are missing at random."""
+    rng = np.random.default_rng(seed)
+    whole = load_sample_image("china.jpg").mean(axis=2)
+    top, left = rng.integers(80, 300 - side), rng.integers(100, 500 - side)
+    clean = whole[top : top + side, left : left + side]
+    return Case(
+        given=SimpleNamespace(
+            image=np.where(rng.uniform(size=clean.shape) < missing, np.nan, clean)
+        ),
+        truth=clean,
+        about=f"{side} x {side} pixels of a photograph, {missing:.0%} of them missing",
+    )
+
+
+def ours(given):
+    return DictionaryInpainter(random_state=0).fit_transform(given.image)
+
+
+def score(case, image):
+    return 10 * np.log10(255**2 / np.mean((image - case.truth) ** 2))
+
+
+def draw(fig, case, answers):
+    panels = {"seen": case.given.image, **answers, "whole": case.truth}
+    axes = fig.subplots(1, len(panels))
+    for ax, (name, image) in zip(axes, panels.items(), strict=True):
+        ax.imshow(image, cmap="gray", vmin=0, vmax=255)
+        ax.set_title(name, fontsize=8)
+        ax.set_axis_off()
+
+
+HOME = Home(
+    when="pixels of a picture are missing",
+    title="a photograph with missing pixels",
+    kind="signals and images",
+    generated=False,
+    make=make,
+    ours=ours,
+    score=score,
+    score_name="decibels (PSNR)",
+    margin=0.1,
+    n_rounds=5,
+    gain="The filled photograph has {ours:.1f} dB, {rival:.1f} dB with {name}.",
+    lines="DictionaryInpainter().fit_transform(image)",
+    levels={"missing": (0.2, 0.7, 0.85), "side": (128,)},
+    full_only=True,
+    draw=draw,
+)

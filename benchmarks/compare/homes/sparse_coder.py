@@ -1,0 +1,61 @@
+"""Codes of few atoms for many patches of a photograph, in a given dictionary."""
+
+from types import SimpleNamespace
+
+import numpy as np
+from scipy.fft import idct
+from sklearn.datasets import load_sample_image
+from sklearn.feature_extraction.image import extract_patches_2d
+
+from benchmarks.compare.home import Case, Home
+from skmoderndata.sparse_coding import SparseCoder
+
+
+def make(seed, n=1500, error=0.3):
+    """Patches of contrast; every code is to leave at most so much of its patch."""
+    image = load_sample_image("china.jpg").mean(axis=2)
+    X = extract_patches_2d(image, (8, 8), max_patches=3 * n, random_state=seed)
+    X = X.reshape(len(X), -1) - X.mean(axis=(1, 2))[:, None]
+    X = X[np.linalg.norm(X, axis=1) > 100][:n]
+    X = X / np.linalg.norm(X, axis=1, keepdims=True)
+    waves = idct(np.eye(11), axis=1, norm="ortho")[:, :8]
+    D = np.kron(waves, waves)
+    return Case(
+        given=SimpleNamespace(
+            X=X, D=D / np.linalg.norm(D, axis=1, keepdims=True), residual_tol=error
+        ),
+        truth=X,
+        about=f"{len(X)} patches of 8 x 8 pixels, 121 cosines; at most {error:.0%} of the norm of "
+        "a patch may be left",
+    )
+
+
+def ours(given):
+    coder = SparseCoder(given.D, residual_tol=given.residual_tol)
+    return coder.fit(given.X).transform(given.X)
+
+
+def score(case, codes):
+    """Atoms for each patch; a patch that misses the bound counts as 64 atoms."""
+    left = np.linalg.norm(case.truth - codes @ case.given.D, axis=1)
+    n_atoms = np.count_nonzero(codes, axis=1)
+    return np.mean(np.where(left <= case.given.residual_tol * 1.0001, n_atoms, 64))
+
+
+HOME = Home(
+    when="many signals are to be coded by few atoms up to a bound on the error",
+    title="codes of patches up to a bound",
+    kind="signals and images",
+    generated=False,
+    make=make,
+    ours=ours,
+    score=score,
+    score_name="atoms for each patch",
+    smaller=True,
+    by_time=True,
+    margin=0.2,
+    gain="Codes of {ours:.1f} atoms take {our_seconds:.2g} s; {name} takes {times:.0f} times as "
+    "long.",
+    lines="SparseCoder(D, residual_tol=residual_tol).fit(X).transform(X)",
+    levels={"error": (0.1, 0.5), "n": (500, 5000)},
+)

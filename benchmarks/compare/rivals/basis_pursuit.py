@@ -1,0 +1,30 @@
+"""Attempts on sparse unknowns: a linear program, pursuits, the lasso with less penalty."""
+
+import numpy as np
+from scipy.optimize import linprog
+from sklearn.linear_model import Lasso, lars_path, orthogonal_mp
+
+
+def program(given):
+    """a linear program for linprog."""
+    both = np.hstack([given.X, -given.X])
+    solution = linprog(np.ones(both.shape[1]), A_eq=both, b_eq=given.y).x
+    return solution[: given.X.shape[1]] - solution[given.X.shape[1] :]
+
+
+def path(given):
+    """the end of lars_path."""
+    return lars_path(given.X, given.y, method="lasso", alpha_min=0)[2][:, -1]
+
+
+def pursuit(given):
+    """orthogonal_mp up to a residual of zero."""
+    return orthogonal_mp(given.X, given.y, tol=1e-12 * given.y @ given.y)
+
+
+def descent(given):
+    """Lasso with hardly a penalty, refitted on its support."""
+    coef = Lasso(alpha=1e-4, fit_intercept=False, max_iter=20000).fit(given.X, given.y).coef_
+    support = np.abs(coef) > 1e-3
+    coef[support] = np.linalg.lstsq(given.X[:, support], given.y, rcond=None)[0]
+    return coef

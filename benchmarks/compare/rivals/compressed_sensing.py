@@ -1,0 +1,51 @@
+"""Attempts on few numbers of each signal: projections, pursuits, components, samples."""
+
+import numpy as np
+from scipy.fft import idct
+from scipy.interpolate import CubicSpline
+from sklearn.decomposition import PCA
+from sklearn.linear_model import Lasso, orthogonal_mp
+from sklearn.random_projection import GaussianRandomProjection
+
+_COSINES = idct(np.eye(256), axis=1, norm="ortho")  # one in each row
+
+
+def pursuit(given):
+    """GaussianRandomProjection and orthogonal_mp."""
+    model = GaussianRandomProjection(given.n_measurements, random_state=0)
+    Y = model.fit_transform(given.X)
+    A = model.components_ @ _COSINES.T
+    codes = orthogonal_mp(A, Y.T, n_nonzero_coefs=given.n_nonzero_coefs)
+    return Y, codes.T @ _COSINES
+
+
+def gram(given):
+    """GaussianRandomProjection, orthogonal_mp by products."""
+    model = GaussianRandomProjection(given.n_measurements, random_state=0)
+    Y = model.fit_transform(given.X)
+    A = model.components_ @ _COSINES.T
+    codes = orthogonal_mp(A, Y.T, n_nonzero_coefs=given.n_nonzero_coefs, precompute=True)
+    return Y, codes.T @ _COSINES
+
+
+def lasso(given):
+    """GaussianRandomProjection and Lasso."""
+    model = GaussianRandomProjection(given.n_measurements, random_state=0)
+    Y = model.fit_transform(given.X)
+    A = model.components_ @ _COSINES.T
+    codes = Lasso(alpha=1e-4, fit_intercept=False, max_iter=500).fit(A, Y.T).coef_
+    return Y, codes @ _COSINES
+
+
+def principal(given):
+    """PCA."""
+    model = PCA(given.n_measurements)
+    Y = model.fit_transform(given.X)
+    return Y, model.inverse_transform(Y)
+
+
+def samples(given):
+    """single values and cubic splines between them."""
+    places = np.linspace(0, 255, given.n_measurements).round().astype(int)
+    Y = given.X[:, places]
+    return Y, CubicSpline(places, Y, axis=1)(np.arange(256))

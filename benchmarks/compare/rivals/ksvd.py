@@ -1,0 +1,60 @@
+"""Attempts on few numbers for each patch: other dictionaries, other bases."""
+
+import numpy as np
+from scipy.fft import idct
+from sklearn.cluster import MiniBatchKMeans
+from sklearn.decomposition import PCA, MiniBatchDictionaryLearning, sparse_encode
+
+
+def online(given):
+    """MiniBatchDictionaryLearning, alpha from held-out patches."""
+    s = given.n_nonzero_coefs
+    best = (np.inf, None)
+    start = given.X[np.argsort(-given.X.std(axis=1))[: 5 * given.n_components : 5]]
+    start = start / np.linalg.norm(start, axis=1, keepdims=True)
+    settings = {"dict_init": start, "fit_algorithm": "cd", "max_iter": 5, "random_state": 0}
+    for alpha in np.array([1, 2, 4]) * given.X.std():
+        model = MiniBatchDictionaryLearning(given.n_components, alpha=alpha, **settings)
+        D = model.fit(given.X[500:]).components_
+        codes = sparse_encode(given.X[:500], D, algorithm="omp", n_nonzero_coefs=s)
+        best = min(best, (np.sum((given.X[:500] - codes @ D) ** 2), D), key=lambda one: one[0])
+    codes = sparse_encode(given.X_new, best[1], algorithm="omp", n_nonzero_coefs=s)
+    return codes, best[1]
+
+
+def centres(given):
+    """centres of MiniBatchKMeans as atoms."""
+    X = given.X / np.maximum(np.linalg.norm(given.X, axis=1, keepdims=True), 1.0)
+    model = MiniBatchKMeans(given.n_components, random_state=0).fit(np.vstack([X, -X]))
+    D = model.cluster_centers_ + 1e-9
+    D = D / np.linalg.norm(D, axis=1, keepdims=True)
+    s = given.n_nonzero_coefs
+    return sparse_encode(given.X_new, D, algorithm="omp", n_nonzero_coefs=s), D
+
+
+def optimal_directions(given):
+    """those centres, then OMP and least squares in turn."""
+    D = centres(given)[1]
+    s = given.n_nonzero_coefs
+    for _ in range(5):
+        codes = sparse_encode(given.X, D, algorithm="omp", n_nonzero_coefs=s)
+        D = np.linalg.lstsq(codes, given.X, rcond=None)[0] + 1e-6 * D
+        D = D / np.linalg.norm(D, axis=1, keepdims=True)
+    return sparse_encode(given.X_new, D, algorithm="omp", n_nonzero_coefs=s), D
+
+
+def cosines(given):
+    """an overcomplete cosine dictionary."""
+    waves = idct(np.eye(11), axis=1, norm="ortho")[:, :8]
+    D = np.kron(waves, waves)[1:]
+    D = D / np.linalg.norm(D, axis=1, keepdims=True)
+    s = given.n_nonzero_coefs
+    return sparse_encode(given.X_new, D, algorithm="omp", n_nonzero_coefs=s), D
+
+
+def principal(given):
+    """the largest scores of PCA."""
+    model = PCA().fit(given.X)
+    codes = model.transform(given.X_new) + model.components_ @ model.mean_
+    cut = np.sort(np.abs(codes), axis=1)[:, [-given.n_nonzero_coefs]]
+    return np.where(np.abs(codes) >= cut, codes, 0.0), model.components_

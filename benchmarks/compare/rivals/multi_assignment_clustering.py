@@ -1,0 +1,66 @@
+"""Attempts on roles with exceptions: factors cut, clusters cut, both in turn."""
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.decomposition import NMF, FastICA
+
+
+def cut_nmf(given):
+    """NMF cut at a half."""
+    model = NMF(given.n_clusters, init="nndsvda", max_iter=1000)
+    codes = model.fit_transform(given.X.astype(float))
+    return model.components_ * np.quantile(codes, 0.95, axis=0)[:, None] > 0.5
+
+
+def best_nmf(given):
+    """NMF above a base rate, ten starts, cut at a half."""
+    X = np.maximum(given.X - np.quantile(given.X.mean(axis=0), 0.1), 0)
+    fits = [
+        NMF(given.n_clusters, init="random", random_state=i, max_iter=400) for i in range(10)
+    ]
+    for model in fits:
+        model.fit(X)
+    best = int(np.argmin([model.reconstruction_err_ for model in fits]))
+    H = fits[best].components_
+    return (H - H.min(axis=1, keepdims=True)) > 0.5 * np.sort(H)[:, [-4]]
+
+
+def sparse_nmf(given):
+    """NMF with l1 penalties, cut at a half of its largest."""
+    X = given.X.astype(float)
+    model = NMF(given.n_clusters + 1, alpha_W=0.01, alpha_H=0.05, l1_ratio=1, max_iter=1000)
+    H = model.fit(X).components_
+    H = H[np.argsort(H.std(axis=1) / (H.mean(axis=1) + 1e-9))[1:]]
+    return H > 0.5 * np.sort(H)[:, [-4]]
+
+
+def alternating(given):
+    """NMF cut at a half, then roles and members in turn."""
+    sets = best_nmf(given)
+    cut = 0.5
+    has = given.X @ sets.T.astype(float) > 0.6 * sets.sum(axis=1)
+    for k in 20 * list(range(len(sets))):
+        others = np.arange(len(sets)) != k
+        is_free = has[:, others].astype(int) @ sets[others] == 0
+        gain = np.where(is_free, given.X - cut, 0.0)
+        sets[k] = has[:, k].astype(float) @ gain > 0
+        has[:, k] = gain @ sets[k] > 0
+        covered = has.astype(int) @ sets > 0
+        cut = (given.X[covered].mean() + given.X[~covered].mean()) / 2
+    return sets
+
+
+def mixtures(given):
+    """KMeans, the centres of the largest clusters, cut."""
+    model = KMeans(3 * given.n_clusters, n_init=10, random_state=0).fit(given.X)
+    centres = model.cluster_centers_ > 0.5
+    small = np.argsort(centres.sum(axis=1))[: given.n_clusters]
+    return centres[small]
+
+
+def independent(given):
+    """FastICA, cut at a half."""
+    model = FastICA(given.n_clusters, random_state=0, max_iter=1000, whiten="unit-variance")
+    A = model.fit(given.X.astype(float)).mixing_.T
+    A *= np.sign(np.sum(A**3, axis=1, keepdims=True))
+    return A > 0.5 * np.sort(A)[:, [-4]]

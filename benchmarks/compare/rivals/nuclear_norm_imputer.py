@@ -1,0 +1,52 @@
+"""Attempts on unknown ratings: columns, neighbours, regressions, components in turn."""
+
+import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
+
+
+def columns(given):
+    """means of the columns."""
+    return SimpleImputer().fit_transform(given.X)
+
+
+def neighbours(given):
+    """KNNImputer."""
+    return KNNImputer(n_neighbors=15, weights="distance").fit_transform(given.X)
+
+
+def regressions(given):
+    """IterativeImputer on ten columns."""
+    model = IterativeImputer(n_nearest_features=10, max_iter=5, random_state=0)
+    return model.fit_transform(given.X)
+
+
+def components(given):
+    """PCA filled in turn, its rank by hidden cells."""
+    rows = SimpleImputer()
+    hidden = np.random.default_rng(0).uniform(size=given.X.shape) < 0.1
+    errors = []
+    for rank in [1, 2, 3, 4, 5, 6, None]:
+        X = np.where(hidden, np.nan, given.X) if rank else given.X
+        filled = rows.fit_transform(X)
+        for _ in range(60):
+            model = PCA(rank or 1 + int(np.argmin(errors))).fit(filled)
+            filled = np.where(np.isnan(X), model.inverse_transform(model.transform(filled)), X)
+        errors.append(np.nanmean((filled - given.X)[hidden] ** 2))
+    return filled
+
+
+def shrunk(given):
+    """singular values shrunk in turn, by hidden cells."""
+    hidden = np.random.default_rng(0).uniform(size=given.X.shape) < 0.1
+    errors, cuts = [], np.geomspace(3, 30, 8)
+    for cut in [*cuts, None]:
+        X = np.where(hidden, np.nan, given.X) if cut else given.X
+        filled = SimpleImputer().fit_transform(X)
+        for _ in range(100):
+            U, s, Vt = np.linalg.svd(filled - filled.mean(axis=0), full_matrices=False)
+            s = np.maximum(s - (cut or cuts[int(np.argmin(errors))]), 0)
+            filled = np.where(np.isnan(X), U * s @ Vt + filled.mean(axis=0), X)
+        errors.append(np.nanmean((filled - given.X)[hidden] ** 2))
+    return filled

@@ -1,0 +1,51 @@
+"""Attempts on roles without a right too many: rows in common, clusters, factors."""
+
+import numpy as np
+from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.decomposition import NMF
+
+
+def pairs(given):
+    """rights that two users share, taken greedily."""
+    rows = np.unique(given.X, axis=0)
+    i, j = np.triu_indices(len(rows))
+    keep = np.random.default_rng(0).permutation(len(i))[:20000]
+    candidates = np.unique(rows[i[keep]] & rows[j[keep]], axis=0).astype(np.float32)
+    has = (~given.X).astype(np.float32) @ candidates.T == 0
+    left, chosen = given.X.astype(np.float32), []
+    for _ in range(given.n_clusters):
+        best = np.argmax(np.sum(has * (left @ candidates.T), axis=0))
+        chosen.append(candidates[best] > 0)
+        left[np.ix_(has[:, best], chosen[-1])] = 0
+    return np.array(chosen)
+
+
+def groups(given):
+    """rights that all of a cluster of KMeans share."""
+    labels = KMeans(given.n_clusters, n_init=5, random_state=0).fit_predict(given.X)
+    return np.array([given.X[labels == k].all(axis=0) for k in range(given.n_clusters)])
+
+
+def tree(given):
+    """rights that all of a cluster of the Jaccard tree share."""
+    model = AgglomerativeClustering(given.n_clusters, linkage="average", metric="jaccard")
+    labels = model.fit_predict(given.X)
+    return np.array([given.X[labels == k].all(axis=0) for k in range(given.n_clusters)])
+
+
+def factors(given):
+    """NMF cut at a half of the largest."""
+    H = (
+        NMF(given.n_clusters, init="nndsvda", max_iter=500)
+        .fit(given.X.astype(float))
+        .components_
+    )
+    return H > 0.5 * H.max(axis=1, keepdims=True)
+
+
+def core(given):
+    """rights that all large holders of a part of NMF share."""
+    W = NMF(given.n_clusters, init="nndsvda", max_iter=500).fit_transform(
+        given.X.astype(float)
+    )
+    return np.array([given.X[w > 0.7 * np.sort(w)[-5]].all(axis=0) for w in W.T])

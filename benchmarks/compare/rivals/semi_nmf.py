@@ -1,0 +1,41 @@
+"""Attempts on parts that are added: regressions in turn, clusters, shifted components."""
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.decomposition import NMF, PCA
+from sklearn.linear_model import LinearRegression
+
+
+def in_turn(given):
+    """LinearRegression of codes and parts in turn."""
+    H = KMeans(given.n_components, n_init=3, random_state=0).fit(given.X).cluster_centers_
+    model = LinearRegression(fit_intercept=False, positive=True)
+    for _ in range(20):
+        W = model.fit(H.T, given.X.T).coef_
+        H = np.linalg.lstsq(W, given.X, rcond=None)[0]
+    return model.fit(H.T, given.X.T).coef_, H
+
+
+def shifted(given):
+    """PCA, its scores shifted above zero."""
+    model = PCA(given.n_components - 1)
+    codes = model.fit_transform(given.X)
+    lowest = codes.min(axis=0)
+    codes = np.c_[codes - lowest, np.ones(len(codes))]
+    return codes, np.vstack([model.components_, model.mean_ + lowest @ model.components_])
+
+
+def split(given):
+    """NMF of positive and negative parts side by side."""
+    X = np.hstack([np.maximum(given.X, 0), np.maximum(-given.X, 0)])
+    model = NMF(given.n_components, init="nndsvda", max_iter=500)
+    codes = model.fit_transform(X)
+    p = given.X.shape[1]
+    return codes, model.components_[:, :p] - model.components_[:, p:]
+
+
+def clusters(given):
+    """KMeans, then codes by LinearRegression."""
+    H = KMeans(given.n_components, n_init=5, random_state=0).fit(given.X).cluster_centers_
+    model = LinearRegression(fit_intercept=False, positive=True)
+    return model.fit(H.T, given.X.T).coef_, H

@@ -1,0 +1,53 @@
+"""Attempts on signals from few measurements: pursuits and the lasso on cosines."""
+
+import numpy as np
+from scipy.fft import idct
+from sklearn.linear_model import Lasso, orthogonal_mp, ridge_regression
+
+_COSINES = idct(np.eye(256), axis=1, norm="ortho")  # one in each row
+
+
+def pursuit(given):
+    """orthogonal_mp on the cosines."""
+    codes = orthogonal_mp(
+        given.Phi @ _COSINES.T, given.Y, n_nonzero_coefs=given.n_nonzero_coefs
+    )
+    return codes.T @ _COSINES
+
+
+def gram(given):
+    """orthogonal_mp on inner products."""
+    codes = orthogonal_mp(
+        given.Phi @ _COSINES.T,
+        given.Y,
+        n_nonzero_coefs=given.n_nonzero_coefs,
+        precompute=True,
+    )
+    return codes.T @ _COSINES
+
+
+def lasso(given):
+    """Lasso on the cosines, the largest codes refitted."""
+    A = given.Phi @ _COSINES.T
+    codes = Lasso(alpha=0.05 / len(A), fit_intercept=False, max_iter=300).fit(A, given.Y).coef_
+    for code, y in zip(codes, given.Y.T, strict=True):
+        support = np.argsort(-np.abs(code))[: given.n_nonzero_coefs]
+        code[:] = 0
+        code[support] = np.linalg.lstsq(A[:, support], y, rcond=None)[0]
+    return codes @ _COSINES
+
+
+def thresholds(given):
+    """gradient steps that keep the largest codes."""
+    A = given.Phi @ _COSINES.T
+    codes = np.zeros((A.shape[1], given.Y.shape[1]))
+    for _ in range(200):
+        codes += 0.4 * A.T @ (given.Y - A @ codes)
+        cut = np.sort(np.abs(codes), axis=0)[-given.n_nonzero_coefs]
+        codes[np.abs(codes) < cut] = 0
+    return codes.T @ _COSINES
+
+
+def ridge(given):
+    """ridge regression."""
+    return ridge_regression(given.Phi, given.Y, alpha=0.01)
