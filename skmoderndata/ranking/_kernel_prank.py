@@ -163,6 +163,8 @@ class KernelPRank(KernelRankingMachine, Base):
             {"kernel": "poly", "average": True, "random_state": 0},
             {"budget": 100, "shuffle": False},
         ),
+        textbook="Take NuSVOR, or for a stream Nystroem with SGDRegressor on the ranks: neither "
+        "depends on the last mistakes.",
         comparison=Comparison(
             baseline="sklearn.svm.SVR",
             problem="graded_many",

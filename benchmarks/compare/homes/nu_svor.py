@@ -10,7 +10,7 @@ from benchmarks.compare.home import Case, Home
 from skmoderndata.ranking import NuSVOR
 
 
-def make(seed, n=400, noise=1.0, shares=(0.5, 0.25, 0.15, 0.07)):
+def make(seed, n=300, noise=1.0, shares=(0.5, 0.25, 0.15, 0.07)):
     """A function of five columns, of which only the rank is known, and five idle columns."""
     X, values = make_friedman1(n + 2000, 10, noise=noise, random_state=seed)
     edges = np.quantile(values, np.cumsum(shares))
@@ -21,7 +21,7 @@ def make(seed, n=400, noise=1.0, shares=(0.5, 0.25, 0.15, 0.07)):
 
 
 def ours(given):
-    grid = {"nu": [0.1, 0.2, 0.35, 0.5], "gamma": [0.1, 0.3, 1.0, 3.0]}
+    grid = {"nu": [0.1, 0.2, 0.4], "gamma": [0.1, 0.3, 1.0]}
     search = GridSearchCV(NuSVOR(), grid, scoring="neg_mean_absolute_error")
     return search.fit(given.X, given.y).predict(given.X_new)
 
