@@ -15,7 +15,9 @@ def make(seed, n=10_000, groups=100, spread=0.3):
     group = rng.choice(groups, n, p=sizes / sizes.sum())
     X = 3 * rng.normal(size=(groups, 6))[group] + spread * rng.normal(size=(n, 6))
     about = f"{n} rows in {groups} groups of very unequal size, 6 columns"
-    return Case(given=SimpleNamespace(X=X, gamma=0.1, n_components=300), truth=None, about=about)
+    return Case(
+        given=SimpleNamespace(X=X, gamma=0.1, n_components=300), truth=None, about=about
+    )
 
 
 def ours(given):

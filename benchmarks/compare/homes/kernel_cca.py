@@ -20,7 +20,9 @@ def make(seed, n=100):
     left = images[:, :, :4].reshape(len(images), -1)
     right = images[:, :, 4:].reshape(len(images), -1)
     given = SimpleNamespace(X=left[:n], Y=right[:n], X_new=left[n:], Y_new=right[n:])
-    return Case(given=given, truth=None, about=f"halves of {n} images of digits, 32 pixels each")
+    return Case(
+        given=given, truth=None, about=f"halves of {n} images of digits, 32 pixels each"
+    )
 
 
 def ours(given):
@@ -44,8 +46,9 @@ HOME = Home(
     ours=ours,
     score=score,
     score_name="mean correlation of three pairs, unseen rows",
-    gain="On unseen rows three pairs of functions correlate by {ours:.2f}, by {rival:.2f} with {name}.",
-    lines='cca = KernelCCA(3, alpha=0.003).fit(X, Y)\ncca.transform(X_new, Y_new)',
+    gain="On unseen rows three pairs of functions correlate by {ours:.2f}, by {rival:.2f} "
+    "with {name}.",
+    lines="cca = KernelCCA(3, alpha=0.003).fit(X, Y)\ncca.transform(X_new, Y_new)",
     n_rounds=10,
     levels={"n": (50, 200, 500)},
 )

@@ -39,7 +39,8 @@ HOME = Home(
     score_name="excess of the radius, in hundredths of a per cent",
     smaller=True,
     by_time=True,
-    gain="The smallest ball takes {our_seconds:.2f} s; {name}, as exact, takes {rival_seconds:.2f} s.",
+    gain="The smallest ball takes {our_seconds:.2f} s; {name}, as exact, takes "
+    "{rival_seconds:.2f} s.",
     lines="ball = MinimumEnclosingBall().fit(X)\nball.center_, ball.radius_, ball.dual_gap_",
     levels={"n": (1000, 100_000), "p": (10, 50, 100)},
 )

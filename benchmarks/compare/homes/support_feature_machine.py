@@ -14,7 +14,9 @@ def make(seed, wrong=0.05, n=200, n_features=1000, margin=0.3):
     X, y, weights = make_sparse_classes(
         n, n_features, n_informative=10, margin=margin, flip_y=wrong, random_state=seed
     )
-    about = f"{n} rows, {n_features} columns, of which 10 count; {wrong:.0%} of the labels wrong"
+    about = (
+        f"{n} rows, {n_features} columns, of which 10 count; {wrong:.0%} of the labels wrong"
+    )
     return Case(given=SimpleNamespace(X=X, y=y), truth=weights != 0, about=about)
 
 
@@ -37,7 +39,8 @@ HOME = Home(
     ours=ours,
     score=score,
     score_name="F1 of the chosen columns",
-    gain="The columns that make the classes are found with an F1 of {ours:.2f}, {rival:.2f} with {name}.",
+    gain="The columns that make the classes are found with an F1 of {ours:.2f}, {rival:.2f} "
+    "with {name}.",
     lines="machine = SupportFeatureMachine().fit(X, y)\nmachine.get_support(indices=True)",
     n_rounds=8,
     levels={"wrong": (0.0, 0.1), "n": (100, 400), "n_features": (200, 5000), "margin": (0.0,)},

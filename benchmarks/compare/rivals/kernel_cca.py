@@ -19,7 +19,9 @@ class _Pairs(BaseEstimator):
     def fit(self, X, Y):
         self.first_ = clone(self.features).fit(X)
         self.second_ = clone(self.features).fit(Y)
-        self.model_ = clone(self.model).fit(self.first_.transform(X), self.second_.transform(Y))
+        self.model_ = clone(self.model).fit(
+            self.first_.transform(X), self.second_.transform(Y)
+        )
         return self
 
     def transform(self, X, Y):
