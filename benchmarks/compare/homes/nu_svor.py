@@ -11,17 +11,17 @@ from skmoderndata.ranking import NuSVOR
 
 
 def make(seed, n=300, noise=1.0, shares=(0.5, 0.25, 0.15, 0.07)):
-    """A function of five columns, of which only the rank is known, and five idle columns."""
-    X, values = make_friedman1(n + 2000, 10, noise=noise, random_state=seed)
+    """A function of five columns, of which only the rank is known,."""
+    X, values = make_friedman1(n + 2000, 5, noise=noise, random_state=seed)
     edges = np.quantile(values, np.cumsum(shares))
     y = np.digitize(values, edges)
     given = SimpleNamespace(X=X[:n], y=y[:n], X_new=X[n:])
-    about = f"{n} rows, 10 columns, 5 ranks, half of the rows of the lowest"
+    about = f"{n} rows, 5 columns, 5 ranks, half of the rows of the lowest"
     return Case(given=given, truth=y[n:], about=about)
 
 
 def ours(given):
-    grid = {"nu": [0.1, 0.2, 0.4], "gamma": [0.1, 0.3, 1.0]}
+    grid = {"nu": [0.2, 0.35, 0.5]}
     search = GridSearchCV(NuSVOR(), grid, scoring="neg_mean_absolute_error")
     return search.fit(given.X, given.y).predict(given.X_new)
 
