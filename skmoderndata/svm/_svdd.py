@@ -152,7 +152,6 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
             problem="digit_novelty",
             params={"kernel": "poly", "degree": 2, "gamma": 0.00039, "coef0": 1},
             grid={"nu": (0.2, 0.4, 0.6, 0.8, 0.95)},
-            baseline_params={"kernel": "poly", "degree": 2, "gamma": 0.00039, "coef0": 1},
             baseline_grid={"nu": (0.2, 0.4, 0.6, 0.8, 0.95)},
             bounds={"nu": 0.95},  # a fraction of the rows
             baseline_bounds={"nu": 0.95},
