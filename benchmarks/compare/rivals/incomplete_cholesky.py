@@ -33,7 +33,7 @@ def column_by_column(given):
 
 
 def in_rounds(given):
-    """Nystroem, ten times with more of the rows that it loses."""
+    """Nystroem, rows that it loses added in ten rounds."""
     rng = np.random.default_rng(0)
     chosen = rng.choice(len(given.X), 30, replace=False)
     while True:
@@ -48,7 +48,7 @@ def in_rounds(given):
 
 
 def worst_rows(given):
-    """Nystroem, thirty times with the ten rows that it loses most."""
+    """Nystroem, the ten rows that it loses most added in turns."""
     chosen = np.arange(10)
     while True:
         model = Nystroem(gamma=given.gamma, n_components=len(chosen)).fit(given.X[chosen])

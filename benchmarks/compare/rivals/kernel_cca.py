@@ -52,7 +52,7 @@ def components(given):
 def kernel_components(given):
     """KernelPCA of both views, then CCA."""
     grid = {
-        "features__n_components": [6, 9, 12, 16, 20, 30],
+        "features__n_components": [12, 20, 40, 60, 90],
         "features__gamma": [3e-4, 1e-3, 3e-3],
     }
     pairs = _Pairs(KernelPCA(kernel="rbf"), CCA(3, max_iter=1000))
@@ -63,8 +63,8 @@ def kernel_components(given):
 def kernel_covariance(given):
     """KernelPCA of both views, then PLSCanonical."""
     grid = {
-        "features__n_components": [10, 20, 60],
-        "features__gamma": [3e-4, 1e-3, 3e-3, 1e-2],
+        "features__n_components": [30, 100, 200],
+        "features__gamma": [3e-4, 1e-3, 3e-3],
         "model__scale": [False, True],
     }
     pairs = _Pairs(KernelPCA(kernel="rbf"), PLSCanonical(3, max_iter=1000))
