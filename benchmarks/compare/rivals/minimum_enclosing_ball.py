@@ -1,5 +1,7 @@
 """Attempts to find the smallest ball around many points."""
 
+from functools import partial
+
 import numpy as np
 from scipy.optimize import minimize
 from sklearn.svm import OneClassSVM
@@ -22,19 +24,18 @@ def steps(given):
 
 def growing(given):
     """SLSQP on the furthest points, more of them in turn."""
-    center = given.X.mean(axis=0)
+    start = np.r_[given.X.mean(axis=0), 4 * (given.X**2).sum(axis=1).max()]
     norms = (given.X**2).sum(axis=1)
     chosen = np.array([], int)
     for _ in range(30):
-        furthest = np.argsort(2 * given.X @ center - norms)[:20]
+        furthest = np.argsort(2 * given.X @ start[:-1] - norms)[:20]
         if np.isin(furthest[0], chosen):
             break
         chosen = np.union1d(chosen, furthest)
-        P = given.X[chosen]
-        bound = {"type": "ineq", "fun": lambda z, P=P: z[-1] - ((P - z[:-1]) ** 2).sum(axis=1)}
-        start = np.r_[center, ((P - center) ** 2).sum(axis=1).max()]
-        center = minimize(lambda z: z[-1], start, constraints=bound, method="SLSQP").x[:-1]
-    return center
+        gaps = partial(lambda P, z: z[-1] - ((P - z[:-1]) ** 2).sum(axis=1), given.X[chosen])
+        bound = {"type": "ineq", "fun": gaps}
+        start = minimize(lambda z: z[-1], start, constraints=bound, method="SLSQP").x
+    return start[:-1]
 
 
 def one_class(given):
