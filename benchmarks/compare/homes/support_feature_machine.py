@@ -42,6 +42,7 @@ HOME = Home(
     gain="The columns that make the classes are found with an F1 of {ours:.2f}, {rival:.2f} "
     "with {name}.",
     lines="machine = SupportFeatureMachine().fit(X, y)\nmachine.get_support(indices=True)",
-    n_rounds=8,
+    n_rounds=16,
     levels={"wrong": (0.0, 0.1), "n": (100, 400), "n_features": (200, 5000), "margin": (0.0,)},
+    full_only=True,
 )

@@ -18,7 +18,7 @@ def l1_then_eliminated(given):
     """LinearSVC with an l1 penalty, then RFECV."""
     search = GridSearchCV(LinearSVC(penalty="l1"), {"C": np.geomspace(0.01, 10, 10)})
     first = np.flatnonzero(search.fit(given.X, given.y).best_estimator_.coef_[0])
-    second = RFECV(LinearSVC(C=0.1)).fit(given.X[:, first], given.y)
+    second = RFECV(LinearSVC(C=0.1), step=0.1).fit(given.X[:, first], given.y)
     return np.isin(np.arange(given.X.shape[1]), first[second.support_])
 
 
