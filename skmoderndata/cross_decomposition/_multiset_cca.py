@@ -134,6 +134,8 @@ class MultisetCCA(LinearViews):
             {"criterion": "gcca", "scale": False},
         ),
         known_failures=PAIRS | {"check_transformer_n_iter": LABELS},
+        textbook="Take PCA of tables that PCA with `whiten=True` has whitened, side by side: it "
+        "finds the same, also where missing parts are filled from its components.",
         comparison=Comparison(
             baseline="sklearn.cross_decomposition.CCA",
             problem="digit_halves",

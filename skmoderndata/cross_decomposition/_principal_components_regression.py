@@ -219,6 +219,8 @@ class PrincipalComponentsRegression(
             {"kernel": "rbf", "solver": "nystroem", "n_components": 0.9, "random_state": 0},
         ),
         fits_blocks=True,
+        textbook="Take PCA or KernelPCA with LinearRegression in a pipeline: the predictions are "
+        "the same.",
         comparison=Comparison(
             baseline="sklearn.cross_decomposition.PLSRegression",
             problem="diabetes",

@@ -169,6 +169,8 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
             {"solver": "low_rank"},
         ),
         fits_blocks=True,
+        textbook="Take LocalOutlierFactor with `novelty=True`, or LedoitWolf and its "
+        "`mahalanobis`: they rank outliers as well or better.",
         comparison=Comparison(
             baseline="sklearn.svm.OneClassSVM",
             problem="digit_novelty",

@@ -130,6 +130,8 @@ class RVFLRegressor(NetworkRegressor, RandomNetwork):
         ),
         known_failures=WEIGHTS_ARE_NO_COPIES,
         method="rvfl",
+        textbook="Take RidgeCV on a FeatureUnion of the inputs and Nystroem: it is the same "
+        "model, with features of a kernel.",
         comparison=Comparison(
             baseline="sklearn.kernel_ridge.KernelRidge",
             problem="friedman",
@@ -294,6 +296,8 @@ class RVFLClassifier(NetworkClassifier, RandomNetwork):
         ),
         known_failures=WEIGHTS_ARE_NO_COPIES,
         method="rvfl",
+        textbook="Take RidgeClassifierCV on a FeatureUnion of the inputs and Nystroem: it is the "
+        "same model, with features of a kernel.",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="scaled_digits",

@@ -208,6 +208,8 @@ class NuSVOR(KernelRankingMachine, Base):
             {},
             {"nu": 0.55, "kernel": "laplacian", "order": "enforced"},
         ),
+        textbook="Take GaussianProcessRegressor with a width for each column, or SVR, on the "
+        "ranks and round: the ranks are less off, also where they are of unequal width.",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="disease_ranks",

@@ -162,6 +162,9 @@ class CoreVectorRanker(CoreVectors, Base):
             {},
             {"kernel": "linear", "C": 0.1, "tol": 1e-3},
         ),
+        textbook="Take KernelRidge on grades from which the mean of their query is subtracted, or "
+        "LogisticRegression on differences of pairs of Nystroem features: both rank as "
+        "well.",
         comparison=Comparison(
             baseline="sklearn.svm.SVR",
             problem="graded",

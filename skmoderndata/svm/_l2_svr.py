@@ -119,6 +119,7 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
         cite=("shawetaylor2004kernel", "fan2005working"),
         cost="n |S|",
         checks=({}, {"kernel": "linear", "epsilon": 0.0}, {"kernel": "poly", "degree": 2}),
+        textbook="Take SVR for a sparse function, or KernelRidge for the smallest squared error.",
         comparison=Comparison(
             baseline="sklearn.svm.SVR",
             problem="diabetes",

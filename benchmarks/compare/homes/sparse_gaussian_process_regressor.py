@@ -1,0 +1,47 @@
+"""A smooth function of five columns, 100,000 noisy rows."""
+
+from types import SimpleNamespace
+
+import numpy as np
+from sklearn.datasets import make_friedman1
+
+from benchmarks.compare.home import Case, Home
+from skmoderndata.gaussian_process import SparseGaussianProcessRegressor
+
+
+def make(seed, n=100_000, noise=1.0):
+    """Friedman's function; new rows have no noise."""
+    X, y = make_friedman1(n, 5, noise=noise, random_state=seed)
+    X_new, truth = make_friedman1(2000, 5, noise=0.0, random_state=seed + 1000)
+    about = f"{n} rows, 5 columns, noise {noise:g}"
+    return Case(given=SimpleNamespace(X=X, y=y, X_new=X_new), truth=truth, about=about)
+
+
+def ours(given):
+    model = SparseGaussianProcessRegressor(n_inducing=100, random_state=0)
+    return model.fit(given.X, given.y).predict(given.X_new, return_std=True)[0]
+
+
+def score(case, mean):
+    return np.sqrt(np.mean((mean - case.truth) ** 2))
+
+
+HOME = Home(
+    when="a smooth function of a few columns is to be known with its uncertainty, from many rows",
+    title="100,000 rows of a smooth function",
+    kind="tables",
+    generated=True,
+    make=make,
+    ours=ours,
+    score=score,
+    score_name="error of the function; the noise is 1",
+    smaller=True,
+    by_time=True,
+    margin=0.01,
+    gain="The function is known to {ours:.3f} after {our_seconds:.1f} s, to {rival:.3f} after "
+    "{rival_seconds:.1f} s with {name}.",
+    lines="model = SparseGaussianProcessRegressor(n_inducing=100, random_state=0).fit(X, y)\n"
+    "mean, std = model.predict(X_new, return_std=True)",
+    levels={"n": (5000, 20_000), "noise": (0.3, 3.0)},
+    full_only=True,
+)

@@ -1,0 +1,48 @@
+"""Ten of 1000 columns make two classes, and one label in twenty is wrong."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from benchmarks.compare.home import Case, Home
+from skmoderndata.datasets import make_sparse_classes
+from skmoderndata.svm import SupportFeatureMachine
+
+
+def make(seed, wrong=0.05, n=200, n_features=1000, margin=0.3):
+    """Standard normal columns, and the sign of a sum of ten of them."""
+    X, y, weights = make_sparse_classes(
+        n, n_features, n_informative=10, margin=margin, flip_y=wrong, random_state=seed
+    )
+    about = (
+        f"{n} rows, {n_features} columns, of which 10 count; {wrong:.0%} of the labels wrong"
+    )
+    return Case(given=SimpleNamespace(X=X, y=y), truth=weights != 0, about=about)
+
+
+def ours(given):
+    return SupportFeatureMachine().fit(given.X, given.y).get_support()
+
+
+def score(case, chosen):
+    """F1 of the chosen columns."""
+    hits = np.sum(chosen & case.truth)
+    return 2 * hits / (np.sum(chosen) + np.sum(case.truth))
+
+
+HOME = Home(
+    when="a few of thousands of columns make two classes, and you want to know which",
+    title="ten of 1000 columns",
+    kind="tables",
+    generated=True,
+    make=make,
+    ours=ours,
+    score=score,
+    score_name="F1 of the chosen columns",
+    gain="The columns that make the classes are found with an F1 of {ours:.2f}, {rival:.2f} "
+    "with {name}.",
+    lines="machine = SupportFeatureMachine().fit(X, y)\nmachine.get_support(indices=True)",
+    n_rounds=16,
+    levels={"wrong": (0.0, 0.1), "n": (100, 400), "n_features": (200, 5000), "margin": (0.0,)},
+    full_only=True,
+)
