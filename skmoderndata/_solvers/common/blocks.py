@@ -11,6 +11,7 @@ A pass is a function of a block and a sum over the blocks. `as_blocks` cuts what
 
 import contextlib
 import contextvars
+import importlib
 import itertools
 import mmap
 import pickle
@@ -31,6 +32,7 @@ BLOCK_BYTES = 2**26  # of a table on a disk in memory at once
 TREE_WIDTH = 4  # sums added at a time: rounding depends on the cuts only
 ROWS_READ_AT_ONCE = 256  # of a file, far from each other
 MAX_TASKS = 200  # of a pass on Dask; beyond, a task takes several neighbours
+PACKAGE = __name__.partition(".")[0]
 PASSES_PER_CHECKPOINT = 20  # what is repeated at most after the loss of a worker
 
 _checkpoint_dir: contextvars.ContextVar[str | None] = contextvars.ContextVar(
@@ -124,7 +126,7 @@ def is_on_disk(X: Any) -> bool:
     """Whether X is a memory map, or an array of zarr or HDF5."""
     if isinstance(X, np.ndarray):
         return isinstance(X, np.memmap)
-    if hasattr(X, "__array_ufunc__"):  # an array in memory, or one of Dask
+    if is_dask(X) or hasattr(X, "__array_ufunc__"):  # of Dask, or an array in memory
         return False
     return all(hasattr(X, name) for name in ("shape", "dtype", "chunks"))
 
@@ -446,13 +448,31 @@ def _chunks(arrays: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     return list(zip(*columns, strict=True))
 
 
+def _check_workers() -> None:
+    """Raise if workers of a cluster cannot import the package: Dask would wait for ever."""
+    from dask.base import get_scheduler
+
+    client = getattr(get_scheduler(), "__self__", None)
+    if not hasattr(client, "run") or client.asynchronous:  # no cluster
+        return
+    # a function of the standard library, which workers need not import from here
+    answers = client.run(importlib.import_module, PACKAGE, on_error="return")
+    lacking = {
+        worker: answer for worker, answer in answers.items() if isinstance(answer, ImportError)
+    }
+    if lacking:
+        worker, error = min(lacking.items())
+        raise ImportError(
+            f"{len(lacking)} of {len(answers)} workers of Dask cannot import {PACKAGE} (the first "
+            f"is {worker}: {error}): install the version that you have here on all workers."
+        )
+
+
 def _dask_blocks(X: Any, aligned: tuple[Any, ...], known_rows: bool) -> DaskBlocks:
-    import dask.array as da
+    _check_workers()
 
     # rows in chunks, each with all columns
-    if hasattr(X, "to_dask_array"):  # a data frame
-        X = X.to_dask_array(lengths=True if known_rows else None)
-    X = X if isinstance(X, da.Array) else da.asarray(X)
+    X = _dask_array(X, lengths=True if known_rows else None)
     lengths = X.chunks[0]
     if known_rows and np.isnan(X.shape[0]):
         raise ValueError(
@@ -465,9 +485,7 @@ def _dask_blocks(X: Any, aligned: tuple[Any, ...], known_rows: bool) -> DaskBloc
     # what goes with them in the same chunks
     arrays = [X]
     for array in aligned:
-        if hasattr(array, "to_dask_array"):
-            array = array.to_dask_array(lengths=True)
-        array = da.asarray(array)
+        array = _dask_array(array, lengths=True)
         if np.isnan(array.shape[0]):
             raise ValueError(
                 "What goes with X is a Dask array that does not know the lengths of its chunks: "
@@ -478,6 +496,22 @@ def _dask_blocks(X: Any, aligned: tuple[Any, ...], known_rows: bool) -> DaskBloc
 
     cuts = [0, *itertools.accumulate(n for n in lengths if n > 0)] if known_rows else [0]
     return DaskBlocks(arrays, cuts, chunks=None if known_rows else [])
+
+
+def _dask_array(X: Any, lengths: bool | None) -> Any:
+    """Array of Dask of what is an array, or a data frame of Dask."""
+    import dask.array as da
+
+    if isinstance(X, da.Array):
+        return X
+    if hasattr(type(X), "to_dask_array"):  # a data frame
+        return X.to_dask_array(lengths=lengths)
+    if is_dask(X):
+        raise TypeError(
+            f"A {type(X).__name__} of Dask has no shape: give a Dask array or data frame, such as "
+            "da.from_delayed(X, shape, dtype) of a delayed table, or bag.to_dataframe()."
+        )
+    return da.asarray(X)
 
 
 # What runs on the workers
