@@ -227,7 +227,7 @@ CASES = {
         height,
     ),
     "RobustPCA": Case(
-        RobustPCA(algorithm="exact", max_iter=10, tol=1e-12),
+        RobustPCA(algorithm="pcp", max_iter=10, tol=1e-12),
         broken,
         "components_",
         longer={"max_iter": 40},
