@@ -39,11 +39,12 @@ del file
 
 # %%
 # A memory map is a table whose rows are read when they are asked for. Slow features are computed
-# in one pass, 64 MiB at a time; the answers for its rows are read in the same way. IncrementalPCA
-# of scikit-learn works on blocks as well.
+# in one pass, 64 MiB at a time; the answers for its rows are read in the same way. Slow means that
+# little changes within a minute, which is 600 rows: from one row to the next the noise changes
+# more than the load. IncrementalPCA of scikit-learn works on blocks as well.
 
 sensors = np.load(path, mmap_mode="r")
-slow = SlowFeatureAnalysis(n_components=1).fit(sensors)
+slow = SlowFeatureAnalysis(n_components=1, lag=600).fit(sensors)
 pca = IncrementalPCA(n_components=1)
 for first in range(0, N_ROWS, BLOCK):
     pca.partial_fit(sensors[first : first + BLOCK])
@@ -59,7 +60,7 @@ for name, correlation in correlations.items():
     print(f"{name}: correlation with the wear {correlation:.4f}")
 
 # %%
-# One reading a minute. The wear has a hundredth of the variance of the load, so the first
+# One reading a minute. The wear moves the sensors far less than the load does, so the first
 # principal component is the load; that the wear is slow is what distinguishes it.
 
 fig, axes = plt.subplots(3, 1, figsize=(9, 6), layout="constrained", sharex=True)
