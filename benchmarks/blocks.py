@@ -43,18 +43,31 @@ PAGE = Page(
         "disk": "A table on a disk",
         "cluster": "Two workers",
         "killed": "A worker is killed",
+        "lacking": "Workers without the package",
     },
 )
 GIB = 4.0  # of the table on a disk; a quarter of it on the workers
 N_FEATURES = 100
 N_CHANNELS = 1000  # of spectra and words
 CHUNK_MIB = 64
+PACKAGE = "skmoderndata"
+WITHOUT_PACKAGE = f"""
+import sys
+
+class Without:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == {PACKAGE!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Without())
+"""
 MOST_RESIDENT = 1.5  # GiB
 MOST_AT_DRIVER = 0.3  # GiB
 MOST_OF_ONE_WORKER = 0.65  # time of two workers over that of one
 MOST_OF_MEMORY = 1.5  # time of one worker over that of the fit in memory
 MOST_REPEATED = 25  # passes after the loss of a worker
 ROUNDS = 3
+BLOCKS_KILLED = 8
 ON_CLUSTER = (
     "SlowFeatureAnalysis",
     "MultiAssignmentClustering",
@@ -241,9 +254,11 @@ def columns_of(rows):
     return N_FEATURES_OF.get(rows, N_FEATURES)
 
 
-def cuts(rows, n):
-    """First rows of blocks, and the number of all rows."""
+def cuts(rows, n, n_blocks=None):
+    """First rows of blocks, of CHUNK_MIB unless their number is given, and the number of rows."""
     size = CHUNK_MIB * 2**20 // (4 * columns_of(rows))
+    if n_blocks is not None:
+        size = -(-n // n_blocks)
     return [*range(0, n, size), n]
 
 
@@ -285,14 +300,16 @@ def fit_memory(name, n):
     return timed(name, X, None if case.target is None else case.target(X))
 
 
-def fit_cluster(name, n, n_workers, *, longer=False, kill_after=None, checkpoint_dir=None):
+def fit_cluster(
+    name, n, n_workers, *, n_blocks=None, longer=False, kill_after=None, checkpoint_dir=None
+):
     """Fit to a Dask array that is generated on workers; one of them may be killed meanwhile."""
     from dask.distributed import wait
 
     case = CASES[name]
     parameters = case.longer if longer else {}
     with workers(n_workers) as (cluster, client):
-        X = lazy_rows(case.rows, n).persist()
+        X = lazy_rows(case.rows, n, n_blocks).persist()
         y = None if case.target is None else case.target(X).persist()
         wait([X, y] if y is not None else X)
         client.run(warm_up, name)
@@ -303,7 +320,7 @@ def fit_cluster(name, n, n_workers, *, longer=False, kill_after=None, checkpoint
         return run._replace(n_tasks=loss.n_tasks)
 
 
-def lazy_rows(rows, n):
+def lazy_rows(rows, n, n_blocks=None):
     """Dask array of the rows, one task for each block."""
     import dask.array as da
     from dask.delayed import delayed
@@ -311,7 +328,7 @@ def lazy_rows(rows, n):
     make = delayed(rows, pure=True)
     blocks = [
         da.from_delayed(make(first, end - first), (end - first, columns_of(rows)), np.float32)
-        for first, end in itertools.pairwise(cuts(rows, n))
+        for first, end in itertools.pairwise(cuts(rows, n, n_blocks))
     ]
     return da.concatenate(blocks)
 
@@ -494,18 +511,17 @@ def killed(gib):
     rows = []
     most_repeated = 0.0
     same = 0
+    fit = {"n_blocks": BLOCKS_KILLED, "longer": True}
     for name in TO_BE_KILLED:
         n = number_of(CASES[name].rows, gib / 16)
-        n_blocks = len(cuts(CASES[name].rows, n)) - 1
-        calm = apart(fit_cluster, name, n, 2, longer=True)
+        calm = apart(fit_cluster, name, n, 2, **fit)
         for checkpoints in (False, True) if CASES[name].longer else (False,):
             with tempfile.TemporaryDirectory() as folder:
-                loss = {
-                    "kill_after": calm.n_tasks // 2,
-                    "checkpoint_dir": folder if checkpoints else None,
-                }
-                run = apart(fit_cluster, name, n, 2, longer=True, **loss)
-            repeated = (run.n_tasks - calm.n_tasks) / (n_blocks / 2)  # it had half of the rows
+                fit["checkpoint_dir"] = folder if checkpoints else None
+                run = apart(fit_cluster, name, n, 2, kill_after=calm.n_tasks // 2, **fit)
+
+            # it had half of the rows
+            repeated = (run.n_tasks - calm.n_tasks) / (BLOCKS_KILLED / 2)
             equal = np.array_equal(calm.learned, run.learned)
             same += equal
             if checkpoints:
@@ -514,18 +530,19 @@ def killed(gib):
                 (
                     name,
                     "yes" if checkpoints else "no",
-                    calm.n_tasks // n_blocks,
+                    calm.n_tasks // BLOCKS_KILLED,
                     calm.seconds,
                     run.seconds,
                     f"{repeated:.1f}",
                     "yes" if equal else "**no**",
                 )
             )
+        fit["checkpoint_dir"] = None
 
     return Section(
-        f"{gib / 16:g} GiB on two workers, of which one is killed by the system after half of the "
-        "passes; its rows are generated\nagain. Repeated passes are counted over the rows of one "
-        "worker.",
+        f"{gib / 16:g} GiB in {BLOCKS_KILLED} blocks on two workers, of which one is killed by "
+        "the system after half of the\npasses; its rows are generated again. Repeated passes are "
+        "counted over the rows of one worker.",
         HEAD_OF_KILLED,
         rows,
         [
@@ -539,7 +556,43 @@ def killed(gib):
     )
 
 
-PARTS = {"disk": disk, "cluster": cluster, "killed": killed}
+def lacking(gib):
+    """Workers that cannot import the package."""
+    rows = apart(fit_without_package)
+    told = sum(PACKAGE in message and "install" in message for *_, message in rows)
+    return Section(
+        "Two workers whose Python does not find the package, and what the user sees instead of an "
+        "answer.",
+        ("call", "seconds", "error"),
+        rows,
+        [("errors that say what to do", f"{told} of {len(rows)}", told == len(rows))],
+    )
+
+
+def fit_without_package():
+    """What a fit and an answer raise where workers lack the package, and after how long."""
+    import dask.array as da
+
+    fitted = SlowFeatureAnalysis(n_components=2).fit(signals(0, 1000))
+    calls = {
+        "fit(X)": lambda X: SlowFeatureAnalysis(n_components=2).fit(X),
+        "transform(X).compute()": lambda X: fitted.transform(X).compute(),
+    }
+    rows = []
+    with workers(2, preload=[WITHOUT_PACKAGE]):
+        X = da.random.default_rng(0).random((10_000, N_FEATURES), chunks=(1000, N_FEATURES))
+        for call, run in calls.items():
+            start = perf_counter()
+            try:
+                run(X)
+                message = "none"
+            except ImportError as error:
+                message = f"{type(error).__name__}: {error}"
+            rows.append((call, perf_counter() - start, message))
+    return rows
+
+
+PARTS = {"disk": disk, "cluster": cluster, "killed": killed, "lacking": lacking}
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 import contextlib
 import inspect
+import os
 import pickle
+import signal
 import warnings
 from typing import Any, NamedTuple
 
@@ -328,3 +330,78 @@ def test_models_hold_nothing_lazy_and_travel(case):
 
 def refuse_to_run(*args, **kwargs):
     raise AssertionError("a task ran before compute()")
+
+
+@contextlib.contextmanager
+def workers(**options):
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, **options}
+    cluster = distributed.LocalCluster(**options)
+    with cluster, distributed.Client(cluster) as client:
+        yield cluster, client
+
+
+@pytest.mark.slow
+@pytest.mark.invariance
+@pytest.mark.parametrize("checkpoints", [False, True])
+@pytest.mark.parametrize("name", ["SparseNMF", "MultiAssignmentClustering", "RobustPCA"])
+def test_a_lost_worker_changes_no_bit(name, checkpoints, tmp_path):
+    case = ALL[name]
+    X = table(2000)
+    lengths = (250,) * 8
+    if name != "MultiAssignmentClustering":
+        longer = clone(case.model).set_params(max_iter=60, tol=1e-14)
+        case = case._replace(model=longer)
+    calm = fit_lazy(case, X, lengths)
+
+    with workers() as (cluster, client):
+        loss = kill_after(300, client.run(os.getpid))
+        cluster.scheduler.add_plugin(loss)
+        with sk.blocks_config(checkpoint_dir=tmp_path if checkpoints else None):
+            model = fit_lazy(case, X, lengths)
+    assert loss.n_tasks > 300
+    for attribute in case.learned:
+        assert_array_equal(learned(model, attribute), learned(calm, attribute))
+
+
+def kill_after(n_tasks, processes):
+    """Plugin of the scheduler that kills a worker once so many blocks were seen."""
+    distributed = pytest.importorskip("distributed")
+
+    class Loss(distributed.SchedulerPlugin):
+        n_tasks = 0
+
+        def transition(self, key, start, finish, *args, **kwargs):
+            if finish == "memory" and str(key).startswith(("_run_group", "_sum_of_group")):
+                self.n_tasks += 1
+                if self.n_tasks == n_tasks:
+                    os.kill(min(processes.values()), signal.SIGKILL)
+
+    return Loss()
+
+
+WITHOUT_PACKAGE = """
+import sys
+
+class Without:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "skmoderndata":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Without())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.edge
+def test_workers_that_lack_the_package_are_named():
+    case = ALL["SlowFeatureAnalysis"]
+    X = table()
+    model = fit(case, X)
+    with workers(preload=[WITHOUT_PACKAGE]):
+        for run in (
+            lambda: fit_lazy(case, X, EVEN),
+            lambda: model.transform(in_dask(X, EVEN)),
+        ):
+            with pytest.raises(ImportError, match=r"2 of 2 workers.*install"):
+                run()
