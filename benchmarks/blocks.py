@@ -60,6 +60,8 @@ class Without:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 
 sys.meta_path.insert(0, Without())
+for name in [name for name in sys.modules if name.partition(".")[0] == {PACKAGE!r}]:
+    del sys.modules[name]
 """
 MOST_RESIDENT = 1.5  # GiB
 MOST_AT_DRIVER = 0.3  # GiB

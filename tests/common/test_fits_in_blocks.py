@@ -389,6 +389,8 @@ class Without:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Without())
+for name in [name for name in sys.modules if name.partition(".")[0] == "skmoderndata"]:
+    del sys.modules[name]
 """
 
 
