@@ -515,7 +515,7 @@ def killed(gib):
     same = 0
     fit = {"n_blocks": BLOCKS_KILLED, "longer": True}
     for name in TO_BE_KILLED:
-        n = number_of(CASES[name].rows, gib / 16)
+        n = number_of(CASES[name].rows, gib / 128)
         calm = apart(fit_cluster, name, n, 2, **fit)
         for checkpoints in (False, True) if CASES[name].longer else (False,):
             with tempfile.TemporaryDirectory() as folder:
@@ -542,7 +542,7 @@ def killed(gib):
         fit["checkpoint_dir"] = None
 
     return Section(
-        f"{gib / 16:g} GiB in {BLOCKS_KILLED} blocks on two workers, of which one is killed by "
+        f"{gib * 8:g} MiB in {BLOCKS_KILLED} blocks on two workers, of which one is killed by "
         "the system after half of the\npasses; its rows are generated again. Repeated passes are "
         "counted over the rows of one worker.",
         HEAD_OF_KILLED,
