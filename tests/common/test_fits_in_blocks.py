@@ -26,7 +26,8 @@ da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
 Delayed = pytest.importorskip("dask.delayed").Delayed
 
-N, P = 240, 5
+N = 240
+P = 5
 EVEN = (60,) * 4
 CUTS = {"one row, none": (90, 1, 0, 149), "more than columns": (8,) * 30}
 LANDMARKS = {"solver": "nystroem", "max_rank": 20, "random_state": 0}

@@ -452,7 +452,7 @@ def _check_workers() -> None:
     """Raise if workers of a cluster cannot import the package: Dask would wait for ever."""
     from dask.base import get_scheduler
 
-    client = getattr(get_scheduler(), "__self__", None)
+    client: Any = getattr(get_scheduler(), "__self__", None)
     if not hasattr(client, "run") or client.asynchronous:  # no cluster
         return
     # a function of the standard library, which workers need not import from here
