@@ -207,7 +207,7 @@ def height(X):
 N_FEATURES_OF = {spectra: N_CHANNELS, counts: N_CHANNELS}  # others have N_FEATURES
 CASES = {
     "MultiAssignmentClustering": Case(
-        MultiAssignmentClustering(4, n_init=1, cooling=0.5, random_state=0),
+        MultiAssignmentClustering(4, n_init=1, cooling=0.7, random_state=0),
         rights,
         "components_",
     ),
