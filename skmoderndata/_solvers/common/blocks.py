@@ -538,16 +538,31 @@ def _run_block(one_pass: Pass, block: Block, n_rows: int) -> Any:
 def _run_group(one_pass: Pass, cuts: Any, before: Any, chunks: Any) -> Any:
     """Return the states and the sum of neighbouring blocks."""
     states = []
+    one_pass = one_pass._replace(shared=_aligned(one_pass.shared))
 
     def leaf(i: int) -> Any:
         state = None if before is None else before[0][i]
-        block = Block(cuts[i], tuple(chunks[i]), state)
+        block = Block(cuts[i], _aligned(tuple(chunks[i])), _aligned(state))
         state, sums = _run_block(one_pass, block, cuts[i + 1] - cuts[i])
         states.append(state)
         return sums
 
     total = _tree(leaf, len(chunks), _add)
     return states, total
+
+
+def _aligned(value: Any) -> Any:
+    """Arrays, and tuples of them, at addresses that fit their type.
+
+    What came over a network lies anywhere, and NumPy multiplies such arrays in another way: other
+    bits of ``X.T @ X``, whose factors are copied and then no longer known to be the same.
+    """
+    if isinstance(value, np.ndarray):
+        return value if value.flags.aligned else value.copy(order="K")
+    if isinstance(value, tuple):
+        entries = [_aligned(entry) for entry in value]
+        return type(value)(*entries) if hasattr(value, "_fields") else tuple(entries)
+    return value
 
 
 def _sum_of_group(one_pass: Pass, cuts: Any, before: Any, chunks: Any) -> Any:
@@ -560,7 +575,7 @@ def _rows_of_group(one_pass: Pass, cuts: Any, before: Any, chunks: Any) -> Any:
     states = before[0]
     results = []
     for first, arrays, state in zip(cuts[:-1], chunks, states, strict=True):
-        block = Block(first, tuple(arrays), state)
+        block = Block(first, _aligned(tuple(arrays)), _aligned(state))
         rows = one_pass.function(block, *shared)
         results.append(rows)
     joined = np.concatenate(results)
