@@ -340,7 +340,7 @@ def workers(n, **options):
     """Processes of one thread each on this machine."""
     from dask.distributed import Client, LocalCluster
 
-    options = {"threads_per_worker": 1, "dashboard_address": None, **options}
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", **options}
     processes = LocalCluster(n_workers=n, **options)
     with processes, Client(processes) as client:
         yield processes, client

@@ -336,7 +336,7 @@ def refuse_to_run(*args, **kwargs):
 @contextlib.contextmanager
 def workers(**options):
     distributed = pytest.importorskip("distributed")
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, **options}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", **options}
     cluster = distributed.LocalCluster(**options)
     with cluster, distributed.Client(cluster) as client:
         yield cluster, client

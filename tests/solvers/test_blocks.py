@@ -447,7 +447,7 @@ def test_cluster_gives_the_same_bits(tmp_path):
     rows = in_dask(X, (700, 1, 299, 1000))
     here = module.ArrayBlocks((X,), as_blocks(rows).cuts)
     cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
+        n_workers=2, threads_per_worker=1, dashboard_address=":0"
     )
     with cluster, distributed.Client(cluster):
         blocks = as_blocks(rows)
