@@ -92,7 +92,7 @@ def cluster():
     """Two processes on this machine; the address of a real cluster goes to `Client`."""
     from dask.distributed import Client, LocalCluster
 
-    processes = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    processes = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
     with processes, Client(processes) as client:
         yield client
 

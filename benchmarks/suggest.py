@@ -101,11 +101,21 @@ def many_numbers(rng):
     return X, np.sin(X[:, 0])
 
 
-def in_dask(rng, n=2000, p=10):
-    import dask.array as da
+def in_dask(generate):
+    """The same table as a Dask array of four blocks."""
 
-    X = factors(rng, n, p)
-    return da.from_array(X, chunks=(n // 4, p)), X[:, 0] + rng.normal(size=n)
+    def lazy(rng):
+        import dask.array as da
+
+        X, y = generate(rng)
+        return da.from_array(X, chunks=(-(-len(X) // 4), X.shape[1])), y
+
+    return lazy
+
+
+def causes_and_numbers(rng):
+    X = factors(rng, 2000, 10)
+    return X, X[:, 0] + rng.normal(size=2000)
 
 
 def some_thousand_numbers(rng):
@@ -356,7 +366,10 @@ GENERATED = {
     "Few causes": few_causes,
     "A million rows, and a kernel classifier": many_rows,
     "A million rows, and a kernel regression": many_numbers,
-    "A small network": in_dask,
+    "A small network": in_dask(causes_and_numbers),
+    "A table larger than memory, in": in_dask(parts),
+    "A table larger than memory: clusters": in_dask(round_groups),
+    "A table larger than memory, and single": in_dask(broken_cells),
     "A Gaussian process": some_thousand_numbers,
     "Probabilities of classes": two_smooth_classes,
     "Classes that have an order": grades,
@@ -399,6 +412,7 @@ GENERATED = {
     "Access rights to roles, never": clean_rights,
     "Access rights to roles, with": rights,
     "How many sources": rights,
+    "Access rights of a million": in_dask(rights),
     "Groups of Boolean": fingerprints,
     "Two modalities": two_views,
     "Two views of more columns": wide_views,

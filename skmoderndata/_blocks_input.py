@@ -151,6 +151,11 @@ def _refusal(estimator: Any, name: str, X: Any) -> str:
             "that."
         )
 
+    if isinstance(X, list | tuple) and _card(estimator).fits_blocks:
+        return (
+            f"{cls.__name__}.{name} takes no list of Dask arrays: join them by da.concatenate, or "
+            f"give two views as {name}(X, Y)."
+        )
     remedies = ["X.compute() if all rows fit into memory"]
     if hasattr(cls, "partial_fit"):
         remedies.append(
@@ -356,7 +361,8 @@ def _map_rows(estimator: Any, method: Any, name: str, X: Any, options: dict[str,
     if not _is_of_rows(estimator, name):
         raise TypeError(
             f"{owner} does not take a table in blocks, as {_why_not(estimator, name)}: give "
-            "X.compute() if all rows fit into memory."
+            "X.compute() if all rows fit into memory, or a random sample of the rows, to a search "
+            "too."
         )
     if options.get("return_cov"):
         raise TypeError(

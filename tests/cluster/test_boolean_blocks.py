@@ -336,7 +336,7 @@ def test_cluster_of_two_workers():
     distributed = pytest.importorskip("distributed")
     X = access(2200)
     cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
+        n_workers=2, threads_per_worker=1, dashboard_address=":0"
     )
     here = model().fit(in_dask(X, (700, 1, 299, 1200)))
     with cluster, distributed.Client(cluster):

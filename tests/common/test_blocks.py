@@ -13,14 +13,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 from skmoderndata import _blocks_input
 from skmoderndata._blocks_input import ROW_METHODS
 from skmoderndata._solvers.common import blocks as solver_blocks
-from skmoderndata.decomposition import RobustPCA
+from skmoderndata.cross_decomposition import KernelCCA
+from skmoderndata.decomposition import RobustPCA, SlowFeatureAnalysis, SparseNMF
 from skmoderndata.gaussian_process import SparseGaussianProcessRegressor
 from skmoderndata.image import DictionaryDenoiser
 from skmoderndata.linear_model import KernelPerceptron
+from skmoderndata.neural_network import ELMClassifier
 from skmoderndata.preprocessing import SeriesFormatter, TimeDelayEmbedding
 from tests.common import rules
 from tests.common.test_batch import in_order
@@ -328,6 +332,45 @@ def test_several_views_in_dask_are_refused():
     X = in_dask(sample())
     with pytest.raises(TypeError, match="Dask array"):
         SeriesFormatter().fit([X, X])
+
+
+@pytest.mark.edge
+def test_other_collections_are_refused_with_what_to_give(lazy_only):
+    X = sample()
+    for rows in (dask.delayed(X), pytest.importorskip("dask.bag").from_sequence([1, 2])):
+        with pytest.raises(TypeError, match="give a Dask array or data frame"):
+            SparseNMF().fit(rows)
+    with pytest.raises(TypeError, match="give a Dask array or data frame"):
+        SparseNMF().fit(in_dask(X), sample_weight=dask.delayed(np.ones(40)))
+    with pytest.raises(TypeError, match=r"no list of Dask arrays: .* fit\(X, Y\)"):
+        KernelCCA().fit([in_dask(X), in_dask(X)])
+
+
+@pytest.mark.edge
+def test_searches_are_told_to_take_a_sample():
+    X = sample()
+    with pytest.raises(TypeError, match="a random sample of the rows, to a search too"):
+        fitted(SparseNMF(), X).score(in_dask(X))
+    labels = da.from_array((X[:, 0] > 3).astype(int), chunks=20)
+    grid = {"alpha": [0.1, 10.0]}
+    search = GridSearchCV(ELMClassifier(random_state=0), grid, cv=2, error_score="raise")
+    search.fit(in_dask(X), labels)
+    expected = clone(search).fit(X, labels.compute())
+    assert_allclose(
+        search.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"]
+    )
+
+
+@pytest.mark.edge
+def test_steps_of_a_pipeline_stay_lazy(lazy_only):
+    X = sample()
+    pipeline = make_pipeline(SlowFeatureAnalysis(n_components=2), ELMClassifier(alpha=0.5))
+    pipeline.set_params(elmclassifier__random_state=0)
+    y = (X[:, 0] > 3).astype(int)
+    with dask.config.set(scheduler="synchronous"):
+        lazy = clone(pipeline).fit(in_dask(X), y)
+        answer = lazy.predict(in_dask(X))
+        assert_array_equal(answer.compute(), pipeline.fit(X, y).predict(X))
 
 
 def test_nothing_else_knows_dask():

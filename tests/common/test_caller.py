@@ -64,7 +64,7 @@ def test_any_backend_gives_the_serial_answer(estimator, backend):
 def test_dask_gives_the_serial_answer():
     distributed = pytest.importorskip("distributed")
     cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
+        n_workers=2, threads_per_worker=1, dashboard_address=":0"
     )
     with cluster, distributed.Client(cluster):
         for estimator in PARALLEL:

@@ -5,6 +5,7 @@ import gc
 import os
 import pickle
 import weakref
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -99,6 +100,38 @@ def test_same_cuts_give_the_same_bits(lengths):
                 expected, as_blocks(in_dask(X, lengths)).sum(moments, 0.5), strict=True
             ):
                 assert_array_equal(one, other)
+
+
+def unaligned(X):
+    """The same numbers at an address that does not fit their type, as a network leaves them."""
+    memory = np.empty(X.nbytes + 1, dtype=np.uint8)[1:]
+    copy = memory.view(X.dtype).reshape(X.shape)
+    copy[...] = X
+    assert not copy.flags.aligned
+    return copy
+
+
+class Pair(NamedTuple):
+    left: np.ndarray
+    right: int
+
+
+def products(block, pair):
+    X = block.arrays[0]
+    return X.T @ X, pair.left.T @ pair.left, block.state.left.T @ block.state.left
+
+
+@pytest.mark.invariance
+def test_addresses_of_arrays_change_no_bit():
+    X = np.random.default_rng(0).normal(size=(500, 5))
+
+    def total(place):
+        pair = Pair(place(X[:100]), 1)
+        one_pass = module.Pass(products, False, (pair,))
+        return module._run_group(one_pass, [0, 500], ([pair],), [(place(X),)])[1]
+
+    for one, other in zip(total(np.copy), total(unaligned), strict=True):
+        assert_array_equal(one, other)
 
 
 @pytest.mark.invariance
@@ -414,7 +447,7 @@ def test_cluster_gives_the_same_bits(tmp_path):
     rows = in_dask(X, (700, 1, 299, 1000))
     here = module.ArrayBlocks((X,), as_blocks(rows).cuts)
     cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
+        n_workers=2, threads_per_worker=1, dashboard_address=":0"
     )
     with cluster, distributed.Client(cluster):
         blocks = as_blocks(rows)

@@ -11,6 +11,7 @@ A pass is a function of a block and a sum over the blocks. `as_blocks` cuts what
 
 import contextlib
 import contextvars
+import importlib
 import itertools
 import mmap
 import pickle
@@ -31,6 +32,7 @@ BLOCK_BYTES = 2**26  # of a table on a disk in memory at once
 TREE_WIDTH = 4  # sums added at a time: rounding depends on the cuts only
 ROWS_READ_AT_ONCE = 256  # of a file, far from each other
 MAX_TASKS = 200  # of a pass on Dask; beyond, a task takes several neighbours
+PACKAGE = __name__.partition(".")[0]
 PASSES_PER_CHECKPOINT = 20  # what is repeated at most after the loss of a worker
 
 _checkpoint_dir: contextvars.ContextVar[str | None] = contextvars.ContextVar(
@@ -124,7 +126,7 @@ def is_on_disk(X: Any) -> bool:
     """Whether X is a memory map, or an array of zarr or HDF5."""
     if isinstance(X, np.ndarray):
         return isinstance(X, np.memmap)
-    if hasattr(X, "__array_ufunc__"):  # an array in memory, or one of Dask
+    if is_dask(X) or hasattr(X, "__array_ufunc__"):  # of Dask, or an array in memory
         return False
     return all(hasattr(X, name) for name in ("shape", "dtype", "chunks"))
 
@@ -446,13 +448,31 @@ def _chunks(arrays: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     return list(zip(*columns, strict=True))
 
 
+def _check_workers() -> None:
+    """Raise if workers of a cluster cannot import the package: Dask would wait for ever."""
+    from dask.base import get_scheduler
+
+    client: Any = getattr(get_scheduler(), "__self__", None)
+    if not hasattr(client, "run") or client.asynchronous:  # no cluster
+        return
+    # a function of the standard library, which workers need not import from here
+    answers = client.run(importlib.import_module, PACKAGE, on_error="return")
+    lacking = {
+        worker: answer for worker, answer in answers.items() if isinstance(answer, ImportError)
+    }
+    if lacking:
+        worker, error = min(lacking.items())
+        raise ImportError(
+            f"{len(lacking)} of {len(answers)} workers of Dask cannot import {PACKAGE} (the first "
+            f"is {worker}: {error}): install the version that you have here on all workers."
+        )
+
+
 def _dask_blocks(X: Any, aligned: tuple[Any, ...], known_rows: bool) -> DaskBlocks:
-    import dask.array as da
+    _check_workers()
 
     # rows in chunks, each with all columns
-    if hasattr(X, "to_dask_array"):  # a data frame
-        X = X.to_dask_array(lengths=True if known_rows else None)
-    X = X if isinstance(X, da.Array) else da.asarray(X)
+    X = _dask_array(X, lengths=True if known_rows else None)
     lengths = X.chunks[0]
     if known_rows and np.isnan(X.shape[0]):
         raise ValueError(
@@ -465,9 +485,7 @@ def _dask_blocks(X: Any, aligned: tuple[Any, ...], known_rows: bool) -> DaskBloc
     # what goes with them in the same chunks
     arrays = [X]
     for array in aligned:
-        if hasattr(array, "to_dask_array"):
-            array = array.to_dask_array(lengths=True)
-        array = da.asarray(array)
+        array = _dask_array(array, lengths=True)
         if np.isnan(array.shape[0]):
             raise ValueError(
                 "What goes with X is a Dask array that does not know the lengths of its chunks: "
@@ -478,6 +496,22 @@ def _dask_blocks(X: Any, aligned: tuple[Any, ...], known_rows: bool) -> DaskBloc
 
     cuts = [0, *itertools.accumulate(n for n in lengths if n > 0)] if known_rows else [0]
     return DaskBlocks(arrays, cuts, chunks=None if known_rows else [])
+
+
+def _dask_array(X: Any, lengths: bool | None) -> Any:
+    """Array of Dask of what is an array, or a data frame of Dask."""
+    import dask.array as da
+
+    if isinstance(X, da.Array):
+        return X
+    if hasattr(type(X), "to_dask_array"):  # a data frame
+        return X.to_dask_array(lengths=lengths)
+    if is_dask(X):
+        raise TypeError(
+            f"A {type(X).__name__} of Dask has no shape: give a Dask array or data frame, such as "
+            "da.from_delayed(X, shape, dtype) of a delayed table, or bag.to_dataframe()."
+        )
+    return da.asarray(X)
 
 
 # What runs on the workers
@@ -504,16 +538,31 @@ def _run_block(one_pass: Pass, block: Block, n_rows: int) -> Any:
 def _run_group(one_pass: Pass, cuts: Any, before: Any, chunks: Any) -> Any:
     """Return the states and the sum of neighbouring blocks."""
     states = []
+    one_pass = one_pass._replace(shared=_aligned(one_pass.shared))
 
     def leaf(i: int) -> Any:
         state = None if before is None else before[0][i]
-        block = Block(cuts[i], tuple(chunks[i]), state)
+        block = Block(cuts[i], _aligned(tuple(chunks[i])), _aligned(state))
         state, sums = _run_block(one_pass, block, cuts[i + 1] - cuts[i])
         states.append(state)
         return sums
 
     total = _tree(leaf, len(chunks), _add)
     return states, total
+
+
+def _aligned(value: Any) -> Any:
+    """Arrays, and tuples of them, at addresses that fit their type.
+
+    What came over a network lies anywhere, and NumPy multiplies such arrays in another way: other
+    bits of ``X.T @ X``, whose factors are copied and then no longer known to be the same.
+    """
+    if isinstance(value, np.ndarray):
+        return value if value.flags.aligned else value.copy(order="K")
+    if isinstance(value, tuple):
+        entries = [_aligned(entry) for entry in value]
+        return type(value)(*entries) if hasattr(value, "_fields") else tuple(entries)
+    return value
 
 
 def _sum_of_group(one_pass: Pass, cuts: Any, before: Any, chunks: Any) -> Any:
@@ -526,7 +575,7 @@ def _rows_of_group(one_pass: Pass, cuts: Any, before: Any, chunks: Any) -> Any:
     states = before[0]
     results = []
     for first, arrays, state in zip(cuts[:-1], chunks, states, strict=True):
-        block = Block(first, tuple(arrays), state)
+        block = Block(first, _aligned(tuple(arrays)), _aligned(state))
         rows = one_pass.function(block, *shared)
         results.append(rows)
     joined = np.concatenate(results)
