@@ -14,7 +14,7 @@ def principal(given):
 
 def scaling(given):
     """MDS from PCA."""
-    model = MDS(2, n_init=1, init="classical_mds", eps=1e-6, max_iter=1000, random_state=0)
+    model = MDS(2, n_init=1, init="classical_mds", random_state=0)
     return model.fit_transform(given.X)
 
 
@@ -28,7 +28,7 @@ def geodesic(given):
 
 def scaled(given):
     """MDS from PCA, scaled."""
-    model = MDS(2, n_init=1, init="classical_mds", eps=1e-6, max_iter=1000, random_state=0)
+    model = MDS(2, n_init=1, init="classical_mds", random_state=0)
     Y = model.fit_transform(given.X)
     near = pdist(Y)
     return Y * near.sum() / np.sum(near**2 / pdist(given.X))
