@@ -26,7 +26,9 @@ def make(seed, noise=0.2, n_each=5, warp=1.0):
         X_new=[example(curves[kind], noise, warp, rng) for kind in y_new],
         warp=warp,
     )
-    about = f"{N_KINDS} orders of five events, in 40 to 80 points, {n_each} examples of each; 200 unseen ones"
+    about = (
+        f"{N_KINDS} orders of five events, 40 to 80 points, {n_each} examples each; 200 unseen"
+    )
     return Case(given=given, truth=y_new, about=about)
 
 
@@ -55,6 +57,7 @@ HOME = Home(
     ours=ours,
     score=score,
     score_name="fraction of unseen series classified right",
+    n_rounds=8,
     gain="{ours:.0%} of the unseen series are classified right, {rival:.0%} with {name}.",
     lines="model = DTWNeighborsClassifier().fit(X, y)\nmodel.predict(X_new)",
     levels={"noise": (0.1, 0.6, 1.0), "n_each": (2, 20, 50), "warp": (0.0, 0.5)},

@@ -18,7 +18,9 @@ def make(seed, noise=0.2, n=40, warp=1.0):
     rng = np.random.default_rng(seed)
     events = gaussian_filter1d(rng.normal(size=(N_EVENTS, 40)), 6, axis=1) * np.hanning(40)
     events /= events.std()
-    curves = [events[np.roll(rng.permutation(N_EVENTS), kind)].ravel() for kind in range(N_KINDS)]
+    curves = [
+        events[np.roll(rng.permutation(N_EVENTS), kind)].ravel() for kind in range(N_KINDS)
+    ]
     y = rng.permutation(np.arange(n) % N_KINDS)
     X = [run(curves[kind], noise, warp, rng) for kind in y]
     about = f"{n} series of 30 to 60 points in {N_KINDS} groups, noise of {noise:g} deviations"

@@ -1,5 +1,7 @@
 """Attempts on misspelt names: counts of characters and of runs of them, with the angle between."""
 
+from itertools import pairwise
+
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.metrics import pairwise_distances
 
@@ -38,7 +40,9 @@ def gaps(given):
 
     def parts(word):
         padded = f"^{word}$"
-        found = [padded[i : i + k : k - 1] for k in (2, 3, 4) for i in range(len(padded) - k + 1)]
+        found = [
+            padded[i : i + k : k - 1] for k in (2, 3, 4) for i in range(len(padded) - k + 1)
+        ]
         return [*word, *found]
 
     return _nearest(TfidfVectorizer(analyzer=parts), given)
@@ -48,8 +52,10 @@ def places(given):
     """characters with their places in TfidfVectorizer."""
 
     def parts(word):
-        near = [f"{c}{(i + shift) // 2} {shift}" for i, c in enumerate(word) for shift in (0, 1)]
+        near = [
+            f"{c}{(i + shift) // 2} {shift}" for i, c in enumerate(word) for shift in (0, 1)
+        ]
         back = [f"{c}{(i - len(word)) // 2}" for i, c in enumerate(word)]
-        return [*near, *back, *map("".join, zip(word, word[1:]))]
+        return [*near, *back, *map("".join, pairwise(word))]
 
     return _nearest(TfidfVectorizer(analyzer=parts), given)

@@ -58,7 +58,9 @@ def pieces(given):
 
 def few_pieces(given):
     """pieces of up to four levels, the best in LinearSVC."""
-    counts = CountVectorizer(analyzer=lambda t: [_cut(v, d) for v in _nodes(t) for d in range(5)])
+    counts = CountVectorizer(
+        analyzer=lambda t: [_cut(v, d) for v in _nodes(t) for d in range(5)]
+    )
     model = make_pipeline(counts, SelectKBest(chi2), LinearSVC())
     grid = {"selectkbest__k": [5, 10, 20, 50, 100], "linearsvc__C": [0.01, 0.1, 1]}
     return GridSearchCV(model, grid).fit(given.X, given.y).predict(given.X_new)
