@@ -54,11 +54,10 @@ def warped_copies(given):
     """ExtraTreesClassifier on warped copies of the series."""
     rng = np.random.default_rng(0)
     X, X_new = (gaussian_filter1d(_resampled(x), 1.5, axis=1) for x in (given.X, given.X_new))
-    steps = np.exp(
-        4 * given.warp * gaussian_filter1d(rng.normal(size=(20 * len(X), 60)), 6, axis=1)
-    )
+    walks = gaussian_filter1d(rng.normal(size=(20 * len(X), 60)), 6, axis=1)
+    steps = np.exp(4 * given.warp * walks)
     at = np.cumsum(steps, axis=1) / steps.sum(axis=1)[:, None] * 59
-    copies = [np.interp(row, np.arange(60), x) for row, x in zip(at, np.tile(X, (20, 1)))]
+    copies = [np.interp(row, np.arange(60), x) for row, x in zip(at, [*X] * 20, strict=True)]
     model = make_pipeline(PCA(20), ExtraTreesClassifier(200, random_state=0))
     return model.fit(np.array(copies), np.tile(given.y, 20)).predict(X_new)
 
