@@ -9,8 +9,6 @@ from sklearn.metrics import pairwise_distances
 def _nearest(vectorizer, given, metric="cosine"):
     counts = vectorizer.fit_transform([*given.names, *given.typed])
     n = len(given.names)
-    if metric != "cosine":
-        counts = counts.toarray()
     return pairwise_distances(counts[n:], counts[:n], metric=metric).argmin(axis=1)
 
 
@@ -32,7 +30,7 @@ def long_runs(given):
 
 def letters(given):
     """differences of counts of characters and pairs."""
-    return _nearest(CountVectorizer(analyzer="char", ngram_range=(1, 2)), given, "cityblock")
+    return _nearest(CountVectorizer(analyzer="char", ngram_range=(1, 2)), given, "manhattan")
 
 
 def gaps(given):

@@ -66,12 +66,11 @@ def convolutions(given):
     """RidgeClassifierCV on random convolutions."""
     rng = np.random.default_rng(0)
     both = _resampled([*given.X, *given.X_new])
-    features = []
+    found = []
     for gap in 2 ** rng.integers(0, 4, 500):
         at = np.arange(60)[:, None] + gap * np.arange(9)
         values = np.pad(both, ((0, 0), (4 * gap, 4 * gap)))[:, at] @ rng.normal(size=9)
-        cut = np.quantile(values[: len(given.X)], rng.uniform())
-        features += [(values > cut).mean(axis=1), values.max(axis=1)]
-    X, X_new = np.split(np.array(features).T, [len(given.X)])
+        found += [(values > rng.choice(values.ravel())).mean(axis=1), values.max(axis=1)]
+    X, X_new = np.split(np.array(found).T, [len(given.X)])
     model = make_pipeline(StandardScaler(), RidgeClassifierCV(np.logspace(-3, 4, 15)))
     return model.fit(X, given.y).predict(X_new)

@@ -60,10 +60,14 @@ def greedy(given):
 def exchanges(given):
     """exchanges of centres with samples drawn at random."""
     rng = np.random.default_rng(0)
-    centres = greedy(given)  # a good start
+    D = given.D
+    centres = []
+    for _ in range(given.n_clusters):
+        nearest = D[:, centres].min(axis=1, initial=9)[:, None]
+        centres.append(np.minimum(D, nearest).sum(axis=0).argmin())
     for _ in range(3000):
         new = centres.copy()
-        new[rng.integers(len(new))] = rng.integers(len(given.D))
-        if given.D[:, new].min(axis=1).sum() < given.D[:, centres].min(axis=1).sum():
+        new[rng.integers(len(new))] = rng.integers(len(D))
+        if D[:, new].min(axis=1).sum() < D[:, centres].min(axis=1).sum():
             centres = new
-    return centres
+    return np.array(centres)

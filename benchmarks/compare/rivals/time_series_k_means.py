@@ -32,13 +32,12 @@ def convolutions(given):
     """KMeans on random convolutions."""
     rng = np.random.default_rng(0)
     X = _resampled(given.X)
-    features = []
+    found = []
     for gap in 2 ** rng.integers(0, 4, 300):
         at = np.arange(50)[:, None] + gap * np.arange(9)
         values = np.pad(X, ((0, 0), (4 * gap, 4 * gap)))[:, at] @ rng.normal(size=9)
-        cut = np.quantile(values, rng.uniform())
-        features += [(values > cut).mean(axis=1), values.max(axis=1)]
-    Z = PCA(10).fit_transform(StandardScaler().fit_transform(np.array(features).T))
+        found += [(values > rng.choice(values.ravel())).mean(axis=1), values.max(axis=1)]
+    Z = PCA(10).fit_transform(StandardScaler().fit_transform(np.array(found).T))
     return KMeans(given.n_clusters, n_init=20, random_state=0).fit_predict(Z)
 
 
