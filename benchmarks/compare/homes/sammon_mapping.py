@@ -10,7 +10,7 @@ from benchmarks.compare.home import Case, Home
 from skmoderndata.manifold import SammonMapping
 
 
-def make(seed, n=800):
+def make(seed, n=500):
     """Handwritten digits, drawn at random."""
     X = load_digits().data
     X = X[np.random.default_rng(seed).permutation(len(X))[:n]]
@@ -38,9 +38,9 @@ HOME = Home(
     smaller=True,
     by_time=True,
     margin=0.0005,
-    overlap=0.8,
+    overlap=0.4,
     gain="Sammon's stress of the map is {ours:.4f}; {name}, as good, takes {times:.1f} times as "
     "long.",
     lines="SammonMapping().fit_transform(X)",
-    levels={"n": (100, 300)},
+    levels={"n": (100, 300, 1000)},
 )

@@ -82,7 +82,7 @@ HOME = Home(
     score_name="fraction of unseen trees classified right",
     gain="{ours:.0%} of the unseen trees are classified right, {rival:.0%} with {name}.",
     lines="step = KernelTransformer(Normalized(AllSubtree(decay=0.1)))\n"
-    'model = make_pipeline(step, SVC(kernel="precomputed", C=10)).fit(X, y)\n'
-    "model.predict(X_new)",
+    "K = step.fit_transform(X)  # for SVC(kernel='precomputed')\n"
+    "K_new = step.transform(X_new)",
     levels={"n": (50, 200), "n_parts": (1, 5), "depth": (2, 4)},
 )

@@ -12,12 +12,6 @@ def principal(given):
     return PCA(2).fit_transform(given.X)
 
 
-def scaling(given):
-    """MDS from PCA."""
-    model = MDS(2, n_init=1, init="classical_mds", random_state=0)
-    return model.fit_transform(given.X)
-
-
 def geodesic(given):
     """Isomap, scaled."""
     Y = Isomap(n_neighbors=30).fit_transform(given.X)
