@@ -185,6 +185,8 @@ class NeuralGas(
                 "random_state": 0,
             },
         ),
+        textbook="Take AgglomerativeClustering, and KMeans from the means of its clusters: the "
+        "error is as low or lower, in less time.",
         comparison=Comparison(
             baseline="sklearn.cluster.KMeans",
             problem="digits",

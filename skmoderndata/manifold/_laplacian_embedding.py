@@ -126,6 +126,8 @@ class LaplacianEmbedding(
             {"n_neighbors": None},
             {"n_components": 1, "kernel": "laplacian", "gamma": 0.1},
         ),
+        textbook="Take SpectralEmbedding with n_neighbors=10: neighbours in its map are as right, "
+        "and it allows for samples with few neighbours.",
         comparison=Comparison(
             baseline="sklearn.manifold.Isomap",
             problem="digits",

@@ -218,6 +218,8 @@ class PowerSet(_OnSets):
     _card = KernelCard(
         family=FAMILY, cite=("shawetaylor2004kernel",), cost="a sparse product", domain="set",
         method=PAGE,
+        textbook="Take MultiLabelBinarizer and SVC: the normalized PowerSet kernel is its rbf "
+        "kernel with gamma=log(2) / 2.",
         comparison=Comparison(
             baseline="sklearn.feature_extraction.text.CountVectorizer",
             problem="right_sets",

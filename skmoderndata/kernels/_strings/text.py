@@ -655,6 +655,8 @@ class LatentSemantic(TextKernel):
     _card = KernelCard(
         family=FAMILY, cite=("cristianini2002latent", "shawetaylor2004kernel"),
         cost="r nnz T, or min(documents, terms)^3", domain="text", method=PAGE,
+        textbook="Take TfidfVectorizer and TruncatedSVD, fitted to the other texts, and "
+        "LinearSVC: they are the same features.",
         comparison=Comparison(
             baseline="sklearn.feature_extraction.text.TfidfVectorizer",
             problem="docstrings",

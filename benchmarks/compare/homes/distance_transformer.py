@@ -1,0 +1,59 @@
+"""Misspelt names: which name of the list was meant?"""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from benchmarks.compare.home import Case, Home
+from skmoderndata.datasets import load_language_names
+from skmoderndata.preprocessing import DistanceTransformer
+
+LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))
+
+
+def make(seed, n_typos=3, n=400):
+    """Names of languages and territories, each with letters added, lost and changed."""
+    rng = np.random.default_rng(seed)
+    names = load_language_names().data
+    names = [names[i] for i in rng.permutation(len(names))[:n]]
+    typed = [misspelt(name, n_typos, rng) for name in names]
+    about = f"{n} names in sixteen languages, typed with {n_typos} errors each"
+    return Case(
+        given=SimpleNamespace(names=names, typed=typed), truth=np.arange(n), about=about
+    )
+
+
+def misspelt(name, n_typos, rng):
+    """The name with letters added, lost or changed at random places."""
+    for _ in range(n_typos):
+        at = rng.integers(len(name))
+        kind = rng.integers(3)
+        new = "" if kind == 0 else str(rng.choice(LETTERS))
+        name = name[:at] + new + name[at + (kind < 2) :]
+    return name
+
+
+def ours(given):
+    return DistanceTransformer().fit(given.names).transform(given.typed).argmin(axis=1)
+
+
+def score(case, answer):
+    return np.mean(answer == case.truth)
+
+
+HOME = Home(
+    when="strings are variants of one another, such as spellings or misprints",
+    title="misspelt names",
+    kind="strings",
+    generated=False,
+    make=make,
+    ours=ours,
+    score=score,
+    score_name="fraction of names recognised",
+    n_rounds=8,
+    overlap=0.25,
+    gain="{ours:.0%} of the misspelt names are recognised, {rival:.0%} with {name}.",
+    lines="distances = DistanceTransformer().fit(names).transform(typed)\n"
+    "meant = distances.argmin(axis=1)",
+    levels={"n_typos": (1, 2, 4, 5), "n": (100, 1600)},
+)

@@ -1,0 +1,50 @@
+"""A few names that stand for many, by edit distance."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from benchmarks.compare.home import Case, Home
+from skmoderndata.cluster import KMedoids
+from skmoderndata.datasets import load_language_names
+from skmoderndata.metrics import pairwise_edit_distance
+
+
+def make(seed, n_clusters=50, n=400):
+    """Edit distances of names, as fractions of the largest possible one."""
+    rng = np.random.default_rng(seed)
+    names = load_language_names().data
+    names = [names[i] for i in rng.permutation(len(names))[:n]]
+    D = pairwise_edit_distance(names, normalize=True)
+    about = f"edit distances of {n} names in sixteen languages, {n_clusters} representatives"
+    return Case(given=SimpleNamespace(D=D, n_clusters=n_clusters), truth=D, about=about)
+
+
+def ours(given):
+    model = KMedoids(given.n_clusters, metric="precomputed")
+    return model.fit(given.D).medoid_indices_
+
+
+def score(case, answer):
+    assert len(answer) <= case.given.n_clusters
+    return 100 * case.truth[:, answer].min(axis=1).mean()
+
+
+HOME = Home(
+    when="a few samples shall stand for all, and there are only distances",
+    title="names that stand for many",
+    kind="distances and kernels",
+    generated=False,
+    make=make,
+    ours=ours,
+    score=score,
+    score_name="mean distance to the nearest representative, in hundredths",
+    smaller=True,
+    margin=0.05,
+    n_rounds=10,
+    overlap=0.25,
+    gain="The mean distance to the nearest representative is {ours:.2f}, {rival:.2f} with {name} "
+    "in {times:.0f} times the time.",
+    lines='model = KMedoids(50, metric="precomputed").fit(D)\nmodel.medoid_indices_',
+    levels={"n_clusters": (5, 20), "n": (200, 1600)},
+)

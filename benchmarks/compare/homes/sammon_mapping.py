@@ -1,0 +1,46 @@
+"""Maps of digits that keep distances, the small ones above all."""
+
+from types import SimpleNamespace
+
+import numpy as np
+from scipy.spatial.distance import pdist
+from sklearn.datasets import load_digits
+
+from benchmarks.compare.home import Case, Home
+from skmoderndata.manifold import SammonMapping
+
+
+def make(seed, n=500):
+    """Handwritten digits, drawn at random."""
+    X = load_digits().data
+    X = X[np.random.default_rng(seed).permutation(len(X))[:n]]
+    return Case(given=SimpleNamespace(X=X), truth=pdist(X), about=f"{n} digits of 64 pixels")
+
+
+def ours(given):
+    return SammonMapping().fit_transform(given.X)
+
+
+def score(case, answer):
+    d = case.truth
+    return np.sum((d - pdist(answer)) ** 2 / d) / d.sum()
+
+
+HOME = Home(
+    when="a map in the plane shall keep distances, the small ones above all",
+    title="map of digits that keeps distances",
+    kind="distances and kernels",
+    generated=False,
+    make=make,
+    ours=ours,
+    score=score,
+    score_name="Sammon's stress",
+    smaller=True,
+    by_time=True,
+    margin=0.0005,
+    overlap=0.4,
+    gain="Sammon's stress of the map is {ours:.4f}; {name}, as good, takes {times:.1f} times as "
+    "long.",
+    lines="SammonMapping().fit_transform(X)",
+    levels={"n": (100, 300, 1000)},
+)

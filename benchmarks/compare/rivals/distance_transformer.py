@@ -1,0 +1,59 @@
+"""Attempts on misspelt names: counts of characters and of runs of them, with the angle between."""
+
+from itertools import pairwise
+
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.metrics import pairwise_distances
+
+
+def _nearest(vectorizer, given, metric="cosine"):
+    counts = vectorizer.fit_transform([*given.names, *given.typed])
+    n = len(given.names)
+    return pairwise_distances(counts[n:], counts[:n], metric=metric).argmin(axis=1)
+
+
+def pairs(given):
+    """pairs of characters in TfidfVectorizer."""
+    return _nearest(TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 2)), given)
+
+
+def runs(given):
+    """runs of up to three characters in TfidfVectorizer."""
+    vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 3), sublinear_tf=True)
+    return _nearest(vectorizer, given)
+
+
+def long_runs(given):
+    """runs of two to four characters in TfidfVectorizer."""
+    return _nearest(TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4)), given)
+
+
+def letters(given):
+    """differences of counts of characters and pairs."""
+    return _nearest(CountVectorizer(analyzer="char", ngram_range=(1, 2)), given, "manhattan")
+
+
+def gaps(given):
+    """pairs of characters with gaps in TfidfVectorizer."""
+
+    def parts(word):
+        padded = f"^{word}$"
+        found = [
+            padded[i : i + k : k - 1] for k in (2, 3, 4) for i in range(len(padded) - k + 1)
+        ]
+        return [*word, *found]
+
+    return _nearest(TfidfVectorizer(analyzer=parts), given)
+
+
+def places(given):
+    """characters with their places in TfidfVectorizer."""
+
+    def parts(word):
+        near = [
+            f"{c}{(i + shift) // 2} {shift}" for i, c in enumerate(word) for shift in (0, 1)
+        ]
+        back = [f"{c}{(i - len(word)) // 2}" for i, c in enumerate(word)]
+        return [*near, *back, *map("".join, pairwise(word))]
+
+    return _nearest(TfidfVectorizer(analyzer=parts), given)

@@ -1,0 +1,76 @@
+"""Attempts on series of unequal length: resampled, features, convolutions."""
+
+import numpy as np
+from scipy.ndimage import gaussian_filter1d
+from sklearn.decomposition import PCA
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.linear_model import RidgeClassifierCV
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+
+def _resampled(series, n=60):
+    at = np.linspace(0, 1, n)
+    return np.array([np.interp(at, np.linspace(0, 1, len(x)), x) for x in series])
+
+
+def neighbours(given):
+    """KNeighborsClassifier on resampled series."""
+    X, X_new = (gaussian_filter1d(_resampled(x), 1.5, axis=1) for x in (given.X, given.X_new))
+    grid = {"n_neighbors": [1, 3], "weights": ["uniform", "distance"]}
+    return GridSearchCV(KNeighborsClassifier(), grid).fit(X, given.y).predict(X_new)
+
+
+def features(given):
+    """ExtraTreesClassifier on quantiles and spectra."""
+    X, X_new = (gaussian_filter1d(_resampled(x), 1.5, axis=1) for x in (given.X, given.X_new))
+
+    def describe(X):
+        spectra = np.abs(np.fft.rfft(X)[:, :15])
+        return np.hstack([np.quantile(X, np.linspace(0, 1, 11), axis=1).T, spectra, X])
+
+    model = ExtraTreesClassifier(300, random_state=0)
+    return model.fit(describe(X), given.y).predict(describe(X_new))
+
+
+def machine(given):
+    """SVC on resampled series."""
+    X, X_new = (gaussian_filter1d(_resampled(x), 1.5, axis=1) for x in (given.X, given.X_new))
+    grid = {"C": [1, 10, 100], "gamma": [0.001, 0.003, 0.01, 0.03, 0.1]}
+    return GridSearchCV(SVC(), grid).fit(X, given.y).predict(X_new)
+
+
+def boosting(given):
+    """HistGradientBoostingClassifier on resampled series."""
+    X, X_new = (gaussian_filter1d(_resampled(x), 1.5, axis=1) for x in (given.X, given.X_new))
+    model = HistGradientBoostingClassifier(max_iter=50, min_samples_leaf=3, random_state=0)
+    return model.fit(X, given.y).predict(X_new)
+
+
+def warped_copies(given):
+    """ExtraTreesClassifier on warped copies of the series."""
+    rng = np.random.default_rng(0)
+    X, X_new = (gaussian_filter1d(_resampled(x), 1.5, axis=1) for x in (given.X, given.X_new))
+    walks = gaussian_filter1d(rng.normal(size=(20 * len(X), 60)), 6, axis=1)
+    steps = np.exp(4 * given.warp * walks)
+    at = np.cumsum(steps, axis=1) / steps.sum(axis=1)[:, None] * 59
+    copies = [np.interp(row, np.arange(60), x) for row, x in zip(at, [*X] * 20, strict=True)]
+    model = make_pipeline(PCA(20), ExtraTreesClassifier(200, random_state=0))
+    return model.fit(np.array(copies), np.tile(given.y, 20)).predict(X_new)
+
+
+def convolutions(given):
+    """RidgeClassifierCV on random convolutions."""
+    rng = np.random.default_rng(0)
+    both = _resampled([*given.X, *given.X_new])
+    found = []
+    for gap in 2 ** rng.integers(0, 4, 500):
+        at = np.arange(60)[:, None] + gap * np.arange(9)
+        values = np.pad(both, ((0, 0), (4 * gap, 4 * gap)))[:, at] @ rng.normal(size=9)
+        found += [(values > rng.choice(values.ravel())).mean(axis=1), values.max(axis=1)]
+    X, X_new = np.split(np.array(found).T, [len(given.X)])
+    model = make_pipeline(StandardScaler(), RidgeClassifierCV(np.logspace(-3, 4, 15)))
+    return model.fit(X, given.y).predict(X_new)

@@ -1,0 +1,43 @@
+"""Attempts on Sammon's stress: maps of scikit-learn, and the stress itself in scipy."""
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.spatial.distance import pdist, squareform
+from sklearn.decomposition import PCA
+from sklearn.manifold import MDS, Isomap
+
+
+def principal(given):
+    """PCA."""
+    return PCA(2).fit_transform(given.X)
+
+
+def geodesic(given):
+    """Isomap, scaled."""
+    Y = Isomap(n_neighbors=30).fit_transform(given.X)
+    d = pdist(given.X)
+    near = pdist(Y)
+    return Y * near.sum() / np.sum(near**2 / d)
+
+
+def scaled(given):
+    """MDS from PCA, scaled."""
+    model = MDS(2, n_init=1, init="classical_mds", random_state=0)
+    Y = model.fit_transform(given.X)
+    near = pdist(Y)
+    return Y * near.sum() / np.sum(near**2 / pdist(given.X))
+
+
+def gradient(given):
+    """the stress in scipy.optimize, from PCA."""
+    D = squareform(pdist(given.X)) + np.eye(len(given.X))
+
+    def stress(y):
+        Y = y.reshape(-1, 2)
+        d = squareform(pdist(Y)) + np.eye(len(Y))
+        W = (D - d) / (D * d)
+        value = np.sum((D - d) ** 2 / D) / 2
+        return value, -2 * (W.sum(axis=1)[:, None] * Y - W @ Y).ravel()
+
+    start = PCA(2).fit_transform(given.X).ravel()
+    return minimize(stress, start, jac=True, method="L-BFGS-B").x.reshape(-1, 2)

@@ -1,0 +1,58 @@
+"""Attempts on the slow cause: smoothed, whitened, or predicted from the rows before.
+
+Each returns its best guess of the slowest cause, one value a row.
+"""
+
+import numpy as np
+from scipy.ndimage import uniform_filter1d
+from sklearn.decomposition import PCA, FastICA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
+
+
+def smoothed(given):
+    """moving averages and PCA."""
+    return PCA(1).fit_transform(uniform_filter1d(given.X, given.lag, axis=0))
+
+
+def independent(given):
+    """FastICA, the slowest component."""
+    found = FastICA(random_state=0, tol=0.01, max_iter=100).fit_transform(given.X)
+    return found[:, np.argmin(np.var(np.diff(found, axis=0), axis=0))]
+
+
+def independent_smoothed(given):
+    """FastICA of moving averages, the slowest component."""
+    smooth = uniform_filter1d(given.X, given.lag, axis=0)
+    found = FastICA(random_state=0, tol=0.01, max_iter=100).fit_transform(smooth)
+    return found[:, np.argmin(np.var(np.diff(found, axis=0), axis=0))]
+
+
+def blocks(given):
+    """LinearDiscriminantAnalysis of blocks of moving averages."""
+    block = np.arange(len(given.X)) // 20
+    smooth = uniform_filter1d(given.X, given.lag, axis=0)
+    return LinearDiscriminantAnalysis(n_components=1).fit_transform(smooth, block)
+
+
+def blocks_of_squares(given):
+    """products, and LinearDiscriminantAnalysis of blocks."""
+    block = np.arange(len(given.X)) // 20
+    model = LinearDiscriminantAnalysis(n_components=1)
+    return make_pipeline(PolynomialFeatures(2), model).fit_transform(given.X, block)
+
+
+def steps(given):
+    """PCA of the steps of whitened products."""
+    model = make_pipeline(PolynomialFeatures(2, include_bias=False), PCA(whiten=True))
+    white = model.fit_transform(given.X)
+    return white @ PCA().fit(white[given.lag :] - white[: -given.lag]).components_[-1]
+
+
+def steps_of_few(given):
+    """PCA of the steps of whitened products of main components."""
+    products = PolynomialFeatures(2, include_bias=False)
+    model = make_pipeline(PCA(0.95), products, PCA(whiten=True))
+    white = model.fit_transform(given.X)
+    return white @ PCA().fit(white[given.lag :] - white[: -given.lag]).components_[-1]

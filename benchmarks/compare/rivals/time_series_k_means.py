@@ -1,0 +1,69 @@
+"""Attempts on groups of series: resampled, sorted, spectra, convolutions, hierarchies."""
+
+import numpy as np
+from scipy.ndimage import gaussian_filter1d
+from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
+from sklearn.decomposition import PCA
+from sklearn.mixture import GaussianMixture
+from sklearn.preprocessing import StandardScaler
+
+
+def _resampled(series, n=50):
+    at = np.linspace(0, 1, n)
+    X = np.array([np.interp(at, np.linspace(0, 1, len(x)), x) for x in series])
+    return gaussian_filter1d(X, 1.5, axis=1)
+
+
+def resampled(given):
+    """KMeans on resampled series."""
+    model = KMeans(given.n_clusters, n_init=20, random_state=0)
+    return model.fit_predict(_resampled(given.X))
+
+
+def features(given):
+    """KMeans on sorted values and spectra."""
+    X = _resampled(given.X)
+    both = np.hstack([np.sort(X, axis=1), np.abs(np.fft.rfft(X))[:, :15]])
+    model = KMeans(given.n_clusters, n_init=20, random_state=0)
+    return model.fit_predict(StandardScaler().fit_transform(both))
+
+
+def convolutions(given):
+    """KMeans on random convolutions."""
+    rng = np.random.default_rng(0)
+    X = _resampled(given.X)
+    found = []
+    for gap in 2 ** rng.integers(0, 4, 300):
+        at = np.arange(50)[:, None] + gap * np.arange(9)
+        values = np.pad(X, ((0, 0), (4 * gap, 4 * gap)))[:, at] @ rng.normal(size=9)
+        found += [(values > rng.choice(values.ravel())).mean(axis=1), values.max(axis=1)]
+    Z = PCA(10).fit_transform(StandardScaler().fit_transform(np.array(found).T))
+    return KMeans(given.n_clusters, n_init=20, random_state=0).fit_predict(Z)
+
+
+def hierarchy(given):
+    """AgglomerativeClustering of resampled series."""
+    return AgglomerativeClustering(given.n_clusters).fit_predict(_resampled(given.X))
+
+
+def spectral(given):
+    """SpectralClustering of resampled series."""
+    model = SpectralClustering(
+        given.n_clusters, affinity="nearest_neighbors", n_neighbors=8, random_state=0
+    )
+    return model.fit_predict(_resampled(given.X))
+
+
+def mixture(given):
+    """GaussianMixture of principal components of the series."""
+    X = PCA(6).fit_transform(_resampled(given.X))
+    return GaussianMixture(given.n_clusters, n_init=5, random_state=0).fit_predict(X)
+
+
+def shifted(given):
+    """KMeans on the best match of shifted series."""
+    X = _resampled(given.X)
+    X = (X - X.mean(axis=1)[:, None]) / X.std(axis=1)[:, None]
+    shifts = [np.roll(X, shift, axis=1) @ X.T for shift in range(-10, 11)]
+    K = np.max(shifts, axis=0)
+    return KMeans(given.n_clusters, n_init=20, random_state=0).fit_predict(K + K.T)

@@ -1,0 +1,78 @@
+"""Attempts on trees: counts of labels, runs, rules, paths and pieces cut at a depth."""
+
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.feature_selection import SelectKBest, chi2
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import SVC, LinearSVC
+
+
+def _cut(tree, depth):
+    """The top of a tree as a string."""
+    if isinstance(tree, str) or depth == 0:
+        return tree[0]  # a label is one letter
+    return f"({tree[0]} {' '.join(_cut(child, depth - 1) for child in tree[1:])})"
+
+
+def _nodes(tree):
+    found = [tree]
+    for node in found:
+        found += [] if isinstance(node, str) else node[1:]
+    return found
+
+
+def _linear(analyzer, given):
+    model = make_pipeline(TfidfVectorizer(analyzer=analyzer), LinearSVC())
+    grid = {"linearsvc__C": [0.01, 0.1, 1, 10, 100]}
+    return GridSearchCV(model, grid).fit(given.X, given.y).predict(given.X_new)
+
+
+def labels(given):
+    """counts of labels in HistGradientBoostingClassifier."""
+    counts = CountVectorizer(analyzer=lambda tree: [_cut(node, 0) for node in _nodes(tree)])
+    dense = FunctionTransformer(lambda X: X.toarray().astype(float))
+    model = make_pipeline(counts, dense, HistGradientBoostingClassifier(max_iter=50))
+    return model.fit(given.X, given.y).predict(given.X_new)
+
+
+def runs(given):
+    """runs of up to eight characters of the text."""
+    texts = [[_cut(tree, 99).replace(" ", "") for tree in X] for X in (given.X, given.X_new)]
+    model = make_pipeline(TfidfVectorizer(analyzer="char", lowercase=False), LinearSVC())
+    ranges = [(1, 3), (1, 5), (1, 8)]
+    grid = {"tfidfvectorizer__ngram_range": ranges, "linearsvc__C": [0.1, 1, 10]}
+    return GridSearchCV(model, grid).fit(texts[0], given.y).predict(texts[1])
+
+
+def rules(given):
+    """counts of rules in LinearSVC."""
+    return _linear(lambda tree: [_cut(node, 1) for node in _nodes(tree)], given)
+
+
+def pieces(given):
+    """counts of pieces of up to three levels in LinearSVC."""
+    return _linear(lambda tree: [_cut(v, d) for v in _nodes(tree) for d in range(4)], given)
+
+
+def few_pieces(given):
+    """pieces of up to four levels, the best in LinearSVC."""
+    analyzer = lambda t: [_cut(v, d) for v in _nodes(t) for d in range(5)]  # noqa: E731
+    model = make_pipeline(CountVectorizer(analyzer=analyzer), SelectKBest(chi2), LinearSVC())
+    search = GridSearchCV(model, {"selectkbest__k": [5, 10, 20, 50, 100]})
+    return search.fit(given.X, given.y).predict(given.X_new)
+
+
+def products_of_paths(given):
+    """counts of paths in SVC with products."""
+
+    def paths(tree, above=()):
+        below = [] if isinstance(tree, str) else tree[1:]
+        above = (*above, _cut(tree, 0))
+        ends = ["".join(above[-k:]) for k in range(1, 5)]
+        return ends + [path for child in below for path in paths(child, above)]
+
+    model = make_pipeline(TfidfVectorizer(analyzer=paths, lowercase=False), SVC(kernel="poly"))
+    grid = {"svc__degree": [1, 2, 3], "svc__C": [1, 10, 100], "svc__coef0": [0, 1]}
+    return GridSearchCV(model, grid).fit(given.X, given.y).predict(given.X_new)
