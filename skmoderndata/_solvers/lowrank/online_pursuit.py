@@ -9,7 +9,7 @@ with Huber's function h, quadratic up to `width`: what is beyond is a gross erro
 (2013) minimise it row by row; here a batch of rows at a time.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -44,7 +44,8 @@ class StreamSums(NamedTuple):
 
     def faded(self, factor: float) -> "StreamSums":
         """Multiply all sums by a factor."""
-        return StreamSums(*(factor * term for term in self))
+        terms: Any = (factor * term for term in self)
+        return StreamSums(*terms)
 
 
 class BatchResult(NamedTuple):
@@ -181,7 +182,7 @@ def add_batch(
     squares = np.einsum("ij,ij->j", batch.residual * trusted, batch.residual)
     counts = trusted.sum(axis=0)
     batch_sums = StreamSums(len(X), gram, cleaned, squares, counts)
-    pairs = zip(sums, batch_sums, strict=True)
+    pairs: Any = zip(sums, batch_sums, strict=True)
     return StreamSums(*(old + new for old, new in pairs))
 
 

@@ -25,8 +25,8 @@ def fit_trusted(
     Alternating least squares: every row of A is the regression of a row of X on the left singular
     vectors of B, at first on `start` (p, r), and every row of B the regression of a column of X on
     A, each over its trusted cells. `ridges` are those of the rows and of the columns, of all
-    components or of each, the strongest first. Cells that are not trusted may be NaN. With `cell_weights` the squares have these
-    weights.
+    components or of each, the strongest first. Cells that are not trusted may be NaN. With
+    `cell_weights` the squares have these weights.
     """
     (n, p) = X.shape
     r = start.shape[1]

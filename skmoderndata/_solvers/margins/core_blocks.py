@@ -45,9 +45,8 @@ class RowSet(NamedTuple):
 
 def stacked(X: Any, other: Any) -> Any:
     """Rows of two tables, both dense or both sparse."""
-    if sparse.issparse(X):
-        return sparse.vstack([X, other]).tocsr()
-    return np.concatenate([X, other])
+    tables: Any = [X, other]
+    return sparse.vstack(tables).tocsr() if sparse.issparse(X) else np.concatenate(tables)
 
 
 class WorstRows:
