@@ -244,8 +244,8 @@ def series_of_numbers(rng):
     return series(rng), rng.normal(size=40)
 
 
-def wide_stream(rng):
-    return in_dask(rng, 4000, 600)[0], None
+def wide_rows(rng):
+    return rng.normal(size=(4000, 600)), None
 
 
 def stream(rng):
@@ -397,7 +397,7 @@ GENERATED = {
     "Series of unequal": series_of_classes,
     "Groups of series": series_alone,
     "Series in a kernel": series_of_numbers,
-    "Principal components of a stream": wide_stream,
+    "Principal components of a stream": in_dask(wide_rows),
     "Slow features while": stream,
     "What are these documents": documents,
     "Short texts": short_texts,

@@ -34,7 +34,8 @@ SETTINGS = {  # where the defaults do not suit 83 strings of two kinds
 }
 OTHERS = {
     "KernelTransformer", "SequenceFeatures",  # steps, which have rows below
-    "BayesianCommitteeMachine", "SparseGaussianProcessRegressor",  # inputs need means: vectors
+    "BayesianCommitteeMachine",  # inputs need means: vectors
+    "SparseGaussianProcessClassifier", "SparseGaussianProcessRegressor",
 }  # fmt: skip
 
 

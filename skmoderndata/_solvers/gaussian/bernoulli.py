@@ -68,11 +68,11 @@ def first_sites(y: Array) -> Sites:
 
 
 def maximise_bound(
-    A: Array, rest: Array, y: Array, w: Array, sites: Sites, *, tol: float, max_iter: int
+    A: Array, g: Array, y: Array, w: Array, sites: Sites, *, tol: float, max_iter: int
 ) -> Bound:
     """Maximise F over m and S, by natural gradients with a line search.
 
-    A (m x n) are the whitened columns, `rest` (n) the variances g. A full step replaces the sites
+    A (m x n) are the whitened columns, `g` (n) the variances g. A full step replaces the sites
     by those that the present posterior asks for, which is Newton's method for the mean. Ends where
     the certificate is at most `tol` times the sum of the weights.
     """
@@ -91,7 +91,7 @@ def maximise_bound(
         R = np.linalg.cholesky(B)
         m = solve_upper(R, solve_lower(R, shift[:, None]))[:, 0]
         mean = m @ A
-        variance = rest + np.sum(solve_lower(R, A) ** 2, axis=0)
+        variance = g + np.sum(solve_lower(R, A) ** 2, axis=0)
         expected, slope, curvature = expectations(y, mean, variance)
         C_inverse = solve_lower(R, eye)
         divergence = np.sum(C_inverse**2) + m @ m - size + 2 * np.sum(np.log(np.diag(R)))

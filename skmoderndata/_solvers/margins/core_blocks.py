@@ -58,20 +58,20 @@ class WorstRows:
     excess : ndarray of shape (n_rows, n_problems)
         By how much a row violates optimality, in half the gradient; not positive means not at all.
     count : int
-        Rows that are kept for each problem.
+        Rows that are retained for each problem.
     """
 
     def __init__(self, rows: RowSet, excess: Array, count: int) -> None:
         n, n_problems = excess.shape
-        kept = np.zeros(n, dtype=bool)
+        retained = np.zeros(n, dtype=bool)
         for j in range(n_problems):
             of_problem = excess[:, j]
             worst = np.arange(n)
             if n > count:
                 worst = np.argpartition(-of_problem, count - 1)[:count]
-            kept[worst[of_problem[worst] > 0]] = True
+            retained[worst[of_problem[worst] > 0]] = True
 
-        chosen = np.flatnonzero(kept)
+        chosen = np.flatnonzero(retained)
         self.rows = rows.part(chosen)
         self.excess = excess[chosen]
         self.count = count
