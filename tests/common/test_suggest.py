@@ -3,7 +3,7 @@
 import importlib.resources
 import subprocess
 import sys
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 import pandas as pd
@@ -192,9 +192,9 @@ def test_a_memory_map_is_not_read_as_a_whole(tmp_path, rng, capsys):
 
 def test_large_tables_take_less_than_a_second(rng, capsys):
     X = rng.normal(size=(100_000, 100))
-    start = perf_counter()
+    start = process_time()
     skmoderndata.suggest(X, rng.normal(size=100_000))
-    assert perf_counter() - start < 2  # one on an idle machine
+    assert process_time() - start < 2  # one on an idle machine
 
 
 def test_data_stay_as_they_are(rng, capsys):

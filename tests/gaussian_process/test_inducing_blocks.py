@@ -159,7 +159,7 @@ def test_data_frame_gives_names():
     frame = pandas.DataFrame(X, columns=["a", "b"])
     lazy = model_of("vfe").fit(dataframe.from_pandas(frame, npartitions=3), y)
     assert_array_equal(lazy.feature_names_in_, ["a", "b"])
-    assert_same_model(lazy, model_of("vfe").fit(X, y), X)
+    assert_same_model(lazy, model_of("vfe").fit(frame, y), frame)
 
 
 def test_no_result_is_larger_than_twice_a_block(monkeypatch):
