@@ -96,7 +96,7 @@ class OnlineRobustPCA(
     shuffle : bool, default=True
         Whether to take the rows in a new random order in each pass of `fit`. `partial_fit` never
         shuffles.
-    max_iter : int, default=50
+    max_iter : int, default=200
         Largest number of passes over the rows in `fit`.
     tol : float, default=1e-3
         `fit` stops when a pass changes the objective, relative to itself, by at most this.
@@ -216,7 +216,7 @@ class OnlineRobustPCA(
         forgetting_factor=1.0,
         batch_size=50,
         shuffle=True,
-        max_iter=50,
+        max_iter=200,
         tol=1e-3,
         random_state=None,
     ):

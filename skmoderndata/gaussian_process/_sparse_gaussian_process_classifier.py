@@ -172,7 +172,9 @@ class SparseGaussianProcessClassifier(ClassifierMixin, Base):
         ),
         known_failures={
             "check_sample_weight_equivalence_on_dense_data": "the sums agree to rounding errors, "
-            "which the optimiser enlarges; at given hyperparameters a test compares them"
+            "which the optimiser enlarges; at given hyperparameters a test compares them. In use: "
+            "`BaggingClassifier`, by weights, gives hyperparameters that differ in late digits "
+            "from those of copies"
         },
         comparison=Comparison(
             baseline="sklearn.gaussian_process.GaussianProcessClassifier",

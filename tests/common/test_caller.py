@@ -279,6 +279,7 @@ ABSOLUTE = {
     "SparseNMF": "weights multiply the loss, and not the penalty",
     "ProbabilisticLSA": "weights multiply the counts, and not the smoothing",
     "NeuralGas": "weights are numbers of steps of the online rule",
+    "SparseGaussianProcessClassifier": "a sample of weight two is two samples",
     "SparseGaussianProcessRegressor": "a sample of weight two is two samples, each with its noise",
     "LaplacianEmbedding": "a sample of weight two is two samples: columns have unit length",
     "KernelCentroidOutlierDetector": "a sample of weight two is two samples, left out together",

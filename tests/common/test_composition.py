@@ -21,7 +21,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skmoderndata._registry import all_estimators
-from skmoderndata.discriminant_analysis import KernelFisherDiscriminant
 from skmoderndata.gaussian_process import (
     BayesianCommitteeMachine,
     SparseGaussianProcessRegressor,
@@ -54,7 +53,7 @@ def takes(estimator, n_classes):
         return True
     first = type(estimator)(**type(estimator)._card.checks[0])
     other_scores = type(estimator) in (KernelNearestCentroid, *ORDINAL)
-    return not isinstance(estimator, KernelFisherDiscriminant) and (
+    return estimator.__sklearn_tags__().classifier_tags.multi_class and (
         repr(estimator) == repr(first) or other_scores
     )
 

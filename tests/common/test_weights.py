@@ -8,7 +8,10 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
 from skmoderndata.decomposition import ProbabilisticLSA, SparseNMF
-from skmoderndata.gaussian_process import SparseGaussianProcessRegressor
+from skmoderndata.gaussian_process import (
+    SparseGaussianProcessClassifier,
+    SparseGaussianProcessRegressor,
+)
 from skmoderndata.manifold import LaplacianEmbedding
 from skmoderndata.neighbors import KernelCentroidOutlierDetector
 from skmoderndata.svm import (
@@ -27,6 +30,7 @@ COUNTED = {
     KernelCentroidOutlierDetector: "the sum of the weights is the number of samples",
     LaplacianEmbedding: "a weight takes as many places among the neighbours",
     ProbabilisticLSA: "smoothing adds to weighted counts",
+    SparseGaussianProcessClassifier: "a sample of weight w counts as w equal samples",
     SparseGaussianProcessRegressor: "the variance of the noise is divided by the weight",
     SparseNMF: "penalties of codes and components beside a weighted sum of squares",
 }
