@@ -169,7 +169,7 @@ class KernelPLSRegression(
         cost="k n^2, or n r^2 with rank r",
         checks=({}, {"kernel": "linear"}, {"solver": "low_rank", "n_components": 1}),
         textbook="Take KernelRidge: with 60 spectra of 400 correlated columns and four targets "
-        "its errors are 6% smaller, and nothing but the penalty is to be chosen.",
+        "its errors are 6% smaller than with up to 12 components here.",
         comparison=Comparison(
             baseline="sklearn.kernel_ridge.KernelRidge",
             problem="friedman",
