@@ -31,4 +31,6 @@ def lasso(given):
         )
         left = np.linalg.norm(given.X[rows] - codes[rows] @ given.D, axis=1)
         rows = rows[left > given.residual_tol]
+        if len(rows) == 0:
+            break
     return codes
