@@ -17,7 +17,9 @@ def make(seed, n=300, n_components=5, noise=0.5, concentration=0.5):
     mixtures *= rng.uniform(0.5, 1.5, size=(n, 1))
     X = mixtures @ sources
     return Case(
-        given=SimpleNamespace(X=X + noise * rng.normal(size=X.shape), n_components=n_components),
+        given=SimpleNamespace(
+            X=X + noise * rng.normal(size=X.shape), n_components=n_components
+        ),
         truth=sources,
         about=f"{n} rows, 20 columns of any sign, positive mixtures of {n_components} sources, "
         f"with noise of {noise:g}",
