@@ -47,7 +47,7 @@ def tested(given):
 
 
 def weighted(given):
-    """RidgeCV, its columns weighted by norms of groups, in turn."""
+    """RidgeCV, columns weighted by norms of groups, in turn."""
     weights = np.ones(given.X.shape[1])
     for _ in range(6):
         model = RidgeCV(np.geomspace(0.1, 1e4, 20)).fit(given.X * weights, given.y)
