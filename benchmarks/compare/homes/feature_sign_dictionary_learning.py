@@ -31,7 +31,8 @@ def ours(given):
 
 def score(case, atoms):
     """The objective a row, at the best codes for atoms of norm one at most."""
-    X, alpha = case.truth, case.given.alpha
+    X = case.truth
+    alpha = case.given.alpha
     atoms = atoms / np.maximum(np.linalg.norm(atoms, axis=1, keepdims=True), 1)
     codes = sparse_encode(X, atoms, algorithm="lasso_lars", alpha=alpha)
     return (0.5 * np.sum((X - codes @ atoms) ** 2) + alpha * np.abs(codes).sum()) / len(X)
