@@ -8,7 +8,7 @@ from benchmarks.compare.home import Case, Home
 from skmoderndata.linear_model import BasisPursuit
 
 
-def make(seed, n=200, p=600, n_nonzero=48):
+def make(seed, n=300, p=900, n_nonzero=72):
     """Random equations; the unknowns that are not zero are of similar size."""
     rng = np.random.default_rng(seed)
     coef = np.zeros(p)
@@ -45,5 +45,5 @@ HOME = Home(
     gain="{ours:.0%} of the systems are solved in {our_seconds:.2g} s each, {rival:.0%} with "
     "{name} in {rival_seconds:.2g} s.",
     lines="BasisPursuit(0.0, fit_intercept=False).fit(X, y).coef_",
-    levels={"n_nonzero": (10, 30, 54, 65), "p": (300, 1000)},
+    levels={"n_nonzero": (15, 45, 80, 95), "p": (450, 1500)},
 )

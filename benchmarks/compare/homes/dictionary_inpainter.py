@@ -13,7 +13,8 @@ def make(seed, missing=0.5, side=64):
     """A part of the photograph of a temple, in grey; pixels are missing at random."""
     rng = np.random.default_rng(seed)
     whole = load_sample_image("china.jpg").mean(axis=2)
-    top, left = rng.integers(80, 300 - side), rng.integers(100, 500 - side)
+    top = rng.integers(80, 300 - side)
+    left = rng.integers(100, 500 - side)
     clean = whole[top : top + side, left : left + side]
     return Case(
         given=SimpleNamespace(

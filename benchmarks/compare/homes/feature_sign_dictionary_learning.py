@@ -10,7 +10,7 @@ from benchmarks.compare.home import Case, Home
 from skmoderndata.decomposition import FeatureSignDictionaryLearning
 
 
-def make(seed, n=500, n_components=40, alpha=0.5):
+def make(seed, n=300, n_components=30, alpha=0.5):
     """Digits drawn at random, less their mean."""
     images = load_digits().data / 16
     X = images[np.random.default_rng(seed).permutation(len(images))[:n]]
@@ -31,7 +31,8 @@ def ours(given):
 
 def score(case, atoms):
     """The objective a row, at the best codes for atoms of norm one at most."""
-    X, alpha = case.truth, case.given.alpha
+    X = case.truth
+    alpha = case.given.alpha
     atoms = atoms / np.maximum(np.linalg.norm(atoms, axis=1, keepdims=True), 1)
     codes = sparse_encode(X, atoms, algorithm="lasso_lars", alpha=alpha)
     return (0.5 * np.sum((X - codes @ atoms) ** 2) + alpha * np.abs(codes).sum()) / len(X)
@@ -55,5 +56,5 @@ HOME = Home(
         "model = FeatureSignDictionaryLearning(n_components, alpha=alpha, random_state=0)\n"
         "model.fit(X).components_"
     ),
-    levels={"alpha": (0.2, 1.0), "n_components": (20, 80)},
+    levels={"alpha": (0.2, 1.0), "n_components": (15, 60)},
 )

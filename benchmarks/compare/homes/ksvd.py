@@ -57,6 +57,7 @@ HOME = Home(
     by_time=True,
     margin=0.008,
     n_rounds=3,
+    full_only=True,
     gain="With four numbers a patch {ours:.1%} of the variance is lost, {rival:.1%} with {name}.",
     lines=(
         "model = KSVD(n_components, n_nonzero_coefs=n_nonzero_coefs).fit(X)\n"

@@ -9,29 +9,26 @@ from benchmarks.compare.home import Case, Home
 from skmoderndata.cluster import MultiAssignmentClustering
 
 
-def make(seed, unused=0.4, n=300, n_roles=8):
-    """Users with one to four roles of unequal popularity; random exceptions."""
+def make(seed, noise=0.35, n=300, n_roles=8):
+    """Each user has each role with probability one half; noise replaces rights by coins."""
     rng = np.random.default_rng(seed)
-    roles = rng.uniform(size=(n_roles, 60)) < 0.25
-    popularity = np.geomspace(1, 4, n_roles)
-    users = np.zeros((n, n_roles), dtype=bool)
-    for user in users:
-        size = rng.integers(1, 5)
-        user[rng.choice(n_roles, size, replace=False, p=popularity / popularity.sum())] = True
+    roles = rng.uniform(size=(n_roles, 60)) < 0.2
+    users = rng.uniform(size=(n, n_roles)) < 0.5
     granted = users.astype(int) @ roles > 0
-    is_used = rng.uniform(size=granted.shape) >= unused
-    is_exception = rng.uniform(size=granted.shape) < 0.05
-    X = (granted & is_used) | is_exception
+    is_noise = rng.uniform(size=granted.shape) < noise
+    X = np.where(is_noise, rng.uniform(size=granted.shape) < 0.5, granted)
     return Case(
         given=SimpleNamespace(X=X, n_clusters=n_roles),
         truth=roles,
-        about=f"{n} users, 60 rights, {n_roles} roles that share rights, one to four a user; "
-        f"{unused:.0%} of the rights were never used, 5% of the others are exceptions",
+        about=f"{n} users, 60 rights, {n_roles} roles that share rights, half of them for each "
+        f"user; {noise / 2:.1%} of the rights are exceptions",
     )
 
 
 def ours(given):
-    model = MultiAssignmentClustering(given.n_clusters, max_assignments=4, random_state=0)
+    model = MultiAssignmentClustering(
+        given.n_clusters, max_assignments=given.n_clusters, random_state=0
+    )
     return model.fit(given.X).components_
 
 
@@ -43,7 +40,7 @@ def score(case, roles):
 
 
 HOME = Home(
-    when="rows combine overlapping groups of features, with exceptions of both kinds",
+    when="rows combine many overlapping groups of features, with exceptions of both kinds",
     title="roles behind access rights with exceptions",
     kind="Boolean tables",
     generated=True,
@@ -54,9 +51,9 @@ HOME = Home(
     n_rounds=8,
     gain="{ours:.0%} of the planted roles are found to the last right, {rival:.0%} with {name}.",
     lines=(
-        "model = MultiAssignmentClustering(n_clusters, max_assignments=4).fit(X)\n"
+        "model = MultiAssignmentClustering(n_clusters, max_assignments=8).fit(X)\n"
         "model.components_  # rights of each role\n"
         "model.transform(X)  # roles of each user"
     ),
-    levels={"unused": (0.1, 0.2, 0.3, 0.5), "n": (150, 1000), "n_roles": (5, 12)},
+    levels={"noise": (0.1, 0.2, 0.5), "n": (150, 600), "n_roles": (4, 6)},
 )

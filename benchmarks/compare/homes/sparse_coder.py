@@ -11,7 +11,7 @@ from benchmarks.compare.home import Case, Home
 from skmoderndata.sparse_coding import SparseCoder
 
 
-def make(seed, n=1500, error=0.3):
+def make(seed, n=500, error=0.3):
     """Patches of contrast; every code is to leave at most so much of its patch."""
     image = load_sample_image("china.jpg").mean(axis=2)
     X = extract_patches_2d(image, (8, 8), max_patches=3 * n, random_state=seed)
@@ -57,5 +57,5 @@ HOME = Home(
     gain="Codes of {ours:.1f} atoms take {our_seconds:.2g} s; {name} takes {times:.0f} times as "
     "long.",
     lines="SparseCoder(D, residual_tol=residual_tol).fit(X).transform(X)",
-    levels={"error": (0.1, 0.5), "n": (500, 5000)},
+    levels={"error": (0.1, 0.5), "n": (100, 3000)},
 )

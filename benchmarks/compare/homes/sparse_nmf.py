@@ -15,7 +15,8 @@ def make(seed, missing=0.6, noise=0.2, n=200):
     parts = np.zeros((10, 12, 12))
     for part in parts:
         height, width = rng.integers(3, 7, size=2)
-        top, left = rng.integers(13 - height), rng.integers(13 - width)
+        top = rng.integers(13 - height)
+        left = rng.integers(13 - width)
         part[top : top + height, left : left + width] = 1
     parts = parts.reshape(10, -1)
 

@@ -12,7 +12,8 @@ def pairs(given):
     keep = np.random.default_rng(0).permutation(len(i))[:20000]
     candidates = np.unique(rows[i[keep]] & rows[j[keep]], axis=0).astype(np.float32)
     has = (~given.X).astype(np.float32) @ candidates.T == 0
-    left, chosen = given.X.astype(np.float32), []
+    left = given.X.astype(np.float32)
+    chosen = []
     for _ in range(given.n_clusters):
         best = np.argmax(np.sum(has * (left @ candidates.T), axis=0))
         chosen.append(candidates[best] > 0)

@@ -40,7 +40,8 @@ def components(given):
 def shrunk(given):
     """singular values shrunk in turn, by hidden cells."""
     hidden = np.random.default_rng(0).uniform(size=given.X.shape) < 0.1
-    errors, cuts = [], np.geomspace(3, 30, 8)
+    errors = []
+    cuts = np.geomspace(3, 30, 8)
     for cut in [*cuts, None]:
         X = np.where(hidden, np.nan, given.X) if cut else given.X
         filled = SimpleImputer().fit_transform(X)

@@ -2,7 +2,7 @@
 
 import numpy as np
 from sklearn.decomposition import sparse_encode
-from sklearn.linear_model import orthogonal_mp_gram
+from sklearn.linear_model import orthogonal_mp, orthogonal_mp_gram
 
 
 def pursuit(given):
@@ -16,19 +16,9 @@ def pursuit(given):
     ).T
 
 
-def by_number(given):
-    """sparse_encode with more atoms until the bound is met."""
-    codes = np.zeros((len(given.X), len(given.D)))
-    rows = np.arange(len(given.X))
-    for n_atoms in range(1, 40):
-        codes[rows] = sparse_encode(
-            given.X[rows], given.D, algorithm="omp", n_nonzero_coefs=n_atoms
-        )
-        left = np.linalg.norm(given.X[rows] - codes[rows] @ given.D, axis=1)
-        rows = rows[left > given.residual_tol]
-        if len(rows) == 0:
-            return codes
-    return codes
+def residuals(given):
+    """orthogonal_mp."""
+    return orthogonal_mp(given.D.T, given.X.T, tol=given.residual_tol**2).T
 
 
 def lasso(given):
@@ -41,4 +31,6 @@ def lasso(given):
         )
         left = np.linalg.norm(given.X[rows] - codes[rows] @ given.D, axis=1)
         rows = rows[left > given.residual_tol]
+        if len(rows) == 0:
+            break
     return codes

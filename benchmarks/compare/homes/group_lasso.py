@@ -1,0 +1,53 @@
+"""More features than rows, in groups: many variables without influence, each of many columns."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from benchmarks.compare.home import Case, Home
+from skmoderndata.linear_model import GroupLassoCV
+
+
+def make(seed, n=100, n_groups=80, size=4, active=8, noise=0.4):
+    """Groups of correlated columns; those with influence have it through all their columns."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(n_groups), size)
+    shared = rng.normal(size=(n + 1000, n_groups))[:, groups]
+    X = 0.5 * shared + rng.normal(size=(n + 1000, len(groups)))
+    coef = np.zeros(len(groups))
+    is_active = np.isin(groups, rng.choice(n_groups, active, replace=False))
+    coef[is_active] = rng.normal(size=is_active.sum())
+    f = X @ coef
+    f /= f.std()
+    y = f + noise * rng.normal(size=len(f))
+    return Case(
+        given=SimpleNamespace(X=X[:n], y=y[:n], groups=groups, X_new=X[n:]),
+        truth=f[n:],
+        about=f"{n} rows, {n_groups} groups of {size} columns, {active} of them with influence",
+    )
+
+
+def ours(given):
+    model = GroupLassoCV(30, groups=given.groups)
+    return model.fit(given.X, given.y).predict(given.X_new)
+
+
+def score(case, prediction):
+    """Coefficient of determination for the function without noise."""
+    return 1 - np.mean((prediction - case.truth) ** 2) / np.var(case.truth)
+
+
+HOME = Home(
+    when="columns come in groups, and few of many groups matter",
+    title="few groups of many",
+    kind="tables",
+    generated=True,
+    make=make,
+    ours=ours,
+    score=score,
+    score_name="explained part of the function, on new rows",
+    n_rounds=8,
+    gain="{ours:.0%} of the function are explained on new rows, {rival:.0%} with {name}.",
+    lines="GroupLassoCV(30, groups=groups).fit(X, y).predict(X_new)",
+    levels={"n": (60, 200, 500), "noise": (0.1, 1.0), "size": (2, 8), "active": (3, 20)},
+)

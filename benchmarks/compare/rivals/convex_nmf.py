@@ -1,0 +1,56 @@
+"""Attempts on sources of mixed rows: clusters, extreme rows, factors in turn."""
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.decomposition import FastICA, TruncatedSVD
+from sklearn.linear_model import LinearRegression
+from sklearn.preprocessing import normalize
+
+
+def centres(given):
+    """centres of KMeans on rows of norm one."""
+    model = KMeans(given.n_components, n_init=10, random_state=0)
+    return model.fit(normalize(given.X)).cluster_centers_
+
+
+def many_centres(given):
+    """extreme ones of many centres of KMeans."""
+    model = KMeans(5 * given.n_components, n_init=5, random_state=0).fit(given.X)
+    rest = model.cluster_centers_.copy()
+    chosen = []
+    for _ in range(given.n_components):
+        chosen.append(int(np.argmax(np.sum(rest**2, axis=1))))
+        axis = rest[chosen[-1]] / np.linalg.norm(rest[chosen[-1]])
+        rest -= np.outer(rest @ axis, axis)
+    return model.cluster_centers_[chosen]
+
+
+def extremes(given):
+    """extreme rows of TruncatedSVD, each with ten neighbours."""
+    model = TruncatedSVD(given.n_components, random_state=0)
+    P = model.inverse_transform(model.fit_transform(given.X))
+    rest = P.copy()
+    chosen = []
+    for _ in range(given.n_components):
+        chosen.append(int(np.argmax(np.sum(rest**2, axis=1))))
+        axis = rest[chosen[-1]] / np.linalg.norm(rest[chosen[-1]])
+        rest -= np.outer(rest @ axis, axis)
+    cosine = normalize(P) @ normalize(P).T
+    return np.array([P[np.argsort(-cosine[i])[:10]].mean(axis=0) for i in chosen])
+
+
+def in_turn(given):
+    """those rows, then positive codes and parts in turn."""
+    parts = extremes(given)
+    codes = LinearRegression(positive=True, fit_intercept=False)
+    for _ in range(15):
+        W = codes.fit(parts.T, given.X.T).coef_
+        parts = np.linalg.lstsq(W, given.X, rcond=None)[0]
+    return parts
+
+
+def independent(given):
+    """FastICA."""
+    model = FastICA(given.n_components, random_state=0, max_iter=500)
+    codes = model.fit_transform(given.X)
+    return model.mixing_.T * np.sign(np.sum(codes**3, axis=0))[:, None]
