@@ -94,7 +94,7 @@ class ProgressReport:
         """Count a round of a home problem."""
         level = "".join(f", {name} = {value}" for name, value in condition)
         seconds = sum(result.seconds for result in found.values())
-        self._say(f"{row.name} at home{level}, draw {seed + 1}", error or f"{seconds:.1f} s")
+        self._say(f"{row.name} at home{level}, draw {seed}", error or f"{seconds:.1f} s")
 
     def _say(self, what, reached):
         self.done += 1

@@ -53,11 +53,11 @@ def alternating(given):
 
 
 def restarts(given):
-    """the same on parts of the rows, the best fit of four."""
+    """the same on parts of the rows, the best fit of six."""
     X = given.X.astype(float)
     subsets = np.array(list(product([0, 1], repeat=given.n_clusters)))
     best = (np.inf, None)
-    for i in range(4):
+    for i in range(6):
         rows = np.random.default_rng(i).permutation(len(X))[: 9 * len(X) // 10]
         sets = alternating(type(given)(X=given.X[rows], n_clusters=given.n_clusters))
         covers = (subsets @ sets > 0).astype(float)

@@ -102,6 +102,7 @@ def descend_cone(G: Array, F: Array, Z: Array, level: float, *, rounds: int) -> 
     size = max(1, ENTRIES // (k + 1) ** 2)
     values = [np.zeros(0)]
     for first in range(0, m, size):
+        # all rows share a Gram matrix, or each has its own
         b = slice(first, first + size)
         gram = G if G.ndim == 2 else G[b]
         values.append(_descend(gram, F[b], Z[b], level, rounds=rounds))

@@ -122,6 +122,7 @@ def refit(
                 break
 
         # rows and columns that follow their gross errors, which seem to be noise of a column
+        # least squares once drawn to gross errors cannot tell; after the second cut, too
         mended = L
         if rank and stage < LAST_STAGE:
             mended, anew = fit_doubtful(X, L, A, B, bound=cut * sigma, root=root)

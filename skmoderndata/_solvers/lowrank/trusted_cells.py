@@ -64,6 +64,9 @@ def _regressions(data: Array, weights: Array, V: Array, ridge: float | Array) ->
         G[:, lower[0], lower[1]] = G[:, lower[1], lower[0]] = entries
         diagonal = np.trace(G, axis1=1, axis2=2) / r
         floor = RIDGE_RELATIVE * np.maximum(diagonal, 1e-300)
-        G[:, np.arange(r), np.arange(r)] += ridge + floor[:, None]
+        # a component has a ridge of its own: a strong one is shrunk less
+        i = np.arange(r)
+        G[:, i, i] += ridge
+        G[:, i, i] += floor[:, None]
         coefs[rows] = np.linalg.solve(G, right[rows, :, None])[:, :, 0]
     return coefs
