@@ -183,21 +183,25 @@ def judge(home, ours, others):
     own = sign * column(ours, "score")
     strongest = max(scores, key=lambda name: scores[name].mean())
 
-    # time counts among those that are as good
-    if home.by_time:
-        as_good = [name for name in scores if scores[name].mean() >= own.mean() - home.margin]
-        if as_good:
-            strongest = min(as_good, key=lambda name: column(others[name], "seconds").mean())
-        is_as_good = own.mean() >= scores[strongest].mean() - home.margin
-        if as_good and is_as_good:
-            ratio = column(others[strongest], "seconds") / column(ours, "seconds")
-            interval = mean_interval(np.log(ratio), 0.0)
-            winner = decide(*interval, np.log(TIME_MARGIN))
-            return Verdict(_of_rivals(winner), strongest, *interval)
-
     interval = mean_interval(own - scores[strongest], home.overlap)
     winner = decide(*interval, home.margin)
-    return Verdict(_of_rivals(winner), strongest, *interval)
+    by_score = Verdict(_of_rivals(winner), strongest, *interval)
+    if not home.by_time:
+        return by_score
+
+    # time counts among those that are as good; where none is for sure, it can only help
+    as_good = [name for name in scores if scores[name].mean() >= own.mean() - home.margin]
+    fastest = min(
+        as_good or [strongest], key=lambda name: column(others[name], "seconds").mean()
+    )
+    if own.mean() < scores[fastest].mean() - home.margin:
+        return by_score
+    ratio = column(others[fastest], "seconds") / column(ours, "seconds")
+    interval = mean_interval(np.log(ratio), 0.0)
+    winner = decide(*interval, np.log(TIME_MARGIN))
+    if as_good or (by_score.winner == "undecided" and winner == "method"):
+        return Verdict(_of_rivals(winner), fastest, *interval)
+    return by_score
 
 
 def _of_rivals(winner):

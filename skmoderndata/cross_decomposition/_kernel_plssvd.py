@@ -127,8 +127,6 @@ class KernelPLSSVD(KernelPasses):
         ),
         fits_blocks=True,
         known_failures=PAIRS,
-        textbook="Take KernelCCA: with `alpha=1` it gives the same scores, and smaller values "
-        "find relations in directions of small variance, too.",
         comparison=Comparison(
             baseline="sklearn.cross_decomposition.PLSSVD",
             problem="digit_halves",

@@ -216,8 +216,6 @@ class IncrementalSlowFeatureAnalysis(OnlineComponents):
                 "random_state": 0,
             },
         ),
-        textbook="Take SlowFeatureAnalysis: it is exact, also by partial_fit, and faster up to a "
-        "few thousand columns.",
         comparison=Comparison(
             baseline="sklearn.decomposition.IncrementalPCA",
             problem="image_walk",

@@ -113,8 +113,6 @@ class KernelFisherDiscriminant(KernelProjectionMixin, KernelClassifierMixin, Bas
         cite=("mika1999fisher", "shawetaylor2004kernel"),
         cost="n^3 / 3; low rank r: n r^2",
         checks=({}, {"kernel": "linear", "threshold": "prior"}, {"solver": "low_rank"}),
-        textbook="Take SVC with balanced class weights, or KernelPCA with "
-        "LinearDiscriminantAnalysis for the projection.",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="odd_digits",

@@ -172,9 +172,6 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
                 "random_state": 0,
             },
         ),
-        textbook="Take SparseGaussianProcessRegressor for smooth functions, as it is faster, more "
-        "accurate and bounds its error, and HistGradientBoostingRegressor for rough "
-        "ones.",
         comparison=Comparison(
             baseline="sklearn.gaussian_process.GaussianProcessRegressor",
             problem="friedman_processes",

@@ -125,8 +125,6 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
             "wants it among training samples, which lie nearer to a mean that they are part of. "
             "In use: `fit_predict` on the samples of `fit` flags a fraction below contamination",
         ),
-        textbook="Take OneClassSVM or LocalOutlierFactor: one mean describes curved regions "
-        "badly.",
         comparison=Comparison(
             baseline="sklearn.svm.OneClassSVM",
             problem="digit_novelty",

@@ -334,8 +334,6 @@ class RBFNetworkRegressor(NetworkRegressor, RadialNetwork):
         ),
         known_failures=PLACES_DEPEND_ON_ROWS,
         method="rbf_network",
-        textbook="Take RidgeCV on a Gaussian of the distances that KMeans returns: it is as "
-        "accurate.",
         comparison=Comparison(
             baseline="sklearn.kernel_ridge.KernelRidge",
             problem="friedman",
@@ -519,8 +517,6 @@ class RBFNetworkClassifier(NetworkClassifier, RadialNetwork):
         ),
         known_failures=PLACES_DEPEND_ON_ROWS,
         method="rbf_network",
-        textbook="Take RidgeClassifierCV on a Gaussian of the distances that KMeans returns: it "
-        "is as accurate.",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="scaled_digits",

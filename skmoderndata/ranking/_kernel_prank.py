@@ -163,8 +163,6 @@ class KernelPRank(KernelRankingMachine, Base):
             {"kernel": "poly", "average": True, "random_state": 0},
             {"budget": 100, "shuffle": False},
         ),
-        textbook="Take SVR on the ranks and round, or for a stream Nystroem with SGDRegressor: "
-        "neither depends on the last mistakes.",
         comparison=Comparison(
             baseline="sklearn.svm.SVR",
             problem="graded_many",

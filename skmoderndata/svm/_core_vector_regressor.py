@@ -160,8 +160,6 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
             {"kernel": "linear", "C": 1.0, "tube_distance": 0.1},
             {"kernel": "laplacian", "batch_size": 8, "random_state": 0},
         ),
-        textbook="Take Nystroem with Ridge: on many noisy rows it reaches a smaller error in a "
-        "third of the time.",
         comparison=Comparison(
             baseline="sklearn.svm.SVR",
             problem="friedman_many",

@@ -239,7 +239,7 @@ def test_page_of_a_method_opens_with_what_it_is_for(tmp_path):
 def test_textbook_names_the_better_choice(tmp_path):
     card = replace(KSVD._card, textbook="Take PCA: it is as good.")
     text = comparison.in_short("ksvd", [type("Old", (), {"_card": card})], tmp_path)
-    assert "here to be compared with. Take PCA: it is as good." in text
+    assert "](../comparison.md)). Take PCA: it is as good." in text
     assert comparison.in_short("ksvd", [KSVD], tmp_path) == ""
 
 

@@ -33,7 +33,7 @@ def centres(given):
 
 
 def optimal_directions(given):
-    """those centres, then OMP and least squares in turn."""
+    """MiniBatchKMeans, then OMP and least squares in turn."""
     D = centres(given)[1]
     s = given.n_nonzero_coefs
     for _ in range(5):

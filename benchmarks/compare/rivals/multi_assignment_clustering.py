@@ -53,7 +53,7 @@ def alternating(given):
 
 
 def restarts(given):
-    """the same on parts of the rows, the best fit of six."""
+    """NMF, then roles and members in turn, best of six."""
     X = given.X.astype(float)
     subsets = np.array(list(product([0, 1], repeat=given.n_clusters)))
     best = (np.inf, None)

@@ -15,7 +15,16 @@ def load():
     sections = copy.deepcopy(knowledge()["section"])
     for section in sections:
         section["rows"] = [row for row in section["rows"] if set(row["take"]) <= set(classes)]
+        for row in section["rows"]:  # a textbook method only where there is no other
+            better = [name for name in row["take"] if not is_textbook(classes[name])]
+            row["take"] = better or row["take"]
     return sections
+
+
+def is_textbook(cls):
+    """Whether a method is here to be compared with."""
+    card = getattr(cls, "_card", None)
+    return card is not None and bool(card.textbook)
 
 
 def known():
@@ -74,7 +83,10 @@ def slug(title):
 
 
 def _links(row, classes, docs):
-    return ", ".join(cards.link(classes[name], docs) for name in row["take"])
+    marks = {name: " *(textbook)*" * is_textbook(classes[name]) for name in row["take"]}
+    return ", ".join(
+        f"{cards.link(classes[name], docs)}{mark}" for name, mark in marks.items()
+    )
 
 
 def render_tasks(docs):

@@ -2,6 +2,8 @@
 
 import json
 
+from skmoderndata._registry import all_estimators, all_kernels, method_stem
+
 LEVELS = {"method": "wins", "rival": "loses", "equal": "equal", "undecided": "undecided"}
 ORDER = tuple(LEVELS)
 
@@ -31,7 +33,19 @@ def render(docs):
         members.sort(key=lambda entry: (ORDER.index(entry["winner"]), entry["away"]))
         out += [_row(entry) for entry in members]
         out.append("")
-    return "\n".join(out)
+    return "\n".join([*out, *_textbooks()])
+
+
+def _textbooks():
+    """Markdown: methods without a home problem that they win, and what to take instead."""
+    rows = [
+        f"| {{doc}}`{cls.__name__} </methods/{method_stem(cls)}>` | {cls._card.textbook} |"
+        for cls in [*all_estimators(), *all_kernels()]
+        if cls._card.textbook
+    ]
+    if not rows:
+        return []
+    return ["## Textbook methods", "", "| not | but |", "|---|---|", *rows, ""]
 
 
 def _row(entry):
@@ -49,7 +63,10 @@ def in_short(stem, classes, docs):
     entries = {entry["away"]: entry for entry in load(docs) if entry["page"] == stem}
     textbook = next((cls._card.textbook for cls in classes if cls._card.textbook), "")
     if textbook and False not in entries:
-        text = f"This method is here to be compared with. {textbook}"
+        text = (
+            "No problem was found that this method wins against a few lines of scikit-learn "
+            f"([tried so far](../comparison.md)). {textbook}"
+        )
         return "\n".join([":::{admonition} Textbook", ":class: note", "", text, ":::", ""])
     if False not in entries:
         return ""
