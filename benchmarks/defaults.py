@@ -46,6 +46,7 @@ RELATIVES = {
     "DTWNeighborsClassifier": "sklearn.neighbors.KNeighborsClassifier",
     "DTWNeighborsRegressor": "sklearn.neighbors.KNeighborsRegressor",
     "FeatureSignDictionaryLearning": "sklearn.decomposition.MiniBatchDictionaryLearning",
+    "GroupLassoCV": "sklearn.linear_model.LassoCV",
     "KernelPRank": "sklearn.linear_model.LogisticRegression",
     "NuSVOR": "sklearn.linear_model.LogisticRegression",
     "RoundedSVD": "sklearn.decomposition.NMF",

@@ -35,7 +35,8 @@ from tests.common.rules import ROOT
 
 RIVALS = ROOT / "benchmarks" / "compare" / "rivals"
 ALLOWED = {"sklearn", "numpy", "scipy", "itertools", "functools", "math", "re", "collections"}
-MOST_LINES = 12  # of an attempt, without its docstring
+# of an attempt, without its docstring; a longer one only makes it harder for the method
+MOST_LINES = 17
 LONGEST_NAME = 56
 FIRST = next(iter(find_rivals("robust_pca")))
 
@@ -213,10 +214,13 @@ def test_rivals_are_a_few_lines_of_scikit_learn(stem):
         names += [node.module] if isinstance(node, ast.ImportFrom) else []
         assert {name.split(".")[0] for name in names} <= ALLOWED
 
-    # the lines of a helper count for every attempt that uses it
+    # the lines of a helper count for every attempt that uses it; an attempt may start from another
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     attempts = [name for name in functions if not name.startswith("_")]
-    lengths = {name: n_lines(name, functions) for name in attempts}
+    lengths = {
+        name: n_lines(name, {k: v for k, v in functions.items() if k[0] == "_" or k == name})
+        for name in attempts
+    }
     assert {name: n for name, n in lengths.items() if n > MOST_LINES} == {}
     assert [name for name in find_rivals(stem) if len(name) > LONGEST_NAME] == []
     assert len(find_rivals(stem)) == len(attempts)

@@ -63,9 +63,9 @@ def refit(
     counts the components above the noise, which may only become fewer; fits the cells that are not
     cut; estimates the noise from them; and cuts again. After each cut, rows and columns that lose
     many cells are fitted by least absolute deviations; where that mends some after the second one,
-    its rounds are made once more. None where the components are not
-    few: at least a third of the smaller side. `known_noise`: `sigma` is not estimated. With
-    `weights` of the cells their noise is divided by the roots of these, and so are residuals.
+    its rounds are made once more. None where the components are not few: at least a third of the
+    smaller side. `known_noise`: `sigma` is not estimated. With `weights` of the cells their noise
+    is divided by the roots of these, and so are residuals.
     """
     observed = ~np.isnan(X)
     live = live_columns(X)
@@ -95,12 +95,7 @@ def refit(
             ridges = (sigma**2 * n / sizes**2, sigma**2 * p / sizes**2)
             start = leading.Vt.T
             A, B = fit_trusted(
-                X,
-                trusted,
-                start,
-                n_steps=STEPS_PER_ROUND,
-                ridges=ridges,
-                cell_weights=weights,
+                X, trusted, start, n_steps=STEPS_PER_ROUND, ridges=ridges, cell_weights=weights
             )
             L = A @ B.T
             residual = whitened(X, L, observed, root)
@@ -123,16 +118,14 @@ def refit(
 
         # rows and columns that follow their gross errors, which seem to be noise of a column
         # least squares once drawn to gross errors cannot tell; after the second cut, too
-        mended = L
+        least_squares = L
         if rank and stage < LAST_STAGE:
-            mended, anew = fit_doubtful(X, L, A, B, bound=cut * sigma, root=root)
-        if stage > 0 and np.array_equal(mended, L):
-            break
-        if rank:
-            L = mended
+            L, anew = fit_doubtful(X, L, A, B, bound=cut * sigma, root=root)
             residual = whitened(X, L, observed, root)
-        if rank and not known_noise:
-            noise = np.where(anew, np.minimum(noise, sigma), noise)
+            if not known_noise:
+                noise = np.where(anew, np.minimum(noise, sigma), noise)
+        if stage > 0 and np.array_equal(L, least_squares):
+            break
 
     # tails heavier than Gaussian: the cells that they take back widen the noise in turn
     for _ in range(0 if known_noise else TAIL_ROUNDS):
