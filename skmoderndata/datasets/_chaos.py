@@ -30,15 +30,11 @@ def make_chaotic_series(
 ):
     r"""Generate an orbit of a chaotic system, whose first column is the usual scalar series.
 
-    ========== ======================================================= =========
-    system     equations                                               dimension
-    ========== ======================================================= =========
-    "lorenz"   :math:`\dot x = 16 (y - x),\ \dot y = x (45.92 - z) - y,
-               \ \dot z = x y - 4 z` [1]_                                   2.07
-    "henon"    :math:`x' = 1 - 1.4 x^2 + y,\ y' = 0.3 x` [2]_               1.26
-    "ikeda"    :math:`z' = 1 + 0.9 z \exp(0.4 i - 6 i / (1 + |z|^2))`,
-               the real and the imaginary part of z [3]_                    1.7
-    ========== ======================================================= =========
+    - "lorenz", of dimension 2.07 [1]_: :math:`\dot x = 16 (y - x)`,
+      :math:`\dot y = x (45.92 - z) - y`, :math:`\dot z = x y - 4 z`
+    - "henon", of dimension 1.26 [2]_: :math:`x' = 1 - 1.4 x^2 + y`, :math:`y' = 0.3 x`
+    - "ikeda", of dimension 1.7 [3]_: :math:`z' = 1 + 0.9 z \exp(0.4 i - 6 i / (1 + |z|^2))`, the
+      real and the imaginary part of z
 
     Parameters
     ----------
