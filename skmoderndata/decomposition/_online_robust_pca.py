@@ -173,7 +173,7 @@ class OnlineRobustPCA(
     (2, 0.2)
     >>> found = stream.decompose(X[-100:]).sparse != 0
     >>> int(found.sum()), int((found != (sparse[-100:] != 0)).sum())     # outliers, mistakes
-    (207, 0)
+    (180, 0)
     """
 
     _card = MethodCard(

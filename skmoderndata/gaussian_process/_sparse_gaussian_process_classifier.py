@@ -154,8 +154,8 @@ class SparseGaussianProcessClassifier(ClassifierMixin, Base):
     >>> X, y = make_moons(2000, noise=0.2, random_state=0)
     >>> model = SparseGaussianProcessClassifier(n_inducing=20, random_state=0)
     >>> model = model.fit(X[:1000], y[:1000])
-    >>> round(model.score(X[1000:], y[1000:]), 2)
-    0.97
+    >>> model.score(X[1000:], y[1000:]) > 0.96
+    True
     >>> model.predict_proba([[-1.0, 0.0], [0.5, 0.25], [50.0, 50.0]]).round(1)
     array([[1. , 0. ],
            [0.6, 0.4],
