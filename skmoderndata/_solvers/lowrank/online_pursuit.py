@@ -70,7 +70,8 @@ def pursuit_loss(
     """
     width = float(np.sqrt(2.0)) * sigma
     ratio = max(1.0, n_features / max(weight, 1.0))
-    return StreamLoss(alpha * width * float(np.sqrt(ratio)), width)
+    ridge = alpha * width * float(np.sqrt(ratio))
+    return StreamLoss(ridge, width)
 
 
 def robust_ridge(X: Array, V: Array, loss: StreamLoss) -> BatchResult:
@@ -82,9 +83,11 @@ def robust_ridge(X: Array, V: Array, loss: StreamLoss) -> BatchResult:
     it is small for every row.
     """
     r = V.shape[1]
-    observed = None if not np.isnan(X).any() else ~np.isnan(X)
+    unknown = np.isnan(X)
+    observed = ~unknown if unknown.any() else None
     filled = X if observed is None else np.where(observed, X, 0.0)
-    G = V.T @ V + loss.ridge * np.eye(r)
+    G = V.T @ V
+    G += loss.ridge * np.eye(r)
     factor = linalg.cho_factor(G)
     right = V.T @ filled.T
     scores = linalg.cho_solve(factor, right).T
@@ -105,7 +108,8 @@ def robust_ridge(X: Array, V: Array, loss: StreamLoss) -> BatchResult:
             break
 
         # 3. scores of the cleaned rows
-        scores = scores + linalg.cho_solve(factor, slope.T).T
+        step = linalg.cho_solve(factor, slope.T)
+        scores += step.T
 
     return BatchResult(scores, residual, dual, objective, gap, n_iter)
 
