@@ -35,11 +35,11 @@ from skmoderndata._solvers.lowrank.online_pursuit import (
 from skmoderndata._solvers.lowrank.table import TableSettings, decompose_table
 from skmoderndata._validation import check_codes, validate_data
 from skmoderndata.decomposition._robust_base import (
-    Decomposition,
     absolute_residuals,
     list_cells,
     row_names_of,
     score_of_hidden,
+    split_rows,
 )
 
 START_ROWS = 200  # rows that tell the noise, the number of components and their start
@@ -388,10 +388,7 @@ class OnlineRobustPCA(
         check_is_fitted(self)
         X = self._validate(X, reset=False)
         low_rank = self._scores(X) @ self.components_
-        residual = np.where(np.isnan(X), 0.0, X - low_rank)
-        threshold = self.outlier_threshold * self.noise_scale_
-        sparse = np.where(np.abs(residual) > threshold, residual, 0.0)
-        return Decomposition(low_rank.astype(X.dtype, copy=False), sparse.astype(X.dtype))
+        return split_rows(X, low_rank, self.outlier_threshold * self.noise_scale_)
 
     def find_outliers(self, X):
         """List the cells that are grossly wrong, the largest errors first.

@@ -87,3 +87,10 @@ def score_of_hidden(X, components, mean, scores_of, weights=None):
         wrong = np.where(observed[:, hidden], X[:, hidden] - guess, 0.0)
         error += (counts[:, hidden] * np.abs(wrong)).sum()
     return -float(error / size)
+
+
+def split_rows(X, low_rank, threshold):
+    """Split rows into their low rank and the errors beyond a threshold, in the type of X."""
+    residual = np.where(np.isnan(X), 0.0, X - low_rank)
+    sparse = np.where(np.abs(residual) > threshold, residual, 0.0)
+    return Decomposition(low_rank.astype(X.dtype, copy=False), sparse.astype(X.dtype))

@@ -40,6 +40,7 @@ from skmoderndata.decomposition._robust_base import (
     list_cells,
     row_names_of,
     score_of_hidden,
+    split_rows,
 )
 
 EXACT_RESIDUAL = 1e-5  # of new exact rows, relative to the root mean square of a row
@@ -624,10 +625,7 @@ class RobustPCA(
         check_is_fitted(self)
         X = self._validate(X, reset=False)
         low_rank = self._scores(X)[0] @ self.components_ + self.mean_
-        residual = np.where(np.isnan(X), 0.0, X - low_rank)
-        threshold = self.outlier_threshold * self.noise_scale_
-        sparse = np.where(np.abs(residual) > threshold, residual, 0.0)
-        return Decomposition(low_rank.astype(X.dtype, copy=False), sparse.astype(X.dtype))
+        return split_rows(X, low_rank, self.outlier_threshold * self.noise_scale_)
 
     def find_outliers(self, X=None):
         """List the cells that are grossly wrong, the largest errors first.
