@@ -4,7 +4,8 @@ from numbers import Real
 
 import numpy as np
 
-from skmoderndata._compat import AT_LEAST_ONE, StrOptions
+from skmoderndata._base import FitProgress
+from skmoderndata._compat import AT_LEAST_ONE, CallbackSupportMixin, StrOptions
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.boolean_data.boolean import (
     best_cover,
@@ -15,10 +16,11 @@ from skmoderndata._solvers.boolean_data.boolean import (
     transpose_packed,
 )
 from skmoderndata._solvers.boolean_data.formal_concepts import next_concept
+from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
 
 
-class FormalConceptFactorization(BooleanFactors):
+class FormalConceptFactorization(CallbackSupportMixin, BooleanFactors):
     r"""Boolean factorisation from below by formal concepts, chosen greedily (GreConD).
 
     A formal concept is a rectangle of ones that cannot be enlarged: a set of objects (extent) and
@@ -131,15 +133,20 @@ class FormalConceptFactorization(BooleanFactors):
         uncovered = columns.copy()
         n_ones = int(count_ones(uncovered).sum())
 
+        # every concept covers a new one, so that the loop ends
         intents = []
         covered = []
-        # every concept covers a new one, so that the loop ends
-        while n_ones > 0 and (self.n_clusters is None or len(intents) < self.n_clusters):
-            intent, gain = next_concept(columns, uncovered, n)
-            if gain == 0:
-                break
-            intents.append(intent)
-            covered.append(gain)
+        most = n_ones if self.n_clusters is None else min(self.n_clusters, n_ones)
+        with FitProgress(
+            self, X, y, max_passes=self.n_clusters, task_name="concept"
+        ) as progress:
+            it = Iterations(most, -1.0, progress)
+            for _ in it:
+                intent, gain = next_concept(columns, uncovered, n)
+                it.ended = gain == 0
+                if gain > 0:
+                    intents.append(intent)
+                    covered.append(gain)
 
         k = self.n_clusters or max(len(intents), 1)
         self.components_ = np.zeros((k, p), dtype=bool)

@@ -26,6 +26,7 @@ from skmoderndata._compat import (
     move_array,
     namespace,
 )
+from skmoderndata._solvers.common.iterate import Steps
 from skmoderndata._solvers.gaussian.covariances import Stationary, contract, covariance
 from skmoderndata.kernels._base import BaseKernel
 
@@ -316,37 +317,23 @@ def maximise(
 def _l_bfgs(negative, start, bounds, max_iter, tol, progress):
     """L-BFGS; ends where ten iterations together gain less than `tol`."""
     trace = []
-    begun = False  # whether a pass is open
+    steps = Steps(max_iter, progress)
 
     def after_step(intermediate_result):
-        nonlocal begun
         trace.append(float(intermediate_result.fun))
         many = len(trace) > WINDOW
-        small = many and trace[-WINDOW - 1] - trace[-1] < tol
-        begun = False
-        stop = progress is not None and progress.end()
-        if stop or small:
-            raise StopIteration
-        if progress is not None and len(trace) < max_iter:
-            progress.begin()
-            begun = True
+        steps.end(many and trace[-WINDOW - 1] - trace[-1] < tol)
 
-    if progress is not None:
-        progress.begin()
-        begun = True
-
-    result = minimize(
-        negative,
-        start,
-        jac=True,
-        bounds=bounds,
-        method="L-BFGS-B",
-        callback=after_step,
-        options={"maxiter": max_iter},
-    )
-
-    if begun:
-        progress.end()
+    with steps:
+        result = minimize(
+            negative,
+            start,
+            jac=True,
+            bounds=bounds,
+            method="L-BFGS-B",
+            callback=after_step,
+            options={"maxiter": max_iter},
+        )
 
     converged = len(trace) < max_iter  # or rounding ends the line search: nothing more to gain
     slope = -result.get("jac", np.zeros_like(result.x))  # none where all bounds are equal

@@ -5,6 +5,7 @@ from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import ClassifierMixin
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.utils import check_random_state
@@ -12,11 +13,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, warn_not_converged
+from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
+    CallbackSupportMixin,
     Interval,
     StrOptions,
     check_sample_weight,
@@ -54,7 +56,7 @@ MAX_STEPS = 200  # of natural gradients; they creep where the variance of the ke
 BLOCK_ENTRIES = 2**21  # kernel values held at once in predictions: 16 MB
 
 
-class SparseGaussianProcessClassifier(ClassifierMixin, Base):
+class SparseGaussianProcessClassifier(CallbackSupportMixin, ClassifierMixin, Base):
     r"""Gaussian process classification for many samples, through inducing inputs.
 
     A latent function f with a Gaussian process prior gives the probability
@@ -264,9 +266,7 @@ class SparseGaussianProcessClassifier(ClassifierMixin, Base):
         labels = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         signs = [np.where(codes == label, 1.0, -1.0) for label in labels]
 
-        run = delayed(self._fit_binary)
-        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        ends = parallel(run(start, X, s, w, rows, seed) for s in signs)
+        ends, stopped = self._fit_all(start, X, signs, w, rows, seed)
         self._processes = [process for process, _, _ in ends]
         self.kernels_ = [process.covariance.kernel for process in self._processes]
         self.inducing_points_ = [process.Z for process in self._processes]
@@ -275,7 +275,8 @@ class SparseGaussianProcessClassifier(ClassifierMixin, Base):
         self.lower_bound_ = np.array([bound.value for bound in bounds])
         self.dual_gap_ = max(bound.gap for bound in bounds) / float(w.sum())
         self.n_iter_ = max(0 if end is None else end.n_iter for _, end, _ in ends)
-        self._warn(ends, signs, X[rows], rows)
+        if not stopped:
+            self._warn(ends, signs, X[rows], rows)
         return self
 
     def predict_proba(self, X):
@@ -382,12 +383,33 @@ class SparseGaussianProcessClassifier(ClassifierMixin, Base):
 
     # ---- one process -----------------------------------------------------------------------
 
-    def _fit_binary(self, process, X, y, w, rows, seed):
+    def _fit_all(self, start, X, signs, w, rows, seed):
+        """Fit one process for each vector of signs; tell whether a callback has asked to stop."""
+        one_by_one = len(signs) == 1 or effective_n_jobs(self.n_jobs) == 1
+        task = "iteration" if one_by_one else "processes"
+        run = delayed(self._fit_binary)
+        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads")
+
+        with FitProgress(self, X, max_passes=None, task_name=task) as progress:
+            if one_by_one:
+                ends = [
+                    self._fit_binary(start, X, s, w, rows, seed, progress=progress)
+                    for s in signs
+                ]
+            else:
+                progress.begin()
+                ends = parallel(run(start, X, s, w, rows, seed) for s in signs)
+                progress.end()
+        return ends, progress.stopped
+
+    def _fit_binary(self, process, X, y, w, rows, seed, progress=None):
         """Optimise a process on the rows of the subset, and condition it on all samples."""
         end = None
         bounds = None
         if self.optimizer is not None:
-            end, bounds, process = self._optimise(process, X[rows], y[rows], w[rows], seed)
+            end, bounds, process = self._optimise(
+                process, X[rows], y[rows], w[rows], seed, progress
+            )
         conditioned = process.conditioned(X, y, w)
         if conditioned is None:
             raise ValueError(
@@ -396,7 +418,7 @@ class SparseGaussianProcessClassifier(ClassifierMixin, Base):
             )
         return conditioned, end, bounds
 
-    def _optimise(self, process, X, y, w, seed):
+    def _optimise(self, process, X, y, w, seed, progress):
         points = self.optimize_inducing and process.covariance.fast
         sites = [None]  # of the last evaluation, the start of the next
 
@@ -422,6 +444,7 @@ class SparseGaussianProcessClassifier(ClassifierMixin, Base):
             restarts=self.n_restarts_optimizer,
             rng=check_random_state(seed),
             n_logs=len(logs),
+            progress=progress,
         )
         return end, bounds, process.with_vector(end.x, points)
 

@@ -11,11 +11,12 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, warn_not_converged
+from skmoderndata._base import Base, FitProgress, warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
+    CallbackSupportMixin,
     Interval,
     StrOptions,
     fit_context,
@@ -38,7 +39,9 @@ from skmoderndata._validation import FLOATS, validate_data
 STATED = 30  # samples up to which solver="auto" states the form "equal" for cvxpy
 
 
-class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+class MaximumVarianceUnfolding(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
+):
     r"""Embed samples with maximum variance under preserved distances of neighbours.
 
     Maximises the variance of centred points under the distances d of neighbouring samples, a
@@ -267,8 +270,11 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.edges_ = np.column_stack([first[i], first[j]])
 
         if len(i):
-            unfolding, unit = self._unfold(self._rows, i, j)
+            with FitProgress(self, X, y, max_passes=None) as progress:
+                unfolding, unit = self._unfold(self._rows, i, j, progress)
+            stopped = progress.stopped
         else:  # all samples are equal
+            stopped = False
             unfolding = Unfolding(np.zeros((1, 1)), np.zeros(0), 0.0, 0.0, 0, True)
             unit = 1.0
             self.alpha_ = 0.0
@@ -295,7 +301,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.dual_gap_ = self._gap(unfolding)
         self.n_iter_ = unfolding.n_iter
 
-        if not unfolding.converged:
+        if not unfolding.converged and not stopped:
             reached = f"duality gap {self.dual_gap_:.1e} after {unfolding.n_iter} steps"
             remedy = "increase max_iter, max_rank, tol"
             if self._solver(len(Y)) == "cvxpy":
@@ -438,7 +444,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         j = edges.col[order].astype(int)
         return i, j
 
-    def _unfold(self, X, i, j):
+    def _unfold(self, X, i, j, progress):
         """Solve in units of the mean length of an edge; sets `alpha_` and `edge_errors_`."""
         n = len(X)
         # edges of mean length one
@@ -462,10 +468,13 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             start = smooth_start(graph, nu, self.n_basis, rank, rng)
 
         if solver == "cvxpy":
+            progress.begin()
             unfolding = unfold_stated(graph, form, nu, tol=self.tol)
+            progress.end()
         else:
             ascend = unfold_softly if form == "soft" else unfold_at_most
-            unfolding = ascend(graph, start, nu, max_iter=self.max_iter, tol=self.tol)
+            limits = {"max_iter": self.max_iter, "tol": self.tol}
+            unfolding = ascend(graph, start, nu, progress=progress, **limits)
 
         self.alpha_ = nu / unit**2 if form == "soft" else 0.0
         self.edge_errors_ = graph.lengths(unfolding.Y) / graph.d2 - 1

@@ -9,8 +9,15 @@ from sklearn.metrics import pairwise_distances
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, warn_not_converged
-from skmoderndata._compat import AT_LEAST_ONE, N_JOBS, NON_NEGATIVE, StrOptions, fit_context
+from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._compat import (
+    AT_LEAST_ONE,
+    N_JOBS,
+    NON_NEGATIVE,
+    CallbackSupportMixin,
+    StrOptions,
+    fit_context,
+)
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
 from skmoderndata._solvers.embeddings.sammon import (
@@ -23,7 +30,9 @@ from skmoderndata._validation import FLOATS, check_array, validate_data
 SOLVERS = {"lbfgs": sammon_descent, "smacof": sammon_majorization}
 
 
-class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
+class SammonMapping(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
+):
     r"""Embed samples so that distances are preserved, with emphasis on small distances.
 
     Minimises [1]_
@@ -220,15 +229,14 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         if not n_pairs:
             Y = np.zeros((len(first), k))
             self._store(Y, 0.0, 0.0, np.zeros(1), 0)
+            with FitProgress(self, X, y, max_passes=0):
+                pass  # nothing to do
         else:
             # the start asked for and random ones; the least stress wins
             n = len(first)
             starts = [self._start(X[first], d, given, first, unit, rng)]
             starts += [rng.normal(size=(n, k)) for _ in range(self.n_init - 1)]
-            solve = SOLVERS[self.solver]
-            limits = {"max_iter": self.max_iter, "tol": self.tol, "run": self._run}
-            maps = [solve(d, Y, **limits) for Y in starts]
-            best = min(maps, key=lambda one: one.stress)
+            best, stopped = self._best_map(d, starts, X, y)
 
             # axes: centred, by decreasing variance
             Y = best.Y - best.Y.mean(axis=0)
@@ -240,7 +248,7 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
                 Y = np.hstack([Y, np.zeros((n, n_missing))])
 
             self._store(Y, best.stress, best.gradient_norm, best.trace, best.n_iter)
-            if not best.converged:
+            if not best.converged and not stopped:
                 warn_not_converged(
                     self,
                     reached=f"gradient {best.gradient_norm:.1e} after {best.n_iter} steps",
@@ -349,6 +357,20 @@ class SammonMapping(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base):
         self.gradient_norm_ = gradient_norm
         self.trace_ = trace
         self.n_iter_ = n_iter
+
+    def _best_map(self, d, starts, X, y):
+        """Map of least stress over the starts, and whether a callback has asked to stop."""
+        solve = SOLVERS[self.solver]
+        limits = {"max_iter": self.max_iter, "tol": self.tol, "run": self._run}
+        maps = []
+
+        passes = self.n_init * self.max_iter
+        with FitProgress(self, X, y, max_passes=passes) as progress:
+            for Y in starts:
+                maps.append(solve(d, Y, progress=progress, **limits))
+                if progress.stopped:
+                    break
+        return min(maps, key=lambda one: one.stress), progress.stopped
 
     def _run(self, function, *arguments):
         jobs = Parallel(n_jobs=self.n_jobs, require="sharedmem")

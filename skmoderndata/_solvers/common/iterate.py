@@ -58,3 +58,50 @@ class Iterations:
                 self.converged = True
             if self.converged or self.ended or stop:
                 return
+
+
+class Steps:
+    """Passes of an optimiser that calls back after each of its steps.
+
+    >>> steps = Steps(max_iter=100)
+    >>> with steps:
+    ...     for residual in (1.0, 0.1, 0.01):
+    ...         try:
+    ...             steps.end(residual < 0.05)
+    ...         except StopIteration:
+    ...             break
+    >>> steps.n_iter
+    3
+
+    `end` raises StopIteration, which ends the optimisers of SciPy, where the caller says so or a
+    callback asks to stop. A step that the optimiser leaves open ends with the block.
+    """
+
+    def __init__(self, max_iter: int, progress: Progress | None = None) -> None:
+        self.max_iter = max_iter
+        self.progress = progress
+        self.n_iter = 0
+        self._open = False  # whether a pass has begun and not ended
+
+    def __enter__(self) -> "Steps":
+        self._begin()
+        return self
+
+    def end(self, enough: bool) -> None:
+        """End a step, and the optimiser where that is enough; else begin the next step."""
+        self.n_iter += 1
+        self._open = False
+        stop = self.progress is not None and self.progress.end()
+        if stop or enough:
+            raise StopIteration
+        if self.n_iter < self.max_iter:
+            self._begin()
+
+    def _begin(self) -> None:
+        if self.progress is not None:
+            self.progress.begin()
+            self._open = True
+
+    def __exit__(self, error_type: type | None, *error: object) -> None:
+        if error_type is None and self._open and self.progress is not None:
+            self.progress.end()

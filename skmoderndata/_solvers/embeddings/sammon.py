@@ -8,7 +8,7 @@ from scipy import linalg, optimize
 from scipy.spatial.distance import squareform
 
 from skmoderndata._jit import jit
-from skmoderndata._solvers.common.iterate import Iterations
+from skmoderndata._solvers.common.iterate import Iterations, Progress, Steps
 from skmoderndata._typing import Array
 
 GRADIENT = 1e-6  # norm below which descent may end, for distances of mean 1
@@ -104,7 +104,13 @@ def stress(d: Array, Y: Array, run: Callable[..., Any] = map) -> tuple[float, Ar
 
 
 def sammon_descent(
-    d: Array, start: Array, *, max_iter: int, tol: float, run: Callable[..., Any] = map
+    d: Array,
+    start: Array,
+    *,
+    max_iter: int,
+    tol: float,
+    run: Callable[..., Any] = map,
+    progress: Progress | None = None,
 ) -> Embedding:
     """Minimise Sammon's stress by L-BFGS with 20 pairs (Nocedal 1980).
 
@@ -126,13 +132,16 @@ def sammon_descent(
 
     def after_step(intermediate_result: Any) -> None:
         trace.append(float(intermediate_result.fun))
-        if small(trace[-1]):
-            raise StopIteration
+        steps.end(small(trace[-1]))
 
     # `after_step` ends it
+    steps = Steps(max_iter, progress)
     limits = {"maxiter": max_iter, "maxfun": 10 * max_iter, "ftol": 0, "gtol": 0}
     settings: Any = {"method": "L-BFGS-B", "options": {"maxcor": 20, **limits}}
-    result = optimize.minimize(value, start.ravel(), jac=True, callback=after_step, **settings)
+    with steps:
+        result = optimize.minimize(
+            value, start.ravel(), jac=True, callback=after_step, **settings
+        )
     Y = result.x.reshape(start.shape)
     f, g = stress(d, Y, run)
     norm = float(np.linalg.norm(g))
@@ -143,7 +152,13 @@ def sammon_descent(
 
 
 def sammon_majorization(
-    d: Array, start: Array, *, max_iter: int, tol: float, run: Callable[..., Any] = map
+    d: Array,
+    start: Array,
+    *,
+    max_iter: int,
+    tol: float,
+    run: Callable[..., Any] = map,
+    progress: Progress | None = None,
 ) -> Embedding:
     """Minimise Sammon's stress by the Guttman transform; no step raises it (de Leeuw 1977).
 
@@ -160,7 +175,7 @@ def sammon_majorization(
 
     Y = start - start.mean(axis=0)
     trace = [stress(d, start, run)[0]]
-    it = Iterations(max_iter, tol)
+    it = Iterations(max_iter, tol, progress)
 
     for _ in it:
         # the Guttman transform

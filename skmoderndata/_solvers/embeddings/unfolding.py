@@ -33,7 +33,7 @@ from scipy.sparse.linalg import ArpackError, eigsh, lsqr
 
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.convex_problems import Statement, solve, variance_unfolding
-from skmoderndata._solvers.common.iterate import Iterations
+from skmoderndata._solvers.common.iterate import Iterations, Progress
 
 Array = NDArray[np.float64]
 DENSE_UP_TO = 1500  # nodes up to which eigenvalues are those of a dense matrix
@@ -180,7 +180,13 @@ def lowest_beyond_ones(L: Any) -> tuple[float, Array]:
 
 
 def unfold_softly(
-    graph: Graph, start: Array, nu: float, *, max_iter: int, tol: float
+    graph: Graph,
+    start: Array,
+    nu: float,
+    *,
+    max_iter: int,
+    tol: float,
+    progress: Progress | None = None,
 ) -> Unfolding:
     """Ascend the soft form; residual: the relative gap of value and bound, every `ROUND` steps."""
     Y = start
@@ -189,7 +195,7 @@ def unfold_softly(
     kicks = 0
     best_w = zero
     bound = float("inf")
-    it = Iterations(max_iter, tol)
+    it = Iterations(max_iter, tol, progress)
 
     for _ in it:
         # ascend, and bound the value from above
@@ -215,7 +221,13 @@ def unfold_softly(
 
 
 def unfold_at_most(
-    graph: Graph, start: Array, nu: float, *, max_iter: int, tol: float
+    graph: Graph,
+    start: Array,
+    nu: float,
+    *,
+    max_iter: int,
+    tol: float,
+    progress: Progress | None = None,
 ) -> Unfolding:
     """Ascend the form "at_most" by the method of multipliers; the penalty nu grows.
 
@@ -235,7 +247,7 @@ def unfold_at_most(
     best_w = w
     bound = float("inf")
     before = float("inf")
-    it = Iterations(max_iter, tol)
+    it = Iterations(max_iter, tol, progress)
 
     for _ in it:
         # 1. ascend the augmented Lagrangian
