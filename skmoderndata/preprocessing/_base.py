@@ -134,8 +134,6 @@ def ideal_columns(y, n, owner):
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
     check_target(y, owner=owner)
-    if len(y) != n:
-        raise ValueError(f"{owner}: X has {n} samples, and y {len(y)}.")
 
     # columns of numbers, or of classes
     continuous = type_of_target(y, input_name="y").startswith("continuous")
@@ -148,6 +146,8 @@ def ideal_columns(y, n, owner):
         if y.ndim == 2:  # one column for each label
             y = y.astype(np.float64)
             continuous = True
+    if len(y) != n:
+        raise ValueError(f"{owner}: X has {n} samples, and y {len(y)}.")
 
     varies = np.ptp(y, axis=0).max() > 0 if continuous else len(np.unique(y)) > 1
     if not varies:
