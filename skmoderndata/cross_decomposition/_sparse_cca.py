@@ -47,7 +47,7 @@ class SparseCCA(SecondViewPredictor, LinearViews):
     ----------
     n_components : int, default=2
         Number of pairs, reduced with a warning where less of them have a covariance above 0.
-    l1_bound : float, list of float or "permutation", default=0.3
+    l1_bound : float, list of float or "permutation", default="permutation"
         Bounds :math:`c_x, c_y` as fractions of :math:`\sqrt p` and :math:`\sqrt q`, above 0 and at
         most 1, which is no bound; a single value or one for each view. Fractions below
         :math:`1 / \sqrt p` leave a single column. "permutation" takes, of ten fractions for both
@@ -169,7 +169,7 @@ class SparseCCA(SecondViewPredictor, LinearViews):
         cite=("witten2009penalized", "witten2009extensions", "mackey2008deflation"),
         cost="n p T",
         checks=(
-            {"n_components": 1},
+            {"n_components": 1, "l1_bound": 0.3},
             {"l1_bound": 0.7, "scale": False, "n_components": 1},
         ),
         known_failures=PAIRS | {"check_transformer_n_iter": LABELS},
@@ -206,7 +206,7 @@ class SparseCCA(SecondViewPredictor, LinearViews):
         self,
         n_components=2,
         *,
-        l1_bound=0.3,
+        l1_bound="permutation",
         scale=True,
         n_init=100,
         n_permutations=25,

@@ -43,6 +43,7 @@ from skmoderndata._solvers.kernel.novelty import (
     outlier_threshold,
 )
 
+BALL_AND_SLAB = "ball_and_slab"
 LARGEST_FOLD = 25_000  # rows held out of a table that is seen in passes, about
 
 
@@ -57,7 +58,9 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         - \sum_{j \le k} \langle u_j, \phi(x) - \mu \rangle^2 ,
 
     the reconstruction error. Among all affine subspaces of dimension k, this one minimises the
-    mean error of the training samples.
+    mean error of the training samples. A sample that is far away along the subspace has a small
+    score by that: with ``region="ball_and_slab"`` the region of normal samples is the
+    intersection of this slab with a ball around the mean [2]_.
 
     Parameters
     ----------
@@ -78,6 +81,10 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         Expected fraction of outliers among new samples from the distribution of the training
         samples, in (0, 0.5]. With "max", outliers are samples that are farther from the subspace
         than any training sample, held out or not.
+    region : {"slab", "ball_and_slab"}, default="slab"
+        Where normal samples are: near the subspace, or also near the mean. For "ball_and_slab"
+        the score is the negative of the larger of two squared distances, from the subspace and
+        from the mean, each divided by its threshold for half of `contamination`.
     solver : {"auto", "exact", "low_rank", "nystroem"}, default="auto"
         "exact" uses the kernel matrix of all samples, "low_rank" a subspace of the span of at most
         `max_rank` samples chosen by incomplete Cholesky factorisation, "nystroem" one of the span
@@ -94,6 +101,9 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     ----------
     offset_ : float
         Score below which a sample is an outlier.
+    region_thresholds_ : ndarray of shape (1,) or (2,)
+        What squared distances are divided by: 1 for the slab alone, else the thresholds of the
+        slab and of the ball.
     eigenvalues_ : ndarray of shape (n_components_,)
         Variances along the components, in descending order.
     n_components_ : int
@@ -182,6 +192,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         "n_components": [AT_LEAST_ONE, Interval(RealNotInt, 0, 1, closed="neither")],
         **KERNEL_CONSTRAINTS,
         "contamination": [StrOptions({"max"}), Interval(Real, 0, 0.5, closed="right")],
+        "region": [StrOptions({"slab", BALL_AND_SLAB})],
         "solver": [StrOptions({"auto", "exact", "low_rank", "nystroem"})],
         "max_rank": [AT_LEAST_ONE],
         "random_state": ["random_state"],
@@ -197,6 +208,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         coef0=1,
         kernel_params=None,
         contamination=0.1,
+        region="slab",
         solver="auto",
         max_rank=300,
         random_state=None,
@@ -208,6 +220,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         self.coef0 = coef0
         self.kernel_params = kernel_params
         self.contamination = contamination
+        self.region = region
         self.solver = solver
         self.max_rank = max_rank
         self.random_state = random_state
@@ -258,17 +271,17 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         largest = np.abs(diagonal).max()
         coef = self._keep(subspace, subspace.total + beyond, largest, len(train))
         k = self.n_components_
-        # scores are residuals: |phi|^2 less the part within the subspace
+        # residuals: |phi|^2 less the part within the subspace
         self._project = Projection(source, coef, second)
         fitted = values @ coef
-        scores = -squared_distances(
+        distances = self._distances(
             diagonal, fitted[:, :k] - self._shift, fitted[:, k], self._norm
         )
 
         # threshold: held-out residuals, as those of training samples are too small
-        held_out = -self._held_out(X, weighted, w, train, diagonal, values, fitted[:, k], low)
-        there = np.isfinite(held_out)
-        self.offset_ = self._threshold(held_out[there], w[there], scores.min())
+        held_out = self._held_out(X, weighted, w, train, diagonal, values, fitted[:, k], low)
+        there = np.isfinite(held_out[:, 0])
+        self._set_threshold(held_out[there], w[there], distances.max(axis=0))
         return self
 
     def _fit_features(self, X, sample_weight):
@@ -293,13 +306,14 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
 
         # 3. threshold
         held_out, w = self._held_out_rows(table, sample)
+        settings = (subspace, self.n_components_, self.region)
         if len(held_out) == 0:  # very few rows
-            held_out, w = table.sum(_distances_of_rows, subspace, self.n_components_)
-        lowest = 0.0
+            held_out, w = table.sum(_distances_of_rows, *settings)
+        largest = 0.0
         if self.contamination == "max":
-            (peak,) = table.sum(_largest_distance, subspace, self.n_components_)
-            lowest = -float(peak.values[0])
-        self.offset_ = self._threshold(-np.array(held_out), np.array(w), lowest)
+            (peaks,) = table.sum(_largest_distances, *settings)
+            largest = peaks.values
+        self._set_threshold(np.array(held_out), np.array(w), largest)
         return self
 
     def _held_out_rows(self, table, sample):
@@ -321,7 +335,8 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
 
             total = subspace.total + moments.beyond / moments.weight
             k = self._wanted(subspace, total)
-            found, own = table.part(features, fold).sum(_distances_of_rows, subspace, k)
+            held_out = table.part(features, fold)
+            found, own = held_out.sum(_distances_of_rows, subspace, k, self.region)
             distances += found
             weights += own
         return distances, weights
@@ -348,17 +363,39 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         self._norm = subspace.norm
         return np.c_[subspace.coef[:, :k], subspace.mean]
 
-    def _threshold(self, held_out, w, lowest):
-        """Threshold of the scores, from those of held-out samples; `lowest` is of all others."""
+    def _distances(self, own, scores, means, norm):
+        """Squared distances (n, 1 or 2) from the subspace and, if asked for, from the mean."""
+        return region_distances(own, scores, means, norm, self.region)
+
+    def _scores_of(self, distances):
+        """Scores of squared distances: none is an outlier by one of them alone."""
+        return -(distances / self.region_thresholds_).max(axis=1)
+
+    def _set_threshold(self, held_out, w, largest):
+        """Set the thresholds by held-out distances; `largest` are those of the others."""
+        largest = np.maximum(largest, held_out.max(axis=0))
+
+        # 1. one unit for both distances: half of the outliers are outside of each region
+        self.region_thresholds_ = np.ones(held_out.shape[1])
+        if self.region == BALL_AND_SLAB:
+            ends = largest
+            if self.contamination != "max":
+                half = self.contamination / 2
+                ends = [-outlier_threshold(-column, w, half) for column in held_out.T]
+            self.region_thresholds_ = np.maximum(ends, np.finfo(float).tiny)
+
+        # 2. threshold of the scores
         if self.contamination != "max":
-            return outlier_threshold(held_out, w, self.contamination)
-        lowest = min(lowest, held_out.min())
-        return float(lowest - 1e-9 * abs(lowest))  # none an outlier by rounding
+            scores = self._scores_of(held_out)
+            self.offset_ = outlier_threshold(scores, w, self.contamination)
+        else:
+            lowest = float(self._scores_of(largest[None])[0])
+            self.offset_ = lowest - 1e-9 * abs(lowest)  # none an outlier by rounding
 
     def score(self, X, y=None):
-        """Compute the negative mean squared distance from the subspace.
+        """Compute the mean score: with "slab", minus the mean squared distance from the subspace.
 
-        The score increases with `n_components` and depends on the scale of the kernel; to choose
+        It increases with `n_components` and depends on the scale of the kernel; to choose
         these, use labelled outliers.
 
         Parameters
@@ -382,8 +419,8 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
         return solve(values, w, self.n_components)
 
     def _held_out(self, X, weighted, w, train, diagonal, values, key, low):
-        """Residuals of held-out samples from the subspace of the others; NaN if not held out."""
-        held_out = np.full(len(w), np.nan)
+        """Distances of held-out samples from the subspace of the others; NaN if not held out."""
+        held_out = np.full((len(w), 2 if self.region == BALL_AND_SLAB else 1), np.nan)
         for inside, outside in folds(values, key):
             if low:  # choose landmarks again, since landmarks have no residual
                 fold = TrainingSet(self, X, weighted[inside], gram=train.gram)
@@ -400,7 +437,7 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
             total = subspace.total + beyond
             k = self._wanted(subspace, total)
             scores = rows @ subspace.coef[:, :k] - subspace.shift[:k]
-            held_out[outside] = squared_distances(
+            held_out[outside] = self._distances(
                 diagonal[outside], scores, rows @ subspace.mean, subspace.norm
             )
 
@@ -441,20 +478,31 @@ class KernelPCAOutlierDetector(KernelOutlierMixin, Base):
     def _score_samples(self, X):
         own = np.asarray(self._project.source_gram.diag(as_double(X)), dtype=np.float64)
         values = self._project(X)
-        return -squared_distances(own, values[:, :-1] - self._shift, values[:, -1], self._norm)
+        distances = self._distances(
+            own, values[:, :-1] - self._shift, values[:, -1], self._norm
+        )
+        return self._scores_of(distances)
 
 
-def _distances(rows, subspace, k):
+def region_distances(own, scores, means, norm, region):
+    """Squared distances (n, 1 or 2) from the subspace and, for "ball_and_slab", from the mean."""
+    distances = [squared_distances(own, scores, means, norm)]
+    if region == BALL_AND_SLAB:  # the mean is the subspace without components
+        distances.append(squared_distances(own, scores[:, :0], means, norm))
+    return np.stack(distances, axis=1)
+
+
+def _distances(rows, subspace, k, region):
     """Squared distances from the subspace of k dimensions."""
     own = rows.beyond + np.einsum("ij,ij->i", rows.Z, rows.Z)
     scores = rows.Z @ subspace.coef[:, :k] - subspace.shift[:k]
-    return squared_distances(own, scores, rows.Z @ subspace.mean, subspace.norm)
+    return region_distances(own, scores, rows.Z @ subspace.mean, subspace.norm, region)
 
 
-def _distances_of_rows(rows, subspace, k):
+def _distances_of_rows(rows, subspace, k, region):
     """List squared distances and weights."""
-    return _distances(rows, subspace, k).tolist(), rows.weights.tolist()
+    return _distances(rows, subspace, k, region).tolist(), rows.weights.tolist()
 
 
-def _largest_distance(rows, subspace, k):
-    return (Peaks(np.atleast_1d(_distances(rows, subspace, k).max(initial=0.0))),)
+def _largest_distances(rows, subspace, k, region):
+    return (Peaks(_distances(rows, subspace, k, region).max(axis=0, initial=0.0)),)

@@ -93,7 +93,9 @@ class SlowFeatureAnalysis(
         :class:`~sklearn.preprocessing.PolynomialFeatures`. Its weight is always 0.
 
     lag : int, default=1
-        Number of rows between the two ends of a step.
+        Number of rows between the two ends of a step. With noise in every cell, a number of rows
+        in which the faster causes change and the slow one does not: with 1 the first components
+        are strong causes instead of slow ones.
 
     pre_pca : int, float or None, default=None
         Number of principal components, scaled to unit variance, to which the input is projected

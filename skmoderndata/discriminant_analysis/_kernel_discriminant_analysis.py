@@ -111,8 +111,10 @@ class KernelDiscriminantAnalysis(KernelProjectionMixin, KernelClassifierMixin, B
     and no gap.
 
     A kernel that separates any samples, with `alpha` near 0, maps each class to one point. The
-    covariance is that of the training samples, so that the probabilities of new samples are then
-    overconfident: choose `alpha` by the log-likelihood of held-out samples.
+    covariance is that of the training samples, plus the ridge: probabilities of new samples are
+    too sure for small `alpha`, too timid for large. For probabilities take
+    ``CalibratedClassifierCV(KernelDiscriminantAnalysis(), method="temperature",
+    ensemble=False)`` of scikit-learn.
 
     References
     ----------

@@ -41,8 +41,8 @@ def standard(X):
     return StandardScaler().fit_transform(X)
 
 
-def fit(X, Y, k=1, **settings):
-    return SparseCCA(k, random_state=0, **settings).fit(X, Y)
+def fit(X, Y, k=1, *, l1_bound=0.3, **settings):
+    return SparseCCA(k, l1_bound=l1_bound, random_state=0, **settings).fit(X, Y)
 
 
 # ---- the half step -----------------------------------------------------------------------------
@@ -252,7 +252,7 @@ def test_units_order_of_rows_and_of_views(seed):
 def test_weights_are_copies(seed):
     X, Y = two_views(seed, n=30)
     w = np.random.default_rng(seed).integers(0, 3, size=30)
-    model = SparseCCA(2, random_state=0).fit(X, Y, sample_weight=w)
+    model = SparseCCA(2, l1_bound=0.3, random_state=0).fit(X, Y, sample_weight=w)
     copies = fit(np.repeat(X, w, axis=0), np.repeat(Y, w, axis=0), 2)
     assert_allclose(model.covariances_, copies.covariances_, rtol=1e-7)
     assert_allclose(model.correlations_, copies.correlations_, rtol=1e-6)

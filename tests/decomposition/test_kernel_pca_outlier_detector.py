@@ -248,3 +248,33 @@ def test_a_fraction_of_the_variance_is_that_of_the_whole_spectrum(monkeypatch, s
         few.score_samples(X[:50]), whole.score_samples(X[:50]), rtol=1e-6, atol=1e-9
     )
     assert_allclose(few.offset_, whole.offset_, rtol=1e-6)
+
+
+@pytest.mark.recovery
+@pytest.mark.parametrize("solver", ["exact", "low_rank", "nystroem"])
+def test_ball_and_slab_exclude_what_is_beside_and_beyond(seed, solver):
+    rng = np.random.default_rng(seed)
+    plate = rng.uniform(-1, 1, size=(1000, 3)) * [1, 1, 0.02]
+    beside = [0.0, 0.0, 0.5]
+    beyond = [4.0, 0.0, 0.0]
+    settings = {"kernel": "linear", "contamination": 0.1, "solver": solver, "random_state": 0}
+    slab = KernelPCAOutlierDetector(2, **settings).fit(plate[:500])
+    both = KernelPCAOutlierDetector(2, region="ball_and_slab", **settings).fit(plate[:500])
+    assert_array_equal(slab.predict([plate[0] / 2, beside, beyond]), [1, -1, 1])
+    assert_array_equal(both.predict([plate[0] / 2, beside, beyond]), [1, -1, -1])
+
+    # the rate is that of one detector, not of two
+    rate = (both.predict(plate[500:]) < 0).mean()
+    assert abs(rate - 0.1) < 0.05  # three standard errors of 500 and 500 rows
+
+
+@pytest.mark.oracle
+def test_scores_of_ball_and_slab_are_the_larger_ratio(seed):
+    X = rows(seed)
+    new = rows(seed + 1)
+    model = KernelPCAOutlierDetector(2, kernel="linear", region="ball_and_slab").fit(X)
+    pca = PCA(2).fit(X)
+    error = ((new - pca.inverse_transform(pca.transform(new))) ** 2).sum(axis=1)
+    distance = ((new - X.mean(axis=0)) ** 2).sum(axis=1)
+    slab, ball = model.region_thresholds_
+    assert_allclose(-model.score_samples(new), np.maximum(error / slab, distance / ball))
