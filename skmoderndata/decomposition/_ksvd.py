@@ -108,8 +108,8 @@ class KSVD(
         gets stuck more often. Not allowed with `residual_tol`, because the old code may have more
         atoms than necessary.
     batch_size : int, "auto" or None, default="auto"
-        Number of signals after which the atoms are updated within a pass, using the latest codes
-        of all signals, in addition to the update at the end of the pass. Such a pass takes
+        Number of signals after which the atoms are updated within a pass, using the latest codes,
+        older ones with less weight, in addition to the update at the end of the pass. Such a pass takes
         slightly longer and learns about twice as much. "auto" means eight signals per atom, at
         most a quarter of all signals and at least one per atom. None updates once per pass, and so
         does every fit with missing entries, and "auto" with `monotone`.

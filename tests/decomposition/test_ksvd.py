@@ -499,7 +499,7 @@ def test_between_batches_atoms_move_to_their_optima(positive, seed):
 
 @pytest.mark.oracle
 def test_batches_are_those_of_plain_loops(seed):
-    """The statistics are those of the last code of every signal."""
+    """Codes of earlier batches count less and less: as much as half of the signals."""
     X, D, former = coded(seed)
 
     def code(atoms, rows):
@@ -513,23 +513,28 @@ def test_batches_are_those_of_plain_loops(seed):
         codes = code_in_batches(
             X, found, code, old, 80, np.random.RandomState(seed), False, False
         )
+
+        # all codes that there were, with their signals and weights
         rng = np.random.RandomState(seed)
         expected = D.copy()
-        A = np.zeros((300, 20))
-        if old is not None:
-            A = to_dense(old, 20)
+        A = np.zeros((0, 20)) if old is None else to_dense(old, 20)
+        Y = X[: len(A)]
+        weight = np.full(len(A), 0.5)
+        latest = np.zeros((300, 20))
         order = rng.permutation(300)
         for first in range(0, 300, 80):
             rows = np.sort(order[first : first + 80])
-            A[rows] = to_dense(code(prepare_atoms(expected), rows), 20)
+            latest[rows] = to_dense(code(prepare_atoms(expected), rows), 20)
+            A = np.concatenate([A, latest[rows]])
+            Y = np.concatenate([Y, X[rows]])
+            weight = np.append(weight * (1 - len(rows) / 150), np.ones(len(rows)))
             for j in rng.permutation(20):
-                users = A[:, j] != 0
-                rest = X[users] - A[users] @ expected + np.outer(A[users, j], expected[j])
-                d = A[users, j] @ rest
-                if users.any():
+                rest = Y - A @ expected + np.outer(A[:, j], expected[j])
+                d = (weight * A[:, j]) @ rest
+                if (A[:, j] != 0).any():
                     expected[j] = d / np.linalg.norm(d)
         assert_allclose(found, expected, atol=1e-8)
-        assert_allclose(to_dense(codes, 20), A, atol=1e-8)
+        assert_allclose(to_dense(codes, 20), latest, atol=1e-8)
 
 
 @pytest.mark.recovery

@@ -151,6 +151,7 @@ LONG = "50,000 patches, 30 passes"
 SIZES = {
     SMALL: (3_000, 5),
     MIDDLE: (10_000, 10),
+    "100,000 patches, 5 passes": (100_000, 5),
     "50,000 patches, 10 passes": (50_000, 10),
     LONG: (50_000, 30),
 }

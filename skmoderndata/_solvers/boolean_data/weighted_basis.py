@@ -10,11 +10,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._solvers.boolean_data.boolean import MAX_SETS, all_sets, boolean_product
+from skmoderndata._solvers.boolean_data.boolean import (
+    MAX_SETS,
+    all_sets,
+    boolean_product,
+    distinct_rows,
+    pack_rows,
+    unpack_rows,
+)
 from skmoderndata._typing import Array
 
 BLOCK_ENTRIES = 2**22  # gains of rows by sets of components, held at a time
 MAX_FLIPS = 8  # passes of the local search for each component
+EXACT_BELOW = 2**24  # integers of single precision
 LEAST_GAIN = 1e-12  # relative to the sum of all gains: less is rounding
 
 
@@ -28,8 +36,16 @@ class WeightedBasis(NamedTuple):
 
 
 def bit_gains(bits: Array, weights: Array, bonus: float, penalty: float) -> Array:
-    """Return what each bit saves when it is covered."""
-    return weights * np.where(bits, bonus, -penalty)
+    """Return what each bit saves when it is covered.
+
+    In single precision where its sums over rows and columns are exact, as for observed and missing
+    bits of equal weights: products take half of the time.
+    """
+    gains = weights * np.where(bits, bonus, -penalty)
+    exact = max(gains.shape) * np.abs(gains).max(initial=0.0) < EXACT_BELOW
+    if exact and (gains == np.rint(gains)).all():
+        return gains.astype(np.float32)
+    return gains
 
 
 def weighted_associations(bits: Array, weights: Array) -> Array:
@@ -52,8 +68,7 @@ def distinct_sets(fractions: Array, tau: float) -> Array:
     sets: Array = fractions >= tau - 1e-12  # fractions are not exact
     if len(sets) == 0:
         return sets
-    first = np.unique(sets, axis=0, return_index=True)[1]
-    return sets[np.sort(first)]
+    return unpack_rows(distinct_rows(pack_rows(sets))[0], sets.shape[1])
 
 
 def weighted_greedy(gains: Array, candidates: Array, k: int) -> WeightedBasis:
@@ -65,21 +80,25 @@ def weighted_greedy(gains: Array, candidates: Array, k: int) -> WeightedBasis:
     U = np.zeros((k, p), dtype=bool)
     Z = np.zeros((n, k), dtype=bool)
     free = gains.copy()  # gains of the bits that are not covered
-    least = LEAST_GAIN * float(np.abs(gains).sum())
-    columns = candidates.T.astype(np.float64)
+    least_of_rows = LEAST_GAIN * np.abs(gains).sum(axis=1, dtype=np.float64)
+    columns = candidates.T.astype(gains.dtype)
+    saved = free @ columns  # by each candidate in each row
 
     for step in range(k):
-        # 1. what each candidate saves in each row, and in all that use it
-        saved = free @ columns
-        totals = np.maximum(saved, 0.0).sum(axis=0)
-        if not len(totals) or totals.max() <= least:
+        # 1. what each candidate saves in all rows that use it
+        totals = np.maximum(saved, 0.0).sum(axis=0, dtype=np.float64)
+        if not len(totals) or totals.max() <= least_of_rows.sum():
             break
 
         # 2. the best one, for the rows that gain
         best = int(totals.argmax())
         U[step] = candidates[best]
-        Z[:, step] = saved[:, best] > 0
-        free[np.ix_(Z[:, step], U[step])] = 0.0
+        Z[:, step] = saved[:, best] > least_of_rows
+
+        # 3. the bits that it covers save nothing any more
+        covered = np.ix_(Z[:, step], U[step])
+        saved[Z[:, step]] -= free[covered] @ columns[U[step]]
+        free[covered] = 0.0
     return WeightedBasis(U, Z, weighted_cost(gains, Z, U), 0)
 
 
@@ -89,7 +108,7 @@ def weighted_refit(gains: Array, start: WeightedBasis) -> WeightedBasis:
     The second is the first for the transposed problem. Ends when the cost falls no more.
     """
     best = start
-    least = LEAST_GAIN * float(np.abs(gains).sum())
+    least = LEAST_GAIN * float(np.abs(gains).sum(dtype=np.float64))
     while True:
         U = best.components
         Z = weighted_cover(gains, U, start=best.memberships)
@@ -99,7 +118,6 @@ def weighted_refit(gains: Array, start: WeightedBasis) -> WeightedBasis:
         if not cost < best.cost - least:
             break
         best = WeightedBasis(U_new, Z, cost, best.n_rounds + 1)
-    Z = weighted_cover(gains, best.components, start=best.memberships)
     return best._replace(memberships=Z, cost=weighted_cost(gains, Z, best.components))
 
 
@@ -116,12 +134,15 @@ def weighted_cover(gains: Array, components: Array, *, start: Array | None = Non
         return _flip(gains, components, Z)
 
     sets = all_sets(k)
-    patterns = boolean_product(sets, components).T.astype(np.float64)
+    patterns = boolean_product(sets, components).T.astype(gains.dtype)
     best = np.empty(n, dtype=np.int64)
     size = max(1, BLOCK_ENTRIES // len(sets))
     for first in range(0, n, size):
         saved = gains[first : first + size] @ patterns
-        # among equals but for rounding the first, which is the smallest set
+        # the first among equals, which is the smallest set; but for rounding, if there is any
+        if saved.dtype == np.float32:
+            best[first : first + size] = saved.argmax(axis=1)
+            continue
         top = saved.max(axis=1, keepdims=True)
         scale = np.abs(gains[first : first + size]).sum(axis=1, keepdims=True)
         best[first : first + size] = (saved >= top - LEAST_GAIN * scale).argmax(axis=1)
@@ -154,7 +175,5 @@ def _flip(gains: Array, components: Array, Z: Array) -> Array:
 
 def weighted_cost(gains: Array, Z: Array, U: Array) -> float:
     """Weighted cost of the bits that the product of Z and U has wrong."""
-    covered = boolean_product(Z, U)
-    missed = gains[~covered]
-    extra = gains[covered]
-    return float(missed[missed > 0].sum() - extra[extra < 0].sum())
+    lost = np.where(boolean_product(Z, U), -gains, gains)
+    return float(np.maximum(lost, 0.0).sum(dtype=np.float64))

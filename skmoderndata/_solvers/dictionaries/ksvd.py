@@ -37,6 +37,7 @@ from skmoderndata._typing import Array
 Coder = Callable[[Atoms, Array | slice], SparseCodes]  # of the given rows
 
 RHO = 10.0  # power of the fraction of signals that came before
+MEMORY = 0.5  # of the signals, in the sums over the batches of a pass: older codes count less
 BATCH_SWEEPS = 2  # over the atoms after each batch
 WAIT = 8  # signals for each atom before it is judged by its users
 # passes that show whether replacing atoms over and over leads anywhere
@@ -97,8 +98,8 @@ def learn_dictionary(
     `positive`) are kept at right angles to the constant one: of zero mean.
 
     With `batch_size` (and no mask) the signals are coded so many at a time, and in between every
-    atom moves to the least squares optimum given the other atoms and the last codes of all
-    signals (`code_in_batches`); the update of atoms and codes follows at the end of the pass.
+    atom moves to the least squares optimum given the other atoms and the latest codes
+    (`code_in_batches`); the update of atoms and codes follows at the end of the pass.
 
     With `monotone` a signal keeps its old code where the new one fits it less well. After each
     pass but the last, and in the first fraction `replace_until` of them, atoms with fewer than
@@ -182,16 +183,18 @@ def code_in_batches(
 ) -> SparseCodes:
     """Code all signals, batch after batch in random order, and update D in place in between.
 
-    ``S = A^T A`` and ``T = A^T X`` are those of the last code of every signal: the new codes of a
-    batch take the place of its old ones. Given them, each atom moves to its optimum in turn.
+    The sums ``S = A^T A`` and ``T = A^T X`` forget old codes, which belong to old atoms, as in
+    on-line dictionary learning [Mairal et al. 2010]: they weigh as much as `MEMORY` of the
+    signals. Given them, each atom moves to its optimum in turn.
     """
     # S = A'A and T = A'X of the codes that are there
     k = len(D)
     S = np.zeros((k, k))
     T = np.zeros(D.shape)
-    last = None if former is None else to_csr(former, k)
-    if last is not None:
-        S, T = _statistics(last, X)
+    if former is not None:
+        S, T = _statistics(to_csr(former, k), X)
+        S *= MEMORY
+        T *= MEMORY
 
     shuffled = rng.permutation(len(X))
     batches = []
@@ -203,16 +206,12 @@ def code_in_batches(
         # code a batch with the atoms as they are now
         codes = code(prepare_atoms(D), rows)
         batches.append(codes)
-        signals = X[rows]
 
-        # its new statistics in the place of its old ones
-        if last is not None:
-            S_old, T_old = _statistics(last[rows], signals)
-            S = S - S_old
-            T = T - T_old
-        S_new, T_new = _statistics(to_csr(codes, k), signals)
-        S = S + S_new
-        T = T + T_new
+        # forget as much as comes in
+        S_new, T_new = _statistics(to_csr(codes, k), X[rows])
+        forget = max(1 - len(rows) / (MEMORY * len(X)), 0.0)
+        S = forget * S + S_new
+        T = forget * T + T_new
 
         # move the atoms to their optima
         order = rng.permutation(k)

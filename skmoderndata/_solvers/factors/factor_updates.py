@@ -169,7 +169,10 @@ class Data:
     def sums(self, W: Array) -> "SummedData":
         """Return what the problem of the components needs of these rows and their codes."""
         weighted = W if self.weights is None else W * self.weights[:, None]
-        T = np.ascontiguousarray(self._weighted.T @ self._narrow(weighted), dtype=np.float64)
+        narrow = self._narrow(weighted)
+        # few rows on the left: BLAS takes half of the time that it takes for the transposed X
+        T = self._weighted.T @ narrow if is_sparse(self.X) else (narrow.T @ self._weighted).T
+        T = np.ascontiguousarray(T, dtype=np.float64)
         if self._masks is None:
             return SummedData(W.T @ weighted, T)
 

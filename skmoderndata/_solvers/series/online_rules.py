@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit
+from skmoderndata._jit import jit_leaf
 from skmoderndata._solvers.common.lengths import check_lengths
 from skmoderndata._typing import Array
 
@@ -87,7 +87,7 @@ class MinorState(NamedTuple):
 # ---- one row at a time, compiled ------------------------------------------------------------
 
 
-@jit
+@jit_leaf
 def amnesic_rate(t: float, s: AmnesicSchedule) -> float:
     """Rate of sample number `t` = 1, 2, ...; see `AmnesicSchedule`."""
     if t <= 1:
@@ -101,13 +101,13 @@ def amnesic_rate(t: float, s: AmnesicSchedule) -> float:
     return min(max((1.0 + loss) / t, s.floor), 0.5)
 
 
-@jit
+@jit_leaf
 def learning_rate(t: float, s: StepSchedule) -> float:
     """Learning rate of row number `t`; see `StepSchedule`."""
     return max(s.rate * min(1.0, s.hold / t), s.floor)
 
 
-@jit
+@jit_leaf
 def _follow_residual(r: Array, V: Array, lam: Array, eta: float) -> None:
     """One CCIPCA update of all components by the row `r`, which is deflated in place.
 
@@ -158,7 +158,7 @@ def _follow_residual(r: Array, V: Array, lam: Array, eta: float) -> None:
         rr = np.dot(r, r)
 
 
-@jit
+@jit_leaf
 def _follow_minor(
     u: Array, state: MinorState, eta: float, eta_step: float, work: Array
 ) -> None:
@@ -216,7 +216,7 @@ def _follow_minor(
                 w[i] = u[i] / np.sqrt(uu)
 
 
-@jit
+@jit_leaf
 def _centre(
     x: Array, learn_mean: bool, state: PrincipalState, schedule: AmnesicSchedule, out: Array
 ) -> float:
@@ -237,7 +237,7 @@ def _centre(
     return eta
 
 
-@jit
+@jit_leaf
 def _follow_principal(
     x: Array, learn_mean: bool, state: PrincipalState, schedule: AmnesicSchedule, work: Array
 ) -> None:
@@ -247,7 +247,7 @@ def _follow_principal(
     _follow_residual(work, state.V, state.lam, eta)
 
 
-@jit
+@jit_leaf
 def principal_rows(
     X: Array, learn_mean: bool, state: PrincipalState, schedule: AmnesicSchedule, work: Array
 ) -> None:
@@ -256,7 +256,7 @@ def principal_rows(
         _follow_principal(X[t], learn_mean, state, schedule, work)
 
 
-@jit
+@jit_leaf
 def minor_rows(
     X: Array,
     learn_mean: bool,
@@ -277,7 +277,7 @@ def minor_rows(
         _follow_minor(work[0], state, eta, learning_rate(state.n_seen[1], step), work[1])
 
 
-@jit
+@jit_leaf
 def slow_rows(
     X: Array,
     follows: Array,
