@@ -10,8 +10,9 @@ from sklearn.utils import check_array
 
 from skmoderndata._samples.containers import as_samples
 from skmoderndata._solvers.alignment.corridors import FREE, ITAKURA, SAKOE_CHIBA, SLANTED, Band
+from skmoderndata._solvers.alignment.warping import all_within
 from skmoderndata._typing import Array
-from skmoderndata._validation import check_magnitude
+from skmoderndata._validation import LARGEST, SMALLEST, check_magnitude
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +109,16 @@ def pack_series(X: Any, name: str = "The kernel") -> Series:
     return series
 
 
+def pack_one(x: Any, name: str) -> Array:
+    """Return one series as an array of shape (length, n_channels), after all checks."""
+    # checks of an ordinary array in one pass: those that say what is wrong take 50 times as long
+    if type(x) is np.ndarray and x.dtype == np.float64 and x.ndim in (1, 2) and x.size:
+        points = np.ascontiguousarray(x)
+        if all_within(points.reshape(-1), SMALLEST, LARGEST):
+            return points.reshape(len(points), -1)
+    return pack_series([x], name).values
+
+
 def is_frame(X: Any) -> bool:
     """Whether X is a data frame, of pandas or of polars."""
     return hasattr(X, "columns") and hasattr(X, "shape")
@@ -184,10 +195,15 @@ def _check_finite(series: Series, name: str) -> None:
 
 def same_channels(X: Series, Z: Series, name: str) -> None:
     """Refuse two collections with different numbers of channels."""
-    if X.values.shape[1] != Z.values.shape[1]:
+    equal_channels(X.values, Z.values, name)
+
+
+def equal_channels(x: Array, z: Array, name: str) -> None:
+    """Refuse points with different numbers of channels."""
+    if x.shape[1] != z.shape[1]:
         raise ValueError(
             f"{name}: all series need the same channels; those of one collection have "
-            f"{X.values.shape[1]}, and those of the other {Z.values.shape[1]}."
+            f"{x.shape[1]}, and those of the other {z.shape[1]}."
         )
 
 

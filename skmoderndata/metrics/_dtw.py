@@ -1,9 +1,13 @@
 """Distances between series of different lengths and speeds."""
 
+import math
+
 import numpy as np
 
 from skmoderndata._samples.series import (
+    equal_channels,
     is_integer,
+    pack_one,
     pack_series,
     rooted_local,
     same_channels,
@@ -102,7 +106,8 @@ def dtw(
         cost = alignment_cost(x, z, band=rule, rooted=rooted)
     else:
         _, cost = aligned(x, z, band=rule, rooted=rooted, costs=costs)
-    warn_no_alignment("dtw", np.array(cost))
+    if cost == np.inf:
+        warn_no_alignment("dtw", np.array(cost))
     return _distance(cost, local, root)
 
 
@@ -160,7 +165,8 @@ def dtw_path(
     limits = {"band": band, "radius": radius, "max_slope": max_slope, "slanted": slanted}
     x, z, rule, costs, rooted = _prepare("dtw", x, z, local, **limits)
     path, cost = aligned(x, z, band=rule, rooted=rooted, costs=costs)
-    warn_no_alignment("dtw", np.array(cost))
+    if cost == np.inf:
+        warn_no_alignment("dtw", np.array(cost))
     return path, _distance(cost, local, root)
 
 
@@ -283,8 +289,8 @@ def pairwise_dtw(
 
     Notes
     -----
-    Each series is compared with sixty-four others at a time, in parallel vector registers. The
-    only large array is the result.
+    Each series is compared with sixty-four others at a time, in parallel vector registers; of
+    few long series, each pair by diagonals of its table. The only large array is the result.
 
     Examples
     --------
@@ -493,12 +499,10 @@ def functional_distance(x, z, p=2.0, *, period=1.0):
 
 def _prepare(name, x, z, local, *, band=None, radius=None, max_slope=2.0, slanted=True):
     """Return two series as arrays, the band, and the local costs or whether they are rooted."""
-    a = pack_series([x], f"{name}, x")
-    b = pack_series([z], f"{name}, z")
-    same_channels(a, b, name)
+    x = pack_one(x, f"{name}, x")
+    z = pack_one(z, f"{name}, z")
+    equal_channels(x, z, name)
     rule = warping_band(name, band, radius, max_slope, slanted)
-    x = a.values
-    z = b.values
     if callable(local):
         return x, z, rule, _costs(local, x, z), False
     rooted = rooted_local(name, local)
@@ -520,7 +524,7 @@ def _costs(local, x, z):
 def _distance(cost, local, root):
     squared = isinstance(local, str) and local == "sqeuclidean" and root
     if squared:
-        cost = np.sqrt(cost)
+        cost = math.sqrt(cost)
     return float(cost)
 
 

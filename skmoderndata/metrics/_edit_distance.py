@@ -1,6 +1,11 @@
 """Edit distances of strings and of sequences of tokens."""
 
 from skmoderndata._samples.edits import edit_matrix
+from skmoderndata._solvers.sequences.edits import levenshtein
+
+SHORT_PAIR = 200  # symbols of two words up to which Python's integers are faster
+NUMBERS = (float, int)
+WORDS = (str, bytes)
 
 
 def edit_distance(x, z, *, gap_cost=1.0, substitution_cost=1.0, normalize=False):
@@ -48,6 +53,13 @@ def edit_distance(x, z, *, gap_cost=1.0, substitution_cost=1.0, normalize=False)
     >>> edit_distance(["to", "be"], ["not", "to", "be"])
     1.0
     """
+    # two words and unit costs: what checks and arrays cost is ten times the distance
+    unit = type(gap_cost) in NUMBERS and type(substitution_cost) in NUMBERS
+    unit = unit and gap_cost == substitution_cost == 1
+    if unit and normalize is False and type(x) is type(z) and type(x) in WORDS:
+        if len(x) + len(z) <= SHORT_PAIR:
+            return float(levenshtein(x, z))
+
     costs = {"gap_cost": gap_cost, "substitution_cost": substitution_cost}
     D = edit_matrix([x], [z], **costs, normalize=normalize)
     return float(D[0, 0])

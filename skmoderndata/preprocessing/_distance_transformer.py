@@ -213,7 +213,7 @@ class DistanceTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 f"distances, of shape ({n}, {m})."
             )
 
-        if not (D >= 0).all() or not np.isfinite(D).all():
+        if D.size and not (D.min() >= 0 and D.max() < np.inf):  # NaN, too, fails
             raise ValueError(
                 f"{type(self).__name__}: metric={self.metric!r} gives distances that are NaN, "
                 "infinite or negative on these samples."

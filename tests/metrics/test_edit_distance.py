@@ -49,6 +49,8 @@ def test_words_of_the_machine_are_joined(m, seed):
     by_table = pairwise_edit_distance([x], Z, gap_cost=tiny, substitution_cost=tiny)
     assert_array_equal(pairwise_edit_distance([x], Z), np.rint(by_table))
     assert_array_equal(pairwise_edit_distance(Z, [x]).T, np.rint(by_table))
+    assert_array_equal([[edit_distance(x, z) for z in Z]], np.rint(by_table))
+    assert_array_equal([[edit_distance(z, x) for z in Z]], np.rint(by_table))
 
 
 @pytest.mark.paper

@@ -70,6 +70,7 @@ LONG = ["ab" * 50, "abc" * 40]
 LETTERS = ["".join(np.random.default_rng(i).choice(list("abcd"), size=9)) for i in range(90)]
 PAIRS = PairHMM(np.full((3, 3), 0.02) + 0.82 / 3 * np.eye(3), [0.3, 0.3, 0.4], symbols="abc")
 CASES |= {
+    "edit of words": lambda: pairwise_edit_distance(WORDS),
     "edit": lambda: pairwise_edit_distance([*WORDS, *LONG]),
     "weighted edit": lambda: pairwise_edit_distance(WORDS, LONG, gap_cost=1.5),
     "alignments": lambda: pairwise_alignment(WORDS, LONG, extension_cost=0.5),

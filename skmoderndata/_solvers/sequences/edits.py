@@ -1,14 +1,16 @@
 """Edit distances of sequences: bit-parallel for unit costs, one row of the table otherwise."""
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit
+from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
 BITS = 64
+LANES = 64  # sequences of equal length that are compared with one at a time
 
 
 class EditCosts(NamedTuple):
@@ -24,6 +26,43 @@ class EditCosts(NamedTuple):
 
     gap: float
     substitution: float
+
+
+UNIT = EditCosts(1.0, 1.0)
+
+
+def levenshtein(s: str | bytes, t: str | bytes) -> int:
+    """Levenshtein distance of one short pair, by the formulas of `_unit_distance`.
+
+    Python's integers are words of any length, and arrays for a compiled loop would cost ten times
+    as much as a pair of words of a language.
+    """
+    if not s:
+        return len(t)
+    equal: dict[str | int, int] = {}
+    for i, a in enumerate(s):
+        equal[a] = equal.get(a, 0) | 1 << i
+
+    last = 1 << len(s) - 1
+    word = 2 * last - 1
+    plus = word
+    minus = 0
+    distance = len(s)
+    for a in t:
+        matches = equal.get(a, 0)
+        horizontal = ((matches & plus) + plus ^ plus) | matches
+        right = minus | ~(horizontal | plus) & word
+        down = plus & horizontal
+        if right & last:
+            distance += 1
+        elif down & last:
+            distance -= 1
+
+        # from row to row; the first row rises by one each column
+        right = right << 1 | 1
+        plus = (down << 1 | ~(matches | minus | right)) & word
+        minus = right & (matches | minus)
+    return distance
 
 
 @jit
@@ -105,6 +144,100 @@ def _unit_distance(m, t, peq, plus, minus, distance, first, cells):
     return distance, len(t), cells
 
 
+class Columns(NamedTuple):
+    """Sequences in batches of equal length, symbol by symbol.
+
+    Attributes
+    ----------
+    symbols : ndarray of uint32
+        First symbols of a batch, its second symbols, and so on; the next batch.
+    order : ndarray of int
+        Number of each sequence.
+    edges : ndarray of int
+        Where the batches begin in `order`, and the end.
+    lengths : ndarray of int
+        Length of the sequences of each batch.
+    """
+
+    symbols: Array
+    order: Array
+    edges: Array
+    lengths: Array
+
+
+def in_columns(codes: Array, offsets: Array) -> Columns:
+    """Sort sequences into batches of equal length."""
+    lengths = np.diff(offsets)
+    order = np.argsort(lengths, kind="stable")
+    steps = np.flatnonzero(np.diff(lengths[order])) + 1
+    cuts = [0, *steps.tolist(), len(order)]
+    edges = [edge for a, b in pairwise(cuts) for edge in range(a, b, LANES)]
+    edges.append(len(order))
+
+    symbols = [np.empty(0, dtype=np.uint32)]
+    for a, b in pairwise(edges):
+        positions = np.arange(lengths[order[a]])[:, None] + offsets[order[a:b]]
+        symbols.append(codes[positions].ravel().astype(np.uint32))
+    return Columns(np.concatenate(symbols), order, np.array(edges), lengths[order[edges[:-1]]])
+
+
+@jit_leaf
+def _word_rows(codes, offsets, first, others, masks, lanes, out, position, cells):
+    """Levenshtein distances of sequences of up to 64 symbols, by the formulas of `_unit_distance`.
+
+    Others of equal length are side by side: a tenth of the time, as there are no carries, and the
+    lanes share vector registers. Goes on with row ``position[0]`` for about so many cells. `masks`
+    is zero, and is so again after each row.
+    """
+    plus, minus, matches, total = lanes
+    one = np.uint64(1)
+    for k in range(position[0], out.shape[0]):
+        if cells <= 0 and k > position[0]:  # one row at least
+            position[0] = k
+            return False
+        cells -= len(others.symbols)
+
+        # bits: where each symbol stands in s
+        s = codes[offsets[first + k] : offsets[first + k + 1]]
+        for i in range(len(s)):
+            masks[s[i]] |= one << np.uint64(i)
+        last = np.uint64(max(len(s) - 1, 0))
+
+        column = 0
+        for b in range(len(others.lengths)):
+            batch = others.order[others.edges[b] : others.edges[b + 1]]
+            width = len(batch)
+            plus[:width] = ~np.uint64(0)
+            minus[:width] = np.uint64(0)
+            total[:width] = np.uint64(len(s))
+            for _ in range(others.lengths[b]):
+                for lane in range(width):
+                    matches[lane] = masks[others.symbols[column + lane]]
+                column += width
+
+                # this loop touches four arrays, else LLVM does not vectorise it
+                for lane in range(width):
+                    equal = matches[lane]
+                    up = plus[lane]
+                    vertical = equal | minus[lane]
+                    horizontal = (((equal & up) + up) ^ up) | equal
+                    right = minus[lane] | ~(horizontal | up)
+                    down = up & horizontal
+                    total[lane] += ((right >> last) & one) - ((down >> last) & one)
+
+                    # from row to row; the first row rises by one each column
+                    right = (right << one) | one
+                    plus[lane] = (down << one) | ~(vertical | right)
+                    minus[lane] = right & vertical
+
+            for lane in range(width):
+                out[k, batch[lane]] = total[lane] if len(s) else others.lengths[b]
+
+        for i in range(len(s)):
+            masks[s[i]] = np.uint64(0)
+    return True
+
+
 @jit
 def _unit_rows(codes, offsets, first, others, n_symbols, own, out, position, words, cells):
     """Levenshtein distances of the sequences from `first` on to all others.
@@ -175,6 +308,11 @@ def _table_rows(codes, offsets, first, others, costs, own, out, position, saved,
     return True
 
 
+def one_word(offsets: Array, costs: EditCosts) -> bool:
+    """Whether a word of the machine holds a column of each table: all pairs are computed then."""
+    return costs == UNIT and int(np.diff(offsets).max(initial=0)) <= BITS
+
+
 def edit_distances(
     codes: Array,
     offsets: Array,
@@ -202,19 +340,25 @@ def edit_distances(
     first : int
         Number of the first sequence.
     own : bool
-        Whether the second collection is the first: then row i stops at the diagonal.
+        Whether the second collection is the first: then row i stops at the diagonal, unless
+        `one_word` holds.
     out : ndarray of shape (n_rows, n_others)
         Takes the distances.
     """
     if not out.size:
         return
     position = np.zeros(4, dtype=np.int64)
-    if costs == EditCosts(1.0, 1.0):
-        top = max(codes.max(initial=-1), others[0].max(initial=-1))
+    top = int(max(codes.max(initial=-1), others[0].max(initial=-1)))
+    if one_word(offsets, costs):
+        masks = np.zeros(top + 1, dtype=np.uint64)
+        lanes = tuple(np.empty((4, LANES), dtype=np.uint64))
+        columns = in_columns(*others)
+        in_pieces(_word_rows, codes, offsets, first, columns, masks, lanes, out, position)
+    elif costs == UNIT:
         n_words = (int(np.diff(offsets).max()) + BITS - 1) // BITS
         words = np.zeros((2, n_words), dtype=np.uint64)
         in_pieces(
-            _unit_rows, codes, offsets, first, others, int(top) + 1, own, out, position, words
+            _unit_rows, codes, offsets, first, others, top + 1, own, out, position, words
         )
     else:
         saved = np.empty(int(np.diff(others[1]).max()) + 1)

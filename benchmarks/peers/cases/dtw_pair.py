@@ -1,0 +1,76 @@
+"""Dynamic time warping distances, one pair at a time."""
+
+import numpy as np
+
+from benchmarks.peers import Case, Contender, at_least
+
+
+def work(size, rng):
+    """Pairs of random walks; (n_pairs, length, radius)."""
+    n, length, radius = size
+    return list(rng.normal(size=(n, 2, length)).cumsum(axis=2)), radius
+
+
+def quality(data, distances):
+    """Sum of the distances: the same for all."""
+    return {"sum of distances": float(np.sum(distances))}
+
+
+def ours(data):
+    from skmoderndata.metrics import dtw
+
+    pairs, radius = data
+    return [dtw(x, z, radius=radius) for x, z in pairs]
+
+
+def aeon(data):
+    from aeon.distances import dtw_distance
+
+    pairs, radius = data
+    window = None if radius is None else radius / pairs[0].shape[1]
+    return [np.sqrt(dtw_distance(x, z, window=window)) for x, z in pairs]
+
+
+def dtaidistance(data):
+    from dtaidistance import dtw
+
+    pairs, radius = data
+    window = None if radius is None else radius + 1
+    return [dtw.distance_fast(x, z, window=window) for x, z in pairs]
+
+
+CASE = Case(
+    title="Dynamic time warping: one pair at a time",
+    question="How long does a call of the distance of two series take?",
+    remarks="One thread for all. Short series measure what a call costs, long ones the table.",
+    ours="dtw",
+    sizes={
+        "1,000 pairs of length 20": (1000, 20, None),
+        "300 pairs of length 200, radius 20": (300, 200, 20),
+        "300 pairs of length 200": (300, 200, None),
+        "5 pairs of length 2,000": (5, 2000, None),
+        "1 pair of length 8,000, radius 800": (1, 8000, 800),
+    },
+    quick_sizes={"100 pairs of length 20": (100, 20, None)},
+    warmup=(3, 10, 2),
+    repeat=5,
+    work=work,
+    contenders={
+        "dtw": Contender(run=ours, peer=False, note="default"),
+        "aeon": Contender(run=aeon, requires="aeon>=1.6", note="`dtw_distance`"),
+        "dtaidistance": Contender(
+            run=dtaidistance, requires="dtaidistance>=2.5", note="`distance_fast`"
+        ),
+    },
+    quality=quality,
+    figures={"sum of distances": "of all pairs, the same for all"},
+    targets=(
+        at_least(
+            "at least as fast as aeon from length 200 on, without a radius",
+            "aeon",
+            "ratio",
+            1,
+            sizes=("300 pairs of length 200", "5 pairs of length 2,000"),
+        ),
+    ),
+)
