@@ -18,7 +18,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.codes.bridge import bridge
+from skmoderndata._solvers.codes.bridge import Moments, bridge
 from skmoderndata._validation import FLOATS, validate_data
 
 
@@ -77,7 +77,9 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
     Notes
     -----
     The Gram matrix of the features is formed once, in ``n p^2`` operations and ``p^2`` memory; a
-    sweep costs ``p^2``. For exponents of at least 1 a sweep minimises exactly over each
+    sweep costs ``p^2``. With exponents up to 1 and more than 1000 features, it is formed of a working set
+    of k features only: ``n p`` operations to look at the others, ``n k^2`` and ``k^2`` for a sweep.
+    For exponents of at least 1 a sweep minimises exactly over each
     coefficient in turn [2]_. For exponents below 1 the penalty is replaced by its tangent at the
     current coefficients, which gives a weighted lasso, while a smoothing constant decreases. The
     result is a stationary point, usually a good one, but not always the global minimum.
@@ -172,14 +174,12 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         # products of entries stay finite
         size = _largest(X)
         unit = _largest(y)
-        G, c, yy, x_mean, y_mean = self._moments(X, y / unit, w, size)
+        moments, x_mean, y_mean = self._moments(X, y / unit, w, size)
 
         with FitProgress(self, X, y, max_passes=self.max_iter) as progress:
             alpha = self.alpha / unit / unit * (unit / size) ** self.exponent
             result = bridge(
-                G,
-                c,
-                yy,
+                moments,
                 alpha=alpha,
                 q=float(self.exponent),
                 positive=self.positive,
@@ -212,7 +212,7 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         return self
 
     def _moments(self, X, y, w, size):
-        """Gram matrix and correlations of centred columns in units of `size`, and the means."""
+        """Moments of centred columns in units of `size`, and the means."""
         x_mean = np.zeros(X.shape[1])
         y_mean = 0.0
         if self.fit_intercept:
@@ -222,20 +222,30 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
 
         # sparse columns stay as they are: G - m m' is the centred Gram matrix
         if sparse.issparse(X):
-            A = sparse.csr_array(X, dtype=np.float64) / size
-            weighted = A.multiply(w[:, None]).tocsr()
-            mean = np.asarray(weighted.sum(axis=0)).ravel()
-            G = (A.T @ weighted).toarray()
+            A = sparse.csc_array(X, dtype=np.float64) / size
+            weighted = A.multiply(w[:, None]).tocsc()
+            mean = np.zeros(A.shape[1])
             if self.fit_intercept:
+                mean = np.asarray(weighted.sum(axis=0)).ravel()
                 x_mean = mean * size
-                G -= np.outer(mean, mean)
+            norms_sq = np.asarray(A.multiply(weighted).sum(axis=0)).ravel() - mean**2
+            flat = norms_sq <= 1e-13 * mean**2  # rounding is no variance
             c = weighted.T @ y
-            flat = np.diag(G) <= 1e-13 * mean**2  # rounding is no variance
-            G[flat] = 0.0
-            G[:, flat] = 0.0
+
+            def gram(rows, columns):
+                G = (weighted[:, rows].T @ A[:, columns]).toarray()
+                G -= np.outer(mean[rows], mean[columns])
+                G[flat[rows]] = 0.0
+                G[:, flat[columns]] = 0.0
+                return G
+
+            def products(coef):
+                centred = weighted.T @ (A @ coef) - mean * float(mean @ coef)
+                return np.where(flat, 0.0, centred)
+
             c[flat] = 0.0
-            G = np.ascontiguousarray((G + G.T) / 2)
-            return G, c, yy, x_mean, y_mean
+            norms_sq[flat] = 0.0
+            return Moments(gram, products, c, np.sqrt(norms_sq), yy), x_mean, y_mean
 
         A = X.astype(np.float64) / size
         if self.fit_intercept:
@@ -248,7 +258,18 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
         root = np.sqrt(w)
         A *= root[:, None]
         c = A.T @ (root * y)
-        return A.T @ A, c, yy, x_mean, y_mean
+        norms = np.linalg.norm(A, axis=0)
+
+        def gram(rows, columns):
+            if rows is columns and len(rows) == A.shape[1]:
+                return A.T @ A
+            return A[:, rows].T @ A[:, columns]
+
+        def products(coef):
+            used = np.flatnonzero(coef)
+            return A.T @ (A[:, used] @ coef[used])
+
+        return Moments(gram, products, c, norms, yy), x_mean, y_mean
 
     def predict(self, X):
         """Predict values.

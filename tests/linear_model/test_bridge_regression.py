@@ -85,6 +85,32 @@ def test_exhaustive_search_below_one(q, seed):
     assert (model.coef_[np.abs(c) <= 0.1] == 0).all()
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize("positive", [False, True])
+def test_working_set_of_many_features(positive, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 1500)) + 2
+    X[rng.random(size=X.shape) < 0.3] = 0
+    X[:, -1] = 1.0
+    y = 2 * X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=40)
+    lasso = Lasso(0.1, tol=1e-12, max_iter=100_000, positive=positive).fit(X, y)
+    model = BridgeRegression(0.1, exponent=1, tol=1e-10, positive=positive).fit(X, y)
+    assert_allclose(model.coef_, lasso.coef_, atol=1e-6)
+    assert model.dual_gap_ < 1e-10
+
+    # below 1: the equations of the non-zero coefficients, for dense and for sparse columns
+    dense, thin = (
+        BridgeRegression(0.1, tol=1e-9, positive=positive).fit(data, y)
+        for data in (X, sparse.csr_array(X))
+    )
+    assert_allclose(thin.coef_, dense.coef_, atol=1e-7)
+    slopes = (X - X.mean(axis=0)).T @ (y - dense.predict(X)) / 40
+    used = np.flatnonzero(dense.coef_)
+    expected = 0.05 * np.abs(dense.coef_[used]) ** -0.5 * np.sign(dense.coef_[used])
+    assert_allclose(slopes[used], expected, atol=1e-7)
+    assert len(used) < 20
+
+
 @pytest.mark.certificate
 @pytest.mark.parametrize("q", [0.5, 1.0, 1.2, 2.0, 4.0])
 @pytest.mark.parametrize("positive", [False, True])

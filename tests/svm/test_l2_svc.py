@@ -81,6 +81,41 @@ def test_linear_kernel(seed):
 
 
 @pytest.mark.oracle
+def test_newton_steps_on_the_primal_problem(seed):
+    """They give the function of pairwise steps, its support vectors and its certificate."""
+    X, y = classes(300, seed=seed)
+    X = X + 1e4  # far from the origin
+    labels = y + (X[:, 1] > 1e4 + 1)  # three classes
+    u = np.random.default_rng(seed).uniform(0.3, 2, 300)
+    primal = L2SVC(0.7, "linear", solver="newton").fit(X, labels, sample_weight=u)
+    pairs = L2SVC(0.7, "linear", solver="smo", tol=1e-10).fit(X, labels, sample_weight=u)
+    assert_allclose(primal.objective_, pairs.objective_, rtol=1e-9)
+    assert_allclose(primal.coef_, pairs.coef_, atol=1e-5)
+    assert_array_equal(primal.support_, pairs.support_)
+    assert_allclose(primal.dual_coef_, pairs.dual_coef_, atol=1e-5)
+    assert primal.dual_gap_ < 1e-12
+    assert primal.n_iter_ < 20
+    with pytest.raises(ValueError, match="needs kernel='linear' and a dense table"):
+        L2SVC(kernel="linear", solver="newton").fit(sparse.csr_array(X), y)
+
+
+@pytest.mark.edge
+def test_one_newton_step_warns():
+    X, y = classes(200)
+    with pytest.warns(ConvergenceWarning, match="after 1 steps the relative duality gap is"):
+        L2SVC(kernel="linear", max_iter=1, tol=1e-6).fit(X, y)
+
+
+@pytest.mark.edge
+def test_columns_that_newton_steps_cannot_factor():
+    """Copies of a column at a cost of 1e8: pairwise steps follow where rounding is in the way."""
+    X, y = classes(60, flip=0.0)
+    X = np.hstack([X, X[:, :2], 1e-6 * X]) * 1e4
+    model = L2SVC(1e4, "linear", tol=1e-2).fit(X, y)
+    assert model.dual_gap_ <= 1e-2
+
+
+@pytest.mark.oracle
 def test_core_vector_machine_with_hardly_penalised_offset(seed):
     X, y = classes(200, seed=seed)
     ours = L2SVC(1.0, gamma=0.3).fit(X, y)

@@ -1,9 +1,11 @@
 """Bridge regression: least squares with the penalty ``sum |b|^q`` (Frank and Friedman 1993).
 
 From the Gram matrix: with ``G = X'WX / sum w`` and ``c = X'W y / sum w`` of centred X and y, the
-objective is ``1/2 (yy - 2 c'b + b'G b) + alpha sum |b_j|^q``.
+objective is ``1/2 (yy - 2 c'b + b'G b) + alpha sum |b_j|^q``. Of many features, most of which stay
+at zero, only the part of G is asked for that belongs to a working set.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +17,8 @@ from skmoderndata._solvers.common.iterate import Iterations, Progress
 
 Array = NDArray[np.float64]
 SMALLEST = 1e-10  # of the largest coefficient: the last smoothing of exponents below 1
+WHOLE_UP_TO = 1000  # features whose Gram matrix is formed at once
+ADDED_FEATURES = 50  # to a working set at a time, at least; as many as it has
 NEWTON = 60  # steps at most; the start is on the side from which each step improves
 
 
@@ -85,10 +89,62 @@ def shrink(z, a, penalty, q):
     return t
 
 
+class Moments(NamedTuple):
+    """What the objective asks of the data."""
+
+    gram: Callable[[Array, Array], Array]  # block of G of some features and some others
+    products: Callable[[Array], Array]  # G b of coefficients b of all features
+    c: Array  # correlations with the target
+    norms: Array  # roots of the diagonal of G
+    yy: float
+
+
+class WorkingSet:
+    """Features that may be non-zero, all of them where they are few, and their coefficients."""
+
+    def __init__(self, moments: Moments, whole: bool) -> None:
+        self.moments = moments
+        self.whole = whole
+        self.indices = np.arange(len(moments.c) if whole else 0)
+        self.b = np.zeros(len(self.indices))
+        self.c = moments.c[self.indices]
+        self.G = moments.gram(self.indices, self.indices)
+        self.g = self.c.copy()
+
+    def slopes(self) -> Array:
+        """Correlations of all features with the residual."""
+        if self.whole:
+            return self.g
+        return self.moments.c - self.moments.products(self.coef())
+
+    def coef(self) -> Array:
+        """Coefficients of all features."""
+        coef = np.zeros(len(self.moments.c))
+        coef[self.indices] = self.b
+        return coef
+
+    def add(self, excess: Array) -> bool:
+        """Add the features of largest positive `excess`; False if there are none outside."""
+        excess[self.indices] = 0.0
+        outside = np.flatnonzero(excess > 0.0)
+        if len(outside) == 0:
+            return False
+        size = min(len(outside), max(ADDED_FEATURES, len(self.indices)))
+        largest = np.argsort(-excess[outside], kind="stable")[:size]
+        added = np.sort(outside[largest])
+
+        beside = self.moments.gram(self.indices, added)
+        among = self.moments.gram(added, added)
+        self.G = np.block([[self.G, beside], [beside.T, among]])
+        self.indices = np.append(self.indices, added)
+        self.b = np.append(self.b, np.zeros(size))
+        self.c = self.moments.c[self.indices]
+        self.g = self.c - self.G @ self.b
+        return True
+
+
 def bridge(
-    G: Array,
-    c: Array,
-    yy: float,
+    moments: Moments,
     *,
     alpha: float,
     q: float,
@@ -103,36 +159,70 @@ def bridge(
     q < 1 the concave penalty ``sum (|b| + e)^q`` is replaced by its tangent, a weighted lasso,
     again and again, while e falls by halves from the size of the lasso's coefficients; it ends
     in a stationary point, where the KKT residual is at most `tol`.
+
+    Sweeps go over a working set; where they settle, features outside that would move join it.
     """
-    b = np.zeros(len(c))
-    g = c.copy()
+    whole = q > 1 or alpha == 0 or len(moments.c) <= WHOLE_UP_TO
+    work = WorkingSet(moments, whole)
     it = Iterations(max_iter, tol, progress)
-
-    # q >= 1 is convex: coordinate descent to a gap
     if q >= 1:
-        penalties = np.full(len(c), alpha)
-        for _ in it:
-            sweep(G, penalties, q, positive, b, g)
-            it.residual = duality_gap(b, c, g, yy, alpha, q, positive)
-        violation = kkt_residual(b, c, g, alpha, q, positive)
-        return BridgeResult(b, it.residual, violation, it.n_iter)
+        gap = _convex_sweeps(work, it, alpha, q, positive)
+    else:
+        _concave_sweeps(work, it, alpha, q, positive)
+        gap = float("nan")
 
-    # q < 1: a sequence of weighted lassos whose smoothing e is halved when they settle
-    largest = np.max(np.abs(c), initial=0.0)
-    curvature = max(np.diag(G).max(initial=0.0), 1e-300)
-    scale = float(largest / curvature)
-    e = scale
+    b = work.coef()
+    violation = kkt_residual(b, moments.c, work.slopes(), alpha, q, positive)
+    return BridgeResult(b, gap, violation, it.n_iter)
+
+
+def _convex_sweeps(
+    work: WorkingSet, it: Iterations, alpha: float, q: float, positive: bool
+) -> float:
+    """Coordinate descent for q >= 1; returns the gap of all features."""
+    _, _, c, _, yy = work.moments
     for _ in it:
-        penalties = alpha * q * (np.abs(b) + e) ** (q - 1) if scale > 0 else np.zeros(len(c))
-        step = sweep(G, penalties, 1.0, positive, b, g)
-        settled = step <= tol * np.sqrt(max(yy, 0.0))
+        penalties = np.full(len(work.b), alpha)
+        sweep(work.G, penalties, q, positive, work.b, work.g)
+        it.residual = duality_gap(work.b, work.c, work.g, yy, alpha, q, positive)
+
+        # so far the gap of the problem without those outside
+        if it.residual <= it.tol and not work.whole:
+            slopes = work.slopes()
+            it.residual = duality_gap(work.coef(), c, slopes, yy, alpha, q, positive)
+            work.add((slopes if positive else np.abs(slopes)) - alpha)
+    return duality_gap(work.coef(), c, work.slopes(), yy, alpha, q, positive)
+
+
+def _concave_sweeps(
+    work: WorkingSet, it: Iterations, alpha: float, q: float, positive: bool
+) -> None:
+    """Weighted lassos for q < 1, whose smoothing e is halved when they settle."""
+    _, _, c, norms, yy = work.moments
+    largest = np.max(np.abs(c), initial=0.0)
+    curvature = max(float(norms.max(initial=0.0)) ** 2, 1e-300)
+    scale = float(largest / curvature)
+    little = it.tol * float(np.sqrt(max(yy, 0.0)))  # a change of the fit that is none
+    e = scale
+
+    for _ in it:
+        penalties = np.zeros(len(work.b))
+        if scale > 0:
+            penalties = alpha * q * (np.abs(work.b) + e) ** (q - 1)
+        step = sweep(work.G, penalties, 1.0, positive, work.b, work.g)
+        settled = step <= little
+
+        # features outside, whose coefficient is zero
+        if settled and not work.whole and scale > 0:
+            slopes = work.slopes()
+            excess = (slopes if positive else np.abs(slopes)) - alpha * q * e ** (q - 1)
+            settled = not work.add(excess - little * norms)
+
         it.residual = np.inf
         if settled and e <= SMALLEST * scale:
-            it.residual = kkt_residual(b, c, g, alpha, q, positive)
+            it.residual = kkt_residual(work.coef(), c, work.slopes(), alpha, q, positive)
         elif settled:
             e *= 0.5
-    violation = kkt_residual(b, c, g, alpha, q, positive)
-    return BridgeResult(b, float("nan"), violation, it.n_iter)
 
 
 def duality_gap(

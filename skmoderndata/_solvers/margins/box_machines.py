@@ -9,6 +9,7 @@ from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.convex_problems import ACCURATE, box_program, solve
 from skmoderndata._solvers.margins.box_qp import BoxResult, Rows, box_qp, box_state
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
+from skmoderndata._solvers.margins.squared_hinge import squared_hinge_by_newton
 from skmoderndata._typing import Array
 
 LOOKED_AT = 64  # samples whose rows tell who is far from the others
@@ -114,7 +115,13 @@ def _filled(bounds: Array, order: Array) -> Array:
 
 
 def nearest_hulls(
-    store: Rows, ridge: Array, pair: Array, *, solver: str, **limits: Any
+    store: Rows,
+    ridge: Array,
+    pair: Array,
+    *,
+    solver: str,
+    table: Array | None = None,
+    **limits: Any,
 ) -> Machine:
     """Minimise `1/2 |w|^2 + sum_i max(0, 1 - y_i (f(x_i) + b))^2 / (2 ridge_i)` over w and b.
 
@@ -123,43 +130,39 @@ def nearest_hulls(
     with sum 1 over the first class and -1 over the second: the nearest points of two hulls
     [Keerthi, Shevade, Bhattacharyya and Murthy 2000]. Of `N = v' (K + diag(ridge)) v` the
     coefficients are `2 v / N`, and the dual has the value `2 / N`.
+
+    With a `table` of which K has the inner products, "newton" solves the primal problem instead.
+    Where its gap is above the tolerance, pairwise steps follow.
     """
     n = len(ridge)
     (first, last), (other, end) = pair
-    # the box: weights of one class are positive, those of the other negative
-    inside = np.zeros(n, bool)
-    inside[first:last] = inside[other:end] = True
     y = np.zeros(n)
     y[first:last] = 1.0
     y[other:end] = -1.0
+
+    def gap(v: Array, g: Array) -> float:
+        _, _, _, primal, scale = _hull_solution(v, g, y, ridge)
+        return relative_gap(primal, scale, unit=primal)
+
+    if solver == "newton" and table is not None:
+        result = _hulls_by_newton(table, y, ridge, gap, limits["tol"], limits["max_iter"])
+        if not result.converged and limits["max_iter"] < 0:
+            solver = "smo"
+
+    # the box: weights of one class are positive, those of the other negative
     low = np.where(y < 0, -np.inf, 0.0)
     high = np.where(y > 0, np.inf, 0.0)
     box = {"low": low, "high": high, "ridge": ridge, "linear": np.zeros(n)}
-
-    def solution(v: Array, g: Array) -> tuple[Array, float, float, float, float]:
-        # in units of the margin: scores one at the nearest points of both hulls
-        between = float(v @ g)  # squared distance of the points
-        scale = 2.0 / between if between > 0.0 else 0.0
-        values = scale * (g - ridge * v)
-        offset = -0.5 * scale * float(np.abs(v) @ g)
-        slack = np.maximum(0.0, 1.0 - y[inside] * (values[inside] + offset))
-        norm = max(scale * float(v @ values), 0.0)
-        primal = 0.5 * norm + 0.5 * float(slack @ (slack / ridge[inside]))
-        return values, offset, norm, primal, scale
-
-    def gap(v: Array, g: Array) -> float:
-        _, _, _, primal, scale = solution(v, g)
-        return relative_gap(primal, scale, unit=primal)
-
     if solver == "cvxpy":
         result = by_cvxpy(store, box, 0.0, pair, [1.0, -1.0], gap, limits["tol"])
-    else:
+    elif solver == "smo":
         # from a sample of each class
         start = np.zeros(n)
         start[first] = 1.0
         start[other] = -1.0
         result = box_qp(store, box_state(store, start, **box, tube=0.0), pair, gap, **limits)
-    values, offset, norm, primal, scale = solution(result.w, result.gradient)
+
+    values, offset, norm, primal, scale = _hull_solution(result.w, result.gradient, y, ridge)
     return Machine(
         scale * result.w,
         values,
@@ -170,6 +173,47 @@ def nearest_hulls(
         result.n_iter,
         result.converged,
     )
+
+
+def _hull_solution(
+    v: Array, g: Array, y: Array, ridge: Array
+) -> tuple[Array, float, float, float, float]:
+    """Values, offset, squared norm, objective and scale of points v; samples have y = 0 outside."""
+    # in units of the margin: scores one at the nearest points of both hulls
+    between = float(v @ g)  # squared distance of the points
+    scale = 2.0 / between if between > 0.0 else 0.0
+    values = scale * (g - ridge * v)
+    offset = -0.5 * scale * float(np.abs(v) @ g)
+
+    inside = y != 0
+    slack = np.maximum(0.0, 1.0 - y[inside] * (values[inside] + offset))
+    norm = max(scale * float(v @ values), 0.0)
+    primal = 0.5 * norm + 0.5 * float(slack @ (slack / ridge[inside]))
+    return values, offset, norm, primal, scale
+
+
+def _hulls_by_newton(
+    table: Array, y: Array, ridge: Array, gap: Any, tol: float, max_iter: int
+) -> BoxResult:
+    """Nearest points by the slacks of the primal problem, which are `ridge` times the weights."""
+    pair = np.flatnonzero(y)
+    X = table[pair]
+    costs = 1.0 / ridge[pair]
+    try:
+        slack, n_iter = squared_hinge_by_newton(X, y[pair], costs, max_iter=max_iter)
+    except linalg.LinAlgError:  # columns of very unlike scale: rounding is all of the matrix
+        return BoxResult(0.0 * y, 0.0 * y, np.inf, 1, False)
+
+    # sums one in both classes, exactly
+    v = np.zeros(len(y))
+    v[pair] = costs * slack
+    for members in (y > 0, y < 0):
+        v[members] /= max(float(v[members].sum()), np.finfo(float).tiny)
+    v *= y
+
+    g = table @ (v @ table) + ridge * v
+    reached = gap(v, g)
+    return BoxResult(v, g, reached, n_iter, reached <= tol)
 
 
 # tube ---------------------------------------------------------------------------------------

@@ -1,0 +1,84 @@
+"""Squared hinge loss of a linear function: Newton steps on the samples inside of the margin."""
+
+import numpy as np
+from scipy import linalg
+
+from skmoderndata._solvers.margins.certificates import best_multiple
+from skmoderndata._typing import Array
+
+MAX_STEPS = 100  # a dozen is usual
+
+
+def squared_hinge_by_newton(
+    X: Array, y: Array, costs: Array, *, max_iter: int = -1
+) -> tuple[Array, int]:
+    """Minimise `1/2 |w|^2 + 1/2 sum_i costs_i max(0, 1 - y_i (w'x_i + b))^2` over w and b.
+
+    While the same samples are inside of the margin the objective is quadratic. Each step goes to
+    the minimum of that function, or as far towards it as the objective falls; it is over when a
+    full step leaves the same samples inside [Keerthi and DeCoste 2005, Section 3].
+
+    Returns the slacks, which are the dual coefficients divided by `costs`, and the number of
+    steps. Without convergence they are those of the last step.
+    """
+    w = np.zeros(X.shape[1])
+    margins = np.zeros(len(y))
+    most = MAX_STEPS if max_iter < 0 else min(max_iter, MAX_STEPS)
+    value = 0.5 * float(costs.sum())
+
+    count = 0
+    while count < most:
+        # 1. minimum of the quadratic function of the samples inside
+        slack = 1.0 - margins
+        inside = slack >= min(0.0, slack.max())
+        w_new, b_new = _weighted_ridge(X[inside], y[inside], costs[inside])
+        d = w_new - w
+        change = y * (X @ w_new + b_new) - margins
+        count += 1
+
+        # 2. the same samples inside: the optimum
+        if np.array_equal(margins + change <= 1.0, inside):
+            margins += change
+            break
+
+        # 3. else the least value on the way there; none, where only rounding is left
+        lower, step = _least_on_line(w, d, margins, change, costs)
+        if not lower < value:
+            break
+        value = lower
+        w += step * d
+        margins += step * change
+    return np.maximum(0.0, 1.0 - margins), count
+
+
+def _weighted_ridge(X: Array, y: Array, costs: Array) -> tuple[Array, float]:
+    """Minimise `1/2 |w|^2 + 1/2 sum costs (y - w'x - b)^2`."""
+    total = costs.sum()
+    x_mean = costs @ X / total
+    y_mean = float(costs @ y) / total
+
+    root = np.sqrt(costs)
+    A = (X - x_mean) * root[:, None]
+    H = A.T @ A
+    H[np.diag_indices(len(H))] += 1.0
+    right = A.T @ (root * (y - y_mean))
+    w = linalg.solve(H, right, assume_a="pos", overwrite_a=True, check_finite=False)
+    return w, y_mean - float(x_mean @ w)
+
+
+def _least_on_line(
+    w: Array, d: Array, margins: Array, change: Array, costs: Array
+) -> tuple[float, float]:
+    """Least objective on the line from w along d, and the step."""
+    squares = (float(w @ w), float(w @ d), float(d @ d))
+
+    def parts(s: float) -> tuple[float, float, float]:
+        slack = np.maximum(0.0, 1.0 - margins - s * change)
+        slope = np.where(slack > 0.0, change, 0.0)
+        weighted = costs * slack
+        norm = squares[0] + s * (2.0 * squares[1] + s * squares[2])
+        first = squares[1] + s * squares[2] - float(weighted @ change)
+        second = squares[2] + float((costs * slope) @ slope)
+        return 0.5 * (norm + float(weighted @ slack)), first, second
+
+    return best_multiple(parts, np.inf, 1.0)
