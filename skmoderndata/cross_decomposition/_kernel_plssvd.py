@@ -127,6 +127,8 @@ class KernelPLSSVD(KernelPasses):
         ),
         fits_blocks=True,
         known_failures=PAIRS,
+        textbook="Take KernelPCA of both views with all of its components, then PLSSVD without "
+        "scaling: the scores are the same.",
         comparison=Comparison(
             baseline="sklearn.cross_decomposition.PLSSVD",
             problem="digit_halves",

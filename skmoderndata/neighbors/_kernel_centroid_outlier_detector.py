@@ -125,6 +125,8 @@ class KernelCentroidOutlierDetector(KernelOutlierMixin, Base):
             "wants it among training samples, which lie nearer to a mean that they are part of. "
             "In use: `fit_predict` on the samples of `fit` flags a fraction below contamination",
         ),
+        textbook="Take KernelDensity: with a Gaussian kernel of the same width it ranks "
+        "samples in the same order.",
         comparison=Comparison(
             baseline="sklearn.svm.OneClassSVM",
             problem="digit_novelty",

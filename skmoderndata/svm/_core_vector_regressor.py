@@ -160,6 +160,9 @@ class CoreVectorRegressor(CoreVectors, MachineRegressorMixin, Base):
             {"kernel": "linear", "C": 1.0, "tube_distance": 0.1},
             {"kernel": "laplacian", "batch_size": 8, "random_state": 0},
         ),
+        textbook="Take Nystroem with a thousand components and Ridge: from 10,000 noisy rows "
+        "of five columns its error is .38 in a third of the time in which .43 is reached "
+        "here.",
         comparison=Comparison(
             baseline="sklearn.svm.SVR",
             problem="friedman_many",

@@ -172,7 +172,7 @@ def test_hidden_entries_are_found(seed):
 
 @pytest.mark.paper
 def test_source_sign_of_the_negative_part():
-    """The lecture prints min(0, a) for the negative part: roots of negative numbers, at once."""
+    """The notes print min(0, a) for the negative part: roots of negative numbers, at once."""
     A = np.array([[1.0, -2.0]])
     assert_array_equal(oracle.negative(A), [[0, 2]])
     printed = np.minimum(0, A)

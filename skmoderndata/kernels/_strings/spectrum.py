@@ -213,6 +213,8 @@ class PSpectrum(SpectrumKernel):
     _card = KernelCard(
         family=FAMILY, cite=("leslie2002spectrum", "shawetaylor2004kernel"),
         cost="total length + common substrings", domain="string", method=PAGE,
+        textbook="Take CountVectorizer with analyzer='char' and LinearSVC: the counts are "
+        "the same features.",
     )  # fmt: skip
 
     def __init__(self, p: int = 3) -> None:

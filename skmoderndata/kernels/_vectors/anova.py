@@ -154,6 +154,8 @@ class AllSubsets(_OverInputs):
         cost="n^2 p",
         domain="vector",
         method=PAGE,
+        textbook="Take PolynomialFeatures with interaction_only=True: its columns are the same "
+        "products, and a linear model of them is the same machine.",
     )
 
     def __init__(
@@ -244,6 +246,8 @@ class ANOVA(_OverInputs):
     _card = KernelCard(
         family=FAMILY, cite=("shawetaylor2004kernel", "duvenaud2011additive"), cost="n^2 p d",
         domain="vector", method=PAGE,
+        textbook="Take PolynomialFeatures with interaction_only=True: its columns are the same "
+        "products, and a linear model of them is the same machine.",
         comparison=Comparison(
             baseline="sklearn.svm.SVC",
             problem="pairs",
