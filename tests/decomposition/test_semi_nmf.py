@@ -37,7 +37,7 @@ def test_factors_with_weights_of_entries_are_those_of_scaled_rows(seed):
     X = mixed(seed=seed)
     weights = np.random.default_rng(seed).gamma(1.0, size=X.shape)
     root = np.sqrt(weights)
-    model = SemiNMF(3, tol=1e-6)
+    model = SemiNMF(3, tol=1e-6, ridge=0)
     codes = model.fit_transform(X, entry_weight=weights)
     H = model.components_
     expected = [nnls((H * r).T, x * r)[0] for x, r in zip(X, root, strict=True)]
