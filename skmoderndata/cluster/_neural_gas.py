@@ -74,7 +74,7 @@ class NeuralGas(
         Initial range of the ranks; None means half the number of units, at most 10.
     final_neighborhood : float, default=0.01
         Range of the ranks in the last pass. With 0.01 only the nearest unit moves.
-    max_iter : int, default=100
+    max_iter : int, default=30
         Number of passes over which the range decreases geometrically.
     polish : bool, default=True
         Whether to continue with passes of k-means until no sample changes its unit, and then to
@@ -221,7 +221,7 @@ class NeuralGas(
         n_init=1,
         neighborhood=None,
         final_neighborhood=0.01,
-        max_iter=100,
+        max_iter=30,
         polish=True,
         learning_rate=0.5,
         final_learning_rate=0.005,

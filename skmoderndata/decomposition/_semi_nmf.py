@@ -25,6 +25,7 @@ NO_ENTRY_WEIGHT = (
     "SemiNMF(solver='multiplicative') accepts no entry_weight other than 1: its rule is for a "
     "loss without weights; use solver='als'."
 )
+RIDGE_RELATIVE = 0.01  # to the root mean square of the norms of the columns
 
 
 class SemiNMF(AlternatingFactorization):
@@ -35,7 +36,8 @@ class SemiNMF(AlternatingFactorization):
     .. math::
         \tfrac12 \|X - W H\|_F^2 \quad\text{over}\quad W \ge 0,
 
-    with components H of any sign [1]_. If each row of W had a single non-zero entry, equal to 1,
+    with components H of any sign [1]_, plus :math:`\tfrac{\rho}{2} (\|W\|_F^2 + \|H\|_F^2)`, where
+    :math:`\rho` is `ridge`: 0 unless entries are missing or have weights. If each row of W had a single non-zero entry, equal to 1,
     the components would be the centres of k-means. Missing entries (NaN) are ignored; with weights
     :math:`c_{ij}` of the entries (`entry_weight` of `fit`) the squared norm is
     :math:`\sum_{ij} c_{ij} (X - W H)_{ij}^2`.
@@ -49,6 +51,11 @@ class SemiNMF(AlternatingFactorization):
         "als": alternating least squares for the components and non-negative least squares for the
         codes, with extrapolation. "multiplicative": the update rule of [1]_, which is slower,
         stops far from the stationary point, and does not accept missing entries.
+    ridge : "auto" or float, default="auto"
+        Weight of the squared norms of both factors. Rows and columns with few observed entries do
+        not determine theirs, which without it grow without bound. "auto" is 0 for complete data,
+        and otherwise a hundredth of the root mean square of the norms of the columns, missing
+        entries being 0: little beside noise of a tenth of the data. "multiplicative" has none.
     init : {"svd", "kmeans", "random"} or array-like, default="svd"
         Initial components: from the positive and negative parts of singular vectors; centres of
         k-means (with a random start); random; or an array of shape (n_components, n_features).
@@ -66,8 +73,8 @@ class SemiNMF(AlternatingFactorization):
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        H, with rows of unit norm in descending order of the sum of squares they explain, or in the
-        order of a given start.
+        H, with rows in descending order of the sum of squares they explain, or in the order of a
+        given start; of unit norm unless there is a ridge, which determines it.
     objective_ : float
         Value of the objective at the solution.
     objective_history_ : ndarray of shape (n_iter_,)
@@ -77,6 +84,8 @@ class SemiNMF(AlternatingFactorization):
         factors. After `partial_fit`, that of the components.
     reconstruction_err_ : float
         Frobenius norm of ``X - codes @ components_``, over observed entries, squares weighted.
+    ridge_ : float
+        Weight of the squared norms that was used.
     n_components_ : int
         Number of components.
     n_iter_ : int
@@ -135,6 +144,7 @@ class SemiNMF(AlternatingFactorization):
     _parameter_constraints = {
         "n_components": [AT_LEAST_ONE],
         "solver": [StrOptions({"als", "multiplicative"})],
+        "ridge": [StrOptions({"auto"}), NON_NEGATIVE],
         "init": [StrOptions({"svd", "kmeans", "random"}), "array-like"],
         "n_init": [AT_LEAST_ONE],
         "max_iter": [AT_LEAST_ONE],
@@ -148,6 +158,7 @@ class SemiNMF(AlternatingFactorization):
         n_components=2,
         *,
         solver="als",
+        ridge="auto",
         init="svd",
         n_init=1,
         max_iter=1000,
@@ -157,6 +168,7 @@ class SemiNMF(AlternatingFactorization):
     ):
         self.n_components = n_components
         self.solver = solver
+        self.ridge = ridge
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
@@ -165,7 +177,7 @@ class SemiNMF(AlternatingFactorization):
         self.random_state = random_state
 
     def _scale_is_free(self):
-        return True
+        return self.ridge_ == 0
 
     def _validate(self, X, entry_weight, *, reset):
         missing = None
@@ -186,10 +198,23 @@ class SemiNMF(AlternatingFactorization):
         return rows, dtype
 
     def _check(self, rows):
+        """Check the rank and set `ridge_`."""
         warn_of_rank(self, rows.shape)
+        if self.ridge != "auto":
+            self.ridge_ = float(self.ridge)
+        elif rows.complete:
+            self.ridge_ = 0.0
+        else:
+            self.ridge_ = RIDGE_RELATIVE * float(np.sqrt(rows.sum_sq / rows.shape[1]))
+
+        if self.ridge_ and self.solver == "multiplicative":
+            raise ValueError(
+                f"{type(self).__name__}(ridge={self.ridge}, solver='multiplicative'): that rule "
+                "has no ridge; set solver='als' or ridge=0."
+            )
 
     def _sides(self):
-        return Side(), Side("free")
+        return Side(l2=self.ridge_), Side("free", l2=self.ridge_)
 
     def _start(self, rows, init, rng):
         """Return initial components, one per column."""

@@ -37,7 +37,7 @@ def test_factors_with_weights_of_entries_are_those_of_scaled_rows(seed):
     X = mixed(seed=seed)
     weights = np.random.default_rng(seed).gamma(1.0, size=X.shape)
     root = np.sqrt(weights)
-    model = SemiNMF(3, tol=1e-6)
+    model = SemiNMF(3, tol=1e-6, ridge=0)
     codes = model.fit_transform(X, entry_weight=weights)
     H = model.components_
     expected = [nnls((H * r).T, x * r)[0] for x, r in zip(X, root, strict=True)]
@@ -361,3 +361,32 @@ def test_weights_beyond_the_limits_are_refused(scale):
     X = np.random.default_rng(0).normal(size=(30, 5))
     with pytest.raises(ValueError, match=r"sample_weight .* between 1e-100 and 1e100"):
         SemiNMF(2).fit(X, sample_weight=np.full(30, scale))
+
+
+@pytest.mark.recovery
+def test_few_observed_entries_do_not_give_huge_factors(seed):
+    """Without the ridge hidden entries are missed by many times the size of the data."""
+    rng = np.random.default_rng(seed)
+    F = rng.gamma(1, size=(100, 4)) @ rng.normal(size=(4, 40))
+    observed = rng.random(F.shape) < 0.2
+    X = np.where(observed, F + 0.1 * rng.normal(size=F.shape), np.nan)
+    model = SemiNMF(4).fit(X)
+    W = model.transform(X)
+    H = model.components_
+    assert np.sqrt(np.mean((W @ H - F)[~observed] ** 2)) < F.std()
+
+    # stationary for the objective with the ridge, which it reports
+    residual = np.where(observed, W @ H - X, 0.0)
+    ridge = model.ridge_
+    gradient = W.T @ residual + ridge * H
+    assert np.abs(gradient).max() < 1e-3 * np.abs(W.T @ np.where(observed, X, 0.0)).max()
+    penalty = ridge / 2 * (np.sum(W**2) + np.sum(H**2))
+    objective = np.sum(residual**2) / 2 + penalty
+    assert_allclose(model.objective_, objective, rtol=1e-3)  # the codes are the exact ones
+    assert SemiNMF(4).fit(np.nan_to_num(X)).ridge_ == 0
+
+
+@pytest.mark.edge
+def test_the_multiplicative_rule_has_no_ridge():
+    with pytest.raises(ValueError, match="set solver='als' or ridge=0"):
+        SemiNMF(2, solver="multiplicative", ridge=1.0).fit(np.eye(4))

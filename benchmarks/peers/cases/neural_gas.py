@@ -129,7 +129,7 @@ CASE = Case(
     work=work,
     contenders={
         "NeuralGas": Contender(
-            run=ours(), peer=False, note="one start, 100 passes, then k-means"
+            run=ours(), peer=False, note="one start, 30 passes, then k-means"
         ),
         "as published": Contender(
             run=ours(polish=False),
