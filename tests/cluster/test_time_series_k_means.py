@@ -72,7 +72,9 @@ def test_average_is_the_better_of_two_starts(seed):
     of_medoid = objective(dtw_barycenter(X, init="medoid"), X)
     length = len(dtw_barycenter(X, init="medoid"))
     grid = np.linspace(0, 1, length)
-    mean = np.mean([np.interp(grid, np.linspace(0, 1, len(x)), x[:, 0]) for x in X], axis=0)
+    mean = np.mean(
+        [np.interp(grid, np.linspace(0, 1, len(x)), np.ravel(x)) for x in X], axis=0
+    )
     of_mean = objective(dtw_barycenter(X, init=mean), X)
     assert objective(dtw_barycenter(X), X) == pytest.approx(min(of_medoid, of_mean), rel=1e-9)
 
