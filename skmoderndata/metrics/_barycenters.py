@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from skmoderndata._samples.series import is_integer, pack_series, warping_band
-from skmoderndata._solvers.alignment.barycenters import average, soft_average
+from skmoderndata._solvers.alignment.barycenters import average, soft_average, soft_costs_to
 from skmoderndata._solvers.alignment.corridors import Band
 from skmoderndata._solvers.alignment.warping import alignment_costs
 from skmoderndata._validation import relative_weights
@@ -17,7 +17,7 @@ def dtw_barycenter(
     weights=None,
     *,
     length=None,
-    init="medoid",
+    init="auto",
     radius=None,
     slanted=True,
     max_iter=30,
@@ -39,9 +39,10 @@ def dtw_barycenter(
     length : int, default=None
         Number of points of the average, to which the start is interpolated; None uses the length
         of the start.
-    init : "medoid" or array-like of shape (length, n_channels), default="medoid"
+    init : {"auto", "medoid"} or array-like of shape (length, n_channels), default="auto"
         Initial average: the series with the smallest total distance to all others, or a given
-        series.
+        series. "auto" takes the better of the averages that are reached from the medoid and from
+        the mean, for each position, of the series as long as the medoid.
     radius : int or float, default=None
         Radius of the Sakoe-Chiba band, as in :func:`dtw`.
     slanted : bool, default=True
@@ -76,8 +77,12 @@ def dtw_barycenter(
     """
     name = "dtw_barycenter"
     band = warping_band(name, radius=radius, slanted=slanted)
-    series, w, start = _prepare(name, X, weights, length, init, band, max_iter, tol)
-    result = average(series.arrays, w, start, band=band, max_iter=max_iter, tol=tol)
+    series, w, starts = _prepare(name, X, weights, length, init, band, max_iter, tol)
+    results = [
+        average(series.arrays, w, start, band=band, max_iter=max_iter, tol=tol)
+        for start in starts
+    ]
+    result = min(results, key=lambda result: result.objective)
     if not np.isfinite(result.objective):
         raise ValueError(
             f"{name}: radius={radius} admits no alignment of the start with some series, whose "
@@ -88,7 +93,7 @@ def dtw_barycenter(
 
 
 def soft_dtw_barycenter(
-    X, weights=None, *, gamma=1.0, length=None, init="medoid", max_iter=100, tol=1e-6
+    X, weights=None, *, gamma=1.0, length=None, init="auto", max_iter=100, tol=1e-6
 ):
     r"""Average of series that minimises the sum of soft warping costs.
 
@@ -107,9 +112,10 @@ def soft_dtw_barycenter(
     length : int, default=None
         Number of points of the average, to which the start is interpolated; None uses the length
         of the start.
-    init : "medoid" or array-like of shape (length, n_channels), default="medoid"
+    init : {"auto", "medoid"} or array-like of shape (length, n_channels), default="auto"
         Initial average: the series with the smallest total distance to all others, or a given
-        series.
+        series. "auto" starts from the medoid or from the mean, for each position, of the series
+        as long as the medoid, where the objective is lower.
     max_iter : int, default=100
         Largest number of iterations.
     tol : float, default=1e-6
@@ -138,7 +144,9 @@ def soft_dtw_barycenter(
     name = "soft_dtw_barycenter"
     if not np.isfinite(gamma) or gamma <= 0:
         raise ValueError(f"{name}: gamma={gamma!r}; it must be above 0.")
-    series, w, start = _prepare(name, X, weights, length, init, Band(), max_iter, tol)
+    series, w, starts = _prepare(name, X, weights, length, init, Band(), max_iter, tol)
+    costs_to = soft_costs_to(series.arrays, float(gamma), Band())
+    start = starts[int((costs_to(starts) @ w).argmin())]
     result = soft_average(
         series.arrays, w, start, gamma=float(gamma), band=Band(), max_iter=max_iter, tol=tol
     )
@@ -157,7 +165,7 @@ def _warn_unless_converged(name, result, max_iter):
 
 
 def _prepare(name, X, weights, length, init, band, max_iter, tol):
-    """Check the arguments; return the series, their weights, and the initial average."""
+    """Check the arguments; return the series, their weights, and the initial averages."""
     series = pack_series(X, name)
     for what, value in (("max_iter", max_iter), ("length", length)):
         if value is not None and (not is_integer(value) or value < 1):
@@ -166,10 +174,12 @@ def _prepare(name, X, weights, length, init, band, max_iter, tol):
         raise ValueError(f"{name}: tol={tol!r}; it must be at least 0.")
 
     w, _ = relative_weights(weights, np.zeros((len(series), 1)))
-    # the medoid is the series from which the others are least far
+    # a given series, or the medoid: the series from which the others are least far
     if isinstance(init, str):
-        if init != "medoid":
-            raise ValueError(f'{name}: init={init!r}; it must be "medoid" or a series.')
+        if init not in ("auto", "medoid"):
+            raise ValueError(
+                f'{name}: init={init!r}; it must be "auto", "medoid" or a series.'
+            )
         index = medoid(series, w, band)
         start = series.one(index).copy()
     else:
@@ -182,10 +192,15 @@ def _prepare(name, X, weights, length, init, band, max_iter, tol):
             )
         start = given.values
 
-    if length is not None and length != len(start):
-        start = _stretched(start, int(length))
+    start = _stretched(start, len(start) if length is None else int(length))
+    if not isinstance(init, str) or init == "medoid":
+        return series, w, [start]
 
-    return series, w, start
+    # the mean of the series
+    mean = np.zeros_like(start)
+    for p, weight in enumerate(w):
+        mean += weight / w.sum() * _stretched(series.one(p), len(start))
+    return series, w, [start, mean]
 
 
 def medoid(series, weights, band):
@@ -197,6 +212,8 @@ def medoid(series, weights, band):
 
 def _stretched(x, length):
     """Linear interpolation at another number of points."""
+    if length == len(x):
+        return x
     new = np.linspace(0, len(x) - 1, length)
     old = np.arange(len(x))
     channels = [np.interp(new, old, channel) for channel in x.T]

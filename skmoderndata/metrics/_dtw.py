@@ -419,10 +419,10 @@ def soft_dtw(x, z, gamma=1.0, *, gradient=False, debias=False):
     shape = np.shape(x)
     x, z, rule, _, _ = _prepare(name, x, z, "sqeuclidean")
     gamma = float(gamma)
-    value, slope = _soft(x, z, gamma, rule)
+    value, slope = _soft(x, z, gamma, rule, gradient)
     if debias:
-        own_x, own_slope = _soft(x, x, gamma, rule)
-        own_z, _ = _soft(z, z, gamma, rule)
+        own_x, own_slope = _soft(x, x, gamma, rule, gradient)
+        own_z, _ = _soft(z, z, gamma, rule, False)
         value -= (own_x + own_z) / 2
         slope = slope - own_slope  # both arguments x have the same derivative
     return (value, slope.reshape(shape)) if gradient else value
@@ -540,9 +540,9 @@ def _by_costs(A, B, local, rule, cutoff):
     return np.where(totals <= cutoff, totals, np.inf)
 
 
-def _soft(x, z, gamma, rule):
-    """Value and gradient of soft dynamic time warping."""
-    slope = np.zeros_like(x)
+def _soft(x, z, gamma, rule, gradient):
+    """Value of soft dynamic time warping, and its gradient if asked for, else nothing."""
+    slope = np.zeros_like(x) if gradient else np.empty((0, x.shape[1]))
     offsets = np.array([0, len(z)])
     weight = np.ones(1)
     (value,) = soft_costs(x, z, offsets, weight, gamma, rule, slope)

@@ -66,6 +66,19 @@ def test_average_is_the_mean_of_what_is_aligned_with_it(radius, seed):
     assert better < objective(start, X, weights, radius=radius)
 
 
+@pytest.mark.recovery
+def test_average_is_the_better_of_two_starts(seed):
+    X = bumps(seed, n=6)[0]
+    of_medoid = objective(dtw_barycenter(X, init="medoid"), X)
+    length = len(dtw_barycenter(X, init="medoid"))
+    grid = np.linspace(0, 1, length)
+    mean = np.mean(
+        [np.interp(grid, np.linspace(0, 1, len(x)), np.ravel(x)) for x in X], axis=0
+    )
+    of_mean = objective(dtw_barycenter(X, init=mean), X)
+    assert objective(dtw_barycenter(X), X) == pytest.approx(min(of_medoid, of_mean), rel=1e-9)
+
+
 @pytest.mark.certificate
 def test_gradient_of_the_soft_average_vanishes(seed):
     X, _ = bumps(seed, n=5)

@@ -4,23 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit
+from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.alignment.corridors import Band, fill_corridor
 from skmoderndata._solvers.alignment.warping import local_cost
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
-CELLS_OF_EXPONENTIALS = 20  # cells of others that one with three exponentials is worth
-
-
-@jit
-def _soft_minimum(a, b, c, gamma):
-    """``-gamma log(exp(-a / gamma) + exp(-b / gamma) + exp(-c / gamma))``, without overflow."""
-    least = min(min(a, b), c)
-    if least == np.inf:
-        return np.inf
-    total = np.exp((least - a) / gamma) + np.exp((least - b) / gamma)
-    return least - gamma * np.log(total + np.exp((least - c) / gamma))
+CELLS_OF_EXPONENTIALS = 20  # cells of others that one with exponentials is worth
 
 
 class SoftTables(NamedTuple):
@@ -32,53 +22,68 @@ class SoftTables(NamedTuple):
         Number of the series, whether its gradient has begun, and rows that are done.
     low, high : ndarray of int of shape (n,)
         The corridor.
-    R : ndarray of shape (n + 2, longest + 2)
-        Soft costs of the beginnings of both series, with a border of infinity.
-    E : ndarray of shape (n + 2, longest + 2)
-        Derivatives of the soft cost in the local costs; empty without a gradient.
+    R : ndarray of shape (2, longest + 2)
+        Soft costs of the beginnings of both series, with a border of infinity: two rows.
+    W : ndarray of shape (n + 2, longest + 2, 3)
+        Weights of the three neighbours in the soft minimum of each cell; empty without a gradient.
+    E : ndarray of shape (2, longest + 2)
+        Derivatives of the soft cost in the local costs: two rows.
     """
 
     position: Array
     low: Array
     high: Array
     R: Array
+    W: Array
     E: Array
 
 
-@jit
-def _soft_row(x, z, i, gamma, low, high, R):
-    """Row i of ``R(i, j) = d(x_i, z_j) + softmin`` of three neighbours."""
+@jit_leaf
+def _soft_row(x, z, i, gamma, low, high, before, row, weights):
+    """Row i of ``R(i, j) = d(x_i, z_j) - gamma log sum_k exp(-a_k / gamma)``, a its neighbours.
+
+    The weights ``exp(-a_k / gamma) / sum`` of the three are kept where there is room for them.
+    """
     for j in range(low[i - 1] + 1, high[i - 1] + 1):
-        best = _soft_minimum(R[i - 1, j - 1], R[i - 1, j], R[i, j - 1], gamma)
-        R[i, j] = local_cost(x[i - 1], z[j - 1], False) + best
+        diagonal = before[j - 1]
+        above = before[j]
+        left = row[j - 1]
+        least = min(min(diagonal, above), left)
+        if least == np.inf:
+            continue
+
+        # relative to the least, against overflow; its exponential is 1
+        of_diagonal = 1.0 if diagonal == least else np.exp((least - diagonal) / gamma)
+        of_above = 1.0 if above == least else np.exp((least - above) / gamma)
+        of_left = 1.0 if left == least else np.exp((least - left) / gamma)
+        total = of_diagonal + of_above + of_left
+        row[j] = local_cost(x[i - 1], z[j - 1], False) + (least - gamma * np.log(total))
+        if weights.size:
+            inverse = 1.0 / total
+            weights[j, 0] = of_diagonal * inverse
+            weights[j, 1] = of_above * inverse
+            weights[j, 2] = of_left * inverse
 
 
-@jit
-def _gradient_row(x, z, i, gamma, low, high, R, E, weight, gradient):
+@jit_leaf
+def _gradient_row(x, z, i, low, high, W, below, row, weight, gradient):
     """Add row i of the gradient of ``weight R(n, m)`` in x (Cuturi and Blondel, Alg. 2).
 
-    ``E(i, j)``, the derivative of the value in the cell's local cost, is the weighted sum of the
-    three cells that it leads to, weighted by ``exp((R(next) - R - d(next)) / gamma)``.
+    ``E(i, j)``, the derivative of the value in the cell's local cost, is the sum of the three
+    cells that it leads to, each by its weight in the soft minimum there.
     """
-    n = len(x)
-    m = len(z)
     for j in range(high[i - 1], low[i - 1], -1):
-        if R[i, j] == np.inf:
-            continue
-        if i == n and j == m:
-            E[i, j] = 1.0
+        if i < len(x) or j < len(z):
+            row[j] = (
+                below[j + 1] * W[i + 1, j + 1, 0]
+                + below[j] * W[i + 1, j, 1]
+                + row[j + 1] * W[i, j + 1, 2]
+            )
         else:
-            total = 0.0
-            for k in range(3):
-                a = i + (k != 1)
-                b = j + (k != 2)
-                if E[a, b] > 0.0:
-                    cost = local_cost(x[a - 1], z[b - 1], False)
-                    total += E[a, b] * np.exp((R[a, b] - R[i, j] - cost) / gamma)
-            E[i, j] = total
+            row[j] = 1.0
         for c in range(x.shape[1]):
             difference = x[i - 1, c] - z[j - 1, c]
-            gradient[i - 1, c] += weight * 2.0 * E[i, j] * difference
+            gradient[i - 1, c] += weight * 2.0 * row[j] * difference
 
 
 @jit
@@ -88,6 +93,7 @@ def _soft_sweep(center, values, offsets, weights, gamma, band, gradient, tables,
     low = tables.low
     high = tables.high
     R = tables.R
+    W = tables.W
     E = tables.E
     n = len(center)
     for p in range(position[0], len(costs)):
@@ -105,23 +111,32 @@ def _soft_sweep(center, values, offsets, weights, gamma, band, gradient, tables,
                 if cells <= 0:
                     position[2] = i - 1
                     return False
-                R[i, : m + 2] = np.inf  # row by row: a long fill would not hear an interrupt
-                _soft_row(center, z, i, gamma, low, high, R)
+                R[i % 2, : m + 2] = np.inf
+                if W.size:  # row by row: a long fill would not hear an interrupt
+                    W[i, : m + 2] = 0.0
+                weights_here = W[i if W.size else 0]
+                _soft_row(
+                    center, z, i, gamma, low, high, R[(i - 1) % 2], R[i % 2], weights_here
+                )
                 cells -= CELLS_OF_EXPONENTIALS * (high[i - 1] - low[i - 1])
-            costs[p] = R[n, m]
+            costs[p] = R[n % 2, m]
             position[1] = 1
             position[2] = 0
 
         # 2. the gradient, rows upwards
-        if E.size and costs[p] < np.inf:
+        if W.size and costs[p] < np.inf:
             if position[2] == 0:
-                E[n + 1, : m + 2] = 0.0
+                W[n + 1, : m + 2] = 0.0
+                E[(n + 1) % 2, : m + 2] = 0.0
             for i in range(n - position[2], 0, -1):
                 if cells <= 0:
                     position[2] = n - i
                     return False
-                E[i, : m + 2] = 0.0
-                _gradient_row(center, z, i, gamma, low, high, R, E, weights[p], gradient)
+                E[i % 2, : m + 2] = 0.0
+                _gradient_row(
+                    *(center, z, i, low, high, W, E[(i + 1) % 2], E[i % 2]),
+                    *(weights[p], gradient),
+                )
                 cells -= CELLS_OF_EXPONENTIALS * (high[i - 1] - low[i - 1])
         position[1] = position[2] = 0
     return True
@@ -141,13 +156,14 @@ def soft_costs(
     Adds the weighted gradient in the center to `gradient`; where this is empty, none is computed.
     """
     n = len(center)
-    shape = (len(center) + 2, int(np.diff(offsets).max()) + 2)
+    width = int(np.diff(offsets).max()) + 2
     tables = SoftTables(
         np.zeros(3, dtype=np.int64),
         np.empty(n, dtype=np.int64),
         np.empty(n, dtype=np.int64),
-        np.empty(shape),
-        np.empty(shape if gradient.size else (0, 0)),
+        np.empty((2, width)),
+        np.empty((n + 2, width, 3) if gradient.size else (1, 0, 3)),
+        np.empty((2, width)),
     )
     costs = np.empty(len(offsets) - 1)
     in_pieces(

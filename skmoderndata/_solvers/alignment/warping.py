@@ -359,7 +359,7 @@ def alignment_costs(
         if longest >= LENGTH_OF_FEW * len(chosen):
             compare = _compare_one_by_one
             lanes = one_after_another(columns, chosen)
-            saved = np.empty((3, int(np.diff(offsets)[rows].max()) + 1))
+            saved = np.empty((3, int(np.diff(offsets)[rows].max(initial=0)) + 1))
         else:
             compare = _compare
             lanes = side_by_side(columns, chosen)
@@ -468,7 +468,7 @@ def all_within(values, smallest, largest):
     return True
 
 
-@jit
+@jit_leaf
 def local_cost(a, b, rooted):
     """Squared Euclidean distance of two points, or its root."""
     total = 0.0
