@@ -155,7 +155,9 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
     A round of EM takes two products of the data with a table over assignment sets, that is
     ``4 n p S`` operations for S sets, and memory for blocks of rows and for tables of
     p times S numbers. With `refit` the annealing sees at most 5000 rows, drawn at random; the
-    steps after it see all. The problem is not convex, so there is no certificate of global optimality;
+    steps after it see all.
+
+    The problem is not convex, so there is no certificate of global optimality;
     at fixed temperature the free energy never increases.
 
     If a source is contained in the union of two others, the data do not show whether it is present

@@ -358,7 +358,9 @@ def _level(
         last = statistics.free_energy
 
 
-def _coincident(sample: Data | BitBlocks, model: Model, settings: Settings) -> tuple[Model, int]:
+def _coincident(
+    sample: Data | BitBlocks, model: Model, settings: Settings
+) -> tuple[Model, int]:
     """Follow the sources, which coincide at high temperatures, to where they separate.
 
     Returns the model four levels before that, and the index of its temperature: there the
