@@ -319,9 +319,12 @@ def series_k_means(
 
         # 2. averages, each for itself
         filled = np.unique(labels)
-        averages = joblib.Parallel(n_jobs=n_jobs, prefer="threads")(
-            joblib.delayed(update)(_take(X, np.flatnonzero(labels == c)), centers[c])
-            for c in filled
+        members = [np.flatnonzero(labels == c) for c in filled]
+        threads = joblib.Parallel(n_jobs=n_jobs, prefer="threads")
+        average_of = joblib.delayed(update)
+        averages = threads(
+            average_of(_take(X, rows), centers[c])
+            for c, rows in zip(filled, members, strict=True)
         )
         for c, center in zip(filled, averages, strict=True):
             centers[c] = center

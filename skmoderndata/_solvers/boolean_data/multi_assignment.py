@@ -144,7 +144,8 @@ def _sample(
     n = data.shape[0]
     if n <= n_rows:
         return data
-    return data.take(np.sort(rng.choice(n, n_rows, replace=False)))
+    rows = rng.choice(n, n_rows, replace=False)
+    return data.take(np.sort(rows))
 
 
 def _stopped(progress: WatchedProgress | None) -> bool:
@@ -253,9 +254,11 @@ def maximization(
     for _ in range(n_steps):
         # expectation: ones and zeros over their probabilities, times that of no noise
         silent = np.exp(np.log(beta).T @ members.T)
-        zero = eps * (1 - r) + (1 - eps) * silent  # p(0 | L)
-        weighted_ones = ones / np.maximum(1 - zero, 1e-300) * (1 - eps)
-        weighted_zeros = zeros / np.maximum(zero, 1e-300) * (1 - eps)
+        signal = 1 - eps
+        zero = eps * (1 - r) + signal * silent  # p(0 | L)
+        one = 1 - zero
+        weighted_ones = ones * signal / np.maximum(one, 1e-300)
+        weighted_zeros = zeros * signal / np.maximum(zero, 1e-300)
 
         # maximisation of the sources, then of the noise
         change = silent * (weighted_zeros - weighted_ones) @ members / seen
