@@ -104,7 +104,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         Factor from one temperature to the next.
     max_iter : int, default=5
         Largest number of EM rounds at each temperature.
-    tol : float, default=1e-4
+    tol : float, default=1e-5
         EM at a temperature stops when a round lowers the free energy by a smaller relative amount.
     refit : bool, default=True
         Whether to round and refit the sources, which makes the noise estimate unbiased. Without
@@ -251,7 +251,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         end_temperature=0.1,
         cooling=0.9,
         max_iter=5,
-        tol=1e-4,
+        tol=1e-5,
         refit=True,
         refine=None,
         n_jobs=None,
