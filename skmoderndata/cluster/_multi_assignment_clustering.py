@@ -104,7 +104,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         Factor from one temperature to the next.
     max_iter : int, default=5
         Largest number of EM rounds at each temperature.
-    tol : float, default=1e-4
+    tol : float, default=1e-5
         EM at a temperature stops when a round lowers the free energy by a smaller relative amount.
     refit : bool, default=True
         Whether to round and refit the sources, which makes the noise estimate unbiased. Without
@@ -155,7 +155,9 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
     A round of EM takes two products of the data with a table over assignment sets, that is
     ``4 n p S`` operations for S sets, and memory for blocks of rows and for tables of
     p times S numbers. With `refit` the annealing sees at most 5000 rows, drawn at random; the
-    steps after it see all. The problem is not convex, so there is no certificate of global optimality;
+    steps after it see all.
+
+    The problem is not convex, so there is no certificate of global optimality;
     at fixed temperature the free energy never increases.
 
     If a source is contained in the union of two others, the data do not show whether it is present
@@ -249,7 +251,7 @@ class MultiAssignmentClustering(CallbackSupportMixin, FitsBlocks, BooleanCompone
         end_temperature=0.1,
         cooling=0.9,
         max_iter=5,
-        tol=1e-4,
+        tol=1e-5,
         refit=True,
         refine=None,
         n_jobs=None,

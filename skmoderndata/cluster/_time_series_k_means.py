@@ -1,5 +1,6 @@
 """K-means clustering of time series, with averages under warping."""
 
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -7,7 +8,7 @@ from sklearn.base import ClusterMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress, warn_not_converged
+from skmoderndata._base import Base, run_starts, warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     N_JOBS,
@@ -67,7 +68,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
     random_state : int, RandomState instance or None, default=None
         Controls the starts, drawn by k-means++. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Number of threads for distances.
+        Number of threads for the starts, or for the distances and averages of a single one.
 
     Attributes
     ----------
@@ -209,26 +210,27 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
 
         band = self._band(series.lengths)
         rng = check_random_state(self.random_state)
-        costs_to = self._costs_to(series, band)
-        results = []
-        given = None if isinstance(self.init, str) else self._given_start(series)
-        n_init = self.n_init if given is None else 1
+        if isinstance(self.init, str):
+            costs_to = self._costs_to(series.arrays, band, self.n_jobs)
+            starts = [
+                plus_plus(series.arrays, self.n_clusters, costs_to, rng)
+                for _ in range(self.n_init)
+            ]
+        else:
+            starts = [self._given_start(series)]
 
-        with FitProgress(self, X, y, max_passes=n_init * self.max_iter) as progress:
-            for _ in range(n_init):
-                start = given or plus_plus(series.arrays, self.n_clusters, costs_to, rng)
-                result = series_k_means(
-                    series.arrays,
-                    start,
-                    costs_to,
-                    lambda members, center: self._average(members, center, band),
-                    max_iter=self.max_iter,
-                    tol=self.tol,
-                    progress=progress,
-                )
-                results.append(result)
-                if progress.stopped:
-                    break
+        # threads for the starts, or within a single one
+        n_jobs = self.n_jobs if len(starts) == 1 else 1
+        results, stopped = run_starts(
+            self,
+            X,
+            y,
+            partial(self._one_start, series.arrays, band, n_jobs),
+            starts,
+            max_passes=len(starts) * self.max_iter,
+            n_jobs=self.n_jobs,
+            prefer="threads",
+        )
 
         best = min(results, key=lambda result: result.objective)
         # infinite where the band lets no alignment through
@@ -245,7 +247,7 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         self.n_iter_ = best.n_iter
         self.n_channels_ = series.values.shape[1]
 
-        if not best.converged and not progress.stopped:
+        if not best.converged and not stopped:
             warn_not_converged(
                 self,
                 reached=f"the objective still decreased in pass {best.n_iter}",
@@ -292,7 +294,9 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
         series = pack_series(X, name)
         same_channels(pack_series(self.cluster_centers_, name), series, name)
         lengths = np.concatenate([series.lengths, [len(c) for c in self.cluster_centers_]])
-        return self._costs_to(series, self._band(lengths))(self.cluster_centers_)
+        return self._costs_to(series.arrays, self._band(lengths), self.n_jobs)(
+            self.cluster_centers_
+        )
 
     def _given_start(self, series):
         """Check and return the series of `init`."""
@@ -318,10 +322,23 @@ class TimeSeriesKMeans(CallbackSupportMixin, ClusterMixin, Base):
             )
         return warping_band(type(self).__name__, radius=0)
 
-    def _costs_to(self, series, band):
+    def _one_start(self, arrays, band, n_jobs, *, seed, progress=None):
+        """Clusters from the given centers."""
+        return series_k_means(
+            arrays,
+            seed,
+            self._costs_to(arrays, band, n_jobs),
+            partial(self._average, band=band),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+
+    def _costs_to(self, arrays, band, n_jobs):
         if self.metric == "soft_dtw":
-            return soft_costs_to(series.arrays, float(self.gamma), band)
-        return warping_costs_to(series.arrays, band, self.n_jobs)
+            return soft_costs_to(arrays, float(self.gamma), band)
+        return warping_costs_to(arrays, band, n_jobs)
 
     def _average(self, members, center, band):
         weights = np.ones(len(members[1]) - 1)

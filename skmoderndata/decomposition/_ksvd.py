@@ -109,7 +109,7 @@ class KSVD(
         atoms than necessary.
     batch_size : int, "auto" or None, default="auto"
         Number of signals after which the atoms are updated within a pass, using the latest codes,
-        older ones with less weight, in addition to the update at the end of the pass. Such a pass takes
+        older ones with less weight, in addition to the update at its end. Such a pass takes
         slightly longer and learns about twice as much. "auto" means eight signals per atom, at
         most a quarter of all signals and at least one per atom. None updates once per pass, and so
         does every fit with missing entries, and "auto" with `monotone`.

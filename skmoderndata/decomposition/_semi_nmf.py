@@ -37,9 +37,10 @@ class SemiNMF(AlternatingFactorization):
         \tfrac12 \|X - W H\|_F^2 \quad\text{over}\quad W \ge 0,
 
     with components H of any sign [1]_, plus :math:`\tfrac{\rho}{2} (\|W\|_F^2 + \|H\|_F^2)`, where
-    :math:`\rho` is `ridge`: 0 unless entries are missing or have weights. If each row of W had a single non-zero entry, equal to 1,
-    the components would be the centres of k-means. Missing entries (NaN) are ignored; with weights
-    :math:`c_{ij}` of the entries (`entry_weight` of `fit`) the squared norm is
+    :math:`\rho` is `ridge`: 0 unless entries are missing or have weights. If each row of W had a
+    single non-zero entry, equal to 1, the components would be the centres of k-means. Missing
+    entries (NaN) are ignored; with weights :math:`c_{ij}` of the entries (`entry_weight` of `fit`)
+    the squared norm is
     :math:`\sum_{ij} c_{ij} (X - W H)_{ij}^2`.
 
     Parameters

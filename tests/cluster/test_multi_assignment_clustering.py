@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 
+from skmoderndata._solvers.boolean_data import multi_assignment
 from skmoderndata._solvers.boolean_data.boolean import assignment_sets, boolean_product
 from skmoderndata._solvers.boolean_data.multi_assignment import (
     Data,
@@ -548,3 +549,15 @@ def test_memory_is_that_of_tables_and_blocks():
     tracemalloc.stop()
     # 16 sets: a table over rows and sets would take 2.5 MB in double precision; blocks take 4
     assert peak < 7e6
+
+
+@pytest.mark.recovery
+def test_sources_of_a_sample_are_refitted_to_all_rows(monkeypatch, seed):
+    monkeypatch.setattr(multi_assignment, "ANNEALED_ROWS", 300)
+    X, _, sources, _ = make_boolean_sources(
+        2000, 40, 3, max_assignments=2, noise=0.2, random_state=seed
+    )
+    model = MultiAssignmentClustering(3, max_assignments=2, random_state=seed).fit(X)
+    assert source_mismatch(sources, model.components_) == 0
+    assert abs(model.epsilon_ - 0.2) < 0.02  # of 80,000 bits
+    assert_allclose(model.log_likelihood_, 2000 * model.score(X), rtol=1e-6)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import joblib
 import numpy as np
 from scipy.optimize import minimize
 
@@ -276,9 +277,10 @@ def series_k_means(
     *,
     max_iter: int,
     tol: float,
+    n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Clusters:
-    """Lloyd's alternation of nearest centers and averages.
+    """Lloyd's alternation of nearest centers and averages, the latter in `n_jobs` threads.
 
     `costs_to(centers)` returns the costs of all series, of shape (k, n), `update(part, center)` an
     average of no higher cost. A cluster without series starts anew at the series farthest from
@@ -315,11 +317,17 @@ def series_k_means(
             it.converged = True
             continue
 
-        # 2. averages
-        for c in range(len(centers)):
-            members = np.flatnonzero(labels == c)
-            if len(members):
-                centers[c] = update(_take(X, members), centers[c])
+        # 2. averages, each for itself
+        filled = np.unique(labels)
+        members = [np.flatnonzero(labels == c) for c in filled]
+        threads = joblib.Parallel(n_jobs=n_jobs, prefer="threads")
+        average_of = joblib.delayed(update)
+        averages = threads(
+            average_of(_take(X, rows), centers[c])
+            for c, rows in zip(filled, members, strict=True)
+        )
+        for c, center in zip(filled, averages, strict=True):
+            centers[c] = center
         costs = costs_to(centers)
     return Clusters(
         best_centers, best, history[-1], np.array(history), it.n_iter, it.converged

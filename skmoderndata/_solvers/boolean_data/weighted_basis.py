@@ -42,7 +42,8 @@ def bit_gains(bits: Array, weights: Array, bonus: float, penalty: float) -> Arra
     bits of equal weights: products take half of the time.
     """
     gains = weights * np.where(bits, bonus, -penalty)
-    exact = max(gains.shape) * np.abs(gains).max(initial=0.0) < EXACT_BELOW
+    largest = np.abs(gains).max(initial=0.0)
+    exact = max(gains.shape) * largest < EXACT_BELOW
     if exact and (gains == np.rint(gains)).all():
         return gains.astype(np.float32)
     return gains
@@ -80,7 +81,8 @@ def weighted_greedy(gains: Array, candidates: Array, k: int) -> WeightedBasis:
     U = np.zeros((k, p), dtype=bool)
     Z = np.zeros((n, k), dtype=bool)
     free = gains.copy()  # gains of the bits that are not covered
-    least_of_rows = LEAST_GAIN * np.abs(gains).sum(axis=1, dtype=np.float64)
+    sizes = np.abs(gains).sum(axis=1, dtype=np.float64)
+    least_of_rows = LEAST_GAIN * sizes
     columns = candidates.T.astype(gains.dtype)
     saved = free @ columns  # by each candidate in each row
 
@@ -96,8 +98,9 @@ def weighted_greedy(gains: Array, candidates: Array, k: int) -> WeightedBasis:
         Z[:, step] = saved[:, best] > least_of_rows
 
         # 3. the bits that it covers save nothing any more
-        covered = np.ix_(Z[:, step], U[step])
-        saved[Z[:, step]] -= free[covered] @ columns[U[step]]
+        users = Z[:, step]
+        covered = np.ix_(users, U[step])
+        saved[users] -= free[covered] @ columns[U[step]]
         free[covered] = 0.0
     return WeightedBasis(U, Z, weighted_cost(gains, Z, U), 0)
 
@@ -175,5 +178,6 @@ def _flip(gains: Array, components: Array, Z: Array) -> Array:
 
 def weighted_cost(gains: Array, Z: Array, U: Array) -> float:
     """Weighted cost of the bits that the product of Z and U has wrong."""
-    lost = np.where(boolean_product(Z, U), -gains, gains)
+    covered = boolean_product(Z, U)
+    lost = np.where(covered, -gains, gains)
     return float(np.maximum(lost, 0.0).sum(dtype=np.float64))

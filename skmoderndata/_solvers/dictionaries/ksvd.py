@@ -209,7 +209,8 @@ def code_in_batches(
 
         # forget as much as comes in
         S_new, T_new = _statistics(to_csr(codes, k), X[rows])
-        forget = max(1 - len(rows) / (MEMORY * len(X)), 0.0)
+        memory = MEMORY * len(X)
+        forget = max(1 - len(rows) / memory, 0.0)
         S = forget * S + S_new
         T = forget * T + T_new
 

@@ -171,7 +171,10 @@ class Data:
         weighted = W if self.weights is None else W * self.weights[:, None]
         narrow = self._narrow(weighted)
         # few rows on the left: BLAS takes half of the time that it takes for the transposed X
-        T = self._weighted.T @ narrow if is_sparse(self.X) else (narrow.T @ self._weighted).T
+        if is_sparse(self.X):
+            T = self._weighted.T @ narrow
+        else:
+            T = (narrow.T @ self._weighted).T
         T = np.ascontiguousarray(T, dtype=np.float64)
         if self._masks is None:
             return SummedData(W.T @ weighted, T)
