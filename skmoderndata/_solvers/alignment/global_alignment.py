@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit
+from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.alignment.warping import Packed, side_by_side
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
 LANES = 8  # series compared with one at a time; a constant, so that LLVM unrolls the loops
-CELLS_OF_SIMILARITIES = 2  # cells of others that one with an exponential is worth
-CELLS_OF_SLOPES = 20  # and one with its logarithm and derivative
+CELLS_OF_SIMILARITIES = 8  # cells of others that one with an exponential is worth
+CELLS_OF_LOGARITHMS = 60  # and one in logarithms
 LOG2 = float(np.log(2.0))
 LOG2_E = float(1 / np.log(2.0))
 ROUND = 1.5 * 2.0**52  # adding it leaves the nearest integer in the lowest bits
@@ -229,9 +229,9 @@ def _logarithm(value, shift):
     return np.log(value * 2.0**-power) + (power + shift) * LOG2
 
 
-@jit
-def _differentiate(x, z, local, row, slope, position, cells):
-    """Fill the table of ``log M`` and of its derivative in log sigma.
+@jit_leaf
+def _log_rows(x, z, local, row, slope, position, cells):
+    """Fill the table of ``log M``, and that of its derivative in log sigma where there is room.
 
     The derivative of ``log M`` is that of ``log kappa`` plus the mean of those of the three
     neighbours, weighted by their sums. Goes on from row ``position[0]`` for about so many cells;
@@ -244,56 +244,59 @@ def _differentiate(x, z, local, row, slope, position, cells):
             position[0] = i
             return False
         low, high = _limits(i, m, local)
-        cells -= CELLS_OF_SLOPES * (high - low)
+        cells -= CELLS_OF_LOGARITHMS * (high - low)
 
         diagonal = row[low]
-        diagonal_slope = slope[low]
+        diagonal_slope = slope[low] if slope.size else 0.0
         row[low] = -np.inf
         for j in range(low, high):
-            # log kappa and its derivative
             squared = 0.0
             for c in range(x.shape[1]):
                 squared += (x[i, c] - z[j, c]) ** 2
-            weight = 1.0 if local.reach <= 0.0 else 1.0 - abs(i - j) / local.reach
-            similarity = weight * np.exp(-local.rate * squared)
-            value = np.log(weight) - local.rate * squared
-            change = 2.0 * local.rate * squared
-            if local.divisible:
-                value -= np.log(2.0 - similarity)
-                change *= 2.0 / (2.0 - similarity)
 
-            # the three neighbours, relative to the largest
+            # kappa without its factor exp(-rate |x - z|^2), which may underflow
+            factor = 1.0 if local.reach <= 0.0 else 1.0 - abs(i - j) / local.reach
+            if local.divisible:
+                rest = 2.0 - factor * np.exp(-local.rate * squared)
+                factor /= rest
+
+            # the three neighbours, relative to the largest, whose exponential is 1
             a = row[j]
             b = row[j + 1]
-            above_slope = slope[j + 1]
             top = max(max(a, b), diagonal)
-            if top == -np.inf:
-                new = -np.inf
-                new_slope = 0.0
-            else:
-                p = np.exp(a - top)
-                q = np.exp(b - top)
-                r = np.exp(diagonal - top)
+            new = -np.inf
+            p = q = r = total = 1.0
+            if top > -np.inf:
+                p = 1.0 if a == top else np.exp(a - top)
+                q = 1.0 if b == top else np.exp(b - top)
+                r = 1.0 if diagonal == top else np.exp(diagonal - top)
                 total = (p + q) + r
-                new = value + top + np.log(total)
-                mean = (p * slope[j] + q * above_slope) + r * diagonal_slope
-                new_slope = change + mean / total
-
-            diagonal = b
-            diagonal_slope = above_slope
+                new = (top - local.rate * squared) + np.log(factor * total)
             row[j + 1] = new
-            slope[j + 1] = new_slope
+            diagonal = b
+
+            # derivatives: of kappa, and of the neighbours
+            if slope.size:
+                above_slope = slope[j + 1]
+                change = 2.0 * local.rate * squared
+                if local.divisible:
+                    change *= 2.0 / rest
+                mean = (p * slope[j] + q * above_slope) + r * diagonal_slope
+                slope[j + 1] = change + mean / total if top > -np.inf else 0.0
+                diagonal_slope = above_slope
     return True
 
 
-def logarithm_and_slope(x: Array, z: Array, local: LocalKernel) -> tuple[float, float]:
-    """Logarithm of the sum over alignments, and its derivative in log sigma, in logarithms."""
-    m = len(z)
-    row = np.full(m + 1, -np.inf)
-    slope = np.zeros(m + 1)
+def log_sum(x: Array, z: Array, local: LocalKernel, slope: Array) -> float:
+    """Logarithm of the sum over alignments, by logarithms of all sums.
+
+    The derivatives of the last row in log sigma are written to `slope`, of shape (len(z) + 1,) and
+    zero before; where this is empty, none are computed.
+    """
+    row = np.full(len(z) + 1, -np.inf)
     row[0] = 0.0  # the empty alignment
-    in_pieces(_differentiate, x, z, local, row, slope, np.zeros(1, dtype=np.int64))
-    return float(row[m]), float(slope[m])
+    in_pieces(_log_rows, x, z, local, row, slope, np.zeros(1, dtype=np.int64))
+    return float(row[-1])
 
 
 class Sums(NamedTuple):
@@ -405,15 +408,16 @@ def log_alignment_sums(X: Packed, Z: Packed | None = None, *, local: LocalKernel
         sides = side_by_side(columns, padded)
         block = _against_lanes(X, here, *sides, bounds, local)[:, : len(those)]
 
+        if same:  # the upper triangle
+            row_numbers = np.arange(len(here))[:, None]
+            block = np.where(row_numbers <= start + np.arange(len(those)), block, 0)
+
         # where plain sums are not sure, one pair at a time in logarithms
         for p, k in np.argwhere(np.isnan(block)):
             x = _one(X, here[p])
             z = _one(columns, those[k])
-            block[p, k] = logarithm_and_slope(x, z, local)[0]
+            block[p, k] = log_sum(x, z, local, np.empty(0))
 
-        if same:  # the upper triangle
-            row_numbers = np.arange(len(here))[:, None]
-            block = np.where(row_numbers <= start + np.arange(len(those)), block, 0)
         logarithms[: len(here), start : start + len(those)] = block
 
     if same:
@@ -453,7 +457,9 @@ def alignment_slopes(X: Packed, *, local: LocalKernel) -> Array:
     out = np.zeros((n, n))
     for i in range(n):
         for j in range(i + 1):
-            out[i, j] = out[j, i] = logarithm_and_slope(_one(X, i), _one(X, j), local)[1]
+            slope = np.zeros(int(X[1][j + 1] - X[1][j]) + 1)
+            log_sum(_one(X, i), _one(X, j), local, slope)
+            out[i, j] = out[j, i] = slope[-1]
     return out
 
 

@@ -57,7 +57,8 @@ def _soft_row(x, z, i, gamma, low, high, before, row, weights):
         of_above = 1.0 if above == least else np.exp((least - above) / gamma)
         of_left = 1.0 if left == least else np.exp((least - left) / gamma)
         total = of_diagonal + of_above + of_left
-        row[j] = local_cost(x[i - 1], z[j - 1], False) + (least - gamma * np.log(total))
+        best = least - gamma * np.log(total)
+        row[j] = local_cost(x[i - 1], z[j - 1], False) + best
         if weights.size:
             inverse = 1.0 / total
             weights[j, 0] = of_diagonal * inverse

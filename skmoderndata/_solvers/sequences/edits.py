@@ -39,7 +39,7 @@ def levenshtein(s: str | bytes, t: str | bytes) -> int:
     """
     if not s:
         return len(t)
-    equal: dict[str | int, int] = {}
+    equal: dict[object, int] = {}
     for i, a in enumerate(s):
         equal[a] = equal.get(a, 0) | 1 << i
 
@@ -50,6 +50,7 @@ def levenshtein(s: str | bytes, t: str | bytes) -> int:
     distance = len(s)
     for a in t:
         matches = equal.get(a, 0)
+        vertical = matches | minus
         horizontal = ((matches & plus) + plus ^ plus) | matches
         right = minus | ~(horizontal | plus) & word
         down = plus & horizontal
@@ -60,8 +61,8 @@ def levenshtein(s: str | bytes, t: str | bytes) -> int:
 
         # from row to row; the first row rises by one each column
         right = right << 1 | 1
-        plus = (down << 1 | ~(matches | minus | right)) & word
-        minus = right & (matches | minus)
+        plus = (down << 1 | ~(vertical | right)) & word
+        minus = right & vertical
     return distance
 
 
@@ -223,7 +224,9 @@ def _word_rows(codes, offsets, first, others, masks, lanes, out, position, cells
                     horizontal = (((equal & up) + up) ^ up) | equal
                     right = minus[lane] | ~(horizontal | up)
                     down = up & horizontal
-                    total[lane] += ((right >> last) & one) - ((down >> last) & one)
+                    rises = (right >> last) & one
+                    falls = (down >> last) & one
+                    total[lane] += rises - falls
 
                     # from row to row; the first row rises by one each column
                     right = (right << one) | one
