@@ -77,10 +77,12 @@ class BridgeRegression(RegressorMixin, CallbackSupportMixin, Base):
     Notes
     -----
     The Gram matrix of the features is formed once, in ``n p^2`` operations and ``p^2`` memory; a
-    sweep costs ``p^2``. With exponents up to 1 and more than 1000 features, it is formed of a working set
-    of k features only: ``n p`` operations to look at the others, ``n k^2`` and ``k^2`` for a sweep.
-    For exponents of at least 1 a sweep minimises exactly over each
-    coefficient in turn [2]_. For exponents below 1 the penalty is replaced by its tangent at the
+    sweep costs ``p^2``. With exponents up to 1 and more than 1000 features, it is formed of a
+    working set of k features only: ``n p`` operations to look at the others, ``n k^2``, and
+    ``k^2`` for a sweep.
+
+    For exponents of at least 1 a sweep minimises exactly over each coefficient in turn [2]_. For
+    exponents below 1 the penalty is replaced by its tangent at the
     current coefficients, which gives a weighted lasso, while a smoothing constant decreases. The
     result is a stationary point, usually a good one, but not always the global minimum.
 

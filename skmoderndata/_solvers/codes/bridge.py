@@ -9,13 +9,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.common.certificates import relative_gap, relative_gaps
 from skmoderndata._solvers.common.iterate import Iterations, Progress
+from skmoderndata._typing import Array
 
-Array = NDArray[np.float64]
 SMALLEST = 1e-10  # of the largest coefficient: the last smoothing of exponents below 1
 WHOLE_UP_TO = 1000  # features whose Gram matrix is formed at once
 ADDED_FEATURES = 50  # to a working set at a time, at least; as many as it has

@@ -178,7 +178,7 @@ def nearest_hulls(
 def _hull_solution(
     v: Array, g: Array, y: Array, ridge: Array
 ) -> tuple[Array, float, float, float, float]:
-    """Values, offset, squared norm, objective and scale of points v; samples have y = 0 outside."""
+    """Values, offset, squared norm, objective and scale of points v; others have y = 0."""
     # in units of the margin: scores one at the nearest points of both hulls
     between = float(v @ g)  # squared distance of the points
     scale = 2.0 / between if between > 0.0 else 0.0

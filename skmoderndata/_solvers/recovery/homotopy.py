@@ -7,7 +7,7 @@ ends in basis pursuit, and passes its noisy form where the residual meets the bo
 
 import numpy as np
 
-from skmoderndata._solvers.recovery.optimality import Segment, largest_slope, quick_segment
+from skmoderndata._solvers.recovery.optimality import NormalEquations, Segment, largest_slope
 from skmoderndata._typing import Array
 
 ROUNDING_RELATIVE = 1e-12  # relative to the largest penalty, or to a slope
@@ -45,6 +45,7 @@ def follow_path(
     segment = Segment(np.zeros(0, np.int64), none, none, none, y, np.zeros(m))
     lam = first = largest_slope(A.T @ y, positive)
     segment, lam = (segment, lam) if start is None else start
+    equations = NormalEquations(A, y)
     barred = np.zeros(k, np.bool_)  # in the span of the support
     at_once = max(1, m // 16)
     n_iter = 0
@@ -73,8 +74,9 @@ def follow_path(
         below = meets[order[ties]] if ties < order.size else end
         goal = 0.5 * (meets[order[ties - 1]] + below)
 
-        new, lam_new, count = _corrected(A, y, segment, barred, (goal, lam), bound, positive)
-
+        new, lam_new, count = _corrected(
+            equations, segment, barred, (goal, lam), bound, positive
+        )
         n_iter += count
         work += count * m * max(8, segment.support.size) ** 2
 
@@ -90,7 +92,7 @@ def follow_path(
                 support = np.append(support, j)
                 signs = np.append(signs, np.sign(slope))
 
-            new = quick_segment(A, y, support, signs)
+            new = equations.segment(support, signs)
             barred[j] = new is None
             if new is None and not stays.all():
                 break
@@ -127,8 +129,7 @@ def _breakpoints(A: Array, segment: Segment, lam: float, positive: bool) -> Arra
 
 
 def _corrected(
-    A: Array,
-    y: Array,
+    equations: NormalEquations,
     segment: Segment,
     barred: Array,
     penalties: tuple[float, float],
@@ -140,6 +141,7 @@ def _corrected(
     Coefficients of the wrong sign leave the support, columns whose slope is too large enter. Also
     returns the penalty and the number of factorisations; None where that does not settle.
     """
+    A = equations.A
     goal, former = penalties
     lam = goal
     last = A.shape[1]
@@ -164,7 +166,7 @@ def _corrected(
         stays = ~wrong
         support = np.concatenate([segment.support[stays], new])
         signs = np.concatenate([segment.signs[stays], np.sign(slopes[new])])
-        corrected = quick_segment(A, y, support, signs)
+        corrected = equations.segment(support, signs)
         if corrected is None:
             break
         segment = corrected

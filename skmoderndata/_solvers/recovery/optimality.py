@@ -85,31 +85,72 @@ class Segment(NamedTuple):
         return coef, dual
 
 
+class NormalEquations:
+    """Segments by normal equations; inner products of columns are computed once for all supports.
+
+    Parameters
+    ----------
+    A : array (n, k)
+    y : array (n,)
+    """
+
+    def __init__(self, A: Array, y: Array) -> None:
+        self.A = A
+        self.y = y
+        self.row_of = np.full(A.shape[1], -1)  # of the columns met so far
+        self.rows = np.empty((0, len(y)))
+        self.gram = np.empty((0, 0))
+        self.products = np.empty(0)  # with y
+
+    def _meet(self, columns: Array) -> None:
+        """Add columns that no support had before."""
+        first = len(self.rows)
+        self.row_of[columns] = np.arange(first, first + columns.size)
+        added = np.ascontiguousarray(self.A.take(columns, axis=1).T)
+        beside = self.rows @ added.T
+        self.gram = np.block([[self.gram, beside], [beside.T, added @ added.T]])
+        self.rows = np.concatenate([self.rows, added])
+        self.products = np.append(self.products, added @ self.y)
+
+    def segment(self, support: Array, signs: Array) -> Segment | None:
+        """Segment of a support, refined once; None where columns depend on each other."""
+        if not 0 < support.size <= len(self.y):
+            return None
+        new = support[self.row_of[support] < 0]
+        if new.size:
+            self._meet(new)
+        index = self.row_of[support]
+
+        def combined(coef: Array) -> Array:
+            weights = np.zeros(len(self.rows))
+            weights[index] = coef
+            return weights @ self.rows
+
+        # normal equations for the fit and for the signs, one factorisation
+        gram = self.gram[np.ix_(index, index)]
+        factor, info = dpotrf(gram, lower=1, clean=0)
+        dependent = np.diagonal(factor) ** 2 <= 1e-13 * np.diagonal(gram)
+        if info or dependent.any():
+            return None
+        right = np.array([self.products[index], signs]).T
+        solution, _ = dpotrs(factor, right, lower=1)
+        fitted, direction = solution.T
+
+        # one refinement of the fit
+        residual = self.y - combined(fitted)
+        slopes = (self.rows @ residual)[index]
+        again, _ = dpotrs(factor, slopes, lower=1)
+        fitted = fitted + again
+        residual = residual - combined(again)
+
+        if float(residual @ residual) <= 1e-26:  # the equations hold
+            residual = np.zeros(len(self.y))
+        return Segment(support, signs, fitted, direction, residual, combined(direction))
+
+
 def quick_segment(A: Array, y: Array, support: Array, signs: Array) -> Segment | None:
-    """Segment by the normal equations, refined once; None where columns depend on each other."""
-    if not 0 < support.size <= len(y):
-        return None
-
-    # normal equations for the fit and for the signs, one factorisation
-    B = A.take(support, axis=1)
-    gram = B.T @ B
-    factor, info = dpotrf(gram, lower=1, clean=0)
-    dependent = np.diagonal(factor) ** 2 <= 1e-13 * np.diagonal(gram)
-    if info or dependent.any():
-        return None
-    right = np.array([B.T @ y, signs]).T
-    solution, _ = dpotrs(factor, right, lower=1)
-    fitted, direction = solution.T
-
-    # one refinement of the fit
-    residual = y - B @ fitted
-    again, _ = dpotrs(factor, B.T @ residual, lower=1)
-    fitted = fitted + again
-    residual = residual - B @ again
-
-    if float(residual @ residual) <= 1e-26:  # the equations hold
-        residual = np.zeros(len(y))
-    return Segment(support, signs, fitted, direction, residual, B @ direction)
+    """Segment of one support by the normal equations."""
+    return NormalEquations(A, y).segment(support, signs)
 
 
 def exact_segment(A: Array, y: Array, support: Array, signs: Array) -> Segment | None:
