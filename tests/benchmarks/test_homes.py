@@ -262,12 +262,7 @@ def test_home_is_reproducible_and_its_lines_run(home):
     assert 1 <= len(home.lines.splitlines()) <= 4
 
 
-# pages whose methods have neither a home problem nor a better choice yet; only ever shortened
-OPEN = {
-    "aligned_kernel_combination",
-    "hierarchical_slow_feature_analysis",
-    "series_kernels",
-}
+# what other methods are put together with
 TOOLS = {
     "kernel_algebra",
     "kernel_matrix_steps",
@@ -286,7 +281,7 @@ def test_a_method_has_a_home_or_a_better_choice():
         for stem, found in cards.items()
         if stem not in known_homes() and not any(card.textbook for card in found)
     }
-    assert undecided - TOOLS == OPEN
+    assert undecided == TOOLS
 
 
 def test_stored_results_are_those_of_the_homes():

@@ -10,7 +10,7 @@ from benchmarks.compare.home import Case, Home
 from skmoderndata.svm import CoreVectorMachine
 
 
-def make(seed, n=200_000, noise=0.0):
+def make(seed, n=60_000, noise=0.0):
     """The sign of a sum of waves; with noise the columns are measured with errors."""
     rng = np.random.default_rng(seed)
     Z = rng.uniform(0, 4, size=(n + 20_000, 3))
@@ -33,7 +33,7 @@ def score(case, labels):
 
 HOME = Home(
     when="a curved boundary separates very many rows of few columns cleanly",
-    title="clean boundary, 200,000 rows",
+    title="clean boundary, 60,000 rows",
     kind="tables",
     generated=True,
     make=make,
@@ -49,7 +49,7 @@ HOME = Home(
     "machine = CoreVectorMachine(C, gamma=gamma, max_core=2000).fit(X[part], y[part])\n"
     "machine.predict(X_new)",
     n_rounds=3,
-    levels={"n": (20_000, 50_000), "noise": (0.01, 0.05)},
+    levels={"n": (20_000, 200_000), "noise": (0.01, 0.05)},
     full_only=True,
 )
 

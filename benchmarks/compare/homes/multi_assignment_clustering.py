@@ -48,7 +48,8 @@ HOME = Home(
     ours=ours,
     score=score,
     score_name="fraction of the planted roles that are found, right for right",
-    n_rounds=8,
+    n_rounds=32,
+    full_only=True,
     gain="{ours:.0%} of the planted roles are found to the last right, {rival:.0%} with {name}.",
     lines=(
         "model = MultiAssignmentClustering(n_clusters, max_assignments=8).fit(X)\n"

@@ -282,6 +282,9 @@ class GlobalAlignment(SeriesKernel):
     _card = KernelCard(
         family=FAMILY, cite=("cuturi2011fast",), cost="product of two lengths for each pair",
         domain="series", psd=True, method=PAGE,
+        textbook="Take RidgeClassifierCV on maxima of 500 random convolutions: from ten "
+        "outlines of each digit it classifies 76 percent of new ones right, SVC with this "
+        "kernel 70 percent.",
         no_comparison="DTWNeighborsClassifier has the row for time series.",
     )  # fmt: skip
     _tunable = ("sigma",)
