@@ -86,6 +86,8 @@ class Home:
         Difference of scores below which a user would not care.
     n_rounds : int
         Draws.
+    first_seed : int
+        Of the draws that count: sizes and conditions were chosen on draws below.
     overlap : float
         Test rows in units of training rows, where rounds have rows in common; else 0.
     levels : mapping of str to sequence
@@ -112,6 +114,7 @@ class Home:
     by_time: bool = False
     margin: float = 0.01
     n_rounds: int = 5
+    first_seed: int = 100
     overlap: float = 0.0
     levels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     full_only: bool = False

@@ -15,8 +15,6 @@ from benchmarks.compare.home import Result, find_home, find_rivals, gain, judge
 
 OURS = "ours"
 QUICK_ROUNDS = 3
-# sizes and conditions of the problems were chosen on draws below
-FIRST_SEED = 100
 PICTURE_SEED = 0
 
 
@@ -94,7 +92,7 @@ def tasks_of(rows, size):
         (row, condition, seed)
         for row in rows
         for condition in conditions(row.home, size)
-        for seed in range(FIRST_SEED, FIRST_SEED + n_draws(row.home, size))
+        for seed in range(row.home.first_seed, row.home.first_seed + n_draws(row.home, size))
     ]
 
 

@@ -173,8 +173,8 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
             },
         ),
         textbook="Take RBFInterpolator of SciPy with its 50 nearest neighbours and "
-        "smoothing: noisy pixels of a photograph are filled in with the same error, in an "
-        "eighth of the time.",
+        "smoothing: noisy pixels of a photograph are filled in with the same error, in a "
+        "fraction of the time.",
         comparison=Comparison(
             baseline="sklearn.gaussian_process.GaussianProcessRegressor",
             problem="friedman_processes",

@@ -181,9 +181,9 @@ class MaximumVarianceUnfolding(
                 "random_state": 0,
             },
         ),
-        textbook="Take LocallyLinearEmbedding with method='ltsa', its axes scaled so that "
-        "neighbours keep their distances: a sheet with a hole is found as well, in a small "
-        "part of the time.",
+        textbook="Take LocallyLinearEmbedding with method='ltsa' and 8 neighbours, its axes "
+        "scaled so that neighbours keep their distances: a sheet with a hole is found as well, "
+        "in a small part of the time, though not with 12 neighbours.",
         comparison=Comparison(
             baseline="sklearn.manifold.Isomap",
             problem="roll_with_hole",

@@ -47,6 +47,7 @@ HOME = Home(
     score=score,
     score_name="explained part of the function, on new rows",
     n_rounds=20,
+    first_seed=200,
     full_only=True,
     gain="{ours:.0%} of the function are explained on new rows, {rival:.0%} with {name}.",
     lines="GroupLassoCV(30, groups=groups).fit(X, y).predict(X_new)",

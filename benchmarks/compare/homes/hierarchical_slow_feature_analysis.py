@@ -69,6 +69,7 @@ HOME = Home(
     by_time=True,
     margin=0.002,
     n_rounds=3,
+    first_seed=200,
     gain="Five features with a squared step of {ours:.3f} of their variance take "
     "{our_seconds:.1f} s, of {rival:.3f} {rival_seconds:.1f} s with {name}.",
     lines="model = HierarchicalSlowFeatureAnalysis(5, image_shape=(16, 16), n_pre=16)\n"

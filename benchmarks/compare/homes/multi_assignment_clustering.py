@@ -49,6 +49,7 @@ HOME = Home(
     score=score,
     score_name="fraction of the planted roles that are found, right for right",
     n_rounds=32,
+    first_seed=200,
     full_only=True,
     gain="{ours:.0%} of the planted roles are found to the last right, {rival:.0%} with {name}.",
     lines=(
