@@ -87,9 +87,9 @@ CASES = {
         positive_table,
         oracle.sparse_nmf,
     ),
-    "SemiNMF": (SemiNMF(2, tol=1e-6, max_iter=1000), mixtures, oracle.semi_nmf),
+    "SemiNMF": (SemiNMF(2, ridge=0.2, tol=1e-6, max_iter=1000), mixtures, oracle.semi_nmf),
     "SemiNMF kmeans": (
-        SemiNMF(2, init="kmeans", random_state=0, tol=1e-6, max_iter=1000),
+        SemiNMF(2, ridge=0.2, init="kmeans", random_state=0, tol=1e-6, max_iter=1000),
         mixtures,
         oracle.semi_nmf,
     ),

@@ -84,6 +84,7 @@ def sparse_nmf(model, X, weights):
 
 
 def semi_nmf(model, X, weights):
-    """Objective of SemiNMF."""
+    """Objective of SemiNMF, with a ridge of both factors."""
     codes = model.transform(X, entry_weight=weights)
-    return repeated_squares(X, codes @ model.components_, weights)
+    total = repeated_squares(X, codes @ model.components_, weights)
+    return total + model.ridge_ / 2 * ((codes**2).sum() + (model.components_**2).sum())
