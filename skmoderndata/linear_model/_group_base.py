@@ -60,12 +60,6 @@ def feature_groups(groups, group_weights, n_features):
     if groups is None:
         labels = np.arange(n_features)
     elif isinstance(groups, Integral):
-        if groups > n_features:
-            raise ValueError(
-                f"groups={groups} is the number of consecutive features that form a group, and X "
-                f"has {n_features} feature(s): give a number of at most {n_features}, a label for "
-                "each feature, or a list of the features of each group."
-            )
         labels = np.arange(n_features) // int(groups)
     else:
         labels = check_groups(groups, n_features, overlap=True)

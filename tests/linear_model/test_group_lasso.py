@@ -500,10 +500,6 @@ def test_warning_and_weights_of_groups():
     ("message", "call"),
     [
         (
-            "groups=41 is the number of consecutive features that form a group",
-            lambda X, labels, y: GroupLasso(groups=41).fit(X, y),
-        ),
-        (
             "groups has 39 labels, and X 40 features",
             lambda X, labels, y: GroupLasso(groups=labels[:-1]).fit(X, y),
         ),

@@ -257,8 +257,8 @@ def _log_rows(x, z, local, row, slope, position, cells):
             # kappa without its factor exp(-rate |x - z|^2), which may underflow
             factor = 1.0 if local.reach <= 0.0 else 1.0 - abs(i - j) / local.reach
             if local.divisible:
-                rest = 2.0 - factor * np.exp(-local.rate * squared)
-                factor /= rest
+                weight = 2.0 - factor * np.exp(-local.rate * squared)
+                factor /= weight
 
             # the three neighbours, relative to the largest, whose exponential is 1
             a = row[j]
@@ -280,7 +280,7 @@ def _log_rows(x, z, local, row, slope, position, cells):
                 above_slope = slope[j + 1]
                 change = 2.0 * local.rate * squared
                 if local.divisible:
-                    change *= 2.0 / rest
+                    change *= 2.0 / weight
                 mean = (p * slope[j] + q * above_slope) + r * diagonal_slope
                 slope[j + 1] = change + mean / total if top > -np.inf else 0.0
                 diagonal_slope = above_slope

@@ -47,23 +47,23 @@ def _soft_row(x, z, i, gamma, low, high, before, row, weights):
     for j in range(low[i - 1] + 1, high[i - 1] + 1):
         diagonal = before[j - 1]
         above = before[j]
-        left = row[j - 1]
-        least = min(min(diagonal, above), left)
+        beside = row[j - 1]
+        least = min(min(diagonal, above), beside)
         if least == np.inf:
             continue
 
         # relative to the least, against overflow; its exponential is 1
         of_diagonal = 1.0 if diagonal == least else np.exp((least - diagonal) / gamma)
         of_above = 1.0 if above == least else np.exp((least - above) / gamma)
-        of_left = 1.0 if left == least else np.exp((least - left) / gamma)
-        total = of_diagonal + of_above + of_left
+        of_beside = 1.0 if beside == least else np.exp((least - beside) / gamma)
+        total = of_diagonal + of_above + of_beside
         best = least - gamma * np.log(total)
         row[j] = local_cost(x[i - 1], z[j - 1], False) + best
         if weights.size:
             inverse = 1.0 / total
             weights[j, 0] = of_diagonal * inverse
             weights[j, 1] = of_above * inverse
-            weights[j, 2] = of_left * inverse
+            weights[j, 2] = of_beside * inverse
 
 
 @jit_leaf

@@ -185,7 +185,7 @@ def _next_diagonal(x, reverse, shift, first, last, rooted, before, older, here):
     of z is ``reverse[:, i + shift]``.
     """
     width = max(last - first, 0)
-    left = before[first + 1 : last + 1]
+    beside = before[first + 1 : last + 1]
     above = before[first:last]
     diagonal = older[first:last]
     row = here[first + 1 : last + 1]
@@ -196,7 +196,7 @@ def _next_diagonal(x, reverse, shift, first, last, rooted, before, older, here):
         b = reverse[0, first + shift : last + shift]
         for k in range(width):
             difference = a[k] - b[k]
-            best = min(min(left[k], above[k]), diagonal[k])
+            best = min(min(beside[k], above[k]), diagonal[k])
             row[k] = difference * difference + best
         return
 
@@ -214,7 +214,7 @@ def _next_diagonal(x, reverse, shift, first, last, rooted, before, older, here):
 
     # D(i, j)
     for k in range(width):
-        row[k] += min(min(left[k], above[k]), diagonal[k])
+        row[k] += min(min(beside[k], above[k]), diagonal[k])
 
 
 @jit_leaf

@@ -23,11 +23,11 @@ def squared_hinge_by_newton(
     """
     w = np.zeros(X.shape[1])
     margins = np.zeros(len(y))
-    most = MAX_STEPS if max_iter < 0 else min(max_iter, MAX_STEPS)
+    limit = MAX_STEPS if max_iter < 0 else min(max_iter, MAX_STEPS)
     value = 0.5 * float(costs.sum())
 
     count = 0
-    while count < most:
+    while count < limit:
         # 1. minimum of the quadratic function of the samples inside
         slack = 1.0 - margins
         inside = slack >= min(0.0, slack.max())
