@@ -467,7 +467,7 @@ def test_display():
     assert display.chosen_line_.get_xdata() == [search.best_params_["n_components"]]
     assert display.ax_.get_xlabel() == "n_components"
 
-    search.set_params(param_grid={"n_components": [1, 2], "max_iter": [20, 50]}).fit(
+    search.set_params(param_grid={"n_components": [1, 2], "max_iter": [300, 500]}).fit(
         mixtures()
     )
     with pytest.raises(ValueError, match="choose one by param_name"):
