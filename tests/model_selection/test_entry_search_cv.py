@@ -472,6 +472,7 @@ def test_display():
     )
     with pytest.raises(ValueError, match="choose one by param_name"):
         EntrySearchDisplay.from_estimator(search)
-    assert EntrySearchDisplay.from_estimator(search, param_name="max_iter").values == [20, 50]
+    display = EntrySearchDisplay.from_estimator(search, param_name="max_iter")
+    assert display.values == [300, 500]
     with pytest.raises(ValueError, match="'depth' is no parameter"):
         EntrySearchDisplay.from_estimator(search, param_name="depth")
