@@ -272,16 +272,14 @@ class MaximumVarianceUnfolding(
         i, j = self._edges(self._rows)
         self.edges_ = np.column_stack([first[i], first[j]])
 
-        if len(i):
-            with FitProgress(self, X, y, max_passes=None) as progress:
+        with FitProgress(self, X, y, max_passes=None) as progress:
+            if len(i):
                 unfolding, unit = self._unfold(self._rows, i, j, progress)
-            stopped = progress.stopped
-        else:  # all samples are equal
-            stopped = False
-            unfolding = Unfolding(np.zeros((1, 1)), np.zeros(0), 0.0, 0.0, 0, True)
-            unit = 1.0
-            self.alpha_ = 0.0
-            self.edge_errors_ = np.zeros(0)
+            else:  # all samples are equal
+                unfolding = Unfolding(np.zeros((1, 1)), np.zeros(0), 0.0, 0.0, 0, True)
+                unit = 1.0
+                self.alpha_ = 0.0
+                self.edge_errors_ = np.zeros(0)
 
         # principal axes of the unfolded points
         U, s, _ = np.linalg.svd(unfolding.Y, full_matrices=False)
@@ -304,7 +302,7 @@ class MaximumVarianceUnfolding(
         self.dual_gap_ = self._gap(unfolding)
         self.n_iter_ = unfolding.n_iter
 
-        if not unfolding.converged and not stopped:
+        if not unfolding.converged and not progress.stopped:
             reached = f"duality gap {self.dual_gap_:.1e} after {unfolding.n_iter} steps"
             remedy = "increase max_iter, max_rank, tol"
             if self._solver(len(Y)) == "cvxpy":

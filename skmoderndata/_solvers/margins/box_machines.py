@@ -7,6 +7,7 @@ from scipy import linalg
 
 from skmoderndata._solvers.common.certificates import relative_gap
 from skmoderndata._solvers.common.convex_problems import ACCURATE, box_program, solve
+from skmoderndata._solvers.common.iterate import Progress
 from skmoderndata._solvers.margins.box_qp import BoxResult, Rows, box_qp, box_state
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
 from skmoderndata._solvers.margins.squared_hinge import squared_hinge_by_newton
@@ -145,7 +146,7 @@ def nearest_hulls(
         return relative_gap(primal, scale, unit=primal)
 
     if solver == "newton" and table is not None:
-        result = _hulls_by_newton(table, y, ridge, gap, limits["tol"], limits["max_iter"])
+        result = _hulls_by_newton(table, y, ridge, gap, **limits)
         if not result.converged and limits["max_iter"] < 0:
             solver = "smo"
 
@@ -193,16 +194,22 @@ def _hull_solution(
 
 
 def _hulls_by_newton(
-    table: Array, y: Array, ridge: Array, gap: Any, tol: float, max_iter: int
+    table: Array,
+    y: Array,
+    ridge: Array,
+    gap: Any,
+    *,
+    tol: float,
+    max_iter: int,
+    progress: Progress | None = None,
 ) -> BoxResult:
     """Nearest points by the slacks of the primal problem, which are `ridge` times the weights."""
     pair = np.flatnonzero(y)
     X = table[pair]
     costs = 1.0 / ridge[pair]
-    try:
-        slack, n_iter = squared_hinge_by_newton(X, y[pair], costs, max_iter=max_iter)
-    except linalg.LinAlgError:  # columns of very unlike scale: rounding is all of the matrix
-        return BoxResult(0.0 * y, 0.0 * y, np.inf, 1, False)
+    slack, n_iter = squared_hinge_by_newton(
+        X, y[pair], costs, max_iter=max_iter, progress=progress
+    )
 
     # sums one in both classes, exactly
     v = np.zeros(len(y))

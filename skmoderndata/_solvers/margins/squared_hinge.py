@@ -3,6 +3,7 @@
 import numpy as np
 from scipy import linalg
 
+from skmoderndata._solvers.common.iterate import Iterations, Progress
 from skmoderndata._solvers.margins.certificates import best_multiple
 from skmoderndata._typing import Array
 
@@ -10,7 +11,12 @@ MAX_STEPS = 100  # a dozen is usual
 
 
 def squared_hinge_by_newton(
-    X: Array, y: Array, costs: Array, *, max_iter: int = -1
+    X: Array,
+    y: Array,
+    costs: Array,
+    *,
+    max_iter: int = -1,
+    progress: Progress | None = None,
 ) -> tuple[Array, int]:
     """Minimise `1/2 |w|^2 + 1/2 sum_i costs_i max(0, 1 - y_i (w'x_i + b))^2` over w and b.
 
@@ -23,32 +29,39 @@ def squared_hinge_by_newton(
     """
     w = np.zeros(X.shape[1])
     margins = np.zeros(len(y))
-    limit = MAX_STEPS if max_iter < 0 else min(max_iter, MAX_STEPS)
     value = 0.5 * float(costs.sum())
+    limit = MAX_STEPS if max_iter < 0 else min(max_iter, MAX_STEPS)
+    it = Iterations(limit, -1.0, progress)
 
-    count = 0
-    while count < limit:
+    for _ in it:
         # 1. minimum of the quadratic function of the samples inside
         slack = 1.0 - margins
         inside = slack >= min(0.0, slack.max())
-        w_new, b_new = _weighted_ridge(X[inside], y[inside], costs[inside])
+        try:
+            w_new, b_new = _weighted_ridge(X[inside], y[inside], costs[inside])
+        except (
+            linalg.LinAlgError
+        ):  # columns of very unlike scale: rounding is all of the matrix
+            it.ended = True
+            continue
         d = w_new - w
         change = y * (X @ w_new + b_new) - margins
-        count += 1
 
         # 2. the same samples inside: the optimum
         if np.array_equal(margins + change <= 1.0, inside):
             margins += change
-            break
+            it.ended = True
+            continue
 
         # 3. else the least value on the way there; none, where only rounding is left
         lower, step = _least_on_line(w, d, margins, change, costs)
-        if not lower < value:
-            break
+        it.ended = not lower < value
+        if it.ended:
+            continue
         value = lower
         w += step * d
         margins += step * change
-    return np.maximum(0.0, 1.0 - margins), count
+    return np.maximum(0.0, 1.0 - margins), it.n_iter
 
 
 def _weighted_ridge(X: Array, y: Array, costs: Array) -> tuple[Array, float]:
@@ -62,7 +75,8 @@ def _weighted_ridge(X: Array, y: Array, costs: Array) -> tuple[Array, float]:
     H = A.T @ A
     H[np.diag_indices(len(H))] += 1.0
     right = A.T @ (root * (y - y_mean))
-    w = linalg.solve(H, right, assume_a="pos", overwrite_a=True, check_finite=False)
+    factor = linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
+    w = linalg.cho_solve(factor, right, check_finite=False)
     return w, y_mean - float(x_mean @ w)
 
 
