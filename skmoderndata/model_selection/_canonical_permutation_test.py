@@ -39,7 +39,7 @@ NAME = "canonical_permutation_test"
 LINEAR = ("RegularizedCCA", "MultisetCCA", "CCA")
 KERNEL = ("KernelCCA",)
 SPARSE = ("SparseCCA",)
-N_FOLDS = 5
+N_FOLDS = 10
 BATCH_ENTRIES = 2**21  # of permuted coordinates at a time
 TIE = 1e-12  # permuted values that are lower by rounding count as ties
 _MAX_SEED = 2**31 - 1
@@ -142,7 +142,7 @@ def canonical_permutation_test(
     ``alpha="auto"``: the largest over all bounds in standard deviations.
 
     *KernelCCA.* Flexible functions correlate perfectly on the samples that they were fitted to.
-    `correlations` are therefore those of scores across five folds, with directions from the
+    `correlations` are therefore those of scores across ten folds, with directions from the
     other folds, also within each permutation; they may be negative. Kernels, their widths and
     the coordinates of unit variance depend on one view at a time and are those of all samples.
     Directions whose squared gain is less than .001 of the largest are left out.

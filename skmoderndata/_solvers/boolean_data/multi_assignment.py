@@ -252,20 +252,28 @@ def maximization(
     n_zeros = zeros.sum()
 
     for _ in range(n_steps):
-        # expectation: ones and zeros over their probabilities, times that of no noise
+        # expectation: ones and zeros over their probabilities
         silent = np.exp(np.log(beta).T @ members.T)
         signal = 1 - eps
-        zero = eps * (1 - r) + signal * silent  # p(0 | L)
+        zero = signal * silent + max(eps * (1 - r), 1e-300)  # p(0 | L)
         one = 1 - zero
-        weighted_ones = ones * signal / np.maximum(one, 1e-300)
-        weighted_zeros = zeros * signal / np.maximum(zero, 1e-300)
+        if noise is None:
+            np.maximum(one, 1e-300, out=one)
+        weighted_ones = np.divide(ones, one, out=one)
+        weighted_zeros = np.divide(zeros, zero, out=zero)
+
+        # of these the bits that are noise: those that neither a source nor silence explains
+        if noise is not None:
+            told_ones = weighted_ones.sum() - np.vdot(weighted_ones, silent)
+            noisy_ones = n_ones - signal * told_ones
+            noisy_zeros = n_zeros - signal * np.vdot(weighted_zeros, silent)
 
         # maximisation of the sources, then of the noise
-        change = silent * (weighted_zeros - weighted_ones) @ members / seen
+        weighted_zeros -= weighted_ones
+        weighted_zeros *= silent
+        change = signal * (weighted_zeros @ members) / seen
         beta = np.clip(beta + (1 - beta) * change.T, BETA_RANGE, 1 - BETA_RANGE)
         if noise is not None:
-            noisy_ones = n_ones - (weighted_ones * (1 - silent)).sum()
-            noisy_zeros = n_zeros - (weighted_zeros * silent).sum()
             noisy = noisy_ones + noisy_zeros
             eps = float(min(max(noisy / (n_ones + n_zeros), NOISE_RANGE), 1 - NOISE_RANGE))
             if noise == "mixture" and noisy > 0:
