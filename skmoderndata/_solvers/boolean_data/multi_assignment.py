@@ -158,7 +158,7 @@ def log_tables(model: Model) -> tuple[Array, Array]:
     silent = np.exp((model.sets.astype(float) @ log_beta).T)  # (D, n_sets)
     one = model.eps * model.r + (1 - model.eps) * (1 - silent)
     one = np.clip(one, CERTAIN, 1 - CERTAIN)
-    log_zero = np.log1p(-one)
+    log_zero = np.log(1 - one)
     return np.log(one) - log_zero, log_zero
 
 
