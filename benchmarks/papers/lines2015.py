@@ -91,8 +91,8 @@ ENTRY = Entry(
     "equals, as in the publication. MSM agrees, or is off by one sample (the sets of the folder "
     "were read from copies with five digits). TWE does not: the published program adds squared "
     "differences of values, `twe_distance` absolute ones, as the paper of Marteau 2009 and other "
-    "libraries. The same search with squares gives the printed errors on TwoLeadECG and CBF and "
-    "one sample less on ItalyPowerDemand, MoteStrain and SonyAIBORobotSurface2. Sets are read "
+    "libraries. The same search with squares gives the printed errors on CBF, Coffee, GunPoint "
+    "and TwoLeadECG, and is one sample off on three other sets. Sets are read "
     "as for the other page on the archive: from wheels, and from the folder "
     f"`{archive.ARCHIVE}`.",
     not_reached=("twe", "ArrowHead, msm", "CBF, msm", "SonyAIBORobotSurface1, msm"),
