@@ -90,6 +90,7 @@ def row(name, kind, radius, printed, data):
     X, y, Z, labels = data
     model = DTWNeighborsClassifier(radius=radius).fit(X, y)
     error = round(1 - model.score(Z, labels), 4)
+
     return value(
         f"{name}, {kind}",
         "error of one nearest neighbour",

@@ -27,6 +27,8 @@ def errors(trial):
 def values(quick):
     trials = [errors(trial) for trial in range(5 if quick else TRIALS)]
     training, test = np.mean(trials, axis=0)
+
+    # within a printed standard deviation
     return [
         value(
             "sinc, 20 neurons",

@@ -63,6 +63,8 @@ def values(quick):
         data = None if quick and name not in QUICK else at_hand(name)
         if data is None:
             continue
+
+        # both distances
         for metric, error in zip(("msm", "twe"), printed, strict=True):
             ours, best = learned_error(metric, *data)
             learned = ", ".join(f"{key} {number:.3g}" for key, number in best.items())

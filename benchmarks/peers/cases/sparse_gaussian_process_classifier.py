@@ -18,6 +18,8 @@ def work(size, rng):
     order = rng.permutation(len(X))
     X = StandardScaler().fit_transform(X)[order]
     y = y[order]
+
+    # two thirds for training
     held_out = np.arange(len(X)) % 3 == 0
     return {
         "X": X[~held_out],
