@@ -91,4 +91,5 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "min_reported_time": 5,
     "copyfile_regex": r"",
+    "image_scrapers": ("skmoderndata_site.thumbnails.scrape",),
 }

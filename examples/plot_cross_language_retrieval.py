@@ -109,7 +109,7 @@ for ax, (name, (ours, pieces)) in zip(axes, results.items(), strict=True):
     for label, values in {"KernelCCA": ours, "pieces of words in common": pieces}.items():
         ax.plot(places, [np.mean(values <= place) for place in places], label=label)
     ax.plot(places, places / n_hidden, "k:", label="chance")
-    ax.set(title=f"English to {name}", xlabel="answers looked at", ylim=(0, 1))
+    ax.set(title=f"English to {name}", xlabel="answers looked at", ylim=(0, 1.02))
 axes[0].set_ylabel("translations found")
 axes[0].legend()
 plt.show()

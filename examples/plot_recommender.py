@@ -83,7 +83,8 @@ table = np.zeros((5, 5))
 np.add.at(table, (own[test] - 1, model.predict(X[test]) - 1), 1)
 right.imshow(table, cmap="Blues", origin="lower", extent=(0.5, 5.5, 0.5, 5.5))
 for (i, j), count in np.ndenumerate(table):
-    right.text(j + 1, i + 1, f"{count:.0f}", ha="center", va="center")
+    color = "white" if count > table.max() / 2 else "black"
+    right.text(j + 1, i + 1, f"{count:.0f}", ha="center", va="center", color=color)
 right.set(
     xlabel="stars predicted", ylabel="stars given", title="the last viewer, after 200 films"
 )

@@ -1,7 +1,7 @@
 """Published tables and figures made again: the printed value beside ours.
 
 `python -m benchmarks.papers` runs every file here whose name does not begin with an underscore;
-each holds an `ENTRY`. Nothing is quoted from memory: every value says where it was read.
+each holds an `ENTRY`. Every value says where it was read, or that it is quoted from memory.
 """
 
 from benchmarks.papers._entry import OWN_TARGET, PRINTED, THEORY, Entry, Value, value

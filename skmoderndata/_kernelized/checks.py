@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import column_or_1d
 
 from skmoderndata._kernelized.expansion import scale_gamma
@@ -14,6 +15,9 @@ from skmoderndata._samples.nested import copied
 from skmoderndata._typing import Array
 from skmoderndata._validation import check_target, validate_data
 from skmoderndata.kernels._base import BaseKernel
+
+SCALES_FROM_ROWS = 10_000  # samples from which the scales of the columns are estimated
+UNSCALED = 1e3  # ratio of standard deviations that impairs squared distances
 
 
 def checked_samples(
@@ -186,3 +190,21 @@ def holds_rows(X: Any) -> bool:
     if table.dtype.kind in "biufc":
         return table.ndim < 3
     return table.dtype == object and table.ndim == 2
+
+
+def scale_first(X: Any) -> str:
+    """Advise scaling if the columns differ so much that rounding hides the small ones.
+
+    The string is empty if they do not, or if the samples are not rows of numbers.
+    """
+    rows = getattr(X, "ndim", 0) == 2 and X.dtype.kind == "f"
+    if not rows or X.shape[0] < 2:
+        return ""
+    spread = StandardScaler(with_mean=False).fit(X[:SCALES_FROM_ROWS]).var_ ** 0.5
+    spread = spread[spread > 0]
+    if len(spread) == 0 or spread.max() < UNSCALED * spread.min():
+        return ""
+    return (
+        f"scale X, whose columns differ in standard deviation by a factor of "
+        f"{spread.max() / spread.min():.0e}, for example by StandardScaler"
+    )

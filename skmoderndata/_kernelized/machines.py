@@ -16,7 +16,7 @@ from skmoderndata._compat import (
     Interval,
     check_sample_weight,
 )
-from skmoderndata._kernelized.checks import checked_samples, resolved_gram
+from skmoderndata._kernelized.checks import checked_samples, resolved_gram, scale_first
 from skmoderndata._kernelized.expansion import Expansion, surely_psd
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Gram
 from skmoderndata._kernelized.low_rank import refuse_cancellation
@@ -123,17 +123,19 @@ class KernelMachine(KernelSamples, CallbackSupportMixin):  # type: ignore[misc]
         expansion = Expansion(self._gram, self._basis, coef)
         return expansion.values(X, n_jobs=getattr(self, "n_jobs", None)) + self._at_mean
 
-    def _keep_work(self, gap: float, n_iter: int, converged: bool) -> None:
-        """Store the duality gap; warn if it is above `tol`."""
+    def _keep_work(self, X: Any, gap: float, n_iter: int, converged: bool) -> None:
+        """Store the duality gap; warn if it is above `tol`, with what may be wrong with X."""
         self.dual_gap_ = float(gap)
         self.n_iter_ = max(1, int(n_iter))
         tol: float = self.tol
         if not converged:
+            scale = "" if self._gram.precomputed else scale_first(X)
+            general = "increase max_iter or tol, or scale X, for example by StandardScaler"
             warn_not_converged(  # type: ignore[no-untyped-call]
                 self,
                 reached=f"after {n_iter} steps the relative duality gap is {gap:.1e} "
                 f"(tol={tol:g})",
-                remedy="increase max_iter or tol, or scale X, for example by StandardScaler",
+                remedy=f"{scale}, or increase tol" if scale else general,
             )
 
 

@@ -5,7 +5,8 @@ from numbers import Real
 
 import numpy as np
 
-from skmoderndata._compat import AT_LEAST_ONE, StrOptions
+from skmoderndata._base import FitProgress
+from skmoderndata._compat import AT_LEAST_ONE, CallbackSupportMixin, StrOptions
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.boolean_data.boolean import (
     best_cover,
@@ -16,14 +17,15 @@ from skmoderndata._solvers.boolean_data.boolean import (
     unpack_rows,
 )
 from skmoderndata._solvers.boolean_data.roles import (
-    choose_by_area,
-    choose_greedily,
     intersections,
+    roles_by_area,
+    roles_by_gain,
 )
+from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata.cluster._base import NO_LABELS, BooleanFactors
 
 
-class RoleMiner(BooleanFactors):
+class RoleMiner(CallbackSupportMixin, BooleanFactors):
     r"""Mine roles as intersections of the rows of an access-control matrix.
 
     Candidate roles are the distinct rows and the intersections of rows [1]_: of any number of
@@ -163,12 +165,22 @@ class RoleMiner(BooleanFactors):
         rows = rows[order]
         count = count[order]
 
-        candidates = self._candidates(rows)
-        choose = choose_greedily if self.selection == "greedy" else choose_by_area
-        chosen = choose(candidates, rows, count, self.n_clusters)
+        # roles in the order of selection, until no candidate covers a new one
+        ranked = roles_by_gain if self.selection == "greedy" else roles_by_area
+        chosen = []
+        with FitProgress(self, X, y, max_passes=self.n_clusters, task_name="role") as progress:
+            candidates = self._candidates(rows)
+            roles = ranked(candidates, rows, count)
+            it = Iterations(self.n_clusters, -1.0, progress)
+            for _ in it:
+                role = next(roles, None)
+                it.ended = role is None
+                if role is not None:
+                    chosen.append(role)
 
         U = np.zeros((self.n_clusters, words.shape[1]), dtype=np.uint64)
-        U[: len(chosen)] = candidates[chosen]
+        if chosen:
+            U[: len(chosen)] = candidates[chosen]
 
         self.n_candidates_ = len(candidates)
         self.components_ = unpack_rows(U, self.n_features_in_)

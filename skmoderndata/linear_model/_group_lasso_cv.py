@@ -1,19 +1,20 @@
 """Group lasso with its penalty chosen by cross-validation along a path."""
 
+from functools import partial
 from numbers import Real
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import RegressorMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, warn_not_converged
+from skmoderndata._base import Base, run_starts, warn_not_converged
 from skmoderndata._compat import (
     AT_LEAST_ONE,
     N_JOBS,
     NON_NEGATIVE,
+    CallbackSupportMixin,
     Interval,
     fit_context,
 )
@@ -24,6 +25,7 @@ from skmoderndata._solvers.codes.group_lasso import (
     group_lasso,
     one_thread_if_small,
 )
+from skmoderndata._solvers.common.iterate import Iterations
 from skmoderndata._validation import FLOATS, validate_data
 from skmoderndata.linear_model._group_base import (
     PAGE,
@@ -34,7 +36,7 @@ from skmoderndata.linear_model._group_base import (
 )
 
 
-class GroupLassoCV(RegressorMixin, Base):
+class GroupLassoCV(CallbackSupportMixin, RegressorMixin, Base):
     r"""Group lasso whose penalty is chosen by cross-validation along a path.
 
     Each fold solves the problem of `GroupLasso` for a descending sequence of penalties, each from
@@ -202,11 +204,20 @@ class GroupLassoCV(RegressorMixin, Base):
 
         # errors of the samples left out
         folds = list(check_cv(self.cv).split(X, y))
-        pool = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        errors = pool(
-            delayed(_errors)(self, X, y, weight, groups, alphas, train, test)
-            for train, test in folds
+        errors, stopped = run_starts(
+            self,
+            X,
+            y,
+            partial(_errors, self, X, y, weight, groups, alphas),
+            folds,
+            max_passes=len(folds) * len(alphas),
+            task_name="penalty",
+            n_jobs=self.n_jobs,
+            prefer="threads",
         )
+        if stopped:  # paths that are whole, or what there is of the first
+            alphas = alphas[: len(errors[0])]
+            errors = [path for path in errors if len(path) == len(alphas)]
         mse_path = np.array(errors).T
         best = int(mse_path.mean(axis=1).argmin())
 
@@ -314,12 +325,14 @@ class _Path:
         return latent, self.y_mean - latent @ self.x_mean
 
 
-def _errors(model, X, y, weight, groups, alphas, train, test):
-    """Mean squared errors of the samples left out, for all penalties."""
-    # one path, each fit judged as it comes
+def _errors(model, X, y, weight, groups, alphas, *, seed, progress=None):
+    """Mean squared errors of the samples left out, for all penalties; `seed` is the fold."""
+    train, test = seed
     path = _Path(model, X[train], y[train], weight[train], groups)
     errors = []
-    for result in path.results(alphas):
+    # one path, each fit judged as it comes
+    it = Iterations(len(alphas), -1.0, progress)
+    for _, result in zip(it, path.results(alphas), strict=False):
         latent, intercept = path.in_units(result)
         coef = groups.summed(latent[None], X.shape[1])[0]
         residual = y[test] - (X[test] @ coef + intercept)

@@ -337,7 +337,7 @@ class NuSVOR(KernelRankingMachine, Base):
         self.objective_ = float(machine.objective)
 
         self._warn_of_order(thresholds)
-        self._keep_work(machine.gap, machine.n_iter, machine.converged)
+        self._keep_work(X, machine.gap, machine.n_iter, machine.converged)
 
         self._drop_link()
         if self.probability:

@@ -5,7 +5,6 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy import linalg
-from sklearn.preprocessing import StandardScaler
 
 from skmoderndata._base import warn_not_converged
 from skmoderndata._compat import (
@@ -15,7 +14,7 @@ from skmoderndata._compat import (
     Interval,
     check_sample_weight,
 )
-from skmoderndata._kernelized.checks import resolved_gram
+from skmoderndata._kernelized.checks import resolved_gram, scale_first
 from skmoderndata._kernelized.expansion import KernelRows, largest_diagonal, surely_psd
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS
 from skmoderndata._kernelized.machines import KernelMachine
@@ -40,8 +39,6 @@ CORE_CONSTRAINTS = {
 
 FEW_ROWS = 100  # of so many samples one has its kernel row in memory, at least
 DIAGONAL_ROWS = 2**15  # samples whose own kernel values are computed at a time
-SCALES_FROM_ROWS = 10_000  # samples from which the scales of the columns are estimated
-UNSCALED = 1e3  # ratio of standard deviations that impairs squared distances
 
 
 class CoreVectors(KernelMachine):
@@ -201,20 +198,3 @@ def check_convex(gram, slack, indices, limit=CVXPY_LIMIT):
             "its diagonal (in units of the largest similarity). Use another kernel, or a smaller "
             "C, which adds to the diagonal."
         ) from None
-
-
-def scale_first(X):
-    """Advise scaling if the columns differ so much that rounding hides the small ones.
-
-    The string is empty if they do not, or if the samples are not rows of numbers.
-    """
-    if not hasattr(X, "shape") or X.shape[0] < 2:
-        return ""
-    spread = StandardScaler(with_mean=False).fit(X[:SCALES_FROM_ROWS]).var_ ** 0.5
-    spread = spread[spread > 0]
-    if len(spread) == 0 or spread.max() < UNSCALED * spread.min():
-        return ""
-    return (
-        f"scale X, whose columns differ in standard deviation by a factor of "
-        f"{spread.max() / spread.min():.0e}, for example by StandardScaler"
-    )

@@ -281,7 +281,7 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
 
         worst = max(machines, key=lambda one: (not one.converged, one.gap))
         n_iter = max(one.n_iter for one in machines)
-        self._keep_work(worst.gap, n_iter, worst.converged)
+        self._keep_work(X, worst.gap, n_iter, worst.converged)
         return self
 
     def decision_function(self, X):

@@ -216,5 +216,5 @@ class L2SVR(KernelMachine, MachineRegressorMixin, Base):
         self.objective_ = float(machine.objective)
         if gram.kernel == "linear":
             self.coef_ = np.ravel(self._linear_weights())
-        self._keep_work(machine.gap, machine.n_iter, machine.converged)
+        self._keep_work(X, machine.gap, machine.n_iter, machine.converged)
         return self

@@ -17,7 +17,7 @@ from skmoderndata._compat import (
     StrOptions,
     fit_context,
 )
-from skmoderndata._kernelized.checks import checked_samples, resolved_gram
+from skmoderndata._kernelized.checks import checked_samples, resolved_gram, scale_first
 from skmoderndata._kernelized.expansion import Expansion, KernelRows
 from skmoderndata._kernelized.gram import KERNEL_CONSTRAINTS, Gram
 from skmoderndata._kernelized.landmarks import rows_in_blocks, survey_of_rows
@@ -32,7 +32,7 @@ from skmoderndata._solvers.margins.enclosing_ball import (
     ball_of_core_set,
     enclosing_ball,
 )
-from skmoderndata.svm._base import diagonal_by_blocks, scale_first
+from skmoderndata.svm._base import diagonal_by_blocks
 from skmoderndata.svm._blocks_base import CoreTable, Largest, RowReader, refuse_in_blocks
 
 JUDGED = 1000  # rows from which parameters of a kernel are judged

@@ -257,7 +257,7 @@ class SVDD(KernelMachine, KernelOutlierMixin, Base):
         self.objective_ = float(ball.objective)
         rounding = SURFACE_RELATIVE * furthest + 1e-12 * float(diagonal.max())
         self.offset_ = -(furthest + self.margin + rounding)
-        self._keep_work(ball.gap, ball.n_iter, ball.converged)
+        self._keep_work(X, ball.gap, ball.n_iter, ball.converged)
         return self
 
     def score(self, X, y=None):

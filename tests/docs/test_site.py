@@ -1,6 +1,7 @@
 """What the site derives is whole: chapters, the choice of a method, gallery, links, benchmarks."""
 
 import json
+import pickle
 import re
 import sys
 import tomllib
@@ -8,6 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.image import imread
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 
@@ -30,6 +34,7 @@ from skmoderndata_site import (  # noqa: E402
     gallery,
     guide,
     mathml,
+    thumbnails,
 )
 
 CHAPTERS = [chapter["page"] for chapter in guide.load(DOCS)]
@@ -292,3 +297,20 @@ def test_method_pages_have_formulas_as_mathematics(page):
     assert [span for span in code if signs.search(span)] == []
     for formula in re.findall(r"^\$\$\n(.*?)\n\$\$", text, flags=re.S | re.M):
         mathml.to_mathml(formula, block=True)
+
+
+def test_thumbnail_is_one_panel(tmp_path):
+    """The largest one, or that of the given number, without its neighbours and their titles."""
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=[1, 2])
+    left.set_facecolor("red")
+    right.set_facecolor("blue")
+    figure.suptitle("both")
+    for number, color in ((None, "blue"), (0, "red")):
+        panel = pickle.loads(pickle.dumps(figure))
+        thumbnails.save_panel(panel, tmp_path / "panel.png", number)
+        pixels = imread(tmp_path / "panel.png")[..., :3]
+        others = (pixels == to_rgb("red" if color == "blue" else "blue")).all(axis=2)
+        own = (pixels == to_rgb(color)).all(axis=2)
+        assert not others.any()
+        assert own.mean() > 0.5

@@ -343,3 +343,36 @@ def test_path_of_extremes():
         GroupLassoCV(groups=[[0, 0], list(range(32))]).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="at alpha_="):
         GroupLassoCV([1e-3], CHAIN, max_iter=1, tol=1e-12).fit(X, y)
+
+
+class StopAfter:
+    """Callback that asks to stop after some penalties."""
+
+    def __init__(self, penalties):
+        self.left = penalties
+
+    def setup(self, estimator, context):
+        """Nothing is needed."""
+
+    def teardown(self, estimator, context):
+        """Nothing is held."""
+
+    def on_fit_task_begin(self, estimator, context):
+        """Nothing is counted."""
+
+    def on_fit_task_end(self, estimator, context):
+        """Count a penalty."""
+        self.left -= 1
+        return self.left <= 0
+
+
+@pytest.mark.newest
+@pytest.mark.edge
+@pytest.mark.parametrize(("penalties", "shape"), [(4, (4, 1)), (13, (10, 1)), (25, (10, 2))])
+def test_a_stopped_path_keeps_the_folds_that_are_whole(penalties, shape):
+    X, y, _ = planted(0)
+    whole = GroupLassoCV(10, CHAIN, cv=3).fit(X, y)
+    stopped = GroupLassoCV(10, CHAIN, cv=3).set_callbacks(StopAfter(penalties)).fit(X, y)
+    assert stopped.mse_path_.shape == shape
+    assert_array_equal(stopped.mse_path_, whole.mse_path_[: shape[0], : shape[1]])
+    assert stopped.alpha_ in stopped.alphas_[: shape[0]]

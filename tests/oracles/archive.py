@@ -1,9 +1,12 @@
-"""Sets of the UCR and UEA archives that installed peers carry, read without importing them."""
+"""Sets of the UCR and UEA archives, of a folder or of installed peers, which are not imported."""
 
 import importlib.util
+import os
 from pathlib import Path
 
 import numpy as np
+
+ARCHIVE = "UCR_ARCHIVE"  # environment variable: the archive, unpacked
 
 
 def folder(package):
@@ -13,13 +16,12 @@ def folder(package):
 
 
 def sets():
-    """Names of the sets in files `.ts` at hand -> their folder."""
+    """Names of the sets at hand -> their folder, the folder that the user names first."""
     root = folder("aeon")
-    if root is None:
-        return {}
-    return {
-        path.name: path for path in (root / "datasets" / "data").iterdir() if path.is_dir()
-    }
+    places = [] if root is None else [root / "datasets" / "data"]
+    if ARCHIVE in os.environ:
+        places.append(Path(os.environ[ARCHIVE]))
+    return {path.name: path for place in places for path in place.iterdir() if path.is_dir()}
 
 
 def read_ts(path):
@@ -36,11 +38,23 @@ def read_ts(path):
     return X, np.array(y)
 
 
+def read_rows(path):
+    """Series of shape (length, 1), and labels, of a file of the archive: label, then values."""
+    lines = path.read_text(encoding="utf-8").replace(",", " ").splitlines()
+    rows = [line.split() for line in lines if line.strip()]
+    X = [np.array(row[1:], dtype=float)[:, None] for row in rows]
+    return X, np.array([row[0] for row in rows])
+
+
 def load(name):
     """Training and test part: X, y, X_test, y_test."""
     place = sets()[name]
-    train, test = (read_ts(place / f"{name}_{part}.ts") for part in ("TRAIN", "TEST"))
-    return *train, *test
+    parts = []
+    for part in ("TRAIN", "TEST"):
+        path = place / f"{name}_{part}.ts"
+        rows = place / f"{name}_{part}.tsv"
+        parts += read_ts(path) if path.exists() else read_rows(rows)
+    return tuple(parts)
 
 
 def trace():

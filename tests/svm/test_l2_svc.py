@@ -107,6 +107,17 @@ def test_one_newton_step_warns():
 
 
 @pytest.mark.edge
+def test_columns_of_unlike_scale_are_named_in_the_warning():
+    X, y = classes(60)
+    with pytest.warns(
+        ConvergenceWarning, match="gap is .* scale X, .* by a factor of 2e[+]07"
+    ):
+        L2SVC(10.0, "linear", max_iter=3).fit(X * [1e7, 1.0, 1.0, 1.0], y)
+    with pytest.warns(ConvergenceWarning, match="gap is .* increase max_iter or tol"):
+        L2SVC(10.0, max_iter=3).fit(X, y)
+
+
+@pytest.mark.edge
 def test_columns_that_newton_steps_cannot_factor():
     """Copies of a column at a cost of 1e8: pairwise steps follow where rounding is in the way."""
     X, y = classes(60, flip=0.0)

@@ -146,50 +146,48 @@ def _new_ones(candidate, rows, count, covered):
     return total
 
 
-@jit
-def choose_greedily(candidates, rows, count, k):
-    """Select k times the candidate of largest gain; gains only decrease: old ones are bounds."""
+def roles_by_gain(candidates, rows, count):
+    """Yield numbers of candidates, each of the largest gain after those before."""
     covered = np.zeros_like(rows)
     gain = _areas(candidates, rows, count)
-    fresh = np.zeros(candidates.shape[0], dtype=np.int64)  # step in which the gain was counted
-    chosen = np.empty(k, dtype=np.int64)
-    n_chosen = 0
-
-    for step in range(k):
-        if candidates.shape[0] == 0:
-            break
-
-        # gains only decrease: an old one is a bound, and the largest is counted anew until it
-        # is exact
-        best = np.argmax(gain)
-        while fresh[best] < step:
-            gain[best] = _new_ones(candidates[best], rows, count, covered)
-            fresh[best] = step
-            best = np.argmax(gain)
-        if gain[best] <= 0:
-            break
-
-        chosen[step] = best
-        n_chosen += 1
-
-        # cover the rows that contain the candidate
-        for i in range(rows.shape[0]):
-            inside = True
-            for w in range(rows.shape[1]):
-                if candidates[best, w] & ~rows[i, w]:
-                    inside = False
-                    break
-            if inside:
-                for w in range(rows.shape[1]):
-                    covered[i, w] |= candidates[best, w]
-
-    return chosen[:n_chosen].copy()
+    counted = np.zeros(len(candidates), dtype=np.int64)  # step in which the gain was counted
+    for step in range(len(candidates)):
+        best = _next_role(candidates, rows, count, covered, gain, counted, step)
+        if best < 0:
+            return
+        yield best
 
 
-def choose_by_area(candidates, rows, count, k):
-    """Select the k candidates with the largest product of support and size."""
+def roles_by_area(candidates, rows, count):
+    """Yield numbers of candidates, by the product of support and size."""
     area = _areas(candidates, rows, count)
-    return np.argsort(-area, kind="stable")[:k]
+    yield from np.argsort(-area, kind="stable")
+
+
+@jit
+def _next_role(candidates, rows, count, covered, gain, counted, step):
+    """Choose the candidate of the largest gain and cover its ones; -1 without any gain."""
+    # gains only decrease: an old one is a bound, and the largest is counted anew until it is
+    # exact
+    best = np.argmax(gain)
+    while counted[best] < step:
+        gain[best] = _new_ones(candidates[best], rows, count, covered)
+        counted[best] = step
+        best = np.argmax(gain)
+    if gain[best] <= 0:
+        return -1
+
+    # cover the rows that contain the candidate
+    for i in range(rows.shape[0]):
+        inside = True
+        for w in range(rows.shape[1]):
+            if candidates[best, w] & ~rows[i, w]:
+                inside = False
+                break
+        if inside:
+            for w in range(rows.shape[1]):
+                covered[i, w] |= candidates[best, w]
+    return best
 
 
 @jit
