@@ -1,5 +1,6 @@
 """Cache of kernel rows that are computed on demand."""
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,7 @@ class RowStore:
         self, gram: Gram, X: Any, *, cache_size: float = 500, plus: float = 0.0
     ) -> None:
         self.n = count_samples(X)
+        self.cache_size = cache_size
         self.plus = plus
         self.rows = KernelRows(gram, X)
         self.writer = gram.writer(X)
@@ -71,6 +73,25 @@ class RowStore:
         self.owner = np.full(capacity, -1)
         self.diagonal = self.rows.diag(np.arange(self.n)) + plus
         self.clock = self.n_filled = self.n_evaluations = 0
+
+    def subset(self, chosen: Array) -> "RowStore":
+        """Return a cache of the same size for some of the samples."""
+        gram = self.rows.gram
+        X = self.rows.X
+        some = X[np.ix_(chosen, chosen)] if gram.precomputed else take(X, chosen)
+        return RowStore(gram, some, cache_size=self.cache_size, plus=self.plus)
+
+    @property
+    def holds_all(self) -> bool:
+        """Whether every row is stored."""
+        return self.n_filled == self.n
+
+    def reader(self) -> "RowStore":
+        """Return a view of a store that holds all rows, with a count of its own."""
+        view = copy.copy(self)
+        view.used = self.used.copy()
+        view.n_evaluations = 0
+        return view
 
     def bring(self, wanted: Array) -> None:
         """Compute missing rows, as many as the cache holds at most."""
