@@ -4,6 +4,7 @@ import copy
 from typing import Any
 
 import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
 
 from skmoderndata._kernelized.expansion import KernelRows
 from skmoderndata._kernelized.gram import Gram
@@ -111,7 +112,8 @@ class RowStore:
         # 2. the rows
         for first in range(0, len(wanted), ROWS_TOGETHER):
             block = slice(first, first + ROWS_TOGETHER)
-            self._write(wanted[block], slots[block])
+            self._write(wanted[block], slots[block], self.exponents)
+        self.n_evaluations += len(wanted) * self.n
         n_used = int(slots.max()) + 1
         self.n_filled = max(self.n_filled, n_used)
         self.owner[slots] = wanted
@@ -121,33 +123,56 @@ class RowStore:
         self.clock += 1
         self.used[wanted] = self.clock
 
-    def _write(self, wanted: Array, slots: Array) -> None:
-        """Compute rows into their slots.
+    def bring_all(self, n_jobs: int | None = None) -> None:
+        """Compute all rows of a cache that can hold them, in threads."""
+
+        def work(start: int) -> None:
+            rows = np.arange(start, min(start + ROWS_TOGETHER, self.n))
+            self._write(rows, rows, np.empty((len(rows), self.n)))
+
+        pool = Parallel(n_jobs=n_jobs, require="sharedmem")  # `work` writes into `values`
+        pool(delayed(work)(start) for start in range(0, self.n, ROWS_TOGETHER))
+        self.owner[:] = self.slot[:] = np.arange(self.n)
+        self.n_filled = self.n
+        self.n_evaluations += self.n**2
+
+    def _write(self, wanted: Array, slots: Array, buffer: Array) -> None:
+        """Compute rows into their slots, with room for some exponents.
 
         Single precision from exponents in double: rows of a Gaussian kernel then take half of the
         time that they take by way of a matrix of doubles.
         """
         if self.writer is None or self.values.dtype == np.float64:
-            self.values[slots] = self.compute(wanted)
+            self.values[slots] = self._compute(wanted)
             return
 
-        self.n_evaluations += len(wanted) * self.n
-        step = len(self.exponents)
+        step = len(buffer)
         with one_blas_thread():
             for first in range(0, len(wanted), step):
                 chosen = wanted[first : first + step]
-                E = self.exponents[: len(chosen)]
+                E = buffer[: len(chosen)]
                 self.writer.exponents(chosen, slice(None), E)
-                for slot, exponents in zip(slots[first:], E, strict=False):
+                # in one call where slots are neighbours, as while a cache fills
+                places = slots[first : first + step]
+                if (np.diff(places) == 1).all():
+                    neighbours = slice(places[0], places[-1] + 1)
+                    targets = [(self.values[neighbours], E)]
+                else:
+                    targets = [
+                        (self.values[slot], row) for slot, row in zip(places, E, strict=True)
+                    ]
+                for target, logarithms in targets:
                     # rounding makes exponents positive by less than single precision can tell
-                    row = self.values[slot]
-                    np.exp(exponents, out=row, dtype=np.float32, casting="same_kind")
+                    np.exp(logarithms, out=target, dtype=np.float32, casting="same_kind")
                     if self.plus:
-                        row += np.float32(self.plus)
+                        target += np.float32(self.plus)
 
     def compute(self, wanted: Array) -> Array:
         """Compute rows in double precision, without storing them."""
         self.n_evaluations += len(wanted) * self.n
+        return self._compute(wanted)
+
+    def _compute(self, wanted: Array) -> Array:
         with one_blas_thread():
             if self.writer is not None:
                 out = np.empty((len(wanted), self.n))

@@ -106,7 +106,7 @@ class CoreVectors(KernelMachine):
                     stacklevel=2,
                 )
             if shared and len(row_store.values) == row_store.n:
-                row_store.bring(np.arange(row_store.n))
+                row_store.bring_all(self.n_jobs)
             return row_store
 
         return store

@@ -19,6 +19,7 @@ from skmoderndata._samples.containers import is_sparse
 from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.margins.box_machines import nearest_hulls
 
+SHARED_UP_TO = 6000  # samples whose kernel matrix is computed at once for all pairs of classes
 NEWTON_UP_TO = 1000  # features, whose matrix is factored in each step
 
 
@@ -65,8 +66,8 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
     tol : float, default=0.001
         Target of the relative duality gap.
     cache_size : float, default=500
-        Size of the kernel cache, in MB; with several classes that of each pair in turn, and of
-        each thread.
+        Size of the kernel cache, in MB; with several classes and more than 6000 samples that of
+        each pair in turn, and of each thread.
     max_iter : int, default=-1
         Largest number of steps for each pair of classes; -1 means no limit.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
@@ -123,10 +124,11 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
     Notes
     -----
     Every sample inside the margin is a support vector. There are 1.3 to 1.8 times as many as with
-    the hinge loss, and predictions take longer by that factor. Rows of the kernel matrix of the
-    samples of a pair are computed on demand, 64 at a time; above 2000 samples they are stored in
-    single precision, which changes the optimum by about 1e-6 of its value. For 100 000
-    samples and more use `CoreVectorMachine`, or `Nystroem` features and `LinearSVC`.
+    the hinge loss, and predictions take longer by that factor. Rows of the kernel matrix are
+    computed on demand, 64 at a time, and all at once for several classes and up to 6000 samples;
+    above 2000 samples they are stored in single precision, which changes the optimum by about 1e-6
+    of its value. For 100 000 samples and more use `CoreVectorMachine`, or `Nystroem` features and
+    `LinearSVC`.
 
     The linear kernel on a dense table needs no rows of a kernel matrix: Newton steps on the primal
     problem [3]_ reach its optimum to rounding in about the time of `LinearSVC`, which remains the
@@ -337,17 +339,25 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         return "newton" if primal and X.shape[1] <= min(NEWTON_UP_TO, len(X)) else "smo"
 
     def _solve_pairs(self, X, y, work):
-        """Machines of all pairs of classes, each with kernel rows of its own samples."""
+        """Machines of all pairs of classes, with the kernel matrix or rows of their own samples.
+
+        A matrix serves all pairs; with few support vectors most of its rows would be for nothing,
+        so that many samples have rows on demand.
+        """
         n_classes = len(work.segments)
+        n_held = len(work.store.values)
+        shared = n_classes > 2 and n_held == work.store.n <= SHARED_UP_TO
+        if shared and work.solver != "newton":
+            work.store.bring_all(self.n_jobs)
         table = work.gram.seen(work.store.rows.X) if work.solver == "newton" else None
         limits = {"solver": work.solver, "tol": self.tol, "max_iter": self.max_iter}
 
         def one_pair(pair, progress=None):
             # the samples of the pair, those of its first class before the others
             segments = work.segments[list(pair)]
-            if n_classes == 2:
+            if n_classes == 2 or shared:
                 rows = slice(None)
-                store = work.store
+                store = work.store if n_classes == 2 else work.store.reader()
             else:
                 rows = np.concatenate([np.arange(*segment) for segment in segments])
                 store = work.store.subset(rows)

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import lstsq
 
-from skmoderndata._jit import jit
-from skmoderndata._solvers.codes.products import inner
+from skmoderndata._jit import jit, jit_leaf
+from skmoderndata._solvers.codes.products import add_rows, inner
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes, to_csr
 from skmoderndata._solvers.common.linalg import eigen_range
 from skmoderndata._solvers.common.nnls import nnls
@@ -28,18 +28,34 @@ def users_of_atoms(codes: SparseCodes, k: int) -> tuple[Array, Array, Array]:
     return by_atom.indptr, by_atom.indices, by_atom.data
 
 
-def update_all(
-    D: Array, S: Array, T: Array, order: Array, positive: bool, center: bool
-) -> None:
+@jit
+def update_all(D, S, T, order, positive, center):
     """Move the atoms to their optima given the others, in `order`, at unit norm, in place."""
+    k = len(D)
+    every = np.arange(k)
     for j in order:
         if S[j, j] <= 0.0:
             continue
-        optimum = T[j] + S[j, j] * D[j] - S[j] @ D
-        d = _allowed(optimum, positive, center)
-        norm = np.sqrt(d @ d)
+        optimum = T[j] + S[j, j] * D[j]
+        add_rows(optimum, -1.0, S[j], D, every, k)
+        norm = _constrain(optimum, positive, center)
         if norm > 1e-10 * S[j, j]:
-            D[j] = d / norm
+            D[j] = optimum / norm
+
+
+@jit_leaf
+def _constrain(d, positive, center):
+    """Project a direction onto the constraints of an atom, in place; its norm."""
+    n = len(d)
+    mean = 0.0
+    for c in range(n):
+        mean += d[c] / n
+    for c in range(n):
+        if center:
+            d[c] -= mean
+        if positive:
+            d[c] = max(d[c], 0.0)
+    return np.sqrt(inner(d, d, n))
 
 
 def _allowed(d: Array, positive: bool, center: bool) -> Array:
@@ -206,11 +222,7 @@ def power_steps(R, D, values, users, order, positive, center):
             d[c] += size_sq * old[c]
 
         # 2. onto the constraints, and to unit norm
-        if center:
-            d -= d.mean()
-        if positive:
-            d = np.maximum(d, 0.0)
-        norm = np.sqrt(inner(d, d, n))
+        norm = _constrain(d, positive, center)
         if not norm > ROUNDING_RELATIVE * size_sq:
             continue
         d /= norm
