@@ -237,11 +237,13 @@ def _all_pairs(X, order, Y, order_y, own, weighting, logarithm, K, position, sav
         n_before = 0
 
         for r in range(position[1], first + len(chosen) if own else len(order)):
+            # powers of two, for one length after another
             i = order[r]
             s = codes[offsets[i] : offsets[i + 1]]
-            if len(s) != n_before:  # one after another in the order of their lengths
+            if len(s) != n_before:
                 shifts = _level_shifts(len(s), m, p, weighting.decay, match)
                 n_before = len(s)
+
             if position[2] > 0:
                 rows[:] = saved[:-1, : longest + 1]
                 totals[:] = saved[-1, :p]
@@ -256,6 +258,8 @@ def _all_pairs(X, order, Y, order_y, own, weighting, logarithm, K, position, sav
                 saved[:-1, : longest + 1] = rows
                 saved[-1, :p] = totals
                 return False
+
+            # the four entries
             position[2] = 0
             _sums_of_lanes(weighting, shifts, totals, logarithm, out)
             for lane in range(len(chosen)):
