@@ -412,7 +412,7 @@ def _read_networkx(x: Any, name: str) -> _Graph:
         )
 
     degrees = []
-    ends = []
+    ends: list[tuple[int, Any]] = []
     for _, neighbours in x.adjacency():
         before = len(ends)
         for u, data in neighbours.items():
