@@ -212,8 +212,7 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, position, saved, ce
     for rank in range(position[1], len(order)):
         q = order[rank]
         begin = index.offsets[q]
-        end = index.offsets[q + 1]
-        z = index.values[begin:end]
+        z = index.values[begin : index.offsets[q + 1]]
         m = len(z)
 
         # 1. bounds, the cheapest first
