@@ -231,8 +231,7 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, position, saved, ce
             ):
                 continue
             position[2] += 1
-            for i in range(size + 1):
-                tail[i] *= BOUND_FACTOR
+            tail *= BOUND_FACTOR
 
         # 2. the cost, until it exceeds the k-th best: by diagonals, which are vectors, or rows
         if m != m_before:
@@ -244,13 +243,11 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, position, saved, ce
                 *(across, z[::-1].T.copy(), low, high, False, tail, costs[k - 1]),
                 *(position[3:], saved[1:], cells),
             )
-            ended = position[3] == size + m - 1
         else:
             position[3], cost, cells = cost_of_pair(
                 x, z, low, high, False, tail, costs[k - 1], saved[1], position[3], cells
             )
-            ended = position[3] == size
-        if not ended:
+        if position[3] < (size + m - 1 if wide else size):
             position[1] = rank
             return False, cells
         position[3] = 0
