@@ -173,6 +173,26 @@ def run_starts(
     return results, progress.stopped
 
 
+def run_parts(estimator, X, y, one_part, parts, *, max_passes, task_name, n_jobs=None):
+    """Solve all parts of a model, such as its classes, in threads where there are several jobs.
+
+    `one_part` is called with a part and the keyword `progress`, and must not change what others
+    see. A callback that asks to stop ends the passes of each part, as the model needs them all;
+    the passes of parts in parallel are not reported one by one.
+    """
+    parallel = effective_n_jobs(n_jobs) > 1 and len(parts) > 1
+    task, passes = ("parts", 1) if parallel else (task_name, max_passes)
+    with FitProgress(estimator, X, y, max_passes=passes, task_name=task) as progress:
+        if not parallel:
+            return [one_part(part, progress=progress) for part in parts]
+
+        progress.begin()
+        run = delayed(one_part)
+        results = Parallel(n_jobs=n_jobs, require="sharedmem")(run(part) for part in parts)
+        progress.end()
+    return results
+
+
 def warn_not_converged(estimator, *, reached, remedy):
     """Warn that `fit` ended above its tolerance, naming what was reached and what to change."""
     warnings.warn(

@@ -1,8 +1,10 @@
 """Cache of kernel rows that are computed on demand."""
 
+import copy
 from typing import Any
 
 import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
 
 from skmoderndata._kernelized.expansion import KernelRows
 from skmoderndata._kernelized.gram import Gram
@@ -51,6 +53,7 @@ class RowStore:
         self, gram: Gram, X: Any, *, cache_size: float = 500, plus: float = 0.0
     ) -> None:
         self.n = count_samples(X)
+        self.cache_size = cache_size
         self.plus = plus
         self.rows = KernelRows(gram, X)
         self.writer = gram.writer(X)
@@ -72,6 +75,25 @@ class RowStore:
         self.diagonal = self.rows.diag(np.arange(self.n)) + plus
         self.clock = self.n_filled = self.n_evaluations = 0
 
+    def subset(self, chosen: Array) -> "RowStore":
+        """Return a cache of the same size for some of the samples."""
+        gram = self.rows.gram
+        X = self.rows.X
+        some = X[np.ix_(chosen, chosen)] if gram.precomputed else take(X, chosen)
+        return RowStore(gram, some, cache_size=self.cache_size, plus=self.plus)
+
+    @property
+    def holds_all(self) -> bool:
+        """Whether every row is stored."""
+        return self.n_filled == self.n
+
+    def reader(self) -> "RowStore":
+        """Return a view of a store that holds all rows, with a count of its own."""
+        view = copy.copy(self)
+        view.used = self.used.copy()
+        view.n_evaluations = 0
+        return view
+
     def bring(self, wanted: Array) -> None:
         """Compute missing rows, as many as the cache holds at most."""
         if not len(wanted):
@@ -90,7 +112,8 @@ class RowStore:
         # 2. the rows
         for first in range(0, len(wanted), ROWS_TOGETHER):
             block = slice(first, first + ROWS_TOGETHER)
-            self._write(wanted[block], slots[block])
+            self._write(wanted[block], slots[block], self.exponents)
+        self.n_evaluations += len(wanted) * self.n
         n_used = int(slots.max()) + 1
         self.n_filled = max(self.n_filled, n_used)
         self.owner[slots] = wanted
@@ -100,33 +123,56 @@ class RowStore:
         self.clock += 1
         self.used[wanted] = self.clock
 
-    def _write(self, wanted: Array, slots: Array) -> None:
-        """Compute rows into their slots.
+    def bring_all(self, n_jobs: int | None = None) -> None:
+        """Compute all rows of a cache that can hold them, in threads."""
+
+        def work(start: int) -> None:
+            rows = np.arange(start, min(start + ROWS_TOGETHER, self.n))
+            self._write(rows, rows, np.empty((len(rows), self.n)))
+
+        pool = Parallel(n_jobs=n_jobs, require="sharedmem")  # `work` writes into `values`
+        pool(delayed(work)(start) for start in range(0, self.n, ROWS_TOGETHER))
+        self.owner[:] = self.slot[:] = np.arange(self.n)
+        self.n_filled = self.n
+        self.n_evaluations += self.n**2
+
+    def _write(self, wanted: Array, slots: Array, buffer: Array) -> None:
+        """Compute rows into their slots, with room for some exponents.
 
         Single precision from exponents in double: rows of a Gaussian kernel then take half of the
         time that they take by way of a matrix of doubles.
         """
         if self.writer is None or self.values.dtype == np.float64:
-            self.values[slots] = self.compute(wanted)
+            self.values[slots] = self._compute(wanted)
             return
 
-        self.n_evaluations += len(wanted) * self.n
-        step = len(self.exponents)
+        step = len(buffer)
         with one_blas_thread():
             for first in range(0, len(wanted), step):
                 chosen = wanted[first : first + step]
-                E = self.exponents[: len(chosen)]
+                E = buffer[: len(chosen)]
                 self.writer.exponents(chosen, slice(None), E)
-                for slot, exponents in zip(slots[first:], E, strict=False):
+                # in one call where slots are neighbours, as while a cache fills
+                places = slots[first : first + step]
+                if (np.diff(places) == 1).all():
+                    neighbours = slice(places[0], places[-1] + 1)
+                    targets = [(self.values[neighbours], E)]
+                else:
+                    targets = [
+                        (self.values[slot], row) for slot, row in zip(places, E, strict=True)
+                    ]
+                for target, logarithms in targets:
                     # rounding makes exponents positive by less than single precision can tell
-                    row = self.values[slot]
-                    np.exp(exponents, out=row, dtype=np.float32, casting="same_kind")
+                    np.exp(logarithms, out=target, dtype=np.float32, casting="same_kind")
                     if self.plus:
-                        row += np.float32(self.plus)
+                        target += np.float32(self.plus)
 
     def compute(self, wanted: Array) -> Array:
         """Compute rows in double precision, without storing them."""
         self.n_evaluations += len(wanted) * self.n
+        return self._compute(wanted)
+
+    def _compute(self, wanted: Array) -> Array:
         with one_blas_thread():
             if self.writer is not None:
                 out = np.empty((len(wanted), self.n))

@@ -9,11 +9,11 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from skmoderndata._compat import N_JOBS, NON_NEGATIVE, Interval, validate_params
 from skmoderndata._samples.sequences import one_alphabet, pack
+from skmoderndata._solvers.common.linalg import mirror_lower
 from skmoderndata._solvers.sequences.edits import EditCosts, edit_distances, one_word
 from skmoderndata._typing import Array
 
 CELLS = 2**24  # of the tables that one thread computes in one task
-MIRRORED_ROWS = 64
 
 
 @validate_params(  # type: ignore[untyped-decorator]
@@ -66,15 +66,6 @@ def edit_matrix(
         total = costs.gap * (A.lengths[:, None] + B.lengths) + D
         D = np.divide(2.0 * D, total, out=np.zeros_like(D), where=total > 0)
     return D
-
-
-def mirror_lower(D: Array) -> None:
-    """Copy the lower triangle of a matrix into the upper one, in squares that the cache holds."""
-    for start in range(0, len(D), MIRRORED_ROWS):
-        stop = min(start + MIRRORED_ROWS, len(D))
-        D[:start, start:stop] = D[start:stop, :start].T
-        square = D[start:stop, start:stop]
-        square[:] = np.tril(square) + np.tril(square, -1).T
 
 
 def table_blocks(rows: Array, columns: Array) -> list[slice]:

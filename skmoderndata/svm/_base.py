@@ -81,8 +81,11 @@ class CoreVectors(KernelMachine):
         handed_over = any(one.handed_over for one in results)
         return "coordinate_descent" if handed_over else self.solver
 
-    def _all_rows(self, rows, ids, bias):
-        """Return a function that makes a cache of kernel rows of samples."""
+    def _all_rows(self, rows, ids, bias, *, shared=False):
+        """Return a function that makes a cache of kernel rows of samples.
+
+        A cache to be shared has all rows from the beginning, where it can hold them.
+        """
 
         def store():
             X = rows.X
@@ -99,6 +102,8 @@ class CoreVectors(KernelMachine):
                     UserWarning,
                     stacklevel=2,
                 )
+            if shared and len(row_store.values) == row_store.n:
+                row_store.bring_all(self.n_jobs)
             return row_store
 
         return store

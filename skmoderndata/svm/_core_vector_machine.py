@@ -1,5 +1,6 @@
 """Core vector machine: kernel classification of large samples on a core set."""
 
+import copy
 import warnings
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from skmoderndata._base import Base, FitProgress
+from skmoderndata._base import Base, FitProgress, run_parts
 from skmoderndata._compat import (
     POSITIVE,
     StrOptions,
@@ -100,7 +101,8 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
     random_state : int, RandomState instance or None, default=None
         Controls the random samples. Pass an int for reproducible results.
     n_jobs : int, default=None
-        Number of threads for kernel values; results do not depend on it.
+        Number of threads, for classes where there are more than two, else for kernel values;
+        results do not depend on it.
 
     Attributes
     ----------
@@ -356,7 +358,7 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
                 rows.costs,
                 bias=bias,
                 diagonal=table.diagonal,
-                make_store=self._all_rows(kernel_rows, None, bias),
+                make_store=self._all_rows(kernel_rows, None, bias, shared=len(classes) > 1),
             )
             signs = [
                 np.where(rows.target == label, 1, -1).astype(np.int8) for label in classes
@@ -447,48 +449,57 @@ class CoreVectorMachine(CoreVectors, MachineClassifierMixin, Base):
 
         # one problem for two classes, otherwise one for each class
         classes = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        several = len(classes) > 1
+        present = np.bincount(active_codes, minlength=len(self.classes_)) > 0
+        if not present.all():
+            raise ValueError(
+                f"{type(self).__name__}: class '{self.classes_[~present][0]}' has no sample of "
+                "positive weight; drop its samples."
+            )
+
+        # they share the matrix of all samples, and have random numbers of their own
+        first = SignedRows(
+            rows,
+            np.where(active_codes == classes[0], 1, -1).astype(np.int8),
+            costs,
+            bias=bias,
+            diagonal=diagonal,
+            ids=active,
+            make_store=self._all_rows(rows, active, bias, shared=several),
+        )
+        rngs = [rng]
+        if several:
+            seeds = rng.randint(np.iinfo(np.int32).max, size=len(classes))
+            rngs = [np.random.RandomState(seed) for seed in seeds]
         earlier = self._earlier(len(classes))
-        make_store = self._all_rows(rows, active, bias)
-        results = []
-        problems = []
-        multiples = []
-        first = None
 
-        with FitProgress(
-            self, rows.X, y, max_passes=self.max_iter * len(classes), task_name="core set"
-        ) as progress:
-            for number, label in enumerate(classes):
-                signs = np.where(active_codes == label, 1, -1).astype(np.int8)
-                if not (signs > 0).any():
-                    raise ValueError(
-                        f"{type(self).__name__}: class '{self.classes_[label]}' has no sample of "
-                        "positive weight; drop its samples."
-                    )
+        def one_class(number, progress=None):
+            signs = np.where(active_codes == classes[number], 1, -1).astype(np.int8)
+            problem = first.relabelled(signs)
+            if several:
+                problem.rows = copy.copy(rows)
+                problem.rows.n_evaluations = 0
+                problem.rows.n_jobs = None
 
-                # problems share the rows of the kernel matrix
-                if first is None:
-                    first = SignedRows(
-                        rows,
-                        signs,
-                        costs,
-                        bias=bias,
-                        diagonal=diagonal,
-                        ids=active,
-                        make_store=make_store,
-                    )
-                problem = first.relabelled(signs)
-                last = earlier[number]
-                result = self._search(problem, rng, progress, last=last, eps=self.radius_tol)
+            last = earlier[number]
+            result = self._search(
+                problem, rngs[number], progress, last=last, eps=self.radius_tol
+            )
 
-                # function values in units of the margin
-                used = result.weights > 0
-                _, multiple = problem.best_multiple(
-                    result.values, result.core[used], result.weights[used], result.rho
-                )
+            # function values in units of the margin
+            used = result.weights > 0
+            _, multiple = problem.best_multiple(
+                result.values, result.core[used], result.weights[used], result.rho
+            )
+            return result._replace(values=result.values[:0]), problem, multiple
 
-                results.append(result._replace(values=result.values[:0]))
-                problems.append(problem)
-                multiples.append(multiple)
+        solved = run_parts(
+            self, rows.X, y, one_class, range(len(classes)),
+            max_passes=self.max_iter * len(classes), task_name="core set", n_jobs=self.n_jobs,
+        )  # fmt: skip
+        results, problems, multiples = zip(*solved, strict=True)
+        if several:
+            rows.n_evaluations += sum(problem.rows.n_evaluations for problem in problems)
         return results, problems, multiples
 
     def _check_ball(self, rows, weights):

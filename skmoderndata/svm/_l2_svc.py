@@ -1,6 +1,8 @@
 """Support vector classifier with squared hinge loss and free offset."""
 
+from contextlib import nullcontext
 from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -8,15 +10,27 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from skmoderndata._base import Base, FitProgress
+from skmoderndata._base import Base, run_parts
 from skmoderndata._compat import POSITIVE, StrOptions, fit_context
 from skmoderndata._kernelized.checks import checked_samples, checked_samples_and_target
 from skmoderndata._kernelized.machines import MACHINE_CONSTRAINTS, KernelMachine
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._samples.containers import is_sparse
+from skmoderndata._solvers.common.threads import one_blas_thread
 from skmoderndata._solvers.margins.box_machines import nearest_hulls
 
+SHARED_UP_TO = 6000  # samples whose kernel matrix is computed at once for all pairs of classes
 NEWTON_UP_TO = 1000  # features, whose matrix is factored in each step
+
+
+class _Work(NamedTuple):
+    """What the pairs of classes share."""
+
+    solver: str
+    gram: Any
+    store: Any  # rows of all samples, in the order of the classes
+    ridge: Any
+    segments: Any  # first sample of each class, and the one after the last
 
 
 class L2SVC(KernelMachine, ClassifierMixin, Base):
@@ -52,7 +66,8 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
     tol : float, default=0.001
         Target of the relative duality gap.
     cache_size : float, default=500
-        Size of the kernel cache, in MB.
+        Size of the kernel cache, in MB; with several classes and more than 6000 samples that of
+        each pair in turn, and of each thread.
     max_iter : int, default=-1
         Largest number of steps for each pair of classes; -1 means no limit.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
@@ -65,7 +80,8 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         samples. "auto" takes "newton" where it can and there are at most 1000 features, no more
         than samples, else "smo".
     n_jobs : int, default=None
-        Number of threads for the values of new samples; results do not depend on it.
+        Number of threads, for pairs of classes and for the values of new samples; results do not
+        depend on it.
 
     Attributes
     ----------
@@ -109,9 +125,10 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
     -----
     Every sample inside the margin is a support vector. There are 1.3 to 1.8 times as many as with
     the hinge loss, and predictions take longer by that factor. Rows of the kernel matrix are
-    computed on demand, 64 at a time, and used by all pairs of classes; above 2000 samples they are
-    stored in single precision, which changes the optimum by about 1e-6 of its value. For 100 000
-    samples and more use `CoreVectorMachine`, or `Nystroem` features and `LinearSVC`.
+    computed on demand, 64 at a time, and all at once for several classes and up to 6000 samples;
+    above 2000 samples they are stored in single precision, which changes the optimum by about 1e-6
+    of its value. For 100 000 samples and more use `CoreVectorMachine`, or `Nystroem` features and
+    `LinearSVC`.
 
     The linear kernel on a dense table needs no rows of a kernel matrix: Newton steps on the primal
     problem [3]_ reach its optimum to rounding in about the time of `LinearSVC`, which remains the
@@ -245,29 +262,12 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         segments = np.stack([stops - counts, stops], axis=1)
 
         # nearest points of the hulls of two classes, for each pair
-        solver = self._route(gram, store.rows.X)
-        table = gram.seen(store.rows.X) if solver == "newton" else None
-        pairs = [(1, 0)] if len(counts) == 2 else list(combinations(range(len(counts)), 2))
-        with FitProgress(self, X, y, max_passes=None, task_name="level") as progress:
-            machines = [
-                nearest_hulls(
-                    store,
-                    ridge,
-                    segments[list(pair)],
-                    solver=solver,
-                    table=table,
-                    tol=self.tol,
-                    max_iter=self.max_iter,
-                    progress=progress,
-                )
-                for pair in pairs
-            ]
+        work = _Work(self._route(gram, store.rows.X), gram, store, ridge, segments)
+        machines = self._solve_pairs(X, y, work)
 
         # support vectors of any pair
         coef = np.stack([one.coef for one in machines])
         used = np.flatnonzero(coef.any(axis=0))
-        for one in machines:
-            self._check_psd(gram, store, np.flatnonzero(one.coef), ridge)
         self._keep_support(gram, X, order[used], coef[:, used])
 
         self.intercept_ = np.array([one.offset for one in machines]) - self._at_mean
@@ -337,6 +337,55 @@ class L2SVC(KernelMachine, ClassifierMixin, Base):
         if self.solver != "auto":
             return self.solver
         return "newton" if primal and X.shape[1] <= min(NEWTON_UP_TO, len(X)) else "smo"
+
+    def _solve_pairs(self, X, y, work):
+        """Machines of all pairs of classes, with the kernel matrix or rows of their own samples.
+
+        A matrix serves all pairs; with few support vectors most of its rows would be for nothing,
+        so that many samples have rows on demand.
+        """
+        n_classes = len(work.segments)
+        n_held = len(work.store.values)
+        shared = n_classes > 2 and n_held == work.store.n <= SHARED_UP_TO
+        if shared and work.solver != "newton":
+            work.store.bring_all(self.n_jobs)
+        table = work.gram.seen(work.store.rows.X) if work.solver == "newton" else None
+        limits = {"solver": work.solver, "tol": self.tol, "max_iter": self.max_iter}
+
+        def one_pair(pair, progress=None):
+            # the samples of the pair, those of its first class before the others
+            segments = work.segments[list(pair)]
+            if n_classes == 2 or shared:
+                rows = slice(None)
+                store = work.store if n_classes == 2 else work.store.reader()
+            else:
+                rows = np.concatenate([np.arange(*segment) for segment in segments])
+                store = work.store.subset(rows)
+                first = np.ptp(segments[0])
+                segments = np.array([[0, first], [first, len(rows)]])
+
+            ridge = work.ridge[rows]
+            own = None if table is None else table[rows]
+            machine = nearest_hulls(
+                store, ridge, segments, table=own, progress=progress, **limits
+            )
+            self._check_psd(work.gram, store, np.flatnonzero(machine.coef), ridge)
+
+            coef = np.zeros(work.store.n)
+            coef[rows] = machine.coef
+            return machine._replace(coef=coef, values=coef[:0])
+
+        if n_classes == 2:
+            pairs = [(1, 0)]
+            threads = nullcontext()
+        else:
+            pairs = list(combinations(range(n_classes), 2))
+            threads = one_blas_thread()  # whose number would change the rounding
+        with threads:
+            return run_parts(
+                self, X, y, one_pair, pairs,
+                max_passes=None, task_name="level", n_jobs=self.n_jobs,
+            )  # fmt: skip
 
     def _class_factors(self, y, codes, weights):
         if self.class_weight is None:

@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from skmoderndata._samples.encoded import Encoded
+from skmoderndata._solvers.sequences import windows
 from skmoderndata._solvers.sequences.mismatch import (
     n_common_neighbours,
     neighbour_counts,
@@ -236,7 +237,7 @@ def test_neighbour_counts_add_up(seed):
 
 
 @pytest.mark.oracle
-def test_products_of_counts_by_both_ways(seed):
+def test_products_of_counts_by_both_ways(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     numbers = np.minimum(rng.geometric(0.05, size=2000), 90)  # some columns full, others not
     offsets = np.sort(rng.integers(2000, size=39))
@@ -245,6 +246,9 @@ def test_products_of_counts_by_both_ways(seed):
     assert_array_equal(gram_of_counts(A), dense @ dense.T)
     assert_array_equal(gram_of_counts(A, n_bytes=1), dense @ dense.T)
     assert_array_equal(gram_of_counts(A[:7], A), dense[:7] @ dense.T)
+    for products in (0.0, np.inf):  # one half copied to the other, or both computed
+        monkeypatch.setattr(windows, "WORTH_HALVES", products)
+        assert_array_equal(gram_of_counts(A), dense @ dense.T)
 
 
 @pytest.mark.oracle

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from skmoderndata._samples.series import pack_series
 from skmoderndata._solvers.alignment.corridors import SAKOE_CHIBA, Band, fill_corridor
 from skmoderndata._solvers.alignment.neighbors import make_index, search
-from skmoderndata._solvers.alignment.warping import cost_of_pair
+from skmoderndata._solvers.alignment.warping import cost_of_pair, rest_by_diagonals
 from skmoderndata.metrics import pairwise_dtw
 from skmoderndata.neighbors import DTWNeighborsClassifier, DTWNeighborsRegressor
 from skmoderndata.preprocessing import SeriesFormatter
@@ -107,6 +107,45 @@ def test_an_alignment_is_abandoned_only_above_the_cutoff(channels, rooted, seed)
         if np.isfinite(exact) and exact > 0:
             below = (tail, 0.4 * exact, row, 0, 10**6)
             assert cost_of_pair(x, z, low, high, rooted, *below)[1] == np.inf
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("radius", [0, 3, 40])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_diagonals_without_their_ends_keep_the_cost_up_to_the_cutoff(radius, channels, seed):
+    X = ragged(seed, n=24, channels=channels, longest=60)
+    for x, z in itertools.pairwise(X):
+        exact = warping_cost(x, z, cost=square, allowed=sakoe_chiba(x, z, radius))
+        low, high = np.empty((2, len(x)), dtype=np.int64)
+        fill_corridor(len(x), len(z), Band(SAKOE_CHIBA, float(radius)), low, high)
+
+        def cost(cutoff, tail, x=x, z=z, low=low, high=high):
+            turned = (x.T.copy(), z[::-1].T.copy())
+            state = (np.zeros(3, dtype=np.int64), np.empty((3, len(x) + 1)), 10**6)
+            return rest_by_diagonals(*turned, low, high, False, tail, cutoff, *state)[0]
+
+        # the cost itself is no more than the cutoff; each row costs its nearest point of z
+        squares = ((x[:, None] - z) ** 2).sum(axis=2)
+        tail = np.append(np.cumsum(squares.min(axis=1)[::-1])[::-1], 0.0) * (1 - 1e-12)
+        for bounds in (np.zeros(len(x) + 1), tail):
+            assert_allclose(cost(exact * (1 + 1e-12), bounds), exact, rtol=1e-12)
+            assert cost(0.9 * exact, bounds) > 0.9 * exact or exact in (0.0, np.inf)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("radius", [None, 30])
+def test_wide_bands_find_the_neighbours_of_all_distances(radius, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(30, 64)).cumsum(axis=1)
+    X[7] = X[3]
+    model = DTWNeighborsClassifier(3, radius=radius).fit(X, np.arange(30) % 2)
+
+    D = pairwise_dtw(X, radius=radius)
+    np.fill_diagonal(D, np.inf)
+    found, nearest = model.kneighbors()
+    expected = np.argsort(D, axis=1, kind="stable")[:, :3]
+    assert_array_equal(nearest, expected)
+    assert_array_equal(found, np.take_along_axis(D, expected, axis=1))
 
 
 @pytest.mark.oracle

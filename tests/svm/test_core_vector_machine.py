@@ -476,6 +476,21 @@ def test_sparse_rows_float32_threads_and_memory_maps(seed, tmp_path):
 
 
 @pytest.mark.invariance
+@pytest.mark.parametrize("n", [300, 2200])  # a matrix of all samples, or stored rows of them
+def test_classes_in_threads_are_those_one_after_another(n, seed):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    X = rng.normal(size=(n, 2)) + np.array([[0, 0], [2, 0], [0, 2]])[y]
+    one = CoreVectorMachine(random_state=seed).fit(X, y)
+    two = CoreVectorMachine(random_state=seed, n_jobs=2).fit(X, y)
+    assert one.solver_ == ("core_set" if n == 300 else "coordinate_descent")
+    for name in ("dual_coef_", "intercept_", "core_indices_"):
+        assert_array_equal(getattr(two, name), getattr(one, name))
+    for name in ("n_kernel_evaluations_", "n_iter_", "dual_gap_"):
+        assert getattr(two, name) == getattr(one, name)
+
+
+@pytest.mark.invariance
 def test_several_classes_are_each_against_the_rest(seed):
     X, y = load_iris(return_X_y=True)
     model = CoreVectorMachine(2, gamma=0.3).fit(X, y)

@@ -256,6 +256,25 @@ def test_sparse_single_precision_and_strings(seed):
     assert_array_equal(text.predict([*words, "ananas", "brass"]), [*labels, 0, 1])
 
 
+@pytest.mark.invariance
+@pytest.mark.parametrize("settings", [{}, {"kernel": "linear"}])
+def test_pairs_of_classes_are_machines_of_two_classes(settings, seed):
+    rng = np.random.default_rng(seed)
+    y = np.arange(150) % 3
+    X = rng.normal(size=(150, 3)) + y[:, None]
+    model = L2SVC(gamma=0.3, tol=1e-8, **settings).fit(X, y)
+    pairs = L2SVC(gamma=0.3, tol=1e-8, decision_function_shape="ovo", **settings).fit(X, y)
+    two = L2SVC(gamma=0.3, tol=1e-8, n_jobs=2, **settings).fit(X, y)
+
+    assert_array_equal(two.dual_coef_, model.dual_coef_)
+    assert_array_equal(two.intercept_, model.intercept_)
+    for column, (i, j) in enumerate([(0, 1), (0, 2), (1, 2)]):
+        of_pair = (y == i) | (y == j)
+        alone = L2SVC(gamma=0.3, tol=1e-8, **settings).fit(X[of_pair], y[of_pair] == i)
+        values = pairs.decision_function(X)[:, column]
+        assert_allclose(values, alone.decision_function(X), rtol=1e-6, atol=1e-6)  # gaps
+
+
 @pytest.mark.edge
 def test_refused_input():
     X, y = classes(40)

@@ -23,7 +23,7 @@ class Task(NamedTuple):
     kind: str  # "gap", "spectrum", "features", "mismatch", or "warmup" for all of them
     symbols: str
     n: int
-    lengths: tuple[int, int]
+    lengths: tuple[int, int]  # from, and below
     p: int
     m: int = 0
 
@@ -148,9 +148,15 @@ def in_time(size, seconds):
 
 
 LONG = (200, 1000)
+WORD = (3, 13)
+LETTERS_ONLY = ENGLISH.strip()
 GAPS = {
     "gap-weighted p = 3, 40 DNA strings": Task("gap", DNA, 40, (100, 1000), 3),
     "gap-weighted p = 5, 40 English": Task("gap", ENGLISH, 40, (100, 1000), 5),
+}
+WORDS = {
+    "gap-weighted p = 3, 1,000 words": Task("gap", LETTERS_ONLY, 1000, WORD, 3),
+    "spectrum p = 3, 5,000 words": Task("spectrum", LETTERS_ONLY, 5000, WORD, 3),
 }
 SPECTRA = {
     f"{what} p = {p}, 1,000 {name}": Task(kind, symbols, 1000, LONG, p)
@@ -172,14 +178,15 @@ CASE = Case(
         "subsequences, substrings, substrings with mismatches?"
     ),
     remarks=(
-        "Random strings of 200 to 1,000 symbols (100 to 1,000 for the gap-weighted kernel). "
+        "Random strings of 200 to 1,000 symbols (100 to 1,000 for the gap-weighted kernel), and "
+        "words of 3 to 12 letters. "
         "strkernels sums over the lengths 1 to p and normalises, and so does ours here. One "
         "thread for all. Three entries of each matrix are compared with loops over the "
         "definition; those of CountVectorizer differ for English, as it takes several spaces for "
         "one."
     ),
     ours="skmoderndata",
-    sizes={**GAPS, **SPECTRA, **MISMATCHES},
+    sizes={**GAPS, **SPECTRA, **MISMATCHES, **WORDS},
     quick_sizes={
         "gap-weighted p = 3, 8 DNA strings": Task("gap", DNA, 8, (50, 100), 3),
         "spectrum p = 4, 50 DNA": Task("spectrum", DNA, 50, (50, 100), 4),
@@ -194,13 +201,17 @@ CASE = Case(
             run=strkernels,
             requires="strkernels>=0.2.15",
             note="`SubsequenceStringKernel`, compiled C, one pair at a time; GPL",
-            sizes=(*GAPS, "gap-weighted p = 3, 8 DNA strings"),
+            sizes=(
+                *GAPS,
+                "gap-weighted p = 3, 1,000 words",
+                "gap-weighted p = 3, 8 DNA strings",
+            ),
             why_not="its spectrum kernel knows three fixed alphabets",
         ),
         "CountVectorizer": Contender(
             run=count_vectorizer,
             note="characters, sparse product, in scikit-learn",
-            sizes=(*SPECTRA, "spectrum p = 4, 50 DNA"),
+            sizes=(*SPECTRA, "spectrum p = 3, 5,000 words", "spectrum p = 4, 50 DNA"),
             why_not="counts substrings only",
         ),
         "neighbourhoods": Contender(
@@ -219,6 +230,8 @@ CASE = Case(
                    sizes=(size,)) for size in GAPS),
         *(at_least(f"{size}: CountVectorizer takes {ratio} times as long", "CountVectorizer",
                    "ratio", ratio, sizes=(size,)) for size, ratio in REACH.items()),
+        at_least("gap-weighted on words: strkernels takes 3 times as long", "strkernels",
+                 "ratio", 3, sizes=("gap-weighted p = 3, 1,000 words",)),
         in_time("mismatch (5, 1), 1,000 DNA", 0.1),
         in_time("mismatch (6, 2), 1,000 DNA", 0.7),
         none_faster(

@@ -6,11 +6,16 @@ import numpy as np
 
 from skmoderndata._jit import jit
 from skmoderndata._solvers.alignment.corridors import FREE, Band, fill_corridor, steps
-from skmoderndata._solvers.alignment.warping import cost_of_pair, local_cost
+from skmoderndata._solvers.alignment.warping import (
+    cost_of_pair,
+    local_cost,
+    rest_by_diagonals,
+)
 from skmoderndata._solvers.common.lengths import check_lengths
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
+WIDE = 48  # cells in a row from which diagonals are faster
 # a bound may exceed the cost that it bounds by rounding
 BOUND_FACTOR = 1.0 - 1e-12
 
@@ -185,9 +190,10 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, position, saved, ce
     """Search the series in a given order for the nearest ones of x, as far as the cells reach.
 
     Bounds are raised to the costs, or to what a cost was found to exceed. Goes on at rank
-    ``position[1]`` of the order, with row ``position[2]`` of the table of costs, after the row
-    that is ``saved[0]`` and with the bounds ``saved[1]``; ``position[3]`` counts the costs.
-    Returns whether the search has ended, and how many cells remain.
+    ``position[1]`` of the order; ``position[2]`` counts the costs, and the others tell the row, or
+    the diagonal, of a table of costs that is not at its end. `saved` has bounds of its remaining
+    rows, and the latest row or diagonals. Returns whether the search has ended, and how many cells
+    remain.
     """
     size = len(x)
     k = len(costs)
@@ -198,20 +204,19 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, position, saved, ce
     else:
         lower = index.lower[:0]
         upper = index.upper[:0]
-    tail = np.zeros(size + 1)
+    tail = saved[0, : size + 1]
     other = np.zeros(size + 1)
-    row = np.empty(0)
+    across = x.T.copy()
+    wide = False
     m_before = -1
     for rank in range(position[1], len(order)):
         q = order[rank]
-        first = position[2]
         begin = index.offsets[q]
-        end = index.offsets[q + 1]
-        z = index.values[begin:end]
+        z = index.values[begin : index.offsets[q + 1]]
         m = len(z)
 
         # 1. bounds, the cheapest first
-        if first == 0:
+        if position[3] == 0:
             if bounds[q] * BOUND_FACTOR > costs[k - 1]:
                 break
             if q == skipped:
@@ -225,27 +230,27 @@ def _visit(x, order, bounds, index, skipped, costs, nearest, position, saved, ce
                 x, z, begin, index, lower, upper, costs[k - 1], tail, other
             ):
                 continue
-            position[3] += 1
-            for i in range(size + 1):
-                tail[i] *= BOUND_FACTOR
+            position[2] += 1
+            tail *= BOUND_FACTOR
 
-        # 2. the cost, until it exceeds the k-th best
+        # 2. the cost, until it exceeds the k-th best: by diagonals, which are vectors, or rows
         if m != m_before:
             fill_corridor(size, m, index.band, low, high)
-            row = np.empty(m + 1)
+            wide = (high - low).max() >= WIDE
             m_before = m
-        if first > 0:
-            row[:] = saved[0, : m + 1]
-            tail[:] = saved[1, : size + 1]
-        position[2], cost, cells = cost_of_pair(
-            x, z, low, high, False, tail, costs[k - 1], row, first, cells
-        )
-        if position[2] < size:
+        if wide:
+            cost, cells = rest_by_diagonals(
+                *(across, z[::-1].T.copy(), low, high, False, tail, costs[k - 1]),
+                *(position[3:], saved[1:], cells),
+            )
+        else:
+            position[3], cost, cells = cost_of_pair(
+                x, z, low, high, False, tail, costs[k - 1], saved[1], position[3], cells
+            )
+        if position[3] < (size + m - 1 if wide else size):
             position[1] = rank
-            saved[0, : m + 1] = row
-            saved[1, : size + 1] = tail
             return False, cells
-        position[2] = 0
+        position[3] = 0
         bounds[q] = max(bounds[q], min(cost, costs[k - 1]))
         _insert(costs, nearest, cost, q)
     position[1] = 0
@@ -335,12 +340,12 @@ def search(
     in_pieces(_first_bounds, values, offsets, index, bounds, np.zeros(1, dtype=np.int64))
     if lower_bounds is not None:
         np.maximum(bounds, lower_bounds, out=bounds)
-    order = np.argsort(bounds, axis=1)
+    alone = -1 - n if first is None else first
+    order = _visiting_order(values, offsets, index, bounds, alone)
 
     # costs, as far as the bounds do not decide
-    alone = -1 - n if first is None else first
-    position = np.zeros(4, dtype=np.int64)  # query, rank, row, costs begun
-    saved = np.empty((2, max(longest, int(np.diff(index.offsets).max())) + 1))
+    position = np.zeros(6, dtype=np.int64)  # query, rank, costs begun; in a table
+    saved = np.empty((4, max(longest, int(np.diff(index.offsets).max())) + 1))
     in_pieces(
         *(
             _visit_all,
@@ -358,7 +363,32 @@ def search(
     )
     if lower_bounds is not None:
         lower_bounds[:] = bounds
-    return costs, nearest, int(position[3])
+    return costs, nearest, int(position[2])
+
+
+def _visiting_order(
+    values: Array, offsets: Array, index: Index, bounds: Array, alone: int
+) -> Array:
+    """Order of candidates by their bounds, after that of least squared distance, point by point.
+
+    Its cost ends most of the others, which bounds without a narrow band leave in any order.
+    """
+    lengths = np.diff(offsets)
+    length = len(index.planes)  # 0 where lengths differ, or bounds are not used
+    same = length > 0 and bool((lengths == length).all())
+    if not same or 2 * steps(index.band, length, length) + 1 < WIDE:
+        return np.argsort(bounds, axis=1)
+
+    # |x - z|^2 up to |x|^2
+    X = values.reshape(len(lengths), -1)
+    Z = index.values.reshape(len(index.offsets) - 1, -1)
+    distances = np.einsum("ij,ij->i", Z, Z) - 2.0 * (X @ Z.T)
+    queries = np.arange(len(X))
+    if alone >= 0:
+        distances[queries, alone + queries] = np.inf
+    keys = bounds.copy()
+    keys[queries, distances.argmin(axis=1)] = -1.0
+    return np.argsort(keys, axis=1)
 
 
 @jit

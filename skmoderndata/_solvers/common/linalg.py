@@ -13,6 +13,7 @@ EPS = float(np.finfo(np.float64).eps)
 DENSE_UP_TO = 400  # rows up to which all eigenvalues are computed
 # rows whose spectrum tells how many eigenvalues a fraction of the trace takes
 GUESSED_FROM = 200
+MIRRORED_ROWS = 64  # of the squares in which a triangle is copied
 
 
 def row_signs(rows: Array) -> Array:
@@ -26,6 +27,15 @@ def row_signs(rows: Array) -> Array:
 def fix_signs(rows: Array) -> Array:
     """Flip rows so that the entry of largest magnitude in each is positive."""
     return np.where(row_signs(rows)[:, None] < 0, -rows, rows)
+
+
+def mirror_lower(D: Array) -> None:
+    """Copy the lower triangle of a matrix into the upper one, in squares that the cache holds."""
+    for start in range(0, len(D), MIRRORED_ROWS):
+        stop = min(start + MIRRORED_ROWS, len(D))
+        D[:start, start:stop] = D[start:stop, :start].T
+        square = D[start:stop, start:stop]
+        square[:] = np.tril(square) + np.tril(square, -1).T
 
 
 def leading_eigen(

@@ -8,6 +8,8 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import lstsq
 
+from skmoderndata._jit import jit, jit_leaf
+from skmoderndata._solvers.codes.products import add_rows, inner
 from skmoderndata._solvers.codes.signal_blocks import SparseCodes, to_csr
 from skmoderndata._solvers.common.linalg import eigen_range
 from skmoderndata._solvers.common.nnls import nnls
@@ -26,18 +28,34 @@ def users_of_atoms(codes: SparseCodes, k: int) -> tuple[Array, Array, Array]:
     return by_atom.indptr, by_atom.indices, by_atom.data
 
 
-def update_all(
-    D: Array, S: Array, T: Array, order: Array, positive: bool, center: bool
-) -> None:
+@jit
+def update_all(D, S, T, order, positive, center):
     """Move the atoms to their optima given the others, in `order`, at unit norm, in place."""
+    k = len(D)
+    every = np.arange(k)
     for j in order:
         if S[j, j] <= 0.0:
             continue
-        optimum = T[j] + S[j, j] * D[j] - S[j] @ D
-        d = _allowed(optimum, positive, center)
-        norm = np.sqrt(d @ d)
+        optimum = T[j] + S[j, j] * D[j]
+        add_rows(optimum, -1.0, S[j], D, every, k)
+        norm = _constrain(optimum, positive, center)
         if norm > 1e-10 * S[j, j]:
-            D[j] = d / norm
+            D[j] = optimum / norm
+
+
+@jit_leaf
+def _constrain(d, positive, center):
+    """Project a direction onto the constraints of an atom, in place; its norm."""
+    n = len(d)
+    mean = 0.0
+    for c in range(n):
+        mean += d[c] / n
+    for c in range(n):
+        if center:
+            d[c] -= mean
+        if positive:
+            d[c] = max(d[c], 0.0)
+    return np.sqrt(inner(d, d, n))
 
 
 def _allowed(d: Array, positive: bool, center: bool) -> Array:
@@ -141,6 +159,9 @@ def sweep(
     R = X - A @ D
     if observed is not None:
         R[~observed] = 0.0
+    elif positive or not exact:
+        power_steps(R, D, A.data, users, order, positive, center)
+        return
     d: Array | None
 
     for j in order:
@@ -159,29 +180,65 @@ def sweep(
             d, new_g = _masked_step(E, K, D[j], g, positive, center)
             R[i] = E - K * np.outer(new_g, d)
 
-        # 1. E = residual without the atom: its leading direction, or one step of the power
-        # method
+        # 1. E = residual without the atom: its leading direction
         else:
             old = D[j]
-            if exact and not positive:
-                E = _allowed(residual + np.outer(g, old), False, center)
-                d = leading_direction(E, np.ones(len(E)))
-                d = d if d is None or d @ old >= 0 else -d
-            else:
-                size_sq = g @ g
-                p = _allowed(g @ residual + size_sq * old, positive, center)
-                norm = np.sqrt(p @ p)
-                d = p / norm if norm > ROUNDING_RELATIVE * size_sq else None
+            E = _allowed(residual + np.outer(g, old), False, center)
+            d = leading_direction(E, np.ones(len(E)))
             if d is None:
                 continue
+            d = d if d @ old >= 0 else -d
 
             # 2. coefficients on the new atom, and the residual by a matrix of rank two
             new_g = residual @ d + (old @ d) * g
-            new_g = np.maximum(new_g, 0.0) if positive else new_g
             coefficients = np.array([g, -new_g])
             R[i] = residual + coefficients.T @ np.array([old, d])
         D[j] = d
         A.data[own] = new_g
+
+
+@jit
+def power_steps(R, D, values, users, order, positive, center):
+    """Sweep of K-SVD by steps of the power method, without a mask, as `sweep` says; in place.
+
+    R is the residual of all signals and `values` are their coefficients. Compiled, as it reads and
+    writes the rows of the residual where they are, in place of six copies of them.
+    """
+    start, rows, entries = users
+    n = D.shape[1]
+    d = np.empty(n)
+    for j in order:
+        # 1. the step from the atom: E'g = R'g + |g|^2 d
+        old = D[j]
+        d[:] = 0.0
+        size_sq = 0.0
+        for u in range(start[j], start[j + 1]):
+            g = values[entries[u]]
+            size_sq += g * g
+            residual = R[rows[u]]
+            for c in range(n):
+                d[c] += g * residual[c]
+        for c in range(n):
+            d[c] += size_sq * old[c]
+
+        # 2. onto the constraints, and to unit norm
+        norm = _constrain(d, positive, center)
+        if not norm > ROUNDING_RELATIVE * size_sq:
+            continue
+        d /= norm
+
+        # 3. coefficients g = E d, and the residual that they leave
+        cosine = inner(old, d, n)
+        for u in range(start[j], start[j + 1]):
+            g = values[entries[u]]
+            residual = R[rows[u]]
+            new_g = inner(residual, d, n) + cosine * g
+            if positive:
+                new_g = max(new_g, 0.0)
+            for c in range(n):
+                residual[c] += g * old[c] - new_g * d[c]
+            values[entries[u]] = new_g
+        D[j] = d
 
 
 def _masked_step(

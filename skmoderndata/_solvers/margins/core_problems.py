@@ -10,6 +10,7 @@ of g that is one margin: what tolerances are relative to.
 """
 
 import copy
+import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -39,6 +40,7 @@ class Rows(Protocol):
     """Kernel values between the samples of a data set."""
 
     n_rows: int
+    n_evaluations: int  # kernel values computed
     definite: bool  # whether the kernel is known to be one
 
     def diag(self, a: Array | slice) -> Array:
@@ -217,8 +219,10 @@ class SignedRows(_SignedUnits):
         self.own = np.broadcast_to(1.0 / scaled, signs.shape)  # added to the diagonal
         self.n_indices = self.n_units
         self.largest_diagonal = 1.0 + float(self.own.max())
-        self._whole: list[Array] = []  # the matrix without signs, once it is needed
-        self._stored: list[Any] = []  # the cache of kernel rows, likewise
+        # shared with other labels: the matrix without signs, and a cache of all kernel rows
+        self._whole: list[Array] = []
+        self._stored: list[Any] = []
+        self._lock = threading.Lock()
 
     def start(self, rng: np.random.RandomState) -> Array:
         """Choose a sample and the nearest of the other class; in one class, the furthest."""
@@ -248,26 +252,27 @@ class SignedRows(_SignedUnits):
         twin.signs = signs
         return twin
 
-    @property
-    def has_stored(self) -> bool:
-        """Whether there is a cache of kernel rows."""
-        return bool(self._stored)
-
     def stored(self) -> Any:
-        """Cache of kernel rows, without signs, shared with other labels."""
-        if not self._stored:
-            assert self.make_store is not None
-            self._stored.append(self.make_store())
-        return self._stored[0]
+        """Cache of kernel rows, without signs; one that holds all rows is shared."""
+        with self._lock:
+            if not self._stored:
+                assert self.make_store is not None
+                store = self.make_store()
+                self.rows.n_evaluations += store.n_evaluations
+                if not store.holds_all:
+                    return store
+                self._stored.append(store)
+        return self._stored[0].reader()
 
     def whole(self) -> tuple[Array, Array, Array]:
         """Matrix of all samples, their signs, and the weights of two that are near."""
-        if not self._whole:
-            every = np.arange(self.n_units)
-            K = self.kernel(every, every)
-            K += self.bias
-            K /= self.scale
-            self._whole.append(self.checked(K, self.slack(every)))
+        with self._lock:
+            if not self._whole:
+                every = np.arange(self.n_units)
+                K = self.kernel(every, every)
+                K += self.bias
+                K /= self.scale
+                self._whole.append(self.checked(K, self.slack(every)))
         Q = self._whole[0]
         signs = self.signs.astype(np.float64)
         first = int(signs.argmax())

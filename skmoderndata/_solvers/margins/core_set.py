@@ -122,8 +122,7 @@ def core_set(
     search = _Search(problem, settings, start, rng, progress)
     hand_over = whole and tol >= SINGLE and problem.make_store is not None and not search.exact
     if hand_over:
-        # other labels of these samples were
-        search.crowd = 0.0 if problem.has_stored else CROWDED * problem.n_units
+        search.crowd = CROWDED * problem.n_units
     if sampling is None:
         search.blocks(until_crowded=hand_over)
     else:

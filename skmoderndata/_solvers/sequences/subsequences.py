@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skmoderndata._jit import jit
+from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
@@ -58,7 +58,7 @@ def _level_shifts(n, m, p, decay, match):
     return shifts
 
 
-@jit
+@jit_leaf
 def _match_plane(a, lanes, weighting, plane):
     """Weight of matching symbol `a` with each symbol of the lanes; 0 beyond their ends."""
     soft = weighting.similarity.shape[0] > 0
@@ -72,7 +72,7 @@ def _match_plane(a, lanes, weighting, plane):
             plane[j, lane] = here * weighting.match[a] * weighting.match[max(b, 0)]
 
 
-@jit
+@jit_leaf
 def _level(plane, before, row, skips, skip, scale, total):
     """One symbol of the first sequence, for subsequences of one length.
 
@@ -120,41 +120,54 @@ def _level(plane, before, row, skips, skip, scale, total):
     total[3] = t3
 
 
-@jit
-def _weighted_sum(totals, shifts, lengths, logarithm):
+@jit_leaf
+def _weighted_sum(totals, lane, shifts, lengths, logarithm):
     """Sum of ``lengths[q] totals[q] 2^-(shifts[0] + ... + shifts[q])``, or its logarithm."""
-    exponents = np.zeros(len(lengths), dtype=np.int64)
+    # the power of two of the largest term; few sequences are so long that there is one
     shift = top = 0
     largest = -np.inf
+    shifted = False
     for q in range(len(lengths)):
+        shifted = shifted or shifts[q] != 0
+    for q in range(len(lengths) if shifted else 0):
         shift -= shifts[q]
-        exponents[q] = shift
-        value = lengths[q] * totals[q]
+        value = lengths[q] * totals[q, lane]
         if value > 0.0 and np.log2(value) + shift > largest:
             largest = np.log2(value) + shift
             top = shift
+
+    # the sum, in units of it
     value = 0.0
+    shift = 0
     for q in range(len(lengths)):
-        value += lengths[q] * totals[q] * 2.0 ** (exponents[q] - top)
+        shift -= shifts[q]
+        term = lengths[q] * totals[q, lane]
+        value += term * 2.0 ** (shift - top) if shifted else term
     if logarithm:
         return np.log(value) + top * LOG2 if value > 0.0 else -np.inf
-    return value * 2.0**top
+    return value * 2.0**top if shifted else value
 
 
-@jit
-def _one_against_lanes(s, lanes, skips, weighting, rows, totals, planes, holds, first, cells):
+@jit_leaf
+def _one_against_lanes(
+    s, lanes, skips, weighting, shifts, rows, totals, planes, holds, first, cells
+):
     """Compare the sequence s with four others, by rows of length `len(lanes) + 1`.
 
-    ``planes[a % PLANES]`` has the weights of matching the symbol ``holds[a % PLANES]``. Goes on
-    from symbol `first` for about so many cells; returns the next symbol, and the cells left.
+    `shifts` are those of `_level_shifts`; ``planes[a % PLANES]`` has the weights of matching the
+    symbol ``holds[a % PLANES]``. Goes on from symbol `first` for about so many cells; returns the
+    next symbol, and the cells left.
     """
     p = len(weighting.lengths)
     m = lanes.shape[0]
-    shifts = _level_shifts(len(s), m, p, weighting.decay, weighting.match.max())
     if first == 0:
-        totals[:] = 0.0
-        rows[0, : m + 1] = 1.0  # the empty subsequence goes before any symbol
-        rows[1:, : m + 1] = 0.0
+        for q in range(p + 1):
+            for j in range(m + 1):
+                for lane in range(4):  # the empty subsequence goes before any symbol
+                    rows[q, j, lane] = 1.0 if q == 0 else 0.0
+        for q in range(p):
+            for lane in range(4):
+                totals[q, lane] = 0.0
 
     for i in range(first, len(s)):
         if cells <= 0 and i > first:  # one symbol at least
@@ -175,14 +188,11 @@ def _one_against_lanes(s, lanes, skips, weighting, rows, totals, planes, holds, 
     return len(s), cells
 
 
-@jit
-def _sums_of_lanes(n, m, weighting, totals, logarithm, out):
+@jit_leaf
+def _sums_of_lanes(weighting, shifts, totals, logarithm, out):
     """Add up the sums of the four lanes, from those over the subsequences of each length."""
-    shifts = _level_shifts(
-        n, m, len(weighting.lengths), weighting.decay, weighting.match.max()
-    )
     for lane in range(4):
-        out[lane] = _weighted_sum(totals[:, lane], shifts, weighting.lengths, logarithm)
+        out[lane] = _weighted_sum(totals, lane, shifts, weighting.lengths, logarithm)
 
 
 @jit
@@ -208,6 +218,7 @@ def _all_pairs(X, order, Y, order_y, own, weighting, logarithm, K, position, sav
     (codes_y, offsets_y) = Y
     longest = (offsets_y[1:] - offsets_y[:-1]).max()
     p = len(weighting.lengths)
+    match = weighting.match.max()
     rows = np.empty((p + 1, longest + 1, 4))
     totals = np.empty((p, 4))
     planes = np.empty((PLANES, longest, 4))
@@ -222,15 +233,23 @@ def _all_pairs(X, order, Y, order_y, own, weighting, logarithm, K, position, sav
         skips = all_skips[:m]
         _fill_lanes(codes_y, offsets_y, chosen, weighting, lanes, skips)
         holds[:] = -1
+        shifts = _level_shifts(0, m, p, weighting.decay, match)
+        n_before = 0
 
         for r in range(position[1], first + len(chosen) if own else len(order)):
+            # powers of two, for one length after another
             i = order[r]
             s = codes[offsets[i] : offsets[i + 1]]
+            if len(s) != n_before:
+                shifts = _level_shifts(len(s), m, p, weighting.decay, match)
+                n_before = len(s)
+
             if position[2] > 0:
                 rows[:] = saved[:-1, : longest + 1]
                 totals[:] = saved[-1, :p]
             done, cells = _one_against_lanes(
-                s, lanes, skips, weighting, rows, totals, planes, holds, position[2], cells
+                *(s, lanes, skips, weighting, shifts, rows, totals, planes, holds),
+                *(position[2], cells),
             )
             if done < len(s):
                 position[0] = first
@@ -239,8 +258,10 @@ def _all_pairs(X, order, Y, order_y, own, weighting, logarithm, K, position, sav
                 saved[:-1, : longest + 1] = rows
                 saved[-1, :p] = totals
                 return False
+
+            # the four entries
             position[2] = 0
-            _sums_of_lanes(len(s), m, weighting, totals, logarithm, out)
+            _sums_of_lanes(weighting, shifts, totals, logarithm, out)
             for lane in range(len(chosen)):
                 if not own:
                     K[i, chosen[lane]] = out[lane]
@@ -278,8 +299,10 @@ def _own_pairs(codes, offsets, weighting, logarithm, d, position, saved, cells):
         if position[1] > 0:
             rows[:] = saved[:-1, : longest + 1]
             totals[:] = saved[-1, :p]
+        shifts = _level_shifts(m, m, p, weighting.decay, weighting.match.max())
         done, cells = _one_against_lanes(
-            s, lanes, skips, weighting, rows, totals, planes, holds, position[1], cells
+            *(s, lanes, skips, weighting, shifts, rows, totals, planes, holds),
+            *(position[1], cells),
         )
 
         # to be continued, or the sum over the lengths
@@ -290,7 +313,7 @@ def _own_pairs(codes, offsets, weighting, logarithm, d, position, saved, cells):
             saved[-1, :p] = totals
             return False
         position[1] = 0
-        _sums_of_lanes(len(s), m, weighting, totals, logarithm, out)
+        _sums_of_lanes(weighting, shifts, totals, logarithm, out)
         d[i] = out[0]
     return True
 

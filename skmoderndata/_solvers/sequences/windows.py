@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from skmoderndata._jit import jit
+from skmoderndata._solvers.common.linalg import mirror_lower
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
@@ -16,6 +17,7 @@ TABLE = (
 )  # numbers of windows up to which a table with one entry for each replaces sorting
 WORD = 2**62  # numbers below this fit into 64 bits, with a sign
 CELLS_OF_PRODUCTS = 2  # cells of others that a product of two stored entries is worth
+WORTH_HALVES = 2.0  # products for each entry from which half of a symmetric matrix is copied
 HEAVY = 20  # multiplications by BLAS in the time of one product of two stored entries
 
 
@@ -166,7 +168,7 @@ def _add_products(indptr, indices, data, starts, rows, values, K, position, cell
 
 @jit
 def _add_own_products(indptr, indices, data, starts, rows, values, K, position, first, cells):
-    """Add the upper triangle of ``A A'`` to K, for A by rows and by columns.
+    """Add the lower triangle of ``A A'`` to K, for A by rows and by columns.
 
     Goes on from row ``position[0]``; `first` is, of each column, the entry of that row or of a
     later one. True at the end.
@@ -178,10 +180,10 @@ def _add_own_products(indptr, indices, data, starts, rows, values, K, position, 
         for e in range(indptr[i], indptr[i + 1]):
             column = indices[e]
             a = data[e]
-            cells -= CELLS_OF_PRODUCTS * (starts[column + 1] - first[column])
-            for f in range(first[column], starts[column + 1]):
-                K[i, rows[f]] += a * values[f]
             first[column] += 1
+            cells -= CELLS_OF_PRODUCTS * (first[column] - starts[column])
+            for f in range(starts[column], first[column]):
+                K[i, rows[f]] += a * values[f]
     return True
 
 
@@ -191,36 +193,38 @@ def gram_of_counts(
     """Inner products of sparse rows, ``A B'`` or ``A A'``.
 
     Columns that many rows fill go through BLAS, in blocks of at most `n_bytes`, and the others
-    through products of stored entries; whole numbers below 2^53 are exact on both ways.
+    through products of stored entries; whole numbers below 2^53 are exact on both ways. The
+    matrix of many short rows is written once: a second pass over it takes as long as all products.
     """
     own = B is None
     left = A.tocsc()
     right = left if B is None else B.tocsc()
-    K = np.zeros((left.shape[0], right.shape[0]))
+    shape = (left.shape[0], right.shape[0])
+    size = shape[0] * shape[1]
 
     # columns that many rows fill: BLAS
     filled = np.diff(left.indptr).astype(np.float64) * np.diff(right.indptr)
-    heavy = np.flatnonzero(HEAVY * filled > K.size)
-    step = max(1, n_bytes // (8 * max(1, K.shape[0] + K.shape[1])))
+    heavy = np.flatnonzero(HEAVY * filled > size)
+    step = max(1, n_bytes // (8 * max(1, sum(shape))))
+    K = None if len(heavy) else np.zeros(shape)
     for block in (heavy[i : i + step] for i in range(0, len(heavy), step)):
         D = left[:, block].toarray()
-        K += D @ (D if own else right[:, block].toarray()).T
+        product = D @ (D if own else right[:, block].toarray()).T
+        K = product if K is None else np.add(K, product, out=K)
+    assert K is not None
 
     # the others, entry by entry
-    light = np.flatnonzero((HEAVY * filled <= K.size) & (filled > 0))
-    if len(light):
-        a = left[:, light]
-        b = right[:, light]
-        rows = a.tocsr()
-        parts = (rows.indptr, rows.indices, rows.data, b.indptr, b.indices, b.data)
-        start = np.zeros(1, dtype=np.int64)
-        if own:
-            upper = np.zeros_like(K)
-            in_pieces(_add_own_products, *parts, upper, start, b.indptr.copy())
-            K += upper
-            K += np.triu(upper, 1).T
-        else:
-            in_pieces(_add_products, *parts, K, start)
+    light = np.flatnonzero((HEAVY * filled <= size) & (filled > 0))
+    a = left[:, light]
+    b = right[:, light]
+    rows = a.tocsr()
+    parts = (rows.indptr, rows.indices, rows.data, b.indptr, b.indices, b.data)
+    start = np.zeros(1, dtype=np.int64)
+    if own and filled[light].sum() > WORTH_HALVES * size:
+        in_pieces(_add_own_products, *parts, K, start, b.indptr.copy())
+        mirror_lower(K)
+    elif len(light):
+        in_pieces(_add_products, *parts, K, start)
     return K
 
 

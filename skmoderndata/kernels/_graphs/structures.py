@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -333,42 +332,47 @@ class Graphs:
         )
 
 
+class _Graph(NamedTuple):
+    """One graph: the ends of the edges come node by node."""
+
+    labels: list[Any]
+    degrees: Array
+    neighbours: Array
+    edge_labels: list[Any] | None  # of the ends; None where edges have no labels
+
+
 def read_graphs(X: Any, name: str = "The kernel") -> Graphs:
     """Return graphs of any type as one `Graphs` collection."""
-    labels = []
-    edges = []
-    degrees: list[int] = []
-    neighbours: list[int] = []
-    n_nodes = [0]
-    n_ends = [0]
+    samples = as_samples(X, name)
+    graphs = [_read_graph(x, f"{name}: sample {i}") for i, x in enumerate(samples)]
+    degrees = _one_after_another([graph.degrees for graph in graphs])
+    neighbours = _one_after_another([graph.neighbours for graph in graphs])
 
-    # nodes of all graphs, ends of all edges, one after another
-    for i, x in enumerate(as_samples(X, name)):
-        of_nodes, adjacent = _read_graph(x, f"{name}: sample {i}")
-        ends = [*chain.from_iterable(adjacent)]
-        labels.append(of_nodes)
-        degrees += map(len, adjacent)
-        neighbours += [node for node, _ in ends]
-        edges.append([label for _, label in ends])
-        n_nodes.append(n_nodes[-1] + len(of_nodes))
-        n_ends.append(n_ends[-1] + len(ends))
+    # labels of edges, which are the same for all where no graph has any
+    if all(graph.edge_labels is None for graph in graphs):
+        n_ends = len(neighbours.codes)
+        symbols = (None,) if n_ends else ()
+        edges = Packed(np.zeros(n_ends, np.int32), neighbours.offsets, symbols, "tokens")
+    else:
+        given = [
+            [None] * len(graph.neighbours) if graph.edge_labels is None else graph.edge_labels
+            for graph in graphs
+        ]
+        edges = pack(given, name)
 
-    return Graphs(
-        pack(labels, name),
-        _packed_numbers(degrees, n_nodes),
-        _packed_numbers(neighbours, n_ends),
-        pack(edges, name),
-    )
+    return Graphs(pack([graph.labels for graph in graphs], name), degrees, neighbours, edges)
 
 
-def _packed_numbers(values: list[int], offsets: list[int]) -> Packed:
+def _one_after_another(arrays: list[Array]) -> Packed:
     """Numbers of all graphs, one graph after another."""
-    numbers = np.array(values, dtype=np.int32)
-    return Packed(numbers, np.array(offsets, dtype=np.int64), (), "tokens")
+    lengths = [len(array) for array in arrays]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    numbers = np.concatenate([np.zeros(0, np.int32), *arrays]).astype(np.int32)
+    return Packed(numbers, offsets, (), "tokens")
 
 
-def _read_graph(x: Any, name: str) -> tuple[list[Any], list[list[tuple[int, Any]]]]:
-    """Return the labels of the nodes, and for each node its neighbours and edge labels."""
+def _read_graph(x: Any, name: str) -> _Graph:
+    """Read a graph of any type."""
     if hasattr(x, "nodes") and hasattr(x, "adjacency"):
         return _read_networkx(x, name)
     if not isinstance(x, list | tuple) or len(x) not in (2, 3):
@@ -381,20 +385,23 @@ def _read_graph(x: Any, name: str) -> tuple[list[Any], list[list[tuple[int, Any]
     given = x[0]
     labels = given.tolist() if isinstance(given, np.ndarray) else list(given)
     pairs = _edges(x[1], len(labels), name)
-    kinds = [None] * len(pairs) if len(x) == 2 else list(x[2])
-    if len(kinds) != len(pairs):
+    kinds = None if len(x) == 2 else list(x[2])
+    if kinds is not None and len(kinds) != len(pairs):
         raise ValueError(f"{name} has {len(pairs)} edges and {len(kinds)} edge labels.")
 
-    # each edge at both of its ends, a loop once
-    adjacent: list[list[tuple[int, Any]]] = [[] for _ in labels]
-    for (u, v), kind in zip(pairs.tolist(), kinds, strict=True):
-        adjacent[u].append((v, kind))
-        if u != v:
-            adjacent[v].append((u, kind))
-    return labels, adjacent
+    # each edge at both of its ends, a loop once; by node, in the order of the edges
+    nodes = pairs.ravel()
+    others = pairs[:, ::-1].ravel()
+    at_second_end = np.arange(len(nodes)) % 2 == 1
+    ends = np.flatnonzero(~(at_second_end & (nodes == others)))
+    ends = ends[np.argsort(nodes[ends], kind="stable")]
+
+    degrees = np.bincount(nodes[ends], minlength=len(labels))
+    of_ends = None if kinds is None else [kinds[end // 2] for end in ends.tolist()]
+    return _Graph(labels, degrees, others[ends], of_ends)
 
 
-def _read_networkx(x: Any, name: str) -> tuple[list[Any], list[list[tuple[int, Any]]]]:
+def _read_networkx(x: Any, name: str) -> _Graph:
     """Read a graph of networkx, whose nodes are numbered in their order."""
     number = {v: i for i, v in enumerate(x.nodes)}
     missing = [v for v in number if "label" not in x.nodes[v]]
@@ -404,15 +411,20 @@ def _read_networkx(x: Any, name: str) -> tuple[list[Any], list[list[tuple[int, A
             "degree."
         )
 
-    adjacent = []
+    degrees = []
+    ends: list[tuple[int, Any]] = []
     for _, neighbours in x.adjacency():
-        ends = []
+        before = len(ends)
         for u, data in neighbours.items():
             parallel = data.values() if x.is_multigraph() else [data]
             ends += [(number[u], edge.get("label")) for edge in parallel]
-        adjacent.append(ends)
+        degrees.append(len(ends) - before)
+
     labels = [x.nodes[v]["label"] for v in number]
-    return labels, adjacent
+    others = np.array([node for node, _ in ends], dtype=np.int64)
+    return _Graph(
+        labels, np.array(degrees, dtype=np.int64), others, [kind for _, kind in ends]
+    )
 
 
 def _edges(given: Any, n_nodes: int, name: str) -> Array:

@@ -123,10 +123,14 @@ class SpectrumKernel(SequenceKernel):
         raise NotImplementedError
 
     def _gram(self, X: Packed, Y: Packed | None) -> Array:
-        K = np.zeros((len(X), len(X if Y is None else Y)))
+        K: Array | None = None
         for q, weight in self.length_weights():
             A, B = spectra(X, Y, range(q), q)
-            K += weight * gram_of_counts(A, B, n_bytes=working_memory())
+            of_length = gram_of_counts(A, B, n_bytes=working_memory())
+            if weight != 1.0:
+                of_length *= weight
+            K = of_length if K is None else np.add(K, of_length, out=K)
+        assert K is not None  # there is one length at least
         return K
 
     def _diag(self, X: Packed) -> Array:
