@@ -86,7 +86,7 @@ def _centers(grid: Grid) -> Array:
 
 
 def _wiener(noisy: Array, groups: Array, sigma: float) -> tuple[Array, Array]:
-    """Filtered patches of noisy groups (g, k, n), and the weight of each group."""
+    """Filter noisy groups of patches (g, k, n); also returns the weight of each group."""
     k = groups.shape[1]
     mean = groups.mean(axis=1, keepdims=True)
     P = groups - mean
