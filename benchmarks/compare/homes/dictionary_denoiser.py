@@ -1,4 +1,4 @@
-"""A photograph full of detail, with noise."""
+"""A photograph of a building, with noise."""
 
 from types import SimpleNamespace
 
@@ -10,18 +10,18 @@ from skmoderndata.image import DictionaryDenoiser
 
 
 def make(seed, sigma=25.0, side=96):
-    """A part of the photograph of a temple without sky, in grey, with noise of known size."""
+    """A part of a temple: roofs, columns and walls, in grey, with noise of known size."""
     rng = np.random.default_rng(seed)
     whole = load_sample_image("china.jpg").mean(axis=2)
-    top = rng.integers(200, len(whole) - side)
-    left = rng.integers(0, whole.shape[1] - side)
+    top = rng.integers(120, 340 - side)
+    left = rng.integers(60, 340 - side)
     clean = whole[top : top + side, left : left + side]
     return Case(
         given=SimpleNamespace(
             noisy=clean + sigma * rng.normal(size=clean.shape), noise_std=sigma
         ),
         truth=clean,
-        about=f"{side} x {side} pixels of a photograph, with noise of standard deviation "
+        about=f"{side} x {side} pixels of a temple, with noise of standard deviation "
         f"{sigma:g} of 255",
     )
 
@@ -45,8 +45,8 @@ def draw(fig, case, answers):
 
 
 HOME = Home(
-    when="a picture full of detail has noise",
-    title="a photograph full of detail, with noise",
+    when="a picture whose details repeat, as those of a building, has noise",
+    title="a photograph of a building, with noise",
     kind="signals and images",
     generated=False,
     make=make,
