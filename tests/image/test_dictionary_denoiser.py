@@ -23,6 +23,12 @@ from skmoderndata._solvers.dictionaries.patches import (
     take_patches,
     training_patches,
 )
+from skmoderndata._solvers.dictionaries.similar_patches import (
+    _centers,
+    _find_similar,
+    default_group_size,
+    filter_groups,
+)
 from skmoderndata.image import DictionaryDenoiser
 from tests.oracles import dictionary_restoration as oracle
 
@@ -105,6 +111,58 @@ def test_training_patches_are_those_that_need_an_atom(hidden, seed):
     assert (np.abs(few[:, None] - data[wanted]).sum(axis=2) < 1e-8).any(axis=1).all()
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize("channels", [1, 2])
+@pytest.mark.parametrize("reach", [2, 15])
+def test_similar_patches_are_those_of_plain_loops(reach, channels, seed):
+    image = np.random.default_rng(seed).normal(size=(13, 15, channels))
+    image[:6, :7] = 1.0  # equal patches: the first found come first
+    grid = grid_of(image, (3, 4))
+    index = np.empty((3, 9), np.int64)
+    centers = np.array([0, 17, grid.rows * grid.columns - 1])
+    _find_similar(image, 3, 4, centers, reach, index)
+    for center, found in zip(centers, index, strict=True):
+        place = divmod(int(center), grid.columns)
+        expected = oracle.similar(image, 3, 4, *place, reach, 9)
+        assert_array_equal(np.divmod(found, grid.columns), np.transpose(expected))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("channels", [1, 3])
+def test_groups_are_filtered_as_by_their_covariance(channels, seed):
+    clean, noisy = picture(seed, (22, 25, channels))
+    rng = np.random.default_rng(seed)
+    first = clean + 5 * rng.normal(size=clean.shape)
+    grid = grid_of(noisy, (4, 5))
+    corners = np.transpose(np.divmod(_centers(grid), grid.columns))
+    expected = oracle.filter_groups(noisy, first, 4, 5, corners, 15, 12, 20.0)
+    found = filter_groups(noisy, first, grid, sigma=20.0, group_size=12)
+    assert_allclose(found, expected, rtol=1e-8)
+
+
+@pytest.mark.recovery
+def test_groups_of_similar_patches_remove_more_noise(seed):
+    clean = photograph(np.s_[120:200], np.s_[200:280])
+    for sigma in (10.0, 25.0, 50.0):
+        noisy = clean + sigma * np.random.default_rng(seed).normal(size=clean.shape)
+        model = DictionaryDenoiser(sigma, dictionary="cosines", group_size=1).fit(noisy)
+        alone = decibels(model.transform(noisy), clean)
+        model.set_params(group_size=None)
+        assert decibels(model.transform(noisy), clean) > alone + 0.2
+        assert default_group_size(grid_of(noisy[:, :, None], (8, 8))) == 32
+
+
+@pytest.mark.edge
+def test_groups_of_small_and_of_flat_images():
+    flat = np.full((9, 9, 1), 5.0)
+    grid = grid_of(flat, (8, 8))
+    # two by two patches are all that a window in a corner holds
+    assert_allclose(filter_groups(flat, flat, grid, sigma=1.0, group_size=50), flat)
+    assert_allclose(filter_groups(flat, flat, grid, sigma=1e-200, group_size=50), flat)
+    one = grid_of(flat, (9, 9))
+    assert filter_groups(flat, flat, one, sigma=1.0, group_size=50) is flat
+
+
 @pytest.mark.certificate
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_every_patch_is_within_its_bound(dtype, seed):
@@ -131,8 +189,9 @@ def test_learned_atoms_are_better_than_cosines(seed):
     """Elad and Aharon 2006, table 1: learned atoms gain most where the image repeats itself."""
     clean = photograph(np.s_[100:260], np.s_[180:340])
     noisy = clean + 20 * np.random.default_rng(seed).normal(size=clean.shape)
-    cosines = DictionaryDenoiser(20, dictionary="cosines").fit_transform(noisy)
-    learned = DictionaryDenoiser(20, random_state=seed).fit_transform(noisy)
+    given = {"group_size": 1, "random_state": seed}  # groups came later
+    cosines = DictionaryDenoiser(20, dictionary="cosines", **given).fit_transform(noisy)
+    learned = DictionaryDenoiser(20, **given).fit_transform(noisy)
     assert decibels(noisy, clean) < 22.3
     assert decibels(cosines, clean) > 27.5
     assert decibels(learned, clean) > decibels(cosines, clean) + 0.4

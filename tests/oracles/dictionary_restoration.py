@@ -59,3 +59,36 @@ def average(image, known, D, p, q, most, bound_each):
             total[y : y + p, x : x + q] += fraction * coded
             weight[y : y + p, x : x + q] += fraction
     return total, weight
+
+
+def similar(image, p, q, y, x, reach, k):
+    """Corners of the patch at (y, x) and of the k - 1 patches nearest to it, within reach."""
+    height, width = image.shape[:2]
+    here = image[y : y + p, x : x + q]
+    far = {}
+    for row in range(max(0, y - reach), min(height - p, y + reach) + 1):
+        for column in range(max(0, x - reach), min(width - q, x + reach) + 1):
+            there = image[row : row + p, column : column + q]
+            far[row, column] = np.sum((there - here) ** 2)
+    far[y, x] = -1  # the first even among equal ones
+    return sorted(far, key=far.get)[:k]
+
+
+def filter_groups(image, first, p, q, corners, reach, k, sigma):
+    """Patches of groups by the Wiener filter of the first approximation [Lebrun et al. 2013]."""
+    total = np.zeros(image.shape)
+    weight = np.zeros(image.shape)
+    for y, x in corners:
+        group = similar(first, p, q, y, x, reach, k)
+        P = np.array([first[a : a + p, b : b + q].ravel() for a, b in group])
+        Y = np.array([image[a : a + p, b : b + q].ravel() for a, b in group])
+
+        # the filter, from the covariance of the approximations
+        C = np.cov(P.T, bias=True)
+        W = C @ np.linalg.inv(C + sigma**2 * np.eye(len(C)))
+        mean = (P.mean(axis=0) + Y.mean(axis=0)) / 2
+        counts = 1 / (1 + np.trace(W))
+        for (a, b), patch in zip(group, mean + (Y - mean) @ W, strict=True):
+            total[a : a + p, b : b + q] += counts * patch.reshape(p, q, -1)
+            weight[a : a + p, b : b + q] += counts
+    return total / weight

@@ -6,6 +6,7 @@ from scipy.signal import wiener
 from sklearn.decomposition import PCA, MiniBatchDictionaryLearning
 from sklearn.feature_extraction.image import extract_patches_2d, reconstruct_from_patches_2d
 from sklearn.linear_model import orthogonal_mp
+from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import NearestNeighbors
 
 
@@ -24,19 +25,6 @@ def dictionary(given):
     )
 
 
-def gallery(given):
-    """MiniBatchDictionaryLearning and two atoms a patch."""
-    X = extract_patches_2d(given.noisy, (7, 7)).reshape(-1, 49)
-    means = X.mean(axis=1, keepdims=True)
-    given_atoms = {"transform_algorithm": "omp", "transform_n_nonzero_coefs": 2}
-    model = MiniBatchDictionaryLearning(
-        50, alpha=2 * given.noise_std, max_iter=5, **given_atoms
-    )
-    model.set_params(fit_algorithm="cd", random_state=0)
-    patches = model.fit_transform(X - means) @ model.components_ + means
-    return reconstruct_from_patches_2d(patches.reshape(-1, 7, 7), given.noisy.shape)
-
-
 def components(given):
     """principal components of patches above the noise."""
     X = extract_patches_2d(given.noisy, (7, 7)).reshape(-1, 49)
@@ -48,27 +36,45 @@ def components(given):
     return reconstruct_from_patches_2d(patches.reshape(-1, 7, 7), given.noisy.shape)
 
 
-def local_components(given):
-    """components of similar patches, shrunk by the noise."""
-    X = extract_patches_2d(given.noisy, (6, 6)).reshape(-1, 36)
-    _, near = NearestNeighbors(n_neighbors=60).fit(X).kneighbors(X)
-    out = np.empty_like(X)
-    for i, rows in enumerate(near):
-        middle = X[rows].mean(axis=0)
-        values, V = np.linalg.eigh(np.cov(X[rows].T))
-        gain = np.maximum(values - given.noise_std**2, 0) / np.maximum(values, 1e-9)
-        out[i] = middle + (V * gain) @ (V.T @ (X[i] - middle))
-    return reconstruct_from_patches_2d(out.reshape(-1, 6, 6), given.noisy.shape)
-
-
-def similar(given):
-    """means of similar patches."""
+def mixture(given):
+    """GaussianMixture of patches, shrunk by the noise."""
     X = extract_patches_2d(given.noisy, (7, 7)).reshape(-1, 49)
-    far, near = NearestNeighbors(n_neighbors=60).fit(X).kneighbors(X)
-    excess = np.maximum(far**2 / 49 - 2 * given.noise_std**2, 0)
-    weight = np.exp(-excess / (0.4 * given.noise_std) ** 2)[:, :, None]
-    means = np.sum(weight * X[near], axis=1) / weight.sum(axis=1)
-    return reconstruct_from_patches_2d(means.reshape(-1, 7, 7), given.noisy.shape)
+    means = X.mean(axis=1, keepdims=True)
+    X = X - means
+    model = GaussianMixture(10, random_state=0, reg_covar=1, max_iter=20, tol=0.01)
+    labels = model.fit(X[::3]).predict(X)
+    for c in range(10):
+        rows = labels == c
+        values, V = np.linalg.eigh(model.covariances_[c])
+        gain = np.maximum(1 - given.noise_std**2 / values, 0)
+        X[rows] = model.means_[c] + (X[rows] - model.means_[c]) @ (V * gain) @ V.T
+    return reconstruct_from_patches_2d((X + means).reshape(-1, 7, 7), given.noisy.shape)
+
+
+def _filtered(given, first):
+    """Wiener filters of groups of 60 patches that are similar in a first image."""
+    X = extract_patches_2d(given.noisy, (7, 7)).reshape(-1, 49)
+    P = extract_patches_2d(first, (7, 7)).reshape(-1, 49)
+    _, near = NearestNeighbors(n_neighbors=60).fit(P).kneighbors(P[::3])
+    total = 0.1 * P
+    weight = np.full((len(X), 1), 0.1)
+    for rows in near:
+        C = np.cov(P[rows].T)
+        W = np.linalg.solve(C + given.noise_std**2 * np.eye(49), C)
+        middle = (P[rows].mean(axis=0) + X[rows].mean(axis=0)) / 2
+        total[rows] += middle + (X[rows] - middle) @ W
+        weight[rows] += 1
+    return reconstruct_from_patches_2d((total / weight).reshape(-1, 7, 7), first.shape)
+
+
+def filtered_components(given):
+    """components, then Wiener filters of similar patches."""
+    return _filtered(given, components(given))
+
+
+def filtered_mixture(given):
+    """GaussianMixture, then Wiener filters of similar patches."""
+    return _filtered(given, mixture(given))
 
 
 def smoothed(given):

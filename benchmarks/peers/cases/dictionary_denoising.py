@@ -216,11 +216,12 @@ CASE = Case(
     ),
     remarks=(
         "One thread. All but BM3D and scikit-learn code every patch up to the published bound "
-        "`64 (1.15 * 20)^2` and weigh the noisy pixels with 30 / 20. The textbook K-SVD is plain "
-        "numpy on scikit-learn's pursuit: all patches, ten passes, a singular value decomposition "
-        "for each atom. Scikit-learn's recipe is that of its gallery: two atoms a patch, learned "
-        "with an l1 penalty. BM3D filters groups of similar patches together and learns nothing: "
-        "where only the denoised image is wanted, it is the better choice."
+        "`64 (1.15 * 20)^2` and weigh the noisy pixels with 30 / 20. K-SVD and cosines then "
+        "filter groups of similar patches together; the others stop there. The textbook K-SVD "
+        "is plain numpy on scikit-learn's pursuit: all patches, ten passes, a singular value "
+        "decomposition for each atom. Scikit-learn's recipe is that of its gallery: two atoms "
+        "a patch, learned with an l1 penalty. BM3D filters groups of similar patches together "
+        "and learns nothing."
     ),
     ours="K-SVD",
     sizes=SIZES,
@@ -229,6 +230,9 @@ CASE = Case(
     work=work,
     contenders={
         "K-SVD": Contender(run=ours(), peer=False, note="`DictionaryDenoiser(20)`"),
+        "without groups": Contender(
+            run=ours(group_size=1), peer=False, note="`group_size=1`: sparse codes alone"
+        ),
         "cosines": Contender(
             run=ours(dictionary="cosines"), peer=False, note="`dictionary='cosines'`"
         ),

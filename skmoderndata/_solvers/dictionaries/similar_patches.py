@@ -1,0 +1,176 @@
+"""Groups of similar patches of an image, each filtered by what its members have in common.
+
+Images and numbers of patches are those of `patches`.
+"""
+
+import numpy as np
+
+from skmoderndata._jit import jit, jit_leaf
+from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._solvers.dictionaries.patches import Grid, take_patches
+from skmoderndata._typing import Array
+
+REACH = 15  # pixels, up and down and to both sides, in which similar patches are looked for
+LARGEST_GROUP = 64  # patches, where nothing else is asked for
+BLOCK_BYTES = 2**20  # of the patches of a block of groups
+BLOCKS_AT_ONCE = 16
+RIDGE_RELATIVE = 1e-10  # of the mean squared norm of the patches of a group, against rounding
+
+
+def default_group_size(grid: Grid) -> int:
+    """Half as many patches as a patch has numbers: their covariance is known well enough."""
+    return max(1, min(LARGEST_GROUP, grid.size // 2))
+
+
+def filter_groups(
+    image: Array,
+    approximation: Array,
+    grid: Grid,
+    *,
+    sigma: float,
+    group_size: int,
+    n_jobs: int | None = None,
+) -> Array:
+    """Denoise an image (h, w, c), of which an approximation is known, by groups of its patches.
+
+    A group has the `group_size` patches nearest to one of them in the approximation, and every
+    pixel is in some. With P (k, n) the approximations of the members less their mean, the code of
+    a noisy member y less the mean m is
+
+        ``argmin_a |y - m - a P|^2 + k sigma^2 |a|^2``,
+
+    so that P is the dictionary of the group, and ``m + a P`` the Wiener filter for its covariance
+    [Lebrun, Buades & Morel 2013]. The mean is half that of the noisy members, which keeps faint
+    texture, and half that of their approximations. Groups count at a pixel by 1 over the trace of
+    their filter, the noise that it lets through.
+    """
+    from joblib import Parallel, delayed
+
+    # all groups are of one size, which a window in a corner holds
+    in_corner = min(grid.rows, REACH + 1) * min(grid.columns, REACH + 1)
+    k = min(group_size, in_corner)
+    if k < 2:
+        return approximation
+
+    noisy = np.ascontiguousarray(image, dtype=np.float64)
+    first = np.ascontiguousarray(approximation, dtype=np.float64)
+    centers = _centers(grid)
+    size = max(1, BLOCK_BYTES // (8 * k * grid.size))
+    blocks = [centers[start : start + size] for start in range(0, len(centers), size)]
+
+    def work(block: Array) -> tuple[Array, Array, Array]:
+        index = np.empty((len(block), k), np.int64)
+        _find_similar(first, grid.p, grid.q, block, REACH, index)
+        shape = (*index.shape, grid.size)
+        noisy_groups = take_patches(noisy, grid, index.ravel()).reshape(shape)
+        groups = take_patches(first, grid, index.ravel()).reshape(shape)
+        return index, *_wiener(noisy_groups, groups, sigma)
+
+    # sums in the order of the groups, whatever the number of threads
+    total = np.zeros(noisy.shape)
+    weight = np.zeros(noisy.shape[:2])
+    with one_blas_thread():
+        parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
+        for start in range(0, len(blocks), BLOCKS_AT_ONCE):
+            some = blocks[start : start + BLOCKS_AT_ONCE]
+            for index, patches, weights in parallel(delayed(work)(block) for block in some):
+                _add_patches(index, patches, weights, grid.p, grid.q, total, weight)
+    return total / weight[:, :, None]
+
+
+def _centers(grid: Grid) -> Array:
+    """Numbers of patches half a patch apart, and of those on the last row and column."""
+    rows = np.append(np.arange(0, grid.rows - 1, max(1, grid.p // 2)), grid.rows - 1)
+    columns = np.append(np.arange(0, grid.columns - 1, max(1, grid.q // 2)), grid.columns - 1)
+    return (rows[:, None] * grid.columns + columns).ravel()
+
+
+def _wiener(noisy: Array, groups: Array, sigma: float) -> tuple[Array, Array]:
+    """Filter noisy groups of patches (g, k, n); also returns the weight of each group."""
+    k = groups.shape[1]
+    mean = groups.mean(axis=1, keepdims=True)
+    P = groups - mean
+    mean = (mean + noisy.mean(axis=1, keepdims=True)) / 2
+
+    # a = (y - m) P' (P P' + k sigma^2)^-1, for all members of a group at once
+    gram = P @ P.transpose(0, 2, 1)
+    energy = np.trace(gram, axis1=1, axis2=2) / k
+    ridge = k * sigma**2 + RIDGE_RELATIVE * energy + np.finfo(float).tiny
+    gram[:, np.arange(k), np.arange(k)] += ridge[:, None]
+    smooth = np.linalg.solve(gram, P)
+    filtered = ((noisy - mean) @ P.transpose(0, 2, 1)) @ smooth + mean
+
+    trace = np.sum(smooth * P, axis=(1, 2))
+    return filtered, 1 / (1 + trace)
+
+
+@jit
+def _find_similar(image, p, q, centers, reach, index):
+    """Fill each row of `index` with a patch and those nearest to it, nearest first."""
+    (height, width, channels) = image.shape
+    k = index.shape[1]
+    n_rows = height - p + 1
+    n_columns = width - q + 1
+    lines = image.reshape(height, width * channels)
+    distance = np.empty(k)
+
+    for i in range(len(centers)):
+        y = centers[i] // n_columns
+        x = centers[i] % n_columns
+        near = index[i]
+        near[0] = centers[i]
+        distance[:] = np.inf
+        distance[0] = -1.0  # the patch itself stays the first, also among equal ones
+
+        for row in range(max(0, y - reach), min(n_rows, y + reach + 1)):
+            for column in range(max(0, x - reach), min(n_columns, x + reach + 1)):
+                if row == y and column == x:
+                    continue
+                there = column * channels
+                far = _distance_sq(
+                    lines, y, x * channels, row, there, p, q * channels, distance[k - 1]
+                )
+
+                # the last one makes room
+                if far < distance[k - 1]:
+                    place = k - 1
+                    while distance[place - 1] > far:
+                        distance[place] = distance[place - 1]
+                        near[place] = near[place - 1]
+                        place -= 1
+                    distance[place] = far
+                    near[place] = row * n_columns + column
+
+
+@jit_leaf
+def _distance_sq(lines, y, x, row, column, p, width, bound):
+    """Squared distance of two patches, of the first lines only where they exceed the bound."""
+    far = 0.0
+    for a in range(p):
+        of_line = 0.0
+        for b in range(width):
+            step = lines[y + a, x + b] - lines[row + a, column + b]
+            of_line += step * step
+        far += of_line
+        if far >= bound:
+            break
+    return far
+
+
+@jit
+def _add_patches(index, patches, weights, p, q, total, weight):
+    """Add groups of patches (g, k, n), with their weights, to the pixels where they lie."""
+    (n_groups, k) = index.shape
+    (_, width, channels) = total.shape
+    n_columns = width - q + 1
+    for g in range(n_groups):
+        for i in range(k):
+            y = index[g, i] // n_columns
+            x = index[g, i] % n_columns
+            place = 0
+            for a in range(p):
+                for b in range(q):
+                    weight[y + a, x + b] += weights[g]
+                    for c in range(channels):
+                        total[y + a, x + b, c] += weights[g] * patches[g, i, place]
+                        place += 1
