@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 from sklearn.decomposition import PCA
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import RidgeClassifierCV
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
@@ -43,19 +43,12 @@ def machine(given):
     return GridSearchCV(SVC(), grid, cv=2).fit(X, given.y).predict(X_new)
 
 
-def boosting(given):
-    """HistGradientBoostingClassifier on resampled series."""
-    X, X_new = (gaussian_filter1d(_resampled(x), 1.5, axis=1) for x in (given.X, given.X_new))
-    model = HistGradientBoostingClassifier(max_iter=50, min_samples_leaf=3, random_state=0)
-    return model.fit(X, given.y).predict(X_new)
-
-
 def warped_copies(given):
     """ExtraTreesClassifier on warped copies of the series."""
     rng = np.random.default_rng(0)
     X, X_new = (gaussian_filter1d(_resampled(x), 1.5, axis=1) for x in (given.X, given.X_new))
     walks = gaussian_filter1d(rng.normal(size=(20 * len(X), 60)), 6, axis=1)
-    steps = np.exp(4 * walks)
+    steps = np.exp(walks)
     at = np.cumsum(steps, axis=1) / steps.sum(axis=1)[:, None] * 59
     copies = [np.interp(row, np.arange(60), x) for row, x in zip(at, [*X] * 20, strict=True)]
     model = make_pipeline(PCA(20), ExtraTreesClassifier(200, random_state=0))

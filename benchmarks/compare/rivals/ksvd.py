@@ -76,7 +76,7 @@ def _pursuit(X, D, s):
 def directions_at_once(given):
     """all pursuits at once and least squares in turn, in NumPy."""
     D = given.X[: given.n_components] + 1e-9
-    for _ in range(10):
+    for _ in range(20):
         D = D / np.linalg.norm(D, axis=1, keepdims=True)
         codes = _pursuit(given.X, D, given.n_nonzero_coefs)
         D = np.linalg.lstsq(codes, given.X, rcond=None)[0] + 1e-6 * D
