@@ -91,7 +91,8 @@ class Home:
     overlap : float
         Test rows in units of training rows, where rounds have rows in common; else 0.
     levels : mapping of str to sequence
-        Arguments of `make` that `--full` varies one at a time, to show where the win ends.
+        Arguments of `make` that `--full` varies one at a time, on five draws at most, to show
+        where the win ends.
     full_only : bool
         Whether only `--full` runs it, as it takes more than 20 seconds.
     draw : callable, `draw(fig, case, answers)`, or None

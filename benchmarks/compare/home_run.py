@@ -15,6 +15,7 @@ from benchmarks.compare.home import Result, find_home, find_rivals, gain, judge
 
 OURS = "ours"
 QUICK_ROUNDS = 3
+LEVEL_ROUNDS = 5
 PICTURE_SEED = 0
 
 
@@ -92,13 +93,17 @@ def tasks_of(rows, size):
         (row, condition, seed)
         for row in rows
         for condition in conditions(row.home, size)
-        for seed in range(row.home.first_seed, row.home.first_seed + n_draws(row.home, size))
+        for seed in range(
+            row.home.first_seed, row.home.first_seed + n_draws(row.home, size, condition)
+        )
     ]
 
 
-def n_draws(home, size):
-    """Draws of a condition, in a quick run fewer."""
-    return min(QUICK_ROUNDS, home.n_rounds) if size == "quick" else home.n_rounds
+def n_draws(home, size, condition=()):
+    """Draws of a condition: of a level five at most, in a quick run fewer."""
+    if size == "quick":
+        return min(QUICK_ROUNDS, home.n_rounds)
+    return min(LEVEL_ROUNDS, home.n_rounds) if condition else home.n_rounds
 
 
 def run_home_rows(rows, size, *, n_jobs=1, report=lambda *what: None):

@@ -382,7 +382,7 @@ def _verdict_cell(row):
         return f'<td class="bad" data-sort="{order}">{row.state}</td>'
     text = {
         "equal": f"equal within {row.margin:g}",
-        "undecided": "undecided",
+        "undecided": f"undecided {row.shown}".strip(),
         "method": "method wins",
         "baseline": "baseline wins",
     }[row.winner]
@@ -439,6 +439,8 @@ def _verdict(row):
         "undecided": "Undecided",
     }[row.winner]
     interval = f" \N{PLUS-MINUS SIGN} {half_width:.4f}" if np.isfinite(half_width) else ""
+    if row.winner == "undecided" and interval:
+        phrase = f"Undecided, as these folds show no difference {row.shown}"
     ratio, factor = row.time_ratio
     around = f" (95\N{NO-BREAK SPACE}%: {ratio / factor:.2g} to {ratio * factor:.2g})"
     return (

@@ -194,6 +194,12 @@ class Row:
         return decide(*self.difference, self.margin)
 
     @property
+    def shown(self):
+        """Least difference of scores that the folds would show, in words; "" for one fold."""
+        half_width = self.difference[1]
+        return f"below {half_width:.2g}" if np.isfinite(half_width) else ""
+
+    @property
     def faster(self):
         """The same for the time of one fit."""
         if self.state in ("failed", "not run"):

@@ -145,7 +145,7 @@ def _cells(row):
         "method": "wins",
         "baseline": "\nwins",
         "equal": f"equal\nwithin {row.margin:g}",
-        "undecided": "undecided",
+        "undecided": f"undecided\n{row.shown}",
     }
 
     return (

@@ -318,7 +318,8 @@ def test_winner_by_the_corrected_interval():
     assert_allclose(row.difference, (3, half_width), rtol=1e-7)
     assert half_width == pytest.approx(2.945, abs=1e-3)
     assert row.winner == "method"
-    assert filled_row([0.9, 1.9, 2.9, 3.9, 4.9], [0.0] * 5).winner == "undecided"
+    row = filled_row([0.9, 1.9, 2.9, 3.9, 4.9], [0.0] * 5)
+    assert (row.winner, row.shown) == ("undecided", "below 2.9")
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,10 @@ def test_levels_are_varied_in_full_runs_only():
         (("noise", 2),),
         (("size", 3),),
     ]
+    many = replace(home, n_rounds=30)
+    assert home_run.n_draws(many, "full") == 30
+    assert home_run.n_draws(many, "full", (("size", 3),)) == 5
+    assert home_run.n_draws(many, "quick") == 3
 
 
 @pytest.fixture

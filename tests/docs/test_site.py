@@ -217,6 +217,11 @@ ENTRY = {
     "time": "half the time",
     "rounds": 5,
     "contenders": [{}, {}, {}],
+    "levels": [
+        {"name": "n", "value": 1000, "winner": "rival"},
+        {"name": "noise", "value": 0.1, "winner": "method"},
+        {"name": "noise", "value": 0.5, "winner": "method"},
+    ],
 }
 
 
@@ -228,6 +233,7 @@ def test_page_of_a_method_opens_with_what_it_is_for(tmp_path):
     assert "Take scikit-learn's way when atoms are not wanted." in text
     assert "```python\nKSVD(3).fit(X)\n```" in text
     assert "strongest of 2 pipelines" in text
+    assert "changed, KSVD wins at noise = 0.1 or 0.5, and loses at n = 1,000." in text
     assert "![" not in text
 
     images = tmp_path / "auto_examples" / "images"

@@ -45,5 +45,5 @@ HOME = Home(
     gain="{ours:.0%} of the systems are solved in {our_seconds:.2g} s each, {rival:.0%} with "
     "{name} in {rival_seconds:.2g} s.",
     lines="BasisPursuit(0.0, fit_intercept=False).fit(X, y).coef_",
-    levels={"n_nonzero": (15, 45, 80, 95), "p": (450, 1500)},
+    levels={"n_nonzero": (30, 95), "p": (450, 1500)},
 )

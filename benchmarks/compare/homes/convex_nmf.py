@@ -51,5 +51,5 @@ HOME = Home(
     n_rounds=10,
     gain="Sources are found to {ours:.0f} degrees, to {rival:.0f} degrees with {name}.",
     lines="ConvexNMF(n_components, random_state=0).fit(X).components_",
-    levels={"noise": (0.1, 0.25, 1.0), "concentration": (0.1, 1.0), "n_components": (3, 10)},
+    levels={"noise": (0.1, 1.0), "concentration": (0.1, 1.0), "n_components": (3, 10)},
 )

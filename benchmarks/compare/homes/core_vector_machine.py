@@ -1,4 +1,4 @@
-"""Two classes with a clean, curved boundary in three columns, of 200,000 rows; and one away."""
+"""Two classes with a clean, curved boundary in three columns, of 60,000 rows; and one away."""
 
 from types import SimpleNamespace
 
@@ -49,7 +49,7 @@ HOME = Home(
     "machine = CoreVectorMachine(C, gamma=gamma, max_core=2000).fit(X[part], y[part])\n"
     "machine.predict(X_new)",
     n_rounds=3,
-    levels={"n": (20_000, 200_000), "noise": (0.01, 0.05)},
+    levels={"n": (5000, 20_000), "noise": (0.01, 0.05)},
     full_only=True,
 )
 

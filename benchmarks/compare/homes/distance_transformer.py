@@ -52,7 +52,9 @@ HOME = Home(
     score_name="fraction of names recognised",
     n_rounds=8,
     overlap=0.25,
-    gain="{ours:.0%} of the misspelt names are recognised, {rival:.0%} with {name}.",
+    by_time=True,
+    gain="{ours:.0%} of the misspelt names are recognised in {our_seconds:.2g} s; {name} takes "
+    "{times:.0f} times as long and reaches {rival:.0%}.",
     lines="distances = DistanceTransformer().fit(names).transform(typed)\n"
     "meant = distances.argmin(axis=1)",
     levels={"n_typos": (1, 2, 4, 5), "n": (100, 1600)},

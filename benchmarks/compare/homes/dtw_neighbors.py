@@ -1,43 +1,32 @@
-"""The same events in another order, at varying speed: few examples, of unequal length."""
+"""Printed names in fonts that no example shows: the profile of a word is a series."""
 
 from types import SimpleNamespace
 
 import numpy as np
-from scipy.ndimage import gaussian_filter1d
 
 from benchmarks.compare.home import Case, Home
+from benchmarks.compare.printed_names import FONTS, names, profile
 from skmoderndata.neighbors import DTWNeighborsClassifier
 
-N_KINDS = 10
-N_EVENTS = 5
 
-
-def make(seed, noise=0.2, n_each=5, warp=1.0):
-    """Each kind has the same events in another order; each example has a speed that varies."""
+def make(seed, n_fonts=2, n_names=25, size=14):
+    """Names drawn at random, and fonts drawn for the examples; the other fonts are new."""
     rng = np.random.default_rng(seed)
-    events = gaussian_filter1d(rng.normal(size=(N_EVENTS, 40)), 6, axis=1) * np.hanning(40)
-    events /= events.std()
-    curves = [events[rng.permutation(N_EVENTS)].ravel() for _ in range(N_KINDS)]
-    y = np.repeat(np.arange(N_KINDS), n_each)
-    y_new = np.repeat(np.arange(N_KINDS), 20)
+    chosen = rng.choice(names(), n_names, replace=False)
+    fonts = rng.permutation(FONTS)
+    series = [profile(name, font, size) for font in fonts for name in chosen]
+    n = n_names * n_fonts
     given = SimpleNamespace(
-        X=[example(curves[kind], noise, warp, rng) for kind in y],
-        y=y,
-        X_new=[example(curves[kind], noise, warp, rng) for kind in y_new],
-        warp=warp,
+        X=series[:n],
+        y=np.tile(np.arange(n_names), n_fonts),
+        X_new=series[n:],
     )
     about = (
-        f"{N_KINDS} orders of five events, 40 to 80 points, {n_each} examples each; 200 unseen"
+        f"ink in each column of pixels of {n_names} printed names, {n_fonts} fonts; "
+        f"the same names in {len(fonts) - n_fonts} other fonts"
     )
-    return Case(given=given, truth=y_new, about=about)
-
-
-def example(curve, noise, warp, rng):
-    """The curve at varying speed, with noise."""
-    length = rng.integers(40, 81)
-    speed = np.exp(warp * gaussian_filter1d(rng.normal(size=length), 6, mode="wrap") * 4)
-    at = (speed.cumsum() - speed[0]) / (speed.sum() - speed[0]) * (len(curve) - 1)
-    return np.interp(at, np.arange(len(curve)), curve) + noise * rng.normal(size=length)
+    truth = np.tile(np.arange(n_names), len(fonts) - n_fonts)
+    return Case(given=given, truth=truth, about=about)
 
 
 def ours(given):
@@ -50,15 +39,15 @@ def score(case, answer):
 
 HOME = Home(
     when="series of unequal length show the same course of events at varying speed",
-    title="orders of events, five examples of each",
+    title="printed names in new fonts",
     kind="series",
-    generated=True,
+    generated=False,
     make=make,
     ours=ours,
     score=score,
-    score_name="fraction of unseen series classified right",
-    n_rounds=8,
-    gain="{ours:.0%} of the unseen series are classified right, {rival:.0%} with {name}.",
+    score_name="fraction of names recognised",
+    by_time=True,
+    gain="{ours:.0%} of the printed names are recognised in new fonts within {our_seconds:.2g} s; "
+    "{name} reaches {rival:.0%} in {rival_seconds:.2g} s.",
     lines="model = DTWNeighborsClassifier().fit(X, y)\nmodel.predict(X_new)",
-    levels={"noise": (0.1, 0.6, 1.0), "n_each": (2, 20, 50), "warp": (0.0, 0.5)},
 )

@@ -51,5 +51,5 @@ HOME = Home(
     full_only=True,
     gain="{ours:.0%} of the function are explained on new rows, {rival:.0%} with {name}.",
     lines="GroupLassoCV(30, groups=groups).fit(X, y).predict(X_new)",
-    levels={"n": (60, 200, 500), "noise": (0.1, 1.0), "size": (2, 8), "active": (3, 20)},
+    levels={"n": (60, 300), "noise": (0.1, 1.0), "active": (3, 20)},
 )

@@ -1,22 +1,25 @@
-"""Groups of very unequal size: 300 columns stand for a kernel matrix of 10,000 rows."""
+"""Pixels of a photograph: 300 columns stand for a kernel matrix of 10,000 rows."""
 
 from types import SimpleNamespace
 
 import numpy as np
+from sklearn.datasets import load_sample_image
 
 from benchmarks.compare.home import Case, Home
 from skmoderndata.kernel_approximation import IncompleteCholesky
 
 
-def make(seed, n=10_000, groups=100, spread=0.3):
-    """Normal groups in six columns, the k-th of them with a k-th of the rows of the first."""
-    rng = np.random.default_rng(seed)
-    sizes = 1 / np.arange(1, groups + 1)
-    group = rng.choice(groups, n, p=sizes / sizes.sum())
-    X = 3 * rng.normal(size=(groups, 6))[group] + spread * rng.normal(size=(n, 6))
-    about = f"{n} rows in {groups} groups of very unequal size, 6 columns"
+def make(seed, n=10_000, gamma=10.0):
+    """Pixels drawn at random; their place counts as much as their colour."""
+    image = load_sample_image("china.jpg") / 255
+    rows = np.random.default_rng(seed).choice(
+        image.shape[0] * image.shape[1], n, replace=False
+    )
+    places = np.column_stack(np.unravel_index(rows, image.shape[:2])) / image.shape[0]
+    X = np.hstack([places, image.reshape(-1, 3)[rows]])
+    about = f"{n:,} pixels of a photograph: place and colour, five columns"
     return Case(
-        given=SimpleNamespace(X=X, gamma=0.1, n_components=300), truth=None, about=about
+        given=SimpleNamespace(X=X, gamma=gamma, n_components=300), truth=None, about=about
     )
 
 
@@ -33,9 +36,9 @@ def score(case, features):
 
 HOME = Home(
     when="a few features have to stand for a kernel, for the rare rows as well",
-    title="groups of very unequal size",
-    kind="tables",
-    generated=True,
+    title="pixels of a photograph",
+    kind="signals and images",
+    generated=False,
     make=make,
     ours=ours,
     score=score,
@@ -45,7 +48,6 @@ HOME = Home(
     margin=0.03,
     gain="300 features that lose at most {ours:.0%} of any row take {our_seconds:.1f} s, "
     "{rival_seconds:.1f} s with {name}.",
-    lines='model = IncompleteCholesky(300, gamma=0.1, algorithm="greedy").fit(X)\n'
+    lines='model = IncompleteCholesky(300, gamma=10.0, algorithm="greedy").fit(X)\n'
     "features = model.transform(X)\nmodel.residual_trace_",
-    levels={"n": (1000, 50_000), "groups": (10, 300), "spread": (0.1, 1.0)},
 )

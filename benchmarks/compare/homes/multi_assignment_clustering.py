@@ -57,5 +57,5 @@ HOME = Home(
         "model.components_  # rights of each role\n"
         "model.transform(X)  # roles of each user"
     ),
-    levels={"noise": (0.1, 0.2, 0.5), "n": (150, 600), "n_roles": (4, 6)},
+    levels={"noise": (0.2, 0.5), "n": (150, 600)},
 )

@@ -1,25 +1,24 @@
-"""Ratings of which most are unknown."""
+"""Images of which most pixels are unknown."""
 
 from types import SimpleNamespace
 
 import numpy as np
+from sklearn.datasets import load_digits
 
 from benchmarks.compare.home import Case, Home
 from skmoderndata.impute import NuclearNormImputer
 
 
-def make(seed, observed=0.3, noise=1.0, n=200):
-    """Many tastes of falling weight; no rank is right."""
+def make(seed, observed=0.3, n=400):
+    """Digits drawn at random, of which most pixels are hidden."""
     rng = np.random.default_rng(seed)
-    weights = 0.8 ** np.arange(20)
-    tastes = rng.normal(size=(n, 20)) * weights @ rng.normal(size=(20, 60))
-    is_known = rng.uniform(size=tastes.shape) < observed
-    X = tastes + noise * rng.normal(size=tastes.shape)
+    images = load_digits().data
+    images = images[rng.permutation(len(images))[:n]]
+    is_known = rng.uniform(size=images.shape) < observed
     return Case(
-        given=SimpleNamespace(X=np.where(is_known, X, np.nan)),
-        truth=(tastes, is_known),
-        about=f"{n} users, 60 items, 20 tastes of falling weight; {observed:.0%} of the ratings "
-        f"are known, with noise of {noise:g}",
+        given=SimpleNamespace(X=np.where(is_known, images, np.nan)),
+        truth=(images, is_known),
+        about=f"{n} digits of 64 pixels from 0 to 16, of which {observed:.0%} are known",
     )
 
 
@@ -36,7 +35,7 @@ HOME = Home(
     when="most cells of a table are missing, as in ratings",
     title="ratings, mostly unknown",
     kind="tables",
-    generated=True,
+    generated=False,
     make=make,
     ours=ours,
     score=score,

@@ -45,10 +45,5 @@ HOME = Home(
     smaller=True,
     gain="The error of the repaired table is {ours:.2f} of the noise, {rival:.2f} with {name}.",
     lines="model = RobustPCA().fit(X)\nmodel.low_rank_\nmodel.find_outliers()",
-    levels={
-        "wrong": (0.01, 0.05, 0.2),
-        "noise": (0.01, 0.3, 1.0),
-        "rank": (2, 8),
-        "n": (100, 500),
-    },
+    levels={"wrong": (0.01, 0.2), "noise": (0.01, 1.0), "n": (100, 500)},
 )

@@ -1,32 +1,39 @@
-"""Access rights without exceptions: which roles are behind them?"""
+"""Which class has which method and parameter: roles that nobody holds in part."""
 
+from collections import Counter
+from functools import lru_cache
+from inspect import signature
 from types import SimpleNamespace
 
 import numpy as np
+from sklearn.utils import all_estimators
 
 from benchmarks.compare.home import Case, Home
 from skmoderndata.cluster import RoleMiner
 
 
-def make(seed, n=300, n_roles=25, missing=0.0):
-    """Roles of 4 to 24 rights, some of which contain others; one to four roles a user."""
-    rng = np.random.default_rng(seed)
-    density = np.exp(rng.uniform(np.log(0.05), np.log(0.3), (n_roles, 1)))
-    roles = rng.uniform(size=(n_roles, 80)) < density
-    roles[1 : n_roles // 2 : 2] |= roles[0 : n_roles // 2 - 1 : 2]
-    popularity = 0.2 + rng.exponential(size=n_roles)
-    users = np.zeros((n, n_roles), dtype=bool)
-    for user in users:
-        size = rng.integers(1, 5)
-        user[rng.choice(n_roles, size, replace=False, p=popularity / popularity.sum())] = True
-    X = users.astype(int) @ roles > 0
-    X &= rng.uniform(size=X.shape) >= missing
-    return Case(
-        given=SimpleNamespace(X=X, n_clusters=n_roles),
-        truth=(X, roles),
-        about=f"{n} users, 80 rights, {n_roles} roles, some of which contain others, one to four "
-        "a user",
+@lru_cache
+def rights():
+    """Public methods and parameters of the estimators of scikit-learn, one row each."""
+    rows = []
+    for _, cls in all_estimators():
+        names = {name for name in dir(cls) if not name.startswith("_")}
+        rows.append(names | {f"{name}=" for name in signature(cls).parameters})
+    counts = Counter(name for row in rows for name in row)
+    shared = sorted(name for name, count in counts.items() if 3 <= count < len(rows))
+    return np.array([[name in row for name in shared] for row in rows])
+
+
+def make(seed, n_roles=25, part=0.9):
+    """Nine of ten classes, drawn at random."""
+    table = rights()
+    rows = np.random.default_rng(seed).permutation(len(table))[: int(part * len(table))]
+    X = table[rows]
+    about = (
+        f"{len(X)} classes of scikit-learn, {X.shape[1]} methods and parameters that three or "
+        f"more of them have; {n_roles} roles"
     )
+    return Case(given=SimpleNamespace(X=X, n_clusters=n_roles), truth=X, about=about)
 
 
 def ours(given):
@@ -35,7 +42,7 @@ def ours(given):
 
 def score(case, roles):
     """Fraction of the rights that come from roles of which a user has all rights."""
-    X, _ = case.truth
+    X = case.truth
     roles = np.asarray(roles, dtype=int)
     has = (~X).astype(int) @ roles.T == 0
     return np.sum(has.astype(int) @ roles > 0) / np.sum(X)
@@ -43,9 +50,9 @@ def score(case, roles):
 
 HOME = Home(
     when="roles are to explain rights, and nobody may get more than he has",
-    title="roles behind access rights without exceptions",
+    title="methods and parameters of classes",
     kind="Boolean tables",
-    generated=True,
+    generated=False,
     make=make,
     ours=ours,
     score=score,

@@ -58,5 +58,5 @@ HOME = Home(
     gain="{ours:.0%} of the planted parts are found in {our_seconds:.2g} s, {rival:.0%} in "
     "{rival_seconds:.2g} s with {name}.",
     lines="SparseNMF(n_components).fit(X).components_",
-    levels={"missing": (0.0, 0.3, 0.8), "noise": (0.05, 0.5, 1.0), "n": (100, 500)},
+    levels={"missing": (0.0, 0.8), "noise": (0.05, 1.0), "n": (100, 500)},
 )

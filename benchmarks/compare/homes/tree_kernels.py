@@ -84,5 +84,5 @@ HOME = Home(
     lines="step = KernelTransformer(Normalized(AllSubtree(decay=0.1)))\n"
     "K = step.fit_transform(X)  # for SVC(kernel='precomputed')\n"
     "K_new = step.transform(X_new)",
-    levels={"n": (50, 200), "n_parts": (1, 5), "depth": (2, 4)},
+    levels={"n": (50, 200), "n_parts": (1, 5), "depth": (2,)},
 )

@@ -49,3 +49,23 @@ def samples(given):
     places = np.linspace(0, 255, given.n_measurements).round().astype(int)
     Y = given.X[:, places]
     return Y, CubicSpline(places, Y, axis=1)(np.arange(256))
+
+
+def all_at_once(given):
+    """GaussianRandomProjection, all pursuits at once in NumPy."""
+    model = GaussianRandomProjection(given.n_measurements, random_state=0)
+    Y = model.fit_transform(given.X)
+    A = model.components_ @ _COSINES.T
+    G = A.T @ A
+    B = Y @ A
+    R = B
+    chosen = np.zeros((len(B), 0), int)
+    for _ in range(given.n_nonzero_coefs):
+        best = np.argmax(np.abs(R) / np.sqrt(G.diagonal()), axis=1)
+        chosen = np.c_[chosen, best]
+        products = G[chosen[:, :, None], chosen[:, None]]
+        codes = np.zeros(B.shape)
+        values = np.linalg.solve(products, np.take_along_axis(B, chosen, 1)[:, :, None])
+        np.put_along_axis(codes, chosen, values[:, :, 0], 1)
+        R = B - codes @ G
+    return Y, codes @ _COSINES

@@ -64,3 +64,21 @@ def independent(given):
     A = model.fit(given.X.astype(float)).mixing_.T
     A *= np.sign(np.sum(A**3, axis=1, keepdims=True))
     return A > 0.5 * np.sort(A)[:, [-4]]
+
+
+def associations(given):
+    """sets of columns that go together, taken greedily."""
+    X = given.X.astype(np.float32)
+    together = X.T @ X / np.maximum(X.sum(axis=0), 1)[:, None]
+    best = (np.inf, None)
+    for cut in np.arange(0.4, 0.95, 0.1):
+        candidates = np.unique(together > cut, axis=0)
+        covered = np.zeros(X.shape, bool)
+        chosen = []
+        for _ in range(given.n_clusters):
+            gain = np.where(covered, 0, 2 * X - 1) @ candidates.T
+            chosen.append(np.maximum(gain, 0).sum(axis=0).argmax())
+            covered |= (gain[:, chosen[-1]] > 0)[:, None] & candidates[chosen[-1]]
+        wrong = np.sum(covered != given.X)
+        best = min(best, (wrong, candidates[chosen]), key=lambda pair: pair[0])
+    return best[1]

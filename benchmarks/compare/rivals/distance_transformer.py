@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.metrics import pairwise_distances
 
@@ -57,3 +58,20 @@ def places(given):
         return [*near, *back, *map("".join, pairwise(word))]
 
     return _nearest(TfidfVectorizer(analyzer=parts), given)
+
+
+def edits(given):
+    """the edit distance in NumPy, from a name to all at once."""
+    lengths = np.array([len(name) for name in given.names])
+    places = np.arange(lengths.max() + 1, dtype=np.int8)[:, None]
+    letters = np.array([[*name.ljust(lengths.max())] for name in given.names]).T
+    same = {c: letters == c for c in {c for word in given.typed for c in word}}
+    found = []
+    for word in given.typed:
+        D = np.repeat(places, len(lengths), axis=1)
+        for c in word:
+            new = D + np.int8(1)
+            np.minimum(new[1:], D[:-1] + ~same[c], out=new[1:])
+            D = np.minimum.accumulate(new - places) + places
+        found.append(D[lengths, np.arange(len(lengths))].argmin())
+    return np.array(found)

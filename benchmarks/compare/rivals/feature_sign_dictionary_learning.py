@@ -40,3 +40,21 @@ def centres(given):
     """centres of KMeans as atoms."""
     atoms = KMeans(given.n_components, n_init=5, random_state=0).fit(given.X).cluster_centers_
     return atoms / np.linalg.norm(atoms, axis=1, keepdims=True)
+
+
+def coordinates(given):
+    """codes and atoms one by one, in NumPy."""
+    D = given.X[: given.n_components].copy()
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    C = np.zeros((len(given.X), len(D)))
+    for _ in range(100):
+        G = D @ D.T
+        for k in range(len(D)):
+            c = C[:, k] + given.X @ D[k] - C @ G[k]
+            C[:, k] = np.sign(c) * np.maximum(np.abs(c) - given.alpha, 0)
+        A = C.T @ C
+        E = C.T @ given.X
+        for k in range(len(D)):
+            d = A[k, k] * D[k] + E[k] - A[k] @ D
+            D[k] = d / max(np.linalg.norm(d), 1e-9)
+    return D

@@ -32,6 +32,18 @@ def column_by_column(given):
     return features.T
 
 
+def furthest(given):
+    """Nystroem at rows that are furthest from those before."""
+    chosen = [0]
+    nearest = np.inf
+    for _ in range(given.n_components - 1):
+        steps = ((given.X - given.X[chosen[-1]]) ** 2).sum(axis=1)
+        nearest = np.minimum(nearest, steps)
+        chosen.append(int(nearest.argmax()))
+    model = Nystroem(gamma=given.gamma, n_components=len(chosen))
+    return model.fit(given.X[chosen]).transform(given.X)
+
+
 def in_rounds(given):
     """Nystroem, rows that it loses added in ten rounds."""
     rng = np.random.default_rng(0)

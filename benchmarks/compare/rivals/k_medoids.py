@@ -71,3 +71,16 @@ def exchanges(given):
         if D[:, new].min(axis=1).sum() < D[:, centres].min(axis=1).sum():
             centres = new
     return np.array(centres)
+
+
+def best_exchanges(given):
+    """the best exchange of each centre in turn."""
+    D = given.D
+    centres = np.arange(given.n_clusters)
+    total = np.inf
+    while D[:, centres].min(axis=1).sum() < total - 1e-9:
+        total = D[:, centres].min(axis=1).sum()
+        for k in range(len(centres)):
+            nearest = D[:, np.delete(centres, k)].min(axis=1)
+            centres[k] = np.minimum(D, nearest[:, None]).sum(axis=0).argmin()
+    return centres

@@ -58,3 +58,27 @@ def principal(given):
     codes = model.transform(given.X_new) + model.components_ @ model.mean_
     cut = np.sort(np.abs(codes), axis=1)[:, [-given.n_nonzero_coefs]]
     return np.where(np.abs(codes) >= cut, codes, 0.0), model.components_
+
+
+def _pursuit(X, D, s):
+    G = D @ D.T
+    B = X @ D.T
+    chosen = np.abs(B).argmax(axis=1)[:, None]
+    for k in range(s):
+        products = G[chosen[:, :, None], chosen[:, None]] + 1e-9 * np.eye(k + 1)
+        values = np.linalg.solve(products, np.take_along_axis(B, chosen, 1)[:, :, None])
+        codes = np.zeros(B.shape)
+        np.put_along_axis(codes, chosen, values[:, :, 0], 1)
+        chosen = np.c_[chosen, np.abs(B - codes @ G).argmax(axis=1)]
+    return codes
+
+
+def directions_at_once(given):
+    """all pursuits at once and least squares in turn, in NumPy."""
+    D = given.X[: given.n_components] + 1e-9
+    for _ in range(20):
+        D = D / np.linalg.norm(D, axis=1, keepdims=True)
+        codes = _pursuit(given.X, D, given.n_nonzero_coefs)
+        D = np.linalg.lstsq(codes, given.X, rcond=None)[0] + 1e-6 * D
+    D = D / np.linalg.norm(D, axis=1, keepdims=True)
+    return _pursuit(given.X_new, D, given.n_nonzero_coefs), D

@@ -38,6 +38,27 @@ def growing(given):
     return start[:-1]
 
 
+def weights(given):
+    """SLSQP on weights of the furthest points, more of them in turn."""
+    center = given.X.mean(axis=0)
+    norms = (given.X**2).sum(axis=1)
+    chosen = np.array([], int)
+    for _ in range(50):
+        furthest = np.argsort(2 * given.X @ center - norms)[:10]
+        if np.isin(furthest[0], chosen):
+            break
+        chosen = np.union1d(chosen, furthest)
+        K = given.X[chosen] @ given.X[chosen].T
+        bound = {"type": "eq", "fun": lambda a: a.sum() - 1, "jac": np.ones_like}
+        loss = partial(
+            lambda K, a: (a @ K @ a - a @ K.diagonal(), 2 * K @ a - K.diagonal()), K
+        )
+        start = np.full(len(K), 1 / len(K))
+        settings = {"method": "SLSQP", "jac": True, "tol": 1e-12, "bounds": [(0, 1)] * len(K)}
+        center = minimize(loss, start, constraints=bound, **settings).x @ given.X[chosen]
+    return center
+
+
 def one_class(given):
     """OneClassSVM with a wide Gaussian kernel."""
     width = 1e-6 / given.X.var(axis=0).sum()

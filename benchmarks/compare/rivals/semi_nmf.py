@@ -39,3 +39,16 @@ def clusters(given):
     H = KMeans(given.n_components, n_init=5, random_state=0).fit(given.X).cluster_centers_
     model = LinearRegression(fit_intercept=False, positive=True)
     return model.fit(H.T, given.X.T).coef_, H
+
+
+def coordinates(given):
+    """codes one by one and least squares in turn, in NumPy."""
+    H = KMeans(given.n_components, n_init=1, random_state=0).fit(given.X).cluster_centers_
+    W = np.maximum(given.X @ np.linalg.pinv(H), 0)
+    for _ in range(60):
+        G = H @ H.T
+        B = given.X @ H.T
+        for k in 2 * list(range(len(H))):
+            W[:, k] = np.maximum(W[:, k] + (B[:, k] - W @ G[:, k]) / G[k, k], 0)
+        H = np.linalg.solve(W.T @ W + 1e-9 * np.eye(len(H)), W.T @ given.X)
+    return W, H

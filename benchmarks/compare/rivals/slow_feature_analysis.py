@@ -4,6 +4,7 @@ Each returns its best guess of the slowest cause, one value a row.
 """
 
 import numpy as np
+from scipy.linalg import eigh
 from scipy.ndimage import uniform_filter1d
 from sklearn.decomposition import PCA, FastICA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -56,3 +57,11 @@ def steps_of_few(given):
     model = make_pipeline(PCA(0.95), products, PCA(whiten=True))
     white = model.fit_transform(given.X)
     return white @ PCA().fit(white[given.lag :] - white[: -given.lag]).components_[-1]
+
+
+def eigenvectors(given):
+    """eigenvectors of the covariances of products and steps."""
+    Z = PolynomialFeatures(2, include_bias=False).fit_transform(given.X)
+    Z -= Z.mean(axis=0)
+    steps = Z[given.lag :] - Z[: -given.lag]
+    return Z @ eigh(steps.T @ steps, Z.T @ Z, subset_by_index=[0, 0])[1]

@@ -34,3 +34,22 @@ def lasso(given):
         if len(rows) == 0:
             break
     return codes
+
+
+def all_at_once(given):
+    """orthogonal matching pursuit of all patches at once."""
+    G = given.D @ given.D.T
+    B = given.X @ given.D.T
+    codes = np.zeros(B.shape)
+    chosen = np.zeros((len(B), 0), int)
+    rows = np.arange(len(B))  # that miss the bound
+    while len(rows):
+        rest = B[rows] - codes[rows] @ G
+        chosen = np.c_[chosen, np.abs(rest).argmax(axis=1)]
+        products = G[chosen[:, :, None], chosen[:, None]]
+        values = np.linalg.solve(products, B[rows[:, None], chosen][:, :, None])
+        codes[rows[:, None], chosen] = values[:, :, 0]
+        left = np.linalg.norm(given.X[rows] - codes[rows] @ given.D, axis=1)
+        chosen = chosen[left > given.residual_tol]
+        rows = rows[left > given.residual_tol]
+    return codes

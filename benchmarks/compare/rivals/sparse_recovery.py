@@ -51,3 +51,21 @@ def thresholds(given):
 def ridge(given):
     """ridge regression."""
     return ridge_regression(given.Phi, given.Y, alpha=0.01)
+
+
+def all_at_once(given):
+    """orthogonal matching pursuit of all signals at once."""
+    A = given.Phi @ _COSINES.T
+    G = A.T @ A
+    B = given.Y.T @ A
+    R = B
+    chosen = np.zeros((len(B), 0), int)
+    for _ in range(given.n_nonzero_coefs):
+        best = np.argmax(np.abs(R) / np.sqrt(G.diagonal()), axis=1)
+        chosen = np.c_[chosen, best]
+        products = G[chosen[:, :, None], chosen[:, None]]
+        codes = np.zeros(B.shape)
+        values = np.linalg.solve(products, np.take_along_axis(B, chosen, 1)[:, :, None])
+        np.put_along_axis(codes, chosen, values[:, :, 0], 1)
+        R = B - codes @ G
+    return codes @ _COSINES

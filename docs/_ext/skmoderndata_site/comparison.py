@@ -4,7 +4,12 @@ import json
 
 from skmoderndata._registry import all_estimators, all_kernels, method_stem
 
-LEVELS = {"method": "wins", "rival": "loses", "equal": "equal", "undecided": "undecided"}
+LEVELS = {
+    "method": "wins",
+    "rival": "loses",
+    "equal": "is equal",
+    "undecided": "is undecided",
+}
 ORDER = tuple(LEVELS)
 
 
@@ -80,7 +85,7 @@ def in_short(stem, classes, docs):
         away = entries[True]
         out += [f"Take scikit-learn's way when {away['when']}. {away['gain']}", ""]
     out += ["```python", *home["lines"].splitlines(), "```", ""]
-    out += [f"{_source(home)}", "", "::::", ""]
+    out += [" ".join(filter(None, (_source(home), _levels(home)))), "", "::::", ""]
     return "\n".join(out)
 
 
@@ -92,6 +97,21 @@ def _source(home):
         f"{home['rounds']} draws, against the strongest of {len(home['contenders']) - 1} "
         "pipelines of scikit-learn ([all of them](../comparison.md))."
     )
+
+
+def _levels(home):
+    """Where the win ends: verdicts with one argument of the draw changed, as one sentence."""
+    found = {}
+    for level in home["levels"]:
+        values = found.setdefault(level["winner"], {}).setdefault(level["name"], [])
+        values.append(f"{level['value']:,}")
+    parts = []
+    for winner in sorted(found, key=ORDER.index):
+        places = [f"{name} = {' or '.join(values)}" for name, values in found[winner].items()]
+        parts.append(f"{LEVELS[winner]} at {'; '.join(places)}")
+    if not parts:
+        return ""
+    return f"With one of these changed, {home['methods'][0]} {', and '.join(parts)}."
 
 
 def _picture(stem, docs):
