@@ -76,7 +76,6 @@ def aligned(given):
         np.array([np.pad(x, (0, longest - len(x))) for x in X]).T
         for X in (given.X_new, given.X)
     )
-    sizes = np.array([len(x) for x in given.X])
     last = np.full((longest + 1, A.shape[1], B.shape[1]), np.inf)
     last[0] = 0
     found = np.zeros(last.shape[1:])
@@ -87,5 +86,5 @@ def aligned(given):
             row[j + 1] = (A[i][:, None] - B[j]) ** 2 + nearest
         last = row
         for k in [k for k, x in enumerate(given.X_new) if len(x) == i + 1]:
-            found[k] = last[sizes, k, np.arange(len(sizes))]
+            found[k] = [last[len(x), k, c] for c, x in enumerate(given.X)]
     return given.y[found.argmin(axis=1)]

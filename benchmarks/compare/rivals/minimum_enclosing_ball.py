@@ -39,7 +39,7 @@ def growing(given):
 
 
 def weights(given):
-    """SLSQP on weights of the furthest points, more of them in turn."""
+    """SLSQP on weights of furthest points, more in turn."""
     center = given.X.mean(axis=0)
     norms = (given.X**2).sum(axis=1)
     chosen = np.array([], int)

@@ -133,13 +133,13 @@ def _find_similar(image, p, q, centers, reach, index):
 
                 # the last one makes room
                 if far < distance[k - 1]:
-                    place = k - 1
-                    while distance[place - 1] > far:
-                        distance[place] = distance[place - 1]
-                        near[place] = near[place - 1]
-                        place -= 1
-                    distance[place] = far
-                    near[place] = row * n_columns + column
+                    rank = k - 1
+                    while distance[rank - 1] > far:
+                        distance[rank] = distance[rank - 1]
+                        near[rank] = near[rank - 1]
+                        rank -= 1
+                    distance[rank] = far
+                    near[rank] = row * n_columns + column
 
 
 @jit_leaf
@@ -167,10 +167,10 @@ def _add_patches(index, patches, weights, p, q, total, weight):
         for i in range(k):
             y = index[g, i] // n_columns
             x = index[g, i] % n_columns
-            place = 0
+            entry = 0
             for a in range(p):
                 for b in range(q):
                     weight[y + a, x + b] += weights[g]
                     for c in range(channels):
-                        total[y + a, x + b, c] += weights[g] * patches[g, i, place]
-                        place += 1
+                        total[y + a, x + b, c] += weights[g] * patches[g, i, entry]
+                        entry += 1
