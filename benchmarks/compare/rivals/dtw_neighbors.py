@@ -70,7 +70,7 @@ def convolutions(given):
 
 
 def aligned(given):
-    """KNeighborsClassifier on time warping in NumPy, all pairs at once."""
+    """KNeighborsClassifier on time warping in NumPy."""
     longest = max(len(x) for x in [*given.X, *given.X_new])
     A, B = (
         np.array([np.pad(x, (0, longest - len(x))) for x in X]).T
