@@ -67,5 +67,5 @@ HOME = Home(
         "                          n_nonzero_coefs=n_nonzero_coefs)\n"
         "model.inverse_transform(model.fit_transform(X))"
     ),
-    levels={"n_measurements": (30, 50, 120), "noise": (0.0, 0.5), "n": (20, 1000)},
+    levels={"n_measurements": (30, 50, 120), "noise": (0.0, 0.5), "n": (100, 1000)},
 )

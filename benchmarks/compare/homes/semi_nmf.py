@@ -22,7 +22,7 @@ def make(seed, n=600, n_components=10):
 
 
 def ours(given):
-    model = SemiNMF(given.n_components, tol=1e-3)
+    model = SemiNMF(given.n_components, tol=1e-2)
     codes = model.fit_transform(given.X)
     return codes, model.components_
 
