@@ -42,6 +42,7 @@ HOME = Home(
     score_name="error of the hidden pixels",
     smaller=True,
     first_seed=200,
+    full_only=True,
     gain="Hidden pixels from 0 to 16 come out with an error of {ours:.2f}, of {rival:.2f} with "
     "{name}.",
     lines="NuclearNormImputer().fit_transform(X)",
