@@ -47,6 +47,7 @@ HOME = Home(
     score=score,
     score_name="fraction of names recognised",
     by_time=True,
+    full_only=True,
     gain="{ours:.0%} of the printed names are recognised in new fonts within {our_seconds:.2g} s; "
     "{name} reaches {rival:.0%} in {rival_seconds:.2g} s.",
     lines="model = DTWNeighborsClassifier().fit(X, y)\nmodel.predict(X_new)",

@@ -42,6 +42,9 @@ HOME = Home(
     smaller=True,
     by_time=True,
     margin=0.05,
+    n_rounds=12,
+    first_seed=200,
+    full_only=True,
     gain="A mean distance of {ours:.2f} to the nearest representative takes {our_seconds:.2g} s; "
     "{name} takes {times:.1f} times as long and reaches {rival:.2f}.",
     lines='model = KMedoids(50, metric="precomputed").fit(D)\nmodel.medoid_indices_',

@@ -55,6 +55,7 @@ HOME = Home(
     score_name="squared error of new patches, in units of their variance",
     smaller=True,
     by_time=True,
+    first_seed=200,
     margin=0.004,
     n_rounds=3,
     full_only=True,

@@ -55,5 +55,5 @@ HOME = Home(
         'model = SparseRecovery("dct", n_nonzero_coefs=n_nonzero_coefs)\n'
         "model.fit(Phi, Y).coef_"
     ),
-    levels={"n_signals": (1, 30, 2000), "noise": (0.0, 0.2), "n_measurements": (40, 120)},
+    levels={"n_signals": (30, 2000), "noise": (0.0, 0.2), "n_measurements": (40, 120)},
 )

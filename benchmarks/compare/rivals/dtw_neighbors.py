@@ -70,12 +70,11 @@ def convolutions(given):
 
 
 def aligned(given):
-    """KNeighborsClassifier on time warping in NumPy."""
-    longest = max(len(x) for x in [*given.X, *given.X_new])
-    A, B = (
-        np.array([np.pad(x, (0, longest - len(x))) for x in X]).T
-        for X in (given.X_new, given.X)
-    )
+    """neighbours by time warping in NumPy, all pairs at once."""
+    sizes, new = (np.array([len(x) for x in X]) for X in (given.X, given.X_new))
+    longest = max(*sizes, *new)
+    A = np.array([np.pad(x, (0, longest - len(x))) for x in given.X_new]).T
+    B = np.array([np.pad(x, (0, longest - len(x))) for x in given.X]).T
     last = np.full((longest + 1, A.shape[1], B.shape[1]), np.inf)
     last[0] = 0
     found = np.zeros(last.shape[1:])
@@ -85,6 +84,6 @@ def aligned(given):
             nearest = np.minimum(np.minimum(last[j], last[j + 1]), row[j])
             row[j + 1] = (A[i][:, None] - B[j]) ** 2 + nearest
         last = row
-        for k in [k for k, x in enumerate(given.X_new) if len(x) == i + 1]:
-            found[k] = [last[len(x), k, c] for c, x in enumerate(given.X)]
+        for k in np.flatnonzero(new == i + 1):
+            found[k] = last[sizes, k, np.arange(len(sizes))]
     return given.y[found.argmin(axis=1)]

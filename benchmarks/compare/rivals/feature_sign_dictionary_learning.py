@@ -47,7 +47,7 @@ def coordinates(given):
     D = given.X[: given.n_components].copy()
     D /= np.linalg.norm(D, axis=1, keepdims=True)
     C = np.zeros((len(given.X), len(D)))
-    for _ in range(100):
+    for _ in range(60):
         G = D @ D.T
         for k in range(len(D)):
             c = C[:, k] + given.X @ D[k] - C @ G[k]

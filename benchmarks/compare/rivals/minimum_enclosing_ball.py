@@ -39,7 +39,7 @@ def growing(given):
 
 
 def weights(given):
-    """SLSQP on weights of furthest points, more in turn."""
+    """SLSQP on weights of the furthest points, more in turn."""
     center = given.X.mean(axis=0)
     norms = (given.X**2).sum(axis=1)
     chosen = np.array([], int)
@@ -53,8 +53,8 @@ def weights(given):
         loss = partial(
             lambda K, a: (a @ K @ a - a @ K.diagonal(), 2 * K @ a - K.diagonal()), K
         )
-        start = np.full(len(K), 1 / len(K))
         settings = {"method": "SLSQP", "jac": True, "tol": 1e-12, "bounds": [(0, 1)] * len(K)}
+        start = np.full(len(K), 1 / len(K))
         center = minimize(loss, start, constraints=bound, **settings).x @ given.X[chosen]
     return center
 

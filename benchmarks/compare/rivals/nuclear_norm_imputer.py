@@ -1,4 +1,4 @@
-"""Attempts on unknown ratings: columns, neighbours, regressions, components in turn."""
+"""Attempts on hidden cells: columns, neighbours, regressions, components in turn."""
 
 import numpy as np
 from sklearn.decomposition import PCA
@@ -41,7 +41,7 @@ def shrunk(given):
     """singular values shrunk in turn, by hidden cells."""
     hidden = np.random.default_rng(0).uniform(size=given.X.shape) < 0.1
     errors = []
-    cuts = np.geomspace(3, 30, 8)
+    cuts = np.geomspace(3, 60, 9)
     for cut in [*cuts, None]:
         X = np.where(hidden, np.nan, given.X) if cut else given.X
         filled = SimpleImputer().fit_transform(X)
@@ -56,12 +56,12 @@ def shrunk(given):
 def shrunk_less(given):
     """singular values shrunk less and less, by hidden cells."""
     hidden = np.random.default_rng(0).uniform(size=given.X.shape) < 0.1
-    cuts = list(np.geomspace(30, 3, 8))
+    cuts = list(np.geomspace(60, 10, 12))
     errors = []
     for X in (np.where(hidden, np.nan, given.X), given.X):
         filled = SimpleImputer().fit_transform(X)
         for cut in cuts[: int(np.argmin(errors)) + 1 if errors else None]:
-            for _ in range(6):
+            for _ in range(20):
                 U, s, Vt = np.linalg.svd(filled - filled.mean(axis=0), full_matrices=False)
                 fitted = U * np.maximum(s - cut, 0) @ Vt + filled.mean(axis=0)
                 filled = np.where(np.isnan(X), fitted, X)

@@ -45,7 +45,7 @@ def coordinates(given):
     """codes one by one and least squares in turn, in NumPy."""
     H = KMeans(given.n_components, n_init=1, random_state=0).fit(given.X).cluster_centers_
     W = np.maximum(given.X @ np.linalg.pinv(H), 0)
-    for _ in range(60):
+    for _ in range(100):
         G = H @ H.T
         B = given.X @ H.T
         for k in 2 * list(range(len(H))):

@@ -65,3 +65,18 @@ def eigenvectors(given):
     Z -= Z.mean(axis=0)
     steps = Z[given.lag :] - Z[: -given.lag]
     return Z @ eigh(steps.T @ steps, Z.T @ Z, subset_by_index=[0, 0])[1]
+
+
+def eigenvectors_in_parts(given):
+    """those eigenvectors, from covariances of 1000 rows each."""
+    products = PolynomialFeatures(2, include_bias=False)
+    mean = products.fit_transform(given.X[::20]).mean(axis=0)
+    A, B = np.zeros((2, len(mean), len(mean)))
+    for start in range(0, len(given.X) - given.lag, 1000):
+        Z = products.transform(given.X[start : start + 1000 + given.lag]) - mean
+        steps = Z[given.lag :] - Z[: -given.lag]
+        A += steps.T @ steps
+        B += Z[: -given.lag].T @ Z[: -given.lag]
+    W = eigh(A, B, subset_by_index=[0, 0])[1]
+    parts = np.array_split(given.X, len(given.X) // 1000 + 1)
+    return np.vstack([products.transform(part) @ W for part in parts])
