@@ -139,12 +139,14 @@ def run_starts(
     n_jobs=None,
     prefer=None,
     require=None,
+    all_of=False,
 ):
     """Run a start for each seed, in parallel where there are several jobs.
 
     `one_start` is called with the keywords `seed`, or a start itself, and `progress`; the
     passes of starts in parallel are not reported one by one. `prefer` and `require` are joblib's:
-    "sharedmem" where starts write to what they share.
+    "sharedmem" where starts write to what they share. With `all_of` a callback that asks to stop
+    ends the passes of each start, and all of them are run.
 
     Returns
     -------
@@ -168,7 +170,7 @@ def run_starts(
         # one after the other
         for seed in () if parallel else seeds:
             results.append(one_start(seed=seed, progress=progress))
-            if progress.stopped:
+            if progress.stopped and not all_of:
                 break
     return results, progress.stopped
 
@@ -177,20 +179,16 @@ def run_parts(estimator, X, y, one_part, parts, *, max_passes, task_name, n_jobs
     """Solve all parts of a model, such as its classes, in threads where there are several jobs.
 
     `one_part` is called with a part and the keyword `progress`, and must not change what others
-    see. A callback that asks to stop ends the passes of each part, as the model needs them all;
-    the passes of parts in parallel are not reported one by one.
+    see. A callback that asks to stop ends the passes of each part, as the model needs them all.
     """
-    parallel = effective_n_jobs(n_jobs) > 1 and len(parts) > 1
-    task, passes = ("parts", 1) if parallel else (task_name, max_passes)
-    with FitProgress(estimator, X, y, max_passes=passes, task_name=task) as progress:
-        if not parallel:
-            return [one_part(part, progress=progress) for part in parts]
 
-        progress.begin()
-        run = delayed(one_part)
-        results = Parallel(n_jobs=n_jobs, require="sharedmem")(run(part) for part in parts)
-        progress.end()
-    return results
+    def one_start(*, seed, progress=None):
+        return one_part(seed, progress=progress)
+
+    limits = {"max_passes": max_passes, "task_name": task_name, "n_jobs": n_jobs}
+    return run_starts(
+        estimator, X, y, one_start, parts, all_of=True, require="sharedmem", **limits
+    )[0]
 
 
 def warn_not_converged(estimator, *, reached, remedy):

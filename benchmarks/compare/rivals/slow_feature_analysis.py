@@ -60,7 +60,7 @@ def steps_of_few(given):
 
 
 def eigenvectors(given):
-    """eigenvectors of the covariances of products and steps."""
+    """the eigenproblem of products and steps in SciPy."""
     Z = PolynomialFeatures(2, include_bias=False).fit_transform(given.X)
     Z -= Z.mean(axis=0)
     steps = Z[given.lag :] - Z[: -given.lag]

@@ -39,9 +39,8 @@ def squared_hinge_by_newton(
         inside = slack >= min(0.0, slack.max())
         try:
             w_new, b_new = _weighted_ridge(X[inside], y[inside], costs[inside])
-        except (
-            linalg.LinAlgError
-        ):  # columns of very unlike scale: rounding is all of the matrix
+        except linalg.LinAlgError:
+            # columns of very unlike scale: rounding is all of the matrix
             it.ended = True
             continue
         d = w_new - w
