@@ -134,6 +134,8 @@ class DictionaryDenoiser(CallbackSupportMixin, TransformerMixin, Base):
        ICCV 2015.
     .. [4] Liu, Tanaka and Okutomi, Single-image noise level estimation for blind denoising, IEEE
        Transactions on Image Processing 22(12), 2013.
+    .. [5] Lebrun, Buades and Morel, A nonlocal Bayesian image denoising algorithm, SIAM Journal
+       on Imaging Sciences 6, 2013.
 
     Examples
     --------
