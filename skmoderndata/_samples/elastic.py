@@ -22,9 +22,10 @@ PARAMETERS = {
     "weighted_dtw": ("steepness",),
     "erp": ("gap_value",),
     "msm": ("cost",),
-    "twe": ("stiffness", "gap_cost"),
+    "twe": ("stiffness", "gap_cost", "squared"),
     "lcss": ("epsilon",),
 }
+SWITCHES = ("squared",)
 
 
 def elastic_matrix(
@@ -52,7 +53,7 @@ def elastic_matrix(
         Threads.
     name : str
         Name of the caller, for error messages.
-    **parameters : float
+    **parameters : float or bool
         Those of the distance.
 
     Returns
@@ -86,8 +87,11 @@ def packed_distances(
         return np.sqrt(costs)
 
     # the recursion with its costs
-    numbers = {key: float(value) for key, value in parameters.items()}
-    elastic = Elastic(metric, **numbers)
+    known = {
+        key: bool(value) if key in SWITCHES else float(value)
+        for key, value in parameters.items()
+    }
+    elastic = Elastic(metric, **known)
     costs = elastic_costs(A.arrays, others, elastic=elastic, band=band, n_jobs=n_jobs)
     return np.sqrt(costs) if metric == "weighted_dtw" else costs
 
@@ -107,7 +111,12 @@ def check_parameters(metric: Any, parameters: dict[str, Any], name: str) -> None
                 f'{name}: metric="{metric}" has no parameter {key}; beside the band it takes '
                 f"{takes}."
             )
-        is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+        is_switch = isinstance(value, bool | np.bool_)
+        if key in SWITCHES:
+            if not is_switch:
+                raise ValueError(f"{name}: {key}={value!r}; it must be True or False.")
+            continue
+        is_number = isinstance(value, Real) and not is_switch
         if not is_number or not np.isfinite(value) or (value < 0 and key != "gap_value"):
             limit = "" if key == "gap_value" else " of at least 0"
             raise ValueError(f"{name}: {key}={value!r}; it must be a finite number{limit}.")

@@ -116,7 +116,9 @@ def msm_distance(x, z, *, cost=1.0, radius=None, slanted=True):
     return _of_pair("msm_distance", "msm", x, z, radius, slanted, cost=cost)
 
 
-def twe_distance(x, z, *, stiffness=0.001, gap_cost=1.0, radius=None, slanted=True):
+def twe_distance(
+    x, z, *, stiffness=0.001, gap_cost=1.0, squared=False, radius=None, slanted=True
+):
     r"""Time warp edit distance of two series.
 
     Points are matched together with their predecessors, or deleted at the cost of the step to
@@ -137,7 +139,11 @@ def twe_distance(x, z, *, stiffness=0.001, gap_cost=1.0, radius=None, slanted=Tr
     stiffness : float, default=0.001
         Cost :math:`\nu` of a difference of one step in time, at least 0.
     gap_cost : float, default=1.0
-        Cost :math:`\lambda` of a deletion, at least 0, in the unit of the series.
+        Cost :math:`\lambda` of a deletion, at least 0, in the unit of the series, or in its
+        square.
+    squared : bool, default=False
+        Whether :math:`|\cdot|` is squared, as in the program of the published comparisons of
+        classifiers [2]_: large differences count for more. It is no metric then.
     radius : int or float, default=None
         Largest difference of aligned positions, in steps; a float below 1 is a fraction of the
         longer series. None means no restriction.
@@ -157,14 +163,16 @@ def twe_distance(x, z, *, stiffness=0.001, gap_cost=1.0, radius=None, slanted=Tr
 
     Notes
     -----
-    A metric if `stiffness` is above 0 and there is no band. The paper chooses the stiffness among
-    powers of ten from 1e-5 to 1 and the gap cost among 0, 0.25, 0.5, 0.75 and 1 on the training
-    series.
+    A metric if `stiffness` is above 0, `squared` is False and there is no band. The paper chooses
+    the stiffness among powers of ten from 1e-5 to 1 and the gap cost among 0, 0.25, 0.5, 0.75 and
+    1 on the training series.
 
     References
     ----------
     .. [1] Marteau, Time warp edit distance with stiffness adjustment for time series matching,
        IEEE Transactions on Pattern Analysis and Machine Intelligence 31(2), 2009, equation 5.
+    .. [2] Lines and Bagnall, Time series classification with ensembles of elastic distance
+       measures, Data Mining and Knowledge Discovery 29, 2015.
 
     Examples
     --------
@@ -172,9 +180,8 @@ def twe_distance(x, z, *, stiffness=0.001, gap_cost=1.0, radius=None, slanted=Tr
     >>> twe_distance([1, 2, 3], [1, 2, 2, 3], stiffness=0.5, gap_cost=0)  # a deletion, and shifts
     1.5
     """
-    return _of_pair(
-        "twe_distance", "twe", x, z, radius, slanted, stiffness=stiffness, gap_cost=gap_cost
-    )
+    costs = {"stiffness": stiffness, "gap_cost": gap_cost, "squared": squared}
+    return _of_pair("twe_distance", "twe", x, z, radius, slanted, **costs)
 
 
 def weighted_dtw(x, z, *, steepness=0.05, radius=None, slanted=True):

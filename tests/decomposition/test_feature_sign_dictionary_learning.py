@@ -141,6 +141,23 @@ def test_singular_statistics_have_an_optimum(seed):
     assert update.gap <= 1e-8 * np.sum(X**2)
 
 
+@pytest.mark.certificate
+def test_rounding_does_not_stall_newton_steps():
+    # the dual gains less than its last digit, while the gap is above a tolerance as small as this
+    for draw in range(3):
+        X, _, A = planted(draw, 1500, 16, 40, density=0.1, noise=0.1)
+        S = A.T @ A
+        T = A.T @ X
+        rng = np.random.default_rng(draw)
+        size = 0.5 * np.sum(X**2)
+        best = update_atoms(S, T, rng.normal(size=T.shape), size=size).atoms
+        for distance in np.geomspace(1e-6, 1e-9, 20):
+            start = best + distance * rng.normal(size=T.shape)
+            start /= np.linalg.norm(start, axis=1, keepdims=True)
+            update = update_atoms(S, T, start, size=1e-6 * size)
+            assert update.n_iter <= 15
+
+
 @pytest.mark.oracle
 def test_statistics_are_products(seed):
     X, D, _ = planted(seed, 50)

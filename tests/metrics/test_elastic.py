@@ -64,6 +64,20 @@ def ragged(seed, n=30, channels=1, longest=12):
 
 
 @pytest.mark.oracle
+@pytest.mark.parametrize("channels", [1, 2])
+def test_time_warp_edits_take_squares(channels, seed):
+    X = ragged(seed, channels=channels)
+
+    def square(a):
+        return float((a**2).sum())
+
+    expected = [[plain.twe(x, z, 0.01, 0.5, norm=square) for z in X] for x in X]
+    costs = {"stiffness": 0.01, "gap_cost": 0.5, "squared": True}
+    assert_allclose(pairwise_elastic(X, metric="twe", **costs), expected, atol=1e-12)
+    assert_allclose(twe_distance(X[0], X[1], **costs), expected[0][1])
+
+
+@pytest.mark.oracle
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("band", BANDS)
 @pytest.mark.parametrize("channels", [1, 2])
@@ -213,6 +227,7 @@ def test_no_alignment_is_infinite_with_one_warning():
             "gap_value=nan; it must be a finite",
         ),
         (lambda: twe_distance([1], [2], stiffness="1"), "stiffness='1'"),
+        (lambda: twe_distance([1], [2], squared=2), "squared=2; it must be True or False"),
         (lambda: twe_distance([1], [[1, 2]]), "same channels"),
         (lambda: lcss_distance([1], [np.nan]), "NaN or infinity at time 0"),
         (lambda: weighted_dtw([1], [2], radius=1.5), "radius=1.5"),

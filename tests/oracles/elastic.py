@@ -61,7 +61,7 @@ def msm(x, z, cost=1.0, allowed=lambda i, j: True):
     return D[n - 1, m - 1]
 
 
-def twe(x, z, nu=0.001, lam=1.0, allowed=lambda i, j: True):
+def twe(x, z, nu=0.001, lam=1.0, allowed=lambda i, j: True, norm=norm):
     """Time warp edit distance [Marteau 2009, eq. 5], with a point 0 at time 0 in front."""
     x = [0.0 * x[0], *x]
     z = [0.0 * z[0], *z]

@@ -47,11 +47,30 @@ def coordinates(given):
     D = given.X[: given.n_components].copy()
     D /= np.linalg.norm(D, axis=1, keepdims=True)
     C = np.zeros((len(given.X), len(D)))
-    for _ in range(60):
+    for _ in range(100):
         G = D @ D.T
         for k in range(len(D)):
             c = C[:, k] + given.X @ D[k] - C @ G[k]
             C[:, k] = np.sign(c) * np.maximum(np.abs(c) - given.alpha, 0)
+        A = C.T @ C
+        E = C.T @ given.X
+        for k in range(len(D)):
+            d = A[k, k] * D[k] + E[k] - A[k] @ D
+            D[k] = d / max(np.linalg.norm(d), 1e-9)
+    return D
+
+
+def gradients(given):
+    """steps along the gradient for all codes, in NumPy."""
+    D = given.X[: given.n_components].copy()
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    C = np.zeros((len(given.X), len(D)))
+    for _ in range(100):
+        G = D @ D.T
+        rate = 1 / np.linalg.norm(G, 2)
+        for _ in range(5):
+            C = C - rate * (C @ G - given.X @ D.T)
+            C = np.sign(C) * np.maximum(np.abs(C) - rate * given.alpha, 0)
         A = C.T @ C
         E = C.T @ given.X
         for k in range(len(D)):

@@ -33,6 +33,8 @@ class Elastic(NamedTuple):
         Cost of a time difference of one step, nu of TWE.
     gap_cost : float
         Cost of a deletion, lambda of TWE.
+    squared : bool
+        Whether TWE adds squared distances of points.
     steepness : float
         Slope of the logistic weights, g of weighted DTW, in 1 / steps.
     epsilon : float
@@ -44,6 +46,7 @@ class Elastic(NamedTuple):
     cost: float = 1.0
     stiffness: float = 0.001
     gap_cost: float = 1.0
+    squared: bool = False
     steepness: float = 0.05
     epsilon: float = 1.0
 
@@ -169,7 +172,7 @@ class _Tables:
             return erp_rows, (_gaps(elastic, x[:, :, None])[:, 0], self.gaps)
         if elastic.metric == "twe":
             gaps = _gaps(elastic, x[:, :, None])[:, 0]
-            return twe_rows, (gaps, self.gaps, elastic.stiffness)
+            return twe_rows, (gaps, self.gaps, elastic.stiffness, elastic.squared)
         if elastic.metric == "msm":
             return msm_rows, (elastic.cost,)
         if elastic.metric == "lcss":
@@ -183,7 +186,8 @@ def _gaps(elastic: Elastic, z: Array) -> Array:
     if elastic.metric == "erp":
         return np.sqrt(((z[1:] - elastic.gap_value) ** 2).sum(axis=1))
     if elastic.metric == "twe":
-        steps = np.sqrt((np.diff(z, axis=0) ** 2).sum(axis=1))
+        squares = (np.diff(z, axis=0) ** 2).sum(axis=1)
+        steps = squares if elastic.squared else np.sqrt(squares)
         return steps + (elastic.stiffness + elastic.gap_cost)
     return np.empty((0, 0))
 
@@ -195,14 +199,15 @@ def logistic_weights(size: int, steepness: float) -> Array:
 
 
 @jit_leaf
-def add_distances(point, z, total, sums):
-    """Add the Euclidean distances of one point from the points z of all lanes to `total`."""
+def add_distances(point, z, squared, total, sums):
+    """Add the Euclidean distances, or their squares, of one point from those z of all lanes."""
     width = len(total)
     if len(point) == 1:
         value = point[0]
         channel = z[0]
         for k in range(width):
-            total[k] += abs(value - channel[k])
+            difference = value - channel[k]
+            total[k] += difference * difference if squared else abs(difference)
         return
 
     sums[:] = 0.0
@@ -212,7 +217,7 @@ def add_distances(point, z, total, sums):
             difference = point[c] - channel[k]
             sums[k] += difference * difference
     for k in range(width):
-        total[k] += np.sqrt(sums[k])
+        total[k] += sums[k] if squared else np.sqrt(sums[k])
 
 
 @jit_leaf
@@ -235,7 +240,7 @@ def erp_rows(x, z, gaps_x, gaps_z, low, high, first, stop, row, work):
             previous = row[j]
             here = row[j + 1]
             gap_z = gaps_z[j]
-            add_distances(x[i + 1], z[j + 1], diagonal, work[1])
+            add_distances(x[i + 1], z[j + 1], False, diagonal, work[1])
             for k in range(width):
                 best = min(diagonal[k], here[k] + gap_x)
                 diagonal[k] = here[k]
@@ -243,11 +248,12 @@ def erp_rows(x, z, gaps_x, gaps_z, low, high, first, stop, row, work):
 
 
 @jit_leaf
-def twe_rows(x, z, gaps_x, gaps_z, stiffness, low, high, first, stop, row, work):
+def twe_rows(x, z, gaps_x, gaps_z, stiffness, squared, low, high, first, stop, row, work):
     """Rows of the time warp edit distance [Marteau 2009, eq. 5], with the index as the time.
 
     ``D(i, j) = min(D(i-1, j-1) + |x_i - z_j| + |x_{i-1} - z_{j-1}| + 2 nu |i - j|,
-    D(i-1, j) + |x_i - x_{i-1}| + nu + lambda, D(i, j-1) + |z_j - z_{j-1}| + nu + lambda)``.
+    D(i-1, j) + |x_i - x_{i-1}| + nu + lambda, D(i, j-1) + |z_j - z_{j-1}| + nu + lambda)``,
+    with squares in place of distances if `squared`.
     """
     diagonal = work[0]
     width = len(diagonal)
@@ -263,8 +269,8 @@ def twe_rows(x, z, gaps_x, gaps_z, stiffness, low, high, first, stop, row, work)
             here = row[j + 1]
             gap_z = gaps_z[j]
             apart = 2.0 * stiffness * abs(i - j)
-            add_distances(x[i + 1], z[j + 1], diagonal, work[1])
-            add_distances(x[i], z[j], diagonal, work[1])
+            add_distances(x[i + 1], z[j + 1], squared, diagonal, work[1])
+            add_distances(x[i], z[j], squared, diagonal, work[1])
             for k in range(width):
                 best = min(diagonal[k] + apart, here[k] + gap_x)
                 diagonal[k] = here[k]

@@ -26,6 +26,9 @@ LARGEST_FLOOR = 1e-10
 FURTHEST = 0.9  # largest momentum of the atoms
 DUAL_TOL = 1e-10  # gap of the atoms, relative to the objective, at which Newton's method ends
 NEWTON_STEPS = 100  # at most
+# of the dual value, relative: near the optimum steps gain less, though the gap, which is linear in
+# the distance from the optimum where the gain is quadratic, still falls
+ROUNDING = 1e-15
 # signals looked at together for an idle atom: each time is a pass over blocks
 FEWEST_CANDIDATES = 64
 MOST_CANDIDATES = 4096
@@ -166,7 +169,7 @@ def update_atoms(S: Array, T: Array, start: Array, *, size: float) -> Dictionary
             trial = np.maximum(lam + step * direction, floor)
             candidate = _factored(S, T, trial)
             expected = float(point.gradient @ (trial - lam))
-            sufficient = point.value + 1e-4 * expected
+            sufficient = point.value + 1e-4 * expected - ROUNDING * abs(point.value)
             if candidate is not None and candidate.value >= sufficient:
                 break
             step *= 0.5
