@@ -11,6 +11,7 @@ from sklearn.datasets import load_sample_image
 
 from skmoderndata._solvers.dictionaries.patches import error_gain, fill_by_means, patch_cosines
 from skmoderndata.image import DictionaryInpainter
+from skmoderndata.image import _dictionary_inpainter as inpainting
 from tests.oracles import dictionary_restoration as oracle
 
 
@@ -47,7 +48,8 @@ def test_masked_coding_is_that_of_plain_loops(channels, seed):
     n = 20 * channels
     D = np.random.default_rng(seed).normal(size=(40, n))  # cosines tie on few known pixels
     D /= np.linalg.norm(D, axis=1, keepdims=True)
-    model = DictionaryInpainter("masked", noise_std=4, dictionary=D, patch_size=(4, 5))
+    given = {"noise_std": 4, "dictionary": D, "patch_size": (4, 5), "group_size": 1}
+    model = DictionaryInpainter("masked", **given)
     filled = model.fit_transform(seen)
     known = ~np.isnan(seen)
     total, weight = oracle.average(
@@ -62,6 +64,7 @@ def test_one_round_of_expectation_maximisation(seed):
     """Fill what misses with the average of all patches, the filled image coded as if complete."""
     _, seen = picture(seed, (16, 17), 0.6)
     given = {"noise_std": 4, "dictionary": "cosines", "n_components": 30, "patch_size": 5}
+    given["group_size"] = 1
     start = DictionaryInpainter("masked", **given).fit_transform(seen)
     found = DictionaryInpainter("em", n_rounds=1, **given).fit_transform(seen)
     D = patch_cosines(5, 5, 1, 30)
@@ -72,6 +75,33 @@ def test_one_round_of_expectation_maximisation(seed):
     )  # fmt: skip
     expected = np.where(np.isnan(seen), (total / weight)[:, :, 0], seen)
     assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.oracle
+def test_groups_fill_in_rounds(seed, monkeypatch):
+    monkeypatch.setattr(inpainting, "GROUP_ROUNDS", 2)
+    _, seen = picture(seed, (14, 15), 0.6)
+    given = {"noise_std": 4, "dictionary": "cosines", "n_components": 30, "patch_size": 4}
+    model = DictionaryInpainter("masked", **given, group_size=1)
+    filled = model.fit_transform(seen)[:, :, None]
+    known = ~np.isnan(seen)[:, :, None]
+
+    # the corners that groups start from: half a patch apart, and the last ones
+    corners = [(y, x) for y in (*range(0, 10, 2), 10) for x in (*range(0, 11, 2), 11)]
+    for sigma in (20.0, 2.8):
+        average = oracle.filter_groups(filled, filled, 4, 4, corners, 15, 6, sigma)
+        filled = np.where(known, seen[:, :, None], average)
+    found = model.set_params(group_size=6).transform(seen)
+    assert_allclose(found, filled[:, :, 0], atol=1e-6)
+
+
+@pytest.mark.recovery
+def test_groups_of_similar_patches_fill_better(seed):
+    whole = photograph()[:64, :64]
+    seen = np.where(np.random.default_rng(seed).uniform(size=whole.shape) < 0.5, whole, np.nan)
+    model = DictionaryInpainter(group_size=1, n_rounds=8, random_state=seed).fit(seen)
+    alone = model.score(seen, whole)
+    assert model.set_params(group_size=None).score(seen, whole) > alone + 0.2
 
 
 @pytest.mark.oracle

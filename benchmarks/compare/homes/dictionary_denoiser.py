@@ -26,6 +26,19 @@ def make(seed, sigma=25.0, side=96):
     )
 
 
+def make_sky(seed):
+    """A part of the sky above the temple, with noise."""
+    rng = np.random.default_rng(seed)
+    whole = load_sample_image("china.jpg").mean(axis=2)
+    left = rng.integers(300, whole.shape[1] - 96)
+    clean = whole[:96, left : left + 96]
+    return Case(
+        given=SimpleNamespace(noisy=clean + 25 * rng.normal(size=clean.shape), noise_std=25.0),
+        truth=clean,
+        about="96 x 96 pixels of sky, with noise of standard deviation 25 of 255",
+    )
+
+
 def ours(given):
     model = DictionaryDenoiser(noise_std=given.noise_std, random_state=0)
     return model.fit_transform(given.noisy)
@@ -44,20 +57,31 @@ def draw(fig, case, answers):
         ax.set_axis_off()
 
 
+COMMON = {
+    "kind": "signals and images",
+    "generated": False,
+    "ours": ours,
+    "score": score,
+    "score_name": "decibels (PSNR)",
+    "margin": 0.1,
+    "lines": "DictionaryDenoiser().fit_transform(noisy)",
+    "full_only": True,
+}
 HOME = Home(
     when="a picture whose details repeat, as those of a building, has noise",
     title="a photograph of a building, with noise",
-    kind="signals and images",
-    generated=False,
     make=make,
-    ours=ours,
-    score=score,
-    score_name="decibels (PSNR)",
-    margin=0.1,
     n_rounds=6,
     gain="The photograph comes out at {ours:.1f} dB, at {rival:.1f} dB with {name}.",
-    lines="DictionaryDenoiser().fit_transform(noisy)",
     levels={"sigma": (10.0, 50.0), "side": (64, 128)},
-    full_only=True,
     draw=draw,
+    **COMMON,
+)
+AWAY = Home(
+    when="a picture is smooth everywhere, as a sky",
+    title="a sky, with noise",
+    make=make_sky,
+    n_rounds=6,
+    gain="The sky comes out at {ours:.1f} dB, at {rival:.1f} dB with {name}.",
+    **COMMON,
 )

@@ -13,12 +13,15 @@ from skmoderndata.decomposition import FeatureSignDictionaryLearning
 CONTRAST = 0.02  # least standard deviation of the pixels of a patch
 
 
-def make(seed, n=3000, n_components=150, alpha=0.1):
+def make(seed, n=4000, n_components=256, alpha=0.1):
     """Patches of two photographs, in grey, that are not flat, each less its mean."""
     rng = np.random.default_rng(seed)
     images = [image.mean(axis=2) / 255 for image in load_sample_images().images]
     X = np.concatenate(
-        [extract_patches_2d(image, (8, 8), max_patches=n, random_state=seed) for image in images]
+        [
+            extract_patches_2d(image, (8, 8), max_patches=n, random_state=seed)
+            for image in images
+        ]
     ).reshape(-1, 64)
     X = X[X.std(axis=1) > CONTRAST]
     X = rng.permutation(X)[:n]
@@ -58,7 +61,7 @@ HOME = Home(
     score_name="objective for each patch",
     smaller=True,
     by_time=True,
-    first_seed=300,
+    first_seed=320,
     margin=0.0005,
     n_rounds=3,
     gain="An objective of {ours:.4f} takes {our_seconds:.2g} s; {name} takes {times:.1f} times "

@@ -5,7 +5,8 @@ from scipy.interpolate import RBFInterpolator, griddata
 from sklearn.decomposition import PCA
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.feature_extraction.image import extract_patches_2d, reconstruct_from_patches_2d
-from sklearn.neighbors import KNeighborsRegressor
+from sklearn.mixture import GaussianMixture
+from sklearn.neighbors import KNeighborsRegressor, NearestNeighbors
 
 
 def linear(given):
@@ -71,3 +72,38 @@ def forest(given):
     model = ExtraTreesRegressor(100, min_samples_leaf=3, random_state=0)
     model.fit(X[known.ravel()], given.image[known])
     return np.where(known, given.image, model.predict(X).reshape(known.shape))
+
+
+def similar(given):
+    """components, then Wiener filters of similar patches."""
+    known = ~np.isnan(given.image)
+    filled = components(given)
+    for noise in np.geomspace(20, 3, 5):
+        P = extract_patches_2d(filled, (8, 8)).reshape(-1, 64)
+        _, near = NearestNeighbors(n_neighbors=60).fit(P).kneighbors(P[::3])
+        total = 0.1 * P
+        for rows in near:
+            middle = P[rows].mean(axis=0)
+            C = np.cov(P[rows].T)
+            W = np.linalg.solve(C + noise**2 * np.eye(64), C)
+            total[rows] += middle + (P[rows] - middle) @ W
+        weight = 0.1 + np.bincount(near.ravel(), minlength=len(P))[:, None]
+        smooth = reconstruct_from_patches_2d((total / weight).reshape(-1, 8, 8), filled.shape)
+        filled = np.where(known, given.image, smooth)
+    return filled
+
+
+def mixture(given):
+    """GaussianMixture of patches, shrunk in turn."""
+    known = ~np.isnan(given.image)
+    filled = splines(given)
+    for noise in np.geomspace(30, 3, 10):
+        X = extract_patches_2d(filled, (8, 8)).reshape(-1, 64)
+        model = GaussianMixture(8, random_state=0, reg_covar=1, max_iter=20)
+        labels = model.fit(X[::3]).predict(X)
+        for middle, C, c in zip(model.means_, model.covariances_, range(8), strict=True):
+            W = np.linalg.solve(C + noise**2 * np.eye(64), C)
+            X[labels == c] = middle + (X[labels == c] - middle) @ W
+        smooth = reconstruct_from_patches_2d(X.reshape(-1, 8, 8), filled.shape)
+        filled = np.where(known, given.image, smooth)
+    return filled

@@ -8,7 +8,7 @@ from sklearn.decomposition import DictionaryLearning, MiniBatchDictionaryLearnin
 def passes(given):
     """DictionaryLearning."""
     model = DictionaryLearning(
-        given.n_components, alpha=given.alpha, max_iter=60, fit_algorithm="cd", random_state=0
+        given.n_components, alpha=given.alpha, max_iter=30, fit_algorithm="cd", random_state=0
     )
     return model.fit(given.X).components_
 
