@@ -104,7 +104,8 @@ def _levels(home):
     found = {}
     for level in home["levels"]:
         values = found.setdefault(level["winner"], {}).setdefault(level["name"], [])
-        values.append(f"{level['value']:,}")
+        value = level["value"]
+        values.append(value if isinstance(value, str) else f"{value:,}")
     parts = []
     for winner in sorted(found, key=ORDER.index):
         places = [f"{name} = {' or '.join(values)}" for name, values in found[winner].items()]
