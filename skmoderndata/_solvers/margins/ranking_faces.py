@@ -13,6 +13,7 @@ from scipy import linalg
 from skmoderndata._solvers.margins.box_qp import BoxState, Rows, mark_all
 from skmoderndata._typing import Array
 
+MANY_FREE = 8000  # weights of a face at most: 512 MB
 BOUNDED_TIMES = 10  # times that all weights beyond their bounds are put there, at most
 SUMS_KEPT = 1e-10  # by which a step may change sums, of weights that add up to one
 RIDGE_OF_FACE = 1e-5  # of the diagonal: rows in single precision, and copies of samples
@@ -95,9 +96,9 @@ def _face(store: Rows, upper: BoxState, lower: BoxState, segments: Array) -> Fac
 
 
 def _factor(store: Rows, sample: Array) -> Array | None:
-    """Triangular R with `R'R = K + ridge`; None where it takes more memory than the rows."""
+    """Triangular R with `R'R = K + ridge`; None for none, or too many."""
     m = len(sample)
-    if m < 2 or 8 * m * m > store.values.nbytes:
+    if not 2 <= m <= MANY_FREE:
         return None
     K = np.empty((m, m))
     for row, i in zip(K, store.slot[sample], strict=True):
