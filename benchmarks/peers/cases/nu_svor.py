@@ -71,8 +71,8 @@ MANY = "2 000, 5 ranks"
 CASE = Case(
     title="Ordinal regression with a kernel",
     question="How long does it take to place thresholds along a kernel function?",
-    remarks="nu = 0.5 of the constraints may have slack where nothing else is said; Gaussian kernel "
-    "of the default width. "
+    remarks="nu = 0.5 of the constraints may have slack where nothing else is said; Gaussian "
+    "kernel of the default width. "
     "`mord` fits another, linear model. Errors are those on the training samples.",
     ours="NuSVOR",
     sizes={
@@ -91,8 +91,8 @@ CASE = Case(
         "NuSVOR": Contender(
             run=ours,
             peer=False,
-            note="steps of two and four weights, and of all free weights at once, to a gap of 5e-5; "
-            "up to 500 samples an active set method goes on to the optimum",
+            note="steps of two and four weights, and of all free weights at once, to a gap of "
+            "5e-5; up to 500 samples an active set method goes on to the optimum",
         ),
         "cvxpy": Contender(
             run=cone,
