@@ -111,8 +111,8 @@ class NuSVOR(KernelRankingMachine, Base):
         Largest number of steps; -1 means 1000 per sample, and a cone solver where these do not
         suffice and it can take the problem.
     solver : {"smo", "cvxpy"}, default="smo"
-        "smo" changes two or four weights in each step, at times all free ones; "cvxpy" is a cone solver, for up to 2000
-        samples or kernels of low rank.
+        "smo" changes two or four weights in each step, at times all free ones; "cvxpy" is a cone
+        solver, for up to 2000 samples or kernels of low rank.
     n_jobs : int, default=None
         Number of threads for the values of new samples; results do not depend on it.
 
@@ -175,8 +175,9 @@ class NuSVOR(KernelRankingMachine, Base):
     have the same optimum. Otherwise "enforced" passes the problem to a cone solver, for up to 2000
     samples, or any number with a kernel of rank up to 100, such as a linear one of few columns. A
     smaller `nu` takes longer, since more weights are between their bounds: hard margins are slow,
-    as are ranks that overlap nearly as much as `nu` allows. The cone solver takes over there too; with more samples and a kernel of higher
-    rank, `fit` ends after 1000 steps per sample with a `ConvergenceWarning`.
+    as are ranks that overlap nearly as much as `nu` allows. The cone solver takes over there too;
+    with more samples and a kernel of higher rank, `fit` ends after 1000 steps per sample with a
+    `ConvergenceWarning`.
 
     References
     ----------

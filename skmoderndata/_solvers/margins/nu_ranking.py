@@ -78,8 +78,8 @@ def nu_ranking(
 
     Two upper or two lower weights of a threshold are exchanged; and both sums of one threshold
     rise while those of another fall, by four weights. Where a level takes many such steps, all
-    weights between their bounds go to their minimum at once. It ends at the relative gap `tol`, or after
-    `max_iter` steps unless that is -1.
+    weights between their bounds go to their minimum at once. It ends at the relative gap `tol`, or
+    after `max_iter` steps unless that is -1.
     """
     n = len(bounds)
     small = n <= min(POLISHED_RANKS, len(store.values))
