@@ -70,7 +70,7 @@ class NuSVOR(KernelRankingMachine, Base):
     the first for all ranks below the last, the second for all ranks above the first, with
     non-negative slacks and the sample weights :math:`u_i`. N is the total weight of these
     constraints. Steps that change two or four weights and preserve their sums solve the dual
-    problem.
+    problem, with steps to the minimum over all weights between their bounds where these are many.
 
     Parameters
     ----------
@@ -105,13 +105,14 @@ class NuSVOR(KernelRankingMachine, Base):
     tol : float, default=0.001
         Target of the duality gap, relative to the margin.
     cache_size : float, default=500
-        Size of the kernel cache, in MB.
+        Size of the kernel cache, in MB. The factor of the weights between their bounds takes as
+        much as 512 MB beside it, with 8000 of them; more are left to steps of two and four.
     max_iter : int, default=-1
         Largest number of steps; -1 means 1000 per sample, and a cone solver where these do not
         suffice and it can take the problem.
     solver : {"smo", "cvxpy"}, default="smo"
-        "smo" changes two or four weights in each step; "cvxpy" is a cone solver, for up to 2000
-        samples or kernels of low rank.
+        "smo" changes two or four weights in each step, at times all free ones; "cvxpy" is a cone
+        solver, for up to 2000 samples or kernels of low rank.
     n_jobs : int, default=None
         Number of threads for the values of new samples; results do not depend on it.
 
@@ -173,9 +174,10 @@ class NuSVOR(KernelRankingMachine, Base):
     The free thresholds are in order unless a rank is rare; if they are, both values of `order`
     have the same optimum. Otherwise "enforced" passes the problem to a cone solver, for up to 2000
     samples, or any number with a kernel of rank up to 100, such as a linear one of few columns. A
-    smaller `nu` needs more steps: hard margins are slow, as are ranks that overlap nearly as much
-    as `nu` allows. The cone solver takes over there too; with more samples and a kernel of higher
-    rank, `fit` ends after 1000 steps per sample with a `ConvergenceWarning`.
+    smaller `nu` takes longer, since more weights are between their bounds: hard margins are slow,
+    as are ranks that overlap nearly as much as `nu` allows. The cone solver takes over there too;
+    with more samples and a kernel of higher rank, `fit` ends after 1000 steps per sample with a
+    `ConvergenceWarning`.
 
     References
     ----------

@@ -15,9 +15,16 @@ from sklearn.svm import SVC, NuSVC
 
 from skmoderndata._kernelized.gram import Gram
 from skmoderndata._kernelized.row_store import RowStore
-from skmoderndata._solvers.margins.nu_ranking import factor_for_cvxpy, factor_of_few
+from skmoderndata._solvers.margins.nu_ranking import (
+    _start,
+    _to_level,
+    factor_for_cvxpy,
+    factor_of_few,
+)
+from skmoderndata._solvers.margins.ranking_faces import face_step
 from skmoderndata.kernels import PSpectrum
 from skmoderndata.ranking import NuSVOR
+from skmoderndata.ranking._nu_svor import segments_of
 from tests.oracles import nu_ranking as oracle
 
 
@@ -273,6 +280,45 @@ def test_many_samples_that_are_nearly_linear():
     assert model.score(X, y) > 0.99
     with pytest.warns(ConvergenceWarning):
         NuSVOR(0.002, kernel="linear", max_iter=2100).fit(X, y)
+
+
+@pytest.mark.oracle
+def test_a_face_step_goes_to_the_minimum_over_free_weights(seed):
+    """There, no exchange of two free weights of one threshold and side lowers the objective."""
+    X, y = ranked(300, 4, seed=seed)
+    order = np.argsort(y, kind="stable")
+    K = rbf_kernel(X[order], gamma=0.2)
+    segments = segments_of(y)
+    store = RowStore(Gram("precomputed"), K)
+    upper, lower = _start(store, segments, bounds_of(y, 0.3)[order])
+    _to_level(store, upper, lower, segments, 1e-4, 10_000)
+    a = upper.w + lower.w
+    before = a @ K @ a
+    assert face_step(store, upper, lower, segments)
+
+    # lower, with the right sums, inside the bounds, and the gradient is that of the weights
+    a = upper.w + lower.w
+    assert a @ K @ a < before * (1 - 1e-4)
+    above = [upper.w[start:stop].sum() for start, stop in segments[1:]]
+    below = [lower.w[start:stop].sum() for start, stop in segments[:-1]]
+    assert_allclose(np.add(above, below), 0.0, atol=1e-10)
+    assert_allclose(sum(above), 0.5, atol=1e-10)
+    assert_allclose(upper.g, K @ a, atol=1e-12)
+    for state, own in ((upper, segments[1:]), (lower, segments[:-1])):
+        assert ((state.w >= state.low) & (state.w <= state.high)).all()
+        for first, last in own:
+            w, low, high = (v[first:last] for v in (state.w, state.low, state.high))
+            slopes = state.g[first:last][(w > low) & (w < high)]
+            assert np.ptp(slopes) < 1e-5 * np.ptp(state.g)
+
+
+@pytest.mark.edge
+def test_a_small_nu_takes_few_steps():
+    # by exchanges of two and of four weights alone it takes 100 for each sample
+    X, y = ranked(1000, 5)
+    model = NuSVOR(0.05, tol=1e-5).fit(X, y)
+    assert model.dual_gap_ < 1e-5
+    assert model.n_iter_ < 20 * len(X)
 
 
 @pytest.mark.oracle

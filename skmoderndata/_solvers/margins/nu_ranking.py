@@ -29,11 +29,14 @@ from skmoderndata._solvers.margins.box_qp import (
     try_exchange,
     wall_off,
 )
+from skmoderndata._solvers.margins.ranking_faces import constraints, face_step, n_free
 from skmoderndata._solvers.margins.simplex_qp import CVXPY_LIMIT, gram_factor
 from skmoderndata._typing import Array
 
 POLISHED_RANKS = 500  # samples up to which the optimum is found to rounding
 HANDED_OVER = 1e-2  # gap from which on the active set method takes less time than more pairs
+STEPS_PER_FACE = 0.004  # that take its time, in units of m^3 / n for m free weights
+FEW_FREE = 100  # weights for which a face is not worth while
 BOUNDED = 6  # times that all weights beyond their bounds are put there, at most
 FACES = 30  # steps of the active set method for each sample, at most
 LOOKED_AT = 256  # samples whose rows give the direction of the start
@@ -74,8 +77,9 @@ def nu_ranking(
     up to one [Shawe-Taylor and Cristianini 2004, Computation 8.8, superscripts corrected].
 
     Two upper or two lower weights of a threshold are exchanged; and both sums of one threshold
-    rise while those of another fall, by four weights. It ends at the relative gap `tol`, or after
-    `max_iter` steps unless that is -1.
+    rise while those of another fall, by four weights. Where a level takes many such steps, all
+    weights between their bounds go to their minimum at once. It ends at the relative gap `tol`, or
+    after `max_iter` steps unless that is -1.
     """
     n = len(bounds)
     small = n <= min(POLISHED_RANKS, len(store.values))
@@ -99,7 +103,7 @@ def nu_ranking(
         factor = next_level(it.residual, it.tol)
         level *= factor
         budget = chunk if max_iter < 0 else min(chunk, max_iter - count)
-        done, status = _to_level(store, upper, lower, segments, level, budget)
+        done, status = _by_way_of_faces(store, upper, lower, segments, level, budget)
         count += done
 
         # 2. gap: the dual value is -|w|
@@ -122,6 +126,29 @@ def nu_ranking(
         gap = relative_gap(0.0, -norm, unit=float(np.sqrt(size)))
         return Ranking(0.0 * a, 0.0 * b, 0.0, 0.0, gap, count, True)
     return Ranking(a / norm, b, margin, value, gap, count, gap <= tol)
+
+
+def _by_way_of_faces(
+    store: Rows, upper: BoxState, lower: BoxState, segments: Array, level: float, budget: int
+) -> tuple[int, int]:
+    """Step to a level; where that takes long, go to the minimum over the free weights at times."""
+    n = len(upper.g)
+    count = 0
+    patience = 1.0
+    while True:
+        # 1. as many steps as take the time of a face
+        m = max(n_free(upper, lower), FEW_FREE)
+        steps = 1 + int(patience * max(m, STEPS_PER_FACE * m**3 / n))
+        steps = min(steps, budget - count)
+        done, status = _to_level(store, upper, lower, segments, level, steps)
+        count += done
+        if status != COUNTED or count >= budget:
+            return count, status
+
+        # 2. the minimum of the face
+        count += 1
+        if not face_step(store, upper, lower, segments):
+            patience *= 2.0
 
 
 def _to_level(
@@ -259,7 +286,7 @@ def by_faces(
     K = (K + K.T) / (2.0 * largest)
 
     # one weight v >= 0 for each constraint
-    sample, sign, threshold = _constraints(segments)
+    sample, sign, threshold = constraints(segments)
     v = np.where(sign > 0, upper.w[sample], -lower.w[sample])
     high = upper.high[sample]
     E = np.column_stack([sign[:, None] * np.eye(n_thresholds)[threshold], np.ones(len(v))])
@@ -321,17 +348,6 @@ def by_faces(
         state.w[sample[members]] = sign[members] * v[members]
         mark_all(state, np.array([[0, n]]))
     return count
-
-
-def _constraints(segments: Array) -> tuple[Array, Array, Array]:
-    """Sample, sign of its weight in a, and threshold of each constraint."""
-    thresholds = range(len(segments) - 1)
-    parts = [(y, s, segments[y + (s > 0)]) for s in (1.0, -1.0) for y in thresholds]
-    sample = np.concatenate([np.arange(first, last) for _, _, (first, last) in parts])
-    sizes = [last - first for _, _, (first, last) in parts]
-    sign = np.repeat([row[1] for row in parts], sizes)
-    threshold = np.repeat([row[0] for row in parts], sizes)
-    return sample, sign, threshold
 
 
 def _towards_minimum(
