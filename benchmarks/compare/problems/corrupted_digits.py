@@ -57,4 +57,5 @@ PROBLEM = Problem(
     load=load,
     pipeline=pipeline,
     plot=plot,
+    n_outer=6,
 )

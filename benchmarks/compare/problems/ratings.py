@@ -68,4 +68,5 @@ PROBLEM = Problem(
     plot=plot,
     splitter=folds,
     load_full=lambda: load(False, full=True),
+    n_outer=4,
 )
