@@ -93,10 +93,10 @@ ENTRY = Entry(
     values=values,
     remarks="The costs are chosen among 100 by leave-one-out on the training part, the first of "
     "equals, as in the publication. MSM agrees, or is off by one sample (the sets of the folder "
-    "were read from copies with five digits). TWE does not: the published program adds squared "
-    "differences of values, `twe_distance` absolute ones, as the paper of Marteau 2009 and other "
-    "libraries. The same search with squares gives the printed errors on CBF, Coffee, GunPoint "
-    "and TwoLeadECG, and is one sample off on three other sets. Sets are read "
+    "were read from copies with five digits). The published program adds squared differences of "
+    "values for TWE, as `squared=True` does, where the paper of Marteau 2009 and other libraries "
+    "add absolute ones; where it does not agree, another of the best parameters was taken, or a "
+    "further difference of the programs is not known. Sets are read "
     "as for the other page on the archive: from wheels, and from the folder "
     f"`{archive.ARCHIVE}`.",
     not_reached=("twe", "ArrowHead, msm", "CBF, msm", "SonyAIBORobotSurface1, msm"),

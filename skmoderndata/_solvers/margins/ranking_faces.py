@@ -72,9 +72,9 @@ def face_step(store: Rows, upper: BoxState, lower: BoxState, segments: Array) ->
     curvature = float(change @ g_change)
     if slope >= 0.0:
         return False
-    part = 1.0 if -slope >= curvature else -slope / curvature
-    w = there if part == 1.0 else face.w + part * (there - face.w)
-    g += part * g_change
+    step = 1.0 if -slope >= curvature else -slope / curvature
+    w = there if step == 1.0 else face.w + step * (there - face.w)
+    g += step * g_change
 
     is_upper = face.high > 0.0
     upper.w[face.sample[is_upper]] = w[is_upper]
@@ -131,8 +131,8 @@ def _minimum(R: Array, g: Array, face: Face) -> Array | None:
         # 2. all that are beyond their bounds
         beyond = np.flatnonzero((there < face.low) | (there > face.high))
         if not len(beyond):
-            kept = np.abs(face.E.T @ (there - face.w)).max() < SUMS_KEPT
-            return there if kept else None
+            feasible = np.abs(face.E.T @ (there - face.w)).max() < SUMS_KEPT
+            return there if feasible else None
         held = np.concatenate([held, beyond])
         where = np.concatenate([where, np.clip(there, face.low, face.high)[beyond]])
         units = np.zeros((len(g), len(beyond)))
