@@ -4,7 +4,7 @@ How much of a photograph can be missing?
 
 Seven of ten pixels of a photograph are lost, and some scratches run across it. Each patch is coded
 by the pixels that are left of it; where patches overlap, they are averaged. Rounds of filling and
-coding again sharpen the result.
+coding again sharpen the result, and at last similar patches are filtered together.
 """
 
 # %%
