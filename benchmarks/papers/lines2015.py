@@ -95,9 +95,9 @@ ENTRY = Entry(
     "equals, as in the publication. MSM agrees, or is off by one sample (the sets of the folder "
     "were read from copies with five digits). The published program adds squared differences of "
     "values for TWE, as `squared=True` does, where the paper of Marteau 2009 and other libraries "
-    "add absolute ones; where it does not agree, another of the best parameters was taken, or a "
-    "further difference of the programs is not known. Sets are read "
-    "as for the other page on the archive: from wheels, and from the folder "
+    "add absolute ones. It also lets the first points of one series be deleted for their steps "
+    "alone, where the paper forbids it: with that border GunPoint and TwoLeadECG agree, too. Sets "
+    "are read as for the other page on the archive: from wheels, and from the folder "
     f"`{archive.ARCHIVE}`.",
     not_reached=("twe", "ArrowHead, msm", "CBF, msm", "SonyAIBORobotSurface1, msm"),
 )
