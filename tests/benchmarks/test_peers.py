@@ -380,5 +380,7 @@ def test_unknown_names_are_answered(capsys):
 @pytest.mark.parametrize("name", find_entries())
 def test_published_values_hold(name):
     entry = find_entries()[name]
-    missed = {value.setting for value in entry.values(False) if not value.holds}
-    assert missed == set(entry.not_reached)  # one that is reached has to leave the list
+    values = entry.values(False)
+    missed = {value.setting for value in values if not value.holds}
+    measured = {value.setting for value in values}  # not all, where an archive is not at hand
+    assert missed == set(entry.not_reached) & measured  # one that is reached leaves the list
