@@ -87,7 +87,7 @@ def packed_distances(
         return np.sqrt(costs)
 
     # the recursion with its costs
-    known = {
+    known: dict[str, Any] = {
         key: bool(value) if key in SWITCHES else float(value)
         for key, value in parameters.items()
     }
