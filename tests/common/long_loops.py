@@ -13,6 +13,7 @@ import threading
 import time
 
 import numpy as np
+from numba.core.compiler_lock import global_compiler_lock
 from scipy import sparse
 
 from skmoderndata._solvers.alignment.global_alignment import LocalKernel, alignment_slopes
@@ -158,9 +159,10 @@ def unheard(call):
     sent = []
 
     def send():
-        faulthandler.dump_traceback_later(GIVE_UP, exit=True)
-        sent.append(time.process_time())
-        os.kill(os.getpid(), signal.SIGINT)
+        with global_compiler_lock:  # callbacks of the compiler swallow what they raise
+            faulthandler.dump_traceback_later(GIVE_UP, exit=True)
+            sent.append(time.process_time())
+            os.kill(os.getpid(), signal.SIGINT)
 
     timer = threading.Timer(DELAY, send)
     timer.start()
