@@ -165,9 +165,13 @@ def _how(rows, measured):
     return (
         f"{rounds} timed rounds, contenders interleaved in rotating order, each on its own copy "
         "of the same data; one untimed warm-up of every contender on a small problem (imports, "
-        f"compilation) is not counted. {measured['cores']} cores, "
-        f"{measured['blas_threads']} BLAS threads."
+        f"compilation) is not counted. {_count(measured['cores'], 'core')}, "
+        f"{_count(measured['blas_threads'], 'BLAS thread')}."
     )
+
+
+def _count(number, noun):
+    return f"{number} {noun}" + "s" * (number != 1)
 
 
 def _judged(target, rows):

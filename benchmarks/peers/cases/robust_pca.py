@@ -28,15 +28,16 @@ class Parts(NamedTuple):
 
 def work(size, rng):
     """L0 = A B' with entries N(0, 1/n), S0 = random signs on exactly the given share."""
-    n, share, noise = size
-    rank = round(0.05 * n)
-    A, B = rng.normal(scale=n**-0.5, size=(2, n, rank))
-    sparse = np.zeros(n * n)
-    support = rng.choice(n * n, size=round(share * n * n), replace=False)
+    n, p, share, noise = size
+    rank = round(0.05 * p)
+    A = rng.normal(scale=n**-0.5, size=(n, rank))
+    B = rng.normal(scale=n**-0.5, size=(p, rank))
+    sparse = np.zeros(n * p)
+    support = rng.choice(n * p, size=round(share * n * p), replace=False)
     sparse[support] = rng.choice([-1.0, 1.0], size=support.size)
     low_rank = A @ B.T
-    lam = n**-0.5
-    X = low_rank + sparse.reshape(n, n)
+    lam = max(n, p) ** -0.5
+    X = low_rank + sparse.reshape(n, p)
     if not noise:  # the planted parts are the optimum
         return Problem(X, low_rank, rank, lam, _objective(X, low_rank, lam))
     X += noise * low_rank.std() * rng.normal(size=X.shape)
@@ -181,16 +182,17 @@ def _accurate(row):
 
 
 LARGE = "too slow to be run at this size"
-QUICK = {"n = 200, 5 % errors": (200, 0.05, 0.0)}
+QUICK = {"n = 200, 5 % errors": (200, 200, 0.05, 0.0)}
 EXACT = QUICK | {
-    f"n = {n}, {100 * share:.0f} % errors": (n, share, 0.0)
+    f"n = {n}, {100 * share:.0f} % errors": (n, n, share, 0.0)
     for n, share in ((500, 0.05), (500, 0.10), (1000, 0.05), (2000, 0.10))
 }
-SIZES = EXACT | {f"n = {n}, 5 % errors, noise 5 %": (n, 0.05, 0.05) for n in (200, 500)}
+SIZES = EXACT | {f"n = {n}, 5 % errors, noise 5 %": (n, n, 0.05, 0.05) for n in (200, 500)}
+SIZES["4,000 x 200, 5 % errors, noise 5 %"] = (4000, 200, 0.05, 0.05)
 SMALL = tuple(label for label, (n, *_) in SIZES.items() if n == 200)
-NOISY = tuple(label for label, (_, _, noise) in SIZES.items() if noise)
-UP_TO_500 = tuple(label for label, (n, *_) in SIZES.items() if n <= 500)
-UP_TO_1000 = tuple(label for label, (n, *_) in SIZES.items() if n <= 1000)
+NOISY = tuple(label for label, (*_, noise) in SIZES.items() if noise)
+UP_TO_500 = tuple(label for label, (_, p, *_) in SIZES.items() if p <= 500)
+UP_TO_1000 = tuple(label for label, (_, p, *_) in SIZES.items() if p <= 1000)
 
 CASE = Case(
     title="Robust PCA: principal component pursuit",
@@ -209,7 +211,7 @@ CASE = Case(
     ours="RobustPCA",
     sizes=SIZES,
     quick_sizes=QUICK,
-    warmup=(60, 0.05, 0.0),
+    warmup=(60, 60, 0.05, 0.0),
     work=work,
     contenders={
         "RobustPCA": Contender(run=ours(), peer=False, note='`algorithm="pcp"`'),

@@ -1,4 +1,4 @@
-"""Gaussian process classification through inducing inputs, on three tables."""
+"""Gaussian process classification through inducing inputs, on three tables and a larger one."""
 
 import numpy as np
 
@@ -14,7 +14,12 @@ def work(size, rng):
     from sklearn.preprocessing import StandardScaler
 
     name, n_inducing = size
-    X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+    if name == "generated":
+        X, y = datasets.make_classification(
+            3000, 10, n_informative=6, n_clusters_per_class=3, flip_y=0.1, random_state=0
+        )
+    else:
+        X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
     order = rng.permutation(len(X))
     X = StandardScaler().fit_transform(X)[order]
     y = y[order]
@@ -114,6 +119,7 @@ CASE = Case(
         "breast cancer, 379 x 30, 50 inducing": ("breast_cancer", 50),
         "wine, 118 x 13, 50 inducing": ("wine", 50),
         "iris, 100 x 4, 30 inducing": ("iris", 30),
+        "one label in ten wrong, 2,000 x 10, 100 inducing": ("generated", 100),
     },
     quick_sizes={"iris, 100 x 4, 30 inducing": ("iris", 30)},
     warmup=("iris", 5),
