@@ -74,8 +74,7 @@ ENTRY = Entry(
     "for sparse representation. IEEE Transactions on Signal Processing 54(11), 2006, section V.A.",
     source="the experiment is that of section V.A (20 x 50 dictionary, 1500 signals of 3 atoms, "
     "noise of 10, 20, 30 dB and none, 80 passes, 50 trials, an atom counts as found within 0.01); "
-    "the published numbers are bars of a figure, so the shares to reach are this project's "
-    "specification.",
+    "the published numbers are bars of a figure, so we set the shares to reach.",
     remarks="The defaults of `KSVD`; the pursuit of the paper is plain orthogonal matching "
     "pursuit, ours takes the atom that leaves the smallest residual, and calls atoms alike from "
     "a cosine of 0.9; and it splits atoms that do the work of two, which the paper does not.",

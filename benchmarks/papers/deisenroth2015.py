@@ -61,8 +61,8 @@ ENTRY = Entry(
     title="Committees of Gaussian processes",
     cites="Deisenroth, Ng: Distributed Gaussian processes. International Conference on Machine "
     "Learning, 2015.",
-    source="the order is that of the specification of this project; the paper shows it in figures "
-    "on data that are not bundled.",
+    source="the order is what we ask for; the paper shows its results in figures, on "
+    "data that are not bundled.",
     values=values,
     remarks="Friedman's function with noise 1 stands for the data of the paper; means of three "
     "draws. The place of gpoe is not reached: its variances are too large while experts are good, "

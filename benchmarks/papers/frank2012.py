@@ -57,7 +57,7 @@ def _judge(level, mismatch, n_seeds):
     rivals = {name: m for name, m in mismatch.items() if name not in ("default", "gibbs")}
 
     return [
-        # ours, with the bound of the specification
+        # ours, with the bound that we ask for
         value(
             setting,
             f"wrong source bits, mean of {n_seeds}",

@@ -143,8 +143,7 @@ ENTRY = Entry(
     source="that the machine finds the smallest subspace in which the classes are linearly "
     "separable without error, with fewer features than support vector machines, is said in the "
     "abstract of Klement et al. 2013. That the objective falls in every step follows from its "
-    "concavity (Weston et al. 2003). The other values are those of the specification of this "
-    "project.",
+    "concavity (Weston et al. 2003). We set the other values.",
     remarks="The tables of both papers were not at hand: problems of the same kind, drawn here. "
     "The weights of the integer program are at most 100. By default the sizes of the weights "
     "cost, too, and slack is paid for: in two of ten draws with 1000 features the optimum has "

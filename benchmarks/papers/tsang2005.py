@@ -150,8 +150,7 @@ ENTRY = Entry(
     "et al. show on a checkerboard (their figure 3, page 379, as Loosli and Canu describe it, who "
     "explain it by a stopping rule that is far from an optimum). The bound 2 / eps on the core "
     "set is that of Badoiu and Clarkson; two more points begin it. The numbers at 10 000 samples "
-    "are those of the authors' library on one draw, as the specification of this project has "
-    "them.",
+    "are those of the authors' library on one draw.",
     remarks="The figures of the paper were not at hand as numbers. The width of the kernel is "
     "that of its recipe, one over the mean squared distance; the cost is our choice. In the "
     "comparison with the library both have gamma = 4. Ours goes on until twenty samples in a row "

@@ -69,7 +69,7 @@ ENTRY = Entry(
     "Neural Computation 14(4), 2002, the example of section 2: "
     "x1 = sin t + cos² 11t, x2 = cos 11t.",
     source="that x1 - x2² = sin t is the slowest quadratic function is the statement of the "
-    "example; the tolerances are this project's specification; eta and delta of a sine with one "
+    "example; the tolerances are ours; eta and delta of a sine with one "
     "period in T samples are exact up to terms of order 1 / T: the closing step is missing.",
     values=values,
 )

@@ -368,6 +368,13 @@ def test_every_publication_says_where_its_values_were_read():
         assert entry.cites, name
 
 
+def test_settings_that_are_not_reached_stand_on_the_page():
+    for name, entry in find_entries().items():
+        for setting in entry.not_reached:
+            page = ROOT / "docs" / "benchmarks" / f"paper_{name}.md"
+            assert f"| {setting} |" in page.read_text(encoding="utf-8"), (name, setting)
+
+
 def test_unknown_names_are_answered(capsys):
     assert papers.main(["nobody1999"]) == 2
     answer = capsys.readouterr().out

@@ -82,15 +82,15 @@ def quality(data, scores):
     }
 
 
-# the sizes that the specification names
-SPECIFIED = ("5 states, 300 sequences of 200", "20 states, 100 sequences of 200")
+# the sizes that targets are about
+TARGETED = ("5 states, 300 sequences of 200", "20 states, 100 sequences of 200")
 
 
 def _speed_up(rows):
     found = [
         row.ratio
         for row in rows
-        if row.contender == "hmmlearn" and row.size in SPECIFIED and row.ratio is not None
+        if row.contender == "hmmlearn" and row.size in TARGETED and row.ratio is not None
     ]
     if not found:
         return None, "hmmlearn is not installed"
