@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.parallel import Parallel, delayed
 
 from skmoderndata._kernelized.gaussian import exponential, exponents, opposite, packed
 from skmoderndata._kernelized.gram import Gram, numeric_gamma
 from skmoderndata._samples.containers import count_samples, dense_blocks, take
 from skmoderndata._samples.encoded import Encoded
-from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._solvers.common.threads import in_threads, one_blas_thread
 from skmoderndata._typing import Array
 
 TILE_BYTES = 2**19  # kernel values of one tile stay in the cache of a core
@@ -187,12 +186,7 @@ class Expansion:
         starts: Sequence[int] = range(first, last, step)
         with one_blas_thread():  # the tiles are too small to share
             worth = len(starts) > 1 and len(out) * len(self) > WORTH_THREADS
-            if worth and n_jobs not in (None, 1):
-                pool = Parallel(n_jobs=n_jobs, require="sharedmem")  # `work` writes into `out`
-                pool(delayed(work)(start) for start in starts)
-            else:
-                for start in starts:
-                    work(start)
+            in_threads(work, starts, n_jobs if worth else 1)  # `work` writes into `out`
         return self.gram.check_finite(out)
 
     def _takes_dense_rows(self) -> bool:

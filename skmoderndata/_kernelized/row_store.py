@@ -4,12 +4,11 @@ import copy
 from typing import Any
 
 import numpy as np
-from sklearn.utils.parallel import Parallel, delayed
 
 from skmoderndata._kernelized.expansion import KernelRows
 from skmoderndata._kernelized.gram import Gram
 from skmoderndata._samples.containers import count_samples, take
-from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._solvers.common.threads import in_threads, one_blas_thread
 from skmoderndata._typing import Array
 
 ROWS_TOGETHER = 64  # rows computed at a time, by one matrix product
@@ -130,8 +129,9 @@ class RowStore:
             rows = np.arange(start, min(start + ROWS_TOGETHER, self.n))
             self._write(rows, rows, np.empty((len(rows), self.n)))
 
-        pool = Parallel(n_jobs=n_jobs, require="sharedmem")  # `work` writes into `values`
-        pool(delayed(work)(start) for start in range(0, self.n, ROWS_TOGETHER))
+        in_threads(
+            work, range(0, self.n, ROWS_TOGETHER), n_jobs
+        )  # `work` writes into `values`
         self.owner[:] = self.slot[:] = np.arange(self.n)
         self.n_filled = self.n
         self.n_evaluations += self.n**2

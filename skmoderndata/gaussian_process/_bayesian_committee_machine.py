@@ -4,7 +4,6 @@ import warnings
 from numbers import Integral
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.cluster import MiniBatchKMeans
@@ -23,6 +22,7 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
+from skmoderndata._solvers.common.threads import in_threads
 from skmoderndata._solvers.gaussian.committee import (
     balanced_parts,
     combine_experts,
@@ -438,8 +438,7 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         return at(maximum.x)
 
     def _parallel(self, function, tasks):
-        pool = Parallel(n_jobs=self.n_jobs, require="sharedmem")
-        return pool(delayed(function)(*arguments) for arguments in tasks)
+        return in_threads(lambda arguments: function(*arguments), tasks, self.n_jobs)
 
     def _experts(self, X):
         """Compute, for blocks of rows, means, variances and prior variances of all experts."""

@@ -3,12 +3,19 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import joblib
 import numpy as np
 import pytest
+from sklearn import config_context, get_config
 from threadpoolctl import threadpool_limits
 
 from skmoderndata._solvers.common import threads
-from skmoderndata._solvers.common.threads import blas_controller, is_blas, one_blas_thread
+from skmoderndata._solvers.common.threads import (
+    blas_controller,
+    in_threads,
+    is_blas,
+    one_blas_thread,
+)
 from tests.common.test_interrupts import Interrupt
 
 pytestmark = pytest.mark.edge
@@ -178,3 +185,44 @@ def test_numbers_of_each_thread(monkeypatch):
         *(lambda: leave(a), lambda: leave(b)),
     )
     assert seen == [1, 1, 1, 1, 3, 3]
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 2, -1])
+def test_pieces_come_back_in_order(n_jobs):
+    assert in_threads(lambda x: x**2, range(9), n_jobs) == [x**2 for x in range(9)]
+    assert in_threads(lambda x: x**2, [], n_jobs) == []
+
+
+def test_the_number_of_threads_is_that_of_joblib():
+    def thread(_):
+        together.wait(5)
+        return threading.get_ident()
+
+    together = threading.Barrier(2)
+    with joblib.parallel_config(n_jobs=2):
+        assert len(set(in_threads(thread, range(2), None))) == 2
+
+
+def test_pieces_see_the_settings_of_the_caller_and_have_pieces_themselves():
+    def working_memory(_):
+        return get_config()["working_memory"]
+
+    with config_context(working_memory=7):
+        inner = in_threads(lambda _: in_threads(working_memory, range(3), 2), range(3), 2)
+    assert inner == 3 * [[7, 7, 7]]
+
+
+def test_an_error_ends_all_pieces():
+    begun = []
+
+    def piece(x):
+        begun.append(x)
+        if x == 0:
+            raise RuntimeError("the first")
+        threading.Event().wait(0.01)
+
+    with pytest.raises(RuntimeError, match="the first"):
+        in_threads(piece, range(1000), 2)
+    n = len(begun)
+    threading.Event().wait(0.05)
+    assert n == len(begun) < 100

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._solvers.common.threads import in_threads, one_blas_thread
 from skmoderndata._typing import Array
 
 # why the code of a signal ended where it did
@@ -160,7 +160,7 @@ def code_in_blocks(
 
     The result does not depend on `n_jobs`. BLAS runs in one thread while several of ours do.
     """
-    from joblib import Parallel, delayed, effective_n_jobs
+    from joblib import effective_n_jobs
 
     starts = range(0, n_signals, block)
     blocks = [slice(first, min(first + block, n_signals)) for first in starts]
@@ -176,8 +176,7 @@ def code_in_blocks(
         return [work(blocks[b]) for b in stretch]
 
     with one_blas_thread():
-        parallel = Parallel(n_jobs=jobs, require="sharedmem")
-        codes = parallel(delayed(run)(stretch) for stretch in stretches)
+        codes = in_threads(run, stretches, jobs)
     return concatenate_codes([of_block for of_stretch in codes for of_block in of_stretch])
 
 

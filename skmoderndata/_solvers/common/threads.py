@@ -1,11 +1,36 @@
-"""One thread for BLAS where matrices are too small to share."""
+"""Threads for independent pieces of work, and one for BLAS where matrices are small."""
 
 import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
+
+
+def in_threads(
+    function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int | None
+) -> list[Any]:
+    """Return ``[function(item) for item in items]``, in threads where `n_jobs` asks for several.
+
+    For pieces that share memory and take some milliseconds: joblib, which says how many threads
+    there are, looks for their results every ten milliseconds only.
+    """
+    from joblib import effective_n_jobs
+    from sklearn import get_config, set_config
+
+    items = list(items)
+    n_threads = min(effective_n_jobs(n_jobs), len(items))
+    if n_threads <= 1:
+        return [function(item) for item in items]
+
+    settings = functools.partial(set_config, **get_config())  # each thread has its own
+    pool = ThreadPoolExecutor(n_threads, initializer=settings)
+    try:
+        return list(pool.map(function, items))
+    finally:
+        pool.shutdown(cancel_futures=True)  # after an error, or Ctrl-C, no more pieces
 
 
 @contextmanager

@@ -6,7 +6,7 @@ Images and numbers of patches are those of `patches`.
 import numpy as np
 
 from skmoderndata._jit import jit, jit_leaf
-from skmoderndata._solvers.common.threads import one_blas_thread
+from skmoderndata._solvers.common.threads import in_threads, one_blas_thread
 from skmoderndata._solvers.dictionaries.patches import Grid, take_patches
 from skmoderndata._typing import Array
 
@@ -44,8 +44,6 @@ def filter_groups(
     texture, and half that of their approximations. Groups count at a pixel by 1 over the trace of
     their filter, the noise that it lets through.
     """
-    from joblib import Parallel, delayed
-
     # all groups are of one size, which a window in a corner holds
     in_corner = min(grid.rows, REACH + 1) * min(grid.columns, REACH + 1)
     k = min(group_size, in_corner)
@@ -70,10 +68,9 @@ def filter_groups(
     total = np.zeros(noisy.shape)
     weight = np.zeros(noisy.shape[:2])
     with one_blas_thread():
-        parallel = Parallel(n_jobs=n_jobs, require="sharedmem")
         for start in range(0, len(blocks), BLOCKS_AT_ONCE):
             some = blocks[start : start + BLOCKS_AT_ONCE]
-            for index, patches, weights in parallel(delayed(work)(block) for block in some):
+            for index, patches, weights in in_threads(work, some, n_jobs):
                 _add_patches(index, patches, weights, grid.p, grid.q, total, weight)
     return total / weight[:, :, None]
 

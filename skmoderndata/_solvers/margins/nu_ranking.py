@@ -156,15 +156,18 @@ def _to_level(
 ) -> tuple[int, int]:
     """Step until no step gains more than a level, rows first; return the steps and the status."""
     whole = np.array([[0, len(upper.g)]])  # the gradient of all samples follows a step
+    complete = bool((store.slot >= 0).all())  # no rows to bring
     count = 0
     status = REACHED
-    while status == REACHED and _bring_violators(store, upper, lower, segments, level):
+    while complete or _bring_violators(store, upper, lower, segments, level):
         done, status = ranking_steps(
             store.values, store.slot, store.used, upper, lower, whole, segments[1:], segments[:-1],
             (level, store.clock, budget - count),
         )  # fmt: skip
         store.clock += done
         count += done
+        if complete or status != REACHED:
+            break
     return count, status
 
 
