@@ -10,7 +10,6 @@ from sklearn.utils.parallel import Parallel, delayed
 from skmoderndata._advice import meant_option, parameters_are_named
 from skmoderndata._blocks_input import take_blocks
 from skmoderndata._compat import InvalidParameterError
-from skmoderndata._solvers.common.threads import in_threads
 from skmoderndata._version import __version__
 
 DOCUMENTATION = "https://skmoderndata.github.io/skmoderndata"  # as in pyproject.toml
@@ -163,12 +162,9 @@ def run_starts(
         # all at once, without a callback for each pass
         if parallel:
             progress.begin()
-            if require == "sharedmem":
-                results = in_threads(lambda seed: one_start(seed=seed), seeds, n_jobs)
-            else:
-                run = delayed(one_start)
-                parallel_starts = Parallel(n_jobs=n_jobs, prefer=prefer)
-                results = parallel_starts(run(seed=seed) for seed in seeds)
+            run = delayed(one_start)
+            parallel_starts = Parallel(n_jobs=n_jobs, prefer=prefer, require=require)
+            results = parallel_starts(run(seed=seed) for seed in seeds)
             progress.end()
 
         # one after the other

@@ -5,12 +5,11 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
+from joblib import Parallel, delayed, effective_n_jobs
 
 from skmoderndata._compat import N_JOBS, NON_NEGATIVE, Interval, validate_params
 from skmoderndata._samples.sequences import one_alphabet, pack
 from skmoderndata._solvers.common.linalg import mirror_lower
-from skmoderndata._solvers.common.threads import in_threads
 from skmoderndata._solvers.sequences.edits import EditCosts, edit_distances, one_word
 from skmoderndata._typing import Array
 
@@ -56,7 +55,8 @@ def edit_matrix(
     if effective_n_jobs(n_jobs) == 1:
         work(slice(0, len(A)))
     else:
-        in_threads(work, table_blocks(A.lengths, B.lengths), n_jobs)  # `work` writes into D
+        pool = Parallel(n_jobs=n_jobs, require="sharedmem")  # `work` writes into D
+        pool(delayed(work)(rows) for rows in table_blocks(A.lengths, B.lengths))
 
     if own and not one_word(A.offsets, costs):
         mirror_lower(D)

@@ -6,13 +6,13 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
 from scipy.spatial.distance import cdist
 
 from skmoderndata._compat import NON_NEGATIVE, Interval, StrOptions, validate_params
 from skmoderndata._samples.edits import table_blocks
 from skmoderndata._samples.sequences import Packed, one_alphabet, pack
 from skmoderndata._samples.series import pack_series, same_channels
-from skmoderndata._solvers.common.threads import in_threads
 from skmoderndata._solvers.sequences.gapped import GapRule, alignment_scores, best_alignment
 from skmoderndata._typing import Array
 
@@ -159,7 +159,13 @@ def alignment_matrix(
 
     # blocks of rows, which threads share
     S = np.zeros((pairs.n, pairs.m))
-    in_threads(lambda rows: pairs.fill(rows, S[rows]), pairs.row_blocks(), n_jobs)
+    blocks = pairs.row_blocks()
+    if effective_n_jobs(n_jobs) == 1:
+        for rows in blocks:
+            pairs.fill(rows, S[rows])
+    else:
+        pool = Parallel(n_jobs=n_jobs, require="sharedmem")  # `fill` writes into S
+        pool(delayed(pairs.fill)(rows, S[rows]) for rows in blocks)
 
     # among themselves the lower triangle is computed
     if others is None:

@@ -4,6 +4,7 @@ import warnings
 from numbers import Integral
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.cluster import MiniBatchKMeans
@@ -22,7 +23,6 @@ from skmoderndata._compat import (
     fit_context,
 )
 from skmoderndata._registry import Comparison, MethodCard
-from skmoderndata._solvers.common.threads import in_threads
 from skmoderndata._solvers.gaussian.committee import (
     balanced_parts,
     combine_experts,
@@ -438,7 +438,8 @@ class BayesianCommitteeMachine(MultiOutputMixin, RegressorMixin, CallbackSupport
         return at(maximum.x)
 
     def _parallel(self, function, tasks):
-        return in_threads(lambda arguments: function(*arguments), tasks, self.n_jobs)
+        pool = Parallel(n_jobs=self.n_jobs, require="sharedmem")
+        return pool(delayed(function)(*arguments) for arguments in tasks)
 
     def _experts(self, X):
         """Compute, for blocks of rows, means, variances and prior variances of all experts."""

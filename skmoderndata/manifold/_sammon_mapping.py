@@ -1,6 +1,7 @@
 """Sammon mapping."""
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy.sparse.linalg import eigsh
 from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -19,7 +20,6 @@ from skmoderndata._compat import (
 )
 from skmoderndata._registry import Comparison, MethodCard
 from skmoderndata._solvers.common.linalg import fix_signs
-from skmoderndata._solvers.common.threads import in_threads
 from skmoderndata._solvers.embeddings.sammon import (
     place,
     sammon_descent,
@@ -373,8 +373,9 @@ class SammonMapping(
         return min(maps, key=lambda one: one.stress), progress.stopped
 
     def _run(self, function, *arguments):
-        one = zip(*arguments, strict=True)
-        return in_threads(lambda given: function(*given), one, self.n_jobs)
+        jobs = Parallel(n_jobs=self.n_jobs, require="sharedmem")
+        run = delayed(function)
+        return jobs(run(*one) for one in zip(*arguments, strict=True))
 
     def _distances(self, X, Y=None):
         params = self.metric_params or {}

@@ -168,16 +168,8 @@ def code_in_blocks(
     if jobs <= 1:
         return concatenate_codes([work(rows) for rows in blocks])
 
-    # some stretches a thread: few enough to cost nothing, enough to even out the load
-    n_stretches = min(len(blocks), 8 * jobs)
-    stretches = np.array_split(np.arange(len(blocks)), n_stretches)
-
-    def run(stretch: Array) -> list[SparseCodes]:
-        return [work(blocks[b]) for b in stretch]
-
     with one_blas_thread():
-        codes = in_threads(run, stretches, jobs)
-    return concatenate_codes([of_block for of_stretch in codes for of_block in of_stretch])
+        return concatenate_codes(in_threads(work, blocks, jobs))
 
 
 def by_pattern(

@@ -15,7 +15,8 @@ def in_threads(
     """Return ``[function(item) for item in items]``, in threads where `n_jobs` asks for several.
 
     For pieces that share memory and take some milliseconds: joblib, which says how many threads
-    there are, looks for their results every ten milliseconds only.
+    there are, looks for their results every ten milliseconds only. Ctrl-C waits for the pieces
+    that are begun.
     """
     from joblib import effective_n_jobs
     from sklearn import get_config, set_config
