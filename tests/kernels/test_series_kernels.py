@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from skmoderndata._samples.series import pack_series
+from skmoderndata._solvers.alignment import global_alignment
 from skmoderndata._solvers.alignment.global_alignment import (
     LocalKernel,
     log_alignment_sums,
@@ -78,6 +79,22 @@ def test_a_thousand_points(seed):
         assert np.linalg.eigvalsh(K)[0] > -1e-12
     with pytest.raises(ValueError, match="use Normalized"):
         GlobalAlignment(30.0)(X)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("reach", [0.0, 20_000.0])
+def test_long_series_of_any_lengths_need_no_logarithms(reach, seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    X = [
+        np.sin(np.linspace(0, 9, n))[:, None] + 0.1 * rng.normal(size=(n, 1))
+        for n in (40, 2000)
+    ]
+    local = LocalKernel(0.5, reach, True)
+    expected = log_sum(*X, local, np.empty(0))
+    monkeypatch.setattr(global_alignment, "log_sum", None)
+    found = log_alignment_sums(pack_series(X).arrays, local=local)
+    assert_allclose(found[0, 1], expected, rtol=1e-13, atol=1e-10)
+    assert np.isfinite(found).all()
 
 
 @pytest.mark.oracle

@@ -32,9 +32,8 @@ POWERS = (
     1.0,
 )
 # plain sums: largest number of a row after a renewal, rows between two renewals
-TARGET = 800
+TARGET = 1000
 PERIOD = 8
-GROWTH = float(np.log2(1 + np.sqrt(2.0)))  # per step, of the number of alignments
 PLAIN_COST = 1000 * LOG2  # largest ``rate |x - z|^2``
 
 
@@ -146,23 +145,30 @@ def _limits(i, m, local):
 def _plain_sums(x, lanes, lengths, local, row, scale, lost, similar, bits, out, first, cells):
     """``M(i, j) = kappa(i, j) (M(i-1, j) + M(i, j-1) + M(i-1, j-1))`` with a scale for each lane.
 
-    The scale is a power of two, renewed every few rows. What underflows in a cell is less than
-    ``2^(scale - 1022)``, and grows at most as the number of alignments does, ``(1 + sqrt 2)^(n -
-    i + m - j)`` on its way to the end, since no similarity exceeds one. `lost` is the largest
-    exponent of these bounds; lanes whose sum does not exceed all of them together by 2^64 are NaN
-    in `out`. Goes on from row `first` for about so many cells; returns the next row, and the cells
-    left.
+    The numbers are those of ``M(i, j) u^i v^j``, where ``u + v + u v = 1``: no similarity exceeds
+    one, so none of them exceeds its neighbours, and u and v are those for which they are about
+    equal on the way from one corner to the other. The scale is a power of two, renewed every few
+    rows. What underflows in a cell is less than ``2^(scale - 1022)``, and never more than that at
+    the end; `lost` is the largest scale. Lanes whose sum does not exceed all of these bounds
+    together by 2^64 are NaN in `out`. Goes on from row `first` for about so many cells; returns
+    the next row, and the cells left.
     """
     n = len(x)
     m = lanes.shape[0]
     diagonal = np.empty(LANES)
+    u = np.empty(LANES)
+    v = np.empty(LANES)
+    for k in range(LANES):
+        length = math.hypot(n, lengths[k])
+        u[k] = n / (length + lengths[k])
+        v[k] = lengths[k] / (length + n)
 
     if first == 0:
         row[:] = 0.0
         for k in range(LANES):
             row[0, k] = 2.0**TARGET
             scale[k] = -TARGET
-            lost[k] = GROWTH * (n + lengths[k]) - TARGET
+            lost[k] = -TARGET
 
     for i in range(first, n):
         if cells <= 0 and i > first:  # one row at least
@@ -172,7 +178,7 @@ def _plain_sums(x, lanes, lengths, local, row, scale, lost, similar, bits, out, 
         if i and i % PERIOD == 0:
             _renew(row, lengths, scale)
             for k in range(LANES):
-                lost[k] = max(lost[k], scale[k] + GROWTH * (n - i + lengths[k]))
+                lost[k] = max(lost[k], scale[k])
 
         # kappa(i, j)
         low, high = _limits(i, m, local)
@@ -190,7 +196,8 @@ def _plain_sums(x, lanes, lengths, local, row, scale, lost, similar, bits, out, 
             for k in range(LANES):
                 above = here[k]
                 # symmetric in the two series, to the last bit
-                here[k] = kappa[k] * ((left[k] + above) + diagonal[k])
+                sides = v[k] * left[k] + u[k] * above
+                here[k] = kappa[k] * (sides + (u[k] * v[k]) * diagonal[k])
                 diagonal[k] = above
 
     # what may be lost must be below the sum by 2^64
@@ -200,7 +207,8 @@ def _plain_sums(x, lanes, lengths, local, row, scale, lost, similar, bits, out, 
         if 0.0 < value < np.inf:
             floor = lost[k] - 1022 + 64 + np.log2(n * lengths[k])
             if np.log2(value) + scale[k] >= floor:
-                out[k] = _logarithm(value, scale[k])
+                steps = n * np.log(u[k]) + lengths[k] * np.log(v[k])
+                out[k] = _logarithm(value, scale[k]) - steps
     return n, cells
 
 
@@ -227,6 +235,14 @@ def _logarithm(value, shift):
         return -np.inf
     power = np.floor(np.log2(value))
     return np.log(value * 2.0**-power) + (power + shift) * LOG2
+
+
+@jit_leaf
+def _exponential(y):
+    """``exp(y)`` of a number at most 0, or 0 where 1 + exp(y) is 1."""
+    if y == 0.0:
+        return 1.0
+    return np.exp(y) if y > -40.0 else 0.0
 
 
 @jit_leaf
@@ -257,7 +273,7 @@ def _log_rows(x, z, local, row, slope, position, cells):
             # kappa without its factor exp(-rate |x - z|^2), which may underflow
             factor = 1.0 if local.reach <= 0.0 else 1.0 - abs(i - j) / local.reach
             if local.divisible:
-                weight = 2.0 - factor * np.exp(-local.rate * squared)
+                weight = 2.0 - factor * _exponential(-local.rate * squared)
                 factor /= weight
 
             # the three neighbours, relative to the largest, whose exponential is 1
@@ -267,11 +283,13 @@ def _log_rows(x, z, local, row, slope, position, cells):
             new = -np.inf
             p = q = r = total = 1.0
             if top > -np.inf:
-                p = 1.0 if a == top else np.exp(a - top)
-                q = 1.0 if b == top else np.exp(b - top)
-                r = 1.0 if diagonal == top else np.exp(diagonal - top)
+                p = _exponential(a - top)
+                q = _exponential(b - top)
+                r = _exponential(diagonal - top)
                 total = (p + q) + r
-                new = (top - local.rate * squared) + np.log(factor * total)
+                share = factor * total
+                logarithm = -LOG2 if share == 0.5 else np.log(share)  # points far apart
+                new = (top - local.rate * squared) + logarithm
             row[j + 1] = new
             diagonal = b
 
@@ -335,20 +353,21 @@ def _compare(values, offsets, rows, lanes, lengths, costs, local, state, out, ce
     for p in range(position[0], len(rows)):
         x = values[offsets[rows[p]] : offsets[rows[p] + 1]]
         logarithms = out[p]
-        n_done, cells = _plain_sums(
-            *(x, lanes, lengths, local, row, scale, lost, similar, bits),
-            *(logarithms, position[1], cells),
-        )
-        if n_done < len(x):
-            position[0] = p
-            position[1] = n_done
-            state.row[:] = row
-            state.scales[0] = scale
-            state.scales[1] = lost
-            return False
-        position[1] = 0
+        if (costs[p] <= PLAIN_COST).any():  # similarities in the range of 2^y
+            n_done, cells = _plain_sums(
+                *(x, lanes, lengths, local, row, scale, lost, similar, bits),
+                *(logarithms, position[1], cells),
+            )
+            if n_done < len(x):
+                position[0] = p
+                position[1] = n_done
+                state.row[:] = row
+                state.scales[0] = scale
+                state.scales[1] = lost
+                return False
+            position[1] = 0
 
-        # known beforehand: no alignment in the triangle, similarities beyond the range of 2^y
+        # known beforehand: no alignment in the triangle, similarities out of range
         for k in range(LANES):
             if local.reach > 0.0 and abs(len(x) - lengths[k]) >= local.reach:
                 logarithms[k] = -np.inf
