@@ -22,6 +22,7 @@ from tests.oracles.dynamic_time_warping import (
     itakura,
     sakoe_chiba,
     slanted,
+    soft_minimum_by_logarithms,
     soft_minimum_of_alignments,
     square,
     warping_cost,
@@ -205,6 +206,21 @@ def test_multiscale_is_an_upper_bound_that_closes(seed):
         assert values[-1] == exact
     banded = multiscale_dtw(x, z, radius=100, band="sakoe_chiba", band_radius=20)
     assert banded == dtw(x, z, radius=20)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("gamma", [1e-3, 0.1, 5.0])
+def test_soft_minimum_of_jumps_and_spikes(gamma, seed):
+    """Sums of long series, of rows whose numbers differ by any power of two."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(60, 1)).cumsum(axis=0)
+    z = rng.normal(size=(90, 1)).cumsum(axis=0)
+    late = np.where(np.arange(60) < 30, 20.0, 0.0)[:, None]  # far from all, then near
+    spike = 40.0 * (np.arange(60) == 20)[:, None]
+    for y in (x, 5 * x, x + late, x[::-1] + late[::-1], x + spike):
+        expected = soft_minimum_by_logarithms(y, z, gamma)
+        assert_allclose(soft_dtw(y, z, gamma), expected, rtol=1e-12, atol=1e-10)
+        assert_allclose(soft_dtw(z, y, gamma), expected, rtol=1e-12, atol=1e-10)
 
 
 @pytest.mark.oracle

@@ -70,3 +70,14 @@ def soft_minimum_of_alignments(x, z, gamma):
     )
     least = costs.min()
     return least - gamma * np.log(np.exp((least - costs) / gamma).sum())
+
+
+def soft_minimum_by_logarithms(x, z, gamma):
+    """The same, by the table of the logarithms of all sums."""
+    M = np.full((len(x) + 1, len(z) + 1), -np.inf)
+    M[0, 0] = 0.0
+    for i, a in enumerate(x):
+        for j, b in enumerate(z):
+            sums = np.logaddexp.reduce([M[i, j], M[i, j + 1], M[i + 1, j]])
+            M[i + 1, j + 1] = sums - square(a, b) / gamma
+    return -gamma * M[-1, -1]

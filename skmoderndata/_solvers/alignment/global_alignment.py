@@ -56,7 +56,7 @@ class LocalKernel(NamedTuple):
 
 
 @jit
-def _exponentials(flat, bits, n):
+def exponentials(flat, bits, n):
     """Replace the first n numbers y, between -1000 and 0, by 2^y; `bits` is workspace.
 
     1.8 to 2.2 times as fast as ``2.0**y``, which is a call of a library for each number.
@@ -115,7 +115,7 @@ def _local_row(xi, i, lanes, low, high, local, similar, bits):
     # e = 2^y
     for k in range(n):
         flat[k] = max(flat[k], -1000.0)
-    _exponentials(flat, bits, n)
+    exponentials(flat, bits, n)
 
     # w e
     if local.reach > 0.0:
@@ -208,7 +208,7 @@ def _plain_sums(x, lanes, lengths, local, row, scale, lost, similar, bits, out, 
             floor = lost[k] - 1022 + 64 + np.log2(n * lengths[k])
             if np.log2(value) + scale[k] >= floor:
                 steps = n * np.log(u[k]) + lengths[k] * np.log(v[k])
-                out[k] = _logarithm(value, scale[k]) - steps
+                out[k] = logarithm(value, scale[k]) - steps
     return n, cells
 
 
@@ -229,7 +229,7 @@ def _renew(row, lengths, scale):
 
 
 @jit
-def _logarithm(value, shift):
+def logarithm(value, shift):
     """``log(value 2^shift)``, the same however the two are divided."""
     if value <= 0.0:
         return -np.inf

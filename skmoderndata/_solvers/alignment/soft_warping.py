@@ -1,16 +1,57 @@
-"""Soft dynamic time warping: a smooth minimum over alignments, and its gradient."""
+"""Soft dynamic time warping: a smooth minimum over alignments, and its gradient.
 
+With ``M = exp(-R / gamma)`` the soft minimum is a sum, ``M(i, j) = exp(-d(x_i, z_j) / gamma)
+(M(i-1, j-1) + M(i-1, j) + M(i, j-1))``. These sums are computed, with a power of two for each
+column; the costs R, which need three transcendental functions for a cell, where points are so far
+apart that a sum of two rows leaves the range of doubles.
+"""
+
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from skmoderndata._jit import jit, jit_leaf
 from skmoderndata._solvers.alignment.corridors import Band, fill_corridor
+from skmoderndata._solvers.alignment.global_alignment import LOG2, LOG2_E, exponentials
 from skmoderndata._solvers.alignment.warping import local_cost
 from skmoderndata._solvers.common.pieces import in_pieces
 from skmoderndata._typing import Array
 
-CELLS_OF_EXPONENTIALS = 20  # cells of others that one with exponentials is worth
+CELLS_OF_SUMS = 5  # cells of others that one of the sums is worth
+CELLS_OF_COSTS = 20  # and one of the soft costs
+RANGE = (
+    900  # powers of two by which the numbers of a column may fall until they are scaled again
+)
+LARGE = 2.0**300  # numbers of a column that is given another power
+PERIOD = 8  # rows after which they are scaled again in any case, as they may grow
+
+# what is being computed for a series
+SUMS, COSTS, GRADIENT = range(3)
+
+
+class Sums(NamedTuple):
+    """A row of the sums, ``M(i, j) = numbers_j 2^(powers_j)``.
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (longest + 2,)
+        Their numbers.
+    powers : ndarray of int of shape (longest + 2,)
+        Their powers of two.
+    ratios : ndarray of shape (longest + 2,)
+        ``2^(powers_(j-1) - powers_j)``.
+    similar : ndarray of shape (longest,)
+        Similarities of points.
+    bits : ndarray of int of shape (longest,)
+        Workspace for them.
+    """
+
+    numbers: Array
+    powers: Array
+    ratios: Array
+    similar: Array
+    bits: Array
 
 
 class SoftTables(NamedTuple):
@@ -19,9 +60,11 @@ class SoftTables(NamedTuple):
     Attributes
     ----------
     position : ndarray of int of shape (3,)
-        Number of the series, whether its gradient has begun, and rows that are done.
+        Number of the series, what is being computed for it, and rows that are done.
     low, high : ndarray of int of shape (n,)
         The corridor.
+    sums : Sums
+        State of the sums.
     R : ndarray of shape (2, longest + 2)
         Soft costs of the beginnings of both series, with a border of infinity: two rows.
     W : ndarray of shape (n + 2, longest + 2, 3)
@@ -33,9 +76,132 @@ class SoftTables(NamedTuple):
     position: Array
     low: Array
     high: Array
+    sums: Sums
     R: Array
     W: Array
     E: Array
+
+
+@jit
+def _similarities(xi, z, gamma, low, high, sums):
+    """Compute ``exp(-d(x_i, z_j) / gamma)`` for ``low <= j < high``; returns the least power."""
+    similar = sums.similar
+    rate = -LOG2_E / gamma
+    least = 0.0
+    for j in range(low, high):
+        similar[j - low] = rate * local_cost(xi, z[j], False)
+        least = min(least, similar[j - low])
+    if least >= -RANGE:
+        exponentials(similar, sums.bits, high - low)
+    return least
+
+
+@jit_leaf
+def _sum_row(low, high, reached, sums, weights):
+    """One row of the sums, in place; columns from `reached` on are new in it."""
+    (numbers, powers, ratios, similar, _) = sums
+    diagonal = numbers[low]
+    power_of_diagonal = powers[low]
+    numbers[low] = 0.0
+    moved = False  # whether the column before has another power now
+    for j in range(low + 1, high + 1):
+        # relative to the power of the column
+        new = j >= reached
+        above = 0.0 if new else numbers[j]
+        own_power = powers[j - 1] if new else powers[j]
+        ratio = 1.0 if new else ratios[j]
+        of_diagonal = ratio * diagonal
+        if moved:
+            ratio = _power_of_two(powers[j - 1] - own_power)
+        of_beside = ratio * numbers[j - 1]
+        total = (of_beside + above) + of_diagonal
+        former = above
+
+        # a column that is new, or much smaller than the one before, takes the power of its sum
+        moved = new or not total < LARGE
+        if moved:
+            power = powers[j - 1]
+            of_beside = numbers[j - 1]
+            above *= _power_of_two(own_power - power)
+            of_diagonal = diagonal * _power_of_two(power_of_diagonal - power)
+            total = (of_beside + above) + of_diagonal
+            shift = math.frexp(total)[1]
+            powers[j] = power + shift
+            ratio = _power_of_two(-shift)
+            numbers[j] = similar[j - 1 - low] * (total * ratio)
+        else:
+            numbers[j] = similar[j - 1 - low] * total
+        ratios[j] = ratio
+        diagonal = former
+        power_of_diagonal = own_power
+
+        if weights.size and total > 0.0:
+            inverse = 1.0 / total
+            weights[j, 0] = of_diagonal * inverse
+            weights[j, 1] = above * inverse
+            weights[j, 2] = of_beside * inverse
+
+
+@jit_leaf
+def _power_of_two(exponent):
+    """``2^exponent``, or one that is as good as zero or infinity."""
+    return math.ldexp(1.0, min(max(exponent, -1000), 1000))
+
+
+@jit_leaf
+def _rescale(low, high, sums):
+    """Give each column the power of its number."""
+    (numbers, powers, ratios, _, _) = sums
+    for j in range(low, high + 1):
+        if numbers[j] > 0.0:
+            shift = math.frexp(numbers[j])[1]
+            numbers[j] *= _power_of_two(-shift)
+            powers[j] += shift
+        if j > low:
+            ratios[j] = _power_of_two(powers[j - 1] - powers[j])
+
+
+@jit
+def _cost_by_sums(x, z, gamma, weights, tables, cells):
+    """Soft cost by sums, for about so many cells; returns whether it ended, it, and cells left.
+
+    The soft cost is NaN where numbers have left the range of doubles.
+    """
+    (position, low, high, sums) = tables[:4]
+    n = len(x)
+    m = len(z)
+    if position[2] == 0:
+        sums.numbers[0] = 1.0
+        sums.powers[0] = 0
+
+    fallen = 0.0  # powers of two since numbers were scaled, at most
+    for i in range(position[2] + 1, n + 1):
+        first = low[i - 1]
+        last = high[i - 1]
+        reached = high[i - 2] + 1 if i > 1 else 1
+        if cells <= 0:
+            position[2] = i - 1
+            return False, np.nan, cells
+        cells -= CELLS_OF_SUMS * (last - first)
+
+        # 1. similarities; before numbers could vanish they are scaled
+        least = _similarities(x[i - 1], z, gamma, first, last, sums)
+        if least < -RANGE:
+            return True, np.nan, cells
+        fallen -= least
+        if fallen > RANGE or i % PERIOD == 0:
+            _rescale(first, reached - 1, sums)
+            fallen = -least
+
+        # 2. sums
+        if weights.size:  # row by row: a long fill would not hear an interrupt
+            weights[i, : m + 2] = 0.0
+        _sum_row(first, last, reached, sums, weights[i if weights.size else 0])
+
+    number = sums.numbers[m] if low[n - 1] < m <= high[n - 1] else 0.0
+    if not 0.0 < number < np.inf:
+        return True, np.nan, cells
+    return True, -gamma * (np.log(number) + sums.powers[m] * LOG2), cells
 
 
 @jit_leaf
@@ -88,12 +254,37 @@ def _gradient_row(x, z, i, low, high, W, below, row, weight, gradient):
 
 
 @jit
+def _cost_by_costs(x, z, gamma, weights, tables, cells):
+    """Soft cost by those of all beginnings, as `_cost_by_sums`."""
+    position = tables.position
+    low = tables.low
+    high = tables.high
+    R = tables.R
+    n = len(x)
+    m = len(z)
+    if position[2] == 0:
+        R[0, : m + 2] = np.inf
+        R[0, 0] = 0.0
+
+    for i in range(position[2] + 1, n + 1):
+        if cells <= 0:
+            position[2] = i - 1
+            return False, np.nan, cells
+        R[i % 2, : m + 2] = np.inf
+        if weights.size:
+            weights[i, : m + 2] = 0.0
+        weights_here = weights[i if weights.size else 0]
+        _soft_row(x, z, i, gamma, low, high, R[(i - 1) % 2], R[i % 2], weights_here)
+        cells -= CELLS_OF_COSTS * (high[i - 1] - low[i - 1])
+    return True, R[n % 2, m], cells
+
+
+@jit
 def _soft_sweep(center, values, offsets, weights, gamma, band, gradient, tables, costs, cells):
     """Soft costs of the series one after the other, for about so many cells; True at the end."""
     position = tables.position
     low = tables.low
     high = tables.high
-    R = tables.R
     W = tables.W
     E = tables.E
     n = len(center)
@@ -101,27 +292,21 @@ def _soft_sweep(center, values, offsets, weights, gamma, band, gradient, tables,
         position[0] = p
         z = values[offsets[p] : offsets[p + 1]]
         m = len(z)
-        if position[1] == 0 and position[2] == 0:
+        if position[1] == SUMS and position[2] == 0:
             fill_corridor(n, m, band, low, high)
-            R[0, : m + 2] = np.inf
-            R[0, 0] = 0.0
 
         # 1. the value, rows downwards
-        if position[1] == 0:
-            for i in range(position[2] + 1, n + 1):
-                if cells <= 0:
-                    position[2] = i - 1
-                    return False
-                R[i % 2, : m + 2] = np.inf
-                if W.size:  # row by row: a long fill would not hear an interrupt
-                    W[i, : m + 2] = 0.0
-                weights_here = W[i if W.size else 0]
-                _soft_row(
-                    center, z, i, gamma, low, high, R[(i - 1) % 2], R[i % 2], weights_here
-                )
-                cells -= CELLS_OF_EXPONENTIALS * (high[i - 1] - low[i - 1])
-            costs[p] = R[n % 2, m]
-            position[1] = 1
+        if position[1] == SUMS:
+            ended, costs[p], cells = _cost_by_sums(center, z, gamma, W, tables, cells)
+            if not ended:
+                return False
+            position[1] = COSTS if np.isnan(costs[p]) else GRADIENT
+            position[2] = 0
+        if position[1] == COSTS:
+            ended, costs[p], cells = _cost_by_costs(center, z, gamma, W, tables, cells)
+            if not ended:
+                return False
+            position[1] = GRADIENT
             position[2] = 0
 
         # 2. the gradient, rows upwards
@@ -138,8 +323,9 @@ def _soft_sweep(center, values, offsets, weights, gamma, band, gradient, tables,
                     *(center, z, i, low, high, W, E[(i + 1) % 2], E[i % 2]),
                     *(weights[p], gradient),
                 )
-                cells -= CELLS_OF_EXPONENTIALS * (high[i - 1] - low[i - 1])
-        position[1] = position[2] = 0
+                cells -= CELLS_OF_COSTS * (high[i - 1] - low[i - 1])
+        position[1] = SUMS
+        position[2] = 0
     return True
 
 
@@ -158,10 +344,19 @@ def soft_costs(
     """
     n = len(center)
     width = int(np.diff(offsets).max()) + 2
+    whole = np.int64
+    sums = Sums(
+        np.empty(width),
+        np.empty(width, dtype=whole),
+        np.empty(width),
+        np.empty(width),
+        np.empty(width, dtype=whole),
+    )
     tables = SoftTables(
         np.zeros(3, dtype=np.int64),
         np.empty(n, dtype=np.int64),
         np.empty(n, dtype=np.int64),
+        sums,
         np.empty((2, width)),
         np.empty((n + 2, width, 3) if gradient.size else (1, 0, 3)),
         np.empty((2, width)),
