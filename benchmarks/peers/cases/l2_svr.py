@@ -83,7 +83,8 @@ CASE = Case(
     },
     targets=(
         Target(
-            text="SVR takes at least 6 times as long from 2,000 to 16,000 rows", check=_takes_longer
+            text="SVR takes at least 6 times as long, 2,000 to 16,000 rows",
+            check=_takes_longer,
         ),
         at_most("gap at most 1e-3", "L2SVR", "gap", 1e-3),
     ),
